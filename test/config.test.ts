@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { OF_EDGE, SETTING_GROUPS, SETTINGS, toConfig } from "../src/cli/config.ts";
-import { flagOf, readFlags, UsageError, unknownVariables } from "../src/cli/flags.ts";
+import { defaultOf, type Flag, flagOf, readFlags, UsageError, unknownVariables } from "../src/cli/flags.ts";
 import { help } from "../src/cli/help.ts";
 
 const read = (args: string[], env: NodeJS.ProcessEnv = {}) => readFlags(SETTINGS, args, env);
@@ -149,21 +149,22 @@ const SETTINGS_PAGE = `# Settings
 
 Each setting is an environment variable. The flag of the same name overrides it: \`RELAY_GRACE_MS=5000\` is \`--grace-ms 5000\`. Times that end in \`_MS\` are milliseconds. An empty variable counts as not set.
 
-An invalid value stops the start with one line that names the setting. An unknown variable that begins with \`RELAY_\` is logged as a warning, with the nearest setting. In a checkout, \`npm start -- --help\` prints this list.
+If a value is invalid, the service prints one line that names the setting, and does not start. An unknown variable that begins with \`RELAY_\` is logged as a warning, with the nearest setting. In a checkout, \`npm start -- --help\` prints this list.
 `;
 
 describe("the table of settings", () => {
   it("is what --help lists", () => {
-    for (const [name, { default: value }] of Object.entries(SETTINGS)) {
-      assert.ok(help().includes(`${name}, --${flagOf(name)} (default ${value || "none"})`), name);
+    for (const [name, setting] of Object.entries<Flag<unknown>>(SETTINGS)) {
+      assert.ok(help().includes(`${name}, --${flagOf(name)} (default ${defaultOf(setting)})`), name);
     }
   });
 
   /** `node --test --test-update-snapshots test/config.test.ts` writes the page. */
   it("is docs/settings.md, row by row", (t) => {
     const groups = SETTING_GROUPS.map(([title, settings]) => {
-      const rows = Object.entries(settings).map(([name, { default: value, meaning }]) => {
-        return `| \`${name}\` | ${value === "" ? "none" : `\`${value}\``} | ${meaning} |\n`;
+      const rows = Object.entries(settings).map(([name, setting]) => {
+        const shown = setting.default === "" ? defaultOf(setting) : `\`${setting.default}\``;
+        return `| \`${name}\` | ${shown} | ${setting.meaning} |\n`;
       });
       return `\n## ${title}\n\n| Variable | Default | Meaning |\n|---|---|---|\n${rows.join("")}`;
     });

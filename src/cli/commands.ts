@@ -48,7 +48,7 @@ export const COMMANDS = [
   }),
   command({
     name: "demo",
-    usage: "run the relay against a simulated upstream, without internet",
+    usage: "run the relay against a simulated YouTube, without internet",
     examples: [
       "livechat-relay demo --rate 50",
       "livechat-relay demo --store sqlite:./data/demo.db",
@@ -103,7 +103,7 @@ export const COMMANDS = [
   }),
   command({
     name: "probe",
-    usage: "test which upstream clients currently work for a video",
+    usage: "test which of YouTube's client identities (WEB, ANDROID, …) can currently read a video's chat",
     arguments: [VIDEO],
     examples: ["livechat-relay probe dQw4w9WgXcQ", "livechat-relay probe dQw4w9WgXcQ --json"],
     flags: ANSWER_FLAGS,
@@ -118,7 +118,7 @@ export const COMMANDS = [
   }),
   command({
     name: "import",
-    usage: "store recorded chats as ended rooms, while no service uses the store",
+    usage: "import recorded chats as ended rooms; stop the service that uses the store first",
     arguments: [RECORDING],
     examples: [
       "livechat-relay import 'My stream [dQw4w9WgXcQ].live_chat.json'",
@@ -149,7 +149,7 @@ export const COMMANDS = [
   command({
     name: "backup",
     usage: "copy the store to a file, while the service runs",
-    arguments: [{ name: "file", meaning: "path of the copy, which replaces an existing file" }],
+    arguments: [{ name: "file", meaning: "path of the copy; an existing file is replaced" }],
     examples: [
       "livechat-relay backup backup.db",
       "livechat-relay backup /backups/relay.db --store sqlite:/var/lib/relay.db",
@@ -159,7 +159,7 @@ export const COMMANDS = [
   }),
   command({
     name: "migrate-store",
-    usage: "copy one store into another, while no service uses either",
+    usage: "copy one store into another; stop all services that use them first",
     arguments: [
       { name: "from", meaning: "the store to read: sqlite:<path> or postgres://…" },
       { name: "to", meaning: "an empty store, or the incomplete copy of an interrupted run" },

@@ -45,12 +45,12 @@ const COMMON = {
   ),
   RELAY_RECORD: flag(
     "",
-    "comma-separated list of videos, whose chats are read from the start of the service to their end, and of channels (`@name`, `UC…`, a URL), of which each stream is read; with or without viewers",
+    "comma-separated list of videos and channels (`@name`, `UC…`, a URL) to read even without viewers: each video until its chat ends, each channel stream by stream",
     recordings,
   ),
   RELAY_GRACE_MS: flag(
     "90000",
-    "how long a room is still read after its last viewer leaves, and how long an ended room still answers viewers that resume",
+    "how long a chat is still read after its last viewer leaves, and how long a chat that is over is still served to viewers that resume",
     ms(0),
   ),
   RELAY_TIMEZONE: flag(
@@ -85,16 +85,21 @@ const ACCESS = {
   RELAY_ADMIN_TOKEN: {
     ...flag(
       "",
-      "secret of at least 16 characters that lets its holders list, add and delete recordings (`/v1/recordings`); without it, there is no such endpoint",
+      "secret of at least 16 characters; clients that send it can list, add and delete recordings (`/v1/recordings`). Without it, this endpoint does not exist",
       adminToken,
     ),
     isSecret: true as const,
   },
-  RELAY_MAX_ROOMS: flag("500", "maximum number of open rooms; above it `503 CAPACITY`", whole(1, 1_000_000)),
+  RELAY_MAX_ROOMS: flag(
+    "500",
+    "maximum number of open rooms (chats that are read or served at the same time); above it `503 CAPACITY`",
+    whole(1, 1_000_000),
+  ),
   RELAY_FRAME_ANCESTORS: flag(
     "",
-    "which sites may embed `/` and `/overlay` in a frame: a comma-separated list of origins such as `https://example.org` or `https://*.example.org`, `*` for all, or `none`; by default only the service itself may embed `/`, and every site `/overlay`",
+    "which sites may embed `/` and `/overlay` in a frame: a comma-separated list of origins such as `https://example.org` or `https://*.example.org`, `*` for all sites, or `none` for no site. If not set, any site may embed `/overlay`, and only the service itself may embed `/`",
     frameAncestors,
+    "not set",
   ),
   RELAY_CALLER_POLLING: flag(
     "on",
@@ -120,7 +125,11 @@ const STREAMS = {
     "`auto` compresses streams with gzip for viewers that accept it, each batch once for all viewers; `off` never does",
     oneOf(["auto", "off"]),
   ),
-  RELAY_KEEPALIVE_MS: flag("15000", "interval of the comment that keeps idle streams open", ms(1)),
+  RELAY_KEEPALIVE_MS: flag(
+    "15000",
+    "interval of the comment that keeps connections without messages open",
+    ms(1),
+  ),
   RELAY_NO_CHAT_MS: flag(
     "30000",
     "how long the answer for a video without a chat is cached; 0 turns this off",
@@ -128,22 +137,26 @@ const STREAMS = {
   ),
   RELAY_MAX_FAILURES: flag(
     "5",
-    "number of failed polls in a row after which a room stops with an `error` frame; throttling does not count",
+    "number of failed polls in a row after which the service stops reading a chat, with an `error` frame; throttling does not count",
     whole(1, 1_000_000),
   ),
   RELAY_FAILING_MS: flag(
     "120000",
-    "minimum age of a room's last good answer before failed polls stop the room",
+    "how old a chat's last good answer must be before failed polls stop its reading",
     ms(0),
   ),
 };
 
 const UPSTREAM = {
-  RELAY_POLL_MIN_MS: flag("500", "minimum polling interval; also the interval of a replay", ms(1)),
-  RELAY_POLL_MAX_MS: flag("15000", "maximum polling interval", ms(1)),
+  RELAY_POLL_MIN_MS: flag(
+    "500",
+    "minimum time between two polls of a chat; replays are polled at this interval",
+    ms(1),
+  ),
+  RELAY_POLL_MAX_MS: flag("15000", "maximum time between two polls of a chat", ms(1)),
   RELAY_CHANNEL_MS: flag(
     "60000",
-    "minimum time between two looks at the pages of a channel; none is looked at while nobody waits for it",
+    "minimum time between two looks at a channel's pages; a channel for which nobody waits is not looked at",
     ms(1),
   ),
   RELAY_GATE_SPACING_MS: flag("250", "minimum time between the starts of two calls to YouTube", ms(0)),
@@ -168,12 +181,12 @@ const UPSTREAM = {
   },
   RELAY_CLIENTS_FILE: flag(
     "",
-    'JSON file that replaces versions and user agents of upstream clients: `{"ANDROID": {"version": "21.30.1"}}`',
+    'JSON file that replaces versions and user agents of client identities of YouTube: `{"ANDROID": {"version": "21.30.1"}}`',
     clientsFile,
   ),
-  RELAY_UPSTREAM_URL: flag("https://www.youtube.com", "base URL of the main upstream host", baseUrl),
-  RELAY_UPSTREAM_MUSIC_URL: flag("https://music.youtube.com", "base URL of the music upstream host", baseUrl),
-  RELAY_UPSTREAM_MOBILE_URL: flag("https://m.youtube.com", "base URL of the mobile upstream host", baseUrl),
+  RELAY_UPSTREAM_URL: flag("https://www.youtube.com", "base URL of YouTube's main host", baseUrl),
+  RELAY_UPSTREAM_MUSIC_URL: flag("https://music.youtube.com", "base URL of YouTube Music's host", baseUrl),
+  RELAY_UPSTREAM_MOBILE_URL: flag("https://m.youtube.com", "base URL of YouTube's mobile host", baseUrl),
 } satisfies FlagTable;
 
 const INSTANCES = {
@@ -209,7 +222,7 @@ const INSTANCES = {
   ),
   RELAY_WORKERS: flag(
     "1",
-    "number of processes that serve viewers on one port, to use several cores (Linux); the first one reads the chats, or follows the origin of an edge",
+    "number of processes that share the port, to use several cores (Linux); the first one also reads the chats, or, with `edge`, follows the origin",
     whole(1, 64),
   ),
   RELAY_REUSE_PORT: flag(
@@ -223,12 +236,12 @@ const INSTANCES = {
 export const OF_EDGE = {
   RELAY_ORIGIN: flag(
     "",
-    "base URL of the instance that an edge follows, which may be an edge itself: `https://chat.example.org`; it may have a path",
+    "base URL of the instance that the edge follows (it may be an edge itself), such as `https://chat.example.org`, with or without a path",
     originUrl,
   ),
   RELAY_EDGE_TAIL: flag(
     "2000",
-    "number of newest messages of a room that an edge holds in memory; it fetches older ones from the origin",
+    "number of newest messages of each chat that an edge holds in memory; it fetches older ones from the origin",
     whole(1, 100_000),
   ),
 };

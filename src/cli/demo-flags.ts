@@ -26,7 +26,8 @@ const store: Flag<string> = {
 
 const recording: Flag<string> = {
   default: "",
-  meaning: "file or folder of recorded chat to play instead of a generated one",
+  unset: "a generated chat",
+  meaning: "file or folder of a recorded chat to play",
   read: (path) => path,
 };
 

@@ -1,4 +1,5 @@
 /** `demo`: the relay and a simulated upstream in one process, without internet access. */
+import { existsSync } from "node:fs";
 import { systemClock } from "../clock.ts";
 import { type Channel, type Simulator, SPECIES, startSimulator } from "../simulator/index.ts";
 import { silentLog } from "../telemetry/log.ts";
@@ -36,8 +37,11 @@ export async function demo(
   await assertOwnStore(values.store);
   const upstream = await startSimulator();
   try {
-    if (given.has("recording")) await playRecording(upstream, values.recording);
-    else speak(upstream, values.rate);
+    if (given.has("recording")) {
+      if (existsSync(values.recording))
+        surroundings.stderr.write(`livechat-relay: reading ${values.recording}\n`);
+      await playRecording(upstream, values.recording);
+    } else speak(upstream, values.rate);
     const own = toConfig({
       ...values,
       RELAY_STORE: values.store,
@@ -106,7 +110,7 @@ async function playRecording(upstream: Simulator, path: string): Promise<void> {
     await upstream.play(VIDEO_ID, path);
   } catch (error) {
     throw new UsageError(
-      `--recording: ${whyOf(error, path)}; name a recorded answer, page or .live_chat.json (.json, .jsonl, .html), or a folder of such files`,
+      `--recording: ${whyOf(error, path)}; name a recorded answer, page or .live_chat.json (.json, .jsonl, .html), or a folder of such files (an export can be read by "livechat-relay import")`,
     );
   }
 }
@@ -122,6 +126,7 @@ function welcome(url: string, store: string): string {
   return `
 The relay runs against a simulated upstream, and keeps everything in ${isDurable ? store : "memory"}.
 
+  Videos   ${VIDEO_ID} and ${SECOND_VIDEO_ID}; no other one has a chat here
   Page     ${url}/?videoId=${VIDEO_ID}
   Overlay  ${url}/overlay?videoId=${VIDEO_ID}
   Set-up   ${url}/overlay/setup

@@ -8,6 +8,8 @@ import { suggest } from "../suggest.ts";
 
 export interface Flag<T> {
   default: string;
+  /** What applies if neither flag nor variable is given and `default` is empty; usually nothing. */
+  unset?: string;
   meaning: string;
   /** The name on the command line, if it is not the table's name in lower case. */
   option?: string;
@@ -76,6 +78,11 @@ export class EntryError extends Error {
 /** `grace-ms` for RELAY_GRACE_MS. */
 export function flagOf(name: string, { option }: Pick<Flag<unknown>, "option"> = {}): string {
   return option ?? name.replace(VARIABLE_PREFIX, "").toLowerCase().replaceAll("_", "-");
+}
+
+/** The default as help and docs/settings.md show it. */
+export function defaultOf({ default: value, unset = "none" }: Flag<unknown>): string {
+  return value || unset;
 }
 
 /** Whether an environment variable can set it, too. */

@@ -1,9 +1,10 @@
 /** Prints `--help` and `help` from the tables of commands and flags. */
 import { COMMANDS, type Command } from "./commands.ts";
 import { SETTING_GROUPS } from "./config.ts";
-import { type Argument, type FlagTable, flagOf, isVariable } from "./flags.ts";
+import { type Argument, defaultOf, type FlagTable, flagOf, isVariable } from "./flags.ts";
 
-const FLAGS_TITLE = "Flags. A flag overrides the environment variable before it:";
+const FLAGS_TITLE =
+  "Flags. Some settings can also be given as an environment variable (RELAY_…); the flag takes precedence:";
 
 /** Lists all commands, and the flags of the default one. */
 export function help(): string {
@@ -44,7 +45,7 @@ function flagRows(flags: FlagTable): string {
     const title = isGrouped ? titles.get(name) : undefined;
     const heading = title === shown ? "" : `\n${title}:\n`;
     shown = title;
-    return `${heading}  ${names} (default ${flag.default || "none"})\n      ${flag.meaning.replaceAll("`", "")}\n`;
+    return `${heading}  ${names} (default ${defaultOf(flag)})\n      ${flag.meaning.replaceAll("`", "")}\n`;
   });
   return rows.join("");
 }

@@ -7,8 +7,14 @@ import { EntryError, type Flag } from "./flags.ts";
 /** The maximum delay of a timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-export function flag<T>(defaultText: string, meaning: string, read: (text: string) => T): Flag<T> {
-  return { default: defaultText, meaning, read };
+/** `unset`: as in `Flag`. */
+export function flag<T>(
+  defaultText: string,
+  meaning: string,
+  read: (text: string) => T,
+  unset?: string,
+): Flag<T> {
+  return { default: defaultText, meaning, read, ...(unset !== undefined && { unset }) };
 }
 
 export function storeUrl(value: string): string {

@@ -8,7 +8,8 @@ const { RELAY_STORE, RELAY_TIMEZONE, RELAY_DELETED } = SETTINGS;
 /** Undefined: the file or its name says it. */
 const video: Flag<string | undefined> = {
   default: "",
-  meaning: "id or URL of the video; by default the id in the file or in its name",
+  unset: "the id in the file or in its name",
+  meaning: "id or URL of the video",
   read: (text) => {
     if (text === "") return undefined;
     try {

@@ -1,7 +1,7 @@
 /** The flags of the commands that talk to a service, and their parsers. */
 import { GROUPS, type MessageType, typeNames, typesOf } from "../../protocol/kinds.ts";
 import { parseTime } from "../../protocol/time.ts";
-import { suggest } from "../../suggest.ts";
+import { suggest, suggestOrList } from "../../suggest.ts";
 import { type Argument, EntryError, type Flag, type FlagTable } from "../flags.ts";
 import { FORMAT_NAMES, type FormatName } from "./formats.ts";
 import { type Cursor, parseCursor } from "./subject.ts";
@@ -23,7 +23,7 @@ export const VIDEO_OR_CHANNEL: Argument = {
 
 export const VIDEOS: Argument = {
   ...VIDEO,
-  meaning: "the videos' ids or URLs; none with --all; with --follow, one video or channel",
+  meaning: "the videos' ids or URLs; nothing if --all is given; with --follow, one video or channel",
   isRepeated: true,
   isOptional: true,
 };
@@ -38,14 +38,13 @@ const SERVER = {
 } satisfies FlagTable;
 
 const since = optional(
-  "",
-  "resume after this cursor; 0 starts with the oldest stored message; of a channel: <video id>.<cursor>",
+  "resume after this cursor; 0 starts with the oldest stored message. The cursor of a channel is <video id>.<cursor>",
   place,
 );
 const types = optional(
-  "",
   `comma-separated list of types and groups (${Object.keys(GROUPS).join(", ")})`,
   typesNamed,
+  "all",
 );
 const color = {
   default: "auto",
@@ -57,49 +56,48 @@ export const WATCH_FLAGS = {
   ...SERVER,
   since,
   backfill: optional(
-    "",
-    "number of recent messages to start with; by default 50, or all of a replay",
+    "number of recent messages to start with",
     whole("a whole number"),
+    "50; all of a replay",
   ),
   types,
   json: toggle("print JSON lines: the cursor and the eight fields of each message"),
   details: toggle("with --json: add the details of each message"),
   wait: toggle("wait until the service runs and the chat begins"),
   color,
-  post: optional("", "send each message to this URL as JSON, in order, instead of printing it", webhookUrl),
+  post: optional("send each message to this URL as JSON, in order, instead of printing it", webhookUrl),
   "cursor-file": optional(
-    "",
-    "with --post: file that keeps the cursor for a restart; by default <video id or channel>.cursor",
+    "with --post: file that keeps the cursor for a restart",
     (path) => path,
+    "<video id or channel>.cursor",
   ),
   RELAY_POST_SECRET: optional(
-    "",
-    "with --post: secret that signs each message (Standard Webhooks); the variable is safer than the flag",
+    "with --post: secret that signs each message (Standard Webhooks). Other users of the machine can see a flag, but not the variable",
     (secret) => secret,
   ),
 } satisfies FlagTable;
 
-const TIME = "2026-11-20T20:00:00Z, or 90m, 2h, 3d ago";
+const TIME = "2026-11-20T20:00:00Z, or an age such as 90m, 2h or 3d";
 
 export const EXPORT_FLAGS = {
   ...SERVER,
   format: optional(
-    "",
-    `${FORMAT_NAMES.join(", ")}; by default the extension of --output, else jsonl`,
+    `one of ${FORMAT_NAMES.join(", ")}`,
     oneOf<FormatName>(FORMAT_NAMES),
+    "the extension of --output, else jsonl",
   ),
   output: optional(
-    "",
-    "file to write, which appears once it is complete, or a folder for several videos; by default standard output",
+    "file to write, or a folder for several videos; a file appears only when it is complete",
     (path) => path,
+    "standard output",
   ),
   force: toggle("replace an existing file"),
   all: toggle("export all rooms of the service, instead of named videos"),
   append: toggle("continue an existing file after its last message"),
   follow: toggle("keep writing until the chat is over"),
   since,
-  from: optional("", `only messages stored at this time or later: ${TIME}`, time),
-  to: optional("", `only messages stored before this time: ${TIME}`, time),
+  from: optional(`only messages stored at this time or later: a time such as ${TIME}`, time),
+  to: optional(`only messages stored before this time: a time such as ${TIME}`, time),
   types,
   bom: toggle("CSV: begin with a byte order mark, which some spreadsheets need"),
   raw: toggle("CSV: leave texts unchanged that a spreadsheet would run as formulas"),
@@ -114,13 +112,15 @@ export const ANSWER_FLAGS = {
 export const RECORD_FLAGS = {
   ...ANSWER_FLAGS,
   RELAY_ADMIN_TOKEN: {
-    ...optional("", "the service's RELAY_ADMIN_TOKEN; prefer the variable to the flag", (token) => token),
+    ...optional("the service's RELAY_ADMIN_TOKEN; prefer the variable to the flag", (token) => token),
     isSecret: true as const,
   },
 } satisfies FlagTable;
 
-function optional<T>(defaultText: "", meaning: string, read: (text: string) => T): Flag<T | undefined> {
-  return { default: defaultText, meaning, read: (text) => (text === "" ? undefined : read(text)) };
+/** `unset`: as in `Flag`. */
+function optional<T>(meaning: string, read: (text: string) => T, unset?: string): Flag<T | undefined> {
+  const readGiven = (text: string) => (text === "" ? undefined : read(text));
+  return { default: "", meaning, read: readGiven, ...(unset !== undefined && { unset }) };
 }
 
 function place(text: string): Cursor {
@@ -166,7 +166,7 @@ function typesNamed(text: string): MessageType[] {
     const name = part.trim();
     const types = typesOf(name);
     if (types.length > 0) return types;
-    throw new EntryError(name, `neither a type nor a group of messages${suggest(name, typeNames())}`);
+    throw new EntryError(name, `neither a type nor a group of messages${suggestOrList(name, typeNames())}`);
   });
 }
 
