@@ -1,4 +1,7 @@
-/** The only error class that the SDK throws itself, and the rule that says which failures are final. */
+/**
+ * The error class for a service or chat that fails (a mistake of the caller is a `TypeError`). It says which
+ * failures are final, as the service's table of errors does (`src/protocol/errors.ts`): a test compares them.
+ */
 import type { ErrorCode as ServiceCode } from "../src/protocol/errors.ts";
 
 /**
@@ -32,17 +35,19 @@ export class ChatError extends Error {
   /** The video whose chat failed or was refused; present only if the others on its connection continue. */
   declare readonly videoId?: string;
 
-  constructor(code: ErrorCode, message: string, { cause, ...fields }: ChatErrorOptions = {}) {
-    super(message, cause === undefined ? undefined : { cause });
-    Object.assign(this, { code, ...fields });
+  constructor(code: ErrorCode, message: string, options: ChatErrorOptions = {}) {
+    super(message, options);
+    Object.assign(this, { code }, options);
+  }
+
+  /**
+   * Whether the same request would fail again: after a refusal (4xx except 408 and 429) or the stream's
+   * `error` frame. Without `retry`, the SDK then gives up.
+   */
+  get isFinal(): boolean {
+    return this.status ? /^4(?!08|29)/.test(`${this.status}`) : this.code !== "NETWORK";
   }
 }
 
-/**
- * Whether the same request would fail again: after a refusal (4xx except 408 and 429) or the stream's `error`
- * frame.
- */
-export function isFinal({ code, status }: ChatError): boolean {
-  if (status === undefined) return code !== "NETWORK";
-  return status >= 400 && status < 500 && status !== 408 && status !== 429;
-}
+/** The beginnings of the codes after which the service does not open one of several chats again. */
+export const FINAL_FOR_CHAT = /^(NO_L|NOT|INT)/;

@@ -4,7 +4,7 @@
  * listeners at once if there is no loop.
  */
 import type { Clock } from "./clock.ts";
-import { ChatError } from "./error.ts";
+import { ChatError, FINAL_FOR_CHAT } from "./error.ts";
 import { selectTypes } from "./selection.ts";
 import { orNetworkError, parseJson, Service, withQuery } from "./service.ts";
 import { type Frame, FrameReader } from "./sse.ts";
@@ -210,8 +210,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     if (event === "error") {
       const error = new ChatError(code, value.message, videoId && { videoId });
       if (!videoId) throw error;
-      // The service tries again to open any other chat.
-      const isFinal = this.#begun.has(videoId) || /^NO_LIVE_CHAT|^NOT_STORED/.test(code);
+      const isFinal = this.#begun.has(videoId) || FINAL_FOR_CHAT.test(code);
       if (isFinal) this.#over.add(videoId);
       if (isFinal && !this.#listenersOf(event)[0]) reportUncaught(error);
       this.#enqueue(event, error);

@@ -1,6 +1,6 @@
 /** Computes the waits before retries. */
 import type { Clock } from "./clock.ts";
-import { ChatError, isFinal } from "./error.ts";
+import { ChatError } from "./error.ts";
 import type { RetryOptions } from "./types.ts";
 
 /** This many failures in a row are final where the caller waits for a single answer. */
@@ -34,7 +34,7 @@ export class Retries {
     let waitMs = retry?.(error, attempt) ?? -1;
     if (waitMs === false) throw error;
     if (!(waitMs >= 0)) {
-      if (isFinal(error) || this.#failures >= this.#maxFailures) throw error;
+      if (error.isFinal || this.#failures >= this.#maxFailures) throw error;
       // Jitter: clients that were disconnected together must not all come back at once.
       const fullMs = (backoff.baseMs ?? baseMs) * 2 ** Math.min(attempt, 30);
       waitMs = Math.min(fullMs, backoff.maxMs ?? DEFAULT_MAX_MS) * (1 - this.#clock.random() / 2);

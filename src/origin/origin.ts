@@ -213,7 +213,7 @@ async function refusal(answer: OriginAnswer): Promise<RelayError | OriginAway> {
 
 /** A reader of pages waits while the origin cannot answer. */
 function awayIfPassing(error: RelayError | OriginAway): RelayError | OriginAway {
-  const isPassing = error instanceof RelayError && ERRORS[error.code].retry;
+  const isPassing = error instanceof RelayError && ERRORS[error.code].retry !== "never";
   return isPassing ? new OriginAway(error.message, error) : error;
 }
 

@@ -112,7 +112,7 @@ export class OriginRoomLog implements RoomLog {
         if (signal.aborted) return undefined;
         if (isUnavailable(error)) continue;
         if (!(error instanceof RelayError)) throw error;
-        if (!ERRORS[error.code].retry) {
+        if (ERRORS[error.code].retry === "never") {
           events.roomLost(videoId, error.message);
           return undefined;
         }

@@ -1,31 +1,42 @@
 /**
- * Every error that a caller can receive: its HTTP status, and whether the same request can succeed later.
- * JSON error bodies and the stream's `error` frame use the same codes.
+ * Every error that a caller can receive. JSON error bodies and the stream's `error` frame use the same codes.
  */
 
+interface ErrorRow {
+  /** The HTTP status. */
+  status: number;
+  /**
+   * Whether the same request may be sent again: never (it fails again), by the caller, or also by the relay,
+   * for one of several chats on a connection. After INTERNAL it does not: the same bug would occur again.
+   */
+  retry: "never" | "caller" | "relay";
+  /** What the failure says something about: the request, this chat, YouTube, or this service. */
+  cause: "request" | "chat" | "upstream" | "service";
+}
+
 export const ERRORS = {
-  INVALID_REQUEST: { status: 400, retry: false },
-  INVALID_VIDEO_ID: { status: 400, retry: false },
-  NO_LIVE_CHAT: { status: 404, retry: false },
-  NOT_STORED: { status: 404, retry: false },
-  NOT_FOUND: { status: 404, retry: false },
-  UNAUTHORIZED: { status: 401, retry: false },
-  METHOD_NOT_ALLOWED: { status: 405, retry: false },
-  REQUEST_TIMEOUT: { status: 408, retry: true },
-  CONFLICT: { status: 409, retry: false },
-  TOKEN_EXPIRED: { status: 410, retry: false },
-  PAYLOAD_TOO_LARGE: { status: 413, retry: false },
-  UNSUPPORTED_MEDIA_TYPE: { status: 415, retry: false },
-  UNKNOWN_CLIENT: { status: 422, retry: false },
-  RATE_LIMITED: { status: 429, retry: true },
-  HEADERS_TOO_LARGE: { status: 431, retry: false },
-  INTERNAL: { status: 500, retry: true },
-  SW_JS_FAILED: { status: 502, retry: true },
-  NO_WORKING_CLIENT: { status: 502, retry: true },
-  UPSTREAM_ERROR: { status: 502, retry: true },
-  CAPACITY: { status: 503, retry: true },
-  STORE_UNAVAILABLE: { status: 503, retry: true },
-} as const satisfies Record<string, { status: number; retry: boolean }>;
+  INVALID_REQUEST: { status: 400, retry: "never", cause: "request" },
+  INVALID_VIDEO_ID: { status: 400, retry: "never", cause: "request" },
+  NO_LIVE_CHAT: { status: 404, retry: "never", cause: "chat" },
+  NOT_STORED: { status: 404, retry: "never", cause: "chat" },
+  NOT_FOUND: { status: 404, retry: "never", cause: "request" },
+  UNAUTHORIZED: { status: 401, retry: "never", cause: "request" },
+  METHOD_NOT_ALLOWED: { status: 405, retry: "never", cause: "request" },
+  REQUEST_TIMEOUT: { status: 408, retry: "caller", cause: "request" },
+  CONFLICT: { status: 409, retry: "never", cause: "request" },
+  TOKEN_EXPIRED: { status: 410, retry: "never", cause: "request" },
+  PAYLOAD_TOO_LARGE: { status: 413, retry: "never", cause: "request" },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, retry: "never", cause: "request" },
+  UNKNOWN_CLIENT: { status: 422, retry: "never", cause: "request" },
+  RATE_LIMITED: { status: 429, retry: "relay", cause: "upstream" },
+  HEADERS_TOO_LARGE: { status: 431, retry: "never", cause: "request" },
+  INTERNAL: { status: 500, retry: "caller", cause: "service" },
+  SW_JS_FAILED: { status: 502, retry: "relay", cause: "upstream" },
+  NO_WORKING_CLIENT: { status: 502, retry: "relay", cause: "upstream" },
+  UPSTREAM_ERROR: { status: 502, retry: "relay", cause: "upstream" },
+  CAPACITY: { status: 503, retry: "relay", cause: "service" },
+  STORE_UNAVAILABLE: { status: 503, retry: "relay", cause: "service" },
+} as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof ERRORS;
 

@@ -94,12 +94,10 @@ function follow(options: Options, stage: Stage, cursor?: number | string): void 
 }
 
 /** Stops only for an invalid or unknown video; the SDK handles every other wait. */
-function waitAfter({ code, status }: ChatError, attempt: number): number | false | undefined {
+function waitAfter({ code, isFinal }: ChatError, attempt: number): number | false | undefined {
   if (code === "INVALID_VIDEO_ID" || code === "INVALID_REQUEST") return false;
   if (code === "NO_LIVE_CHAT") return NO_CHAT_MS;
-  const isRefused = status !== undefined && status >= 400 && status < 500 && status !== 408 && status !== 429;
-  const isErrorFrame = status === undefined && code !== "NETWORK" && code !== "HTTP";
-  return isRefused || isErrorFrame ? Math.min(FAILED_MS * 2 ** attempt, MAX_FAILED_MS) : undefined;
+  return isFinal ? Math.min(FAILED_MS * 2 ** attempt, MAX_FAILED_MS) : undefined;
 }
 
 function explain(state: "idle" | "failed", words: string, code?: string): void {

@@ -114,7 +114,9 @@ export function openChat(
   let wasOpen = false;
   let lastReason = "";
   const retry = (error: ChatError, attempt: number): number | false | undefined => {
-    if (!wasOpen && !(wait && canPass(error))) return false;
+    // Waiting helps if there is no chat or no service yet, or the service is temporarily unable to serve.
+    const mayPass = error.code === "NO_LIVE_CHAT" || !error.isFinal;
+    if (!wasOpen && !(wait && mayPass)) return false;
     if (error.status === undefined && error.code !== "NETWORK") return undefined; // the stream's last frame
     const reason = reasonOf(error);
     if (reason !== lastReason) notice(`${reason}; ${wasOpen ? "reconnecting" : "waiting"}`);
@@ -146,9 +148,4 @@ function followed(room: ChannelChat, notice: Notice): ChannelChat {
     last = news;
   });
   return room;
-}
-
-/** Whether waiting can help: no chat or no service yet, or a service that is temporarily unable to serve. */
-function canPass({ code, status = 0 }: ChatError): boolean {
-  return code === "NO_LIVE_CHAT" || code === "NETWORK" || status === 408 || status === 429 || status >= 500;
 }

@@ -67,7 +67,7 @@ function errorsOf(path: keyof typeof ERRORS_OF): Record<string, object> {
   const errors = [...byStatus].map(([status, codes]) => {
     const examples = Object.fromEntries(codes.map((code) => [code, { value: { code, message: "…" } }]));
     const content = { "application/json": { schema: refTo("Error"), examples } };
-    const headers = codes.some((code) => ERRORS[code].retry)
+    const headers = codes.some((code) => ERRORS[code].retry !== "never")
       ? { headers: { "Retry-After": RETRY_AFTER } }
       : {};
     return [status, { description: codes.join(" or "), content, ...headers }];

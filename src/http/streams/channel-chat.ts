@@ -3,17 +3,12 @@
  * the chat is over, its room fails, or the connection turns to another video.
  */
 import type { StreamEnd } from "../../protocol/chat.ts";
-import { ERRORS, type ErrorCode, RelayError } from "../../protocol/errors.ts";
+import { ERRORS, RelayError } from "../../protocol/errors.ts";
 import type { WatchedChannel } from "../../rooms/channels/states.ts";
 import { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
 import type { Branch, Multiplex } from "../../serving/multiplex/multiplex.ts";
 import type { ChatPart } from "../../serving/multiplex/parts.ts";
 import { type ChatParts, type ChatRequest, stayEntered } from "./entered-chat.ts";
-
-/** Whether the error is this service's own: the video stays the channel's, and the viewer tries again. */
-function isOwn(code: ErrorCode): boolean {
-  return ERRORS[code].status === 500 || ERRORS[code].status === 503;
-}
 
 export interface ChannelParts extends ChatParts {
   watch: WatchedChannel;
@@ -37,7 +32,7 @@ export class ChannelChat {
   readonly #writer: ChatWriter;
   readonly #left = new AbortController();
   #branch: Branch | undefined;
-  /** Whether the viewer got an end that is the chat's for this connection, too. */
+  /** Whether the viewer got an end that is the chat's for this connection, too, or was refused for good. */
   #isOver = false;
   #isEntered = false;
 
@@ -102,9 +97,11 @@ export class ChannelChat {
     }
   }
 
+  /** If this service is the cause, the channel keeps the video, and the viewer tries again. */
   #failed(error: RelayError): boolean {
+    this.#isOver = ERRORS[error.code].cause !== "service";
     if (error.code === "NOT_STORED") return false;
-    if (!isOwn(error.code)) {
+    if (this.#isOver) {
       this.#parts.watch.failed(this.videoId, error);
       return false;
     }

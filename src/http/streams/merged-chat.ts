@@ -4,17 +4,12 @@
  */
 
 import { vectorOf } from "../../protocol/cursor-vector.ts";
-import { ERRORS, type ErrorCode, type RelayError } from "../../protocol/errors.ts";
+import { ERRORS, type RelayError } from "../../protocol/errors.ts";
 import { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
 import { endEvent, errorEvent } from "../../serving/multiplex/events.ts";
 import type { Multiplex } from "../../serving/multiplex/multiplex.ts";
 import type { ChatPart } from "../../serving/multiplex/parts.ts";
 import { type ChatParts, type ChatRequest, stayEntered } from "./entered-chat.ts";
-
-/** Whether a chat that was refused with this error is tried again; a bug would only repeat itself. */
-export function mayPass(code: ErrorCode): boolean {
-  return ERRORS[code].retry && code !== "INTERNAL";
-}
 
 interface MergedChatParts extends ChatParts {
   line: Multiplex;
@@ -73,7 +68,7 @@ class MergedChat {
   #failed({ body }: RelayError): boolean {
     const { line } = this.#parts;
     line.write(errorEvent(line.events, this.#request.videoId, body));
-    return mayPass(body.code);
+    return ERRORS[body.code].retry === "relay";
   }
 
   #write(part: ChatPart): void {
