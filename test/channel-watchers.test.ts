@@ -113,7 +113,7 @@ describe("a channel that cannot be read", () => {
     upstream.fault({ on: "live", times: 1, as: { status: 429, headers } });
     const seen = watcher();
     await relay.advance(9.9 * MINUTE);
-    assert.deepEqual(seen.news(), ["waiting the upstream is throttling this server"]);
+    assert.deepEqual(seen.news(), ["waiting YouTube is throttling this server"]);
     assert.equal(looks().length, 1);
     await relay.advance(MINUTE);
     assert.deepEqual(seen.news(), ["waiting"]);

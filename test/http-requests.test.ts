@@ -151,6 +151,11 @@ describe("a fault of a field is described in words", () => {
       assert.equal(assertRefused(await post(relay.url, path, body), 400, "INVALID_REQUEST"), expected);
     });
   }
+
+  it('until: must be "now".', async () => {
+    const answer = await ask(relay.url, `/v1/stream?videoId=${VIDEO}&until=tomorrow`);
+    assert.equal(assertRefused(answer, 400, "INVALID_REQUEST"), 'until: must be "now".');
+  });
 });
 
 describe("heads", () => {

@@ -95,6 +95,8 @@ describe("a vector of cursors", () => {
     "1..3",
     "1.2.zzzzzzzzzzz",
     "1.2. 3",
+    "1.2.03",
+    "1.2.3_",
   ]) {
     it(`of another form or length is ignored: ${text}`, () => assert.equal(parseVector(text, 3), undefined));
   }
@@ -293,7 +295,8 @@ describe("several chats on one connection", () => {
     const [one, two, three] = VIDEOS;
     for (const [query, status, code, words] of [
       ["", 400, "INVALID_REQUEST", /videoIds/],
-      ["videoIds=", 400, "INVALID_VIDEO_ID", /videoId/],
+      ["videoIds=", 400, "INVALID_VIDEO_ID", /“” is neither/],
+      ["videoIds=some-video1,nope", 400, "INVALID_VIDEO_ID", /^“nope” is neither a video id/],
       [`videoIds=${one},https://youtu.be/${one}`, 400, "INVALID_REQUEST", /names merged-one1 twice/],
       [`videoIds=${Array(21).fill(one)}`, 400, "INVALID_REQUEST", /more than 20/],
       [`videoIds=${one}&backfil=3`, 400, "INVALID_REQUEST", /backfil: .*backfill/],

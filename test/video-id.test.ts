@@ -153,7 +153,7 @@ test("a refusal names the fault and the accepted forms", () => {
   for (const channel of [...channels, "https://www.youtube.com/user/somebody", "youtube.com/c/some"])
     assert.match(
       messageOf(channel),
-      /is a channel.*as channel, or send the URL of one of its streams/,
+      /is a channel.*as channel=…, or send the URL of one of its streams/,
       channel,
     );
 });

@@ -101,7 +101,8 @@ function toRelayError(error: Partial<FastifyError> & Error): RelayError {
     const field = finding.instancePath.slice(1).replaceAll("/", ".") || missingField(finding.params);
     const where = field || error.validationContext || "request";
     const isQuery = error.validationContext === "querystring";
-    return new RelayError("INVALID_REQUEST", `${where}: ${wordsFor(finding, isQuery)}.`);
+    const words = FORMS.get(`${where} ${finding.keyword}`) ?? wordsFor(finding, isQuery);
+    return new RelayError("INVALID_REQUEST", `${where}: ${words}.`);
   }
   const [code, message] = FASTIFY_ERRORS[error.code ?? ""] ?? [];
   if (code && message) return new RelayError(code, message);
@@ -111,14 +112,21 @@ function toRelayError(error: Partial<FastifyError> & Error): RelayError {
   });
 }
 
+/** Words for the patterns of parameters that people write by hand; all others are copied from an answer. */
+const FORMS: ReadonlyMap<string, string> = new Map([
+  ["author pattern", "must be a channel id (UC…), as in details.authorId; q searches for names"],
+]);
+
 type Finding = NonNullable<FastifyError["validation"]>[number];
 
 /** The validator's finding in plain words; its own text names keywords and patterns. */
 function wordsFor({ keyword, params, message }: Finding, isQuery: boolean): string {
   if (keyword === "required") return "is required";
   if (keyword === "pattern") return "has an invalid format; send the value exactly as received";
-  if (keyword === "enum" && Array.isArray(params.allowedValues))
-    return `must be one of ${params.allowedValues.join(", ")}`;
+  if (keyword === "enum" && Array.isArray(params.allowedValues)) {
+    const [value, ...others] = params.allowedValues;
+    return others.length === 0 ? `must be "${value}"` : `must be one of ${params.allowedValues.join(", ")}`;
+  }
   if (keyword === "type" && isQuery) return "must be given only once"; // else it is a text
   if (keyword === "type" && typeof params.type === "string")
     return `must be ${params.type === "object" ? "an object" : `a ${params.type}`}`;

@@ -9,7 +9,7 @@ export type FaultCodes = Partial<Record<Fault, FaultAnswer>> & Record<"throttled
 
 type FaultAnswer = readonly [code: ErrorCode, wordsFor: (upstreamWords: string) => string];
 
-const THROTTLING = () => "The upstream is throttling this server; try again later.";
+const THROTTLING = () => "YouTube is throttling this server; try again later.";
 const UNLOADABLE = (words: string) => `The video's page could not be loaded: ${words}.`;
 const OF_VIDEO: FaultCodes = {
   throttled: ["RATE_LIMITED", THROTTLING],
@@ -24,7 +24,7 @@ export const FAULT_CODES = {
   "/v1/poll": {
     throttled: ["UPSTREAM_ERROR", THROTTLING],
     expired: ["TOKEN_EXPIRED", () => "The continuation token is no longer accepted; start a new session."],
-    otherwise: ["UPSTREAM_ERROR", (words) => `The upstream did not give a batch: ${words}.`],
+    otherwise: ["UPSTREAM_ERROR", (words) => `YouTube did not give a batch: ${words}.`],
   },
   "/v1/probe": OF_VIDEO,
 } as const satisfies Record<string, FaultCodes>;

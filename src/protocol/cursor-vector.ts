@@ -1,4 +1,7 @@
-/** The id of a connection that carries several chats: the cursors of all of them. */
+/**
+ * The id of a connection that carries several chats: the cursors of all of them. `client/streams.ts` writes
+ * it again, because the SDK must stay small.
+ */
 
 /** The cursor of each chat, in base 36; `_` for a chat without one. */
 export function vectorOf(cursors: readonly (number | undefined)[]): string {
@@ -7,13 +10,7 @@ export function vectorOf(cursors: readonly (number | undefined)[]): string {
 
 /** Undefined for a text of another form or length. */
 export function parseVector(text: string | undefined, length: number): (number | undefined)[] | undefined {
-  const parts = text?.split(".") ?? [];
-  if (parts.length !== length) return undefined;
-  const cursors = parts.map((part) =>
-    /^[0-9a-z]{1,11}$/.test(part) ? Number.parseInt(part, 36) : undefined,
-  );
-  const isValid = cursors.every((cursor, place) =>
-    cursor === undefined ? parts[place] === "_" : Number.isSafeInteger(cursor),
-  );
-  return isValid ? cursors : undefined;
+  const cursors = text?.split(".").map((part) => (part === "_" ? undefined : Number.parseInt(part, 36)));
+  const isValid = cursors?.every((cursor = 0) => Number.isSafeInteger(cursor) && cursor >= 0);
+  return isValid && cursors?.length === length && vectorOf(cursors) === text ? cursors : undefined;
 }

@@ -57,6 +57,9 @@ const ID_LOCATIONS: ReadonlyMap<string, IdLocation> = new Map([
   ["redirect", { link: "q" }],
 ]);
 
+/** The number of characters of a refused name to quote. */
+const MAX_QUOTED = 60;
+
 /** Segments that look like ids, but name a player without a fixed video. */
 const NOT_IDS: ReadonlySet<string> = new Set(["videoseries", "live_stream"]);
 
@@ -66,7 +69,7 @@ const NOT_IDS: ReadonlySet<string> = new Set(["videoseries", "live_stream"]);
  */
 const CHANNEL = /^\/(@[^/]|(channel|c|user)\/|UC[\w-]{22}$)/;
 const IS_CHANNEL =
-  "is a channel, not a video: give it to /v1/stream as channel, or send the URL of one of its streams";
+  "is a channel, not a video: request it alone, as channel=…, or send the URL of one of its streams";
 
 /**
  * The id of the video that the input names. Throws `RelayError` INVALID_VIDEO_ID; its message lists the
@@ -80,6 +83,17 @@ export function parseVideoId(input: string): string {
   if (id === undefined) throw refusal("is a URL without a video id (in a query, `&` must be written `%26`)");
   if (!ID.test(id)) throw refusal("contains an id that is not 11 characters of A-Z a-z 0-9 _ -");
   return id;
+}
+
+/** As `parseVideoId`, for one of several names: the error's message quotes it. */
+export function parseListedVideoId(name: string): string {
+  try {
+    return parseVideoId(name);
+  } catch (error) {
+    const { code, message } = error as RelayError;
+    const quoted = name.length > MAX_QUOTED ? `${name.slice(0, MAX_QUOTED)}…` : name;
+    throw new RelayError(code, message.replace(/^videoId/, `“${quoted}”`));
+  }
 }
 
 function idInUrl(url: string, mayLinkOn: boolean): string | undefined {

@@ -192,7 +192,7 @@ export class Rooms implements SharedRooms {
   #assertCapacity(videoId: string): void {
     const others = this.#entries.values().filter((entry) => entry.isOpen && entry.videoId !== videoId);
     if (others.toArray().length >= this.#parts.settings.maxRooms)
-      throw atCapacity("Too many rooms are open.");
+      throw atCapacity("Too many rooms are open (RELAY_MAX_ROOMS).");
   }
 
   async #tick(): Promise<void> {

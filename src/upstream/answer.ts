@@ -90,7 +90,7 @@ export function readNextAnswer(answer: UpstreamAnswer): JsonObject | undefined {
  */
 export function throwIfThrottled(answer: UpstreamAnswer, error?: JsonObject): void {
   if (answer.status !== 429 && !isQuotaSignal(error) && !isCaptcha(answer)) return;
-  throw new UpstreamError("throttled", "the upstream is throttling this server", {
+  throw new UpstreamError("throttled", "YouTube is throttling this server", {
     retryAfterMs: retryAfterMs(answer),
   });
 }

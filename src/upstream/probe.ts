@@ -28,11 +28,9 @@ export async function probe(egress: Egress, videoId: string, signal: AbortSignal
   for (const pair of ALL_PAIRS) {
     const retryAfterMs = egress.cooldownLeftMs();
     if (retryAfterMs > MAX_COOLDOWN_MS) {
-      throw new UpstreamError(
-        "throttled",
-        "the upstream throttles this server for longer than a probe waits",
-        { retryAfterMs },
-      );
+      throw new UpstreamError("throttled", "YouTube throttles this server for longer than a probe waits", {
+        retryAfterMs,
+      });
     }
     const outcome = await outcomeOf(egress.liveChat.poll({ ...start, pair }, options));
     rows.push({ label: pair.client, endpoint: pair.endpoint, ...outcome });

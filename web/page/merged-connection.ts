@@ -4,6 +4,7 @@
  * opened, all are requested on a new connection, on which the others resume.
  */
 import { type ChatError, type Init, type MergedChats, merged } from "../../client/index.ts";
+import { vectorOf } from "../../src/protocol/cursor-vector.ts";
 import { Batch } from "../chat/batch.ts";
 import { completed, type ShownMessage } from "../chat/message.ts";
 import { openChat, type SourceChat } from "../chat/source.ts";
@@ -165,10 +166,11 @@ export class MergedConnection {
           }
       return waitMs;
     };
+    const cursors = asked.map(({ cursor }) => cursor);
+    const isResumed = cursors.some((cursor) => cursor !== undefined);
     const room = merged(SERVICE, {
       videoIds: asked.map(({ videoId }) => videoId),
-      // The form of the stream's ids.
-      cursor: asked.map(({ cursor }) => cursor?.toString(36) ?? "_").join("."),
+      cursor: isResumed ? vectorOf(cursors) : undefined,
       backfill: this.#backfill,
       details: true,
       retry,

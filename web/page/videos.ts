@@ -1,9 +1,8 @@
 /** The videos that the page is asked to show: one, or several side by side. */
 import { RelayError } from "../../src/protocol/errors.ts";
-import { parseVideoId } from "../../src/protocol/video-id.ts";
+import { parseListedVideoId } from "../../src/protocol/video-id.ts";
 
 const MAX_VIDEOS = 6;
-const MAX_QUOTED = 60;
 
 export interface Videos {
   /** As they were given. */
@@ -21,25 +20,14 @@ export function readVideos(names: readonly string[]): Videos {
   const [videoId = "", ...others] = names;
   if (others.length === 0) return { names, videoId, videoIds: [] };
   try {
-    const videoIds = [...new Set(names.map(idOf))];
+    const videoIds = [...new Set(names.map(parseListedVideoId))];
     if (videoIds.length > MAX_VIDEOS)
       throw new RelayError(
         "INVALID_REQUEST",
-        `videoIds names ${videoIds.length} videos, and the page shows ${MAX_VIDEOS} at most. Leave some out.`,
+        `These are ${videoIds.length} videos, and the page shows ${MAX_VIDEOS} at most. Leave some out.`,
       );
     return videoIds.length === 1 ? { names, videoId, videoIds: [] } : { names, videoId: "", videoIds };
   } catch (error) {
     return { names, videoId: "", videoIds: [], refusal: error as RelayError };
-  }
-}
-
-/** Throws a `RelayError` INVALID_VIDEO_ID that quotes the name. */
-function idOf(name: string): string {
-  try {
-    return parseVideoId(name);
-  } catch (error) {
-    const { code, message } = error as RelayError;
-    const quoted = name.length > MAX_QUOTED ? `${name.slice(0, MAX_QUOTED)}…` : name;
-    throw new RelayError(code, message.replace(/^videoId/, `“${quoted}”`));
   }
 }

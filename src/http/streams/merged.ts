@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { parseVector } from "../../protocol/cursor-vector.ts";
 import { RelayError } from "../../protocol/errors.ts";
-import { parseVideoId } from "../../protocol/video-id.ts";
+import { parseListedVideoId } from "../../protocol/video-id.ts";
 import { Multiplex } from "../../serving/multiplex/multiplex.ts";
 import { PART_FORMS } from "../../serving/multiplex/parts.ts";
 import { clientGone } from "../client-gone.ts";
@@ -71,7 +71,7 @@ function videosIn(list: string): string[] {
   const names = list.split(",").map((name) => name.trim());
   if (names.length > MAX_CHATS)
     throw new RelayError("INVALID_REQUEST", `videoIds: must not be more than ${MAX_CHATS} videos.`);
-  const videoIds = names.map(parseVideoId);
+  const videoIds = names.map(parseListedVideoId);
   const twice = videoIds.find((videoId, place) => videoIds.indexOf(videoId) !== place);
   if (twice !== undefined) throw new RelayError("INVALID_REQUEST", `videoIds: names ${twice} twice.`);
   return videoIds;

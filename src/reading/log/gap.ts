@@ -18,7 +18,7 @@ const SENTENCES: Record<Gap["reason"], string> = {
   unwatched: "Messages may be missing here: nobody watched this chat for a while.",
   down: "Messages may be missing here: the relay did not run, or could not keep up.",
   unreachable: "Messages may be missing here: the relay could not reach the chat.",
-  throttled: "Messages may be missing here: the chat's upstream made the relay wait.",
+  throttled: "Messages may be missing here: YouTube made the relay wait.",
 };
 
 /** The message that marks a gap. `cursor`: of the message before it. */

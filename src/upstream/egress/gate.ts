@@ -107,7 +107,7 @@ export class Gate {
 
   /** The error for a call that does not wait for the cooldown. */
   refusal(isPage = false): UpstreamError {
-    return new UpstreamError("throttled", "the upstream is throttling this server", {
+    return new UpstreamError("throttled", "YouTube is throttling this server", {
       retryAfterMs: this.cooldownLeftMs(isPage),
     });
   }
