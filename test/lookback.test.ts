@@ -7,6 +7,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { systemClock } from "../src/clock.ts";
 import { Lookback } from "../src/serving/lookback.ts";
+import { readPage } from "../src/serving/room-log.ts";
 import { parseTypes, typeBit } from "../src/serving/type-filter.ts";
 import { MemoryStore } from "../src/store/memory/memory.ts";
 import type { StoredMessage } from "../src/store/stored-message.ts";
@@ -37,7 +38,7 @@ async function roomOf(types: readonly string[]) {
     say,
     log,
     base: hold.head,
-    read: (after: number, limit: number) => store.read(ROOM, after, limit),
+    read: (after: number, to: number) => readPage(store, ROOM, after, to),
     /** The expected start, by looking at every message. */
     start(count: number, filter: number, floor: number, end = hold.head + log.length): number {
       const wanted = log.filter(
@@ -72,12 +73,12 @@ describe("the start of a backfill of some types", () => {
         const head = room.base + room.log.length;
         let floor = room.base;
         let reads = 0;
-        const lookback: Lookback = new Lookback(head, async (after, limit) => {
+        const lookback: Lookback = new Lookback(head, async (after, to) => {
           if (reads++ < prunes) {
             lookback.push(await room.say(during));
             floor += await room.store.prune(-1000, 300);
           }
-          return room.read(after, limit);
+          return room.read(after, to);
         });
         lookback.push(room.log.slice(-behind - 1, -1));
         const due = room.start(count, FILTER, room.base, head);
@@ -97,9 +98,9 @@ describe("the start of a backfill of some types", () => {
     const room = await roomOf(Array.from({ length: 25_000 }, (_, i) => (i % 4999 === 0 ? "raid" : "chat")));
     let reads = 0;
     const head = room.base + room.log.length;
-    const lookback = new Lookback(head, (after, limit) => {
+    const lookback = new Lookback(head, (after, to) => {
       reads += 1;
-      return room.read(after, limit);
+      return room.read(after, to);
     });
     const start = (count: number) => lookback.start(head, count, FILTER, room.base);
     const [three, all] = await Promise.all([start(3), start(50)]);
@@ -110,8 +111,8 @@ describe("the start of a backfill of some types", () => {
   it("is searched in the newest 20,000 messages, while further ones are stored", async () => {
     const room = await roomOf(Array.from({ length: 21_000 }, (_, i) => (i % 97 === 0 ? "raid" : "chat")));
     const more = Array.from({ length: 100 }, (_, i) => (i === 50 ? "raid" : "chat"));
-    const lookback: Lookback = new Lookback(room.base + room.log.length, async (after, limit) => {
-      const page = await room.read(after, limit);
+    const lookback: Lookback = new Lookback(room.base + room.log.length, async (after, to) => {
+      const page = await room.read(after, to);
       lookback.push(await room.say(more));
       return page;
     });
@@ -134,4 +135,15 @@ describe("the start of a backfill of some types", () => {
     await room.say(["raid"]);
     assert.equal(await lookback.start(room.base + 1, 5, FILTER, room.base), room.base);
   });
+});
+
+it("a page that lacks messages which are still stored is an error", async () => {
+  const { store, base } = await roomOf(["chat", "raid", "chat"]);
+  const log = {
+    read: (videoId: string, after: number, limit: number) => store.read(videoId, after + 1, limit),
+    getRoom: (videoId: string) => store.getRoom(videoId),
+  };
+  await assert.rejects(readPage(log, ROOM, base, base + 3), /the store skips from cursor \d+ to \d+ in room/);
+  await store.prune(-1000, 1);
+  assert.equal((await readPage(log, ROOM, base, base + 3)).length, 2);
 });

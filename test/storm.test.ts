@@ -76,16 +76,24 @@ it("the upstream is polled as often for 100 viewers as for one", LIMIT, async (t
   assert.ok(together > alone * 0.6, `40 polls took ${alone} ms for one viewer, ${together} ms for 100`);
 });
 
-/** A room of this many messages, all of them below its tail. */
-async function storedRoom(count: number) {
-  const store = observe(new MemoryStore(systemClock));
+/** A room of this many messages, all of them below its tail. `reads`: where the store was read. */
+async function storedRoom(count: number, text = "") {
+  const reads: number[] = [];
+  const memory = new MemoryStore(systemClock);
+  const read = memory.read.bind(memory);
+  memory.read = (videoId, after, limit) => {
+    reads.push(after);
+    return read(videoId, after, limit);
+  };
+  const store = observe(memory);
   const claim = await own(store, VIDEO);
-  const messages = Array.from({ length: count }, (_, i) => ({ id: `m${i}`, body: "{}", details: "{}" }));
+  const body = JSON.stringify({ text });
+  const messages = Array.from({ length: count }, (_, i) => ({ id: `m${i}`, body, details: "{}" }));
   await store.append(claim, claim.head, messages, "{}");
   const settings = { keepaliveMs: 1000, stallMs: 1000, isBlanking: false };
   const parts = { store, clock: systemClock, telemetry: new Telemetry(silentLog), settings };
   const head = claim.head + count;
-  return { room: new Room(VIDEO, "liveChatRenderer", head, parts), base: claim.head, head };
+  return { room: new Room(VIDEO, "liveChatRenderer", head, parts), base: claim.head, head, reads };
 }
 
 it("viewers at the same cursor below the tail share one read of the store", async () => {
@@ -105,4 +113,17 @@ it("viewers that resume at different cursors below the tail soon share theirs", 
   };
   const [near, far] = [await placesFrom(base + 43), await placesFrom(base)];
   assert.deepEqual(near, far.slice(-near.length));
+});
+
+it("messages below the tail that are too long for one chunk are read once", async () => {
+  const { room, base, head, reads } = await storedRoom(99, "long ".repeat(1000));
+  let [after, chunks] = [base, 0];
+  while (after < head) {
+    const [{ next }] = await Promise.all([room.page(after, PLAIN), room.page(after, DETAILED)]);
+    after = next;
+    chunks += 1;
+  }
+  assert.ok(chunks > 5, `${chunks} chunks`);
+  const pageEnd = 100 - (base % 100);
+  assert.deepEqual(reads, pageEnd < 99 ? [base, base + pageEnd] : [base]);
 });

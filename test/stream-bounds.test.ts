@@ -106,6 +106,21 @@ describe("until=now", () => {
     assert.ok(slow.messages.length < 320 && (slow.cursors.at(-1) ?? 0) <= (viewer.cursors[319] ?? 0));
   });
 
+  it("continues at the oldest message left if the deletion of old messages overtakes it", async () => {
+    const { relay, chat, viewer } = await virtualRoom(20);
+    chat.say(880);
+    await viewer.untilMessages(900);
+    const slow = relay.visit({ videoId: VIDEO, until: "now" });
+    slow.sink.stall();
+    await relay.when(slow.entered);
+    await relay.store.prune(-1000, 350);
+    slow.sink.readOn();
+    assert.deepEqual(await slow.ended(), ended);
+    const before = slow.messages.length - 550;
+    assert.ok(before >= 0 && before <= 200, `${before} messages before the deletion`);
+    assert.deepEqual(slow.messages, [...viewer.messages.slice(0, before), ...viewer.messages.slice(350)]);
+  });
+
   it("does not keep a room open, and is cut if nobody reads it", async () => {
     const { relay, chat, viewer } = await virtualRoom(20, { RELAY_GRACE_MS: "5000" });
     chat.say(100);

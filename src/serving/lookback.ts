@@ -10,8 +10,8 @@ const MAX_MESSAGES = 20_000;
 /** Maximum messages in one read. */
 const PAGE_MESSAGES = 500;
 
-/** At most `limit` messages after a cursor. */
-type Read = (after: number, limit: number) => Promise<readonly StoredMessage[]>;
+/** The messages after cursor `after` up to `to`. */
+type Read = (after: number, to: number) => Promise<readonly StoredMessage[]>;
 
 export class Lookback {
   readonly #read: Read;
@@ -86,8 +86,8 @@ export class Lookback {
     const low = this.#low;
     const after = Math.max(floor, low - PAGE_MESSAGES, this.#head - MAX_MESSAGES);
     if (after >= low) return false;
-    const messages = await this.#read(after, low - after);
-    // Meanwhile new messages may have taken the places of the oldest.
+    const messages = await this.#read(after, low);
+    // New messages that came during the read may have overwritten the entries of the oldest.
     const oldest = this.#head - MAX_MESSAGES;
     for (const message of messages) if (message.cursor > oldest) this.#note(message);
     this.#low = Math.max(after, oldest);

@@ -1,4 +1,4 @@
-/** The refusals of a service that is full or stops. */
+/** The refusals of a service that is full or stops, or whose store fails. */
 import { RelayError } from "../protocol/errors.ts";
 import { StoreError } from "../store/port.ts";
 
@@ -9,6 +9,7 @@ export function atCapacity(message: string, retryAfterMs = CAPACITY_RETRY_MS): R
   return new RelayError("CAPACITY", message, { retryAfterMs });
 }
 
+/** What a `catch` makes of an error for callers of the service: a store that fails is STORE_UNAVAILABLE. */
 export function refuseUnavailable(error: unknown): never {
   throw error instanceof StoreError ? error.refusal : error;
 }

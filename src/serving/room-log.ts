@@ -1,5 +1,6 @@
 /** What viewers need of a log, which is in a store or at the origin of an edge. */
 import type { Store } from "../store/port.ts";
+import type { StoredMessage } from "../store/stored-message.ts";
 import type { CursorRange } from "./cursor.ts";
 
 /** The log of rooms as their viewers read it. */
@@ -12,4 +13,25 @@ export interface RoomLog extends Pick<Store, "read" | "cursorAt" | "follow"> {
   readonly isRemote?: boolean;
   /** The room's cursors at this moment. */
   getRoom(videoId: string): Promise<CursorRange | undefined>;
+}
+
+/**
+ * At most `limit` messages after cursor `after` up to `to`, which the room has reached. Rejects as the log
+ * does, and with an error if the log skips messages. The deletion of old messages may overtake the reader:
+ * then the first ones are missing, or all.
+ */
+export async function readPage(
+  log: Pick<RoomLog, "read" | "getRoom">,
+  videoId: string,
+  after: number,
+  to: number,
+  limit = to - after,
+): Promise<StoredMessage[]> {
+  // In place of deleted messages, the log returns the next ones, which can lie beyond `to`.
+  const page = (await log.read(videoId, after, limit)).filter(({ cursor }) => cursor <= to);
+  const before = page[0] ? page[0].cursor - 1 : to;
+  if (before === after) return page;
+  const room = await log.getRoom(videoId);
+  if (!room || room.floor >= before) return page; // without a room, all of it was deleted
+  throw new Error(`the store skips from cursor ${after} to ${before} in room ${videoId}`);
 }

@@ -8,7 +8,7 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import { backfillCount, type CursorRange, resumeCursor } from "./cursor.ts";
 import { type Feed, Feeds } from "./feeds.ts";
 import { Lookback } from "./lookback.ts";
-import type { RoomLog } from "./room-log.ts";
+import { type RoomLog, readPage } from "./room-log.ts";
 import { SharedPages } from "./shared-pages.ts";
 import type { Sink } from "./sink.ts";
 import { inSlices } from "./slices.ts";
@@ -184,8 +184,8 @@ export class Room implements ViewerHost {
     const count = backfillCount(backfill, this.chatType);
     const isWhole = count === Number.POSITIVE_INFINITY || end <= floor;
     if (filter === ALL || count === 0 || isWhole) return Math.max(floor, end - count);
-    this.#lookback ??= new Lookback(Math.max(head, this.tail.head), (after, limit) =>
-      store.read(this.videoId, after, limit),
+    this.#lookback ??= new Lookback(Math.max(head, this.tail.head), (after, to) =>
+      readPage(store, this.videoId, after, to),
     );
     return this.#lookback.start(end, count, filter, floor);
   }

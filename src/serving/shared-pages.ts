@@ -8,7 +8,7 @@ import { retryRead } from "../store/retry-read.ts";
 import type { Feed } from "./feeds.ts";
 import { Held } from "./held.ts";
 import type { Lookback } from "./lookback.ts";
-import type { RoomLog } from "./room-log.ts";
+import { type RoomLog, readPage } from "./room-log.ts";
 import { assembleChunk, type Chunk, type Tail } from "./tail.ts";
 
 /**
@@ -18,6 +18,13 @@ import { assembleChunk, type Chunk, type Tail } from "./tail.ts";
 const PAGE_MESSAGES = 100;
 /** Pages kept for other viewers that read the same page within a second: at most 2 MiB per room. */
 const MAX_PAGES = 32;
+
+/** A read of the store. */
+interface Read {
+  /** The cursor before its messages. */
+  after: number;
+  messages: Promise<readonly Held[]>;
+}
 
 interface SharedPagesParts {
   videoId: string;
@@ -30,8 +37,8 @@ interface SharedPagesParts {
 
 export class SharedPages {
   readonly #parts: SharedPagesParts;
-  /** The messages of the pages, by the cursor before them. */
-  readonly #reads = new Map<number, Promise<readonly Held[]>>();
+  /** The last read up to each page's end, by the page's number. */
+  readonly #reads = new Map<number, Read>();
   /** The pages by cursor and feed. */
   readonly #pages = new Map<string, Promise<Chunk>>();
   /**
@@ -82,28 +89,25 @@ export class SharedPages {
     return assembleChunk(first - 1, messages, feed, isShared);
   }
 
-  #read(after: number): Promise<readonly Held[]> {
-    let read = this.#reads.get(after);
-    if (!read) {
-      const { videoId, log, tail, clock, closed } = this.#parts;
-      read = retryRead(clock, closed, async () => {
-        const page = await log.read(videoId, after, PAGE_MESSAGES - (after % PAGE_MESSAGES));
-        const messages = page.filter(({ cursor }) => cursor <= tail.head); // the store may have more
-        const before = (messages[0]?.cursor ?? tail.floor + 1) - 1;
-        if (before !== after) await this.#expectPruned(after, before);
-        return messages.map((message) => new Held(message));
-      });
-      read.catch(() => this.#reads.delete(after));
-      this.#reads.set(after, read);
+  /** The messages after a cursor up to the page's end. Long ones fill several chunks: they are read once. */
+  async #read(after: number): Promise<readonly Held[]> {
+    const number = Math.floor(after / PAGE_MESSAGES);
+    const known = this.#reads.get(number);
+    if (known && known.after <= after) {
+      const messages = (await known.messages).filter(({ message }) => message.cursor > after);
+      if (messages.length > 0) return messages;
     }
-    return read;
-  }
-
-  /** A page may skip messages only if pruning has just overtaken the reader. */
-  async #expectPruned(after: number, skippedTo: number): Promise<void> {
-    const { videoId, log } = this.#parts;
-    const record = await log.getRoom(videoId);
-    if (!record || record.floor >= skippedTo) return; // without a record, the whole room was pruned
-    throw new Error(`the store skips from cursor ${after} to ${skippedTo} in room ${videoId}`);
+    const { videoId, log, tail, clock, closed } = this.#parts;
+    const limit = PAGE_MESSAGES - (after % PAGE_MESSAGES);
+    const messages = retryRead(clock, closed, async () => {
+      const page = await readPage(log, videoId, after, tail.head, limit); // the log may have more
+      return page.map((message) => new Held(message));
+    });
+    const read = { after, messages };
+    messages.catch(() => {
+      if (this.#reads.get(number) === read) this.#reads.delete(number);
+    });
+    this.#reads.set(number, read);
+    return messages;
   }
 }

@@ -5,9 +5,11 @@
  */
 import type { Clock } from "../../clock.ts";
 import { Semaphore } from "../../semaphore.ts";
-import { notStored, type RoomRecord, type Store, StoreError } from "../../store/port.ts";
+import { notStored, type RoomRecord, type Store } from "../../store/port.ts";
 import { retryRead } from "../../store/retry-read.ts";
 import type { StoredMessage } from "../../store/stored-message.ts";
+import { refuseUnavailable } from "../refusals.ts";
+import { readPage } from "../room-log.ts";
 import { Slices } from "../slices.ts";
 import { type MessageFilter, testOf } from "./message-filter.ts";
 
@@ -79,45 +81,41 @@ export class History {
    * with the signal's reason.
    */
   async page(request: HistoryRequest, limit: number, signal: AbortSignal): Promise<HistoryPage> {
-    return relayErrors(async () => {
-      const { room, after, last, floor } = await this.#part(request);
-      const test = testOf(request.filter);
-      const isBackwards = request.before !== undefined && request.after === undefined;
-      // The examined cursors are those after `start`, up to `end`.
-      let [start, end] = isBackwards ? [last, last] : [Math.min(after, room.head), after];
-      let found: StoredMessage[] = [];
-      let left = MAX_EXAMINED;
-      while (found.length < limit && left > 0 && (isBackwards ? start > after : end < last)) {
-        const count = Math.min(READ_MESSAGES, test ? left : limit - found.length);
-        const from = isBackwards ? Math.max(after, start - count) : end;
-        const to = isBackwards ? start : Math.min(last, end + count);
-        const batch = await this.#read(request.videoId, from, to, test, signal);
-        found = isBackwards ? [...batch, ...found] : [...found, ...batch];
-        if (isBackwards) start = from;
-        else end = to;
-        left -= to - from;
-      }
-      const spare = found.length - limit;
-      if (spare > 0) {
-        found = isBackwards ? found.slice(spare) : found.slice(0, limit);
-        if (isBackwards) start = (found[0]?.cursor ?? 0) - 1;
-        else end = found.at(-1)?.cursor ?? 0;
-      }
-      return {
-        room,
-        messages: found,
-        next: end < last ? end : null,
-        prev: start > floor ? start + 1 : null,
-      };
-    });
+    const { room, after, last, floor } = await this.#part(request).catch(refuseUnavailable);
+    const test = testOf(request.filter);
+    const isBackwards = request.before !== undefined && request.after === undefined;
+    // The examined cursors are those after `start`, up to `end`.
+    let [start, end] = isBackwards ? [last, last] : [Math.min(after, room.head), after];
+    let found: StoredMessage[] = [];
+    let left = MAX_EXAMINED;
+    while (found.length < limit && left > 0 && (isBackwards ? start > after : end < last)) {
+      const count = Math.min(READ_MESSAGES, test ? left : limit - found.length);
+      const from = isBackwards ? Math.max(after, start - count) : end;
+      const to = isBackwards ? start : Math.min(last, end + count);
+      const batch = await this.#read(request.videoId, from, to, test, signal).catch(refuseUnavailable);
+      found = isBackwards ? [...batch, ...found] : [...found, ...batch];
+      if (isBackwards) start = from;
+      else end = to;
+      left -= to - from;
+    }
+    const spare = found.length - limit;
+    if (spare > 0) {
+      found = isBackwards ? found.slice(spare) : found.slice(0, limit);
+      if (isBackwards) start = (found[0]?.cursor ?? 0) - 1;
+      else end = found.at(-1)?.cursor ?? 0;
+    }
+    return {
+      room,
+      messages: found,
+      next: end < last ? end : null,
+      prev: start > floor ? start + 1 : null,
+    };
   }
 
   /** Everything up to the head at the moment of the call. Rejects as `page` does. */
   async whole(request: HistoryRequest, signal: AbortSignal): Promise<WholeHistory> {
-    return relayErrors(async () => {
-      const { room, after, last } = await this.#part(request);
-      return { room, after, last, batches: this.#batches(request, after, last, signal) };
-    });
+    const { room, after, last } = await this.#part(request).catch(refuseUnavailable);
+    return { room, after, last, batches: this.#batches(request, after, last, signal) };
   }
 
   /** Waits while the store is unavailable. Rejects with the signal's reason. */
@@ -158,19 +156,10 @@ export class History {
   ): Promise<StoredMessage[]> {
     return this.#reads.run(async () => {
       const found: StoredMessage[] = [];
-      await this.slices.each(await this.#store.read(videoId, after, last - after), (message) => {
-        // If the floor has risen above `after`, the store has read on above `last`.
-        if (message.cursor <= last && (!test || test(message))) found.push(message);
+      await this.slices.each(await readPage(this.#store, videoId, after, last), (message) => {
+        if (!test || test(message)) found.push(message);
       });
       return found;
     }, signal);
-  }
-}
-
-async function relayErrors<T>(act: () => Promise<T>): Promise<T> {
-  try {
-    return await act();
-  } catch (error) {
-    throw error instanceof StoreError ? error.refusal : error;
   }
 }
