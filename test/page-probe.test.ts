@@ -10,8 +10,7 @@ describe("the probe's page", { skip: NO_CHROMIUM }, () => {
   it("has 24 rows that wait for the one answer, and names the video of the result", async () => {
     const { page, chat, relay, videoId } = pages;
     chat.say(3);
-    await page.goto(`${relay.url}/?videoId=${videoId}&tab=probe`); // its place in earlier versions
-    await page.waitForURL(/\/probe\?/);
+    await page.goto(`${relay.url}/probe?videoId=${videoId}`);
     const rows = page.locator("#probe tr[data-label][data-endpoint]");
     assert.equal(await rows.count(), 24);
     const progress = page.locator("#probe [role=progressbar]");

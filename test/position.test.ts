@@ -21,11 +21,13 @@ it("survives its text, except for a replay's start", () => {
 });
 
 it("reports why a text cannot be read", () => {
-  const textWith = (changed: object) => JSON.stringify({ ...POSITION, ...changed });
+  const textWith = (changed: object) =>
+    JSON.stringify({ ...JSON.parse(encodePosition(POSITION)), ...changed });
   for (const [text, why] of [
     ["nonsense", "it is not a JSON object"],
     ["[]", "it is not a JSON object"],
     [textWith({ version: 2 }), "its version is 2"],
+    [textWith({ version: undefined }), "its version is undefined"],
     [textWith({ chatType: "smoke" }), "it has no known chat type"],
     [textWith({ continuation: undefined }), "it has no continuation"],
     [textWith({ pair: { ...POSITION.pair, client: "toaster" } }), "its client is not known"],
@@ -53,7 +55,7 @@ it("that cannot be read is logged and counted, and its room is bootstrapped when
     lastEventId = (await stream.untilMessages(1))[0]?.cursor ?? Number.NaN;
   }
   const file = new DatabaseSync(path);
-  file.prepare("update room set checkpoint = ?").run('{"version":99}');
+  file.prepare("update room set checkpoint = ?").run(JSON.stringify({ position: '{"version":99}' }));
   file.close();
   const log: string[] = [];
   const telemetry = new Telemetry(pino({ level: "warn" }, { write: (line: string) => void log.push(line) }));
@@ -72,6 +74,7 @@ it("that cannot be read is logged and counted, and its room is bootstrapped when
 
 const DAMAGES: Record<string, object> = {
   "deletions of another form": { deletions: 5 },
+  "no gifts": { gifts: undefined },
   "gifts of another form": { gifts: { open: [{ name: "rose" }], firstForms: [] } },
   "a gap for a reason of a newer version": { gap: { sinceMs: 1, reason: "moonquake" } },
 };

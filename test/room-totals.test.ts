@@ -88,8 +88,8 @@ describe("one room", () => {
     await store.append(hold, hold.head, [encodeMessage(said("chat", "a"))], "");
     await store.close();
     const settings = { RELAY_STORE: `sqlite:${path}`, RELAY_RETENTION_DAYS: "0" };
-    await using upgraded = await startRelay({ settings });
-    assert.ok(upgraded.url);
+    await using later = await startRelay({ settings });
+    assert.ok(later.url);
     const file = new DatabaseSync(path, { readOnly: true });
     t.after(() => file.close());
     await eventually(1, () => file.prepare("select count(*) as tallies from tally").get()?.tallies);

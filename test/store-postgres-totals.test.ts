@@ -1,20 +1,15 @@
-/** The totals of rooms in a database that several instances use, of this version and of earlier ones. */
+/** The totals of rooms in a database that several instances use. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { run } from "../chaos/cluster/postgres.ts";
 import { encodeMessage } from "../src/store/stored-message.ts";
 import { ownSchema, type PostgresServer, testPostgres } from "./support/postgres-server.ts";
 import { own } from "./support/store-reading.ts";
-import { type FullStore, OVER, openFor, ROOM } from "./support/store-subject.ts";
+import { type FullStore, openFor, ROOM } from "./support/store-subject.ts";
 import { paid, said } from "./support/totals-judge.ts";
 
 const { skip, server } = await testPostgres();
 
-/** As an instance of schema 3 has left the database; it counts nothing. */
-const SCHEMA_3 = `drop table tally, tally_item, recording; drop function relay_prune_3;
-  alter table store drop column counting_until; update store set schema_version = 3`;
-/** All messages of finished rooms, as an instance of an earlier version prunes. */
-const OLD_PRUNE = "select relay_prune_2(clock_timestamp(), 100) as entries";
 const AUTHORS = 9;
 
 const chats = (from: number, to: number) =>
@@ -52,36 +47,6 @@ describe("the totals in PostgreSQL", { skip }, () => {
     };
     await Promise.all([count(one), count(two), one.append(hold, hold.head + 100, chats(100, 130), "")]);
     assert.deepEqual(await counted(two), { count: 130, authors: AUTHORS, uncounted: 0 });
-  });
-
-  it("come to a database of an earlier version while an instance appends to it", async (t) => {
-    const { url, stores, hold } = await uncountedRoom(t);
-    const [older] = stores;
-    await run(url, SCHEMA_3);
-    const newer = await openFor(t, url);
-    await older.append(hold, hold.head + 100, chats(100, 130), "");
-    assert.deepEqual(await counted(newer), { count: 130, authors: AUTHORS, uncounted: 0 });
-  });
-
-  it("include messages that an instance of an earlier version prunes while a newer one counts", async (t) => {
-    const { url, stores, hold } = await uncountedRoom(t);
-    const [older, newer] = stores;
-    await older.finish(hold, OVER);
-    await uncount(url, older);
-    await newer.tallyRooms("", 30);
-    await newer.tally(ROOM, 10);
-    assert.deepEqual(await run(url, OLD_PRUNE), [{ entries: 40 }]);
-    assert.deepEqual(await run(url, OLD_PRUNE), [{ entries: 0 }]);
-    assert.deepEqual(await counted(newer), { count: 100, authors: AUTHORS, uncounted: 0 });
-    assert.equal(await newer.prune(0, 100), 60);
-    assert.deepEqual(await run(url, "select from tally union all select from tally_item"), []);
-  });
-
-  it("do not keep messages for ever if only instances of an earlier version are left", async (t) => {
-    const { url, stores, hold } = await uncountedRoom(t);
-    await stores[0].finish(hold, OVER);
-    await uncount(url, stores[0]);
-    assert.deepEqual(await run(url, OLD_PRUNE), [{ entries: 100 }]);
   });
 
   it("continue at the floor if messages were pruned uncounted", async (t) => {

@@ -8,7 +8,6 @@ import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
 import { systemClock } from "../src/clock.ts";
 import { openStore, StoreOpenError } from "../src/store/open.ts";
-import { encodeMessage } from "../src/store/stored-message.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { StoreProcess } from "./support/store-process.ts";
@@ -22,7 +21,6 @@ import {
   temporaryFolder,
   wallAt,
 } from "./support/store-subject.ts";
-import { said } from "./support/totals-judge.ts";
 
 async function refusal(url: string): Promise<string> {
   const error = await openStore(url, systemClock, new Telemetry(silentLog)).then(
@@ -160,34 +158,6 @@ test("a file of a newer schema is refused and left alone", async (t) => {
   );
   assert.deepEqual(await readFile(path), before);
 });
-
-/** Possible rooms in a file of schema 2: one that was claimed and never read, and one that was over. */
-const CLAIMED = `alter table room add column claimed_at integer;
-  create index room_claimed on room (claimed_at) where claimed_at is not null;
-  insert into room (video_id, epoch, base, floor, head, claimed_at) values ('never-read', 5, 7, 7, 7, 7);
-  insert into room (video_id, epoch, base, floor, head, checkpoint, checkpoint_at, ending, ended_at, claimed_at)
-    values ('claimed-again', 5, 7, 7, 7, 'c', 7, '{"state":"ended","reason":"over"}', 7, 8)`;
-
-for (const [schema, asItWas] of Object.entries({ 1: "", 2: CLAIMED, 3: "" })) {
-  test(`a file of schema ${schema} is migrated, and its rooms continue`, async (t) => {
-    const path = await filledFile(t);
-    execute(
-      path,
-      `drop table tally; drop table tally_item; drop table recording; ${asItWas}; pragma user_version = ${schema}`,
-    );
-    const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
-    for await (const videoIds of store.ownership.orphans(0, new AbortController().signal))
-      assert.deepEqual(videoIds, [ROOM]);
-    assert.equal(await store.getRoom("never-read"), undefined);
-    assert.equal((await store.getRoom("claimed-again"))?.end?.state, asItWas ? "ended" : undefined);
-    assert.equal(await store.tally(ROOM, 150), 250, "its messages are not counted yet");
-    const claim = await own(store, ROOM);
-    await store.append(claim, BORN_MS + 400, [encodeMessage(said("chat", "one more"))], "");
-    assert.equal((await readAll(store, ROOM)).length, 401);
-    const { totals, uncounted } = (await store.getAccount(ROOM)) ?? {};
-    assert.deepEqual([totals?.types, uncounted], [{ chat: 1 }, 0]);
-  });
-}
 
 test("a damaged file is refused, with advice", async (t) => {
   const path = await filledFile(t);

@@ -54,7 +54,7 @@ function simulated() {
   };
   /** The number of a room's uncounted messages; asking starts no count. */
   const uncounted = (videoId = ROOM) => disk.tables.getAccount(videoId, 0)?.uncounted;
-  /** Stores uncounted messages, as an earlier version does. */
+  /** Stores uncounted messages. */
   const fill = (videoId: string, count: number) => {
     const claim = { videoId, epoch: 1 };
     for (let n = 0; n < count; n += 5000) {
@@ -87,7 +87,7 @@ test("a request waits until all messages stored before it are counted", async ()
   assert.deepEqual(two, one);
 });
 
-test("a request gets the totals so far while a store of an earlier version is counted", async () => {
+test("a request gets the totals so far while many messages are uncounted", async () => {
   const { store, clock, scheduler, when, fill, steps, uncounted } = simulated();
   fill(ROOM, 23_000);
   fill(OTHER, 10);

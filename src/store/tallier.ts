@@ -13,11 +13,11 @@ const STEP_MESSAGES = 1000;
 const PAUSE_FACTOR = 10;
 const MAX_PAUSE_MS = 5000;
 /**
- * The maximum number of messages for which a question waits. There are more only in a store of an earlier
- * version, until the rounds have counted them.
+ * The maximum number of messages that are counted while a request for the totals waits. There are more only
+ * after unreadable totals, until the rounds have counted them.
  */
 const MAX_CAUGHT_UP = 20_000;
-/** The interval of the rounds, which find what older instances or a killed process have left uncounted. */
+/** The interval of the rounds, which find what a killed process has left uncounted. */
 const ROUND_MS = 600_000;
 
 export class Tallier {

@@ -31,8 +31,7 @@ export function encodePosition({ chatType, pair, credentials, continuation, pane
 export function decodePosition(text: string): Position {
   const stored = asObject(parseJson(text));
   if (!stored) throw new UnreadablePosition("it is not a JSON object");
-  // The first positions had no version.
-  const { version = VERSION, chatType, continuation } = stored;
+  const { version, chatType, continuation } = stored;
   if (version !== VERSION) throw new UnreadablePosition(`its version is ${JSON.stringify(version)}`);
   if (!isChatType(chatType)) throw new UnreadablePosition("it has no known chat type");
   if (continuation !== null && typeof continuation !== "string") {

@@ -77,7 +77,4 @@ class Page {
   }
 }
 
-// The probe has a page of its own, and had a tab here.
-const address = new URL(location.href);
-if (address.searchParams.get("tab") === "probe") location.replace(`probe${address.search}`);
-else new Page();
+new Page();

@@ -56,7 +56,9 @@ const Totals = Type.Object(
     authors: count("Number of distinct channel ids."),
     firstAt: At,
     lastAt: At,
-    uncounted: count("Number of stored messages that are not in the totals yet; 0 but after an upgrade."),
+    uncounted: count(
+      "Number of stored messages that are not in the totals yet; 0 but while totals are counted again.",
+    ),
   },
   {
     description: "They count all messages that were ever stored, including those that the retention deleted.",

@@ -61,8 +61,7 @@ export function encodeCheckpoint(
 
 /** The position from which a room continues. Throws `UnreadablePosition`. */
 export function positionOf({ checkpoint }: RoomRecord): Position {
-  // The first checkpoints contained only the position.
-  return decodePosition(asString(dig(parseJson(checkpoint), "position")) ?? checkpoint);
+  return decodePosition(asString(dig(parseJson(checkpoint), "position")) ?? "");
 }
 
 /** Whether this version of the service can continue from the room's checkpoint. */
@@ -123,13 +122,12 @@ export function memoryOf(
 
 const NO_MEMORY: ReadMemory = { deletions: new Map(), gifts: NO_GIFTS };
 
-/** Fields missing from older checkpoints are empty. Undefined if any field is invalid. */
+/** Undefined if any field is invalid. */
 function readMemory(stored: JsonObject): RoomMemory | undefined {
-  const deletions = asArray(stored.deletions ?? [])?.map((entry) => [dig(entry, 0), dig(entry, 1)]);
-  const gifts = stored.gifts === undefined ? NO_GIFTS : toGifts(stored.gifts);
-  const pending = stored.gap ?? stored.hole; // its name in older checkpoints
-  const gap = pending === undefined ? undefined : toGap(pending);
-  if (!deletions?.every(isDeletion) || !gifts || (pending !== undefined && !gap)) return undefined;
+  const deletions = asArray(stored.deletions)?.map((entry) => [dig(entry, 0), dig(entry, 1)]);
+  const gifts = toGifts(stored.gifts);
+  const gap = stored.gap === undefined ? undefined : toGap(stored.gap);
+  if (!deletions?.every(isDeletion) || !gifts || (stored.gap !== undefined && !gap)) return undefined;
   return { deletions: new Map(deletions), gifts, gap };
 }
 

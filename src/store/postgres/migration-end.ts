@@ -44,15 +44,15 @@ const SQL = {
       where totals is not null
       on conflict (video_id, born) do update set cursor = excluded.cursor, totals = excluded.totals
     )
-    insert into room (video_id, epoch, base, floor, head, checkpoint, checkpoint_at, detail, final_at, final_state,
-      state, lease_until)
-    select v, e, b, f, h, c, to_timestamp(c_at / 1000), d, to_timestamp(f_at / 1000), d::json ->> 'state',
+    insert into room (video_id, epoch, base, floor, head, checkpoint, checkpoint_at, detail, final_at, state,
+      lease_until)
+    select v, e, b, f, h, c, to_timestamp(c_at / 1000), d, to_timestamp(f_at / 1000),
       coalesce(d::json ->> 'state', 'polling'), 'epoch'
     from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::float8[], $8::text[],
       $9::float8[]) as moved (v, e, b, f, h, c, c_at, d, f_at)
     on conflict (video_id) do update set epoch = excluded.epoch, base = excluded.base, floor = excluded.floor,
       head = excluded.head, checkpoint = excluded.checkpoint, checkpoint_at = excluded.checkpoint_at,
-      detail = excluded.detail, final_at = excluded.final_at, final_state = excluded.final_state, state = excluded.state`,
+      detail = excluded.detail, final_at = excluded.final_at, state = excluded.state`,
   putTallyItems: `insert into tally_item (video_id, born, key, author, first, payment)
     select $1, base, item.* from room, unnest($2::text[], $3::text[], $4::text[], $5::text[]) as item
     where video_id = $1
@@ -81,7 +81,7 @@ export class PostgresMigrationEnd implements MigrationEnd {
   readonly place: string;
   readonly #client: Client;
 
-  /** Brings an empty or older database to this schema. Rejects with `StoreError` "unavailable". */
+  /** Brings an empty database to this schema. Rejects with `StoreError` "unavailable". */
   static async open(url: string, role: "from" | "to"): Promise<PostgresMigrationEnd> {
     const config = fromUrl(() => ({ ...clientConfig(url), query_timeout: 0 })); // counting can take long
     const client = new Client({ ...config, fallback_application_name: `${APPLICATION} migrate-store` });

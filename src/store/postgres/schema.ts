@@ -1,17 +1,16 @@
 /**
  * The database's tables and functions, as a list of steps that one instance at a time applies. A changed
- * function gets a new name, so old and new instances can run side by side. The steps omit functions that no
- * instance of this version uses; a database that already has them keeps them.
+ * function gets a new name, so old and new instances can run side by side.
  */
 import type { Client } from "pg";
 import { HALF_FILLED, StoreError } from "../port.ts";
-import { TALLY_STEP } from "./tally-schema.ts";
+import { PRUNING, TALLIES } from "./tally-schema.ts";
 
 /** The key of the lock for the migration, the same in every release. */
 const MIGRATION_LOCK = 7_107_324_115;
 
 /** The minimum schema version that a program must know to use a database of this version. */
-export const OLDEST_VERSION = 3;
+export const OLDEST_VERSION = 1;
 
 /**
  * This table exists in a database that a migration has not filled completely. It holds the last `seq` copied.
@@ -32,6 +31,9 @@ export const LINEAGE = `(select system_identifier::text from pg_control_system()
  * Every write is one statement that includes its fence. So a frozen or cut-off instance never holds a lock,
  * and a pooler may run each statement on another connection. Times are the database's.
  *
+ * A message's cursor is `message.cursor + room.shift`, so a room moves to other cursors, with all its
+ * messages, in one update. `recording.instance` runs the recording until `run_until`.
+ *
  * Appends change no indexed columns, so they update a room in place (HOT). Text is stored with its NULs
  * escaped (see `text.ts`) and uncompressed: it is short, and its size counts as it is.
  */
@@ -51,11 +53,10 @@ const STEPS: readonly string[] = [
      base bigint not null,
      floor bigint not null,
      head bigint not null,
-     state text not null check (state in ('bootstrapping', 'polling', 'lingering', 'ended', 'released', 'failed')),
+     shift bigint not null default 0,
+     state text not null check (state in ('bootstrapping', 'polling', 'ended', 'released', 'failed')),
      detail text,
-     final_state text,
      final_at timestamptz,
-     claimed_at timestamptz,
      owner text,
      epoch bigint not null,
      lease_until timestamptz not null,
@@ -65,7 +66,6 @@ const STEPS: readonly string[] = [
    ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
    create index room_live on room (video_id) where final_at is null;
    create index room_final on room (final_at) where final_at is not null;
-   create index room_claimed on room (claimed_at) where claimed_at is not null;
 
    create table message (
      video_id text collate "C" not null,
@@ -87,9 +87,9 @@ const STEPS: readonly string[] = [
      viewers int not null,
      until timestamptz not null,
      primary key (video_id, instance)
-   ) with (fillfactor = 50);`,
+   ) with (fillfactor = 50);
 
-  `create table egress (
+   create table egress (
      name text primary key,
      next_at timestamptz not null,
      cooldown_until timestamptz not null default '-infinity',
@@ -102,14 +102,21 @@ const STEPS: readonly string[] = [
      polls_per_second float8 not null,
      until timestamptz not null,
      primary key (name, instance)
-   ) with (fillfactor = 50);`,
+   ) with (fillfactor = 50);
 
-  // A message's cursor is `message.cursor + room.shift`, so a room moves to other cursors, with all its
-  // messages, in one update. Only older instances use `final_state` and `claimed_at`.
-  `alter table room add column shift bigint not null default 0;
-   update room set claimed_at = null where claimed_at is not null;
+   create table recording (
+     name text collate "C" primary key,
+     since timestamptz not null,
+     state text not null,
+     video_id text,
+     error text,
+     instance text,
+     run_until timestamptz not null default '-infinity'
+   );
 
-   create function relay_append_2(
+   ${TALLIES}
+
+   create function relay_append(
      v text, e bigint, expected bigint, ids text[], bodies text[], more text[], cp text, ttl interval
    ) returns table (epoch bigint, head bigint, added int[]) language plpgsql as $$
    #variable_conflict use_column
@@ -141,7 +148,7 @@ const STEPS: readonly string[] = [
        where r.video_id = v returning r.epoch, r.head, stored;
    end $$;
 
-   create function relay_finish_2(v text, e bigint, final text, what text)
+   create function relay_finish(v text, e bigint, final text, what text)
    returns table (epoch bigint, head bigint, outcome text) language plpgsql as $$
    #variable_conflict use_column
    declare me text;
@@ -161,7 +168,7 @@ const STEPS: readonly string[] = [
      end if;
    end $$;
 
-   create function relay_move_2(here text, is_restored boolean, is_kept boolean) returns int language plpgsql as $$
+   create function relay_move(here text, is_restored boolean, is_kept boolean) returns int language plpgsql as $$
    declare
      moment bigint := floor(extract(epoch from clock_timestamp()) * 1000);
      rooms int;
@@ -170,8 +177,6 @@ const STEPS: readonly string[] = [
      if not found then return 0; end if;
      update store set lineage = here, generation = greatest(generation + 1, moment);
      if is_kept then return 0; end if;
-     drop function if exists
-       relay_append_1(text, bigint, text, bigint, text[], text[], text[], text, timestamptz, interval);
      update room r set shift = r.shift + far, base = r.base + far, floor = r.floor + far, head = r.head + far,
        epoch = greatest(r.epoch, moment) + 1, owner = null, lease_until = 'epoch'
      from (select video_id, greatest(moment, head + 1) - base as far from room
@@ -181,66 +186,7 @@ const STEPS: readonly string[] = [
      return rooms;
    end $$;
 
-   create function relay_prune_2(before timestamptz, most int) returns int language plpgsql as $$
-   #variable_conflict use_column
-   declare
-     moment timestamptz := clock_timestamp();
-     places int := most;
-     gone room;
-     deleted int;
-     last bigint;
-     stay bigint;
-     passed_last bigint;
-     old_last bigint;
-     next_at timestamptz;
-     old int;
-   begin
-     if not pg_try_advisory_xact_lock('message'::regclass::int, 1) then return 0; end if;
-     delete from room where checkpoint is null and final_at is null and lease_until < moment - interval '1 hour';
-     delete from interest where until < moment - interval '1 hour';
-     while places > 0 loop
-       select * into gone from room where final_at < before and lease_until < moment
-         order by final_at limit 1 for update skip locked;
-       exit when not found;
-       with oldest as (
-         delete from message where video_id = gone.video_id and cursor in
-           (select cursor from message where video_id = gone.video_id order by cursor limit places)
-         returning cursor
-       )
-       select count(*), max(cursor) into deleted, last from oldest;
-       if not exists (select from message where video_id = gone.video_id) then
-         delete from room where video_id = gone.video_id;
-       else update room set floor = greatest(floor, last + gone.shift) where video_id = gone.video_id; end if;
-       places := places - greatest(1, deleted);
-     end loop;
-     if places <= 0 then return most; end if;
-     select min(seq) into stay from (select seq, at from message order by seq limit places) o
-       where at >= before and at <= moment;
-     select coalesce(max(seq), 0), coalesce(max(seq) filter (where at < before), 0) into passed_last, old_last
-       from (select seq, at from message order by seq limit places) o where stay is null or seq < stay;
-     select at into next_at from message where seq > passed_last and at <= moment order by seq limit 1;
-     last := case when next_at < before then passed_last else old_last end;
-     with deleted as (delete from message where seq <= last returning video_id, cursor),
-       raised as (
-         update room r set floor = greatest(r.floor, d.last + r.shift)
-         from (select video_id, max(cursor) as last from deleted group by 1) d where r.video_id = d.video_id
-       )
-     select count(*) into old from deleted;
-     return most - places + old;
-   end $$;`,
-
-  TALLY_STEP,
-
-  // `instance` runs the recording until `run_until`.
-  `create table recording (
-     name text collate "C" primary key,
-     since timestamptz not null,
-     state text not null,
-     video_id text,
-     error text,
-     instance text,
-     run_until timestamptz not null default '-infinity'
-   );`,
+   ${PRUNING}`,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

@@ -53,16 +53,16 @@ export const SQL = {
     from unnest($1::text[], $2::bigint[]) as mine (video_id, epoch)
     where r.video_id = mine.video_id and r.epoch = mine.epoch and r.owner is not null
     returning r.video_id`,
-  append: "select * from relay_append_2($1, $2, $3, $4, $5, $6, $7, $8::float8 * interval '1 ms')",
+  append: "select * from relay_append($1, $2, $3, $4, $5, $6, $7, $8::float8 * interval '1 ms')",
   appendAndOverwrite: `with done as (
-      select * from relay_append_2($1, $2, $3, $4, $5, $6, $7, $8::float8 * interval '1 ms')
+      select * from relay_append($1, $2, $3, $4, $5, $6, $7, $8::float8 * interval '1 ms')
     ), over as (
       update message m set body = o.body, details = o.details
       from unnest($9::text[], $10::text[], $11::text[]) as o (id, body, details), done
       where done.added is not null and m.video_id = $1 and m.id = o.id
     )
     select * from done`,
-  finish: "select * from relay_finish_2($1, $2, $3, $4)",
+  finish: "select * from relay_finish($1, $2, $3, $4)",
   read: `select ${MESSAGE} from message
     where video_id = $1 and cursor > ${ofRoom("greatest($2, floor) - shift")} order by message.cursor limit $3`,
   // A binary search: one look at the index of the primary key per step. `low` and `high` are as in
@@ -81,9 +81,9 @@ export const SQL = {
   byText: `select ${MESSAGE} ${KEPT} and strpos(details, $2) > 0`,
   room: `select ${ROOM} from room r where video_id = $1 and checkpoint is not null`,
   listRooms: `select ${SUMMARY} from room r where checkpoint is not null order by checkpoint_at desc limit $1`,
-  prune: `select * from relay_prune_3(case when $1::float8 < 'Infinity' then clock_timestamp() - $1 * interval '1 ms'
-    else '-infinity' end, $2, true)`,
-  move: `select relay_move_2(${LINEAGE}, $1, $2) as rooms`,
+  prune: `select * from relay_prune(case when $1::float8 < 'Infinity' then clock_timestamp() - $1 * interval '1 ms'
+    else '-infinity' end, $2)`,
+  move: `select relay_move(${LINEAGE}, $1, $2) as rooms`,
   touch: "update store set one = one",
   size: "select sum(pg_total_relation_size(name))::bigint as bytes from unnest('{room,message}'::regclass[]) name",
 } as const;

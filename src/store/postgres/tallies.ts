@@ -18,9 +18,6 @@ const UNCOUNTED = "r.head - greatest(r.floor, coalesce(t.cursor + r.shift, r.flo
 
 const KEPT = "r.head - r.floor as kept";
 
-/** For this long after the beginning of a round, instances of earlier versions spare uncounted messages. */
-const COUNTING = "interval '1 hour'";
-
 export const TALLY_SQL = {
   account: `select ${SUMMARY}, t.totals, ${UNCOUNTED}, ${KEPT} from ${TALLIED}
     where r.video_id = $1 and checkpoint is not null`,
@@ -47,7 +44,6 @@ export const TALLY_SQL = {
     delete from tally_item i using gone where i.video_id = gone.video_id and i.born = gone.born`,
   rooms: `select r.video_id as "videoId", ${UNCOUNTED} from ${TALLIED}
     where r.video_id > $1 and checkpoint is not null order by r.video_id limit $2`,
-  announce: `update store set counting_until = clock_timestamp() + ${COUNTING}`,
 } as const;
 
 interface TallyRow {
@@ -106,7 +102,6 @@ export class Tallies {
 
   /** See `Tallying.tallyRooms`. */
   async tallyRooms(after: string, limit: number): Promise<string | undefined> {
-    if (after === "") await this.#connections.query("writes", TALLY_SQL.announce);
     type Row = { videoId: string; uncounted: number };
     const rooms = await this.#connections.query<Row>("reads", TALLY_SQL.rooms, [after, limit]);
     let left = limit;

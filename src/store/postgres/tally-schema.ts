@@ -1,14 +1,9 @@
 /**
- * The step of the schema that adds the totals of rooms. A room's tally belongs to `born`, its base without
- * the shift, which no move changes: a later room with the same video id has another one.
- *
- * Pruning stops before the first message that is not counted yet, and names its room as `behind`. Instances
- * of earlier versions call `relay_prune_2` and count nothing. So it spares uncounted messages only while a
- * newer instance runs (`counting_until`): after a return to an earlier version, the store must not grow for
- * ever.
+ * The tables of the rooms' totals, and the function that prunes. A room's tally belongs to `born`, its base
+ * without the shift, which no move changes: a later room with the same video id has another one. Pruning
+ * stops before the first message that is not counted yet, and names its room as `behind`.
  */
-export const TALLY_STEP = `
-  create table tally (
+export const TALLIES = `create table tally (
     video_id text collate "C" not null,
     born bigint not null,
     cursor bigint not null,
@@ -26,11 +21,9 @@ export const TALLY_STEP = `
     primary key (video_id, born, key)
   );
   create index tally_item_author on tally_item (video_id, born, author) where author is not null;
-  create index tally_item_first on tally_item (video_id, born, first) where first is not null;
+  create index tally_item_first on tally_item (video_id, born, first) where first is not null;`;
 
-  alter table store add column counting_until timestamptz not null default '-infinity';
-
-  create function relay_prune_3(before timestamptz, most int, only_counted boolean)
+export const PRUNING = `create function relay_prune(before timestamptz, most int)
   returns table (entries int, behind text) language plpgsql as $$
   #variable_conflict use_column
   declare
@@ -58,8 +51,7 @@ export const TALLY_STEP = `
       select * into gone from room where final_at < before and lease_until < moment
         order by final_at limit 1 for update skip locked;
       exit when not found;
-      select case when only_counted then coalesce(max(t.cursor), gone.floor - gone.shift)
-          else gone.head - gone.shift end into counted
+      select coalesce(max(t.cursor), gone.floor - gone.shift) into counted
         from tally t where t.video_id = gone.video_id and t.born = gone.base - gone.shift;
       with oldest as (
         delete from message where video_id = gone.video_id and cursor in
@@ -89,14 +81,12 @@ export const TALLY_STEP = `
       from (select seq, at from message order by seq limit places) o where stay is null or seq < stay;
     select at into next_at from message where seq > passed_last and at <= moment order by seq limit 1;
     last := case when next_at < before then passed_last else old_last end;
-    if only_counted then
-      select m.seq, m.video_id into uncounted, late
-        from (select seq, video_id, cursor from message order by seq limit places) m
-        join room r on r.video_id = m.video_id
-        left join tally t on t.video_id = r.video_id and t.born = r.base - r.shift
-        where m.seq <= last and m.cursor > coalesce(t.cursor, r.floor - r.shift) order by m.seq limit 1;
-      last := least(last, uncounted - 1);
-    end if;
+    select m.seq, m.video_id into uncounted, late
+      from (select seq, video_id, cursor from message order by seq limit places) m
+      join room r on r.video_id = m.video_id
+      left join tally t on t.video_id = r.video_id and t.born = r.base - r.shift
+      where m.seq <= last and m.cursor > coalesce(t.cursor, r.floor - r.shift) order by m.seq limit 1;
+    last := least(last, uncounted - 1);
     with deleted as (delete from message where seq <= last returning video_id, cursor),
       raised as (
         update room r set floor = greatest(r.floor, d.last + r.shift)
@@ -104,9 +94,4 @@ export const TALLY_STEP = `
       )
     select count(*) into old from deleted;
     return query select most - places + old, late;
-  end $$;
-
-  create or replace function relay_prune_2(before timestamptz, most int) returns int language sql as $$
-    select entries from relay_prune_3(before, most,
-      exists (select from store where counting_until > clock_timestamp()))
-  $$;`;
+  end $$;`;

@@ -36,7 +36,7 @@ const BUSY_TIMEOUT_MS = 1000;
  * and pruning deletes old pages from its start without an index by time. A row can fill a whole page here. As
  * a table `without rowid` with the key (room, cursor), which keeps rows above 1 KB in pages of their own, the
  * file was 3.2 times the size of its messages instead of 1.3. `room` is a small number because it occurs in
- * three trees.
+ * three trees. `tally.cursor`: up to which the totals count; a room without a row is not counted yet.
  */
 const STEPS: readonly string[] = [
   `create table room (
@@ -63,15 +63,8 @@ const STEPS: readonly string[] = [
      details text not null,
      unique (room, cursor),
      unique (room, id)
-   ) strict;`,
-  `alter table room add column claimed_at integer;
-   create index room_claimed on room (claimed_at) where claimed_at is not null;`,
-  // A room exists if and only if it was read: taking one writes nothing before the first append.
-  `drop index room_claimed;
-   alter table room drop column claimed_at;
-   delete from room where checkpoint is null;`,
-  // `cursor`: up to which the totals count. A room without a row is not counted yet.
-  `create table tally (
+   ) strict;
+   create table tally (
      room integer primary key,
      cursor integer not null,
      totals text not null
@@ -85,8 +78,8 @@ const STEPS: readonly string[] = [
      primary key (room, key)
    ) strict, without rowid;
    create index tally_item_author on tally_item (room, author) where author is not null;
-   create index tally_item_first on tally_item (room, first) where first is not null;`,
-  `create table recording (
+   create index tally_item_first on tally_item (room, first) where first is not null;
+   create table recording (
      name text primary key,
      since integer not null,
      state text not null,
