@@ -103,10 +103,10 @@ export class SharedStore implements Peek {
   readonly #take = (videoId: string, owner: string, leaseMs: number): object[] => {
     const now = this.#now;
     let room = this.#rooms.get(videoId);
-    if (room && room.owner !== owner && room.leaseUntil > now) return [{ is_same: true, epoch: null }];
+    if (room && room.owner !== owner && room.leaseUntil > now) return [{ is_same: true, now, epoch: null }];
     room ??= this.#born(videoId);
     Object.assign(room, { owner, epoch: room.epoch + 1, leaseUntil: now + leaseMs });
-    return [{ is_same: true, epoch: room.epoch, ...this.#row(room) }];
+    return [{ is_same: true, now, epoch: room.epoch, ...this.#row(room) }];
   };
 
   #born(videoId: string): SharedRoom {
@@ -133,7 +133,7 @@ export class SharedStore implements Peek {
   readonly #renew = (videoIds: readonly string[], epochs: readonly number[], leaseMs: number): object[] =>
     this.#owned(videoIds, epochs).map((room) => {
       room.leaseUntil = this.#now + leaseMs;
-      return { video_id: room.videoId };
+      return { video_id: room.videoId, now: this.#now };
     });
 
   /** The rooms that are still owned under these epochs. */
@@ -153,6 +153,7 @@ export class SharedStore implements Peek {
     details: readonly string[],
     checkpoint: string,
     leaseMs: number,
+    written: number | null,
     ...overwriting: (readonly string[])[]
   ): object[] => {
     const room = this.#rooms.get(videoId);
@@ -174,7 +175,8 @@ export class SharedStore implements Peek {
       this.#put(room, { ...message, cursor: room.head });
     }
     const open = { detail: null, finalAt: null };
-    Object.assign(room, { checkpoint, checkpointAt: now, leaseUntil: now + leaseMs, ...open });
+    const checkpointAt = Math.min(now, written ?? now);
+    Object.assign(room, { checkpoint, checkpointAt, leaseUntil: now + leaseMs, ...open });
     return [{ epoch, head: room.head, added }];
   };
 

@@ -142,10 +142,10 @@ export class StoreLine {
   }
 
   async #assertOpen(limitMs: number): Promise<void> {
+    const silentMs = this.#silentUntil - this.#now;
+    if (silentMs > 0) await this.#parts.scheduler.sleep(Math.min(silentMs, limitMs));
+    if (silentMs > limitMs) throw lost("no answer in time");
     if (this.#now < this.#cutUntil) throw lost("the connection was reset");
-    if (this.#now >= this.#silentUntil) return;
-    await this.#parts.scheduler.sleep(limitMs);
-    throw lost("no answer in time");
   }
 
   #assertAnswered(): void {

@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
+import { Client } from "pg";
 import { run } from "../chaos/cluster/postgres.ts";
 import { Line } from "../chaos/line.ts";
 import { type Clock, systemClock } from "../src/clock.ts";
@@ -12,6 +13,7 @@ import { openStore, SHARED_DEFAULTS } from "../src/store/open.ts";
 import { SQL } from "../src/store/postgres/tables.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { eventually } from "./support/eventually.ts";
 import { ownSchema, testPostgres } from "./support/postgres-server.ts";
 import { messages, own, readAll, stored } from "./support/store-reading.ts";
 import { OVER, ROOM } from "./support/store-subject.ts";
@@ -143,6 +145,25 @@ describe("rooms of several instances", { skip, timeout: 60_000 }, () => {
       assert.ok(ago >= 0 && ago < 30_000, `${ago} ms by a clock that is wrong by ${ms} ms`);
     }
     assert.equal((await readAll(right, ROOM)).length, 1);
+  });
+
+  it("count their age from the moment at which a checkpoint was written, however late it arrives", async (t) => {
+    const url = await setUp(t);
+    const store = await open(t, url);
+    const hold = await own(store, ROOM);
+    await store.append(hold, hold.head, [], "one");
+    const blocker = new Client({ connectionString: url });
+    await blocker.connect();
+    await blocker.query("begin; select from room for update");
+    const late = store.append(hold, hold.head, [], "two");
+    const waiting = "select from pg_locks where not granted and locktype = 'transactionid'";
+    await eventually(1, async () => (await run(url, waiting)).length);
+    await blocker.query("select pg_sleep(0.5); rollback");
+    await blocker.end();
+    await late;
+    const { checkpoint, readAgoMs = 0 } = (await store.getRoom(ROOM)) ?? {};
+    assert.equal(checkpoint, "two");
+    assert.ok(readAgoMs >= 500, `${readAgoMs} ms`);
   });
 
   it("are pruned in bounded steps after they were moved, and each step continues where the last one ended", async (t) => {

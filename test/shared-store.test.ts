@@ -21,6 +21,8 @@ const GRACE_MS = 30_000;
 const MAX_PAUSE_MS = 1500;
 const VIDEOS = ["video-one", "video-two", "video-six"];
 const INSTANCES = ["a", "b", "c"];
+/** Later than any time here, in wall milliseconds. */
+const FAR = 1e13;
 const IDS = [...Array(40).keys()].map((n) => (n % 8 === 0 ? `gap:${n}` : `message-${n}`));
 
 /** A caller's knowledge of the rooms, by video: their claims' epochs, heads and bases. */
@@ -57,16 +59,17 @@ function draw(random: Random, { epochs, heads, bases }: Known): Statement {
       ids.map((id) => `${id} says UC${random.next()}`),
     ];
   };
+  const written = pick([null, 0, 500, FAR]);
   const drawn: (() => Statement)[] = [
     () => ({ text: SQL.take, values: [video, pick(INSTANCES), LEASE_MS] }),
     () => ({ text: SQL.take, values: [video, pick(INSTANCES), LEASE_MS] }),
     () => ({ text: SQL.giveBack, values: claims }),
     () => ({ text: SQL.renew, values: [...claims, LEASE_MS] }),
-    () => ({ text: SQL.append, values: [video, epoch, head, ...batch(), "checkpoint", LEASE_MS] }),
-    () => ({ text: SQL.append, values: [video, epoch, head, ...batch(), "checkpoint", LEASE_MS] }),
+    () => ({ text: SQL.append, values: [video, epoch, head, ...batch(), "checkpoint", LEASE_MS, written] }),
+    () => ({ text: SQL.append, values: [video, epoch, head, ...batch(), "checkpoint", LEASE_MS, written] }),
     () => ({
       text: SQL.appendAndOverwrite,
-      values: [video, epoch, head, ...batch(), "checkpoint", LEASE_MS, ...distinct(batch())],
+      values: [video, epoch, head, ...batch(), "checkpoint", LEASE_MS, written, ...distinct(batch())],
     }),
     () => ({ text: SQL.finish, values: [video, epoch, pick(["released", "ended", "failed"]), "{}"] }),
     () => ({ text: SQL.read, values: [video, after, 3], isOrdered: true }),

@@ -10,6 +10,7 @@ import type { StoreHealth } from "../health.ts";
 import { Hold, type Ownership } from "../ownership.ts";
 import { type Claim, isUnavailable, StoreError } from "../port.ts";
 import type { ClusterWatch } from "./cluster-watch.ts";
+import type { DatabaseClock } from "./database-clock.ts";
 import type { RoomNotice } from "./notifications.ts";
 import type { Database } from "./pools.ts";
 import { SQL, type TakenRow, toRecord } from "./tables.ts";
@@ -50,6 +51,7 @@ interface PostgresOwnershipParts {
   connections: Database;
   health: StoreHealth;
   clock: Clock;
+  databaseClock: DatabaseClock;
   viewerCounts: ViewerCounts;
   watch: ClusterWatch;
   publish(videoId: string, notice: RoomNotice): void;
@@ -69,7 +71,7 @@ export class PostgresOwnership implements Ownership {
   }
 
   async take(videoId: string): Promise<Hold | undefined> {
-    const { clock, connections, instance, leaseMs, viewerCounts, watch } = this.#parts;
+    const { clock, connections, databaseClock, instance, leaseMs, viewerCounts, watch } = this.#parts;
     await viewerCounts.written(); // otherwise a room could be released before its new viewer is known
     for (;;) {
       const sentAt = clock.monotonic();
@@ -77,7 +79,8 @@ export class PostgresOwnership implements Ownership {
       if (!row?.is_same) await watch.adoptLineage();
       else if (row.epoch === null) return undefined;
       else {
-        const { is_same: _, epoch, checkpoint, ...rest } = row;
+        const { is_same: _, now, epoch, checkpoint, ...rest } = row;
+        databaseClock.hear(now);
         this.#leases.set(videoId, { epoch, provenUntil: sentAt + this.#provenMs });
         const room = checkpoint === null ? undefined : toRecord({ ...rest, checkpoint });
         return new Hold({ videoId, epoch }, row.head, room, this);
@@ -176,15 +179,14 @@ export class PostgresOwnership implements Ownership {
 
   /** Renews all leases at once. A room that is missing in the result has another owner. */
   async #renew(): Promise<void> {
-    const { clock, connections, health, leaseMs } = this.#parts;
+    const { clock, connections, databaseClock, health, leaseMs } = this.#parts;
     const claims = this.#claims();
     const sentAt = clock.monotonic();
     try {
-      const renewing = connections.query<{ video_id: string }>("leases", SQL.renew, [
-        ...arrays(claims),
-        leaseMs,
-      ]);
+      const values = [...arrays(claims), leaseMs];
+      const renewing = connections.query<{ video_id: string; now: number }>("leases", SQL.renew, values);
       const rows = await health.report("renew", renewing);
+      if (rows[0]) databaseClock.hear(rows[0].now);
       const mine = new Set(rows.map(({ video_id }) => video_id));
       for (const claim of claims) {
         if (mine.has(claim.videoId)) this.prove(claim, sentAt);

@@ -24,6 +24,7 @@ import {
 } from "../port.ts";
 import { type EncodedMessage, type StoredMessage, wellFormed, withEnd } from "../stored-message.ts";
 import { ClusterWatch } from "./cluster-watch.ts";
+import { DatabaseClock } from "./database-clock.ts";
 import { paceOf } from "./egress.ts";
 import { unavailable } from "./error.ts";
 import { adoptLineage } from "./lineage.ts";
@@ -72,6 +73,7 @@ export class PostgresStore implements StoreEngine {
   readonly #connections: Database;
   readonly #tallies: Tallies;
   readonly #clock: Clock;
+  readonly #databaseClock: DatabaseClock;
   readonly #viewerCounts: ViewerCounts;
   readonly #watch: ClusterWatch;
   readonly #notifications: Notifications | undefined;
@@ -85,6 +87,7 @@ export class PostgresStore implements StoreEngine {
     this.#connections = connections;
     this.#tallies = new Tallies(connections, (videoId) => telemetry.totalsUnreadable(videoId));
     this.#clock = clock;
+    this.#databaseClock = new DatabaseClock(clock);
     this.followers = new Followers(clock);
     this.recordings = new PostgresRecordings(instance, connections);
     const { followers } = this;
@@ -102,6 +105,7 @@ export class PostgresStore implements StoreEngine {
       ...shared,
       instance,
       leaseMs,
+      databaseClock: this.#databaseClock,
       viewerCounts: this.#viewerCounts,
       watch: this.#watch,
       publish,
@@ -121,6 +125,7 @@ export class PostgresStore implements StoreEngine {
     checkpoint: string,
     overwriting: readonly EncodedMessage[] = [],
   ): Promise<StoredMessage[]> {
+    const written = this.#databaseClock.now();
     return this.#write(claim, expectedHead, async () => {
       const { videoId, epoch } = claim;
       const sentAt = this.#clock.monotonic();
@@ -134,6 +139,7 @@ export class PostgresStore implements StoreEngine {
           ...columns(messages, CONTENT),
           toColumn(checkpoint),
           this.#leaseMs,
+          written,
           ...(overwriting.length > 0 ? columns(overwriting, CONTENT) : []),
         ],
       );

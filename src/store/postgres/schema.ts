@@ -117,7 +117,7 @@ const STEPS: readonly string[] = [
    ${TALLIES}
 
    create function relay_append(
-     v text, e bigint, expected bigint, ids text[], bodies text[], more text[], cp text, ttl interval
+     v text, e bigint, expected bigint, ids text[], bodies text[], more text[], cp text, ttl interval, written timestamptz
    ) returns table (epoch bigint, head bigint, added int[]) language plpgsql as $$
    #variable_conflict use_column
    declare
@@ -143,7 +143,7 @@ const STEPS: readonly string[] = [
        select coalesce(array_agg(ord::int order by ord), '{}') into stored from fresh;
      end if;
      return query update room r set head = expected + cardinality(stored), checkpoint = cp,
-         checkpoint_at = clock_timestamp(), lease_until = clock_timestamp() + ttl, state = 'polling',
+         checkpoint_at = least(clock_timestamp(), written), lease_until = clock_timestamp() + ttl, state = 'polling',
          detail = null, final_at = null
        where r.video_id = v returning r.epoch, r.head, stored;
    end $$;

@@ -40,7 +40,7 @@ export const SQL = {
         or r.lease_until > clock_timestamp() + interval '1 hour'
       returning ${ROOM}, r.epoch
     )
-    select is_same, taken.* from here left join taken on true`,
+    select is_same, ${ms("clock_timestamp()")} as now, taken.* from here left join taken on true`,
   // Deletes a room that was never read; in any other room, it changes only owner, epoch and lease.
   giveBack: `with mine as (select * from unnest($1::text[], $2::bigint[]) as mine (video_id, epoch)), gone as (
       delete from room r using mine
@@ -52,13 +52,14 @@ export const SQL = {
   renew: `update room r set lease_until = clock_timestamp() + $3::float8 * interval '1 ms'
     from unnest($1::text[], $2::bigint[]) as mine (video_id, epoch)
     where r.video_id = mine.video_id and r.epoch = mine.epoch and r.owner is not null
-    returning r.video_id`,
-  append: "select * from relay_append($1, $2, $3, $4, $5, $6, $7, $8::float8 * interval '1 ms')",
+    returning r.video_id, ${ms("clock_timestamp()")} as now`,
+  append:
+    "select * from relay_append($1, $2, $3, $4, $5, $6, $7, $8::float8 * interval '1 ms', to_timestamp($9::float8 / 1000))",
   appendAndOverwrite: `with done as (
-      select * from relay_append($1, $2, $3, $4, $5, $6, $7, $8::float8 * interval '1 ms')
+      select * from relay_append($1, $2, $3, $4, $5, $6, $7, $8::float8 * interval '1 ms', to_timestamp($9::float8 / 1000))
     ), over as (
       update message m set body = o.body, details = o.details
-      from unnest($9::text[], $10::text[], $11::text[]) as o (id, body, details), done
+      from unnest($10::text[], $11::text[], $12::text[]) as o (id, body, details), done
       where done.added is not null and m.video_id = $1 and m.id = o.id
     )
     select * from done`,
@@ -92,7 +93,7 @@ export type RoomRow = Omit<RoomRecord, "end"> & { end: string | null };
 export type SummaryRow = Omit<RoomSummary, "end"> & { end: string | null };
 
 /** The result of `take`; all columns except `is_same` are null if the room was not taken. */
-export type TakenRow = { is_same: boolean } & (
+export type TakenRow = { is_same: boolean; now: number } & (
   | { epoch: null }
   | (Omit<RoomRow, "checkpoint"> & { epoch: number; checkpoint: string | null })
 );
