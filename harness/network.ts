@@ -2,8 +2,11 @@
  * The network between the service and the simulated upstream: latency with jitter, refused connections, total
  * silence. It reports each call and its outcome to the upstream's judge.
  */
+
+import type { Response } from "../src/simulator/in-process.ts";
 import type { InProcessSimulator } from "../src/simulator/index.ts";
 import type { Random } from "../src/simulator/random.ts";
+import { AnswerBytes } from "../src/upstream/egress/answer-bytes.ts";
 import type { Connections, IncomingAnswer, OutgoingRequest } from "../src/upstream/egress/connections.ts";
 import { addressOf, type EgressAddress } from "./egress-address.ts";
 import type { MortalClock, Scheduler } from "./scheduler.ts";
@@ -77,35 +80,32 @@ export class Network {
       await this.#scheduler.sleep(waitMs, signal);
       const date = new Date(this.#scheduler.now()).toUTCString();
       const header = (name: string) => answer.header(name) ?? (name === "date" ? date : undefined);
-      return { ...answer, header, body: this.#body(answer, call, life) };
+      return { status: answer.status, header, body: () => this.#body(answer, call, life) };
     } catch (error) {
       if (!life.isDead) this.#judge.failed(call, error);
       throw error;
     }
   }
 
-  async *#body(
-    answer: IncomingAnswer,
+  async #body(
+    answer: Response,
     call: ReturnType<UpstreamJudge["began"]>,
     life: MortalClock,
-  ): AsyncGenerator<Uint8Array, void, void> {
-    const chunks: Uint8Array[] = [];
-    let failure: unknown = "broken off by its reader";
+  ): Promise<Buffer> {
+    const bytes = new AnswerBytes();
     try {
       for await (const chunk of answer.body) {
         if (life.isDead) await aborted(); // a dead process reads nothing
-        chunks.push(chunk);
-        yield chunk;
+        bytes.add(chunk);
       }
-      failure = undefined;
     } catch (error) {
-      failure = error;
-      throw error;
-    } finally {
       if (life.isDead) await aborted();
-      if (failure === undefined) this.#judge.delivered(call, answer, Buffer.concat(chunks).toString());
-      else this.#judge.failed(call, failure);
+      this.#judge.failed(call, error);
+      throw error;
     }
+    if (life.isDead) await aborted();
+    this.#judge.delivered(call, answer, bytes.all.toString());
+    return bytes.all;
   }
 }
 

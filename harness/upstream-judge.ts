@@ -214,7 +214,7 @@ export class UpstreamJudge {
     call.address.look(this.#scheduler.monotonic(), this.#gate.concurrency);
   }
 
-  delivered(call: Call, { status, header }: IncomingAnswer, text: string): void {
+  delivered(call: Call, { status, header }: Omit<IncomingAnswer, "body">, text: string): void {
     const { address } = call;
     this.#landed(call);
     const now = this.#scheduler.monotonic();

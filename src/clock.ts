@@ -53,15 +53,37 @@ export function answeredNow(start: CallStart, clock: Clock): CallTimes {
   };
 }
 
+/** The wall clock's step after which the uptime is read again, in milliseconds. */
+const STEP_MS = 5;
+
+/**
+ * The computer's uptime, read from the system only if the wall clock has stepped against the monotonic one: a
+ * computer that sleeps moves both the wall clock and the uptime. On Linux, a reading is three system calls.
+ */
+export function uptimeBy(clock: Pick<Clock, "now" | "monotonic">, read: () => number) {
+  let wallAheadMs = Number.NaN;
+  let uptimeAheadMs = 0;
+  return (): number => {
+    const at = clock.monotonic();
+    const aheadMs = clock.now() - at;
+    if (!(Math.abs(aheadMs - wallAheadMs) <= STEP_MS)) {
+      wallAheadMs = aheadMs;
+      uptimeAheadMs = read() - at;
+    }
+    return at + uptimeAheadMs;
+  };
+}
+
 /** Calls `act` after `ms`, unless the signal aborts first. */
 export function after(clock: Clock, ms: number, signal: AbortSignal, act: () => void): void {
   clock.sleep(ms, signal).then(act, () => {});
 }
 
+const CLOCKS = { now: () => Date.now(), monotonic: () => performance.now() };
+
 export const systemClock: Clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
-  uptime: () => 1000 * uptime(),
+  ...CLOCKS,
+  uptime: uptimeBy(CLOCKS, () => 1000 * uptime()),
   // Node's promise timer creates an error with a stack for each aborted sleep: one for each upstream call.
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {

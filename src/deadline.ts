@@ -18,6 +18,17 @@ export class Deadline implements Disposable {
     return this.#passed.signal;
   }
 
+  /**
+   * Its signal, which from now on also aborts with another one that lives no longer than the deadline.
+   * `AbortSignal.any` would cost twice as much as all the rest of a call's limit.
+   */
+  or(signal: AbortSignal): AbortSignal {
+    const end = () => this.#passed.abort(signal.reason);
+    if (signal.aborted) end();
+    signal.addEventListener("abort", end, { once: true });
+    return this.signal;
+  }
+
   [Symbol.dispose](): void {
     this.#disposed.abort("done"); // without a reason, `abort` creates an error with a stack
   }

@@ -11,14 +11,11 @@ const REMEMBERED = 10;
 export class SlowCalls {
   readonly #windowMs: number;
   #tookMs: readonly number[] = [];
+  #excessMs = 0;
 
   /** `windowMs`: how long the upstream keeps messages. */
   constructor(windowMs: number) {
     this.#windowMs = windowMs;
-  }
-
-  observe({ startedAt, answeredAt }: CallTimes): void {
-    this.#tookMs = [...this.#tookMs, answeredAt - startedAt].slice(-REMEMBERED);
   }
 
   /**
@@ -27,8 +24,14 @@ export class SlowCalls {
    * so more than half a window does not count.
    */
   get excessMs(): number {
+    return this.#excessMs;
+  }
+
+  observe({ startedAt, answeredAt }: CallTimes): void {
+    const tookMs = answeredAt - startedAt;
+    this.#tookMs = [...this.#tookMs, tookMs].slice(-REMEMBERED);
     const [, second = 0] = this.#tookMs.toSorted((one, other) => other - one);
-    const slowMs = Math.min(this.#windowMs / 2, Math.max(second, this.#tookMs.at(-1) ?? 0));
-    return Math.max(0, slowMs - TOLERANCE * this.#windowMs);
+    const slowMs = Math.min(this.#windowMs / 2, Math.max(second, tookMs));
+    this.#excessMs = Math.max(0, slowMs - TOLERANCE * this.#windowMs);
   }
 }

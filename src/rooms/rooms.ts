@@ -37,9 +37,11 @@ export class Rooms implements SharedRooms {
   /** Rooms that take no new viewers, but still serve their last ones. */
   readonly #retired = new Set<Room>();
   /** Viewers of channels that are in no room. They count as viewers, and a stop ends them, too. */
-  readonly waiting = new Set<{ end(): void }>();
+  readonly #waiting = new Set<{ end(): void }>();
   readonly #stopped = new AbortController();
   #isDraining = false;
+  /** The number of viewers that can certainly be taken before they are counted again. */
+  #places = 0;
   readonly #host: EntryHost = {
     assertCapacity: (videoId) => this.#assertCapacity(videoId),
     retire: (room) => this.#retired.add(room),
@@ -59,10 +61,16 @@ export class Rooms implements SharedRooms {
   }
 
   get viewerCount(): number {
-    let count = this.waiting.size;
+    let count = this.#waiting.size;
     for (const { viewerCount } of this.#entries.values()) count += viewerCount;
     for (const { viewerCount } of this.#retired) count += viewerCount;
     return count;
+  }
+
+  /** Counts a viewer that is in no room, until the result is disposed of. */
+  countWaiting(viewer: { end(): void }): Disposable {
+    this.#waiting.add(viewer);
+    return { [Symbol.dispose]: () => void this.#waiting.delete(viewer) };
   }
 
   /** Aborts when the service stops, so that viewers must reconnect. */
@@ -75,8 +83,10 @@ export class Rooms implements SharedRooms {
    */
   assertPlaces(count: number): void {
     if (this.stopped.aborted) throw stopping();
-    if (this.viewerCount + count > this.#parts.settings.maxViewers)
-      throw atCapacity("Too many viewers are connected.");
+    this.#places -= count;
+    if (this.#places >= 0) return;
+    this.#places = this.#parts.settings.maxViewers - this.viewerCount - count;
+    if (this.#places < 0) throw atCapacity("Too many viewers are connected (RELAY_MAX_VIEWERS).");
   }
 
   /**
@@ -152,7 +162,7 @@ export class Rooms implements SharedRooms {
     // Holds that are not given back within the limit expire by themselves.
     await unlessAborted(Promise.all(ends), limit.signal).catch(() => {});
     const rooms = [...this.#openRooms(), ...this.#retired];
-    const viewers = [...rooms.flatMap((room) => [...room.viewers]), ...this.waiting];
+    const viewers = [...rooms.flatMap((room) => [...room.viewers]), ...this.#waiting];
     const spreadMs = Math.min(END_SPREAD_MS, viewers.length);
     await Promise.all(
       viewers.map(async (viewer) => {

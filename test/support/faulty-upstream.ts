@@ -77,8 +77,8 @@ export async function answerTo(
   );
   await meanwhile?.(await met.promise);
   const words = await answer;
-  await transport.close();
   await inTime(placed.left(), "the end of the hostile answer's connection");
+  await transport.close();
   assert.equal(placed.fault.fired, 1);
   return words;
 }

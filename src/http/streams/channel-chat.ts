@@ -15,6 +15,9 @@ export interface ChannelParts extends ChatParts {
 }
 
 export interface ChannelChatEvents {
+  /** The viewer is about to enter the room, and counts there; it has left the room. */
+  entering(): void;
+  left(): void;
   /** An `init` is about to be written. */
   begun(): void;
   /** This service cannot serve the viewer now. `reason`: a sentence without a full stop. */
@@ -86,14 +89,14 @@ export class ChannelChat {
       return branch;
     };
     try {
-      rooms.waiting.delete(line); // it counts as a viewer of the room from now on
+      this.#events.entering();
       await rooms.enter({ ...this.#request, lastEventId: this.cursor, open }, signal);
       await branch.left;
       return this.#isOver;
     } finally {
       this.#branch = undefined;
       line.leave(branch);
-      if (!line.gone.aborted) rooms.waiting.add(line);
+      this.#events.left();
     }
   }
 

@@ -54,13 +54,11 @@ export async function firstLook(
   const stopped = new AbortController();
   const place = { end: () => stopped.abort() };
   const waited = AbortSignal.any([limit.signal, stopped.signal]);
-  rooms.waiting.add(place);
   try {
+    using _ = rooms.countWaiting(place);
     await watch.states(AbortSignal.any([gone, waited])).next();
   } catch (error) {
     if (gone.aborted || !waited.aborted) throw error;
-  } finally {
-    rooms.waiting.delete(place);
   }
   rooms.assertPlaces(1);
 }
@@ -70,6 +68,8 @@ export class ChannelViewer {
   readonly #request: ChannelRequest;
   readonly #parts: ChannelParts;
   #chat: ChannelChat | undefined;
+  /** Counts it while it is in no room. */
+  #slot: Disposable | undefined;
   /** The channel's state, and the last one that the client got. */
   #state: ChannelState | undefined;
   #sent: ChannelState | undefined;
@@ -90,8 +90,8 @@ export class ChannelViewer {
   /** Resolves when the connection is over. */
   async run(): Promise<void> {
     const line = this.#line;
-    const { watch, rooms, toRelayError } = this.#parts;
-    rooms.waiting.add(line);
+    const { watch, toRelayError } = this.#parts;
+    this.#waits();
     try {
       for await (const state of watch.states(line.gone)) await this.#follow(state);
     } catch (error) {
@@ -100,8 +100,13 @@ export class ChannelViewer {
       line.write(line.events.event("error", toRelayError(error).body));
       line.end();
     } finally {
-      rooms.waiting.delete(line);
+      this.#slot?.[Symbol.dispose]();
     }
+  }
+
+  /** It is in no room, and counts as a waiting viewer. */
+  #waits(): void {
+    if (!this.#line.gone.aborted) this.#slot = this.#parts.rooms.countWaiting(this.#line);
   }
 
   async #follow(state: ChannelState): Promise<void> {
@@ -156,6 +161,8 @@ export class ChannelViewer {
       address: () => address,
     };
     const chat = new ChannelChat(request, this.#line, this.#parts, {
+      entering: () => this.#slot?.[Symbol.dispose](),
+      left: () => this.#waits(),
       begun: () => this.#send(this.#state),
       refused: (reason) => this.#state && this.#send(waitingOf(this.#state, reason)),
     });

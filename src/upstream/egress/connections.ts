@@ -3,22 +3,8 @@
  * a spec. A spec without either uses the environment's proxy, if any, but never for loopback addresses.
  */
 import { isIP } from "node:net";
-import { pipeline, type Readable, type Transform } from "node:stream";
-import {
-  constants,
-  createBrotliDecompress,
-  createGunzip,
-  createInflate,
-  createZstdDecompress,
-} from "node:zlib";
-import {
-  Agent,
-  type Dispatcher,
-  EnvHttpProxyAgent,
-  ProxyAgent,
-  Socks5ProxyAgent,
-  request as send,
-} from "undici";
+import { Agent, type Dispatcher, EnvHttpProxyAgent, ProxyAgent, Socks5ProxyAgent } from "undici";
+import { Exchange } from "./exchange.ts";
 import type { EgressSpec } from "./spec.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
@@ -36,8 +22,11 @@ export interface IncomingAnswer {
   status: number;
   /** Header names in lower case. */
   header(name: string): string | undefined;
-  /** Decompressed; fails if the connection breaks. */
-  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+  /**
+   * The complete body, decompressed. Rejects like `Connections.request`, and with `UpstreamError` if it is
+   * larger than an answer may be.
+   */
+  body(): Promise<Buffer>;
 }
 
 export interface Connections {
@@ -59,17 +48,6 @@ const FETCH_HEADERS = {
   "sec-fetch-mode": "cors",
   "accept-encoding": "gzip, deflate, br",
 };
-/** Like `fetch`, accept a compressed body without its end. */
-const LENIENT = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
-const DECODERS: Record<string, () => Transform> = {
-  gzip: () => createGunzip(LENIENT),
-  "x-gzip": () => createGunzip(LENIENT),
-  deflate: () => createInflate(LENIENT),
-  br: () => createBrotliDecompress(),
-  zstd: () => createZstdDecompress(),
-};
-/** Nested encodings can decompress to more memory than the process may use. */
-const MAX_ENCODINGS = 5;
 
 export class HttpConnections implements Connections {
   /** For loopback addresses, and for all others. */
@@ -83,15 +61,14 @@ export class HttpConnections implements Connections {
   }
 
   async request(request: OutgoingRequest, signal: AbortSignal): Promise<IncomingAnswer> {
-    const { statusCode, headers, body } = await send(request.url, {
-      method: request.method,
-      headers: { ...FETCH_HEADERS, ...request.headers },
-      body: request.body ?? null,
-      dispatcher: LOOPBACK.test(new URL(request.url).hostname) ? this.#inner : this.#outer,
-      signal,
-    });
-    const header = (name: string) => headers[name]?.toString();
-    return { status: statusCode, header, body: decoded(body, header("content-encoding")) };
+    const { hostname, origin, pathname, search } = new URL(request.url);
+    const exchange = new Exchange(signal);
+    const dispatcher = LOOPBACK.test(hostname) ? this.#inner : this.#outer;
+    const { method, body = null } = request;
+    const headers = { ...FETCH_HEADERS, ...request.headers };
+    dispatcher.dispatch({ origin, path: pathname + search, method, headers, body }, exchange);
+    const { status, headers: received } = await exchange.head;
+    return { status, header: (name) => received[name]?.toString(), body: () => exchange.body() };
   }
 
   async close(): Promise<void> {
@@ -115,20 +92,6 @@ function dispatcherOf(spec: EgressSpec): Dispatcher {
       return new ProxyAgent({ uri: spec.url, proxyTunnel: true, allowH2: false, ...tls });
     }
   }
-}
-
-/** The decoded body; unchanged if an encoding is unknown. Throws if there are too many encodings. */
-function decoded(body: Readable, encodings = ""): Readable {
-  const names = encodings.toLowerCase().split(",").reverse();
-  if (names.length > MAX_ENCODINGS) {
-    body.on("error", () => {}).destroy();
-    throw new Error(`the answer has ${names.length} encodings`);
-  }
-  const decoders = names.map((name) => DECODERS[name.trim()]?.());
-  if (!decoders.every((decoder) => decoder !== undefined)) return body;
-  const last = decoders.at(-1);
-  pipeline([body, ...decoders], () => {}); // any failure destroys the last stream, too
-  return last ?? body;
 }
 
 /** Uses the environment's proxy, if any. Throws an error that says which settings are valid. */

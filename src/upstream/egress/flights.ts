@@ -75,8 +75,8 @@ export class Flights {
     const onAbort = () => flight.leave(waiter, signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
     flight.join(waiter);
-    if (!known) this.#begin(flight, call);
-    this.#gate.advance();
+    if (known) this.#gate.advance();
+    else this.#begin(flight, call);
     try {
       return (await promise) as Answered<T>; // calls with the same key have the same type of answer
     } finally {
@@ -138,17 +138,20 @@ class Flight implements Waiting {
     return Math.min(...this.#waiters.values().map(({ dueAt }) => dueAt));
   }
 
+  // The gate asks each waiting call for these two whenever it starts one: they create nothing.
   get lane(): Lane {
-    const lanes = new Set(this.#waiters.values().map(({ lane }) => lane));
-    return LANES.find((lane) => lanes.has(lane)) ?? "probe";
+    let first = LANES.indexOf("probe");
+    for (const { lane } of this.#waiters) first = Math.min(first, LANES.indexOf(lane));
+    return LANES[first] ?? "probe";
   }
 
   sortKey(now: number): number {
-    const keys = this.#waiters.values().map(({ dueAt, toleranceMs, priorityMs }) => {
+    let first = Number.POSITIVE_INFINITY;
+    for (const { dueAt, toleranceMs, priorityMs } of this.#waiters) {
       const latestAt = dueAt + toleranceMs;
-      return now > latestAt ? latestAt - priorityMs : latestAt;
-    });
-    return Math.min(...keys);
+      first = Math.min(first, now > latestAt ? latestAt - priorityMs : latestAt);
+    }
+    return first;
   }
 
   join(waiter: Waiter): void {

@@ -154,13 +154,18 @@ export class Gate {
   }
 
   #next(now: number): Queued | undefined {
+    if (this.#lanes.areFull) return undefined; // the queue is long then, and the next answer leads here again
     const first = new Map<Lane, { call: Queued; key: number }>();
     for (const call of this.#queue) {
       if (call.isPage && this.#pageCooldown.until > now) continue;
       const { lane } = call.waiting;
       const key = call.waiting.sortKey(now);
       const other = first.get(lane);
-      if (!other || key < other.key) first.set(lane, { call, key });
+      if (!other) first.set(lane, { call, key });
+      else if (key < other.key) {
+        other.call = call;
+        other.key = key;
+      }
     }
     const slackMs = (first.get("poll")?.key ?? Number.POSITIVE_INFINITY) - now;
     const lane = this.#lanes.open(slackMs / this.#parts.settings.spacingMs).find((each) => first.has(each));

@@ -48,6 +48,11 @@ export class Lanes {
     this.#concurrency = concurrency;
   }
 
+  /** Whether no call at all may start now. */
+  get areFull(): boolean {
+    return !this.#hasSlot("poll");
+  }
+
   /**
    * The lanes that may start a call now, the next one first. `slack`: the number of calls that can start
    * before the waiting poll is too late. Below -1 it is much too late, and others must not wait for it.

@@ -48,7 +48,7 @@ export class EgressPool {
 
   /** The least loaded one that works; if none works, the one that may be the first to work again. */
   get best(): Egress {
-    const [best] = this.#ranked();
+    const [best] = ranked(this.#all);
     if (!best) throw new Error("there is no egress");
     return best;
   }
@@ -59,7 +59,7 @@ export class EgressPool {
 
   /** Other egresses that work, the best first. */
   others(tried: ReadonlySet<Egress>): readonly Egress[] {
-    return this.#ranked().filter((egress) => !tried.has(egress) && egress.isUsable());
+    return ranked(this.#all.filter((egress) => !tried.has(egress) && egress.isUsable()));
   }
 
   /** The upstream has not been reached for long: from now on `reachable` waits until it is again. */
@@ -138,22 +138,24 @@ export class EgressPool {
   }
 
   #takeOpening(): OpeningTurn | undefined {
-    const ranked = this.#ranked();
-    const usable = ranked.filter((egress) => egress.isUsable());
+    const all = ranked(this.#all);
+    const usable = all.filter((egress) => egress.isUsable());
     const roomy = usable.filter((egress) => egress.hasRoom);
-    for (const egress of [roomy, usable, ranked].find(({ length }) => length > 0) ?? []) {
+    for (const egress of [roomy, usable, all].find(({ length }) => length > 0) ?? []) {
       const taken = egress.takeOpening(() => this.#openings.advance());
       if (taken) return { egress, [Symbol.dispose]: () => taken[Symbol.dispose]() };
     }
     return undefined;
   }
+}
 
-  #ranked(): readonly Egress[] {
-    const ranks = new Map(this.#all.map((egress) => [egress, egress.rank]));
-    return [...ranks.keys()].sort((one, other) => {
-      const [a = [], b = []] = [ranks.get(one), ranks.get(other)];
-      const differing = a.findIndex((value, i) => value !== b[i]);
-      return differing < 0 ? 0 : (a[differing] ?? 0) - (b[differing] ?? 0);
-    });
-  }
+/** The best first. Without a choice, no load is added up. */
+function ranked(egresses: readonly Egress[]): readonly Egress[] {
+  if (egresses.length < 2) return egresses;
+  const ranks = new Map(egresses.map((egress) => [egress, egress.rank]));
+  return [...ranks.keys()].sort((one, other) => {
+    const [a = [], b = []] = [ranks.get(one), ranks.get(other)];
+    const differing = a.findIndex((value, i) => value !== b[i]);
+    return differing < 0 ? 0 : (a[differing] ?? 0) - (b[differing] ?? 0);
+  });
 }

@@ -160,8 +160,8 @@ export class RoomEgress {
    */
   get outMs(): number {
     const { clock, egresses } = this.#parts;
-    const isThrottled = egresses.others(new Set([this.#egress])).length === 0;
-    const throttledMs = isThrottled ? this.#egress.cooldownLeftMs(false) : 0;
+    const leftMs = this.#egress.cooldownLeftMs(false);
+    const throttledMs = leftMs > 0 && egresses.others(new Set([this.#egress])).length === 0 ? leftMs : 0;
     const unansweredMs = clock.monotonic() - this.#answeredAt;
     // A room whose call waits behind unanswered calls of others need not find out by itself.
     return Math.max(throttledMs, this.#isCutOff ? unansweredMs : Math.min(unansweredMs, this.#egress.outMs));

@@ -4,7 +4,6 @@
  */
 import type { Clock } from "../../clock.ts";
 import { Deadline } from "../../deadline.ts";
-import { BOUNDS } from "../bounds.ts";
 import { UpstreamError } from "../errors.ts";
 import { stripMarkup } from "../readers/text.ts";
 import {
@@ -36,8 +35,6 @@ const NO_CONNECTION = new Set([
 const SOCKS_REFUSAL = "UND_ERR_SOCKS5";
 /** This many consecutive connections that break before an answer begins are not a coincidence. */
 const BREAKS_IN_A_ROW = 2;
-/** Most answers are smaller. */
-const FIRST_BYTES = 32 * 1024;
 
 export interface UpstreamRequest extends OutgoingRequest {
   /** Maximum time until the answer is complete. */
@@ -76,13 +73,13 @@ export class Transport {
     using deadline = new Deadline(this.#clock, request.deadlineMs);
     let answer: IncomingAnswer | undefined;
     try {
-      answer = await this.#connections.request(request, AbortSignal.any([signal, deadline.signal]));
+      answer = await this.#connections.request(request, deadline.or(signal));
       this.#breaks = 0;
       const { status, header } = answer;
       return {
         status,
         header,
-        text: await boundedText(answer.body),
+        text: (await answer.body()).toString(),
         receivedAt: this.#clock.now(),
         tookMs: this.#clock.monotonic() - beganAt,
       };
@@ -107,30 +104,6 @@ export class Transport {
   close(): Promise<void> {
     return this.#connections.close();
   }
-}
-
-/**
- * The decompressed body as text. Throws beyond the size limit, because a small gzip can hold gigabytes. It is
- * written into one buffer: separate pieces would cost hundreds of bytes each for a body that comes byte by
- * byte.
- */
-async function boundedText(body: IncomingAnswer["body"]): Promise<string> {
-  let bytes = Buffer.allocUnsafe(FIRST_BYTES);
-  let size = 0;
-  for await (const chunk of body) {
-    const end = size + chunk.byteLength;
-    if (end > BOUNDS.answerBytes) {
-      throw new UpstreamError("unusable", `the answer is larger than ${BOUNDS.answerBytes} bytes`);
-    }
-    if (end > bytes.length) {
-      const larger = Buffer.allocUnsafe(Math.max(end, 2 * bytes.length));
-      bytes.copy(larger, 0, 0, size);
-      bytes = larger;
-    }
-    bytes.set(chunk, size);
-    size = end;
-  }
-  return bytes.toString("utf8", 0, size);
 }
 
 /** The innermost cause's code ("" if none) and a text for it: `fetch failed` alone explains nothing. */
