@@ -191,7 +191,7 @@ function newChat({ upstream }: VirtualRelay, number: number): Chat {
 
 it("a room counts while it is read, but not after its end; a video without a chat does not count", async () => {
   const { relay, chat, viewer } = await virtualRoom(1);
-  const rooms = () => relay.metric('relay_gate_rooms{egress="direct"}');
+  const rooms = () => relay.metric('relay_egress_rooms{egress="direct"}');
   assert.equal(await rooms(), 1);
   assert.equal((await relay.refusal({ videoId: "no-chat-at1" })).code, "NO_LIVE_CHAT");
   assert.equal(await rooms(), 1);

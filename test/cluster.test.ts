@@ -60,7 +60,7 @@ describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
     await assertSame([staying], staying.messages.length);
     assert.equal(back.init.cursor, leaving.cursors.at(-1));
     assert.equal(bootstraps(upstream), before);
-    assert.equal(await metric(second, "relay_takeovers_total"), 1);
+    assert.equal(await metric(second, "relay_rooms_resumed_total"), 1);
     assert.equal(
       staying.messages.some(({ message }) => message.type === "gap"),
       false,
@@ -115,7 +115,7 @@ describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
     chat.say(2);
     await back.untilMessages(2);
     assert.equal(bootstraps(upstream), before);
-    assert.equal(await metric(relay, "relay_takeovers_total"), 1);
+    assert.equal(await metric(relay, "relay_rooms_resumed_total"), 1);
   });
 
   it("release a room once it has had no viewer on any of them for the grace time", async (t) => {
@@ -218,7 +218,7 @@ describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
     chat.say(3);
     await assertSame([staying, thawing], 12);
     assert.equal(line.requests.length, asked, "it polled without a lease");
-    assert.equal(await metric(relay, "relay_takeovers_total"), 1);
+    assert.equal(await metric(relay, "relay_rooms_resumed_total"), 1);
     const [room] = await run<{ rooms: number }>(
       url,
       "select count(*)::int as rooms from room where epoch = base + 2",

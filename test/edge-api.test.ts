@@ -119,7 +119,11 @@ describe("an edge", { timeout: 60_000 }, () => {
     const described = await ask<{ paths: object }>(edge.url, "/v1/openapi.json");
     assert.ok(!Object.keys(described.body.paths).some((path) => /sessions|poll|probe|recordings/.test(path)));
     const metrics = await (await fetch(`${edge.url}/metrics`)).text();
-    assert.doesNotMatch(metrics, /relay_(store|gate|egress|upstream|poll)/);
+    const names = [...metrics.matchAll(/^# TYPE relay_(\w+)/gm)].map(([, name]) => name);
+    assert.deepEqual(
+      names.sort().join(" "),
+      "build_info channels multiplexed_connections origin_stream_breaks_total origin_streams origin_up publish_delay_seconds request_errors_total rooms sent_bytes_total viewers viewers_by_form viewers_dropped_total",
+    );
     assert.match(metrics, /relay_origin_up 1/);
     assert.equal((await fetch(`${edge.url}/`)).status, 200);
   });

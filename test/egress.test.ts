@@ -111,8 +111,8 @@ describe("rooms on two egresses", () => {
       relay.upstream.fault({ on, from: "a", times: 1, as: THROTTLES });
       await watch("room");
       assert.deepEqual(await egresses(), { room: "b" });
-      assert.equal(await relay.metric('relay_gate_rooms{egress="a"}'), 0);
-      assert.equal(await relay.metric('relay_gate_rooms{egress="b"}'), 1);
+      assert.equal(await relay.metric('relay_egress_rooms{egress="a"}'), 0);
+      assert.equal(await relay.metric('relay_egress_rooms{egress="b"}'), 1);
     });
   }
 

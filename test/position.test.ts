@@ -8,7 +8,7 @@ import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { decodePosition, encodePosition, UnreadablePosition } from "../src/upstream/position.ts";
 import { openStream, textAction } from "./support/opening.ts";
 import { POSITION } from "./support/position.ts";
-import { startRelay } from "./support/relay.ts";
+import { metric, startRelay } from "./support/relay.ts";
 import { temporaryFile } from "./support/store-subject.ts";
 
 const VIDEO = "unreadable1";
@@ -69,7 +69,10 @@ it("that cannot be read is logged and counted, and its room is bootstrapped when
     told.map(({ videoId }) => videoId),
     [VIDEO],
   );
-  assert.match(await telemetry.registry.metrics(), /^relay_unreadable_checkpoints_total 1$/m);
+  assert.match(
+    await telemetry.registry.metrics(),
+    /^relay_unreadable_checkpoints_total\{part="position"\} 1$/m,
+  );
 });
 
 const DAMAGES: Record<string, object> = {
@@ -103,7 +106,12 @@ for (const [what, damage] of Object.entries({ nothing: {}, ...DAMAGES })) {
     chat.say([textAction("after")]);
     await stream.until(() => stream.ids.includes("after"), "what is said later");
     assert.deepEqual(stream.ids, isDamaged ? [`gap:${lastEventId}`, "after"] : ["after"]);
-    const counted = new RegExp(`^relay_unreadable_checkpoints_total ${isDamaged ? 1 : 0}$`, "m");
-    assert.match(await telemetry.registry.metrics(), counted);
+    const counted = async (part: string) =>
+      await metric(relay, `relay_unreadable_checkpoints_total{part="${part}"}`);
+    assert.deepEqual([await counted("memory"), await counted("position")], [isDamaged ? 1 : 0, 0]);
+    assert.deepEqual(
+      [await metric(relay, "relay_rooms_resumed_total"), await metric(relay, "relay_rooms_opened_total")],
+      [1, 0],
+    );
   });
 }

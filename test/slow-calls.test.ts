@@ -82,7 +82,7 @@ describe("the next poll of a live chat starts", () => {
 
 it("a chat with slow calls tolerates less delay, so an address carries fewer of them", async () => {
   const { relay, call } = await slowRoom(FAST);
-  const carried = () => relay.metric('relay_gate_rooms_carried{egress="direct"}');
+  const carried = () => relay.metric('relay_egress_rooms_carried{egress="direct"}');
   await call(FAST);
   assert.equal(await carried(), 26); // one call in 9.5 s each
   for (const ms of [2000, 100]) await call(late(ms));

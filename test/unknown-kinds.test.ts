@@ -4,6 +4,7 @@ import { it } from "node:test";
 import { pino } from "pino";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { readActions } from "../src/upstream/readers/actions.ts";
+import { READERS } from "../src/upstream/readers/table.ts";
 import { adding, TEXT } from "./support/chat-items.ts";
 import { bannered, ticking } from "./support/every-kind.ts";
 import { openStream, textAction } from "./support/opening.ts";
@@ -44,6 +45,8 @@ it("new renderers, actions and wrappers show in metrics and log, and the stream 
   assert.deepEqual(stream.ids, ["before", ...kinds.map((kind) => `after ${kind}`), "last"]);
 
   const metrics = await telemetry.registry.metrics();
+  for (const kind of READERS.keys())
+    assert.ok(metrics.includes(`relay_dropped_actions_total{kind="${kind}",reason="bug"} 0\n`), kind);
   const logged = lines.map((line) => JSON.parse(line)).filter(({ kind }) => kind !== undefined);
   for (const kind of kinds) {
     assert.ok(metrics.includes(`relay_dropped_actions_total{kind="${kind}",reason="unknown"} 2\n`), kind);

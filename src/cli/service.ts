@@ -48,7 +48,7 @@ export async function startService(
   const { storeUrl, shared } = config;
   const store = await openNamedStore("RELAY_STORE", storeUrl, clock, telemetry, shared, file, stopped);
   starting.defer(() => store.close());
-  if (config.restored) telemetry.cursorsMoved(await store.moveCursors()); // before any room is taken
+  if (config.restored) telemetry.store.cursorsMoved(await store.moveCursors()); // before any room is taken
   for (const { name } of specs.filter(({ isNamed }) => isNamed)) {
     const pace = store.paceOf(name);
     if (pace) egresses.share(name, pace);
@@ -83,11 +83,7 @@ export async function startService(
   void runRetention(store, config.retentionDays, clock, telemetry, background.signal);
   void runTally(store, clock, background.signal);
   const { retentionDays } = config;
-  if (config.recordings.length > 0 && retentionDays > 0)
-    telemetry.log.warn(
-      { retentionDays },
-      "recorded messages are deleted after RELAY_RETENTION_DAYS, like all others; 0 keeps everything",
-    );
+  if (config.recordings.length > 0 && retentionDays > 0) telemetry.recordingsPruned(retentionDays);
   recordings.start({ isListRun: config.http.adminToken !== "" });
   return {
     url,

@@ -108,7 +108,7 @@ export class OwnedRoom {
     }
     if (hold.room && !isReadable(hold.room)) {
       telemetry.mark("room: checkpoint unreadable");
-      telemetry.checkpointUnreadable(videoId);
+      telemetry.checkpointUnreadable(videoId, "position");
     }
     const egress = RoomEgress.opened(videoId, opening.egress, parts);
     try {

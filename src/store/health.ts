@@ -64,12 +64,12 @@ export class StoreHealth {
     const beganAt = this.#clock.monotonic();
     try {
       const value = await outcome;
-      this.#telemetry.storeSucceeded(operation, this.#clock.monotonic() - beganAt);
+      this.#telemetry.store.succeeded(operation, this.#clock.monotonic() - beganAt);
       this.#succeeded(operation);
       return value;
     } catch (error) {
       if (isUnavailable(error)) {
-        this.#telemetry.storeFailed(operation, error.message);
+        this.#telemetry.store.failed(operation, error.message);
         this.failed(operation, error.message, error.trouble);
       }
       throw error;
@@ -84,13 +84,13 @@ export class StoreHealth {
     this.#failing.set(operation, now);
     if (now < this.#reportedAt + REMIND_MS) return;
     this.#reportedAt = now;
-    this.#telemetry.storeOutage(operation, trouble, why, now - this.#beganAt);
+    this.#telemetry.store.outage(operation, trouble, why, now - this.#beganAt);
   }
 
   /** Reports that the store is lost for good: its last line. */
   reportLost(why: string): void {
     this.#reportedAt = Number.POSITIVE_INFINITY;
-    this.#telemetry.storeLost(why);
+    this.#telemetry.store.lost(why);
   }
 
   #succeeded(operation: StoreOperation): void {
@@ -99,7 +99,7 @@ export class StoreHealth {
     const isProof = PROOFS.has(operation) && !(operation === "probeWrite" && this.isBlocked);
     if (isProof) this.#endOutageOfWrites();
     if (this.isAvailable && this.#reportedAt >= this.#beganAt) {
-      this.#telemetry.storeRecovered(this.#clock.monotonic() - this.#beganAt);
+      this.#telemetry.store.recovered(this.#clock.monotonic() - this.#beganAt);
     }
   }
 

@@ -70,7 +70,7 @@ export async function openStore(
   const engine = new SqliteStore(real, clock, new SqliteThread(real, telemetry, file));
   try {
     await engine.probeWrite();
-    if (isNew) telemetry.storeMade(real);
+    if (isNew) telemetry.store.made(real);
     return observed(engine, clock, telemetry);
   } catch (error) {
     await engine.close();

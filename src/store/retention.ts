@@ -36,7 +36,7 @@ export async function runRetention(
     for (let offsetMs = wallOffsetMs(clock); ; ) {
       const jumpedMs = wallOffsetMs(clock) - offsetMs;
       offsetMs += jumpedMs;
-      if (jumpedMs > roundMs) telemetry.pruningPostponed(jumpedMs);
+      if (jumpedMs > roundMs) telemetry.store.pruningPostponed(jumpedMs);
       else await prune();
       await clock.sleep(roundMs, signal);
     }
@@ -52,7 +52,7 @@ export async function runRetention(
         step = await store.prune(keptMs, STEP_ENTRIES);
         await clock.sleep(PAUSE_MS, signal);
       }
-      telemetry.pruned(entries);
+      telemetry.store.pruned(entries);
     } catch (error) {
       if (!isUnavailable(error)) throw error; // a store that was unavailable is tried again in the next round
     }

@@ -1,22 +1,17 @@
-/** Every metric of the service, declared once, on a registry of its own. Units are in the names. */
+/**
+ * The metrics of the service, each declared once, with those who report it (`all`, `reading`, `first`).
+ * `origin-events.ts` declares the three that only an edge has. Units are in the names.
+ */
 
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { Registry } from "prom-client";
 import { VERSION } from "../package-root.ts";
 import { ERRORS } from "../protocol/errors.ts";
 import { GAP_REASONS, MESSAGE_TYPES } from "../protocol/kinds.ts";
+import { type EgressSource, makersOn } from "./metric-makers.ts";
 import type { Connections } from "./multiplexed-connections.ts";
 
-const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const ERROR_CODES = Object.keys(ERRORS);
 const COUNTS = [0, 1, 2, 5, 10, 25, 50, 100, 250, 500, 1000];
-
-export interface EgressSource {
-  isUp(): boolean;
-  queuedCalls(): number;
-  cooldownLeftMs(isPage?: boolean): number;
-  roomCount(): number;
-  roomsCarried(): number;
-}
 
 /** The operations of every store, by their names in the port, metrics and log. */
 export const PORT_OPERATIONS = [
@@ -62,8 +57,9 @@ const STORE_OPERATIONS = [
 
 export type StoreOperation = (typeof STORE_OPERATIONS)[number];
 
-/** Why actions of one kind became no message; `bug`: one of our readers failed. */
-const DROP_REASONS = ["unknown", "broken", "silent", "bug"] as const;
+/** Why actions of a known kind became no message; `bug`: one of our readers failed. */
+export const KNOWN_DROP_REASONS = ["broken", "silent", "bug"] as const;
+const DROP_REASONS = ["unknown", ...KNOWN_DROP_REASONS] as const;
 
 export type DropReason = (typeof DROP_REASONS)[number];
 
@@ -106,50 +102,13 @@ export interface MetricSources {
 
 export function createMetrics(sources: MetricSources) {
   const registry = new Registry();
-  const registers = [registry];
+  const ofReading = new Registry();
+  const ofFirst = new Registry();
+  const all = makersOn([registry], sources.egresses);
+  const reading = makersOn([registry, ofReading], sources.egresses);
+  const first = makersOn([registry, ofFirst], sources.egresses);
 
-  const counter = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>
-    new Counter({ name, help, labelNames, registers });
-
-  /**
-   * Starts at zero for each value, because an alert on the increase of a new series misses its first count.
-   */
-  const counterBy = <Label extends string>(
-    name: string,
-    help: string,
-    label: Label,
-    values: readonly string[],
-  ) => {
-    const created = counter(name, help, [label]);
-    for (const value of values) created.labels(value).inc(0);
-    return created;
-  };
-
-  const histogram = <Label extends string = never>(
-    name: string,
-    help: string,
-    labelNames: Label[] = [],
-    buckets = SECONDS,
-  ) => new Histogram({ name, help, labelNames, buckets, registers });
-
-  /** `read` sets the gauge whenever metrics are collected. */
-  const gauge = <Label extends string>(
-    name: string,
-    help: string,
-    labelNames: Label[],
-    read: (gauge: Gauge<Label>) => unknown,
-  ) => {
-    const collect = async () => void (await read(created));
-    const created: Gauge<Label> = new Gauge({ name, help, labelNames, registers, collect });
-    return created;
-  };
-
-  const egressGauge = (name: string, help: string, read: (egress: EgressSource) => number) =>
-    gauge(name, help, ["egress"], (gauge) => {
-      for (const [egress, source] of sources.egresses) gauge.set({ egress }, read(source));
-    });
-
-  const actionsDropped = counter(
+  const actionsDropped = reading.counter(
     "relay_dropped_actions_total",
     "Upstream actions that became no message, by kind and reason",
     ["kind", "reason"],
@@ -158,10 +117,14 @@ export function createMetrics(sources: MetricSources) {
 
   return {
     registry,
-    viewers: gauge("relay_viewers", "Viewers attached to rooms", [], (viewers) =>
+    /** Only instances that read chats and store messages have these, so an edge does not. */
+    ofReading,
+    /** Only the first process's values count if there are several: its rooms include the workers'. */
+    ofFirst,
+    viewers: all.gauge("relay_viewers", "Viewers attached to rooms", [], (viewers) =>
       viewers.set(sources.rooms?.viewers() ?? 0),
     ),
-    viewersByForm: gauge(
+    viewersByForm: all.gauge(
       "relay_viewers_by_form",
       "Viewers by form and filter: none, shared by viewers, or alone because the room has too many others",
       ["form", "filter"],
@@ -170,7 +133,7 @@ export function createMetrics(sources: MetricSources) {
         for (const { viewers, ...labels } of sources.rooms?.byForm() ?? []) gauge.inc(labels, viewers);
       },
     ),
-    connections: gauge(
+    connections: all.gauge(
       "relay_multiplexed_connections",
       "Connections that carry several chats, by stream: merged or channel",
       ["stream"],
@@ -178,145 +141,157 @@ export function createMetrics(sources: MetricSources) {
         for (const [stream, count] of sources.connections.byStream()) gauge.set({ stream }, count);
       },
     ),
-    rooms: gauge("relay_rooms", "Rooms by state", ["state"], (rooms) => {
+    rooms: first.gauge("relay_rooms", "Rooms by state", ["state"], (rooms) => {
       for (const [state, count] of Object.entries(sources.rooms?.byState() ?? {}))
         rooms.set({ state }, count);
     }),
-    channels: gauge("relay_channels", "Channels watched for viewers or recordings", [], (channels) =>
+    channels: first.gauge("relay_channels", "Channels watched for viewers or recordings", [], (channels) =>
       channels.set(sources.channels?.() ?? 0),
     ),
-    channelLooks: counterBy(
+    channelLooks: reading.counterBy(
       "relay_channel_looks_total",
       "Looks at channels, by what they found; each loads one to four pages",
       "outcome",
       LOOK_OUTCOMES,
     ),
-    roomsOpened: counter("relay_rooms_opened_total", "Rooms that a bootstrap opened"),
-    roomsFailed: counterBy(
+    roomsOpened: reading.counter("relay_rooms_opened_total", "Rooms that a bootstrap opened"),
+    roomsResumed: reading.counter(
+      "relay_rooms_resumed_total",
+      "Rooms continued from their checkpoint, after a restart or in place of another instance",
+    ),
+    roomsFailed: reading.counterBy(
       "relay_rooms_failed_total",
       "Rooms that stopped with an error frame, by its code",
       "code",
       ERROR_CODES,
     ),
-    requestErrors: counterBy(
+    requestErrors: all.counterBy(
       "relay_request_errors_total",
       "Requests that were refused or failed, by code",
       "code",
       ERROR_CODES,
     ),
-    buildInfo: gauge(
+    buildInfo: first.gauge(
       "relay_build_info",
       "Always 1; labels: version of the service and of Node.js",
       ["version", "node"],
       (info) => info.set({ version: VERSION, node: process.versions.node }, 1),
     ),
-    messages: counterBy("relay_messages_total", "Messages made durable, by type", "type", MESSAGE_TYPES),
-    upstreamCalls: counter(
+    messages: reading.counterBy(
+      "relay_messages_total",
+      "Messages made durable, by type",
+      "type",
+      MESSAGE_TYPES,
+    ),
+    upstreamCalls: reading.counter(
       "relay_upstream_calls_total",
       "Upstream calls by egress, client, endpoint or path, and outcome",
       ["egress", "client", "endpoint", "outcome"],
     ),
-    upstreamCallSeconds: histogram(
+    upstreamCallSeconds: reading.histogram(
       "relay_upstream_call_duration_seconds",
       "Time from the start of an upstream call to its complete answer",
       ["egress", "client", "endpoint"],
     ),
-    callLateness: histogram(
+    callLateness: reading.histogram(
       "relay_gate_lateness_seconds",
       "Delay of a call's start after its due time, cooldowns excluded",
       ["egress", "lane"],
     ),
-    gateQueue: egressGauge("relay_gate_queue", "Upstream calls waiting for their turn", (egress) =>
+    gateQueue: reading.egressGauge("relay_gate_queue", "Upstream calls waiting for their turn", (egress) =>
       egress.queuedCalls(),
     ),
-    gateRooms: egressGauge("relay_gate_rooms", "Rooms that are read", (egress) => egress.roomCount()),
-    gateRoomsCarried: egressGauge(
-      "relay_gate_rooms_carried",
+    egressRooms: reading.egressGauge("relay_egress_rooms", "Rooms that are read", (egress) =>
+      egress.roomCount(),
+    ),
+    egressRoomsCarried: reading.egressGauge(
+      "relay_egress_rooms_carried",
       "How many rooms like the current ones can be read in time; NaN while there is none",
       (egress) => egress.roomsCarried(),
     ),
-    gateCooldown: egressGauge(
+    gateCooldown: reading.egressGauge(
       "relay_gate_cooldown_seconds",
       "Time left until upstream calls start again after throttling",
       (egress) => egress.cooldownLeftMs() / 1000,
     ),
-    egressUp: egressGauge(
+    egressUp: reading.egressGauge(
       "relay_egress_up",
       "Whether the upstream answers this egress: 0 during an outage (calls of several rooms fail, or no connection is found), else 1",
       (egress) => (egress.isUp() ? 1 : 0),
     ),
-    gatePageCooldown: egressGauge(
+    gatePageCooldown: reading.egressGauge(
       "relay_gate_page_cooldown_seconds",
       "Time left until pages are loaded again, after throttling of pages or of all calls",
       (egress) => egress.cooldownLeftMs(true) / 1000,
     ),
-    roomsMoved: counter("relay_egress_moves_total", "Rooms that left this egress for another, by reason", [
-      "egress",
-      "reason",
-    ]),
-    throttled: counter("relay_upstream_throttled_total", "Cooldowns begun or extended", ["egress"]),
-    unreadableCheckpoints: counter(
-      "relay_unreadable_checkpoints_total",
-      "Stored checkpoints that could not be read; their rooms are bootstrapped again",
+    roomsMoved: reading.counter(
+      "relay_egress_moves_total",
+      "Rooms that left this egress for another, by reason",
+      ["egress", "reason"],
     ),
-    unreadableTotals: counter(
+    throttled: reading.counter("relay_upstream_throttled_total", "Cooldowns begun or extended", ["egress"]),
+    unreadableCheckpoints: reading.counterBy(
+      "relay_unreadable_checkpoints_total",
+      "Stored checkpoints that could not be read, by part: without its position a room is bootstrapped again, without its memory it continues after a gap",
+      "part",
+      ["position", "memory"],
+    ),
+    unreadableTotals: reading.counter(
       "relay_unreadable_totals_total",
       "Stored totals of a room that could not be read; they are counted again from the oldest stored message",
     ),
-    failedPolls: counter("relay_failed_polls_total", "Polls that failed, throttling not counted"),
-    fullAnswers: counter(
+    failedPolls: reading.counter("relay_failed_polls_total", "Polls that failed, throttling not counted"),
+    fullAnswers: reading.counter(
       "relay_full_answers_total",
       "Full answers of live chats: polling is too slow, and messages may be missing",
     ),
-    gaps: counterBy(
+    gaps: reading.counterBy(
       "relay_gaps_total",
       "Messages of type gap: places where messages may be missing",
       "reason",
       GAP_REASONS,
     ),
-    appendSeconds: histogram("relay_append_duration_seconds", "Time for a batch to become durable"),
-    appendMessages: histogram("relay_append_messages", "New messages in a batch", [], COUNTS),
-    publishSeconds: histogram(
+    appendSeconds: reading.histogram("relay_append_duration_seconds", "Time for a batch to become durable"),
+    appendMessages: reading.histogram("relay_append_messages", "New messages in a batch", [], COUNTS),
+    publishSeconds: all.histogram(
       "relay_publish_delay_seconds",
       "Time from a durable batch to its last write to a viewer's socket",
     ),
-    sentBytes: new Counter({
-      name: "relay_sent_bytes_total",
-      help: "Bytes written to viewers",
-      registers,
-      collect() {
-        this.inc(sources.takeSentBytes?.() ?? 0);
-      },
+    sentBytes: all.counter("relay_sent_bytes_total", "Bytes written to viewers", [], function () {
+      this.inc(sources.takeSentBytes?.() ?? 0);
     }),
-    storeBytes: gauge("relay_store_bytes", "Size of the store", [], async (bytes) =>
+    storeBytes: reading.gauge("relay_store_bytes", "Size of the store", [], async (bytes) =>
       bytes.set((await sources.store?.sizeBytes()) ?? 0),
     ),
-    storeFreeBytes: gauge(
+    storeFreeBytes: reading.gauge(
       "relay_store_free_bytes",
       "Free space on the store's disk; infinite for a store without a disk of its own",
       [],
       async (free) => free.set((await sources.store?.freeBytes()) ?? Number.POSITIVE_INFINITY),
     ),
-    pollSeconds: histogram("relay_poll_duration_seconds", "Time from a poll's due time to its durable batch"),
-    storeAvailable: gauge(
+    pollSeconds: reading.histogram(
+      "relay_poll_duration_seconds",
+      "Time from a poll's due time to its durable batch",
+    ),
+    storeAvailable: reading.gauge(
       "relay_store_available",
       "Whether the store works: 0 from a failed operation until one shows that it works again, else 1",
       [],
       async (available) => available.set((await sources.store?.isAvailable()) ? 1 : 0),
     ),
-    storeOperations: counterBy(
+    storeOperations: reading.counterBy(
       "relay_store_operations_total",
       "Store operations that succeeded, by kind; a read is one page of history, shared by all who wait for it",
       "kind",
       STORE_OPERATIONS,
     ),
-    storeFailures: counterBy(
+    storeFailures: reading.counterBy(
       "relay_store_failures_total",
       "Store operations that failed, by kind",
       "kind",
       STORE_OPERATIONS,
     ),
-    viewersDropped: counter(
+    viewersDropped: all.counter(
       "relay_viewers_dropped_total",
       "Viewers disconnected because they made no progress",
     ),
@@ -324,24 +299,4 @@ export function createMetrics(sources: MetricSources) {
   };
 }
 
-/**
- * Metrics of a store that several instances share. `isNotified`: whether notifications of the others arrive.
- */
-export function createSharedMetrics(registry: Registry, isNotified: () => boolean) {
-  const registers = [registry];
-  new Gauge({
-    name: "relay_store_notify",
-    help: "Whether notifications of other instances arrive; 0 while the database is polled instead",
-    registers,
-    collect() {
-      this.set(isNotified() ? 1 : 0);
-    },
-  });
-  const name = "relay_takeovers_total";
-  const takeovers = new Counter({
-    name,
-    help: "Rooms that this instance took over from another",
-    registers,
-  });
-  return { takeovers };
-}
+export type Metrics = ReturnType<typeof createMetrics>;

@@ -1,10 +1,9 @@
-/** The events of an edge: its line to the origin, in log and metrics. */
+/**
+ * The events of an edge, in log and metrics: its connections to the origin. It declares the three metrics
+ * that only an edge has.
+ */
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { Telemetry } from "./telemetry.ts";
-
-/** What only an instance measures that reads chats and stores messages. */
-const OF_READING =
-  /^relay_(append|channel_looks|checkpoint|dropped|egress|failed_polls|full_answers|gaps|gate|messages|poll|rooms_(failed|moved|opened)|store|throttled|unreadable|upstream)/;
 
 export interface OriginSource {
   /** Whether the origin counts as alive. */
@@ -21,10 +20,9 @@ export class OriginEvents {
 
   constructor(telemetry: Telemetry) {
     this.#telemetry = telemetry;
-    const { registry } = telemetry;
-    for (const { name } of registry.getMetricsAsArray())
-      if (OF_READING.test(name)) registry.removeSingleMetric(name);
-    this.#breaks = originMetrics(registry, () => this.#source);
+    const { registry, ofReading, ofFirst } = telemetry;
+    for (const { name } of ofReading.getMetricsAsArray()) registry.removeSingleMetric(name);
+    this.#breaks = originMetrics([registry, ofFirst], () => this.#source);
   }
 
   watch(source: OriginSource): void {
@@ -58,8 +56,7 @@ export class OriginEvents {
   }
 }
 
-function originMetrics(registry: Registry, source: () => OriginSource): Counter {
-  const registers = [registry];
+function originMetrics(registers: Registry[], source: () => OriginSource): Counter {
   new Gauge({
     name: "relay_origin_up",
     help: "Whether the origin has answered in the last ten seconds",

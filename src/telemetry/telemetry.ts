@@ -1,7 +1,8 @@
 /**
- * All events of the service: each has one method, which writes the log line and updates the metrics. No call
- * site knows a metric's name. Ids go into the log, and metrics have few labels. Neither contains a token, a
- * key or a viewer's address.
+ * The events of the service, except those of the store (`store-events.ts`) and of an edge
+ * (`origin-events.ts`). Each has one method, which writes the log line and updates the metrics. No call site
+ * knows a metric's name. Ids go into the log, and metrics have few labels. Neither contains a token, a key or
+ * a viewer's address.
  */
 import type { Registry } from "prom-client";
 import type { ChannelState } from "../protocol/channel.ts";
@@ -10,9 +11,17 @@ import type { ErrorCode } from "../protocol/errors.ts";
 import type { DroppedActions, ReaderBug } from "./dropped-actions.ts";
 import type { Logger } from "./log.ts";
 import type { Marker } from "./marks.ts";
-import type { DropReason, EgressSource, LookOutcome, MetricSources, StoreOperation } from "./metrics.ts";
-import { createMetrics, createSharedMetrics, MOVE_REASONS, type MoveReason, OTHER_KINDS } from "./metrics.ts";
+import type { EgressSource } from "./metric-makers.ts";
+import type { DropReason, LookOutcome, MetricSources } from "./metrics.ts";
+import {
+  createMetrics,
+  KNOWN_DROP_REASONS,
+  MOVE_REASONS,
+  type MoveReason,
+  OTHER_KINDS,
+} from "./metrics.ts";
 import { Connections } from "./multiplexed-connections.ts";
+import { StoreEvents } from "./store-events.ts";
 
 /** The upstream adds kinds freely; metrics show about this many by name and the rest as "other". */
 const MAX_KINDS = 200;
@@ -25,7 +34,13 @@ export class Telemetry {
   readonly sources: MetricSources = { egresses: new Map(), connections: new Connections() };
   readonly #metrics = createMetrics(this.sources);
   readonly registry: Registry = this.#metrics.registry;
-  #shared: ReturnType<typeof createSharedMetrics> | undefined;
+  /**
+   * The metrics that only instances that read chats have, and those of which only the first process's count.
+   */
+  readonly ofReading: Registry = this.#metrics.ofReading;
+  readonly ofFirst: Registry = this.#metrics.ofFirst;
+  readonly store: StoreEvents;
+  readonly #kindsKnown = new Set<string>();
   readonly #kindsSeen = new Set<string>();
   readonly #buggyKinds = new Set<string>();
   /** Since metrics were last collected: incrementing the counter at each write costs too much. */
@@ -33,6 +48,7 @@ export class Telemetry {
 
   constructor(log: Logger) {
     this.log = log;
+    this.store = new StoreEvents(log, this.#metrics);
     this.sources.takeSentBytes = () => {
       const bytes = this.#sentBytes;
       this.#sentBytes = 0;
@@ -43,6 +59,13 @@ export class Telemetry {
   /** Logged at any level: with port 0 nothing else shows the address. */
   listening(url: string): void {
     this.log.child({}, { level: "info" }).info({ url }, `listening on ${url}`);
+  }
+
+  recordingsPruned(retentionDays: number): void {
+    this.log.info(
+      { retentionDays },
+      "recorded messages are deleted after RELAY_RETENTION_DAYS, like all others; 0 keeps everything",
+    );
   }
 
   egressAdded(egress: string, source: EgressSource): void {
@@ -102,6 +125,14 @@ export class Telemetry {
     );
   }
 
+  /** The kinds of actions that have readers: each is counted by its name, from zero. */
+  actionsKnown(kinds: Iterable<string>): void {
+    for (const kind of kinds) {
+      this.#kindsKnown.add(kind);
+      for (const reason of KNOWN_DROP_REASONS) this.#metrics.actionsDropped.inc({ kind, reason }, 0);
+    }
+  }
+
   actionsDropped(dropped: ReadonlyMap<string, DroppedActions>): void {
     for (const [kind, { reason, count, sample }] of dropped) {
       if (this.#countDropped(this.#kindsSeen, kind, reason, count) && reason !== "silent") {
@@ -123,7 +154,7 @@ export class Telemetry {
   /** Whether the kind is counted by its name for the first time. */
   #countDropped(seen: Set<string>, kind: string, reason: DropReason, count: number): boolean {
     const isNew = !seen.has(kind);
-    const isNamed = !isNew || seen.size < MAX_KINDS;
+    const isNamed = !isNew || this.#kindsKnown.has(kind) || seen.size < MAX_KINDS;
     this.#metrics.actionsDropped.inc({ kind: isNamed ? kind : OTHER_KINDS, reason }, count);
     if (isNamed) seen.add(kind);
     return isNew && isNamed;
@@ -165,18 +196,17 @@ export class Telemetry {
 
   /** A room continues from its checkpoint: after a restart, or because its owner is gone. */
   roomResumed(videoId: string, cursor: number): void {
-    this.#shared?.takeovers.inc();
+    this.#metrics.roomsResumed.inc();
     this.log.info({ videoId, cursor }, "room resumed from its checkpoint");
   }
 
-  checkpointUnreadable(videoId: string): void {
-    this.#metrics.unreadableCheckpoints.inc();
-    this.log.warn({ videoId }, "checkpoint unreadable: messages may be missing, a gap will mark the place");
-  }
-
-  totalsUnreadable(videoId: string): void {
-    this.#metrics.unreadableTotals.inc();
-    this.log.warn({ videoId }, "totals unreadable: counted again from the oldest stored message");
+  /** Without its position, the room is bootstrapped again; without its memory, it continues. */
+  checkpointUnreadable(videoId: string, part: "position" | "memory"): void {
+    this.#metrics.unreadableCheckpoints.inc({ part });
+    this.log.warn(
+      { videoId, part },
+      "checkpoint unreadable: messages may be missing, a gap will mark the place",
+    );
   }
 
   roomReopened(videoId: string, why: string): void {
@@ -254,93 +284,9 @@ export class Telemetry {
     );
   }
 
-  /**
-   * The named store did not exist: expected on a first start, otherwise perhaps a typing error in the name.
-   */
-  storeMade(path: string): void {
-    this.log.info({ path }, "made a new store");
-  }
-
-  storeSucceeded(operation: StoreOperation, ms: number): void {
-    this.#metrics.storeOperations.inc({ kind: operation });
-    if (operation === "append") this.#metrics.appendSeconds.observe(ms / 1000);
-  }
-
-  storeFailed(operation: StoreOperation, why: string): void {
-    this.#metrics.storeFailures.inc({ kind: operation });
-    this.log.debug({ operation, why }, "a store operation failed");
-  }
-
-  /** The store fails, or still fails. `reason`: as in `/readyz`; `why` includes advice if there is any. */
-  storeOutage(operation: StoreOperation, reason: string, why: string, forMs: number): void {
-    this.log.error(
-      { operation, reason, why, forMs: Math.round(forMs) },
-      "the store failed: polling paused, viewers stay connected, retrying",
-    );
-  }
-
-  storeRecovered(afterMs: number): void {
-    this.log.info({ afterMs: Math.round(afterMs) }, "the store works again");
-  }
-
-  /** The start waits for an unreachable store, at most for `limitMs`. */
-  storeAwaited(why: string, limitMs: number): void {
-    this.log.warn({ why, limitMs }, "the store cannot be reached: the start waits for it");
-  }
-
-  /** Several instances share the store. `isNotified`: whether notifications of the others arrive. */
-  storeShared(isNotified: () => boolean): void {
-    this.#shared ??= createSharedMetrics(this.registry, isNotified);
-  }
-
-  /** Whether notifications of other instances arrive. */
-  notificationsHeard(isHeard: boolean): void {
-    if (isHeard) this.log.info("listening for notifications of other instances");
-    else
-      this.log.warn(
-        "PostgreSQL's notifications do not arrive, probably because of a pooler in transaction mode: set RELAY_STORE_LISTEN_URL to the server itself; until then the database is polled four times a second",
-      );
-  }
-
-  notificationsLost(error: unknown): void {
-    const why = error instanceof Error ? error.message : String(error);
-    this.log.warn({ why }, "LISTEN connection lost: reconnecting");
-  }
-
   /** Another instance reads the room now, or will. */
   roomGivenWay(videoId: string): void {
     this.log.info({ videoId }, "another instance reads this room now; following it");
-  }
-
-  storeLost(why: string): void {
-    this.log.fatal({ why }, "the store is lost: the service stops");
-  }
-
-  /** A round of the retention is done. */
-  pruned(entries: number): void {
-    if (entries > 0) this.log.info({ entries }, "deleted messages older than the retention");
-  }
-
-  pruningPostponed(jumpedMs: number): void {
-    this.log.warn(
-      { jumpedMs: Math.round(jumpedMs) },
-      "the system clock jumped ahead: the retention deletes nothing before its next round",
-    );
-  }
-
-  /** The database was replaced, or its history changed. */
-  lineageAdopted(rooms: number): void {
-    this.log.warn(
-      { rooms },
-      "the database failed over or was replaced: all rooms moved to new cursors, with their messages",
-    );
-  }
-
-  cursorsMoved(rooms: number): void {
-    this.log.warn(
-      { rooms },
-      "RELAY_RESTORED is on: all rooms moved to new cursors; switch it off before the next start",
-    );
   }
 
   viewerDropped(videoId: string, cursor: number): void {

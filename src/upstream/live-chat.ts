@@ -20,6 +20,7 @@ import type { Position } from "./position.ts";
 import { type Reading, readActions } from "./readers/actions.ts";
 import type { Panels } from "./readers/panels.ts";
 import type { Item } from "./readers/reader.ts";
+import { READERS } from "./readers/table.ts";
 import type { TimeOfDay } from "./readers/timestamp.ts";
 
 export interface ReadingSettings {
@@ -68,6 +69,7 @@ export class LiveChat {
     this.#clock = clock;
     this.#telemetry = telemetry;
     this.#credentials = new KeptCredentials(clock);
+    telemetry.actionsKnown(READERS.keys());
   }
 
   /**

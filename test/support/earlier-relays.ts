@@ -26,8 +26,8 @@ async function moved({ telemetry }: TestRelay, name: string): Promise<void> {
 }
 
 /**
- * An open room whose checkpoint and totals no version of the service wrote, of a relay that is gone when the
- * run begins.
+ * An open room whose checkpoint and totals no version of the service wrote, and which is resumed after it was
+ * bootstrapped again, of a relay that is gone when the run begins.
  */
 export async function unreadableRoom(telemetry: Telemetry, path: string): Promise<void> {
   const url = `sqlite:${path}`;
@@ -40,10 +40,16 @@ export async function unreadableRoom(telemetry: Telemetry, path: string): Promis
   file.close();
   await using upstream = await startSimulator();
   upstream.chat(UNREADABLE_VIDEO, { timeoutMs: 5 });
-  await using relay = await startRelay({ upstream, telemetry, settings: { RELAY_STORE: url } });
-  await moved(relay, "relay_unreadable_checkpoints_total");
-  await ask(relay.url, `/v1/rooms/${UNREADABLE_VIDEO}`);
-  await moved(relay, "relay_unreadable_totals_total");
+  const start = () => startRelay({ upstream, telemetry, settings: { RELAY_STORE: url } });
+  {
+    await using relay = await start();
+    await moved(relay, 'relay_unreadable_checkpoints_total{part="position"}');
+    await ask(relay.url, `/v1/rooms/${UNREADABLE_VIDEO}`);
+    await moved(relay, "relay_unreadable_totals_total");
+    await moved(relay, "relay_rooms_opened_total");
+  }
+  await using again = await start();
+  await moved(again, "relay_rooms_resumed_total");
 }
 
 /** A room that leaves a throttled egress for another, in a relay that is gone when the run begins. */

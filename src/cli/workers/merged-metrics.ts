@@ -1,23 +1,32 @@
-/** The metrics of a service as one: sums over its processes. Those of each process alone name it. */
+/**
+ * The metrics of a service with several processes: the sum over all processes. Metrics that make sense only
+ * for one process get a label with its name.
+ */
 import { AggregatorRegistry, type Registry } from "prom-client";
 import type { Metrics } from "./worker-messages.ts";
 
-/** Of Node.js and the system: they mean one process. */
+/** Metrics of Node.js and the system, which make sense only for one process. */
 const OF_PROCESS = /^(process|nodejs)_/;
-/** What the first process says for all: its rooms are theirs, too. */
-const OF_FIRST = /^relay_(build_info|channels|origin_|rooms)/;
 /** The name of the first process. */
 const FIRST = "0";
 const VIEWERS = "relay_viewers";
 /** The streams of a worker at the first process, which counts each as a viewer. */
 const STREAMS = "relay_origin_streams";
 
-/** `workers`: the metrics of each worker, by its name. */
-export function mergedMetrics(first: Metrics, workers: ReadonlyMap<string, Metrics>): Registry {
+/**
+ * `workers`: the metrics of each worker, by its name; those that only a worker has are left out. `ofFirst`:
+ * see `Telemetry`.
+ */
+export function mergedMetrics(
+  first: Metrics,
+  workers: ReadonlyMap<string, Metrics>,
+  ofFirst: Registry,
+): Registry {
   const streams = [...workers.values()].reduce((sum, metrics) => sum + singleValue(metrics, STREAMS), 0);
+  const summed = new Set(first.map((metric) => metric.name).filter((name) => !ofFirst.getSingleMetric(name)));
   const others = [...workers].map(([name, metrics]) =>
     named(
-      metrics.filter((metric) => !OF_FIRST.test(metric.name)),
+      metrics.filter((metric) => summed.has(metric.name)),
       name,
     ),
   );

@@ -93,8 +93,8 @@ export class Workers {
   async metrics(): Promise<string> {
     const reports = await this.#reportsOf();
     const others = new Map([...reports].map(([name, { metrics }]) => [name, metrics]));
-    const own = await this.#telemetry.registry.getMetricsAsJSON();
-    return await mergedMetrics(own, others).metrics();
+    const { registry, ofFirst } = this.#telemetry;
+    return await mergedMetrics(await registry.getMetricsAsJSON(), others, ofFirst).metrics();
   }
 
   /** Ends all workers, each with its streams. */

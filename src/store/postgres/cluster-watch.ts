@@ -120,7 +120,7 @@ export class ClusterWatch {
       },
     );
     const rooms = await health.report("moveCursors", adopting);
-    if (rooms > 0) telemetry.lineageAdopted(rooms);
+    if (rooms > 0) telemetry.store.lineageAdopted(rooms);
     this.hurry();
   }
 

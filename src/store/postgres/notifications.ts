@@ -92,7 +92,7 @@ export class Notifications {
       await connections
         .listening((client) => this.#receive(client))
         .catch((error: unknown) => {
-          if (this.#isReceiving && !signal.aborted) telemetry.notificationsLost(error);
+          if (this.#isReceiving && !signal.aborted) telemetry.store.notificationsLost(error);
         });
       this.#isReceiving = false;
       const { minimum, maximum } = RECONNECT_MS;
@@ -114,7 +114,7 @@ export class Notifications {
     const [row] = await connections.query<{ channel: string }>("reads", `select ${CHANNEL} as channel`);
     await client.query(`listen ${row?.channel}`);
     this.#isReceiving = await this.#proved();
-    telemetry.notificationsHeard(this.#isReceiving);
+    telemetry.store.notificationsHeard(this.#isReceiving);
     this.#parts.onListening();
     const periodMs = this.#isReceiving ? HEARTBEAT_MS : PROOF_AGAIN_MS;
     while (!signal.aborted) {

@@ -33,11 +33,11 @@ export async function openPostgres(
   const prepare = async () => {
     await connections.alone(migrateSchema);
     const rooms = await adoptLineage(connections, { isRestored: false, isKept: settings.isSynchronous });
-    if (rooms > 0) telemetry.lineageAdopted(rooms);
+    if (rooms > 0) telemetry.store.lineageAdopted(rooms);
   };
   const mayPass = (error: unknown) => {
     if (stopped.aborted || adviceFor(error) !== undefined || clock.monotonic() >= until) return false;
-    if (!isAwaited) telemetry.storeAwaited(reasonOf(error), START_LIMIT_MS);
+    if (!isAwaited) telemetry.store.awaited(reasonOf(error), START_LIMIT_MS);
     isAwaited = true;
     return true;
   };

@@ -85,7 +85,7 @@ export class PostgresStore implements StoreEngine {
     const instance = this.#instance;
     this.#leaseMs = leaseMs;
     this.#connections = connections;
-    this.#tallies = new Tallies(connections, (videoId) => telemetry.totalsUnreadable(videoId));
+    this.#tallies = new Tallies(connections, (videoId) => telemetry.store.totalsUnreadable(videoId));
     this.#clock = clock;
     this.#databaseClock = new DatabaseClock(clock);
     this.followers = new Followers(clock);
@@ -111,7 +111,7 @@ export class PostgresStore implements StoreEngine {
       publish,
     };
     this.ownership = new PostgresOwnership(parts);
-    telemetry.storeShared(isReceiving);
+    telemetry.store.shared(isReceiving);
   }
 
   paceOf(egress: string) {

@@ -96,7 +96,7 @@ export class SqliteThread {
     let reason: unknown;
     worker.on("message", (posted: FromThread) => {
       if ("opened" in posted) this.#fileId = posted.opened;
-      else if ("unreadableTotals" in posted) this.#telemetry.totalsUnreadable(posted.unreadableTotals);
+      else if ("unreadableTotals" in posted) this.#telemetry.store.totalsUnreadable(posted.unreadableTotals);
       else if ("lost" in posted) this.#reportLost(new StoreError("unavailable", posted.lost));
       else for (const answer of posted) this.#complete(answer);
     });
@@ -122,7 +122,7 @@ export class SqliteThread {
   #exited(reason: unknown): void {
     this.#worker = undefined;
     if (this.#closed !== undefined && this.#posted.size === 0) return;
-    this.#telemetry.log.error({ err: reason, store: this.#path }, "the store's thread died");
+    this.#telemetry.store.threadDied(this.#path, reason);
     const error = new StoreError("unavailable", `the thread of store ${this.#path} died`, { cause: reason });
     for (const { reject } of this.#posted.values()) reject(error);
     this.#posted.clear();

@@ -1,0 +1,122 @@
+/** The events of the store, in log and metrics. */
+import { Gauge } from "prom-client";
+import type { Logger } from "./log.ts";
+import type { Metrics, StoreOperation } from "./metrics.ts";
+
+export class StoreEvents {
+  readonly #log: Logger;
+  readonly #metrics: Metrics;
+  #isShared = false;
+
+  constructor(log: Logger, metrics: Metrics) {
+    this.#log = log;
+    this.#metrics = metrics;
+  }
+
+  totalsUnreadable(videoId: string): void {
+    this.#metrics.unreadableTotals.inc();
+    this.#log.warn({ videoId }, "totals unreadable: counted again from the oldest stored message");
+  }
+
+  /**
+   * The named store did not exist: expected on a first start, otherwise perhaps a typing error in the name.
+   */
+  made(path: string): void {
+    this.#log.info({ path }, "made a new store");
+  }
+
+  succeeded(operation: StoreOperation, ms: number): void {
+    this.#metrics.storeOperations.inc({ kind: operation });
+    if (operation === "append") this.#metrics.appendSeconds.observe(ms / 1000);
+  }
+
+  failed(operation: StoreOperation, why: string): void {
+    this.#metrics.storeFailures.inc({ kind: operation });
+    this.#log.debug({ operation, why }, "a store operation failed");
+  }
+
+  /** The store fails, or still fails. `reason`: as in `/readyz`; `why` includes advice if there is any. */
+  outage(operation: StoreOperation, reason: string, why: string, forMs: number): void {
+    this.#log.error(
+      { operation, reason, why, forMs: Math.round(forMs) },
+      "the store failed: polling paused, viewers stay connected, retrying",
+    );
+  }
+
+  recovered(afterMs: number): void {
+    this.#log.info({ afterMs: Math.round(afterMs) }, "the store works again");
+  }
+
+  threadDied(path: string, reason: unknown): void {
+    this.#log.error({ err: reason, store: path }, "the store's thread died");
+  }
+
+  /** A bug in counting. Messages that are blanked meanwhile will be missing in the totals. */
+  uncounted(videoId: string, error: unknown): void {
+    this.#log.error({ videoId, err: error }, "messages were not counted: totals may lack them");
+  }
+
+  /** The start waits for an unreachable store, at most for `limitMs`. */
+  awaited(why: string, limitMs: number): void {
+    this.#log.warn({ why, limitMs }, "the store cannot be reached: the start waits for it");
+  }
+
+  /** Several instances share the store. `isNotified`: whether notifications of the others arrive. */
+  shared(isNotified: () => boolean): void {
+    if (this.#isShared) return;
+    this.#isShared = true;
+    new Gauge({
+      name: "relay_store_notify",
+      help: "Whether notifications of other instances arrive; 0 while the database is polled instead",
+      registers: [this.#metrics.registry],
+      collect() {
+        this.set(isNotified() ? 1 : 0);
+      },
+    });
+  }
+
+  /** Whether notifications of other instances arrive. */
+  notificationsHeard(isHeard: boolean): void {
+    if (isHeard) this.#log.info("listening for notifications of other instances");
+    else
+      this.#log.warn(
+        "PostgreSQL's notifications do not arrive, probably because of a pooler in transaction mode: set RELAY_STORE_LISTEN_URL to the server itself; until then the database is polled four times a second",
+      );
+  }
+
+  notificationsLost(error: unknown): void {
+    const why = error instanceof Error ? error.message : String(error);
+    this.#log.warn({ why }, "LISTEN connection lost: reconnecting");
+  }
+
+  lost(why: string): void {
+    this.#log.fatal({ why }, "the store is lost: the service stops");
+  }
+
+  /** A round of the retention is done. */
+  pruned(entries: number): void {
+    if (entries > 0) this.#log.info({ entries }, "deleted messages older than the retention");
+  }
+
+  pruningPostponed(jumpedMs: number): void {
+    this.#log.warn(
+      { jumpedMs: Math.round(jumpedMs) },
+      "the system clock jumped ahead: the retention deletes nothing before its next round",
+    );
+  }
+
+  /** The database was replaced, or its history changed. */
+  lineageAdopted(rooms: number): void {
+    this.#log.warn(
+      { rooms },
+      "the database failed over or was replaced: all rooms moved to new cursors, with their messages",
+    );
+  }
+
+  cursorsMoved(rooms: number): void {
+    this.#log.warn(
+      { rooms },
+      "RELAY_RESTORED is on: all rooms moved to new cursors; switch it off before the next start",
+    );
+  }
+}
