@@ -117,7 +117,7 @@ describe("a page of a channel", () => {
     const read = (items: JsonObject[]) =>
       readChannelPage(tabPage({ tabs, items, channelMetadataRenderer: {} }));
     assert.deepEqual(read([strange, strange]), {
-      ...{ shows: "nothing", means: "wall" },
+      ...{ shows: "nothing", means: "wall", wallOf: "video" },
       why: "the streams tab is of an unknown form",
     });
     const empty = { shows: "streams", live: [], upcoming: [], others: [] };
@@ -157,7 +157,8 @@ describe("a page of a channel", () => {
     const alerts = [{ alertRenderer: { type: "ERROR", text: { simpleText: "<b>Gone.</b>" } } }];
     const absent = { shows: "nothing", means: "absent", why: "Gone." };
     assert.deepEqual(readChannelPage(page({ alerts })), absent);
-    const wall = { shows: "nothing", means: "wall", why: "the page is of an unknown form" };
+    const why = "the page is of an unknown form";
+    const wall = { shows: "nothing", means: "wall", why, wallOf: "video" };
     assert.deepEqual(readChannelPage(page({ alerts, contents: { brandNewRenderer: {} } })), wall);
     const info = [{ alertRenderer: { type: "INFO" } }, null];
     assert.deepEqual(readChannelPage(page({ alerts: info })), wall);

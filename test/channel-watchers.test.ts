@@ -94,7 +94,7 @@ describe("a channel that cannot be read", () => {
     const wall = upstream.fault({ on: ["live", "streams"], times: 100, as: "consent" });
     const seen = await settled();
     await relay.advance(10 * MINUTE);
-    const why = "the upstream asks for consent to cookies in place of the page";
+    const why = "YouTube asks for consent to cookies in place of the page";
     assert.deepEqual(seen.news(), [`waiting ${why}`]);
     wall.cancel();
     await relay.advance(MINUTE);

@@ -172,20 +172,16 @@ const REASONS: [because: string, html: string, why: RegExp][] = [
       notice,
       status("UNPLAYABLE", { errorScreen: { playerLegacyDesktopYpcOfferRenderer: {} }, reason: "Nur" }),
     ),
-    /^the video is for members of its channel only \(the upstream says: Nur\)$/,
+    /^the video is for members of its channel only \(YouTube says: Nur\)$/,
   ],
   [
     "private",
     watchWith(undefined, status("LOGIN_REQUIRED", { reason: "Private" })),
-    /^the video is private \(the upstream says: Private\)$/,
+    /^the video is private \(YouTube says: Private\)$/,
   ],
   ["deleted", watchWith(undefined, status("ERROR")), /deleted/],
   ["unplayable", watchWith(notice, status("UNPLAYABLE")), /cannot be played/],
-  [
-    "disabled, watch page",
-    watchWith(notice, status("OK")),
-    /disabled or not open \(the upstream says: もじ\)/,
-  ],
+  ["disabled, watch page", watchWith(notice, status("OK")), /disabled or not open \(YouTube says: もじ\)/],
   [
     "disabled, popout page",
     pageWith({ contents: { messageRenderer: { text: { runs: [{ text: "Off" }] } } } }),

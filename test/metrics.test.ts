@@ -29,6 +29,7 @@ it("counters start at zero for every known label value, so that an alert on thei
     'relay_store_failures_total{kind="append"}',
     'relay_egress_moves_total{egress="office",reason="down"}',
     'relay_upstream_throttled_total{egress="office"}',
+    'relay_walls_total{egress="office",concerns="address"}',
     'relay_dropped_actions_total{kind="other",reason="bug"}',
   ]) {
     assert.ok(text.includes(`\n${series} 0\n`), series);

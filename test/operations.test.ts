@@ -16,12 +16,14 @@ import { startSimulator } from "../src/simulator/index.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { ask, askRaw, assertRefused, pollOf, post, secretsOf, session } from "./support/api.ts";
 import { movedRoom, UNREADABLE_VIDEO, unreadableRoom } from "./support/earlier-relays.ts";
+import { PLACES } from "./support/opening.ts";
 import { startRelay, type TestRelay } from "./support/relay.ts";
 import { Stream, streamUrl } from "./support/stream.ts";
 
 const VIDEO = "a-whole-run";
 const SLOW_VIDEO = "slow-viewer";
 const FAILING_VIDEO = "failing-one";
+const WALLED_VIDEO = "walled-room";
 /** A viewer's address: that of its connection, and that which the proxy in front names. */
 const CONNECTION_ADDRESS = "127.0.0.77";
 const VIEWER_ADDRESS = "203.0.113.177";
@@ -92,6 +94,14 @@ async function callers(run: Run): Promise<void> {
   const viewer = await openFromElsewhere(relay.url);
   assert.equal(viewer.statusCode, 200);
   viewer.destroy();
+}
+
+/** A video that shows a consent form in place of its chat. */
+async function walled({ relay }: Run): Promise<void> {
+  relay.upstream.chat(WALLED_VIDEO);
+  const form = relay.upstream.fault({ on: PLACES, videoId: WALLED_VIDEO, times: 3, as: "consent" });
+  assert.equal((await ask(relay.url, `/v1/stream?videoId=${WALLED_VIDEO}`)).status, 404);
+  assert.equal(form.fired, 3);
 }
 
 /** A connection that may carry several chats, until its client leaves. */
@@ -183,6 +193,7 @@ async function wholeRun(folder: string): Promise<Run> {
   chat.say([{ brandNewAction: { id: "a" } }]);
   await run.until("relay_dropped_actions_total", (count) => count > 0);
   await callers(run);
+  await walled(run);
   await severalChats(run);
   await troubles(run);
   await slowViewer(run);
@@ -219,6 +230,7 @@ describe("over a run with every kind of event", () => {
       [/^room opened$/, VIDEO],
       [/^room re-bootstrapped$/, VIDEO],
       [/^room ended$/, VIDEO],
+      [/^room not opened$/, WALLED_VIDEO],
       [/^checkpoint unreadable/, UNREADABLE_VIDEO],
       [/^totals unreadable/, UNREADABLE_VIDEO],
       [/^room failed$/, FAILING_VIDEO],

@@ -8,10 +8,11 @@ import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { SETTINGS } from "../src/cli/config.ts";
 import { readFlags, UsageError } from "../src/cli/flags.ts";
+import type { ErrorBody } from "../src/protocol/errors.ts";
 import type { Scenario } from "../src/simulator/scenario.ts";
 import { CLIENTS } from "../src/upstream/clients.ts";
 import { ask, assertNothingKept, assertRefused, type ProbeBody, post } from "./support/api.ts";
-import { chatCalls, textAction } from "./support/opening.ts";
+import { chatCalls, failAlways, PLACES, textAction } from "./support/opening.ts";
 import { metric, startRelay, type TestRelay, type TestRelayOptions } from "./support/relay.ts";
 import { temporaryFolder } from "./support/store-subject.ts";
 
@@ -181,6 +182,21 @@ describe("rows", () => {
       .say([textAction("a"), phone, phone, { brandNewAction: { id: "b" } }]);
     for (const { ok, actions } of await rowsOf(relay)) assert.deepEqual([ok, actions], [true, 4]);
   });
+});
+
+describe("behind a wall, the answer says which", () => {
+  for (const [on, status, code] of [
+    [PLACES, 404, "NO_LIVE_CHAT"],
+    [["sw.js", "sw.js_data", ...PLACES], 502, "SW_JS_FAILED"],
+  ] as const) {
+    it(`${on.join(", ")}: ${code}`, async () => {
+      await using relay = await withChat();
+      failAlways(relay, on, "consent");
+      const answer = await post<ErrorBody>(relay.url, "/v1/probe", { videoId: VIDEO });
+      assertRefused(answer, status, code);
+      assert.match(answer.body.message, /YouTube asks for consent to cookies/);
+    });
+  }
 });
 
 describe("throttling", () => {

@@ -156,3 +156,80 @@ describe("a first viewer learns whether the chat is over or hidden, and only a f
     });
   }
 });
+
+/** How many walls were counted, by what they concern. */
+async function counted(relay: VirtualRelay) {
+  const of = (concerns: string) => relay.metric(`relay_walls_total{egress="direct",concerns="${concerns}"}`);
+  return { address: await of("address"), video: await of("video") };
+}
+
+/** The level and reason of each line of the log that reports a refused room. */
+function reported({ log }: VirtualRelay): string[] {
+  return log.filter(({ msg }) => msg === "room not opened").map(({ level, why }) => `${level} ${why}`);
+}
+
+describe("a wall is counted by what it concerns, and logged as a warning that says what it is", () => {
+  const SCRIPTS: RequestKind[] = ["sw.js", "sw.js_data"];
+  const CHAT: RequestKind[] = ["get_live_chat", "get_live_chat_replay"];
+  const REFUSED: Failure = { status: 403 };
+  const CONSENT_HOST: Failure = { redirect: "https://consent.youtube.com/m?continue=a" };
+  const ADDRESS = { address: 1, video: 0 };
+  const ONE_VIDEO = { address: 0, video: 1 };
+  const cases: [what: string, Partial<Scenario>, Trouble[], counts: object, said: RegExp][] = [
+    ["consent", {}, [[PLACES, "consent"]], ADDRESS, /^40 .*asks for consent to cookies/],
+    ["consent on another host", {}, [[PLACES, CONSENT_HOST]], ADDRESS, /^40 .*asks for consent to cookies/],
+    [
+      "consent in place of scripts and pages",
+      {},
+      [
+        [SCRIPTS, "consent"],
+        [PLACES, "consent"],
+      ],
+      ADDRESS,
+      /^40 Neither sw\.js .*asks for consent to cookies/,
+    ],
+    ["a sign-in for bots", {}, [[PLACES, "bot"]], ADDRESS, /^40 .*asks this server to sign in .*not a bot/],
+    ["pages that are refused", {}, [[PLACES, REFUSED]], ADDRESS, /^40 .*HTTP 403/],
+    ["chat calls that are refused", {}, [[CHAT, REFUSED]], ADDRESS, /^40 No client .*HTTP 403/],
+    ["a sign-in for an age limit", { kind: "age-limit" }, [], ONE_VIDEO, /^40 .*sign in .*confirm your age/],
+    ["a stream that is said not to be live", {}, [[PLACES, "offline"]], ONE_VIDEO, /^40 .*not live/],
+    ["no wall, but no chat", { kind: "disabled" }, [], { address: 0, video: 0 }, /^30 .*disabled/],
+  ];
+  for (const [what, scenario, troubles, counts, said] of cases) {
+    it(what, async () => {
+      const relay = new VirtualRelay();
+      relay.upstream.chat(VIDEO, scenario);
+      assert.deepEqual(await counted(relay), { address: 0, video: 0 });
+      for (const [on, as] of troubles) failAlways(relay, on, as);
+      await relay.refusal({ videoId: VIDEO });
+      assert.deepEqual(await counted(relay), counts);
+      assert.equal(reported(relay).length, 1);
+      assert.match(reported(relay).join(), said);
+    });
+  }
+
+  it("a consent page in place of a channel's pages", async () => {
+    const relay = new VirtualRelay();
+    relay.upstream.channel("@somebody");
+    failAlways(relay, ["live", "streams"], "consent");
+    using _ = relay.channels.watch("@somebody");
+    await relay.advance(1000);
+    assert.deepEqual(await counted(relay), ADDRESS);
+  });
+});
+
+it("walls of three videos within minutes, with no chat in between, concern the address", async () => {
+  const relay = new VirtualRelay();
+  for (const n of [1, 2, 3, 4]) relay.upstream.chat(`age-limit-${n}`, { kind: "age-limit" });
+  relay.upstream.chat(VIDEO, { kind: "disabled" });
+  const ask = (videoId: string) => relay.refusal({ videoId });
+  for (const n of [1, 1, 1, 2]) await ask(`age-limit-${n}`);
+  await ask(VIDEO);
+  for (const n of [3, 4]) await ask(`age-limit-${n}`);
+  assert.deepEqual(await counted(relay), { address: 0, video: 6 });
+  await ask("age-limit-1");
+  assert.deepEqual(await counted(relay), { address: 1, video: 6 });
+  await relay.advance(16 * 60_000);
+  await ask("age-limit-2");
+  assert.deepEqual(await counted(relay), { address: 1, video: 7 });
+});

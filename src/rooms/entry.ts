@@ -4,10 +4,9 @@
  */
 import { unlessAborted } from "../deadline.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
-import type { RelayError } from "../protocol/errors.ts";
+import { RelayError } from "../protocol/errors.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import { isFenced } from "../store/port.ts";
-import { isUpstreamTrouble } from "../upstream/errors.ts";
 import { type Archive, enterArchive, isOver } from "./archive.ts";
 import { type EntryHost, type EntryParts, HAND_ON, type OpenOptions, type RoomState } from "./entry-host.ts";
 import { graceOver } from "./grace.ts";
@@ -157,7 +156,8 @@ export class VideoEntry {
     const opening = this.#open(options);
     opening.catch((error) => {
       if (this.#host.stopped.aborted) return; // the stop ended it
-      this.#parts.telemetry.roomRefused(this.videoId, error, isUpstreamTrouble(error));
+      const isFull = error instanceof RelayError && error.code === "CAPACITY";
+      this.#parts.telemetry.roomRefused(this.videoId, error, !isFull && !isOver(error));
     });
     this.#state = { name: "bootstrapping", opening, isFound: false };
     return opening;

@@ -80,6 +80,11 @@ const absences: Record<
     status: "UNPLAYABLE",
     reason: "Join this channel to get access to members-only content.",
   },
+  "age-limit": {
+    popout: "Sorry, live chat is currently unavailable",
+    status: "LOGIN_REQUIRED",
+    reason: "Sign in to confirm your age",
+  },
   private: {
     popout: "Sorry, live chat is currently unavailable",
     status: "LOGIN_REQUIRED",

@@ -11,7 +11,7 @@ import type { Grant } from "./tokens.ts";
 export type ChatKind = "live" | "upcoming" | "replay" | AbsentKind;
 
 /** Why there is no chat; each reason has its own page and its own refusal of old tokens. */
-export type AbsentKind = "none" | "disabled" | "members-only" | "private" | "unavailable";
+export type AbsentKind = "none" | "disabled" | "members-only" | "age-limit" | "private" | "unavailable";
 
 export type Endpoint = "get_live_chat" | "get_live_chat_replay";
 

@@ -230,6 +230,11 @@ export function createMetrics(sources: MetricSources) {
       ["egress", "reason"],
     ),
     throttled: reading.counter("relay_upstream_throttled_total", "Cooldowns begun or extended", ["egress"]),
+    walls: reading.counter(
+      "relay_walls_total",
+      "Searches for a chat that met a wall in its place, by what the wall concerns: the address or the video",
+      ["egress", "concerns"],
+    ),
     unreadableCheckpoints: reading.counterBy(
       "relay_unreadable_checkpoints_total",
       "Stored checkpoints that could not be read, by part: without its position a room is bootstrapped again, without its memory it continues after a gap",

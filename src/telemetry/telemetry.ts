@@ -71,6 +71,7 @@ export class Telemetry {
   egressAdded(egress: string, source: EgressSource): void {
     this.sources.egresses.set(egress, source);
     this.#metrics.throttled.inc({ egress }, 0);
+    for (const concerns of ["address", "video"]) this.#metrics.walls.inc({ egress, concerns }, 0);
     for (const reason of MOVE_REASONS) this.#metrics.roomsMoved.inc({ egress, reason }, 0);
   }
 
@@ -95,6 +96,11 @@ export class Telemetry {
       { egress, cooldownMs: Math.round(cooldownMs), kind },
       `throttled by the upstream: ${what} pause`,
     );
+  }
+
+  /** YouTube showed a wall in place of a chat: for all videos of this address, or perhaps for one alone. */
+  walled(egress: string, concerns: "address" | "video"): void {
+    this.#metrics.walls.inc({ egress, concerns });
   }
 
   /** The calls of `rooms` rooms fail together. */
@@ -168,11 +174,11 @@ export class Telemetry {
     this.log.info({ videoId, ...facts }, "room opened");
   }
 
-  /** A video whose room could not be opened. `isTrouble`: the reason is not about the video. */
+  /** A room that could not be opened. `isTrouble`: there may be a chat, and the service has capacity. */
   roomRefused(videoId: string, error: unknown, isTrouble: boolean): void {
     const { name, message } = error instanceof Error ? error : new Error(String(error));
     const level = isTrouble ? "warn" : "info";
-    this.log[level]({ videoId, error: name, why: message }, "room not opened: bootstrap failed");
+    this.log[level]({ videoId, error: name, why: message }, "room not opened");
   }
 
   channelLooked(outcome: LookOutcome): void {

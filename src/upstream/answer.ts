@@ -16,7 +16,7 @@ import {
 } from "../json.ts";
 import { BOUNDS } from "./bounds.ts";
 import type { UpstreamAnswer } from "./egress/transport.ts";
-import { UpstreamError } from "./errors.ts";
+import { UpstreamError, wallOfStatus } from "./errors.ts";
 import { stripMarkup } from "./readers/text.ts";
 
 /** An answer with chat in it. */
@@ -81,7 +81,9 @@ export function readNextAnswer(answer: UpstreamAnswer): JsonObject | undefined {
   if (answer.status === 404) return undefined;
   if (answer.status === 200 && asObject(body?.contents)) return body;
   const words = error ? wordsOf(error) : "no initial data";
-  throw new UpstreamError("unusable", `/youtubei/v1/next: HTTP ${answer.status}: ${words}`);
+  throw new UpstreamError("unusable", `/youtubei/v1/next: HTTP ${answer.status}: ${words}`, {
+    wallOf: wallOfStatus(answer.status),
+  });
 }
 
 /**

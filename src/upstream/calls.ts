@@ -16,14 +16,14 @@ import { chatRequest, commonHeaders, nextRequest } from "./clients.ts";
 import type { Answered, CallOptions } from "./egress/flights.ts";
 import type { Lane } from "./egress/lanes.ts";
 import type { UpstreamAnswer, UpstreamRequest } from "./egress/transport.ts";
-import { UpstreamError } from "./errors.ts";
+import { UpstreamError, wallOfStatus } from "./errors.ts";
 import type { Credentials } from "./page/credentials.ts";
 
 const MAX_REDIRECTS = 5;
-/** Hosts to which the upstream redirects instead of answering, and the request that they make. */
+/** Hosts to which the upstream redirects instead of answering, whom that concerns, and what they ask for. */
 const ASKING_HOSTS = [
-  [/^consent\./, "for consent to cookies (a redirect to its consent host)"],
-  [/^accounts\./, "to sign in (a redirect to its sign-in host)"],
+  [/^consent\./, "address", "for consent to cookies (a redirect to its consent host)"],
+  [/^accounts\./, "video", "to sign in (a redirect to its sign-in host)"],
 ] as const;
 
 /** Page loads after failures use a lane with a lower priority, so that they do not delay other calls. */
@@ -103,7 +103,9 @@ export class UpstreamCalls {
       url = value.redirect;
       leftMs = Math.max(1, leftMs - Math.ceil(value.tookMs));
     }
-    throw new UpstreamError("unusable", `${kind}: more than ${MAX_REDIRECTS} redirects`, { isWall: true });
+    throw new UpstreamError("unusable", `${kind}: more than ${MAX_REDIRECTS} redirects`, {
+      wallOf: "address",
+    });
   }
 
   /** The initial data of a video's watch page; undefined if the video is not known. Rejects like `page`. */
@@ -142,7 +144,10 @@ export class UpstreamCalls {
     const { status, text, tookMs } = answer;
     if (status === 200) return { text };
     if (status < 300 || status > 399) {
-      throw new UpstreamError("unusable", `${kind}: HTTP ${status}`, { isWall: status < 500, status });
+      throw new UpstreamError("unusable", `${kind}: HTTP ${status}`, {
+        wallOf: wallOfStatus(status),
+        status,
+      });
     }
     return { redirect: this.#redirected(from, answer.header("location")), tookMs };
   }
@@ -150,14 +155,14 @@ export class UpstreamCalls {
   /** The target of a redirect. Throws `UpstreamError` unless it is one of the upstream's own hosts. */
   #redirected(from: URL, location: string | undefined): URL {
     const to = location === undefined ? null : URL.parse(location, from);
-    if (!to) throw new UpstreamError("unusable", "a redirect to nowhere", { isWall: true });
+    if (!to) throw new UpstreamError("unusable", "a redirect to nowhere", { wallOf: "address" });
     const known = Object.values(this.#parts.hosts).some((host) => new URL(host).origin === to.origin);
     if (known) return to;
-    const asked = ASKING_HOSTS.find(([host]) => host.test(to.hostname))?.[1];
+    const [, wallOf = "address", asked] = ASKING_HOSTS.find(([host]) => host.test(to.hostname)) ?? [];
     const why =
       asked === undefined
         ? `a redirect to a foreign host (${to.hostname.slice(0, 100)})`
-        : `the upstream asks ${asked}`;
-    throw new UpstreamError("unusable", why, { isWall: true });
+        : `YouTube asks ${asked}`;
+    throw new UpstreamError("unusable", why, { wallOf });
   }
 }

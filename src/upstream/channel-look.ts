@@ -82,11 +82,12 @@ async function pageOf(channel: string, tab: Tab, loads: PageLoads): Promise<Chan
   const html = await loads.page(`${pathOf(channel)}/${tab}?hl=en&gl=US`, `/@/${tab}`);
   const page = readChannelPage(html);
   if (page.shows === "nothing") {
-    const status = page.means === "absent" ? { status: 404 } : {};
-    throw new UpstreamError("unusable", page.why, { isWall: true, ...status });
+    const is404 = page.means === "absent";
+    const options = is404 ? ({ wallOf: "video", status: 404 } as const) : { wallOf: page.wallOf };
+    throw new UpstreamError("unusable", page.why, options);
   }
   if (channel.startsWith("UC") && page.channelId !== undefined && page.channelId !== channel) {
-    throw new UpstreamError("unusable", "the upstream shows another channel in its place", { isWall: true });
+    throw new UpstreamError("unusable", "YouTube shows another channel in its place", { wallOf: "video" });
   }
   const { live, upcoming, others, channelId, title } = page;
   const isWhole = tab === "streams" && page.shows !== "watch";

@@ -4,7 +4,7 @@
  * no other load failed; and a wall, which may hide a chat.
  */
 import { usableCredentials } from "./credential-sources.ts";
-import { UpstreamError } from "./errors.ts";
+import { UpstreamError, type WallOf } from "./errors.ts";
 import { type ChatPage, readChatPage, readNextPage } from "./page/chat-page.ts";
 import { type Credentials, credentialsInPage, type FoundCredentials } from "./page/credentials.ts";
 import type { NoChat } from "./page/no-chat.ts";
@@ -31,6 +31,8 @@ export type Search = { credentials: Credentials } & (
       isOver: boolean;
       /** The reason that it is over, or the kind of wall; without a full stop. */
       why: string;
+      /** What the wall concerns. */
+      wallOf: WallOf;
       /** Set if neither page could be loaded. */
       failure: UpstreamError | undefined;
     }
@@ -70,11 +72,14 @@ export async function searchChat({ videoId, view, loads, credentials }: SearchFo
 
   let found = (await lookAt(popoutPath(videoId))) ?? (await lookAt(`/watch?v=${videoId}&hl=en`));
   const failure = failures.at(-1);
-  const usable = usableCredentials({ ...credentials.older, ...onPages, ...credentials.better }, failure);
+  const usable = usableCredentials(
+    { ...credentials.older, ...onPages, ...credentials.better },
+    failure ?? empty.filter(isWall).map(toError).at(-1),
+  );
   const isUnloaded = !found && empty.length === 0;
   found ??= await look(async () => readNextPage(await loads.next(videoId, usable), videoId, view));
 
-  const walls = [...empty.filter(({ means }) => means === "wall"), ...failures.map(toNoChat)];
+  const walls = [...empty.filter(isWall), ...failures.map(toNoChat)];
   if (found) return { ...found, isCertain: found.isOfVideo && walls.length === 0, credentials: usable };
   const over = walls.length === 0 ? empty.find(({ means }) => means === "over") : undefined;
   const reasons = over ? [over] : walls.length > 0 ? walls : empty;
@@ -82,11 +87,20 @@ export async function searchChat({ videoId, view, loads, credentials }: SearchFo
     chat: undefined,
     isOver: over !== undefined,
     why: [...new Set(reasons.map(({ why }) => why))].join("; "),
+    wallOf: reasons.some(({ wallOf }) => wallOf === "address") ? "address" : "video",
     failure: isUnloaded ? failure : undefined,
     credentials: usable,
   };
 }
 
-function toNoChat({ message }: UpstreamError): NoChat {
-  return { why: message, means: "wall" };
+function isWall({ means }: NoChat): boolean {
+  return means === "wall";
+}
+
+function toNoChat({ message, wallOf }: UpstreamError): NoChat {
+  return { why: message, means: "wall", wallOf };
+}
+
+function toError({ why, wallOf = "video" }: NoChat): UpstreamError {
+  return new UpstreamError("unusable", why, { wallOf });
 }

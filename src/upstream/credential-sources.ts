@@ -79,5 +79,6 @@ function noCredentials(lastFailure?: UpstreamError): RelayError {
   return new RelayError(
     "SW_JS_FAILED",
     `Neither sw.js nor its fallbacks (sw.js_data, the chat page) gave a client version.${why}`,
+    lastFailure?.isWall ? { cause: lastFailure } : {},
   );
 }

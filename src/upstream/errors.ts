@@ -10,6 +10,12 @@ export type Fault =
   /** No usable answer: a network error, a timeout, a server error, a malformed body, a foreign redirect. */
   | "unusable";
 
+/**
+ * What a wall concerns: the whole address if no video can be the reason, as with a consent form; else perhaps
+ * one video alone, as with a sign-in because of an age limit.
+ */
+export type WallOf = "address" | "video";
+
 /** How a host was unreachable: no connection to it, or no beginning of an answer. */
 type Unreachable = "no connection" | "no answer";
 
@@ -24,8 +30,8 @@ export class UpstreamError extends Error {
   readonly retryAfterMs: number | undefined;
   /** The HTTP status with which a page was refused. */
   readonly status: number | undefined;
-  /** Whether a working upstream sent this: a wall instead of a page is not a failure of the egress. */
-  readonly isWall: boolean;
+  /** Set if a working upstream showed a wall in place of the page. */
+  readonly wallOf: WallOf | undefined;
 
   constructor(
     fault: Fault,
@@ -34,7 +40,7 @@ export class UpstreamError extends Error {
       retryAfterMs?: number | undefined;
       unreachable?: Unreachable;
       isBroken?: boolean;
-      isWall?: boolean;
+      wallOf?: WallOf | undefined;
       status?: number;
       cause?: unknown;
     } = {},
@@ -44,9 +50,26 @@ export class UpstreamError extends Error {
     this.retryAfterMs = options.retryAfterMs;
     this.unreachable = options.unreachable;
     this.isBroken = options.isBroken ?? false;
-    this.isWall = options.isWall ?? false;
+    this.wallOf = options.wallOf;
     this.status = options.status;
   }
+
+  /** Whether a working upstream sent this: a wall instead of a page is not a failure of the egress. */
+  get isWall(): boolean {
+    return this.wallOf !== undefined;
+  }
+}
+
+/** The wall behind an error; undefined if there is none. */
+export function wallBehind(error: unknown): WallOf | undefined {
+  if (error instanceof UpstreamError) return error.wallOf;
+  return error instanceof Error ? wallBehind(error.cause) : undefined;
+}
+
+/** What the refusal of a page by an HTTP status concerns; undefined if it is a failure of the upstream. */
+export function wallOfStatus(status: number): WallOf | undefined {
+  if (status >= 500) return undefined;
+  return status === 401 || status === 403 ? "address" : "video";
 }
 
 /** Tests the error if it is an `UpstreamError`, else its causes. */
@@ -56,11 +79,6 @@ function whether(holds: (error: UpstreamError) => boolean): (error: unknown) => 
     return error instanceof Error && whether(holds)(error.cause);
   };
 }
-
-/** Trouble between this service and the upstream, rather than with one video. */
-export const isUpstreamTrouble = whether(
-  ({ fault, unreachable }) => fault === "throttled" || unreachable !== undefined,
-);
 
 /** There was no connection to a host. */
 export const isUnconnected = whether(({ unreachable }) => unreachable === "no connection");

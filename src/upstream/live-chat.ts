@@ -13,7 +13,8 @@ import { popoutPath, searchChat } from "./chat-search.ts";
 import { BOOTSTRAP_PAIRS, type ClientLabel } from "./clients.ts";
 import { KeptCredentials, scriptCredentials } from "./credential-sources.ts";
 import type { CallOptions } from "./egress/flights.ts";
-import { UpstreamError } from "./errors.ts";
+import type { Walls } from "./egress/walls.ts";
+import { UpstreamError, type WallOf } from "./errors.ts";
 import { readChatPage } from "./page/chat-page.ts";
 import { PageLoads } from "./page-loads.ts";
 import type { Position } from "./position.ts";
@@ -59,13 +60,20 @@ export interface FoundChat extends CallTimes {
 export class LiveChat {
   readonly #calls: UpstreamCalls;
   readonly #settings: ReadingSettings;
+  readonly #walls: Walls;
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
   readonly #credentials: KeptCredentials;
 
-  constructor(calls: UpstreamCalls, settings: ReadingSettings, clock: Clock, telemetry: Telemetry) {
+  constructor(
+    calls: UpstreamCalls,
+    settings: ReadingSettings,
+    walls: Walls,
+    { clock, telemetry }: { clock: Clock; telemetry: Telemetry },
+  ) {
     this.#calls = calls;
     this.#settings = settings;
+    this.#walls = walls;
     this.#clock = clock;
     this.#telemetry = telemetry;
     this.#credentials = new KeptCredentials(clock);
@@ -78,31 +86,12 @@ export class LiveChat {
    * SW_JS_FAILED, NO_LIVE_CHAT (with a cause if a wall may hide a chat) or NO_WORKING_CLIENT, and with
    * `UpstreamError` "throttled", or "unusable" if no page could be loaded.
    */
-  async bootstrap(
+  bootstrap(
     videoId: string,
     options: CallOptions,
     found?: (chatType: ChatType) => void,
   ): Promise<{ page: Page; first: PollAnswer }> {
-    const { start, ...page } = await this.find(videoId, options);
-    found?.(start.chatType);
-    const failures: string[] = [];
-    for (const pair of BOOTSTRAP_PAIRS) {
-      const position = { ...start, pair };
-      try {
-        const first = await this.poll(position, options);
-        // [spec] Stop at the first combination returning a parseable response
-        if (first.kind === "batch") return { page: { ...page, position }, first };
-        failures.push(`${pair.client} ${pair.endpoint}: an answer without chat`);
-      } catch (error) {
-        if (!(error instanceof UpstreamError) || error.fault === "throttled") throw error;
-        // The other pairs talk to the same host.
-        if (error.unreachable === "no connection") {
-          throw new RelayError("NO_WORKING_CLIENT", `${error.message}.`, { cause: error });
-        }
-        failures.push(`${pair.client} ${pair.endpoint}: ${error.message}`);
-      }
-    }
-    throw new RelayError("NO_WORKING_CLIENT", `No client could read this chat (${failures.join("; ")}).`);
+    return this.#walls.observe(videoId, this.#bootstrap(videoId, options, found));
   }
 
   /**
@@ -120,7 +109,43 @@ export class LiveChat {
    * The first half of a bootstrap. `known`: the position of a chat that was read before. Rejects like
    * `bootstrap`, or with `known` like `reopen`.
    */
-  async find(videoId: string, options: CallOptions, known?: Position): Promise<FoundChat> {
+  find(videoId: string, options: CallOptions, known?: Position): Promise<FoundChat> {
+    return this.#walls.observe(videoId, this.#find(videoId, options, known));
+  }
+
+  async #bootstrap(
+    videoId: string,
+    options: CallOptions,
+    found?: (chatType: ChatType) => void,
+  ): Promise<{ page: Page; first: PollAnswer }> {
+    const { start, ...page } = await this.#find(videoId, options);
+    found?.(start.chatType);
+    const failures: string[] = [];
+    let wallOf: WallOf = "address";
+    for (const pair of BOOTSTRAP_PAIRS) {
+      const position = { ...start, pair };
+      try {
+        const first = await this.poll(position, options);
+        // [spec] Stop at the first combination returning a parseable response
+        if (first.kind === "batch") return { page: { ...page, position }, first };
+        failures.push(`${pair.client} ${pair.endpoint}: an answer without chat`);
+        wallOf = "video";
+      } catch (error) {
+        if (!(error instanceof UpstreamError) || error.fault === "throttled") throw error;
+        // The other pairs talk to the same host.
+        if (error.unreachable === "no connection") {
+          throw new RelayError("NO_WORKING_CLIENT", `${error.message}.`, { cause: error });
+        }
+        failures.push(`${pair.client} ${pair.endpoint}: ${error.message}`);
+        if (error.fault !== "denied") wallOf = "video";
+      }
+    }
+    const why = `No client could read this chat (${failures.join("; ")})`;
+    const cause = new UpstreamError("unusable", why, { wallOf });
+    throw new RelayError("NO_WORKING_CLIENT", `${why}.`, { cause });
+  }
+
+  async #find(videoId: string, options: CallOptions, known?: Position): Promise<FoundChat> {
     const loads = new PageLoads(this.#calls, options);
     const kept = known && this.#credentials.get();
     const better = kept ?? (await scriptCredentials(loads));
@@ -136,7 +161,7 @@ export class LiveChat {
     const { chatType, continuation, actions } = search.chat;
     if (known && chatType !== known.chatType && !search.isCertain) {
       const why = "a chat of another kind was found, which may not be this one's";
-      throw new UpstreamError("unusable", why, { isWall: true });
+      throw new UpstreamError("unusable", why, { wallOf: "video" });
     }
     const { items, panels } = this.#read(actions, known?.panels);
     // A replay is read from its beginning; a live chat continues from its token.
@@ -156,7 +181,9 @@ export class LiveChat {
   ): Promise<Pick<Page, "items" | "position">> {
     const { value: html } = await this.#calls.page(popoutPath(videoId), options);
     const page = readChatPage(html, videoId, this.#settings.chatView);
-    if (!page.chat && page.means === "wall") throw new UpstreamError("unusable", page.why, { isWall: true });
+    if (!page.chat && page.means === "wall") {
+      throw new UpstreamError("unusable", page.why, { wallOf: page.wallOf ?? "video" });
+    }
     const { items, panels } = this.#read(page.chat?.actions ?? [], position.panels);
     return { items, position: { ...position, panels } };
   }
@@ -209,9 +236,12 @@ export class LiveChat {
 }
 
 /** A known chat may continue behind a wall, so a wall is a temporary failure for it, and not its end. */
-function noChat({ isOver, why }: { isOver: boolean; why: string }, isKnown: boolean): Error {
+function noChat(
+  { isOver, why, wallOf }: { isOver: boolean; why: string; wallOf: WallOf },
+  isKnown: boolean,
+): Error {
   if (isOver) return new RelayError("NO_LIVE_CHAT", `No live chat found: ${why}`);
-  const wall = new UpstreamError("unusable", why, { isWall: true });
+  const wall = new UpstreamError("unusable", why, { wallOf });
   return isKnown
     ? wall
     : new RelayError("NO_LIVE_CHAT", `No live chat found, but there may be one: ${why}`, { cause: wall });

@@ -17,6 +17,7 @@ import { Flights } from "./flights.ts";
 import { Gate, type GateSettings } from "./gate.ts";
 import type { EgressSpec } from "./spec.ts";
 import { Transport } from "./transport.ts";
+import { Walls } from "./walls.ts";
 
 /** The calls that open a room: for credentials, a page and the chat. */
 const OPENING_CALLS = 3;
@@ -44,6 +45,7 @@ export class Egress {
   readonly #gate: Gate;
   readonly #flights: Flights;
   readonly #breaker: Breaker;
+  readonly #walls: Walls;
   readonly #transport: Transport;
   readonly #calls: UpstreamCalls;
   #openings = 0;
@@ -68,7 +70,8 @@ export class Egress {
     this.#flights = new Flights(this.#gate, clock);
     this.#transport = new Transport(clock, connectionsOf?.(spec) ?? new HttpConnections(spec), !isSingle);
     this.#calls = new UpstreamCalls({ ...parts, send: (request) => this.#send(request) });
-    this.liveChat = new LiveChat(this.#calls, reading, clock, telemetry);
+    this.#walls = new Walls(name, parts);
+    this.liveChat = new LiveChat(this.#calls, reading, this.#walls, parts);
     this.#breaker = new Breaker({
       name,
       clock,
@@ -133,7 +136,7 @@ export class Egress {
 
   /** Looks at the pages of a channel. Rejects as `lookAtChannel` does. */
   lookAt(channel: string, memory: ChannelMemory, signal: AbortSignal): Promise<ChannelLook> {
-    return lookAtChannel(channel, memory, this.#calls, signal);
+    return this.#walls.observe(channel, lookAtChannel(channel, memory, this.#calls, signal));
   }
 
   /** From now on this egress shares its pace with other instances. */

@@ -5,6 +5,7 @@
  */
 import { asArray, asNumber, asObject, asString, dig, type JsonObject, omitUndefined } from "../../json.ts";
 import { BOUNDS } from "../bounds.ts";
+import type { WallOf } from "../errors.ts";
 import { shorten, stripMarkup, wordsOf } from "../readers/text.ts";
 import { channelData } from "./initial-data.ts";
 import { noData, whyNoChat } from "./no-chat.ts";
@@ -41,7 +42,8 @@ export type ChannelPage =
   /** The page of one video, which may be over. */
   | ({ shows: "watch"; videoId: string } & ChannelSight)
   /** `absent`: there is no such channel. `wall`: the page says nothing. `why`: without a full stop. */
-  | { shows: "nothing"; means: "absent" | "wall"; why: string };
+  | { shows: "nothing"; means: "absent"; why: string }
+  | { shows: "nothing"; means: "wall"; why: string; wallOf: WallOf };
 
 const VIDEO_ID = /^[\w-]{11}$/;
 const CHANNEL_ID = /^UC[\w-]{22}$/;
@@ -54,7 +56,10 @@ const MAX_TIME = Date.UTC(2100, 0);
 /** Reads any page of a channel, or a watch page. Never throws. */
 export function readChannelPage(html: string): ChannelPage {
   const { channel: data, player } = channelData(html);
-  if (!data) return wall(noData(html)[1]);
+  if (!data) {
+    const [, why, wallOf] = noData(html);
+    return wall(why, wallOf);
+  }
   const browsed = dig(data, "contents", "twoColumnBrowseResultsRenderer");
   if (browsed !== undefined) return channelPage(data, browsed);
   const watched = asString(dig(data, "currentVideoEndpoint", "watchEndpoint", "videoId"));
@@ -65,8 +70,8 @@ export function readChannelPage(html: string): ChannelPage {
   return { shows: "nothing", means: "absent", why: stripMarkup(wordsOf(dig(refusal, "text"))) };
 }
 
-function wall(why: string): ChannelPage {
-  return { shows: "nothing", means: "wall", why };
+function wall(why: string, wallOf: WallOf = "video"): ChannelPage {
+  return { shows: "nothing", means: "wall", why, wallOf };
 }
 
 function watchPage(
@@ -76,8 +81,10 @@ function watchPage(
   player: JsonObject | undefined,
 ): ChannelPage {
   const details = asObject(dig(player, "videoDetails"));
-  if (!VIDEO_ID.test(videoId) || details?.videoId !== videoId)
-    return wall(whyNoChat(html, videoId, data, player).why);
+  if (!VIDEO_ID.test(videoId) || details?.videoId !== videoId) {
+    const { why, wallOf } = whyNoChat(html, videoId, data, player);
+    return wall(why, wallOf);
+  }
   const broadcast = dig(player, "microformat", "playerMicroformatRenderer", "liveBroadcastDetails");
   const isLive = details.isLive === true || dig(broadcast, "isLiveNow") === true;
   const isUpcoming = !isLive && details.isUpcoming === true;

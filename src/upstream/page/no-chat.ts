@@ -5,6 +5,7 @@
  */
 
 import { asArray, asObject, asString, dig, type JsonObject } from "../../json.ts";
+import type { WallOf } from "../errors.ts";
 import { stripMarkup, wordsOf } from "../readers/text.ts";
 
 /** A page without a chat. */
@@ -16,9 +17,11 @@ export interface NoChat {
    * `unknown`: the page says neither, such as a popout page, which names no video.
    */
   means: "over" | "wall" | "unknown";
+  /** What a wall concerns; the video by default. */
+  wallOf?: WallOf | undefined;
 }
 
-type Finding = readonly [means: NoChat["means"], why: string];
+type Finding = readonly [means: NoChat["means"], why: string, wallOf?: WallOf];
 
 /** `data` is the page's initial data and `player` its player response; undefined if the page has none. */
 export function whyNoChat(
@@ -31,13 +34,14 @@ export function whyNoChat(
   const notice = noticeIn(data);
   const words = stripMarkup(asString(dig(playability, "reason")) ?? wordsOf(dig(notice, "text")));
   const shown = data && (videoIn(data) ?? asString(dig(player, "videoDetails", "videoId")));
-  const [means, why] = data ? findingIn(player, notice, words) : noData(html);
+  const [means, why, wallOf] = data ? findingIn(player, notice, words) : noData(html);
   if (data && shown !== undefined && shown !== videoId) {
-    return { means: "wall", why: "the upstream shows another video in its place" };
+    return { means: "wall", why: "YouTube shows another video in its place" };
   }
   return {
     means: means === "over" && shown === undefined ? "unknown" : means,
-    why: words === "" ? why : `${why} (the upstream says: ${words})`,
+    why: words === "" ? why : `${why} (YouTube says: ${words})`,
+    wallOf,
   };
 }
 
@@ -57,23 +61,23 @@ function findingIn(player: JsonObject | undefined, notice: JsonObject | undefine
   }
   const broadcast = dig(player, "microformat", "playerMicroformatRenderer", "liveBroadcastDetails");
   // The answer to a busy address, for any video.
-  if (/\btry again later\b/i.test(words)) return ["wall", "the upstream refuses this server"];
+  if (/\btry again later\b/i.test(words)) return ["wall", "YouTube refuses this server", "address"];
   switch (dig(playability, "status")) {
     case "LOGIN_REQUIRED":
       // The upstream asks for a sign-in if it takes the visitor for a bot, and if the video is private or has
       // an age limit. The text is English because the request asks for it.
       return /\bprivate\b/i.test(words)
         ? ["over", "the video is private"]
-        : ["wall", "the upstream asks this server to sign in"];
+        : ["wall", "YouTube asks this server to sign in", /\bbot\b/i.test(words) ? "address" : "video"];
     case "ERROR":
-      return ["over", "the video is unavailable: deleted, or never there"];
+      return ["over", "the video does not exist or was deleted"];
     case "UNPLAYABLE":
       return ["over", "the video cannot be played"];
   }
   if (notice) return ["over", "the chat is disabled or not open"];
   if (dig(playability, "status") === "LIVE_STREAM_OFFLINE") {
     return asString(dig(broadcast, "endTimestamp")) === undefined
-      ? ["wall", "the upstream says that the stream has not begun or is not live, and shows no chat"]
+      ? ["wall", "YouTube says that the stream has not begun or is not live, and shows no chat"]
       : ["over", "the stream has ended and has no chat"];
   }
   if (dig(player, "videoDetails", "isLive") === true || dig(broadcast, "isLiveNow") === true) {
@@ -94,6 +98,6 @@ function noticeIn(data: JsonObject | undefined): JsonObject | undefined {
 /** The wall in place of a page without initial data, which every page of a video has. */
 export function noData(html: string): Finding {
   return /action=["']https:\/\/consent\.(?:youtube|google)\.com\/|<title>\s*Before you continue/i.test(html)
-    ? ["wall", "the upstream asks for consent to cookies in place of the page"]
-    : ["wall", "the page holds no initial data that could be read"];
+    ? ["wall", "YouTube asks for consent to cookies in place of the page", "address"]
+    : ["wall", "the page holds no initial data that could be read", "address"];
 }
