@@ -7,6 +7,7 @@ import { chmod, copyFile, readdir, readFile, readlink, stat, symlink } from "nod
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
+import { Disk } from "../chaos/disk.ts";
 import { outcome, outcomeOfProcess } from "./support/command.ts";
 import { startRelay } from "./support/relay.ts";
 import { temporaryFile, temporaryFolder } from "./support/store-subject.ts";
@@ -54,6 +55,7 @@ describe("livechat-relay backup", () => {
       (path) => [path, "--store", "memory:"],
       /RELAY_STORE: only a sqlite: store has a file/,
     ],
+    ["a database", (path) => [path, "--store", "postgres://db.example/relay"], /for PostgreSQL, use pg_dump/],
     ["a store that is not there", (path) => [path, "--store", `sqlite:${path}x`], /does not exist/],
     [
       "a database of another program",
@@ -96,7 +98,11 @@ describe("livechat-relay backup", () => {
       ...own.map((name): [string, RegExp] => [join(folder, name), /belongs to the store: name another file/]),
       [folder, /is a directory: name a file in it, such as \/\S+\/relay\.db$/],
       ["/dev/null", /^livechat-relay: \/dev\/null is not a file: name another place/],
-      ["/proc/backup.db", /the backup \/proc\/backup\.db cannot be made: /],
+      ["/proc/backup.db", /the backup \/proc\/backup\.db cannot be written: /],
+      [
+        join(folder, "no", "x.db"),
+        /the folder \S+\/no does not exist: create it, or name another \(ENOENT\)$/,
+      ],
     ];
     for (const [target, line] of refusals) {
       const before = await readFile(`${path}-wal`);
@@ -105,6 +111,21 @@ describe("livechat-relay backup", () => {
       assert.match(error, /^livechat-relay: [^\n]+\n$/);
       assert.match(error.trimEnd(), line);
       assert.deepEqual(await readFile(`${path}-wal`), before);
+    }
+  });
+
+  it("leaves nothing behind if its disk is full, or too full for the last step", async (t) => {
+    const path = await temporaryFile(t);
+    const relay = await startRelay({ settings: { RELAY_STORE: `sqlite:${path}` } });
+    await relay[Symbol.asyncDispose]();
+    const { size } = await stat(path);
+    for (const space of [size - 4096, size + 4096]) {
+      using disk = new Disk(space);
+      if (!disk.canFill) return t.skip("mounting was refused");
+      const { code, error } = await outcome(["backup", disk.path, "--store", `sqlite:${path}`]);
+      assert.equal(code, 1);
+      assert.match(error, /^livechat-relay: the backup [^\n]+ cannot be written: [^\n]+\n$/);
+      assert.deepEqual(await readdir(dirname(disk.path)), []);
     }
   });
 

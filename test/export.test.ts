@@ -118,7 +118,10 @@ describe("export from a running service", () => {
   it("prints one line if the disk is full", async () => {
     const { code, error } = await outcome(["export", VIDEO, "--server", relay.url, "--output", "/dev/full"]);
     assert.equal(code, 1);
-    assert.match(error, /^livechat-relay: \/dev\/full cannot be written: ENOSPC[^\n]*\n$/);
+    assert.match(
+      error,
+      /^livechat-relay: \/dev\/full cannot be written: its disk is full: free space on it \(ENOSPC\)\n$/,
+    );
   });
 });
 

@@ -199,7 +199,7 @@ describe("import", () => {
     const said = error.split("\n").map((line) => line.replace(/^livechat-relay: \/\S+: /, ""));
     assert.match(said[0] ?? "", /^is not a recorded chat: give a \.live_chat\.json of yt-dlp/);
     assert.match(said[1] ?? "", /^the video's id is neither in the file nor in its name: add --video/);
-    assert.match(said[2] ?? "", /^ENOENT/);
+    assert.match(said[2] ?? "", /^cannot be read: there is no such file: check its name \(ENOENT\)$/);
     assert.match(said[3] ?? "", /^room dQw4w9WgXcQ: \d+ new messages$/);
   });
 

@@ -170,6 +170,9 @@ describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
     assert.deepEqual(contents(copy), contents(path));
   });
 
+  const SESSIONS =
+    "select from pg_stat_activity where application_name = 'livechat-relay' and datname = current_database()";
+  const VIEWERS = "insert into interest values ('a-room-here', 'an-instance', 1, now() + interval '87 s')";
   const refusals: Record<string, (t: TestContext) => Promise<[from: string, to: string, why: RegExp]>> = {
     "a store that is not there": async (t) => [
       `sqlite:${await temporaryFile(t)}`,
@@ -190,13 +193,28 @@ describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
       await openFor(t, `sqlite:${path}`);
       return [`sqlite:${path}`, `sqlite:${path}2`, /is in use by another process: stop that one/];
     },
-    "a database that an idle service uses": async (t) => {
+    "a database that a service uses": async (t) => {
       const url = await ownSchema(t, server as PostgresServer);
       await openFor(t, url);
-      const seen =
-        "select from pg_stat_activity where application_name = 'livechat-relay' and datname = current_database()";
-      await eventually(true, async () => (await run(url, seen)).length > 0);
-      return [`sqlite:${await filledFile(t)}`, url, /is in use: stop all services on this database/];
+      await eventually(true, async () => (await run(url, SESSIONS)).length > 0);
+      // Its viewers; it will take them back when it stops.
+      await run(url, VIEWERS);
+      return [
+        `sqlite:${await filledFile(t)}`,
+        url,
+        /is in use: a service runs .* run this again after its end$/,
+      ];
+    },
+    "a database whose service was killed": async (t) => {
+      const url = await ownSchema(t, server as PostgresServer);
+      await (await openFor(t, url)).close();
+      await eventually(true, async () => (await run(url, SESSIONS)).length === 0);
+      await run(url, VIEWERS);
+      return [
+        `sqlite:${await filledFile(t)}`,
+        url,
+        /is in use: .* was killed, .* run this again in 8[0-7] s$/,
+      ];
     },
     "a server that does not answer, without its password": async (t) => [
       `sqlite:${await filledFile(t)}`,

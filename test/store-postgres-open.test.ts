@@ -10,6 +10,7 @@ import { readFlags } from "../src/cli/flags.ts";
 import { startService } from "../src/cli/service.ts";
 import { systemClock } from "../src/clock.ts";
 import { openStore, StoreOpenError } from "../src/store/open.ts";
+import { unavailable } from "../src/store/postgres/error.ts";
 import { Pools } from "../src/store/postgres/pools.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
@@ -74,6 +75,16 @@ describe("a PostgreSQL URL that leads nowhere", () => {
     });
     assert.equal(seen, 15_000, "steps of five seconds, until twelve have passed");
   });
+});
+
+it("a server that is gone later is named with what to check", () => {
+  const refused = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:1"), { code: "ECONNREFUSED" });
+  const { message, trouble } = unavailable(refused, "postgres://db.example:5432/chat");
+  assert.equal(trouble, "the database cannot be reached");
+  assert.match(
+    message,
+    /^postgres:\S+ cannot be reached: check that the server runs,.*\(connect ECONNREFUSED/,
+  );
 });
 
 describe("a start that is stopped while it waits for PostgreSQL", () => {

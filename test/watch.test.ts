@@ -96,7 +96,10 @@ describe("watch", () => {
   it("prints one line if standard output is full", async () => {
     const { code, error } = await outcomeInShell(`relay watch ${VIDEO} --server ${relay.url} > /dev/full`);
     assert.equal(code, 1);
-    assert.match(error, /^livechat-relay: standard output cannot be written: ENOSPC[^\n]*\n$/);
+    assert.match(
+      error,
+      /^livechat-relay: standard output cannot be written: its disk is full: free space on it \(ENOSPC\)\n$/,
+    );
   });
 
   it("waits for a service that does not run yet, and reconnects to one that restarts", async (t) => {
@@ -212,6 +215,20 @@ describe("a refusal of the service", () => {
 
 describe("watch --post", () => {
   const KEY = Buffer.from("a key of the test");
+
+  it("ends at once for a URL that can never be called", async (t) => {
+    await using server = await AnsweringServer.start(streams(init(0), messages(1, 1), END));
+    const file = join(await temporaryFolder(t), "a.cursor");
+    for (const [url, why] of [
+      ["http://127.0.0.1:9/x", /^livechat-relay: --post: 127\.0\.0\.1:9 cannot be called \(bad port\)/],
+      ["http://user:secret@127.0.0.1/x", /--post: must be an http or https URL without user and password/],
+    ] as const) {
+      const args = ["--server", server.url, "--post", url, "--cursor-file", file];
+      const { code, error } = await outcome(["watch", VIDEO, ...args]);
+      assert.equal(code, 2);
+      assert.match(error, why);
+    }
+  });
 
   it("sends each message in order until it is accepted, signed, and continues from its cursor file", async (t) => {
     const folder = await temporaryFolder(t);

@@ -3,6 +3,7 @@
  * and pages are read as NDJSON, which has one message per line, so that its bytes can be kept as they are.
  */
 import { text } from "node:stream/consumers";
+import { certificateTrouble } from "../certificate-trouble.ts";
 import type { Clock } from "../clock.ts";
 import { Deadline } from "../deadline.ts";
 import { asNumber, asString, dig, parseJson } from "../json.ts";
@@ -196,7 +197,8 @@ export class Origin {
     } catch (error) {
       if (error instanceof RelayError || error instanceof OriginAway) throw error;
       const reason = signal.aborted ? signal.reason : error;
-      throw new OriginAway(reason instanceof Error ? reason.message : String(reason), reason);
+      const { code, message = String(reason) } = (reason ?? {}) as NodeJS.ErrnoException;
+      throw new OriginAway(certificateTrouble(code) ?? message, reason);
     }
   }
 }

@@ -88,7 +88,10 @@ function refuse(error: unknown): never {
  */
 export async function backupStore(url: string, target: string): Promise<void> {
   const [, path] = SQLITE_URL.exec(url) ?? [];
-  if (!path) throw new StoreOpenError("RELAY_STORE: only a sqlite: store has a file to be copied");
+  if (!path)
+    throw new StoreOpenError(
+      `RELAY_STORE: only a sqlite: store has a file to be copied${isShared(url) ? "; for PostgreSQL, use pg_dump (docs/cluster.md)" : ""}`,
+    );
   await backupFile(realPath(path), target);
 }
 

@@ -3,6 +3,7 @@
  * read by the same code as those of the upstream, or messages that this program has exported.
  */
 import { basename } from "node:path";
+import { fileTrouble } from "../../file-trouble.ts";
 import { asArray, asObject, dig, type JsonObject, parseJson } from "../../json.ts";
 import { linesOf } from "../../lines.ts";
 import type { Message } from "../../protocol/message.ts";
@@ -95,7 +96,7 @@ async function* batchesOf(path: string): AsyncGenerator<string[]> {
       batch = [];
     }
   } catch (error) {
-    throw new RecordingError(error instanceof Error ? error.message : String(error), { cause: error });
+    throw new RecordingError(fileTrouble(path, "read", error), { cause: error });
   }
   if (batch.length > 0) yield batch;
 }

@@ -1,25 +1,41 @@
 /** Asks a service for one answer, apart from the SDK. */
 import { ChatError } from "../../../client/index.ts";
-import type { ErrorBody } from "../../protocol/errors.ts";
+import { asObject, asString } from "../../json.ts";
+import { isErrorCode } from "../../protocol/errors.ts";
 
 /**
- * The JSON of the answer; undefined if it has none. Rejects with `ChatError`, like the SDK's calls, and with
- * the signal's reason.
+ * The JSON of the answer, which must have the array `list`; without `list`, any answer will do. Rejects with
+ * `ChatError`, like the SDK's calls, and with the signal's reason.
  */
 export async function ask<Answer>(
   server: string,
   path: string,
   request: RequestInit & { signal: AbortSignal },
+  list?: keyof Answer & string,
 ): Promise<Answer> {
+  const { ok, status, text } = await answerOf(server, path, request);
+  const answer = asObject(parsed(text));
+  if (ok && (list === undefined || Array.isArray(answer?.[list]))) return answer as Answer;
+  const [code, message] = [asString(answer?.code), asString(answer?.message)];
+  if (isErrorCode(code) && message !== undefined) throw new ChatError(code, message, { status });
+  throw new ChatError("HTTP", "The answer is not the service's", { status });
+}
+
+async function answerOf(server: string, path: string, request: RequestInit & { signal: AbortSignal }) {
   try {
     const response = await fetch(`${server}${path}`, request);
-    const text = await response.text();
-    const answer = text === "" ? undefined : JSON.parse(text);
-    if (response.ok) return answer as Answer;
-    const { code, message } = answer as ErrorBody;
-    throw new ChatError(code, message, { status: response.status });
+    return { ok: response.ok, status: response.status, text: await response.text() };
   } catch (error) {
-    if (request.signal.aborted || error instanceof ChatError) throw error;
+    request.signal.throwIfAborted();
     throw new ChatError("NETWORK", `${new URL(server).host} cannot be reached`, { cause: error });
+  }
+}
+
+/** The value of a JSON text of any size; undefined if the text is not JSON. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }

@@ -181,6 +181,7 @@ function serviceUrl(text: string): string {
 
 function webhookUrl(text: string): URL {
   const url = URL.parse(text);
-  if (!url || !/^https?:$/.test(url.protocol)) throw new Error("an http or https URL");
+  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password)
+    throw new Error("an http or https URL without user and password");
   return url;
 }

@@ -5,6 +5,7 @@
 import { once } from "node:events";
 import type { Writable } from "node:stream";
 import { WriteStream } from "node:tty";
+import { fileTrouble } from "../../file-trouble.ts";
 
 const CHUNK_LENGTH = 65_536;
 /** Time limit of the last write if its reader does not take it, in milliseconds. */
@@ -87,12 +88,13 @@ export class Output {
   }
 
   #fail(error: unknown): void {
-    const { code, message } = error as NodeJS.ErrnoException;
+    const { code } = error as NodeJS.ErrnoException;
     if (code === "EPIPE" || code === "EOF") this.#failed.abort(new ReaderLeft());
-    else
-      this.#failed.abort(
-        new Error(`${this.#path ?? "standard output"} cannot be written: ${message}`, { cause: error }),
-      );
+    else {
+      const place = this.#path ?? "standard output";
+      const why = `${place} ${fileTrouble(place, "written", error)}`;
+      this.#failed.abort(new Error(why, { cause: error }));
+    }
   }
 }
 

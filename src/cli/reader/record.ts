@@ -36,7 +36,10 @@ export async function record(
     throw new UsageError(`<action>: must be one of ${actions.join(", ")}${suggest(action, actions)}`);
   if ((action === "list") !== (name === undefined))
     throw new UsageError(action === "list" ? "list takes no name" : `${action} needs a video or a channel`);
-  if (token === undefined) throw new UsageError("RELAY_ADMIN_TOKEN (--admin-token) is missing");
+  if (token === undefined)
+    throw new UsageError(
+      "RELAY_ADMIN_TOKEN (--admin-token) is missing: start the service with a secret in this variable, and set the same one here",
+    );
   return runSession(server, surroundings, async ({ stopped, notice }) => {
     const headers = { authorization: `Bearer ${token}` };
     if (name !== undefined) {
@@ -47,7 +50,7 @@ export async function record(
     }
     const output = new Output(surroundings.stdout);
     const signal = AbortSignal.any([stopped, output.failed]);
-    const answer = await ask<Answer>(server, "/v1/recordings", { headers, signal });
+    const answer = await ask<Answer>(server, "/v1/recordings", { headers, signal }, "recordings");
     await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.recordings));
     await output.finish();
     return 0;

@@ -47,7 +47,7 @@ export function listRooms(
 
 /** All rooms of the service. Rejects as `ask` does. */
 export function roomsOf(server: string, signal: AbortSignal): Promise<Answer> {
-  return ask<Answer>(server, "/v1/rooms", { signal });
+  return ask<Answer>(server, "/v1/rooms", { signal }, "rooms");
 }
 
 /** To the minute, in UTC. */

@@ -4,6 +4,7 @@
  */
 import { constants } from "node:os";
 import { type ChannelChat, type Chat, ChatError, type ChatOptions, chat } from "../../../client/index.ts";
+import { certificateTrouble } from "../../certificate-trouble.ts";
 import type { ReceivedMessage } from "../../formats/message.ts";
 import { cleanText } from "../../formats/text.ts";
 import type { Surroundings } from "../surroundings.ts";
@@ -75,20 +76,33 @@ function exitCodeOf(name: NodeJS.Signals): number {
 }
 
 /** The error as text, with the system's own text if the network failed. */
-export function reasonOf({ code, message, cause }: ChatError): string {
+export function reasonOf(error: ChatError): string {
+  const { code, message } = error;
   if (code !== "NETWORK" && code !== "HTTP") return `${code}: ${message}`;
-  const { cause: inner = cause } = (cause ?? {}) as { cause?: unknown };
-  const { code: detail } = (inner ?? {}) as { code?: string };
+  const detail = systemCode(error);
   const words = message.replace(/\.$/, "");
   return detail ? `${words} (${detail})` : words;
 }
 
+/** The system's code of a failure of the network. */
+function systemCode({ cause }: ChatError): string | undefined {
+  const { cause: inner = cause } = (cause ?? {}) as { cause?: unknown };
+  return ((inner ?? {}) as { code?: string }).code;
+}
+
 function explained(error: ChatError, server: string): CommandError {
   const reason = cleanText(reasonOf(error));
-  if (error.code !== "NETWORK" && error.code !== "HTTP") return new CommandError(REFUSED, reason);
+  if (error.code === "HTTP")
+    return new CommandError(
+      NO_SERVICE,
+      `${server} answers ${error.status}, but not as a livechat-relay: check the URL; a proxy in front may block this path (as it should block /v1/rooms, /v1/probe and /v1/recordings), then use the service's own address`,
+    );
+  if (error.code !== "NETWORK") return new CommandError(REFUSED, reason);
+  const untrusted = certificateTrouble(systemCode(error));
+  if (untrusted) return new CommandError(NO_SERVICE, `${server} cannot be asked: ${untrusted}`);
   return new CommandError(
     NO_SERVICE,
-    `no service answers at ${server}: ${reason}; start one with "livechat-relay serve", or name another with --server or RELAY_URL`,
+    `no service answers at ${server}: ${reason}; start one with "livechat-relay serve" (in a checkout: npm start), or name another with --server or RELAY_URL`,
   );
 }
 

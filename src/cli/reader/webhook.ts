@@ -35,7 +35,8 @@ export class Webhook {
 
   /**
    * Resolves after the receiver has answered 2xx. The receiver may get a message twice, with the same
-   * `webhook-id`. Rejects with the signal's reason, and with `CommandError` if the receiver answers 410.
+   * `webhook-id`. Rejects with the signal's reason, and with `CommandError` if the receiver answers 410, or
+   * if the URL cannot be called.
    */
   async post(message: ReceivedMessage, signal: AbortSignal): Promise<void> {
     const id = `${message.videoId ?? this.#name}:${message.cursor}`;
@@ -73,6 +74,12 @@ export class Webhook {
       signal.throwIfAborted();
       const { cause = error } = error as Error;
       const { code, message } = cause as NodeJS.ErrnoException;
+      // An error without a code is not the network's: this URL is never called, such as one with a bad port.
+      if (error instanceof TypeError && code === undefined)
+        throw new CommandError(
+          2,
+          `--post: ${this.#url.host} cannot be called (${message}): name another URL`,
+        );
       throw new NotTaken(`the webhook cannot be reached (${code ?? message})`);
     }
     if (response.ok) return;

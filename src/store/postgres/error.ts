@@ -25,6 +25,8 @@ const TROUBLES: Readonly<Record<string, StoreTrouble>> = {
 };
 const UNREACHABLE = "the database cannot be reached";
 
+export const CANNOT_BE_REACHED = "cannot be reached: check that the server runs, and check host and port";
+
 /**
  * After these errors, all older connections are suspect: the server is gone, stops, or is not the primary any
  * more.
@@ -55,7 +57,8 @@ export function adviceFor(error: unknown): string | undefined {
 export function unavailable(error: unknown, place: string): StoreError {
   if (error instanceof StoreError) return error;
   const trouble = TROUBLES[sqlState(error) ?? ""] ?? (isConnectionLost(error) ? UNREACHABLE : "it failed");
-  return new StoreError("unavailable", `${place} failed (${reasonOf(error)})`, { trouble, cause: error });
+  const what = trouble === UNREACHABLE ? CANNOT_BE_REACHED : "failed";
+  return new StoreError("unavailable", `${place} ${what} (${reasonOf(error)})`, { trouble, cause: error });
 }
 
 export function reasonOf(error: unknown): string {

@@ -18,12 +18,14 @@ import { columns, fromColumn } from "./text.ts";
 const SILENT_AFTER_S = 5;
 
 const SQL = {
-  // The tables show an instance that owns or serves a room; its sessions show an idle one.
-  isInUse: `select exists (select from room where lease_until > clock_timestamp())
-      or exists (select from interest where viewers > 0 and until > clock_timestamp())
-      or exists (select from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
-        and application_name = '${APPLICATION}'
-        and state_change > clock_timestamp() - interval '${SILENT_AFTER_S} s') as is_in_use`,
+  isRunning: `select exists (select from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid() and application_name = '${APPLICATION}'
+        and state_change > clock_timestamp() - interval '${SILENT_AFTER_S} s') as running`,
+  // The marks of an instance that owned or served a room. Only while it runs, it extends them.
+  inUseFor: `select ceil(extract(epoch from max(until) - clock_timestamp()))::int as seconds from (
+      select lease_until as until from room
+      union all select until from interest where viewers > 0
+    ) as uses where until > clock_timestamp()`,
   rooms: `select r.video_id as "videoId", epoch, base, floor, head, checkpoint, ${ms("checkpoint_at")} as "checkpointAt",
       detail as "end", ${ms("final_at")} as "endedAt", totals, cursor + shift as "countedTo"
     from ${TALLIED} where checkpoint is not null and r.video_id > $1 order by r.video_id limit $2`,
@@ -93,12 +95,7 @@ export class PostgresMigrationEnd implements MigrationEnd {
     try {
       await client.connect();
       await migrateSchema(client, role === "to" ? "wanted" : "refused");
-      const { rows } = await client.query<{ is_in_use: boolean }>(SQL.isInUse);
-      if (rows[0]?.is_in_use)
-        throw new StoreError(
-          "unavailable",
-          "is in use: stop all services on this database, and wait until what a killed one has left runs out",
-        );
+      await end.#assertUnused();
       return end;
     } catch (error) {
       await end.close();
@@ -109,6 +106,24 @@ export class PostgresMigrationEnd implements MigrationEnd {
   private constructor(client: Client, place: string) {
     this.#client = client;
     this.place = place;
+  }
+
+  /** Rejects with `StoreError` "unavailable" while a service uses the database, or may use it. */
+  async #assertUnused(): Promise<void> {
+    const refuse = (why: string): never => {
+      throw new StoreError("unavailable", `is in use: ${why}`);
+    };
+    const [session] = await this.#query<{ running: boolean }>(SQL.isRunning);
+    if (session?.running)
+      refuse(
+        "a service runs on this database, or is still stopping: stop it, and run this again after its end",
+      );
+    const [mark] = await this.#query<{ seconds: number | null }>(SQL.inUseFor);
+    const seconds = mark?.seconds ?? undefined;
+    if (seconds !== undefined)
+      refuse(
+        `a service on this database was killed, or cannot be seen: stop it, and run this again in ${seconds} s`,
+      );
   }
 
   async rooms(after: string, limit: number): Promise<MovedRoom[]> {

@@ -5,7 +5,7 @@ import { retry } from "../../retry.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { StoreHealth } from "../health.ts";
 import { StoreError } from "../port.ts";
-import { adviceFor, reasonOf } from "./error.ts";
+import { adviceFor, CANNOT_BE_REACHED, reasonOf } from "./error.ts";
 import { adoptLineage } from "./lineage.ts";
 import { Pools } from "./pools.ts";
 import { type PostgresSettings, PostgresStore } from "./postgres.ts";
@@ -53,7 +53,7 @@ export async function openPostgres(
 
 /** The reason why a database cannot be opened, with what to do. */
 export function cannotOpen(error: unknown, place: string): StoreError {
-  const what = adviceFor(error) ?? "cannot be reached: check that the server runs, and check host and port";
+  const what = adviceFor(error) ?? CANNOT_BE_REACHED;
   const reason = error instanceof StoreError ? "" : ` (${reasonOf(error)})`;
   return new StoreError("unavailable", `${place} ${what}${reason}`);
 }

@@ -1,8 +1,9 @@
 /** Copies a store file while a service writes to it. */
 import { existsSync, realpathSync, statSync } from "node:fs";
-import { open } from "node:fs/promises";
+import { open, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
+import { fileTrouble } from "../../file-trouble.ts";
 import { beginFile } from "../../whole-file.ts";
 import { StoreError } from "../port.ts";
 import { APPLICATION_ID } from "./schema.ts";
@@ -35,13 +36,15 @@ export async function backupFile(path: string, target: string): Promise<void> {
     throw new StoreError("unavailable", `${target} belongs to the store: name another file for the backup`);
   try {
     await using file = await beginFile(target, statSync(path).mode);
+    await using _companions = { [Symbol.asyncDispose]: () => removeCompanions(file.part) };
     await copy(path, file.part);
     await makeDurable(file.part);
     await file.finish();
   } catch (error) {
     if (error instanceof StoreError) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new StoreError("unavailable", `the backup ${target} cannot be made: ${reason}`, { cause: error });
+    throw new StoreError("unavailable", `the backup ${target} ${fileTrouble(target, "written", error)}`, {
+      cause: error,
+    });
   }
 }
 
@@ -69,6 +72,11 @@ async function copy(path: string, part: string): Promise<void> {
   } finally {
     made.close();
   }
+}
+
+/** What SQLite leaves beside a file that it could not write to the end. */
+async function removeCompanions(path: string): Promise<void> {
+  for (const ending of ["-wal", "-shm", "-journal"]) await rm(`${path}${ending}`, { force: true });
 }
 
 async function makeDurable(path: string): Promise<void> {

@@ -1,0 +1,34 @@
+/** Says in one line why a file cannot be read or written, and what to do. */
+import { dirname } from "node:path";
+
+const FORBIDDEN = "this user may not do that: change the permissions, or name another file";
+const FOLDER = "it is a folder: name a file in it";
+
+/** By the system's error code. */
+const REASONS: Readonly<
+  Record<"read" | "written", Readonly<Record<string, string | ((path: string) => string)>>>
+> = {
+  read: {
+    ENOENT: "there is no such file: check its name",
+    EACCES: FORBIDDEN,
+    EPERM: FORBIDDEN,
+    EISDIR: FOLDER,
+  },
+  written: {
+    ENOENT: (path) => `the folder ${dirname(path)} does not exist: create it, or name another`,
+    EACCES: FORBIDDEN,
+    EPERM: FORBIDDEN,
+    EROFS: "its disk is read-only: name a file on another one",
+    ENOSPC: "its disk is full: free space on it",
+    EISDIR: FOLDER,
+    ENOTDIR: (path) => `${dirname(path)} is not a folder: name another`,
+  },
+};
+
+/** A text that follows the path. `what` was to be done with the file. */
+export function fileTrouble(path: string, what: "read" | "written", error: unknown): string {
+  const { code = "", message = String(error) } = (error ?? {}) as NodeJS.ErrnoException;
+  const known = REASONS[what][code];
+  const reason = typeof known === "function" ? known(path) : known;
+  return `cannot be ${what}: ${reason === undefined ? message : `${reason} (${code})`}`;
+}
