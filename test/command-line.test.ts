@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { createServer, get, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -60,6 +61,16 @@ describe("a start that cannot succeed ends with one line that says what to do", 
       /RELAY_STORE: must be `sqlite:<path>`, `memory:` or `postgres:\/\/…`, not "nonsense:"/,
     ],
     [["--store", "sqlite:/proc/no/such.db"], 1, /RELAY_STORE: .*folder cannot be made.*choose a file/],
+    [
+      ["--store", `sqlite:${ROOT}`],
+      1,
+      /RELAY_STORE: \S+ is a folder: name a file in it, such as \S+\/relay\.db$/m,
+    ],
+    [
+      ["--restored", "on", "--store", "sqlite:/proc/no/relay.db"],
+      1,
+      /RELAY_RESTORED: there is no file to restore: put the backup at \/proc\/no\/relay\.db, then start again$/m,
+    ],
     [["serve", "--retention-days", "-1"], 2, /--retention-days.*--help/],
     [["--poll-min-ms", "2", "--poll-max-ms", "1"], 2, /RELAY_POLL_MIN_MS/],
     [["--egress", "ip:192.0.2.7"], 2, /RELAY_EGRESS: 192\.0\.2\.7 is not an address of this machine/],
@@ -119,17 +130,13 @@ describe("a start that cannot succeed ends with one line that says what to do", 
       t.after(() => taken.close());
       await once(taken, "listening");
       const { port } = taken.address() as AddressInfo;
-      const { code, error } = await outcome([
-        command,
-        "--port",
-        String(port),
-        "--store",
-        await temporaryStore(t),
-      ]);
+      const store = await temporaryStore(t);
+      const { code, error } = await outcome([command, "--port", `${port}`, "--store", store]);
       assert.equal(code, 1);
+      if (command === "serve") assert.ok(!existsSync(store.replace("sqlite:", "")), "it has made a store");
       assert.match(
         error,
-        /^livechat-relay: cannot listen on 127\.0\.0\.1 port \d+ \(EADDRINUSE\): [^\n]+--port\n$/,
+        /^livechat-relay: cannot listen on 127\.0\.0\.1 port \d+ \(EADDRINUSE\): another program uses this port. [^\n]+ --port or RELAY_PORT[^\n]+\n$/,
       );
     });
   }
@@ -233,6 +240,7 @@ describe("serve", () => {
   const rows: [string, NodeJS.ProcessEnv, RegExp[]][] = [
     ["nothing if nothing was set", { RELAY_PORT: "" }, []],
     ["a limit above that of open files", { RELAY_MAX_VIEWERS: "9999999" }, [/^RELAY_MAX_VIEWERS is lowered/]],
+    ["a setting of an edge", { RELAY_ORIGIN: "http://a.example" }, [/^serve does not use RELAY_ORIGIN: /]],
     ["a misspelt setting", { RELAY_GRACEMS: "1" }, [/^RELAY_GRACEMS is not .* RELAY_GRACE_MS\?$/]],
   ];
   for (const [what, env, expected] of rows) {

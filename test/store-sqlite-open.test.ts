@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import { chmod, copyFile, mkdir, open, readFile, stat, symlink, truncate, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -65,10 +66,16 @@ test("a store of an unknown kind is refused, without its password", async () => 
   assert.match(await refusal("sqlite::memory:"), /use memory:/);
 });
 
-test("missing folders are created, and a place that cannot be a folder is refused", async (t) => {
+test("a missing folder is created, but none above it, and a place that cannot be a folder is refused", async (t) => {
   const folder = await temporaryFolder(t);
-  const store = await openFor(t, `sqlite:${join(folder, "a", "b", "relay.db")}`);
+  const store = await openFor(t, `sqlite:${join(folder, "a", "relay.db")}`);
   await store.probeWrite();
+  const deep = join(folder, "b", "c", "relay.db");
+  assert.equal(
+    await refusal(`sqlite:${deep}`),
+    `store ${deep}: the folder ${join(folder, "b")} does not exist: create it, or name another file`,
+  );
+  assert.ok(!existsSync(join(folder, "b")));
   const file = join(folder, "file");
   await writeFile(file, "text");
   const path = join(file, "below", "relay.db");
@@ -78,7 +85,7 @@ test("missing folders are created, and a place that cannot be a folder is refuse
 
 const UNUSABLE: Record<string, { says: RegExp; make: (path: string) => Promise<void> }> = {
   "a folder in place of the file": {
-    says: /cannot be opened: choose a file/,
+    says: /is a folder: name a file in it/,
     make: async (path) => void (await mkdir(path)),
   },
   "a folder in place of the lock": {

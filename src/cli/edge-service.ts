@@ -29,15 +29,14 @@ export async function startEdge(
   const health = new OriginHealth(origin, clock, events);
   await health.ask(stopped);
   stopped.throwIfAborted();
+  const port = new Port(config);
+  starting.defer(() => port.close());
+  const channels = new OriginChannels({ origin, clock, telemetry, settings });
+  starting.defer(() => channels.close());
   const sources = new OriginRooms({ origin, health, clock, telemetry, events, settings });
   const rooms = new Rooms({ sources, clock, telemetry, settings });
-  const channels = new OriginChannels({ origin, clock, telemetry, settings });
-  const served = { rooms, channels, source: origin, telemetry, clock };
-  const port = await Port.prepare(served, config);
-  starting.defer(() => port.close());
-  starting.defer(() => channels.close());
   starting.defer(async () => void (await Promise.all([rooms.stop(), port.stopWorkers()])));
-  const url = await port.open();
+  const url = await port.open({ rooms, channels, source: origin, telemetry, clock });
 
   const running = starting.move();
   const background = new AbortController();

@@ -1,6 +1,7 @@
 /** The port of a service: its HTTP server, and with several workers their processes. */
-import { isIPv6 } from "node:net";
-import type { FastifyInstance } from "fastify";
+import { once } from "node:events";
+import { createServer as createTcpServer, isIPv6, type ListenOptions } from "node:net";
+import type { FastifyInstance, FastifyListenOptions } from "fastify";
 import { createServer, type Served } from "../http/server.ts";
 import type { PortConfig } from "./edge-config.ts";
 import { Workers } from "./workers/workers.ts";
@@ -12,48 +13,57 @@ import { Workers } from "./workers/workers.ts";
 const LISTEN_BACKLOG = 4096;
 
 export class Port {
-  readonly #app: FastifyInstance;
   readonly #config: PortConfig;
-  readonly #workers: Workers | undefined;
+  #app: FastifyInstance | undefined;
+  #workers: Workers | undefined;
 
-  /** The port is closed before `open`. */
-  static async prepare(served: Served, config: PortConfig): Promise<Port> {
-    const workers = config.workers > 1 ? new Workers(served, config.workers - 1) : undefined;
-    const app = await createServer(served, { ...config.http, ...(workers && { group: workers }) });
-    return new Port(app, config, workers);
-  }
-
-  private constructor(app: FastifyInstance, config: PortConfig, workers: Workers | undefined) {
-    this.#app = app;
+  constructor(config: PortConfig) {
     this.#config = config;
-    this.#workers = workers;
   }
 
   /**
    * Listens, and starts the workers. Resolves to the URL, without a trailing slash. Rejects with an error of
    * one clear line if the port is in use.
    */
-  async open(): Promise<string> {
-    const { host } = this.#config;
-    await this.#listen();
-    const address = this.#app.server.address();
+  async open(served: Served): Promise<string> {
+    const { host, http, workers } = this.#config;
+    if (workers > 1) this.#workers = new Workers(served, workers - 1);
+    const app = await createServer(served, { ...http, ...(this.#workers && { group: this.#workers }) });
+    this.#app = app;
+    await this.#listen((options) => app.listen(options as FastifyListenOptions)); // passed to Node unchanged
+    const address = app.server.address();
     const port = typeof address === "object" && address ? address.port : this.#config.port;
     await this.#workers?.start({ ...this.#config, port });
     return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
   }
 
-  async #listen(): Promise<void> {
-    const { host, port, workers } = this.#config;
-    const reusePort = this.#config.reusePort || workers > 1;
-    const listening = { host, port, reusePort, backlog: LISTEN_BACKLOG }; // passed to Node unchanged
+  /**
+   * Rejects as `open` does if the port is in use, before a start makes anything else. A shared port is not
+   * tried: a listener that closes at once would refuse connections of the others.
+   */
+  async assertFree(): Promise<void> {
+    const { port } = this.#config;
+    if (port === 0 || this.#isShared) return;
+    const probe = createTcpServer();
+    await this.#listen(async (options) => void (await once(probe.listen(options), "listening")));
+    await new Promise((resolve) => probe.close(resolve));
+  }
+
+  get #isShared(): boolean {
+    return this.#config.reusePort || this.#config.workers > 1;
+  }
+
+  /** Calls `listen`, and turns its errors into one clear line. */
+  async #listen(listen: (options: ListenOptions) => Promise<unknown>): Promise<void> {
+    const { host, port } = this.#config;
     try {
-      await this.#app.listen(listening);
+      await listen({ host, port, reusePort: this.#isShared, backlog: LISTEN_BACKLOG });
     } catch (error) {
       const code = error instanceof Error && "code" in error ? error.code : undefined;
       if (code === undefined) throw error;
-      const why = code === "EADDRINUSE" ? "another program uses it; " : "";
+      const why = code === "EADDRINUSE" ? "another program uses this port. Choose" : "choose";
       throw new Error(
-        `cannot listen on ${host} port ${port} (${code}): ${why}choose another with RELAY_HOST and RELAY_PORT, or --host and --port`,
+        `cannot listen on ${host} port ${port} (${code}): ${why} a different port with --port or RELAY_PORT, or a different address with --host or RELAY_HOST`,
       );
     }
   }
@@ -65,6 +75,6 @@ export class Port {
 
   async close(): Promise<void> {
     await this.#workers?.close();
-    await this.#app.close();
+    await this.#app?.close();
   }
 }

@@ -16,7 +16,9 @@ const RESERVED_FILES = 200;
 
 /** Rejects like `startService`. */
 export function serve(input: ServeInput, surroundings: Surroundings, stopped: AbortSignal): Promise<Service> {
-  return startConfigured(toConfig(input.values), input, surroundings, stopped);
+  const ofEdge = Object.keys(OF_EDGE).filter((name) => surroundings.env[name]);
+  const warnings = ofEdge.map((name) => `serve does not use ${name}: it is for livechat-relay edge`);
+  return startConfigured(toConfig(input.values), input, surroundings, stopped, warnings);
 }
 
 /** Starts the service, and logs its URL and warnings about its settings. Rejects like `startService`. */
@@ -25,8 +27,9 @@ export function startConfigured(
   input: Pick<ServeInput, "given">,
   surroundings: Surroundings,
   stopped: AbortSignal,
+  warnings: readonly string[] = [],
 ): Promise<Service> {
-  return startLogged(startService, config, input, surroundings, stopped);
+  return startLogged(startService, config, input, surroundings, stopped, warnings);
 }
 
 interface Logged {

@@ -6,7 +6,7 @@ import { Recordings } from "../rooms/recordings/recordings.ts";
 import { Rooms } from "../rooms/rooms.ts";
 import { StoredRooms } from "../rooms/stored-rooms.ts";
 import { History } from "../serving/history/history.ts";
-import { isShared } from "../store/open.ts";
+import { assertRestored, isShared } from "../store/open.ts";
 import { runRetention } from "../store/retention.ts";
 import { runTally } from "../store/tallier.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -43,11 +43,16 @@ export async function startService(
   const { specs } = config.upstream;
   const foreign = await foreignAddress(specs); // before anything is opened: a refusal must leave nothing open
   if (foreign) throw new UsageError(`RELAY_EGRESS: ${foreign} is not an address of this machine`);
+  const port = new Port(config);
+  await port.assertFree(); // a refused start must not make a store
   const egresses = new EgressPool({ ...config.upstream, clock, telemetry });
+  starting.defer(() => egresses.close());
   const file = { isBlanking: config.rooms.isBlanking };
   const { storeUrl, shared } = config;
+  if (config.restored) assertRestored(storeUrl);
   const store = await openNamedStore("RELAY_STORE", storeUrl, clock, telemetry, shared, file, stopped);
   starting.defer(() => store.close());
+  starting.defer(() => port.close());
   if (config.restored) telemetry.store.cursorsMoved(await store.moveCursors()); // before any room is taken
   for (const { name } of specs.filter(({ isNamed }) => isNamed)) {
     const pace = store.paceOf(name);
@@ -55,8 +60,11 @@ export async function startService(
   }
   const settings = config.rooms;
   const sources = new StoredRooms({ store, egresses, clock, telemetry, settings });
-  const rooms = new Rooms({ sources, clock, telemetry, settings });
   const channels = new Channels({ egresses, clock, telemetry, settings });
+  starting.defer(() => channels.close());
+  const rooms = new Rooms({ sources, clock, telemetry, settings });
+  // Readiness fails first; the endpoint answers until the last stream has ended.
+  starting.defer(async () => void (await Promise.all([rooms.stop(), port.stopWorkers()])));
   const background = new AbortController();
   const { recorded } = config.rooms;
   const recording = { rooms, channels, recorded, store, clock, telemetry };
@@ -65,14 +73,8 @@ export async function startService(
   const list = new RoomList(store, rooms);
   const source = { list, history, recordings, egresses };
   const served = { rooms, channels, source, telemetry, clock };
-  const port = await Port.prepare(served, config);
-  starting.defer(() => port.close());
-  starting.defer(() => egresses.close());
-  starting.defer(() => channels.close());
-  // Readiness fails first; the endpoint answers until the last stream has ended.
-  starting.defer(async () => void (await Promise.all([rooms.stop(), port.stopWorkers()])));
   stopped?.throwIfAborted();
-  const url = await port.open();
+  const url = await port.open(served);
 
   const running = starting.move();
   const stop = async () => {

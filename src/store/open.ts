@@ -1,6 +1,6 @@
 /** Opens the store that a setting names. Only this file knows all kinds of stores. */
-import { existsSync, realpathSync } from "node:fs";
-import { resolve } from "node:path";
+import { existsSync, realpathSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
 import type { Clock } from "../clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { StoreHealth } from "./health.ts";
@@ -120,7 +120,19 @@ async function openMigrationEnd(url: string, role: "from" | "to"): Promise<Migra
   return await PostgresMigrationEnd.open(url, role);
 }
 
-/** Resolves links, so that one file under two names has one lock. */
+/** Throws `StoreOpenError` if no file is at the place where a backup must have been put. */
+export function assertRestored(url: string): void {
+  const [, path] = SQLITE_URL.exec(url) ?? [];
+  if (path && !existsSync(path))
+    throw new StoreOpenError(
+      `RELAY_RESTORED: there is no file to restore: put the backup at ${path}, then start again`,
+    );
+}
+
+/** Resolves links, so that one file under two names has one lock. Throws `StoreOpenError` for a folder. */
 function realPath(path: string): string {
-  return existsSync(path) ? realpathSync(path) : resolve(path);
+  if (!existsSync(path)) return resolve(path);
+  if (statSync(path).isDirectory())
+    throw new StoreOpenError(`${path} is a folder: name a file in it, such as ${join(path, "relay.db")}`);
+  return realpathSync(path);
 }

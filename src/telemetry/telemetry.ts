@@ -61,6 +61,11 @@ export class Telemetry {
     this.log.child({}, { level: "info" }).info({ url }, `listening on ${url}`);
   }
 
+  /** One of the processes on the port is gone, or could not start (`why`). */
+  workerDied(worker: string, why: string, retryMs: number): void {
+    this.log.error({ worker, why, retryMs }, "a worker died: starting it again");
+  }
+
   recordingsPruned(retentionDays: number): void {
     this.log.info(
       { retentionDays },

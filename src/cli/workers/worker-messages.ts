@@ -16,4 +16,8 @@ export interface WorkerReport {
   metrics: Metrics;
 }
 
-export type FromWorker = { kind: "listening" } | { kind: "report"; id: number; report: WorkerReport };
+/** `refused`: it cannot start, and exits; `why` is a line that says what happened. */
+export type FromWorker =
+  | { kind: "listening" }
+  | { kind: "refused"; why: string }
+  | { kind: "report"; id: number; report: WorkerReport };

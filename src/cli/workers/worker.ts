@@ -20,7 +20,7 @@ async function start(name: string, config: EdgeConfig): Promise<Started> {
   const telemetry = new Telemetry(log);
   collectDefaultMetrics({ register: telemetry.registry });
   const service = await startEdge(config, systemClock, telemetry);
-  tell({ kind: "listening" });
+  send({ kind: "listening" });
   return {
     report: async () => ({
       reasons: await service.unreadiness(),
@@ -30,8 +30,14 @@ async function start(name: string, config: EdgeConfig): Promise<Started> {
   };
 }
 
-function tell(message: FromWorker): void {
-  process.send?.(message, () => {}); // the first process may have gone
+function send(message: FromWorker, sent = () => {}): void {
+  process.send?.(message, sent); // the first process may have ended
+}
+
+/** Ends this process. The first one logs why. */
+function refuse(error: unknown): Promise<never> {
+  const why = error instanceof Error ? error.message : String(error);
+  return new Promise(() => send({ kind: "refused", why }, () => process.exit(1)));
 }
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
@@ -39,10 +45,10 @@ process.on("disconnect", () => process.exit(1));
 
 let started: Promise<Started> | undefined;
 process.on("message", async (message: ToWorker) => {
-  if (message.kind === "start") started = start(message.name, message.config);
+  if (message.kind === "start") started = start(message.name, message.config).catch(refuse);
   const worker = await started;
   if (message.kind === "ask" && worker)
-    tell({ kind: "report", id: message.id, report: await worker.report() });
+    send({ kind: "report", id: message.id, report: await worker.report() });
   if (message.kind === "stop") {
     await worker?.stop();
     process.exit(0);

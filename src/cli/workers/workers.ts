@@ -11,6 +11,7 @@ import type { FastifyInstance } from "fastify";
 import { after, type Clock } from "../../clock.ts";
 import { Deadline, unlessAborted } from "../../deadline.ts";
 import { createServer, type HttpSettings, type Served } from "../../http/server.ts";
+import type { RetryWaits } from "../../retry.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { EdgeConfig, PortConfig } from "../edge-config.ts";
 import { mergedMetrics } from "./merged-metrics.ts";
@@ -21,8 +22,8 @@ const WORKER_FILE = new URL(`./worker${extname(import.meta.url)}`, import.meta.u
 /** A worker starts faster with what this process has compiled. */
 const CACHE = module.getCompileCacheDir();
 const ENVIRONMENT = { ...process.env, ...(CACHE && { NODE_COMPILE_CACHE: dirname(CACHE) }) };
-/** The wait before a worker that has died is started again. */
-const RESTART_MS = 250;
+/** The waits before a worker that has died is started again; they grow until one of them listens. */
+const RESTARTS: RetryWaits = { firstMs: 250, maxMs: 30_000 };
 /** The number of newest messages of a room that a worker holds in memory. */
 const TAIL_MESSAGES = 2000;
 /** Time limits of a report and of a stop. */
@@ -105,7 +106,7 @@ export class Workers {
       [...this.#running.values()].map(async ({ process }) => {
         if (process.exitCode !== null || process.signalCode !== null) return;
         const exited = once(process, "exit");
-        this.#tell(process, { kind: "stop" });
+        this.#send(process, { kind: "stop" });
         await unlessAborted(exited, limit.signal).catch(() => process.kill("SIGKILL"));
       }),
     );
@@ -115,23 +116,27 @@ export class Workers {
     await this.#private?.close();
   }
 
-  #run(name: string, config: EdgeConfig): void {
+  /** `retryMs`: the wait before the next start, should this one fail. */
+  #run(name: string, config: EdgeConfig, retryMs = RESTARTS.firstMs): void {
     const process = fork(WORKER_FILE, { serialization: "advanced", env: ENVIRONMENT });
     const running: Running = { process, isListening: false };
     this.#running.set(name, running);
+    let refusal: string | undefined;
     process.on("message", (message: FromWorker) => {
       if (message.kind === "listening") running.isListening = true;
+      else if (message.kind === "refused") refusal = message.why;
       else this.#reports.get(message.id)?.(message.report);
     });
-    process.on("error", () => {}); // of a message to a process that has gone
+    process.on("error", () => {}); // the message was for a process that has ended
     process.on("exit", (code, signal) => {
+      const waitMs = running.isListening ? RESTARTS.firstMs : retryMs;
       running.isListening = false;
       if (this.#stopped.signal.aborted) return;
-      const why = signal ?? `exit code ${code}`;
-      this.#telemetry.log.error({ worker: name, why }, "a worker died: starting it again");
-      after(this.#clock, RESTART_MS, this.#stopped.signal, () => this.#run(name, config));
+      this.#telemetry.workerDied(name, refusal ?? signal ?? `exit code ${code}`, waitMs);
+      const again = () => this.#run(name, config, Math.min(2 * waitMs, RESTARTS.maxMs));
+      after(this.#clock, waitMs, this.#stopped.signal, again);
     });
-    this.#tell(process, { kind: "start", name, config });
+    this.#send(process, { kind: "start", name, config });
   }
 
   /** The reports of all workers that answer in time. */
@@ -149,7 +154,7 @@ export class Workers {
     this.#reports.set(id, resolve);
     using limit = new Deadline(this.#clock, REPORT_LIMIT_MS);
     try {
-      this.#tell(process, { kind: "ask", id });
+      this.#send(process, { kind: "ask", id });
       return await unlessAborted(promise, limit.signal);
     } catch {
       return undefined; // it does not answer
@@ -158,7 +163,7 @@ export class Workers {
     }
   }
 
-  #tell(process: ChildProcess, message: ToWorker): void {
-    if (process.connected) process.send(message, () => {}); // it may have gone: its exit says so
+  #send(process: ChildProcess, message: ToWorker): void {
+    if (process.connected) process.send(message, () => {}); // it may have ended, which its exit event reports
   }
 }

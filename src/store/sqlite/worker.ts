@@ -104,17 +104,7 @@ class SqliteWorker implements StoreFile {
   }
 
   #takeLock(): FileLock {
-    try {
-      makeFolder(dirname(this.path));
-    } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      const advice = "choose a file in a folder that this user can write to";
-      throw new StoreError(
-        "unavailable",
-        `store ${this.path}: its folder cannot be made (${reason}): ${advice}`,
-        { trouble: "it cannot be opened" },
-      );
-    }
+    makeFolder(this.path);
     return new FileLock(this.path);
   }
 
@@ -138,15 +128,21 @@ class SqliteWorker implements StoreFile {
   }
 }
 
-/**
- * Creates the folder and its parents. Node's `recursive` never returns where nothing can be created, as under
- * /proc.
- */
+/** Creates the folder of the file if it is missing, and no folder above it: the path may be misspelt. */
 function makeFolder(path: string): void {
-  const parent = dirname(path);
-  if (existsSync(path) || parent === path) return; // a missing drive is its own parent
-  makeFolder(parent);
-  mkdirSync(path);
+  const folder = dirname(path);
+  if (existsSync(folder)) return;
+  const refuse = (why: string): never => {
+    throw new StoreError("unavailable", `store ${path}: ${why}`, { trouble: "it cannot be opened" });
+  };
+  const above = dirname(folder);
+  if (!existsSync(above)) refuse(`the folder ${above} does not exist: create it, or name another file`);
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    refuse(`its folder cannot be made (${reason}): choose a file in a folder that this user can write to`);
+  }
 }
 
 /** Undefined if there is no such file. Throws if the system does not allow a look. */
