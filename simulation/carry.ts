@@ -147,8 +147,8 @@ class MeasuredPolls extends Telemetry {
     if (lane === "poll") this.lateMs.push(lateMs);
   }
 
-  override answerFull(videoId: string, actions: number, isNews: boolean): void {
-    super.answerFull(videoId, actions, isNews);
+  override answerFull(...answer: Parameters<Telemetry["answerFull"]>): void {
+    super.answerFull(...answer);
     this.fullAnswers += 1;
   }
 }

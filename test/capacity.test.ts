@@ -219,6 +219,17 @@ it("a live answer with 150 actions or more is counted, and logged once a minute"
   chat.say(180);
   await relay.advance(5000);
   assert.equal(logged().length, 2);
+  chat.speak(1);
+  await relay.advance(60_000);
+  relay.upstream.fault({ on: "get_live_chat", times: 1, as: "quota" });
+  await relay.advance(15_000);
+  chat.say(190);
+  await relay.advance(60_000);
+  const [slow, , interrupted] = relay.log.filter(({ actions }) => actions !== undefined);
+  assert.match(slow?.msg ?? "", /^full answer: polling too slowly,/);
+  assert.equal(slow?.silentMs, undefined);
+  assert.match(interrupted?.msg ?? "", /^full answer: polling was interrupted,/);
+  assert.ok(Number(interrupted?.silentMs) > 20_000, `${interrupted?.silentMs}`);
 });
 
 describe("one address loses nothing of an upstream that keeps messages for 10 s, and refuses chats that it cannot read in time", () => {

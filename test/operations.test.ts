@@ -250,6 +250,9 @@ describe("over a run with every kind of event", () => {
           `${words} of ${videoId}`,
         );
     }
+    const failed = told.find(({ msg }) => msg === "room failed");
+    assert.equal(failed.code, "UPSTREAM_ERROR");
+    assert.match(failed.why, /JSON object .*3 times in a row/);
     assert.deepEqual(
       told.filter(({ msg }) => msg === "a request failed"),
       [],
@@ -272,6 +275,20 @@ describe("/healthz and /readyz", () => {
     assert.deepEqual([alive.status, alive.body], [200, { status: "alive" }]);
     const ready = await ask(relay.url, "/readyz");
     assert.deepEqual([ready.status, ready.body], [200, { ready: true, reasons: [] }]);
+  });
+
+  it("show a late event loop to everybody who asks", async () => {
+    await using relay = await startRelay();
+    // The first pause begins the measurement.
+    for (const ms of [30, 1500]) {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+      await ask(relay.url, "/healthz");
+    }
+    for (const prober of ["first", "second"]) {
+      const { status, body } = await ask<{ reasons: string[] }>(relay.url, "/readyz");
+      assert.equal(status, 503, prober);
+      assert.match(body.reasons.join(), /^the event loop is \d{4} ms late$/);
+    }
   });
 
   it("are 503 and 200 for a request that arrives while the service stops", async () => {

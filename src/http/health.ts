@@ -6,6 +6,8 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 
 /** If the event loop is this late, viewers wait, and another instance should serve the new ones. */
 const UNSOUND_LAG_MS = 1000;
+/** The lateness is that of the current window or of the one before, however often somebody asks. */
+const LAG_WINDOW_MS = 5000;
 
 /** The other processes of this service, which share its port. */
 export interface Group {
@@ -23,14 +25,22 @@ export function healthRoutes(
   group: Group | undefined,
 ): void {
   const lag = monitorEventLoopDelay({ resolution: 20 });
+  const lateMs = () => lag.percentile(99) / 1e6;
   lag.enable();
-  app.addHook("onClose", async () => void lag.disable());
+  let lastLateMs = 0;
+  const windows = setInterval(() => {
+    lastLateMs = lateMs();
+    lag.reset();
+  }, LAG_WINDOW_MS).unref();
+  app.addHook("onClose", async () => {
+    clearInterval(windows);
+    lag.disable();
+  });
 
   app.get("/healthz", async () => ({ status: "alive" }));
 
   app.get("/readyz", async (_request, reply) => {
-    const lagMs = lag.percentile(99) / 1e6;
-    lag.reset();
+    const lagMs = Math.max(lateMs(), lastLateMs);
     const reasons = [...(await rooms.unreadiness()), ...((await group?.unreadiness()) ?? [])];
     if (lagMs > UNSOUND_LAG_MS) reasons.push(`the event loop is ${Math.round(lagMs)} ms late`);
     return reply.code(reasons.length > 0 ? 503 : 200).send({ ready: reasons.length === 0, reasons });

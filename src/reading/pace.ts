@@ -9,6 +9,7 @@ import type { RoomEgress } from "../upstream/egress/room-egress.ts";
 import type { PollAnswer } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import { type IntervalSettings, intervalBefore, waitAfter } from "./interval.ts";
+import { unreadBetween } from "./lateness.ts";
 import { SlowCalls } from "./slow-calls.ts";
 
 /**
@@ -50,6 +51,7 @@ export class Pace {
   readonly #parts: PaceParts;
   readonly #slowCalls: SlowCalls;
   readonly #isReplay: boolean;
+  #last: CallTimes;
   #intervalMs: number;
   #fullLoggedAt = Number.NEGATIVE_INFINITY;
   /** Number of full answers since reading began. */
@@ -67,6 +69,7 @@ export class Pace {
     this.#parts = parts;
     this.#slowCalls = new SlowCalls(parts.settings.windowMs);
     this.#slowCalls.observe(start);
+    this.#last = start;
     this.#intervalMs = start.intervalMs;
     this.#setDemand();
   }
@@ -86,13 +89,16 @@ export class Pace {
     const { clock, settings, telemetry } = this.#parts;
     this.#intervalMs = waitAfter(batch, settings, page);
     this.#slowCalls.observe(batch);
+    const unreadMs = unreadBetween(this.#last, batch);
+    this.#last = batch;
     this.#setDemand();
     if (this.#isReplay || batch.actionCount < FULL_ACTIONS) return;
     this.fullAnswers += 1;
     const now = clock.monotonic();
     const isNews = now - this.#fullLoggedAt >= FULL_LOG_INTERVAL_MS;
     if (isNews) this.#fullLoggedAt = now;
-    telemetry.answerFull(this.#videoId, batch.actionCount, isNews);
+    const silentMs = unreadMs > settings.windowMs ? Math.round(unreadMs) : undefined;
+    telemetry.answerFull(this.#videoId, batch.actionCount, silentMs, isNews);
   }
 
   #setDemand(): void {

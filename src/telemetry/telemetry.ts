@@ -238,7 +238,7 @@ export class Telemetry {
   roomClosed(videoId: string, end: RoomEnd): void {
     if (end.state === "failed") {
       this.#metrics.roomsFailed.inc({ code: end.error.code });
-      this.log.error({ videoId, ...end.error }, "room failed");
+      this.log.error({ videoId, code: end.error.code, why: end.error.message }, "room failed");
     } else this.log.info({ videoId, reason: end.reason }, `room ${end.state}`);
   }
 
@@ -261,12 +261,12 @@ export class Telemetry {
     this.log.error({ err: error, route }, "a request failed");
   }
 
-  /** A live answer held enough actions that others may be missing. `isNews`: whether to log it. */
-  answerFull(videoId: string, actions: number, isNews: boolean): void {
+  /** A live answer that may lack older messages. `silentMs`: the interruption before it, if that is why. */
+  answerFull(videoId: string, actions: number, silentMs: number | undefined, isNews: boolean): void {
     this.#metrics.fullAnswers.inc();
-    if (isNews) {
-      this.log.warn({ videoId, actions }, "full answer: polling too slowly, messages may be missing");
-    }
+    if (!isNews) return;
+    const cause = silentMs === undefined ? "polling too slowly" : "polling was interrupted";
+    this.log.warn({ videoId, actions, silentMs }, `full answer: ${cause}, messages may be missing`);
   }
 
   /** A batch is durable; `types` are those of its new messages. */
