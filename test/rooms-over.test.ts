@@ -26,6 +26,27 @@ async function endedRoom(
   return room;
 }
 
+describe("a room that nobody read when its chat ended", () => {
+  it("gives a viewer with a cursor the last messages, then end, however late it comes", async () => {
+    const relay = new VirtualRelay({ hasDisk: true, settings: { RELAY_GRACE_MS: "1000" } });
+    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5000 });
+    chat.say(3);
+    const viewer = await relay.enter({ videoId: VIDEO });
+    await relay.advance(10_000);
+    relay.kill();
+    const missed = chat.say(4);
+    chat.end("reload-only");
+    await relay.advance(60_000);
+    relay.start();
+    assert.equal((await relay.refusal({ videoId: VIDEO })).code, "NO_LIVE_CHAT");
+    const back = await relay.enter({ videoId: VIDEO, lastEventId: viewer.cursors.at(-1) ?? 0 });
+    await relay.advance(10_000);
+    assert.match(back.ids[0] ?? "", /^gap:/);
+    assert.deepEqual(back.ids.slice(1), missed);
+    assert.equal(back.end?.event, "end");
+  });
+});
+
 describe("an ended room", () => {
   it("gives a viewer with a cursor the messages it missed, one without a cursor its backfill, then end", async () => {
     await using room = await endedRoom(9, {});

@@ -1,7 +1,9 @@
 /** The rooms of an edge: each follows the origin's room of the same video, and none is read here. */
 import type { Clock } from "../clock.ts";
 import { Deadline } from "../deadline.ts";
-import type { ArchivedRoom, Followed, RoomApplicant, RoomSource, RoomSources } from "../rooms/sources.ts";
+import { RelayError } from "../protocol/errors.ts";
+import type { ArchivedRoom } from "../rooms/archive.ts";
+import type { Followed, RoomApplicant, RoomSource, RoomSources } from "../rooms/sources.ts";
 import { Room, type RoomSettings } from "../serving/room.ts";
 import type { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -33,12 +35,14 @@ export class OriginRooms implements RoomSources {
     this.#parts = parts;
   }
 
-  async open(videoId: string, { assertCapacity }: RoomApplicant, stopped: AbortSignal): Promise<RoomSource> {
+  async open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<RoomSource> {
     const { origin, events, settings } = this.#parts;
-    const stream = await origin.stream(videoId, {}, stopped);
+    const stream = await origin.stream(videoId, {}, stopped).catch((error) => {
+      throw applicant.isResumed() ? asOver(error) : error;
+    });
     using opening = new DisposableStack();
     opening.use(stream);
-    assertCapacity();
+    applicant.assertCapacity();
     const { cursor: historyEnd, chatType } = stream;
     const recent = await origin.messagesUpTo(
       videoId,
@@ -50,7 +54,8 @@ export class OriginRooms implements RoomSources {
     const room = new Room(videoId, chatType, before, { ...this.#parts, store });
     opening.move();
     events.roomFollowed(videoId, { chatType, cursor: historyEnd });
-    return { followed: new MirroredRoom(room), historyEnd };
+    // It lingers as a room that is read here does: its stream keeps the origin's room open.
+    return { followed: { room, lingers: true }, historyEnd };
   }
 
   /** Never called: nothing is read here. */
@@ -77,7 +82,7 @@ export class OriginRooms implements RoomSources {
       if (!end || Array.isArray(end) || stream.cursor !== head) return undefined;
       const room = this.#unfollowed(videoId, stream.chatType, head);
       room.finish(end);
-      return { range, room };
+      return { range, room, isUnfinished: false };
     });
   }
 
@@ -85,9 +90,7 @@ export class OriginRooms implements RoomSources {
     return this.#parts.health.isGood ? [] : ["the origin does not answer"];
   }
 
-  share(): void {}
-
-  /** A room that is served from the origin's pages alone. */
+  /** A room that is served only from the origin's pages, without a stream. */
   #unfollowed(videoId: string, chatType: Room["chatType"], head: number): Room {
     return new Room(videoId, chatType, head, { ...this.#parts, store: new OriginRoomLog(this.#parts) });
   }
@@ -104,20 +107,10 @@ export class OriginRooms implements RoomSources {
   }
 }
 
-/** A room that lingers as one that is read here does: its stream keeps the origin's room open. */
-class MirroredRoom implements Followed {
-  readonly room: Room;
-  readonly lingers = true;
-
-  constructor(room: Room) {
-    this.room = room;
-  }
-
-  over(): Promise<void> {
-    return this.room.follow();
-  }
-
-  async takenOver(): Promise<undefined> {}
-
-  leave(): void {}
+/** A NO_LIVE_CHAT of which the origin is not sure as one that `archived` asks it about once more. */
+function asOver(error: unknown): unknown {
+  const isUnsure = error instanceof RelayError && error.code === "NO_LIVE_CHAT";
+  return isUnsure
+    ? new RelayError(error.code, error.message, { retryAfterMs: error.retryAfterMs ?? 0 })
+    : error;
 }

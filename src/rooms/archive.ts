@@ -79,6 +79,20 @@ export interface Archive {
   noChat?: { error: RelayError; range: CursorRange | undefined };
 }
 
+/** The stored part of a chat that is over. */
+export interface ArchivedRoom {
+  range: CursorRange;
+  /** Undefined if it cannot be served. */
+  room: Room | undefined;
+  /** Whether nobody has read the chat to its end yet. */
+  isUnfinished: boolean;
+}
+
+/** The memory that the upstream has no chat of this video. `archived`: what the store has of it. */
+export function chatless(error: RelayError, archived: ArchivedRoom | undefined, until: number): Archive {
+  return { name: "archived", room: archived?.room, until, noChat: { error, range: archived?.range } };
+}
+
 /**
  * Serves a viewer from the stored part of a finished chat. Rejects with `RelayError` if there is nothing for
  * it.

@@ -6,8 +6,8 @@ import { unlessAborted } from "../deadline.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
-import { isFenced } from "../store/port.ts";
-import { type Archive, enterArchive, isOver } from "./archive.ts";
+import { ifUnavailable, isFenced } from "../store/port.ts";
+import { type Archive, chatless, enterArchive, isOver } from "./archive.ts";
 import { type EntryHost, type EntryParts, HAND_ON, type OpenOptions, type RoomState } from "./entry-host.ts";
 import { graceOver } from "./grace.ts";
 import type { OwnedRoom } from "./owned-room.ts";
@@ -31,8 +31,9 @@ export class VideoEntry {
   #state: State = VACANT;
   /** Resolves when the last hand-on of this room is complete; an opening waits for it. */
   #leaving: Promise<void> | undefined;
-  /** The number of viewers that wait for the room to open. */
+  /** The number of viewers that wait for the room to open, and of those among them that have a cursor. */
   #waiting = 0;
+  #resuming = 0;
 
   constructor(videoId: string, parts: EntryParts, host: EntryHost) {
     this.videoId = videoId;
@@ -168,7 +169,8 @@ export class VideoEntry {
     await released;
     try {
       this.#host.assertCapacity(this.videoId);
-      const asked = { address, assertCapacity: () => this.#found() };
+      const isResumed = () => this.#resuming > 0;
+      const asked = { address, isResumed, assertCapacity: () => this.#found() };
       return this.#enterState(await this.#parts.sources.open(this.videoId, asked, this.#host.stopped));
     } catch (error) {
       if (isOver(error)) await this.#remember(error);
@@ -209,13 +211,13 @@ export class VideoEntry {
       room.broken(error);
       this.close();
     };
-    followed.over().then(() => {
+    room.follow().then(() => {
       if (!isHere()) return;
-      followed.leave();
+      followed.leave?.();
       if (room.end) this.#keep(room, room.end);
       else this.close();
     }, giveUp);
-    followed.takenOver(this.#host).then((owned) => {
+    followed.takenOver?.(this.#host).then((owned) => {
       if (owned && isHere()) this.#watch(owned);
       else void owned?.windDown(0);
     }, giveUp);
@@ -228,11 +230,14 @@ export class VideoEntry {
     request: StreamRequest,
     signal: AbortSignal,
   ): Promise<void> {
+    const resuming = request.lastEventId === undefined ? 0 : 1;
     this.#waiting += 1;
+    this.#resuming += resuming;
     let opened: OpenedRoom;
     try {
       opened = await unlessAborted(opening, signal).finally(() => {
         this.#waiting -= 1;
+        this.#resuming -= resuming;
       });
     } catch (error) {
       this.#lingerIfIdle();
@@ -247,9 +252,9 @@ export class VideoEntry {
   /** The upstream has no chat for this video, but the store may have one that ended. */
   async #remember(error: RelayError): Promise<void> {
     const { sources, settings } = this.#parts;
-    const { room, range } = (await sources.archived(this.videoId).catch(() => undefined)) ?? {};
-    const until = this.#in(error.retryAfterMs ?? settings.noChatMs);
-    this.#state = { name: "archived", room, until, noChat: { error, range } };
+    const archived = await sources.archived(this.videoId).catch(ifUnavailable(undefined));
+    if (archived?.isUnfinished) return this.#vacate(); // somebody may continue with it
+    this.#state = chatless(error, archived, this.#in(error.retryAfterMs ?? settings.noChatMs));
   }
 
   /** Keeps the room, which this instance reads, until it ends; without viewers, it lingers. */
@@ -332,7 +337,7 @@ export class VideoEntry {
 
   #vacate(): void {
     if ("cancel" in this.#state) this.#state.cancel?.abort();
-    if (this.#state.name === "followed") this.#state.followed.leave();
+    if (this.#state.name === "followed") this.#state.followed.leave?.();
     this.#state = VACANT;
     this.#parts.sources.ownership.setViewers(this.videoId, 0);
   }

@@ -41,10 +41,6 @@ export class FollowedRoom implements Followed {
     return new FollowedRoom(new Room(record.videoId, chatType, record.head, parts), parts);
   }
 
-  over(): Promise<void> {
-    return this.room.follow();
-  }
-
   /** Also rejects with `UnreadablePosition`. */
   async takenOver(host: ReadingHost): Promise<OwnedRoom | undefined> {
     const { clock, egresses, store, telemetry } = this.#parts;

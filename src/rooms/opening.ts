@@ -3,11 +3,10 @@
  * instance.
  */
 import { RelayError } from "../protocol/errors.ts";
-import { isReadable } from "../reading/log/checkpoint.ts";
 import type { RoomRecord } from "../store/port.ts";
-import { recentlyEnded } from "./archive.ts";
+import { isOver, recentlyEnded } from "./archive.ts";
 import { FollowedRoom } from "./followed-room.ts";
-import { isGoingOn, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
+import { isGoingOn, isUnfinished, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
 import type { RoomApplicant, RoomSource } from "./sources.ts";
 
 /** How long viewers wait while another instance opens the room, and the `Retry-After` that they get then. */
@@ -34,9 +33,13 @@ export async function acquireRoom(
     if (ended) return { ended };
     const source = isGoingOn(record, parts)
       ? await resumeRoom(videoId, parts)
-      : await bootstrapRoom(record, videoId, applicant, parts, stopped);
+      : await bootstrapRoom(record, videoId, applicant, parts, stopped).catch((error) => {
+          // The upstream may still have the last messages of a chat that was not read to its end.
+          if (!(isOver(error) && applicant.isResumed() && isUnfinished(record))) throw error;
+          return resumeRoom(videoId, parts);
+        });
     if (source) return source;
-    if (record?.end === null && isReadable(record)) return { followed: FollowedRoom.join(record, parts) };
+    if (isUnfinished(record)) return { followed: FollowedRoom.join(record, parts) };
     until ??= clock.monotonic() + LIMIT_MS;
     if (clock.monotonic() >= until) throw ownedElsewhere();
     await clock.sleep(LOOK_MS, stopped);

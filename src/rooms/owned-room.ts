@@ -52,9 +52,14 @@ export interface OpenedAnew {
   historyEnd?: number;
 }
 
-/** Whether a room continues from its checkpoint: it is open and was read within the grace time. */
+/** Whether a room could continue from its checkpoint: nobody has read its chat to the end. */
+export function isUnfinished(room: RoomRecord | undefined): room is RoomRecord {
+  return room?.end === null && isReadable(room);
+}
+
+/** Whether a room continues from its checkpoint: it is unfinished and was read within the grace time. */
 export function isGoingOn(room: RoomRecord | undefined, { settings }: OwnedRoomParts): room is RoomRecord {
-  return room?.end === null && room.readAgoMs <= settings.graceMs && isReadable(room);
+  return isUnfinished(room) && room.readAgoMs <= settings.graceMs;
 }
 
 export class OwnedRoom {

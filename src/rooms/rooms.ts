@@ -57,7 +57,7 @@ export class Rooms implements SharedRooms {
       byForm: () => this.#byForm(),
     };
     void this.#tick();
-    parts.sources.share(this, this.stopped);
+    parts.sources.share?.(this, this.stopped);
   }
 
   get viewerCount(): number {

@@ -2,11 +2,10 @@
  * Where the rooms of an instance come from: chats that it reads into its store (`stored-rooms.ts`), or the
  * rooms of another instance. Entries, rooms and viewers are the same in both.
  */
-import type { CursorRange } from "../serving/cursor.ts";
 import type { Room } from "../serving/room.ts";
 import type { Ownership } from "../store/ownership.ts";
 import type { Applicant } from "../upstream/egress/openings.ts";
-import type { EndedRoom } from "./archive.ts";
+import type { ArchivedRoom, EndedRoom } from "./archive.ts";
 import type { OpenedAnew, OwnedRoom } from "./owned-room.ts";
 
 /** A room that another instance reads, for the viewers here. */
@@ -14,15 +13,13 @@ export interface Followed {
   readonly room: Room;
   /** Whether it stays for the grace time after its last viewer; otherwise it closes at once. */
   readonly lingers: boolean;
-  /** Resolves when the room has ended or was closed here; rejects if it cannot be followed any further. */
-  over(): Promise<void>;
   /**
    * Resolves to the owned room if this instance takes it over, or to undefined if `leave` or the stop came
-   * first.
+   * first. Absent if it can never take it over.
    */
-  takenOver(host: ReadingHost): Promise<OwnedRoom | undefined>;
+  takenOver?(host: ReadingHost): Promise<OwnedRoom | undefined>;
   /** Ends the attempts to take the room over. */
-  leave(): void;
+  leave?(): void;
 }
 
 export interface ReadingHost {
@@ -42,18 +39,13 @@ export type RoomSource = { ended: EndedRoom } | OpenedAnew | { followed: Followe
 
 /** The request for a room that is not open. */
 export interface RoomApplicant extends Omit<Applicant, "isFirst"> {
+  /** Whether a viewer with a cursor waits for the room, perhaps one of a chat that is over. */
+  isResumed(): boolean;
   /**
    * Called when the chat is found, before it is read. Throws `RelayError` CAPACITY if no further room may be
    * open.
    */
   assertCapacity(): void;
-}
-
-/** The stored part of a chat that is over. */
-export interface ArchivedRoom {
-  range: CursorRange;
-  /** Undefined if it cannot be served. */
-  room: Room | undefined;
 }
 
 /** An entry as the exchange of rooms between instances sees it. */
@@ -93,6 +85,6 @@ export interface RoomSources {
   archived(videoId: string): Promise<ArchivedRoom | undefined>;
   /** The reasons why it serves no new viewers; empty if it does. */
   unreadiness(): Promise<string[]>;
-  /** Exchanges rooms with other instances until the signal aborts. */
-  share(rooms: SharedRooms, stopped: AbortSignal): void;
+  /** Exchanges rooms with other instances until the signal aborts. Absent if it has no rooms of its own. */
+  share?(rooms: SharedRooms, stopped: AbortSignal): void;
 }

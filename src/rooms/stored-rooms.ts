@@ -1,18 +1,11 @@
 /** The rooms of an instance with a store: it reads their chats, or follows the instances that do. */
 import type { Room } from "../serving/room.ts";
-import { archivedRoom, excerptOf } from "./archive.ts";
+import { type ArchivedRoom, archivedRoom, excerptOf } from "./archive.ts";
 import { FollowedRoom } from "./followed-room.ts";
 import { acquireRoom } from "./opening.ts";
-import type { OwnedRoomParts } from "./owned-room.ts";
+import { isUnfinished, type OwnedRoomParts } from "./owned-room.ts";
 import { RoomExchange } from "./room-exchange.ts";
-import type {
-  ArchivedRoom,
-  Followed,
-  RoomApplicant,
-  RoomSource,
-  RoomSources,
-  SharedRooms,
-} from "./sources.ts";
+import type { Followed, RoomApplicant, RoomSource, RoomSources, SharedRooms } from "./sources.ts";
 
 export class StoredRooms implements RoomSources {
   readonly #parts: OwnedRoomParts;
@@ -43,7 +36,9 @@ export class StoredRooms implements RoomSources {
 
   async archived(videoId: string): Promise<ArchivedRoom | undefined> {
     const record = await this.#parts.store.getRoom(videoId);
-    return record && { range: record, room: archivedRoom(record, this.#parts) };
+    if (!record) return undefined;
+    const room = archivedRoom(record, this.#parts);
+    return { range: record, room, isUnfinished: isUnfinished(record) };
   }
 
   async unreadiness(): Promise<string[]> {

@@ -234,3 +234,11 @@ export function isFenced(error: unknown): error is StoreError {
 export function isUnavailable(error: unknown): error is StoreError {
   return error instanceof StoreError && error.kind === "unavailable";
 }
+
+/** What a `catch` makes of an error: `value` while the store is unavailable. Anything else is thrown on. */
+export function ifUnavailable<T>(value: T): (error: unknown) => T {
+  return (error) => {
+    if (!isUnavailable(error)) throw error;
+    return value;
+  };
+}
