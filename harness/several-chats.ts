@@ -68,6 +68,7 @@ export async function openChannel(
   gone: AbortSignal,
 ): Promise<void> {
   using opening = new DisposableStack();
+  const cameAt = clock.monotonic();
   const watch = opening.use(channels.watch(channel));
   await firstLook({ watch, rooms, clock }, gone);
   const line = new Multiplex(open(), format);
@@ -75,7 +76,7 @@ export async function openChannel(
   const form = PART_FORMS[format][isDetailed ? "detailed" : "plain"];
   const toRelayError = errorConverter("/v1/stream", telemetry);
   const resume = parsePlace(lastEventId);
-  const request = { backfill, filter: parseTypes(types), resume, address };
+  const request = { backfill, filter: parseTypes(types), resume, cameAt, address };
   const viewer = new ChannelViewer(line, request, { watch, rooms, clock, form, toRelayError });
   const owned = opening.move();
   void viewer.run().finally(() => owned.dispose());

@@ -44,9 +44,7 @@ export class Audience {
         this.#add((judge) => new OneChat(judge(room)), room.home);
     }
     if (this.#draws("merged chats", 0.4, "runs with viewers of several chats")) this.#addMerged();
-    // A channel's viewer that changes its process may find one that does not know its stream yet.
-    if (world.edges.length === 0 && this.#draws("channel", 0.4, "runs with a channel"))
-      this.channel = this.#addChannel();
+    if (this.#draws("channel", 0.4, "runs with a channel")) this.channel = this.#addChannel();
     this.#addForEdges();
   }
 

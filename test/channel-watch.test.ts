@@ -184,17 +184,22 @@ describe("a watched channel", () => {
     assert.deepEqual(seen.news(), ["live live-first1"]);
   });
 
-  it("knows its own videos, finished ones included, and no others", async () => {
-    const { channel, settled, in: from } = watched();
+  it("knows its own videos, finished ones included, and others once a look has not shown them", async () => {
+    const { relay, channel, settled, in: from } = watched();
     channel.broadcast("finished-01").end();
     channel.broadcast("members-on1", { isMembersOnly: true });
     channel.broadcast("scheduled-1", { startsAt: from(HOUR) });
-    const { watch } = await settled();
-    const videos = ["finished-01", "members-on1", "scheduled-1", "of-others-1"];
-    assert.deepEqual(
-      videos.map((videoId) => watch.has(videoId)),
-      [true, true, true, false],
-    );
+    const seen = await settled();
+    const videos = ["finished-01", "members-on1", "scheduled-1", "of-others-1", "just-begun1"];
+    const has = (since: number) => videos.map((videoId) => seen.watch.has(videoId, since));
+    assert.deepEqual(has(0), [true, true, true, false, false]);
+    const now = relay.clock.monotonic();
+    channel.broadcast("just-begun1");
+    assert.deepEqual(has(now), [true, true, true, undefined, undefined]);
+    const shown = seen.states.length;
+    await relay.advance(MINUTE);
+    assert.ok(seen.states.length > shown);
+    assert.deepEqual(has(now), [true, true, true, false, true]);
   });
 
   it("waits with the reason if the chosen room failed, and tries it again after the next look", async () => {

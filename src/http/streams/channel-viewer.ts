@@ -12,8 +12,8 @@ import { ChannelChat, type ChannelParts } from "./channel-chat.ts";
 
 /** How long the answer waits for the first look at a channel. */
 const FIRST_LOOK_MS = 2000;
-/** Why a client waits whose id may be of an earlier stream. */
-const UNLISTED = "the list of the channel's streams could not be read";
+/** Why a client waits whose id may be of another stream. */
+const UNLISTED = "the channel's pages have not shown the stream of the last id yet";
 /** Videos whose cursors a connection remembers, for streams that are live at the same time. */
 const MAX_CURSORS = 20;
 
@@ -29,6 +29,8 @@ export interface ChannelRequest {
   from?: number | undefined;
   filter: TypeFilter;
   resume: ChannelPlace | undefined;
+  /** When the request came, on the monotonic clock. */
+  cameAt: number;
   /** The viewer's address, or its network. */
   address: string;
 }
@@ -118,7 +120,7 @@ export class ChannelViewer {
       this.#behind = undefined;
     }
     const place = this.#resume;
-    const isOfChannel = place && (await this.#parts.watch.has(place.videoId));
+    const isOfChannel = place && (await this.#parts.watch.has(place.videoId, this.#request.cameAt));
     if (place && isOfChannel === undefined) return this.#send(waitingOf(state, state.reason ?? UNLISTED));
     this.#resume = undefined;
     this.#send(state);

@@ -28,6 +28,7 @@ export async function openChannel(
   const request = {
     ...{ backfill, from, filter },
     resume: parsePlace(headers["last-event-id"]) ?? parsePlace(query.lastEventId),
+    cameAt: clock.monotonic(),
     address: networkOf(ip),
   };
   if (query.until !== undefined)

@@ -3,6 +3,9 @@ import { unlessAborted } from "../../deadline.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import type { RelayError } from "../../protocol/errors.ts";
 
+/** Videos to remember as the channel's. A page shows 30. */
+export const MAX_VIDEOS = 500;
+
 /** A channel as its viewers see it. Disposing removes one watcher. */
 export interface WatchedChannel extends Disposable {
   /**
@@ -16,10 +19,11 @@ export interface WatchedChannel extends Disposable {
    */
   states(signal: AbortSignal): AsyncGenerator<ChannelState, never, void>;
   /**
-   * Whether the video is known as one of the channel's, finished streams included. Undefined if that cannot
-   * be known yet; once it can, `states` yields again.
+   * Whether the video is one of the channel's, finished streams included. `since`: when the client came that
+   * knows it, on the monotonic clock: the video may have begun shortly before. Undefined if that cannot be
+   * known yet; then `states` yields again, for another try.
    */
-  has(videoId: string): boolean | undefined | Promise<boolean | undefined>;
+  has(videoId: string, since: number): boolean | undefined | Promise<boolean | undefined>;
   /** A watcher has read a stream's chat to its end. */
   ended(videoId: string): void;
   /** The room of a stream failed, or the stream has no chat. Not for errors of one viewer alone. */
@@ -54,4 +58,11 @@ export class ChannelStates {
       } else await unlessAborted(changed, signal);
     }
   }
+}
+
+/** Adds to a set, which then forgets its oldest value if it is too large. */
+export function addBounded(set: Set<string>, added: string, maxSize: number): void {
+  set.add(added);
+  const [oldest] = set;
+  if (oldest !== undefined && set.size > maxSize) set.delete(oldest);
 }

@@ -15,16 +15,14 @@ import type { Egress } from "../../upstream/egress/egress.ts";
 import type { EgressPool } from "../../upstream/egress/pool.ts";
 import { UpstreamError } from "../../upstream/errors.ts";
 import { isOver } from "../archive.ts";
-import { ChannelStates, type WatchedChannel } from "./states.ts";
+import { addBounded, ChannelStates, MAX_VIDEOS, type WatchedChannel } from "./states.ts";
 import { type ChannelStream, streamsInOrder } from "./streams.ts";
 
 /** How long a stream without a chat is left alone. Its chat may be switched on later. */
 const NO_CHAT_MS = 600_000;
 /** Ended streams to remember, so that a page that lags behind does not bring them back. */
 const MAX_OVER = 100;
-/** Videos to remember as the channel's. A page shows 30. */
-const MAX_VIDEOS = 500;
-/** How long after the first look the list of the channel's streams may be missing. */
+/** How long the list may be missing before a video that it might show counts as foreign. */
 const MAX_UNLISTED_MS = 120_000;
 /** Complete looks in a row in which a scheduled stream must be missing to count as cancelled. */
 const MAX_MISSED = 2;
@@ -61,9 +59,11 @@ export class ChannelWatch implements WatchedChannel {
   /** The number of complete looks (`isWhole`) in a row that did not show the chosen stream. */
   #missed = 0;
   readonly #videos = new Set<string>();
-  /** Whether a video that is not among them is not the channel's. */
-  #areVideosListed = false;
-  #unlistedUntil: number | undefined;
+  /** When the last look began, and the last one that showed the whole list; on the monotonic clock. */
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #listedAt = Number.NEGATIVE_INFINITY;
+  /** Whether somebody waits for the list. */
+  #isListAwaited = false;
   readonly #over = new Set<string>();
   readonly #troubles = new Map<string, Trouble>();
   readonly #states = new ChannelStates();
@@ -122,11 +122,14 @@ export class ChannelWatch implements WatchedChannel {
   }
 
   /**
-   * Whether the pages have shown the video as one of the channel's, finished streams included. Undefined if
-   * they have not, but the list of streams could not be read yet; once it is, `states` yields again.
+   * Whether the pages have shown the video as one of the channel's. Another instance may have looked more
+   * recently: a video that they have not shown is foreign only once they were listed after `since`.
    */
-  has(videoId: string): boolean | undefined {
-    return this.#videos.has(videoId) || (this.#areVideosListed ? false : undefined);
+  has(videoId: string, since: number): boolean | undefined {
+    if (this.#videos.has(videoId)) return true;
+    if (this.#listedAt >= since || this.#lookedAt >= since + MAX_UNLISTED_MS) return false;
+    this.#isListAwaited = true;
+    return undefined;
   }
 
   /** A watcher has read a stream's chat to its end: the stream is never chosen again. */
@@ -160,17 +163,18 @@ export class ChannelWatch implements WatchedChannel {
   }
 
   async #lookOnce(signal: AbortSignal): Promise<void> {
+    const beganAt = this.#parts.clock.monotonic();
+    this.#memory.needsTab ||= this.#isListAwaited;
     try {
       const lookAt = (egress: Egress) => egress.lookAt(this.#channel, this.#memory, signal);
-      this.#saw(await this.#parts.egresses.call(signal, lookAt));
+      this.#saw(await this.#parts.egresses.call(signal, lookAt), beganAt);
     } catch (error) {
       if (!signal.aborted) this.#sawNothing(error);
     }
   }
 
-  #saw(look: ChannelLook): void {
+  #saw(look: ChannelLook, beganAt: number): void {
     const { live, upcoming, others, channelId, title } = look;
-    const now = this.#parts.clock.monotonic();
     const scheduled = upcoming.map(({ videoId }) => videoId);
     for (const videoId of [...others, ...scheduled, ...live]) addBounded(this.#videos, videoId, MAX_VIDEOS);
     this.#parts.telemetry.channelLooked(
@@ -179,12 +183,11 @@ export class ChannelWatch implements WatchedChannel {
     // Pages name a channel in several languages.
     this.#names = { ...omitUndefined<Names>({ channelId, title }), ...this.#names };
     this.#failure = undefined;
-    this.#unlistedUntil ??= now + MAX_UNLISTED_MS;
-    if (!this.#areVideosListed && (look.isWhole || now >= this.#unlistedUntil)) {
-      this.#areVideosListed = true;
-      const { current } = this.#states;
-      if (current) this.#states.current = { ...current };
-    }
+    this.#lookedAt = beganAt;
+    if (look.isWhole) this.#listedAt = beganAt;
+    const { current } = this.#states;
+    if (current && this.#isListAwaited) this.#states.current = { ...current };
+    this.#isListAwaited = false;
     this.#look = this.#withChosen(look);
     this.#tryAgain();
   }
@@ -268,12 +271,6 @@ export class ChannelWatch implements WatchedChannel {
 }
 
 /** The oldest entry makes room. */
-function addBounded(set: Set<string>, added: string, maxSize: number): void {
-  set.add(added);
-  const [oldest] = set;
-  if (oldest !== undefined && set.size > maxSize) set.delete(oldest);
-}
-
 function stateOf({ videoId, state, startsAt }: ChannelStream): Facts {
   if (state === "live" || startsAt === undefined) return { state, videoId };
   return { state, videoId, startsAt: new Date(startsAt).toISOString() };
