@@ -1,4 +1,4 @@
-/** The stored rest of a stream, for a viewer of its channel that returns while its room cannot be entered. */
+/** The stored rest of a channel's stream, for a viewer that was not in its room. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ChannelVisitor } from "./support/channel-visitor.ts";
@@ -50,4 +50,77 @@ describe("a viewer of a channel that comes back", () => {
       assert.deepEqual(back.ids.slice(0, missed.length), missed);
     });
   }
+
+  it("gets the last messages of its stream, which was over before any process read it again", async () => {
+    const settings = { RELAY_CHANNEL_MS: "2000" };
+    const { relay, channel, upstream } = watched({}, { settings, hasDisk: true });
+    const broadcast = channel.broadcast(FIRST, { chat: CHAT });
+    const { chat } = broadcast;
+    const viewer = new ChannelVisitor(relay.service);
+    const heard = chat.say(3);
+    await relay.advance(MINUTE);
+    viewer.news();
+    assert.deepEqual(viewer.ids, heard);
+    relay.kill();
+    const missed = chat.say(4);
+    broadcast.end("continuations-absent");
+    upstream.fault({ on: ["get_live_chat"], times: 1, as: { delayMs: 3000 } });
+    relay.start();
+    const back = new ChannelVisitor(relay.service, viewer.lastId);
+    await relay.advance(MINUTE);
+    assert.deepEqual(back.news(), [
+      ...["channel waiting", `init ${FIRST}`, "channel waiting"],
+      ...[`init ${FIRST}`, `message ${FIRST}`],
+    ]);
+    assert.deepEqual(back.ids, missed);
+    channel.broadcast("live-secon1", { chat: CHAT }).chat.say(2);
+    await relay.advance(MINUTE);
+    assert.deepEqual(back.news(), ["channel live live-secon1", "init live-secon1", "message live-secon1"]);
+  });
+
+  it("resumes in a stream that has begun since the last look, as another instance may know it", async () => {
+    const { relay, channel } = watched();
+    const stays = new ChannelVisitor(relay.service);
+    await relay.advance(MINUTE / 2);
+    const { chat } = channel.broadcast(FIRST, { chat: CHAT });
+    chat.say(5);
+    const there = await relay.enter({ videoId: FIRST, backfill: 500 });
+    const [first = 0] = (await there.untilMessages(5)).map(({ cursor }) => cursor);
+    const back = new ChannelVisitor(relay.service, `${FIRST}.${first}`);
+    const foreign = new ChannelVisitor(relay.service, "other-one-1.5");
+    await relay.advance(1000);
+    const reason = "the channel's pages have not shown the stream of the last id yet";
+    for (const viewer of [back, foreign]) assert.deepEqual(viewer.news(), [`channel waiting ${reason}`]);
+    await relay.advance(MINUTE);
+    assert.deepEqual(back.news(), [`channel live ${FIRST}`, `init ${FIRST}`, `message ${FIRST}`]);
+    assert.deepEqual(back.ids, there.ids.slice(1));
+    assert.deepEqual(foreign.news(), stays.news().slice(1));
+  });
+});
+
+describe("a slow viewer of a channel", () => {
+  it("gets the rest of a room that failed, was read again, and has ended", async () => {
+    const settings = { RELAY_FAILING_MS: "0", RELAY_CHANNEL_MS: "2000" };
+    const { relay, channel, upstream } = watched({}, { settings });
+    const { chat } = channel.broadcast(FIRST, { chat: { ...CHAT, timeoutMs: 1000 } });
+    const [slow, quick] = [new ChannelVisitor(relay.service), new ChannelVisitor(relay.service)];
+    await relay.advance(1000);
+    slow.sink.stall();
+    chat.say(100);
+    await relay.advance(2000);
+    quick.news();
+    chat.expireTokens();
+    const wall = upstream.fault({ on: ["popout", "watch", "next"], times: 1000, as: "bot" });
+    await relay.until(() => quick.events.length > 0);
+    wall.cancel();
+    await relay.advance(4000);
+    chat.say(5);
+    chat.end("reload-only");
+    await relay.advance(4000);
+    assert.deepEqual(quick.news().slice(-2), [`message ${FIRST}`, "channel waiting"]);
+    slow.sink.readOn();
+    await relay.advance(1000);
+    assert.equal(slow.news().at(-1), "channel waiting");
+    assert.deepEqual(slow.ids, quick.ids);
+  });
 });

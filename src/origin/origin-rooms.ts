@@ -66,7 +66,7 @@ export class OriginRooms implements RoomSources {
   async excerpt(videoId: string): Promise<Room> {
     const { chatType, cursor } = await this.#ask(videoId, { isBounded: true }, async (stream) => stream);
     const room = this.#unfollowed(videoId, chatType, cursor);
-    room.bound();
+    room.bound(false); // the origin does not say whether it has read the chat to its end
     return room;
   }
 

@@ -30,5 +30,8 @@ export const RELEASED = { state: "released", reason: "room released" } as const;
 /** A room's final state: the data of its `end` or `error` frame. */
 export type RoomEnd = typeof ENDED | typeof RELEASED | { state: "failed"; error: ErrorBody };
 
-/** What a stream ends with: the end of its room, or the end of the part that was asked for. */
-export type StreamEnd = RoomEnd | { state: "bounded"; reason: "until" };
+/**
+ * What a stream ends with: the end of its room, or the end of the part that was asked for. `isGoingOn`:
+ * whether the room itself was not over by then.
+ */
+export type StreamEnd = RoomEnd | { state: "bounded"; reason: "until"; isGoingOn: boolean };

@@ -6,7 +6,7 @@ import { isReadable, positionOf, recordingOf } from "../reading/log/checkpoint.t
 import { type CursorRange, resumeCursor } from "../serving/cursor.ts";
 import { Room, type RoomParts, type StreamRequest } from "../serving/room.ts";
 import { notStored, type RoomRecord } from "../store/port.ts";
-import type { OwnedRoomParts } from "./owned-room.ts";
+import { isGoingOn, type OwnedRoomParts } from "./owned-room.ts";
 
 /** How long a replay that was read to its end is served from the store alone. */
 const REPLAY_KEPT_MS = 3_600_000;
@@ -29,7 +29,7 @@ export async function excerptOf(videoId: string, parts: OwnedRoomParts): Promise
   // The messages are there even if the checkpoint cannot be read.
   const chatType = isReadable(record) ? positionOf(record).chatType : "liveChatRenderer";
   const room = new Room(videoId, chatType, record.head, parts);
-  room.bound();
+  room.bound(isGoingOn(record, parts));
   return room;
 }
 

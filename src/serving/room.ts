@@ -70,7 +70,7 @@ export class Room implements ViewerHost {
   /** Undefined until a viewer with a filter needs it. */
   #lookback: Lookback | undefined;
   #end: RoomEnd | undefined;
-  #isBounded = false;
+  #bound: StreamEnd | undefined;
   #following: Promise<void> | undefined;
   #keepaliveDueAt: number;
   /** Called each time the last viewer leaves. */
@@ -93,7 +93,7 @@ export class Room implements ViewerHost {
   }
 
   get streamEnd(): StreamEnd | undefined {
-    return this.#isBounded ? { state: "bounded", reason: "until" } : this.#end;
+    return this.#bound ?? this.#end;
   }
 
   get viewerCount(): number {
@@ -134,9 +134,12 @@ export class Room implements ViewerHost {
     this.#end = end;
   }
 
-  /** Ends every stream at the tail's head, whatever else the store has. For rooms that follow nothing. */
-  bound(): void {
-    this.#isBounded = true;
+  /**
+   * Ends every stream at the tail's head, whatever else the store has. For rooms that follow nothing.
+   * `isGoingOn`: as in `StreamEnd`.
+   */
+  bound(isGoingOn: boolean): void {
+    this.#bound = { state: "bounded", reason: "until", isGoingOn };
   }
 
   /**

@@ -37,7 +37,10 @@ export class ChannelChat {
   #branch: Branch | undefined;
   /** Whether the viewer got an end that is the chat's for this connection, too, or was refused for good. */
   #isOver = false;
+  /** Whether it got the end of the whole chat, or of the requested part. */
+  #isWhole = false;
   #isEntered = false;
+  #isGoingOn = false;
 
   constructor(request: ChatRequest, line: Multiplex, parts: ChannelParts, events: ChannelChatEvents) {
     const { videoId, lastEventId } = request;
@@ -58,9 +61,14 @@ export class ChannelChat {
     return this.#writer.cursor;
   }
 
-  /** Whether the viewer is in the room, or was until it left. If not, the room may have more for it. */
-  get isEntered(): boolean {
-    return this.#isEntered;
+  /** Whether the room may have more for the viewer: it is not in the room, and was not sent all of it. */
+  get isBehind(): boolean {
+    return !this.#isEntered && !this.#isWhole && this.cursor !== undefined;
+  }
+
+  /** Whether the viewer got all that was stored of a room that was not over by then. */
+  get isGoingOn(): boolean {
+    return this.#isGoingOn;
   }
 
   /**
@@ -68,7 +76,7 @@ export class ChannelChat {
    * before an end.
    */
   async leave(): Promise<boolean> {
-    const isEarly = !this.#branch || this.#parts.rooms.isRead(this.videoId);
+    const isEarly = !this.#isOver && (!this.#branch || this.#parts.rooms.isRead(this.videoId));
     if (isEarly) {
       this.#left.abort("another video");
       this.#branch?.closed();
@@ -92,6 +100,7 @@ export class ChannelChat {
       this.#events.entering();
       await rooms.enter({ ...this.#request, lastEventId: this.cursor, open }, signal);
       await branch.left;
+      this.#isEntered = signal.aborted;
       return this.#isOver;
     } finally {
       this.#branch = undefined;
@@ -121,8 +130,10 @@ export class ChannelChat {
   /** Reports the end of the chat to the watch. Returns false if the viewer should enter the room again. */
   #report(end: StreamEnd): boolean {
     const { rooms, watch } = this.#parts;
+    this.#isWhole = end.state === "bounded" || end.state === "ended";
     switch (end.state) {
       case "bounded":
+        this.#isGoingOn = end.isGoingOn;
         return true;
       case "ended":
         watch.ended(this.videoId);

@@ -70,6 +70,8 @@ export class ChannelViewer {
   readonly #request: ChannelRequest;
   readonly #parts: ChannelParts;
   #chat: ChannelChat | undefined;
+  /** An earlier video whose room goes on: it is read to its end, while the channel has no other. */
+  #earlier: string | undefined;
   /** Counts it while it is in no room. */
   #slot: Disposable | undefined;
   /** The channel's state, and the last one that the client got. */
@@ -77,7 +79,7 @@ export class ChannelViewer {
   #sent: ChannelState | undefined;
   /** The place that the client came with, until it is known whether its video is the channel's. */
   #resume: ChannelPlace | undefined;
-  /** The client's place in a room that could not be entered: it lacks the messages after it. */
+  /** The client's place in a room that failed or could not be entered: it may lack the messages after it. */
   #behind: ChannelPlace | undefined;
   /** By video, the cursor up to which the client has everything. */
   readonly #cursors = new Map<string, number>();
@@ -113,9 +115,9 @@ export class ChannelViewer {
 
   async #follow(state: ChannelState): Promise<void> {
     const { videoId } = state;
-    if (this.#chat && this.#chat.videoId !== videoId) await this.#leave(this.#chat);
+    if (this.#chat && (videoId ?? this.#earlier) !== this.#chat.videoId) await this.#leave(this.#chat);
     this.#state = state;
-    if (videoId !== undefined) {
+    if (state.reason === undefined) {
       this.#resume ??= this.#behind;
       this.#behind = undefined;
     }
@@ -125,13 +127,15 @@ export class ChannelViewer {
     this.#resume = undefined;
     this.#send(state);
     if (place && isOfChannel && (await this.#catchUp(place, state))) this.#send(state, true);
-    if (videoId !== undefined && !this.#chat) void this.#read(videoId);
+    const next = videoId ?? this.#earlier;
+    if (next !== undefined && !this.#chat) void this.#read(next);
   }
 
-  /** The chat here may be behind the channel's state: then the rest of it is sent first. */
+  /** The chat may be behind the channel's state, or its viewer behind the chat: the rest is sent first. */
   async #leave(chat: ChannelChat): Promise<void> {
     const isEarly = await chat.leave();
-    if (!isEarly || !this.#parts.watch.isRemote || chat.cursor === undefined) return;
+    const isBehind = chat.isBehind || (this.#parts.watch.isRemote && chat.cursor !== undefined);
+    if (!isEarly || !isBehind) return;
     await this.#read(chat.videoId, true);
     this.#behind = undefined;
   }
@@ -149,12 +153,13 @@ export class ChannelViewer {
   async #catchUp(place: ChannelPlace, { videoId }: ChannelState): Promise<boolean> {
     this.#cursors.set(place.videoId, place.cursor);
     if (place.videoId === videoId) return false;
-    await this.#read(place.videoId, true);
+    const { isGoingOn } = await this.#read(place.videoId, true);
+    this.#earlier = isGoingOn ? place.videoId : undefined;
     return true;
   }
 
   /** `isBounded`: only the messages that are stored now. */
-  async #read(videoId: string, isBounded = false): Promise<void> {
+  async #read(videoId: string, isBounded = false): Promise<ChannelChat> {
     const { backfill, from, filter, address } = this.#request;
     const request = {
       ...{ videoId, filter, isBounded },
@@ -171,9 +176,11 @@ export class ChannelViewer {
     this.#chat = chat;
     await chat.over;
     this.#chat = undefined;
+    if (videoId === this.#earlier) this.#earlier = undefined;
     this.#remember(chat);
-    if (!chat.isEntered && chat.cursor !== undefined && !isBounded)
+    if (chat.isBehind && chat.cursor !== undefined && !isBounded)
       this.#behind = { videoId, cursor: chat.cursor };
+    return chat;
   }
 
   #remember({ videoId, cursor }: ChannelChat): void {
