@@ -1,6 +1,8 @@
 /** The line of an edge to an origin that does what a test has written down. */
 import assert from "node:assert/strict";
+import { text } from "node:stream/consumers";
 import { describe, it, type TestContext } from "node:test";
+import { HttpOrigin } from "../src/origin/connections.ts";
 import { type Answer, AnsweringServer, refuses } from "./support/answering-server.ts";
 import { ask } from "./support/api.ts";
 import { startTestEdge } from "./support/edge.ts";
@@ -220,5 +222,25 @@ describe("the origin's health", { timeout: 60_000 }, () => {
       [Symbol.asyncDispose]: async () => {},
     }));
     assert.equal(origin.calls[0]?.path, "/relay/healthz");
+  });
+});
+
+describe("an edge's request for a page", { timeout: 20_000 }, () => {
+  it("ends when nobody waits for it, also while it asks whether a page is still valid", async (t) => {
+    let asked = 0;
+    await using server = await AnsweringServer.start((response) => {
+      asked += 1;
+      if (asked === 1) response.writeHead(200, { etag: '"a"', "cache-control": "no-cache" }).end("a page");
+    });
+    const origin = new HttpOrigin(server.url);
+    t.after(() => origin.close());
+    const request = { path: "/v1/messages", headers: {} };
+    const { body } = await origin.page(request, new AbortController().signal);
+    assert.equal(await text(body), "a page");
+    const waiting = new AbortController();
+    const again = origin.page(request, waiting.signal);
+    await eventually(2, () => asked);
+    waiting.abort(new Error("nobody waits"));
+    await assert.rejects(again, /nobody waits/);
   });
 });

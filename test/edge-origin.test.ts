@@ -1,7 +1,16 @@
 /** What an edge asks of its origin while that is in trouble, in virtual time. */
 import assert from "node:assert/strict";
+import { Readable } from "node:stream";
 import { describe, it } from "node:test";
+import { pino } from "pino";
 import { VirtualRelay } from "../harness/virtual-relay.ts";
+import { systemClock } from "../src/clock.ts";
+import { OriginChannels } from "../src/origin/channels.ts";
+import { Origin } from "../src/origin/origin.ts";
+import { OriginRoomLog } from "../src/origin/room-log.ts";
+import { silentLog } from "../src/telemetry/log.ts";
+import { OriginEvents } from "../src/telemetry/origin-events.ts";
+import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { ChannelVisitor } from "./support/channel-visitor.ts";
 import { virtualEdge } from "./support/virtual-edge.ts";
 import { MINUTE, watched } from "./support/watched-channel.ts";
@@ -9,6 +18,133 @@ import { MINUTE, watched } from "./support/watched-channel.ts";
 const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
 const VIDEO = "dQw4w9WgXcQ";
 const PAGES = ["popout", "watch", "next"] as const;
+
+describe("a page of an origin", () => {
+  const MESSAGE = Buffer.from('{"cursor":1,"id":"a","details":{}}\n');
+  const MEGABYTE = Buffer.from(`${"x".repeat(1024 * 1024 - 1)}\n`);
+
+  /** An origin whose pages never end, and the number of bytes that it has sent. */
+  function endless(chunk: Buffer) {
+    const sent = { bytes: 0, isOver: false };
+    async function* body() {
+      try {
+        for (;;) {
+          sent.bytes += chunk.length;
+          yield chunk;
+        }
+      } finally {
+        sent.isOver = true;
+      }
+    }
+    const ask = async () => ({ statusCode: 200, headers: {}, body: Readable.from(body()) });
+    const connections = { stream: ask, page: ask, relay: ask, close: async () => {} };
+    const origin = new Origin({ url: "", keepaliveMs: 1000, clock: systemClock, connections });
+    return { origin, sent };
+  }
+
+  it("that never ends is refused, with or without line ends, whatever is asked for", async () => {
+    const many = endless(MESSAGE);
+    await assert.rejects(many.origin.messagesAfter(VIDEO, 0, 100), /more messages than were asked for/);
+    const large = endless(MEGABYTE);
+    await assert.rejects(large.origin.messagesUpTo(VIDEO, 9, 1000), /page of messages is too long/);
+    const account = endless(MEGABYTE);
+    await assert.rejects(account.origin.range(VIDEO), /page of messages is too long/);
+    for (const { sent } of [many, large, account]) {
+      assert.ok(sent.isOver);
+      assert.ok(sent.bytes < 100 * MEGABYTE.length, `${sent.bytes} bytes`);
+    }
+  });
+});
+
+describe("a channel at an edge", () => {
+  const CHANNEL = "@channel";
+  const LIVE = { state: "live", videoId: VIDEO, title: "a title" };
+
+  /** The first state of a channel whose origin sends these events, and the log. */
+  async function shown(...events: object[]) {
+    const lines = events.map(
+      (event) => `${JSON.stringify({ event: "channel", channel: "@other", ...event })}\n`,
+    );
+    const body = new Readable({ read() {} });
+    body.push(lines.join(""));
+    const stream = async (_request: object, signal: AbortSignal) => {
+      signal.addEventListener("abort", () => body.destroy());
+      return { statusCode: 200, headers: {}, body };
+    };
+    const notStored = { code: "NOT_STORED", message: "Nothing is stored." };
+    const page = async () => {
+      return { statusCode: 404, headers: {}, body: Readable.from([JSON.stringify(notStored)]) };
+    };
+    const connections = { stream, page, relay: page, close: async () => {} };
+    const origin = new Origin({ url: "", keepaliveMs: 60_000, clock: systemClock, connections });
+    const log: string[] = [];
+    const telemetry = new Telemetry(pino({}, { write: (line) => log.push(line) }));
+    const channels = new OriginChannels({ origin, clock: systemClock, telemetry, settings: { maxRooms: 1 } });
+    const watch = channels.watch(CHANNEL);
+    const { value } = await watch.states(new AbortController().signal).next();
+    channels.close();
+    return { watch, origin, state: value, log };
+  }
+
+  it("is shown with the fields that a state has, and no others", async () => {
+    const { state, log } = await shown({ ...LIVE, key: "a secret", startsAt: undefined });
+    assert.deepEqual([state, log], [{ channel: CHANNEL, ...LIVE }, []]);
+    const startsAt = "2026-01-01T20:00:00.000Z";
+    const upcoming = { state: "upcoming", videoId: VIDEO, channelId: `UC${"x".repeat(22)}`, startsAt };
+    assert.deepEqual((await shown(upcoming)).state, { channel: CHANNEL, ...upcoming });
+  });
+
+  it("waits if its origin sends something else, and shows nothing of it", async () => {
+    const others = [
+      { ...LIVE, state: "sleeping" },
+      { ...LIVE, videoId: "<script>" },
+      { ...LIVE, channelId: "@name" },
+      { ...LIVE, startsAt: "soon" },
+      { ...LIVE, state: "waiting" },
+      { state: 5 },
+    ];
+    for (const other of others) {
+      const reason = "The origin of this edge does not answer; try again shortly";
+      assert.deepEqual((await shown(other)).state, { channel: CHANNEL, state: "waiting", reason });
+    }
+  });
+
+  it("logs a bug of its own with its stack, and does not know the video then", async () => {
+    const { watch, origin, log } = await shown({ state: "waiting" });
+    origin.range = async () => {
+      throw new TypeError("a bug");
+    };
+    assert.equal(await watch.has(VIDEO), undefined);
+    const [line, ...others] = log.map((text) => JSON.parse(text));
+    assert.match(line.err.stack, /^TypeError: a bug\n/);
+    assert.deepEqual([line.channel, others], [CHANNEL, []]);
+  });
+
+  it("remembers a limited number of videos", async () => {
+    const streams = Array.from({ length: 502 }, (_, n) => ({ ...LIVE, videoId: `${n}`.padStart(11, "v") }));
+    const { watch } = await shown(...streams);
+    assert.equal(await watch.has("vvvvvvvv501"), true);
+    assert.equal(await watch.has("vvvvvvvvvv0"), false);
+  });
+});
+
+it("the log of a room closes its stream when it is left, even while its first messages are read", async () => {
+  const init = '{"event":"init","cursor":1,"chatType":"liveChatRenderer"}\n';
+  const body = new Readable({ read() {} });
+  body.push(init);
+  const ask = async () => ({ statusCode: 200, headers: {}, body });
+  const connections = { stream: ask, page: ask, relay: ask, close: async () => {} };
+  const origin = new Origin({ url: "", keepaliveMs: 60_000, clock: systemClock, connections });
+  const left = new AbortController();
+  const stream = await origin.stream(VIDEO, {}, new AbortController().signal);
+  const recent = [{ cursor: 1, id: "a", body: "{}", details: "{}" }];
+  const events = new OriginEvents(new Telemetry(silentLog));
+  const log = new OriginRoomLog({ origin, clock: systemClock, events }, { recent, stream });
+  const followed = log.follow(VIDEO, 0, left.signal);
+  assert.deepEqual((await followed.next()).value, recent);
+  left.abort();
+  assert.equal(origin.openStreams, 0);
+});
 
 describe("an edge", () => {
   it("closes a dead stream before it opens another one, for which the origin may have no place", async () => {
@@ -55,6 +191,51 @@ describe("an edge", () => {
       assert.equal((await relay.refusal({ videoId: VIDEO }, rooms)).code, "NO_LIVE_CHAT");
       assert.equal(wall.fired, PAGES.length * (viewers + 1));
     }
+  });
+
+  it("sends the rest of a chat that is over, even if its origin does not remember that", async () => {
+    const relay = new VirtualRelay({ settings: { RELAY_GRACE_MS: "1000", RELAY_NO_CHAT_MS: "0" } });
+    const chat = relay.upstream.chat(VIDEO, CHAT);
+    chat.say(3);
+    const first = await virtualEdge(relay, { RELAY_GRACE_MS: "1000" });
+    const second = await virtualEdge(relay, { RELAY_GRACE_MS: "1000" }, () => first.life);
+    const viewer = await relay.enter({ videoId: VIDEO, backfill: 500 }, second.life.rooms);
+    await viewer.untilMessages(3);
+    chat.say(4);
+    chat.end("reload-only");
+    assert.equal((await viewer.ended())?.event, "end");
+    await relay.advance(MINUTE);
+    for (const rooms of [relay.rooms, first.life.rooms, second.life.rooms]) {
+      const lastEventId = viewer.cursors[1] ?? 0;
+      assert.equal((await relay.refusal({ videoId: VIDEO }, rooms)).code, "NO_LIVE_CHAT");
+      const back = await relay.enter({ videoId: VIDEO, lastEventId }, rooms);
+      assert.equal((await back.ended())?.event, "end");
+      assert.deepEqual(back.ids, viewer.ids.slice(2));
+      await relay.advance(5000);
+    }
+  });
+
+  it("waits until its origin knows whether the stream of a channel's last id is one of the channel's", async () => {
+    const { relay, channel } = watched();
+    const edge = await virtualEdge(relay);
+    const stays = new ChannelVisitor(edge.life);
+    await relay.advance(MINUTE / 2);
+    const { chat } = channel.broadcast(VIDEO, { chat: CHAT });
+    chat.say(5);
+    const there = await relay.enter({ videoId: VIDEO, backfill: 500 });
+    const [first = 0] = (await there.untilMessages(5)).map(({ cursor }) => cursor);
+    relay.upstream.chat("other-one-1", CHAT).say(1);
+    await relay.enter({ videoId: "other-one-1" });
+    const back = new ChannelVisitor(edge.life, `${VIDEO}.${first}`);
+    const foreign = new ChannelVisitor(edge.life, "other-one-1.5");
+    await relay.advance(10_000);
+    for (const viewer of [back, foreign])
+      assert.match(viewer.news().join(), /^channel waiting the channel's/);
+    await relay.advance(MINUTE);
+    const rest = [`channel live ${VIDEO}`, `init ${VIDEO}`, `message ${VIDEO}`];
+    assert.deepEqual([back.news(), foreign.news(), stays.news().slice(1)], [rest, rest, rest]);
+    const all = chat.ledger.map(({ id }) => id);
+    assert.deepEqual([back.ids, foreign.ids], [all.slice(1), all]);
   });
 
   it("sends the last messages of a channel's stream, even if it learns of the end first", async () => {

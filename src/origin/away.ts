@@ -9,6 +9,8 @@ const RETRY_MS = 5000;
  * edge what an unavailable store is to others: readers wait and try again. The message says what happened.
  */
 export class OriginAway extends StoreError {
+  override readonly name = "OriginAway";
+
   constructor(why: string, cause?: unknown) {
     super("unavailable", `the origin is away: ${why}`, { cause });
   }

@@ -1,14 +1,16 @@
 /**
- * Watches one channel at an edge, by one stream of the origin however many wait. The origin chooses the
- * channel's streams, and notices their ends and failures itself.
+ * Watches one channel at an edge, through one stream of the origin, however many viewers wait. The origin
+ * chooses the channel's streams, and notices their ends and failures itself.
  */
 import { after, type Clock } from "../clock.ts";
-import { Deadline } from "../deadline.ts";
-import { asObject, asString, dig, parseJson } from "../json.ts";
+import { Deadline, unlessAborted } from "../deadline.ts";
+import { asString, dig, parseJson } from "../json.ts";
 import type { ChannelState } from "../protocol/channel.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { ChannelStates, type WatchedChannel } from "../rooms/channels/states.ts";
+import { addBounded, ChannelStates, MAX_VIDEOS, type WatchedChannel } from "../rooms/channels/states.ts";
 import { isUnavailable } from "../store/port.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import { errorIn, stateIn } from "./channel-lines.ts";
 import type { LineStream } from "./line-stream.ts";
 import type { Origin } from "./origin.ts";
 
@@ -17,29 +19,36 @@ const FIRST_WAIT_MS = 500;
 const MAX_WAIT_MS = 5000;
 /** The wait before a stream that could not be read is tried again. */
 const RETRY_MS = 30_000;
-/** How long the origin may take to say whether a video is one of the channel's. */
+/** How long a viewer waits at first for the origin to say whether a video is one of the channel's. */
 const ASK_LIMIT_MS = 2000;
+/** How long the origin may take for it: it may have to look at the channel's pages first. */
+const ANSWER_LIMIT_MS = 180_000;
+/** How long its answer is kept; without one it is asked again then. */
+const ANSWER_KEPT_MS = 5000;
+
+interface WatchParts {
+  origin: Origin;
+  clock: Clock;
+  telemetry: Telemetry;
+}
 
 export class OriginChannelWatch implements WatchedChannel {
   readonly isRemote = true;
   readonly #channel: string;
-  readonly #parts: { origin: Origin; clock: Clock };
+  readonly #parts: WatchParts;
   readonly #closed: AbortSignal;
   readonly #left: () => void;
   readonly #states = new ChannelStates();
   /** The latest state that the origin has sent. */
-  #told: ChannelState | undefined;
+  #latest: ChannelState | undefined;
   readonly #videos = new Set<string>();
+  /** By video, whether it is one of the channel's. */
+  readonly #asked = new Map<string, Promise<boolean | undefined>>();
   readonly #unwatched = new AbortController();
   #watchers = 0;
 
-  /** `left`: called when the last watcher has left; the watch is of no use then. */
-  constructor(
-    channel: string,
-    parts: { origin: Origin; clock: Clock },
-    closed: AbortSignal,
-    left: () => void,
-  ) {
+  /** `left`: called when the last watcher has left; then the watch is no longer needed. */
+  constructor(channel: string, parts: WatchParts, closed: AbortSignal, left: () => void) {
     this.#channel = channel;
     this.#parts = parts;
     this.#closed = AbortSignal.any([closed, this.#unwatched.signal]);
@@ -64,34 +73,54 @@ export class OriginChannelWatch implements WatchedChannel {
     return this.#states.over(signal);
   }
 
-  /** Asks the origin, which sends the rest of such a video to a viewer that resumes behind it. */
+  /** The viewers of a video share one question. The origin may answer it after its next look only. */
   async has(videoId: string): Promise<boolean | undefined> {
     if (this.#videos.has(videoId)) return true;
+    const asked = this.#asked.getOrInsertComputed(videoId, () => this.#ask(videoId));
+    using limit = new Deadline(this.#parts.clock, ASK_LIMIT_MS);
+    return await unlessAborted(asked, limit.signal).catch(() => undefined);
+  }
+
+  async #ask(videoId: string): Promise<boolean | undefined> {
+    const isOwn = await this.#answer(videoId);
+    if (isOwn) addBounded(this.#videos, videoId, MAX_VIDEOS);
+    if (isOwn !== undefined) this.#showAgain();
+    after(this.#parts.clock, ANSWER_KEPT_MS, this.#closed, () => {
+      this.#asked.delete(videoId);
+      if (isOwn === undefined) this.#showAgain();
+    });
+    return isOwn;
+  }
+
+  /** The origin sends the rest of a video that is the channel's to a viewer that resumes behind it. */
+  async #answer(videoId: string): Promise<boolean | undefined> {
     const { origin, clock } = this.#parts;
     try {
       const range = await origin.range(videoId);
       if (!range) return false;
-      using limit = new Deadline(clock, ASK_LIMIT_MS);
-      using lines = await origin.channel(this.#channel, `${videoId}.${range.head}`, limit.signal);
-      for (let batch: string[] | undefined = []; batch; batch = await lines.next()) {
+      using limit = new Deadline(clock, ANSWER_LIMIT_MS);
+      const over = AbortSignal.any([limit.signal, this.#closed]);
+      using lines = await origin.channel(this.#channel, `${videoId}.${range.head}`, over);
+      for await (const batch of lines) {
         const init = batch.find((line) => line.startsWith('{"event":"init"'));
         if (init !== undefined) return asString(dig(parseJson(init), "videoId")) === videoId;
       }
-      return false;
-    } catch {
-      return undefined;
+    } catch (error) {
+      this.#refusalIn(error);
     }
+    return undefined; // asked again, if somebody still waits
   }
 
   ended(): void {}
 
   /** The origin says when a stream fails there; for a failure of this edge alone, waits and tries again. */
   failed(videoId: string, error: Error): void {
-    const { current } = this.#states;
-    if (current?.videoId !== videoId) return;
+    const latest = this.#latest;
+    if (this.#states.current?.videoId !== videoId) return;
     this.#wait(error);
     after(this.#parts.clock, RETRY_MS, this.#closed, () => {
-      if (this.#states.current?.videoId === undefined && this.#told === current) this.#show(current);
+      if (this.#states.current?.videoId === undefined && latest && this.#latest === latest)
+        this.#show(latest);
     });
   }
 
@@ -111,7 +140,7 @@ export class OriginChannelWatch implements WatchedChannel {
   }
 
   async #read(lines: LineStream): Promise<void> {
-    for (let batch: string[] | undefined = []; batch; batch = await lines.next()) {
+    for await (const batch of lines) {
       for (const line of batch) {
         if (line.startsWith('{"event":"channel"')) this.#saw(line);
         if (line.startsWith('{"event":"error"')) throw errorIn(line);
@@ -120,11 +149,10 @@ export class OriginChannelWatch implements WatchedChannel {
   }
 
   #saw(line: string): void {
-    const { event: _, ...state } = asObject(parseJson(line)) ?? {};
-    const [videoId] = [asString(state.videoId)];
-    if (videoId !== undefined) this.#videos.add(videoId);
-    this.#told = { ...(state as Omit<ChannelState, "channel">), channel: this.#channel };
-    this.#show(this.#told);
+    this.#latest = stateIn(line, this.#channel);
+    const { videoId } = this.#latest;
+    if (videoId !== undefined) addBounded(this.#videos, videoId, MAX_VIDEOS);
+    this.#show(this.#latest);
   }
 
   #show(state: ChannelState): void {
@@ -132,28 +160,31 @@ export class OriginChannelWatch implements WatchedChannel {
     this.#states.announce();
   }
 
+  #showAgain(): void {
+    const { current } = this.#states;
+    if (current) this.#show({ ...current });
+  }
+
   #wait(error: Error): void {
     const { videoId: _, startsAt: __, ...names } = this.#states.current ?? { channel: this.#channel };
     this.#show({ ...names, state: "waiting", reason: error.message.replace(/\.$/, "") });
   }
 
-  /** The state of a channel stays as it is while the origin is away: its rooms go on. */
+  /** While the origin is away, the state of a channel stays as it is, and its rooms continue. */
   #failed(error: unknown): void {
-    const isAbsent = error instanceof RelayError && error.code === "NO_LIVE_CHAT";
-    if (isAbsent && this.#states.current?.videoId === undefined) {
-      this.#states.absent = error;
+    const refusal = this.#refusalIn(error);
+    const { current } = this.#states;
+    if (refusal === error && refusal.code === "NO_LIVE_CHAT" && current?.videoId === undefined) {
+      this.#states.absent = refusal;
       this.#states.announce();
-    } else if (!this.#states.current) this.#wait(isUnavailable(error) ? error.refusal : toError(error));
+    } else if (!current) this.#wait(refusal);
   }
-}
 
-function toError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
-}
-
-/** The error of a stream that the origin has ended. */
-function errorIn(line: string): Error {
-  const error = parseJson(line);
-  const message = asString(dig(error, "message")) ?? "The origin ended the stream of the channel.";
-  return dig(error, "code") === "NO_LIVE_CHAT" ? new RelayError("NO_LIVE_CHAT", message) : new Error(message);
+  /** Why the origin did not answer. Logs a bug of ours. */
+  #refusalIn(error: unknown): RelayError {
+    if (error instanceof RelayError) return error;
+    if (isUnavailable(error)) return error.refusal;
+    this.#parts.telemetry.channelBroken(this.#channel, error);
+    return new RelayError("INTERNAL", "The service failed to read the stream of the channel.");
+  }
 }

@@ -1,10 +1,13 @@
 /** The connections of an edge to its origin, over HTTP. Each stream has one; other requests share a few. */
 import type { Readable } from "node:stream";
 import { Agent, cacheStores, interceptors, request as send } from "undici";
+import { unlessAborted } from "../deadline.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
 /** Time limit for the beginning of a stream, which includes the opening of its room. */
 const OPENING_TIMEOUT_MS = 60_000;
+/** Time limit for a page of an origin, and for its silence meanwhile. */
+export const PAGE_TIMEOUT_MS = 10_000;
 /** Connections for everything but streams. */
 const MAX_CONNECTIONS = 32;
 /** The cache of answers, in bytes. A page of a thousand messages with their details has about a megabyte. */
@@ -65,7 +68,12 @@ export class HttpOrigin implements OriginConnections {
   }
 
   page({ path, headers }: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
-    return send(this.#url + path, { dispatcher: this.#cached, headers, signal });
+    const sent = send(this.#url + path, {
+      ...{ dispatcher: this.#cached, headers, signal },
+      ...{ headersTimeout: PAGE_TIMEOUT_MS, bodyTimeout: PAGE_TIMEOUT_MS },
+    });
+    // While undici's cache asks whether an answer is still valid, it ignores the signal.
+    return unlessAborted(sent, signal);
   }
 
   relay({ path, ...request }: RelayedRequest, signal: AbortSignal): Promise<OriginAnswer> {

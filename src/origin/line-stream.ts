@@ -14,7 +14,7 @@ export interface LineStreamParts {
   cut(): void;
 }
 
-export class LineStream implements Disposable {
+export class LineStream implements AsyncIterable<string[]>, Disposable {
   readonly #parts: LineStreamParts;
   readonly #chunks: AsyncIterator<Buffer>;
   readonly #reader = new LineReader();
@@ -29,10 +29,14 @@ export class LineStream implements Disposable {
   }
 
   /**
-   * The next lines, which came together; undefined at the end of the stream. Rejects with `OriginAway` if the
-   * connection breaks or is silent for three keepalive intervals.
+   * The lines that came together, until the stream ends. A later iteration continues where the last one
+   * stopped. Rejects with `OriginAway` if the connection breaks or is silent for three keepalive intervals.
    */
-  async next(): Promise<string[] | undefined> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<string[], void, void> {
+    for (let lines = await this.#next(); lines; lines = await this.#next()) yield lines;
+  }
+
+  async #next(): Promise<string[] | undefined> {
     try {
       const { value, done } = await this.#chunk();
       return done ? undefined : this.#reader.read(value);

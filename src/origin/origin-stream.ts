@@ -1,7 +1,7 @@
 /** One open stream of an origin: its init, then its messages in the batches in which they arrive. */
 import { asNumber, asString, dig, parseJson } from "../json.ts";
-import { type ChatType, ENDED, RELEASED, type RoomEnd } from "../protocol/chat.ts";
-import { ERRORS, type ErrorCode } from "../protocol/errors.ts";
+import { type ChatType, ENDED, isChatType, RELEASED, type RoomEnd } from "../protocol/chat.ts";
+import { isErrorCode } from "../protocol/errors.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import { OriginAway } from "./away.ts";
 import { messageIn } from "./line-reader.ts";
@@ -19,7 +19,7 @@ export class OriginStream implements Disposable {
   /** Resolves when the stream's init has come. Rejects with `OriginAway`. */
   static async begin(lines: LineStream): Promise<OriginStream> {
     try {
-      for (let batch: string[] | undefined = []; batch; batch = await lines.next()) {
+      for await (const batch of lines) {
         const place = batch.findIndex((line) => line.startsWith('{"event":"init"'));
         if (place >= 0) return new OriginStream(lines, batch.slice(place));
       }
@@ -49,17 +49,18 @@ export class OriginStream implements Disposable {
    * `OriginAway` if the connection breaks or is silent for three keepalive intervals.
    */
   async *batches(): AsyncGenerator<StoredMessage[] | RoomEnd, void, void> {
-    for (let lines: string[] | undefined = this.#early; lines; lines = await this.#lines.next()) {
+    for await (const lines of this.#allLines()) {
       const messages = lines.filter((line) => line.startsWith(MESSAGE));
       if (messages.length > 0) yield messages.map((line) => messageIn(line, MESSAGE));
       const end = endIn(lines.at(-1) ?? "");
       if (end) return yield end;
     }
   }
-}
 
-function isChatType(text: string | undefined): text is ChatType {
-  return text === "liveChatRenderer" || text === "liveChatReplayRenderer";
+  async *#allLines(): AsyncGenerator<string[], void, void> {
+    yield this.#early;
+    yield* this.#lines;
+  }
 }
 
 /** The end of the room in a stream's last line; undefined if the line only ends a bounded stream. */
@@ -69,6 +70,6 @@ function endIn(line: string): RoomEnd | undefined {
   const [reason, code, message] = ["reason", "code", "message"].map((name) => asString(dig(said, name)));
   const end = [ENDED, RELEASED].find((known) => known.reason === reason);
   if (end) return end;
-  if (code === undefined || message === undefined || !Object.hasOwn(ERRORS, code)) return undefined;
-  return { state: "failed", error: { code: code as ErrorCode, message } };
+  if (message === undefined || !isErrorCode(code)) return undefined;
+  return { state: "failed", error: { code, message } };
 }

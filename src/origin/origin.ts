@@ -11,14 +11,20 @@ import { ERRORS, isErrorCode, RelayError } from "../protocol/errors.ts";
 import type { CursorRange } from "../serving/cursor.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import { OriginAway } from "./away.ts";
-import { HttpOrigin, type OriginAnswer, type OriginConnections, type RelayedRequest } from "./connections.ts";
+import {
+  HttpOrigin,
+  type OriginAnswer,
+  type OriginConnections,
+  PAGE_TIMEOUT_MS,
+  type RelayedRequest,
+} from "./connections.ts";
 import { LineReader, messageIn } from "./line-reader.ts";
 import { LineStream } from "./line-stream.ts";
 import { OriginStream } from "./origin-stream.ts";
 
-/** Time limit of a page of messages. */
-const PAGE_TIMEOUT_MS = 10_000;
 const HEALTH_TIMEOUT_MS = 4000;
+/** Maximum size of a page of messages, in bytes. Usual ones have a megabyte at most. */
+const MAX_PAGE_BYTES = 64 * 1024 * 1024;
 /** Maximum size of an error's body and of an answer to the health check. */
 const MAX_NOTE_BYTES = 64 * 1024;
 /**
@@ -113,12 +119,20 @@ export class Origin {
     return await this.#messages({ videoId, before: last + 1, limit });
   }
 
-  async #messages(query: { videoId: string; [bound: string]: string | number }): Promise<StoredMessage[]> {
+  async #messages(query: {
+    videoId: string;
+    limit: number;
+    [bound: string]: string | number;
+  }): Promise<StoredMessage[]> {
     const asked = { ...query, details: "true", format: "ndjson" };
-    return await this.#page(asked, async ({ body }) => {
+    return await this.#page(asked, async (answer) => {
       const reader = new LineReader();
       const lines: string[] = [];
-      for await (const chunk of body) lines.push(...reader.read(chunk));
+      for await (const chunk of bounded(answer)) {
+        lines.push(...reader.read(chunk));
+        if (lines.length > query.limit)
+          throw new OriginAway("its page has more messages than were asked for");
+      }
       return lines.map((line) => messageIn(line, '{"cursor":'));
     });
   }
@@ -140,7 +154,7 @@ export class Origin {
   /** The first page of a history as JSON; undefined if nothing is stored. */
   async #first(query: { videoId: string; [bound: string]: string | number }): Promise<unknown> {
     try {
-      const page = await this.#page({ ...query, format: "json" }, ({ body }) => text(body));
+      const page = await this.#page({ ...query, format: "json" }, (answer) => text(bounded(answer)));
       return parseJson(page) ?? {};
     } catch (error) {
       if (error instanceof RelayError && error.code === "NOT_STORED") return undefined;
@@ -219,6 +233,15 @@ function awayIfPassing(error: RelayError | OriginAway): RelayError | OriginAway 
   return isPassing ? new OriginAway(error.message, error) : error;
 }
 
+/** The body of a page. Throws `OriginAway` if it is too long. */
+async function* bounded({ body }: OriginAnswer): AsyncGenerator<Buffer, void, void> {
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > MAX_PAGE_BYTES) throw new OriginAway("its page of messages is too long");
+    yield chunk;
+  }
+}
 
 /** The beginning of a short body. */
 async function note({ body }: OriginAnswer): Promise<string> {

@@ -66,9 +66,9 @@ export class OriginRoomLog implements RoomLog {
     if (!this.#opening) throw new Error(`room ${videoId} is not followed`);
     const { recent, stream: first } = this.#opening;
     let cursor = recent.at(-1)?.cursor ?? after;
-    if (recent.length > 0) yield recent;
     let stream: OriginStream | undefined = first;
     signal.addEventListener("abort", () => stream?.[Symbol.dispose](), { once: true });
+    if (recent.length > 0) yield recent;
     while (stream) {
       for await (const next of this.#batches(videoId, stream, signal)) {
         if (Array.isArray(next)) cursor = next.at(-1)?.cursor ?? cursor;

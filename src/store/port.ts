@@ -187,7 +187,7 @@ export type StoreTrouble =
   | "it failed";
 
 export class StoreError extends Error {
-  override readonly name = "StoreError";
+  override readonly name: string = "StoreError";
   readonly kind: "fenced" | "unavailable";
   readonly trouble: StoreTrouble;
 

@@ -195,6 +195,14 @@ export class Telemetry {
     this.log[facts.reason === undefined ? "info" : "warn"](facts, `channel ${state}`);
   }
 
+  /** An edge met a bug while it followed a channel at its origin. */
+  channelBroken(channel: string, error: unknown): void {
+    this.log.error(
+      { channel, err: error },
+      "a channel could not be followed by a fault of the service: retrying",
+    );
+  }
+
   /** A chat to be recorded, or a channel (`@name`, `UC…`), cannot be read now. */
   recordingWaits(video: { videoId: string } | { channel: string }, error: unknown, retryMs?: number): void {
     const why = error instanceof Error ? error.message : String(error);
