@@ -177,7 +177,8 @@ export class SoakWorld implements AsyncDisposable {
   async end(): Promise<void> {
     for (const { traffic } of this.#rooms) traffic.stop();
     await this.settle();
-    const cut = (await readMetrics(this.service.url))("relay_viewers_dropped_total");
+    const value = await readMetrics(this.service.url);
+    const cut = value("relay_viewers_dropped_total", '{reason="stalled"}');
     const lost = this.#verdict.total("connections lost");
     if (lost > cut) this.#verdict.violate(`${lost} connections were lost, ${cut} of them as too slow`);
     this.#verdict.lives += 1; // what they lose from now on goes with the service

@@ -1,8 +1,16 @@
 /** Calls for the same are one call, for as long as anybody waits for it. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { SETTINGS, toConfig } from "../src/cli/config.ts";
+import { readFlags } from "../src/cli/flags.ts";
+import { systemClock } from "../src/clock.ts";
+import { silentLog } from "../src/telemetry/log.ts";
+import { Telemetry } from "../src/telemetry/telemetry.ts";
+import type { IncomingAnswer } from "../src/upstream/egress/connections.ts";
+import { Egress } from "../src/upstream/egress/egress.ts";
 import { UpstreamError } from "../src/upstream/errors.ts";
 import { gateBench } from "./support/gate-bench.ts";
+import { metric } from "./support/relay.ts";
 
 describe("identical in-flight upstream requests: collapsed into one call", () => {
   it("answers all callers of the same request with one call", async () => {
@@ -113,5 +121,48 @@ describe("identical in-flight upstream requests: collapsed into one call", () =>
       starts.map(({ name }) => name),
       ["first", "same", "replay"],
     );
+  });
+});
+
+describe("the outcome of a call, as it is counted", () => {
+  /** Makes one call over connections that answer like this, and gives the outcomes that were counted. */
+  async function outcomes(answer: (signal: AbortSignal) => Promise<IncomingAnswer>, limit?: AbortSignal) {
+    const { upstream } = toConfig(readFlags(SETTINGS, [], {}).values);
+    const telemetry = new Telemetry(silentLog);
+    const connectionsOf = () => ({
+      request: (_request: object, signal: AbortSignal) => answer(signal),
+      close: async () => {},
+    });
+    const parts = { ...upstream, clock: systemClock, telemetry, connectionsOf };
+    const egress = new Egress({ name: "direct", kind: "direct", isNamed: false }, true, parts);
+    await assert.rejects(egress.call(limit ?? new AbortController().signal));
+    await egress.close();
+    const names = ["unusable", "aborted", "bug"];
+    const labels = 'egress="direct",client="none",endpoint="/sw.js"';
+    const counts = await Promise.all(
+      names.map((outcome) =>
+        metric({ telemetry }, `relay_upstream_calls_total{${labels},outcome="${outcome}"}`),
+      ),
+    );
+    return names.filter((_, place) => counts[place] === 1);
+  }
+
+  const empty = async () => Buffer.alloc(0);
+  const redirect = (header: IncomingAnswer["header"]) => async () => ({ status: 302, header, body: empty });
+
+  it("is the fault of the upstream, an abort of its callers, or a bug of ours", async () => {
+    assert.deepEqual(await outcomes(redirect(() => undefined)), ["unusable"]);
+    const gone = new AbortController();
+    const silent = (signal: AbortSignal) => {
+      setImmediate(() => gone.abort(new TypeError("nobody waits")));
+      return new Promise<never>((_, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason));
+      });
+    };
+    assert.deepEqual(await outcomes(silent, gone.signal), ["aborted"]);
+    const failing = () => {
+      throw new TypeError("a bug");
+    };
+    assert.deepEqual(await outcomes(redirect(failing)), ["bug"]);
   });
 });

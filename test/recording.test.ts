@@ -74,6 +74,32 @@ describe("a recorded chat", () => {
     await relay.when(recording);
     assert.equal((await relay.stored(VIDEO)).length, 3);
   });
+
+  it("that cannot be opened while the store fails is read as soon as the store works", async () => {
+    const relay = new VirtualRelay({ hasDisk: true });
+    const chat = relay.upstream.chat(VIDEO, TEXT);
+    chat.say(3);
+    relay.disk.goneUntil = Number.POSITIVE_INFINITY;
+    const recording = recordChat(VIDEO, recorderOf(relay), runUntil(new AbortController().signal));
+    await relay.advance(30_000);
+    const waits = relay.log.filter(({ msg }) => msg.startsWith("chat cannot be recorded yet"));
+    assert.deepEqual(
+      waits.map(({ videoId, why, retryMs }) => [videoId, why, retryMs]),
+      [[VIDEO, "The store is unavailable; try again shortly.", 5000]],
+    );
+    const { length: calls } = relay.upstream.requests;
+    await relay.advance(60_000);
+    assert.equal(relay.upstream.requests.length, calls, "calls of a room that cannot be opened");
+    relay.disk.calm();
+    const from = relay.clock.monotonic();
+    chat.say(1);
+    await relay.requested("get_live_chat", { videoId: VIDEO });
+    assert.ok(relay.clock.monotonic() - from < 10_000, `${relay.clock.monotonic() - from} ms`);
+    await relay.advance(1000);
+    assert.equal((await relay.stored(VIDEO)).length, 4);
+    chat.end("reload-only");
+    await relay.when(recording);
+  });
 });
 
 describe("livechat-relay rooms", () => {

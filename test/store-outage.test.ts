@@ -2,10 +2,18 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { pino } from "pino";
+import { Journal } from "../harness/journal.ts";
+import { MortalClock, Scheduler } from "../harness/scheduler.ts";
 import { VirtualRelay } from "../harness/virtual-relay.ts";
+import { SharedStore } from "../simulation/shared-store.ts";
+import { StoreLine } from "../simulation/store-line.ts";
 import { systemClock } from "../src/clock.ts";
+import { Random } from "../src/simulator/random.ts";
+import { Followers } from "../src/store/follow.ts";
+import { StoreHealth } from "../src/store/health.ts";
 import { MemoryStore } from "../src/store/memory/memory.ts";
 import { StoreError } from "../src/store/port.ts";
+import { ClusterWatch } from "../src/store/postgres/cluster-watch.ts";
 import type { StoreOperation } from "../src/telemetry/metrics.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { FakeClock } from "./support/fake-clock.ts";
@@ -248,4 +256,31 @@ it("readiness waits two seconds for a store that does not answer", async () => {
   await clock.advance(1);
   assert.equal(await readiness, false);
   assert.match(String(failed()[0]?.why), /no answer within 2000 ms/);
+});
+
+it("a release of unwatched rooms that fails is reported, and its success ends the outage", async () => {
+  const { telemetry, failed, worked } = listening();
+  const scheduler = new Scheduler(new Random(1, "time"));
+  const journal = new Journal(() => scheduler.monotonic());
+  const store = new SharedStore(scheduler, new Random(1, "store"));
+  const line = new StoreLine({ store, scheduler, random: new Random(1, "line"), journal });
+  const watch = new ClusterWatch({
+    ...{ connections: line.connections(new MortalClock(scheduler)), clock: scheduler, telemetry },
+    ...{ health: new StoreHealth(scheduler, telemetry), followers: new Followers(scheduler) },
+    ...{ leaseMs: 6000, isSynchronous: true, isReceiving: () => true },
+  });
+  line.loseAnswer(1);
+  const over = new AbortController();
+  const orphans = watch.orphans(90_000, over.signal).next();
+  await scheduler.advance(30_000);
+  assert.deepEqual(
+    failed().map(({ operation }) => operation),
+    ["release"],
+  );
+  await scheduler.advance(30_000);
+  assert.equal(worked().length, 1);
+  over.abort();
+  await scheduler.advance(1000);
+  await orphans;
+  watch.close();
 });

@@ -63,7 +63,8 @@ after(async () => {
   }
 }, LIMIT);
 
-const droppedViewers = async () => (await metric(relay, "relay_viewers_dropped_total")) ?? 0;
+const droppedViewers = async () =>
+  (await metric(relay, `relay_viewers_dropped_total{reason="stalled"}`)) ?? 0;
 
 async function untilViewers(count: number, at = relay): Promise<void> {
   await eventually(count, () => metric(at, "relay_viewers"));

@@ -40,7 +40,7 @@ export async function readGauges(service: string): Promise<Gauges> {
   const value = await readMetrics(service);
   return {
     viewers: value("relay_viewers"),
-    viewersDropped: value("relay_viewers_dropped_total"),
+    viewersDropped: value("relay_viewers_dropped_total", '{reason="stalled"}'),
     pageReads: value("relay_store_operations_total", '{kind="read"}'),
     rssBytes: value("process_resident_memory_bytes"),
     openFiles: value("process_open_fds"),

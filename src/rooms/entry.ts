@@ -156,6 +156,7 @@ export class VideoEntry {
   #bootstrap(options: OpenOptions = {}): Promise<OpenedRoom> {
     const opening = this.#open(options);
     opening.catch((error) => {
+      if (this.#state.name === "bootstrapping" && this.#state.opening === opening) this.#vacate();
       if (this.#host.stopped.aborted) return; // the stop ended it
       const isFull = error instanceof RelayError && error.code === "CAPACITY";
       this.#parts.telemetry.roomRefused(this.videoId, error, !isFull && !isOver(error));

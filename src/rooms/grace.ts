@@ -1,5 +1,7 @@
 /** The end of lingering: nobody has watched the room for the grace time, on any instance. */
 import type { Clock } from "../clock.ts";
+import { isUnavailable } from "../store/port.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { RoomSources } from "./sources.ts";
 
 /** The wait before the next question if the store cannot answer. */
@@ -8,21 +10,27 @@ const UNKNOWN_MS = 1000;
 interface GraceParts {
   sources: Pick<RoomSources, "ownership">;
   clock: Clock;
+  telemetry: Telemetry;
   settings: { graceMs: number };
 }
 
 /**
- * Resolves when the grace time of a room that has just lost its last viewer here is over. Rejects with the
- * signal's reason.
+ * Resolves when the grace time of a room that has just lost its last viewer here is over, and after a bug, so
+ * that it does not linger for ever. Rejects with the signal's reason.
  */
 export async function graceOver(
   videoId: string,
-  { sources, clock, settings: { graceMs } }: GraceParts,
+  { sources, clock, telemetry, settings: { graceMs } }: GraceParts,
   signal: AbortSignal,
 ): Promise<void> {
+  const unknown = (error: unknown) => {
+    if (isUnavailable(error)) return UNKNOWN_MS;
+    telemetry.roomBroken(videoId, error);
+    return 0;
+  };
   for (let leftMs = graceMs; ; ) {
     await clock.sleep(Math.min(leftMs, graceMs), signal);
-    leftMs = await sources.ownership.watchedForMs(videoId).catch(() => UNKNOWN_MS);
+    leftMs = await sources.ownership.watchedForMs(videoId).catch(unknown);
     signal.throwIfAborted();
     if (leftMs === 0) return;
   }

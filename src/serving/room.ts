@@ -220,7 +220,7 @@ export class Room implements ViewerHost {
       if (viewer.isSuspect) suspects.push(viewer);
     });
     for (const viewer of suspects) {
-      if (await viewer.resetIfStopped()) telemetry.viewerDropped(this.videoId, viewer.cursor);
+      if (await viewer.resetIfStopped()) telemetry.viewerDropped(this.videoId, viewer.cursor, "stalled");
     }
   }
 
@@ -237,6 +237,11 @@ export class Room implements ViewerHost {
 
   broken(error: unknown): void {
     if (!this.#closed.signal.aborted) this.#parts.telemetry.roomBroken(this.videoId, error);
+  }
+
+  failed(viewer: Viewer, error: unknown): void {
+    this.broken(error);
+    this.#parts.telemetry.viewerDropped(this.videoId, viewer.cursor, "broken");
   }
 
   page(after: number, feed: Feed): Promise<Chunk> {

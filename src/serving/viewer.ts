@@ -25,7 +25,7 @@ export interface ViewerHost {
   leave(viewer: Viewer): void;
   sent(bytes: number): void;
   /** A read broke the store's contract: the viewer cannot continue. */
-  broken(error: unknown): void;
+  failed(viewer: Viewer, error: unknown): void;
 }
 
 export class Viewer implements SinkOwner {
@@ -163,7 +163,7 @@ export class Viewer implements SinkOwner {
 
   /** An inconsistency costs only this viewer its connection: it resumes by its cursor. */
   #fail(error: unknown): void {
-    this.#room.broken(error);
+    this.#room.failed(this, error);
     this.reset();
   }
 

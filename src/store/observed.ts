@@ -85,17 +85,19 @@ export function observed(
     freeBytes: async () => engine.freeBytes?.(),
     isAvailable: async () => health.isAvailable || ((await probe()) && health.isAvailable),
   };
-  const tallier = new Tallier(operations, clock);
+  const tallier = new Tallier(operations, clock, (videoId, error) =>
+    telemetry.store.uncounted(videoId, error),
+  );
   /**
-   * Messages lose their authors and amounts when they are blanked: they are counted before. A store that
-   * fails must not take them either; any other failure is a bug in counting, which must not stop the chat.
+   * Blanking removes authors and amounts, so the messages are counted first. If the store fails then, the
+   * append fails, too. Any other failure is a bug in counting, which must not stop the chat.
    */
   const countFirst = async (videoId: string) => {
     try {
       await tallier.catchUp(videoId);
     } catch (error) {
       if (error instanceof StoreError && error.trouble !== "it failed") throw error;
-      telemetry.log.error({ videoId, err: error }, "blanked messages were not counted: totals may lack them");
+      telemetry.store.uncounted(videoId, error);
     }
   };
   return {

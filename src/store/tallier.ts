@@ -23,15 +23,22 @@ const ROUND_MS = 600_000;
 export class Tallier {
   readonly #store: Tallying & Pick<Store, "getAccount">;
   readonly #clock: Clock;
+  readonly #onBug: (videoId: string, error: unknown) => void;
   /** The rooms to count, the first one next. */
   readonly #waiting = new Set<string>();
   readonly #catchingUp = new Map<string, Promise<void>>();
   readonly #closed = new AbortController();
   #isWorking = false;
 
-  constructor(store: Tallying & Pick<Store, "getAccount">, clock: Clock) {
+  /** `onBug`: called if a room cannot be counted although the store works. */
+  constructor(
+    store: Tallying & Pick<Store, "getAccount">,
+    clock: Clock,
+    onBug: (videoId: string, error: unknown) => void,
+  ) {
     this.#store = store;
     this.#clock = clock;
+    this.#onBug = onBug;
   }
 
   /** Call it after an append. Counts the room from time to time. */
@@ -51,13 +58,22 @@ export class Tallier {
     try {
       for (const videoId of this.#waiting) {
         this.#waiting.delete(videoId);
-        const step = () => this.#store.tally(videoId, STEP_MESSAGES).catch(() => 0);
-        const left = await paced(step, this.#clock, this.#closed.signal);
+        const left = await paced(() => this.#step(videoId), this.#clock, this.#closed.signal);
         if (left > 0) this.#waiting.add(videoId);
       }
       this.#isWorking = false;
     } catch {
       // closed
+    }
+  }
+
+  /** Resolves to how many messages are left to count; to 0 after a failure. */
+  async #step(videoId: string): Promise<number> {
+    try {
+      return await this.#store.tally(videoId, STEP_MESSAGES);
+    } catch (error) {
+      if (!isUnavailable(error)) this.#onBug(videoId, error);
+      return 0;
     }
   }
 

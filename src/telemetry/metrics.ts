@@ -53,6 +53,7 @@ const STORE_OPERATIONS = [
   // with several instances
   "sweep",
   "orphans",
+  "release",
 ] as const;
 
 export type StoreOperation = (typeof STORE_OPERATIONS)[number];
@@ -62,6 +63,12 @@ export const KNOWN_DROP_REASONS = ["broken", "silent", "bug"] as const;
 const DROP_REASONS = ["unknown", ...KNOWN_DROP_REASONS] as const;
 
 export type DropReason = (typeof DROP_REASONS)[number];
+
+/** Why a viewer is disconnected: the label `reason`, and the log's words. */
+export const VIEWER_DROPS = {
+  stalled: "no progress for too long",
+  broken: "its next messages could not be sent",
+} as const;
 
 /** What a look at a channel found. */
 const LOOK_OUTCOMES = ["live", "upcoming", "nothing", "absent", "throttled", "unreadable"] as const;
@@ -296,9 +303,11 @@ export function createMetrics(sources: MetricSources) {
       "kind",
       STORE_OPERATIONS,
     ),
-    viewersDropped: all.counter(
+    viewersDropped: all.counterBy(
       "relay_viewers_dropped_total",
-      "Viewers disconnected because they made no progress",
+      "Viewers disconnected because they took nothing (stalled), or because of a bug (broken)",
+      "reason",
+      Object.keys(VIEWER_DROPS),
     ),
     actionsDropped,
   };

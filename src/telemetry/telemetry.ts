@@ -19,6 +19,7 @@ import {
   MOVE_REASONS,
   type MoveReason,
   OTHER_KINDS,
+  VIEWER_DROPS,
 } from "./metrics.ts";
 import { Connections } from "./multiplexed-connections.ts";
 import { StoreEvents } from "./store-events.ts";
@@ -209,6 +210,11 @@ export class Telemetry {
     this.log.warn({ ...video, why, retryMs }, "chat cannot be recorded yet: retrying");
   }
 
+  /** A recording met a bug. */
+  recordingBroken(video: { videoId: string } | { channel: string }, error: unknown, retryMs?: number): void {
+    this.log.error({ ...video, err: error, retryMs }, "recording failed by a fault of the service: retrying");
+  }
+
   recorded(videoId: string): void {
     this.log.info({ videoId }, "recording complete: the chat is over");
   }
@@ -308,8 +314,8 @@ export class Telemetry {
     this.log.info({ videoId }, "another instance reads this room now; following it");
   }
 
-  viewerDropped(videoId: string, cursor: number): void {
-    this.#metrics.viewersDropped.inc();
-    this.log.info({ videoId, cursor }, "viewer dropped: no progress for too long");
+  viewerDropped(videoId: string, cursor: number, reason: keyof typeof VIEWER_DROPS): void {
+    this.#metrics.viewersDropped.inc({ reason });
+    this.log.info({ videoId, cursor }, `viewer dropped: ${VIEWER_DROPS[reason]}`);
   }
 }

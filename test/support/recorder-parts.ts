@@ -17,5 +17,5 @@ export function recorderOf({
 export const runUntil = (signal: AbortSignal): RecordingRun => ({
   signal,
   deleted: new AbortController().signal,
-  tell: () => {},
+  report: () => {},
 });

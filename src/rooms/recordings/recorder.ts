@@ -1,14 +1,19 @@
 /**
  * Records chats with or without viewers: videos from the start of the service to their end, and each stream
  * of a channel. Each video gets a viewer of its own, which discards everything: it keeps the room open, and
- * the store keeps the messages. If a video has no chat yet, or its room fails, the recorder tries again.
+ * the store keeps the messages. If a video has no chat yet, or its room fails, the recorder tries again;
+ * after a failure of the store, as soon as the store works.
  */
 import type { Clock } from "../../clock.ts";
+import { RelayError } from "../../protocol/errors.ts";
 import { FORMS } from "../../serving/form.ts";
+import type { StreamRequest } from "../../serving/room.ts";
 import type { Sink, SinkOwner } from "../../serving/sink.ts";
 import type { ObservedStore } from "../../store/observed.ts";
+import { ifUnavailable, StoreError } from "../../store/port.ts";
 import type { RecordingReport } from "../../store/recordings.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
+import { UpstreamError } from "../../upstream/errors.ts";
 import { isOver } from "../archive.ts";
 import type { Channels } from "../channels/channels.ts";
 import type { ChannelStream } from "../channels/streams.ts";
@@ -16,6 +21,8 @@ import type { ChannelWatch } from "../channels/watch.ts";
 import type { Rooms } from "../rooms.ts";
 
 const RETRY_MS = 60_000;
+/** The interval of checks whether a failing store works again. */
+const STORE_MS = 5000;
 /** A channel that does not exist may come back. */
 const RETRY_CHANNEL_MS = 3_600_000;
 /**
@@ -41,26 +48,38 @@ export interface RecordingRun {
   /** Aborts when the recording is deleted: its viewers then leave their rooms. */
   deleted: AbortSignal;
   /** Called with each change. */
-  tell(news: Partial<Omit<RecordingReport, "name">>): void;
+  report(news: Partial<Omit<RecordingReport, "name">>): void;
 }
 
 /** Resolves when the chat is over or the signal aborts. */
 export async function recordChat(videoId: string, parts: RecorderParts, run: RecordingRun): Promise<void> {
-  const { signal, deleted, tell } = run;
+  const { signal, deleted, report } = run;
   const { clock, recorded, telemetry } = parts;
   recorded.add(videoId);
   deleted.addEventListener("abort", () => recorded.delete(videoId), { once: true });
   while (!signal.aborted) {
     try {
-      if (await read(videoId, parts, run)) return tell({ state: "ended", videoId });
+      if (await read(videoId, parts, run)) return report({ state: "ended", videoId });
     } catch (error) {
       if (!signal.aborted) {
-        telemetry.recordingWaits({ videoId }, error, RETRY_MS);
-        tell({ state: isOver(error) ? "waiting" : "failed", error: textOf(error) });
+        logWhy(telemetry, { videoId }, error, RETRY_MS);
+        report({ state: isOver(error) ? "waiting" : "failed", error: textOf(error) });
       }
     }
     await clock.sleep(RETRY_MS, signal).catch(() => {});
   }
+}
+
+/** Logs why a recording waits: what the upstream or the store said, or a bug of ours with its stack. */
+function logWhy(
+  telemetry: Telemetry,
+  video: Parameters<Telemetry["recordingWaits"]>[0],
+  error: unknown,
+  retryMs?: number,
+): void {
+  const isExpected = [RelayError, UpstreamError, StoreError].some((known) => error instanceof known);
+  if (isExpected) telemetry.recordingWaits(video, error, retryMs);
+  else telemetry.recordingBroken(video, error, retryMs);
 }
 
 function textOf(error: unknown): string {
@@ -72,7 +91,7 @@ function textOf(error: unknown): string {
  * Resolves when the signal aborts.
  */
 export async function recordChannel(channel: string, parts: RecorderParts, run: RecordingRun): Promise<void> {
-  const { signal, tell } = run;
+  const { signal, report } = run;
   const { channels, clock, telemetry } = parts;
   const recordings = new Map<string, AbortController>();
   while (!signal.aborted) {
@@ -91,14 +110,14 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
           const recording = recordStream(videoId, watch, parts, { ...run, deleted });
           void recording.finally(() => {
             recordings.delete(videoId);
-            if (recordings.size === 0) tell({ state: "waiting" });
+            if (recordings.size === 0) report({ state: "waiting" });
           });
         }
       }
     } catch (error) {
       if (!signal.aborted) {
-        telemetry.recordingWaits({ channel }, error, RETRY_CHANNEL_MS);
-        tell({ state: "failed", error: textOf(error) });
+        logWhy(telemetry, { channel }, error, RETRY_CHANNEL_MS);
+        report({ state: "failed", error: textOf(error) });
       }
     }
     await clock.sleep(RETRY_CHANNEL_MS, signal).catch(() => {});
@@ -136,7 +155,7 @@ async function recordStream(
     if (await read(videoId, parts, { ...run, signal: until })) watch.ended(videoId);
   } catch (error) {
     if (isOver(error)) watch.failed(videoId, error);
-    if (!signal.aborted && !deleted.aborted) telemetry.recordingWaits({ videoId }, error);
+    if (!signal.aborted && !deleted.aborted) logWhy(telemetry, { videoId }, error);
   } finally {
     if (isAdded) recorded.delete(videoId);
   }
@@ -146,17 +165,15 @@ async function recordStream(
  * Reads a chat until its end, and resolves to true; to false if its room fails, or if the recording is
  * deleted. Rejects as `Rooms.enter` does.
  */
-async function read(
-  videoId: string,
-  { rooms, store, telemetry }: RecorderParts,
-  { signal, deleted, tell }: RecordingRun,
-): Promise<boolean> {
+async function read(videoId: string, parts: RecorderParts, run: RecordingRun): Promise<boolean> {
+  const { store, telemetry } = parts;
+  const { deleted, report } = run;
   if (!(await wasRead(videoId, store))) {
     const sink = new NullSink();
     const leave = () => sink.end();
     const request = { videoId, lastEventId: undefined, backfill: 0, address: () => "", open: () => sink };
-    await rooms.enter(request, signal);
-    tell({ state: "recording", videoId });
+    await enter(request, parts, run);
+    report({ state: "recording", videoId });
     deleted.addEventListener("abort", leave);
     if (deleted.aborted) leave();
     await sink.ended;
@@ -167,9 +184,25 @@ async function read(
   return true;
 }
 
+/** As `Rooms.enter`, but waits while the store fails. */
+async function enter(request: StreamRequest, parts: RecorderParts, { signal, report }: RecordingRun) {
+  const { rooms, store, clock, telemetry } = parts;
+  for (;;) {
+    try {
+      return await rooms.enter(request, signal);
+    } catch (error) {
+      if (!(error instanceof RelayError && error.code === "STORE_UNAVAILABLE")) throw error;
+      telemetry.recordingWaits({ videoId: request.videoId }, error, STORE_MS);
+      report({ state: "waiting", error: error.message });
+    }
+    do await clock.sleep(STORE_MS, signal);
+    while (!(await store.isReady()));
+  }
+}
+
 /** Whether the chat was read to its end, so that it is not read again. */
 async function wasRead(videoId: string, store: ObservedStore): Promise<boolean> {
-  const record = await store.getRoom(videoId).catch(() => undefined);
+  const record = await store.getRoom(videoId).catch(ifUnavailable(undefined));
   return record?.end?.state === "ended";
 }
 

@@ -5,6 +5,7 @@
 
 import { isChannel } from "../../protocol/channel.ts";
 import { RelayError } from "../../protocol/errors.ts";
+import { refuseUnavailable } from "../../serving/refusals.ts";
 import { isUnavailable } from "../../store/port.ts";
 import type { Recording, RecordingReport } from "../../store/recordings.ts";
 import { type RecorderParts, type RecordingRun, recordChannel, recordChat } from "./recorder.ts";
@@ -64,7 +65,7 @@ export class Recordings {
         );
         this.#runOnly(new Set(names));
       } catch (error) {
-        if (!isUnavailable(error)) throw error; // already reported; recordings go on meanwhile
+        if (!isUnavailable(error)) throw error; // already reported; recordings continue meanwhile
       }
       await Promise.race([woken, clock.sleep(REPORT_MS, this.#signal).catch(() => {})]);
     }
@@ -72,7 +73,7 @@ export class Recordings {
 
   /** Rejects with `RelayError` STORE_UNAVAILABLE, as `put` and `delete` do. */
   async list(): Promise<ListedRecording[]> {
-    const put = await this.#ask(({ recordings }) => recordings.listRecordings());
+    const put = await this.#parts.store.recordings.listRecordings().catch(refuseUnavailable);
     const fixed = [...this.#fixed].map((name) => ({ name, since: this.#since, ...NEW }));
     const others = put.filter(({ name }) => !this.#fixed.has(name));
     return [...fixed, ...others].map((recording) => {
@@ -84,7 +85,7 @@ export class Recordings {
   /** Resolves to whether the recording is new. Rejects with `RelayError` CAPACITY if there are too many. */
   async put(name: string): Promise<boolean> {
     if (this.#fixed.has(name)) return false;
-    const outcome = await this.#ask(({ recordings }) => recordings.addRecording(name));
+    const outcome = await this.#parts.store.recordings.addRecording(name).catch(refuseUnavailable);
     if (outcome === "full")
       throw new RelayError("CAPACITY", "There are too many recordings: delete one that has ended.");
     this.#wake();
@@ -98,18 +99,9 @@ export class Recordings {
         "CONFLICT",
         `${name} is in RELAY_RECORD: change the setting and restart the service.`,
       );
-    const wasThere = await this.#ask(({ recordings }) => recordings.removeRecording(name));
+    const wasThere = await this.#parts.store.recordings.removeRecording(name).catch(refuseUnavailable);
     if (!wasThere) throw new RelayError("NOT_FOUND", `There is no recording of ${name}.`);
     this.#wake();
-  }
-
-  async #ask<T>(operation: (store: RecorderParts["store"]) => Promise<T>): Promise<T> {
-    return await operation(this.#parts.store).catch((error) => {
-      if (!isUnavailable(error)) throw error;
-      throw new RelayError("STORE_UNAVAILABLE", "The store is unavailable; try again shortly.", {
-        cause: error,
-      });
-    });
   }
 
   #runOnly(names: ReadonlySet<string>): void {
@@ -142,7 +134,7 @@ class RunningRecording {
     const run: RecordingRun = {
       signal: AbortSignal.any([signal, this.#deleted.signal]),
       deleted: this.#deleted.signal,
-      tell: (news) => {
+      report: (news) => {
         this.#report = { ...this.#report, error: null, ...news };
         onChange();
       },

@@ -150,10 +150,12 @@ export class ClusterWatch {
         const found = await health.report("orphans", looking);
         if (found.length > 0) yield found.map(({ video_id }) => video_id);
         looks += 1;
-        if (looks >= SURE_LOOKS && found.length === 0)
-          await connections.query("writes", RELEASE, [graceMs, JSON.stringify(RELEASED)]);
+        if (looks >= SURE_LOOKS && found.length === 0) {
+          const releasing = connections.query("writes", RELEASE, [graceMs, JSON.stringify(RELEASED)]);
+          await health.report("release", releasing);
+        }
       } catch (error) {
-        if (!isUnavailable(error)) throw error;
+        if (!isUnavailable(error)) throw error; // already reported
         looks = 0;
       }
       await nap(ORPHANS_MS, this.#noticedFree.promise, clock, over);

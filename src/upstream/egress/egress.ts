@@ -8,7 +8,7 @@ import type { SharedPace } from "../../shared-pace.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type SendRequest, UpstreamCalls, type UpstreamCallsParts } from "../calls.ts";
 import { type ChannelLook, type ChannelMemory, lookAtChannel } from "../channel-look.ts";
-import { isUnanswered } from "../errors.ts";
+import { isUnanswered, UpstreamError } from "../errors.ts";
 import { LiveChat, type ReadingSettings } from "../live-chat.ts";
 import { Breaker } from "./breaker.ts";
 import { Capacity, type Demand } from "./capacity.ts";
@@ -249,7 +249,8 @@ export class Egress {
         called("ok");
         return value;
       } catch (error) {
-        called(error instanceof Error && "fault" in error ? String(error.fault) : "aborted");
+        const given = signal.aborted && error === signal.reason ? "aborted" : "bug";
+        called(error instanceof UpstreamError ? error.fault : given);
         throw error;
       }
     };
