@@ -150,9 +150,9 @@ export class SimulatedThread {
     return promise;
   };
 
-  async close(): Promise<void> {
+  async close(limit: AbortSignal): Promise<void> {
     this.#isClosed = true;
-    while (this.#isWorking) await this.#clock.sleep(1);
+    while (this.#isWorking && !limit.aborted) await this.#clock.sleep(1);
   }
 
   /** Runs rounds while there is work. A kill can come before a commit, or between it and its answer. */

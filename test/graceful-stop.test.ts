@@ -2,11 +2,22 @@
 import assert from "node:assert/strict";
 import { get, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
+import { join } from "node:path";
 import { describe, it } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
 import { longActions } from "../chaos/long-messages.ts";
 import { VirtualRelay } from "../harness/virtual-relay.ts";
+import { toEdgeConfig } from "../src/cli/edge-config.ts";
+import { EDGE_FLAGS } from "../src/cli/edge-flags.ts";
+import { startEdge } from "../src/cli/edge-service.ts";
+import { readFlags } from "../src/cli/flags.ts";
+import { startService } from "../src/cli/service.ts";
+import { type Clock, systemClock } from "../src/clock.ts";
 import { startSimulator } from "../src/simulator/index.ts";
-import { startRelay } from "./support/relay.ts";
+import { silentLog } from "../src/telemetry/log.ts";
+import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { Command, ROOT } from "./support/command.ts";
+import { startRelay, testConfig } from "./support/relay.ts";
 import { startProcess } from "./support/relay-process.ts";
 import { temporaryFile } from "./support/store-subject.ts";
 import { Stream, streamUrl } from "./support/stream.ts";
@@ -64,6 +75,17 @@ it(
     }
   },
 );
+
+it("a SIGTERM to npx alone, which ends the shell between the two, stops the service", LIMIT, async (t) => {
+  const line = `'${process.execPath}' '${join(ROOT, "bin/livechat-relay.js")}' --port 0 --store memory: & echo "pid $!"; wait`;
+  const npx = new Command([line], { node: "sh", main: "-c", env: { npm_lifecycle_event: "npx" } });
+  const pid = Number(await npx.printed(/pid (\d+)/));
+  t.after(() => npx.out.includes('"stopped"') || process.kill(pid, "SIGKILL"));
+  await npx.printed(/listening on/);
+  npx.child.kill("SIGTERM");
+  await npx.exited; // and whatever else writes to its output
+  assert.match(npx.out, /"stopped"/);
+});
 
 function refusal(url: string): Promise<string | undefined> {
   const { port, hostname } = new URL(url);
@@ -137,6 +159,28 @@ describe("a stop", LIMIT, () => {
     assert.ok(viewers.every(({ sink, end }) => sink.closedBy === "end" && !end));
   });
 
+  it("takes less than five seconds with a disk that does not answer, and loses nothing that viewers saw", async () => {
+    const relay = new VirtualRelay({ hasDisk: true });
+    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
+    const viewers = await Promise.all(Array.from({ length: 2000 }, () => relay.visit({ videoId: VIDEO })));
+    const seen = chat.say(10);
+    await relay.advance(20_000);
+    assert.ok(viewers.every(({ ids }) => ids.at(-1) === seen.at(-1)));
+    relay.disk.commit = { leastMs: 60_000, jitterMs: 0 };
+    chat.say(1);
+    await relay.advance(15_000);
+    const from = relay.clock.monotonic();
+    await relay.stop();
+    const tookMs = relay.clock.monotonic() - from;
+    assert.ok(tookMs > 4000 && tookMs < 5000, `it took ${tookMs} ms`);
+
+    relay.disk.calm();
+    relay.start();
+    const reader = await relay.enter({ videoId: VIDEO, lastEventId: 0 });
+    await reader.untilMessages(11);
+    assert.deepEqual(reader.ids.slice(0, 10), seen);
+  });
+
   it("keeps all messages that viewers saw, and stores those of the running poll", async () => {
     const relay = new VirtualRelay({ hasDisk: true });
     const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
@@ -156,6 +200,37 @@ describe("a stop", LIMIT, () => {
     const reader = await relay.enter({ videoId: VIDEO, lastEventId: 0 });
     await reader.untilMessages(15);
     assert.deepEqual(reader.ids, [...seen, ...inHand]);
+  });
+});
+
+describe("a start that fails", () => {
+  /** Starts something whose HTTP server cannot be made. Resolves to how many sleeps nobody has ended then. */
+  async function sleepsLeft<C extends { http: object }>(
+    start: (config: C, clock: Clock, telemetry: Telemetry) => Promise<unknown>,
+    config: C,
+  ): Promise<number> {
+    let sleeping = 0;
+    const sleep: Clock["sleep"] = (ms, signal) => {
+      sleeping += 1;
+      return systemClock.sleep(ms, signal).finally(() => {
+        sleeping -= 1;
+      });
+    };
+    const fail = () => {
+      throw new Error("no server");
+    };
+    const http = Object.defineProperty({ ...config.http }, "compression", { get: fail, enumerable: true });
+    const starting = start({ ...config, http }, { ...systemClock, sleep }, new Telemetry(silentLog));
+    await assert.rejects(starting, /no server/);
+    await turn();
+    return sleeping;
+  }
+
+  it("leaves nothing running, neither of a service nor of an edge", async () => {
+    await using upstream = await startSimulator();
+    assert.equal(await sleepsLeft(startService, testConfig(upstream)), 0);
+    const values = readFlags(EDGE_FLAGS, [], { RELAY_PORT: "0", RELAY_ORIGIN: "http://127.0.0.1:1" }).values;
+    assert.equal(await sleepsLeft(startEdge, toEdgeConfig(values)), 0);
   });
 });
 

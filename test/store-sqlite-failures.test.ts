@@ -140,6 +140,22 @@ test("a thread that dies fails its operations as unavailable; repeating them los
   assert.deepEqual((await following).messages, expected);
 });
 
+test("a close ends a thread that does not complete its calls, which then fail as unavailable", async (t) => {
+  const path = await temporaryFile(t);
+  let isLimited = false;
+  const sleep: Clock["sleep"] = (ms, signal) => (isLimited ? turn() : systemClock.sleep(ms, signal));
+  const store = await openFor(t, `sqlite:${path}`, { ...systemClock, sleep });
+  const other = new DatabaseSync(path);
+  t.after(() => other.close());
+  other.exec("begin immediate");
+  // Each round of 64 writes waits a second for the other program.
+  const writes = Array.from({ length: 130 }, () => assert.rejects(store.probeWrite(), /the thread .* died/));
+  await turn();
+  isLimited = true; // from here on, every time limit is over at once
+  await store.close();
+  await Promise.all(writes);
+});
+
 test("a follower waits longer and longer for an unavailable store, and continues where it was", async (t) => {
   const path = await temporaryFile(t);
   const waits: number[] = [];
@@ -216,6 +232,6 @@ test("a service whose store is lost logs this, disconnects its viewers and exits
   await rm(path);
   await relay.logged("the store is lost");
   assert.deepEqual(await relay.exited, { code: 1, signal: null });
-  assert.doesNotMatch(relay.lastLines.join("\n"), /until it works again/);
+  assert.doesNotMatch(relay.lastLines.join("\n"), /retrying/);
   assert.equal((await viewer.ended())?.event, undefined);
 });

@@ -2,4 +2,17 @@
 import "#check-node";
 import { run } from "./run.ts";
 
+/** The interval at which a command that npx has started looks for its parent, in milliseconds. */
+const LOOK_MS = 500;
+
+// npx starts a command in a shell. A signal to npx ends this shell, which does not forward it.
+if (process.env.npm_lifecycle_event === "npx") {
+  const { ppid } = process;
+  const timer = setInterval(() => {
+    if (process.ppid === ppid) return;
+    clearInterval(timer);
+    process.kill(process.pid, "SIGTERM");
+  }, LOOK_MS).unref();
+}
+
 process.exitCode = await run(process.argv.slice(2), process);

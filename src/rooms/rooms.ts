@@ -14,11 +14,11 @@ import type { SharedRooms } from "./sources.ts";
 /** The maximum interval of the checks for stalled viewers. */
 const TICK_MS = 1000;
 /**
- * The time limits of a stop: for the current polls, for giving the rooms back, and the spread of the ends of
- * streams.
+ * Time limits when the service stops: for the current polls, and for giving the rooms back; and the time over
+ * which the streams are ended. With the store's own limit, a stop takes at most five seconds in all.
  */
 const WIND_DOWN_MS = 2000;
-const GIVE_BACK_MS = 1500;
+const GIVE_BACK_MS = 500;
 const END_SPREAD_MS = 1500;
 type RoomsSettings = EntryParts["settings"] & {
   keepaliveMs: number;

@@ -26,9 +26,9 @@ const ENVIRONMENT = { ...process.env, ...(CACHE && { NODE_COMPILE_CACHE: dirname
 const RESTARTS: RetryWaits = { firstMs: 250, maxMs: 30_000 };
 /** The number of newest messages of a room that a worker holds in memory. */
 const TAIL_MESSAGES = 2000;
-/** Time limits of a report and of a stop. */
+/** Time limits of a report, and of a stop: as long as the rooms of the first process may take for theirs. */
 const REPORT_LIMIT_MS = 1000;
-const STOP_LIMIT_MS = 8000;
+const STOP_LIMIT_MS = 4000;
 /**
  * A worker's rooms close soon after its last viewer: the first process lets them linger. A viewer that comes
  * back at once finds its room.

@@ -21,7 +21,7 @@ const LOCK_LIMIT_MS = 2000;
 const READ_TURN_LIMIT_MS = 3000;
 const IDLE_LIMIT_MS = 30_000;
 /** The maximum wait for the server at the end; a silent server must not delay the exit of the process. */
-const CLOSE_LIMIT_MS = 500;
+const CLOSE_LIMIT_MS = 300;
 
 const POOLS = { writes: 3, reads: 4, leases: 1 } as const;
 export type PoolName = keyof typeof POOLS;
@@ -109,7 +109,7 @@ export class Pools {
   }
 
   /**
-   * Rejects statements that wait for a connection, and waits up to half a second for running ones; then
+   * Rejects statements that wait for a connection, and waits up to 300 ms for running ones; then
    * rejects these too.
    */
   async close(): Promise<void> {

@@ -38,7 +38,7 @@ import { columns, toColumn } from "./text.ts";
 import { ViewerCounts } from "./viewer-counts.ts";
 
 /** How long a stop waits until the database knows that this instance has no viewers and no rooms any more. */
-const CLOSE_LIMIT_MS = 1500;
+const CLOSE_LIMIT_MS = 500;
 
 const CONTENT = ["id", "body", "details"] as const;
 

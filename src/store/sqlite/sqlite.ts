@@ -6,6 +6,7 @@
 import { stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Clock } from "../../clock.ts";
+import { Deadline } from "../../deadline.ts";
 import type { RoomEnd } from "../../protocol/chat.ts";
 import { Followers } from "../follow.ts";
 import type { StoreEngine } from "../observed.ts";
@@ -14,6 +15,9 @@ import type { Claim, MessageSearch, RoomAccount, RoomRecord, RoomSummary, StoreE
 import { type EncodedMessage, type StoredMessage, wellFormed } from "../stored-message.ts";
 import { SqliteRecordings } from "./recordings.ts";
 import type { StoreThread } from "./thread.ts";
+
+/** Time limit of a close, for the calls in hand and the checkpoint of the file. */
+const CLOSE_LIMIT_MS = 800;
 
 export class SqliteStore implements StoreEngine {
   readonly followers: Followers;
@@ -138,7 +142,8 @@ export class SqliteStore implements StoreEngine {
   async close(): Promise<void> {
     this.followers.close();
     this.ownership.close();
-    await this.#thread.close();
+    using limit = new Deadline(this.#clock, CLOSE_LIMIT_MS);
+    await this.#thread.close(limit.signal);
   }
 
   /** Lets the followers read the store after a failed write, which may have been committed nevertheless. */

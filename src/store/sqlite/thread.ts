@@ -4,6 +4,7 @@
  */
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
+import { unlessAborted } from "../../deadline.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { StoreError } from "../port.ts";
 import { type Operation, type OperationReply, type OperationRequest, storeError } from "./group-commit.ts";
@@ -59,20 +60,28 @@ export class SqliteThread {
     return promise as Promise<ReturnType<Tables[O]>>;
   }
 
-  /** Lets the thread complete its calls, close the file and exit. */
-  close(): Promise<void> {
-    this.#closed ??= this.#close();
+  /**
+   * Lets the thread complete its calls, close the file and exit. When the signal aborts, the thread is ended
+   * and its calls fail; nothing that was acknowledged is lost.
+   */
+  close(limit: AbortSignal): Promise<void> {
+    this.#closed ??= this.#close(limit);
     return this.#closed;
   }
 
-  async #close(): Promise<void> {
+  async #close(limit: AbortSignal): Promise<void> {
     this.#post();
     const worker = this.#worker;
     if (!worker) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     worker.once("exit", () => resolve());
     worker.postMessage("close" satisfies ToThread);
-    await promise;
+    try {
+      await unlessAborted(promise, limit);
+    } catch (error) {
+      void worker.terminate(); // not awaited: a system call of its own must return first
+      this.#exited(error);
+    }
   }
 
   #post(): void {
