@@ -70,6 +70,8 @@ describe("an export of a part", () => {
       [["--from", "yesterday"], "--from: must be a time with a zone"],
       [["--from", "2h", "--since", "4"], "--from cannot be combined with --since"],
       [["--to", "2h", "--follow"], "--follow cannot be combined"],
+      [["--from", "2h", "--to", "3h"], "--from must be before --to"],
+      [[OTHER, "--output", "two.csv"], "several videos need --output with a folder"],
     ] as const) {
       const { code, error } = await outcome(["export", ROOM, ...options]);
       assert.deepEqual([code, error.includes(words)], [2, true], error);
@@ -124,8 +126,8 @@ describe("an export of several chats", () => {
     assert.deepEqual(
       new Map(written as [string, string][]),
       new Map([
-        [ROOM, "2"],
-        [OTHER, "0"],
+        [ROOM, "5"],
+        [OTHER, "5"],
       ]),
     );
   });
@@ -149,7 +151,7 @@ describe("an export of several chats", () => {
     await writeFile(file, "");
     for (const [options, words] of [
       [[], "name the videos, or add --all"],
-      [["--all", ROOM], "name the videos, or add --all"],
+      [["--all", ROOM], "--all exports all rooms: leave out the videos, or --all"],
       [[ROOM, OTHER], "need --output with a folder"],
       [[ROOM, OTHER, "--output", file], "need --output with a folder"],
       [["--all", "--output", folder, "--follow"], "are for one video"],

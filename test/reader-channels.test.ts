@@ -9,6 +9,7 @@ import {
   cuts,
   END,
   frame,
+  holds,
   inChannel,
   init,
   message,
@@ -147,18 +148,24 @@ describe("export --follow of a channel", () => {
       const path = `${await temporaryFile(t)}.${format}`;
       await using server = await AnsweringServer.start(
         streams(began(A, 4), said(A, 5, 6, { message: 'a "quoted"\nline' }), gone),
+        holds(6, `said ${A}.6`),
         streams(began(A, 6), began(B, 7), said(B, 8), gone),
+        holds(8, `said ${B}.8`),
         streams(began(B, 8), said(B, 9), gone),
       );
       const args = ["export", HANDLE, "--server", server.url, "--output", path, "--follow", "--append"];
-      assert.equal((await outcome([...args, ...(format === "csv" ? ["--bom"] : [])])).code, 1);
-      assert.match((await outcome(args)).error, new RegExp(`complete up to cursor ${B}.8\n`));
+      const begun = await outcome([...args, ...(format === "csv" ? ["--bom"] : [])]);
+      assert.match(begun.error, new RegExp(`: the file has everything from cursor ${A}.5 to ${A}.6\n`));
+      assert.match((await outcome(args)).error, new RegExp(`everything from cursor ${A}.6 to ${B}.8\n`));
       await writeFile(path, rest, { flag: "a" });
       await outcome(args);
+      const stream = `/v1/stream?channel=${HANDLE}&backfill=500&details=true`;
       assert.deepEqual(callsOf(server), [
-        [`/v1/stream?channel=${HANDLE}&backfill=500&details=true`, undefined],
-        [`/v1/stream?channel=${HANDLE}&backfill=500&details=true`, `${A}.6`],
-        [`/v1/stream?channel=${HANDLE}&backfill=500&details=true`, `${B}.8`],
+        [stream, undefined],
+        [`/v1/messages?videoId=${A}&after=5&limit=1`, undefined],
+        [stream, `${A}.6`],
+        [`/v1/messages?videoId=${B}&after=7&limit=1`, undefined],
+        [stream, `${B}.8`],
       ]);
       const text = await readFile(path, "utf8");
       const rows: { cursor: number | string; videoId: string; message: string }[] =

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { freePorts } from "../chaos/service.ts";
 import type { Chat } from "../src/simulator/chat.ts";
+import { FileLock } from "../src/store/sqlite/file-lock.ts";
 import {
   AnsweringServer,
   cuts,
@@ -320,7 +321,7 @@ describe("watch --post", () => {
     );
   });
 
-  it("stops if the receiver wants no more, and refuses a cursor file of something else", async (t) => {
+  it("stops if the receiver wants no more, and refuses a cursor file of something or somebody else", async (t) => {
     await using hook = await AnsweringServer.start(refuses(410, ""));
     await using server = await AnsweringServer.start(streams(init(0), messages(1, 1)));
     const path = await temporaryFile(t);
@@ -330,9 +331,19 @@ describe("watch --post", () => {
       [gone.code, gone.error],
       [1, "livechat-relay: the webhook answered 410: it wants no more messages\n"],
     );
+    const { length } = hook.calls;
+    const lost = await outcome([...args, "--cursor-file", join(path, "no", "cursor")]);
+    assert.equal(lost.code, 1);
+    assert.match(lost.error, /\/no\/cursor cannot be written: .*\n$/);
+    assert.equal(hook.calls.length, length, "a message was sent whose cursor cannot be kept");
     await writeFile(path, "nonsense");
     const refused = await outcome(args);
     assert.equal(refused.code, 1);
     assert.match(refused.error, /contains no cursor/);
+    const other = new FileLock(path);
+    t.after(() => other.release());
+    const second = await outcome(args);
+    const advice = "stop that one, or name another file with --cursor-file";
+    assert.equal(second.error, `livechat-relay: ${path} is in use by another process: ${advice}\n`);
   });
 });

@@ -99,6 +99,10 @@ export function refuses(status: number, body: unknown, headers: Record<string, s
   return (response) => response.writeHead(status, { "content-type": type, ...headers }).end(text);
 }
 
+/** The page of `/v1/messages` that holds one message; its id is that of `message`. */
+export const holds = (cursor: number, id = `${cursor}`): Answer =>
+  refuses(200, { base: 0, floor: 0, head: cursor, messages: [{ cursor, id }], prev: null });
+
 export const init = (cursor: number): string =>
   `event: init\ndata: ${JSON.stringify({ videoId: "v", chatType: "liveChatRenderer", cursor })}\n\n`;
 

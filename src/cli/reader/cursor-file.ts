@@ -1,6 +1,9 @@
 /** A file that holds a cursor, so that a command can continue after any kind of end. */
-import { open, readFile, rename } from "node:fs/promises";
+import { open, readFile, rename, rm } from "node:fs/promises";
+import { fileTrouble } from "../../file-trouble.ts";
 import { parseVideoOrChannel } from "../../protocol/channel.ts";
+import { StoreError } from "../../store/port.ts";
+import { FileLock } from "../../store/sqlite/file-lock.ts";
 import { CommandError } from "./session.ts";
 import { type Cursor, isCursorOf, parseCursor } from "./subject.ts";
 
@@ -16,6 +19,19 @@ export class CursorFile {
   constructor(path: string | undefined, name: string) {
     this.path = path ?? `${parseVideoOrChannel(name).replace("/", "-")}.cursor`;
     this.#name = name;
+  }
+
+  /** Keeps other processes from the file until it is disposed of. Rejects with `CommandError`. */
+  async lock(): Promise<Disposable> {
+    try {
+      const lock = new FileLock(this.path);
+      return { [Symbol.dispose]: () => lock.release() };
+    } catch (error) {
+      if (error instanceof StoreError && error.trouble === "it is locked")
+        throw new CommandError(1, `${error.message} with --cursor-file`);
+      await this.assertWritable();
+      throw error;
+    }
   }
 
   /** Undefined if there is no file. Rejects with `CommandError` if the file holds anything but a cursor. */
@@ -35,6 +51,20 @@ export class CursorFile {
     );
   }
 
+  /** Rejects with `CommandError` if the file cannot be written. */
+  async assertWritable(): Promise<void> {
+    try {
+      await (await open(this.#part, "w")).close();
+      await rm(this.#part);
+    } catch (error) {
+      throw new CommandError(1, `${this.path} ${fileTrouble(this.path, "written", error)}`);
+    }
+  }
+
+  get #part(): string {
+    return `${this.path}.part`;
+  }
+
   /**
    * Replaces the cursor atomically: after a crash, the file holds the old cursor or the new one. Writes are
    * sequential.
@@ -44,15 +74,19 @@ export class CursorFile {
     return this.#written;
   }
 
+  /** Resolves when no write is in progress, whatever became of the last. */
+  async settled(): Promise<void> {
+    await this.#written.catch(() => {});
+  }
+
   async #replace(cursor: Cursor): Promise<void> {
-    const part = `${this.path}.part`;
-    const file = await open(part, "w");
+    const file = await open(this.#part, "w");
     try {
       await file.writeFile(`${cursor}\n`);
       await file.sync();
     } finally {
       await file.close();
     }
-    await rename(part, this.path);
+    await rename(this.#part, this.path);
   }
 }

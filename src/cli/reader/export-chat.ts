@@ -5,8 +5,9 @@ import { cleanText } from "../../formats/text.ts";
 import { counted } from "../counted.ts";
 import type { Input } from "../flags.ts";
 import { type ExportFile, type FileMode, openExportFile } from "./export-file.ts";
+import { placeInRoom } from "./export-place.ts";
 import type { EXPORT_FLAGS } from "./flags.ts";
-import type { Format } from "./formats.ts";
+import type { Format, LastMessage } from "./formats.ts";
 import { Output } from "./output.ts";
 import { showProgress } from "./progress.ts";
 import { CommandError, openChat, type Room, type Session } from "./session.ts";
@@ -28,6 +29,7 @@ interface ChatTarget {
 }
 
 export interface Exported {
+  /** The number of messages in the file. */
   messages: number;
   /** All wanted messages up to it are in the file; undefined if nothing was read. */
   cursor: Cursor | undefined;
@@ -39,21 +41,23 @@ export function modeOf({ append, follow }: ExportInput["values"]): FileMode {
 
 /** Rejects with `CommandError`, `UsageError`, `ChatError`, or the reason of the stop. */
 export async function exportChat(
-  { notice: tell, ...session }: Session,
+  { notice: print, ...session }: Session,
   { name, path, format, label }: ChatTarget,
   values: ExportInput["values"],
 ): Promise<Exported> {
   const { follow, force, raw, since, from, to, types } = values;
-  const notice = (text: string) => tell(label + text);
+  const notice = (text: string) => print(label + text);
   const mode = modeOf(values);
+  const cursorInRoom = (last: LastMessage) => placeInRoom(session.server, name, path, last, session.stopped);
   const file =
     path === ""
       ? standardOutput(session.surroundings.stdout, format)
-      : await openExportFile(path, format, mode, force);
+      : await openExportFile(path, format, mode, force, cursorInRoom);
   const signal = AbortSignal.any([session.stopped, file.output.failed]);
   const placeOf = async <T>(time: number | undefined, none: T) =>
     time === undefined ? none : cursorBefore(session.server, name, time, signal);
   let room: Room | undefined;
+  let first = file.cursor;
   let [last, messages, isComplete] = [Number.POSITIVE_INFINITY, 0, false];
   const reached = () => (typeof room?.cursor === "number" ? Math.min(room.cursor, last) : room?.cursor);
   try {
@@ -65,19 +69,22 @@ export async function exportChat(
       const backfill = isChannel ? CHANNEL_BACKFILL : undefined;
       const asked = { name, cursor, backfill, types, until, signal, details: true };
       room = openChat({ ...session, notice }, asked);
+      room.on("message", () => {
+        first ??= room?.cursor;
+      });
       messages = await copy({ ...session, notice }, room, file.output, { format, raw, last, label });
     }
     isComplete = true;
     await file.close(true);
     notice(`${counted(messages, "message")}${reached() ? `, up to cursor ${reached()}` : ""}`);
-    return { messages, cursor: reached() };
+    return { messages: file.messages + messages, cursor: reached() };
   } catch (error) {
     if (!(error instanceof ChatError && error.code === "NOT_STORED")) throw error;
     throw new CommandError(1, `NOT_STORED: nothing is stored of ${name}; add --follow to read its chat`);
   } finally {
     if (!isComplete) await file.close(false).catch(() => {}); // the error itself is already thrown
     const isLeft = mode !== "whole" && !isComplete && !file.output.failed.aborted;
-    if (isLeft && reached()) notice(`the file is complete up to cursor ${reached()}`);
+    if (isLeft && first) notice(`the file has everything from cursor ${first} to ${reached()}`);
   }
 }
 
@@ -138,7 +145,7 @@ async function copy(
 function standardOutput(stdout: Writable, format: Format): ExportFile {
   const output = new Output(stdout);
   if (format.header !== "") void output.add(format.header).catch(() => {}); // the next line reports a failure
-  return { output, cursor: undefined, close: () => output.finish() };
+  return { output, cursor: undefined, messages: 0, close: () => output.finish() };
 }
 
 function clockTime(ms: number): string {

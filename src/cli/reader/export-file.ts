@@ -1,12 +1,16 @@
-/** The file of an export: either it appears when complete, or it grows and a later export can continue it. */
+/**
+ * The file of an export. Either it appears only when it is complete, or it grows and a later export can
+ * continue it.
+ */
 import { createReadStream, createWriteStream, existsSync, statSync } from "node:fs";
 import { truncate } from "node:fs/promises";
 import { finished } from "node:stream/promises";
+import { fileTrouble } from "../../file-trouble.ts";
 import { BOM } from "../../formats/csv.ts";
 import { FileLock } from "../../store/sqlite/file-lock.ts";
 import { beginFile } from "../../whole-file.ts";
 import { UsageError } from "../flags.ts";
-import type { Format } from "./formats.ts";
+import type { Format, LastMessage } from "./formats.ts";
 import { Output } from "./output.ts";
 import type { Cursor } from "./subject.ts";
 
@@ -14,18 +18,27 @@ export type FileMode = "whole" | "growing" | "append";
 
 export interface ExportFile {
   output: Output;
-  /** The cursor of the last message in the file. */
+  /** The cursor after which the file continues; undefined if it has no message yet. */
   cursor: Cursor | undefined;
+  /** The number of messages that the file has already. */
+  messages: number;
   /** Closes the file. An incomplete file is kept only if it grows. Rejects if the file cannot be written. */
   close(isComplete: boolean): Promise<void>;
 }
 
-/** Rejects with `UsageError` if the file exists already or has another format. */
+/** The cursor of a file's last message in the room that the file continues. Rejects if there is none. */
+export type CursorInRoom = (last: LastMessage) => Promise<Cursor>;
+
+/**
+ * Rejects with `UsageError` if the file exists already, has another format or is damaged, and like
+ * `cursorInRoom`. A refused file is unchanged.
+ */
 export async function openExportFile(
   path: string,
   format: Format,
   mode: FileMode,
   force: boolean,
+  cursorInRoom: CursorInRoom,
 ): Promise<ExportFile> {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found && !found.isFile()) return growing(path, format, "w"); // a device or a pipe is written as it is
@@ -33,7 +46,7 @@ export async function openExportFile(
     const { records } = format;
     if (!records)
       throw new UsageError("--append needs a format whose lines have cursors: --format jsonl or csv");
-    return locked(path, () => append(path, format, records));
+    return locked(path, () => append(path, format, records, cursorInRoom));
   }
   if (!force) assertFree(path);
   return mode === "whole" ? whole(path, format) : growing(path, format, "w");
@@ -55,12 +68,19 @@ async function whole(path: string, format: Format): Promise<ExportFile> {
     await output.finish();
     if (isComplete) await file.finish();
   };
-  return { output, cursor: undefined, close };
+  return { output, ...NOTHING, close };
 }
 
-async function growing(path: string, format: Format, flags: "w" | "a", cursor?: Cursor): Promise<ExportFile> {
+const NOTHING = { cursor: undefined, messages: 0 };
+
+async function growing(
+  path: string,
+  format: Format,
+  flags: "w" | "a",
+  held: Pick<ExportFile, "cursor" | "messages"> = NOTHING,
+): Promise<ExportFile> {
   const output = await create(path, format, flags);
-  return { output, cursor, close: () => output.finish() };
+  return { output, ...held, close: () => output.finish() };
 }
 
 /** Two exports that continue the same file would write the same messages into it. */
@@ -83,13 +103,18 @@ function lockOf(path: string): FileLock {
   }
 }
 
-async function append(path: string, format: Format, records: Records): Promise<ExportFile> {
-  const { cursor, length, isEmpty } = existsSync(path)
-    ? await lastRecord(path, format.header, records)
-    : { isEmpty: true };
-  if (isEmpty) return growing(path, format, "w");
+async function append(
+  path: string,
+  format: Format,
+  records: Records,
+  cursorInRoom: CursorInRoom,
+): Promise<ExportFile> {
+  const held = existsSync(path) ? await contentOf(path, format.header, records) : undefined;
+  if (!held) return growing(path, format, "w");
+  const { last, messages, length } = held;
+  const cursor = last && (await cursorInRoom(last));
   await truncate(path, length); // removes an incomplete last record
-  return growing(path, { ...format, header: "" }, "a", cursor);
+  return growing(path, { ...format, header: "" }, "a", { cursor, messages });
 }
 
 async function create(path: string, { header }: Format, flags: "w" | "a"): Promise<Output> {
@@ -104,7 +129,7 @@ async function create(path: string, { header }: Format, flags: "w" | "a"): Promi
 }
 
 function cannotBeWritten(path: string, error: unknown): UsageError {
-  return new UsageError(`${path} cannot be written: ${error instanceof Error ? error.message : error}`);
+  return new UsageError(`${path} ${fileTrouble(path, "written", error)}`);
 }
 
 const QUOTE = 0x22;
@@ -114,24 +139,28 @@ const MAX_BEGINNING_BYTES = 1024;
 
 type Records = NonNullable<Format["records"]>;
 
-interface LastRecord {
-  cursor: Cursor | undefined;
+interface Content {
+  /** Undefined if the file has only the header. */
+  last: LastMessage | undefined;
+  messages: number;
   /** The total length of all complete records, in bytes. */
   length: number;
-  isEmpty: boolean;
 }
 
-/** Rejects with `UsageError` if the file has another format. */
-async function lastRecord(
+/**
+ * Undefined if the file has at most a part of its first record. Rejects with `UsageError` if the file has
+ * another format, or if its last complete record is damaged.
+ */
+async function contentOf(
   path: string,
   header: string,
-  { isBeginning, isQuoted, cursorOf }: Records,
-): Promise<LastRecord> {
-  const foreign = new UsageError(
-    `${path} is not an export in this format: name another file, or set --format`,
-  );
-  if (!isBeginning(withoutBom(await read(path, 0, MAX_BEGINNING_BYTES)))) throw foreign;
-  let [offset, start, end] = [0, 0, 0];
+  { isBeginning, isQuoted, messageOf }: Records,
+): Promise<Content | undefined> {
+  if (!isBeginning(withoutBom(await read(path, 0, MAX_BEGINNING_BYTES))))
+    throw new UsageError(`${path} is not an export in this format: name another file, or set --format`);
+  let [offset, start, end, records] = [0, 0, 0, 0];
+  // Where the last record begins, and the lines that were read.
+  let [startLine, endLine, lines] = [1, 1, 1];
   let isInQuotes = false;
   const stream = createReadStream(path, { highWaterMark: 1 << 20 });
   stream.on("data", (chunk) => {
@@ -139,20 +168,24 @@ async function lastRecord(
     for (let index = 0; index < bytes.length; index++) {
       const byte = bytes[index];
       if (byte === QUOTE && isQuoted) isInQuotes = !isInQuotes;
-      if (byte !== LINE_FEED || isInQuotes) continue;
-      start = end;
-      end = offset + index + 1;
+      if (byte !== LINE_FEED) continue;
+      lines += 1;
+      if (isInQuotes) continue;
+      records += 1;
+      [start, end] = [end, offset + index + 1];
+      [startLine, endLine] = [endLine, lines];
     }
     offset += bytes.length;
   });
   await finished(stream);
-  if (end === 0) return { cursor: undefined, length: 0, isEmpty: true }; // at most a part of the first record
-  const record = await read(path, start, end);
-  if (header !== "" && start === 0 && withoutBom(record) === withoutBom(header))
-    return { cursor: undefined, length: end, isEmpty: false };
-  const cursor = cursorOf(record);
-  if (cursor === undefined) throw foreign;
-  return { cursor, length: end, isEmpty: false };
+  if (records === 0) return undefined;
+  const messages = header === "" ? records : records - 1;
+  if (messages === 0) return { last: undefined, messages, length: end };
+  const last = messageOf(await read(path, start, end));
+  if (last) return { last, messages, length: end };
+  throw new UsageError(
+    `${path}: line ${startLine} is damaged: it is not a whole message of an export; delete it, or name another file`,
+  );
 }
 
 function withoutBom(text: string): string {

@@ -1,16 +1,17 @@
 /** `export`: writes stored messages of chats as files, or of one chat to standard output. */
 
-import { existsSync, statSync } from "node:fs";
-import { mkdir, rename, writeFile } from "node:fs/promises";
+import { constants, existsSync, statSync } from "node:fs";
+import { access, mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ChatError } from "../../../client/index.ts";
+import { fileTrouble } from "../../file-trouble.ts";
 import { csvRow } from "../../formats/csv.ts";
 import { parseVideoId } from "../../protocol/video-id.ts";
 import { UsageError } from "../flags.ts";
 import type { Surroundings } from "../surroundings.ts";
 import { type Exported, type ExportInput, exportChat, modeOf } from "./export-chat.ts";
 import { assertFree } from "./export-file.ts";
-import { DEFAULT_FORMAT, formatFor } from "./formats.ts";
+import { DEFAULT_FORMAT, FORMAT_NAMES, formatFor } from "./formats.ts";
 import { roomsOf } from "./rooms.ts";
 import { CommandError, reasonOf, runSession, type Session } from "./session.ts";
 import { assertPlace, channelIn } from "./subject.ts";
@@ -28,7 +29,11 @@ export function exportChats(input: ExportInput, surroundings: Surroundings): Pro
   if (given.has("from") && given.has("since")) throw new UsageError("--from cannot be combined with --since");
   if (follow && (given.has("from") || given.has("to")))
     throw new UsageError("--follow cannot be combined with --from or --to");
-  if (all === videos.length > 0)
+  const { from = 0, to = Number.POSITIVE_INFINITY } = values;
+  if (from >= to) throw new UsageError("--from must be before --to");
+  if (all && videos.length > 0)
+    throw new UsageError("--all exports all rooms: leave out the videos, or --all");
+  if (!all && videos.length === 0)
     throw new UsageError("name the videos, or add --all for all rooms; see --help");
   const isFolder = all || videos.length > 1 || /[/\\]$/.test(path) || isDirectory(path);
   if (!isFolder) {
@@ -43,8 +48,11 @@ export function exportChats(input: ExportInput, surroundings: Surroundings): Pro
       return 0;
     });
   }
-  if (path === "" || (existsSync(path) && !isDirectory(path)))
-    throw new UsageError("several videos need --output with a folder, for one file each");
+  const isFile = FORMAT_NAMES.some((format) => path.endsWith(`.${format}`)) || existsSync(path);
+  if (path === "" || (isFile && !isDirectory(path)))
+    throw new UsageError(
+      "several videos need --output with a folder, for one file each, and --format for other files than .jsonl",
+    );
   if (follow || given.has("since"))
     throw new UsageError("--follow and --since are for one video: a cursor is a place in one chat");
   return runSession(values.RELAY_URL, surroundings, (session) => exportFolder(input, path, session));
@@ -65,7 +73,12 @@ async function exportFolder(
   }));
   if (modeOf(values) === "whole" && !values.force)
     for (const file of [INDEX, ...targets.map(({ file }) => file)]) assertFree(join(folder, file));
-  await mkdir(folder, { recursive: true });
+  try {
+    await mkdir(folder, { recursive: true });
+    await access(folder, constants.W_OK);
+  } catch (error) {
+    throw new UsageError(`${folder} ${fileTrouble(folder, "written", error)}`);
+  }
   const rows: (string | number | undefined)[][] = [["videoId", "file", "messages", "cursor", "error"]];
   let failures = 0;
   for (const [index, { videoId, file }] of targets.entries()) {
@@ -88,9 +101,9 @@ async function exportFolder(
   return failures === 0 ? 0 : 1;
 }
 
-/** Why the service refused one chat; undefined if the error concerns all of them. */
+/** Why one chat or its file was refused; undefined if the error concerns all of them. */
 function refusalOf(error: unknown): string | undefined {
-  if (error instanceof CommandError) return error.message;
+  if (error instanceof CommandError || error instanceof UsageError) return error.message;
   const isRefusal = error instanceof ChatError && error.code !== "NETWORK" && error.code !== "HTTP";
   return isRefusal ? reasonOf(error) : undefined;
 }

@@ -1,11 +1,18 @@
 /** The formats of an export in one table: how to write messages, and where records of a file end. */
 import { extname } from "node:path";
-import { BOM, CHAT_TABLE, CHATS_TABLE, type CsvTable } from "../../formats/csv.ts";
+import { BOM, CHAT_TABLE, CHATS_TABLE, type CsvTable, cellsOf } from "../../formats/csv.ts";
 import { LinePrinter, plain } from "../../formats/line-printer.ts";
 import type { ReceivedMessage } from "../../formats/message.ts";
 import { jsonLine } from "../../formats/text.ts";
+import { asObject, asString, type JsonObject, parseJson } from "../../json.ts";
 import { UsageError } from "../flags.ts";
 import { type Cursor, parseCursor } from "./subject.ts";
+
+/** The last message of a file. */
+export interface LastMessage {
+  cursor: Cursor;
+  id: string;
+}
 
 export interface Format {
   /** The first line of a file. */
@@ -18,8 +25,8 @@ export interface Format {
     isBeginning(text: string): boolean;
     /** Whether a line break between double quotes is part of a record. */
     isQuoted: boolean;
-    /** The cursor of a record; undefined if it has none. */
-    cursorOf(record: string): Cursor | undefined;
+    /** The message of a record; undefined if the record is damaged. */
+    messageOf(record: string): LastMessage | undefined;
   };
 }
 
@@ -34,44 +41,59 @@ const TEXT: Format = {
 };
 
 const OF_VIDEO: Record<FormatName, Format> = {
-  jsonl: jsonLines('{"cursor":,"type":"', /^\{"cursor":(\d+)[,}]/),
-  csv: csv(CHAT_TABLE, /^(\d+),/),
+  jsonl: jsonLines('{"cursor":,"type":"', placeInVideo),
+  csv: csv(CHAT_TABLE, placeInVideo),
   txt: TEXT,
 };
 
 /** The chats of a channel: each record has its video after its cursor. */
 const OF_CHANNEL: Record<FormatName, Format> = {
-  jsonl: jsonLines('{"cursor":,"videoId":"', /^\{"cursor":(\d+),"videoId":"([\w-]{11})"/),
-  csv: csv(CHATS_TABLE, /^(\d+),'?([\w-]{11}),/),
+  jsonl: jsonLines('{"cursor":,"videoId":"', placeInChannel),
+  csv: csv(CHATS_TABLE, placeInChannel),
   txt: TEXT,
 };
 
-/** `beginning`: of each record, without its cursor. `place`: its cursor, and its video if it names one. */
-function jsonLines(beginning: string, place: RegExp): Format {
+/** The place of a record's message as text, by the fields of the record. */
+type PlaceOf = (fields: JsonObject) => string;
+
+function placeInVideo({ cursor }: JsonObject): string {
+  return `${cursor}`;
+}
+
+function placeInChannel({ cursor, videoId }: JsonObject): string {
+  return `${videoId}.${cursor}`;
+}
+
+/** `beginning`: of each record, without its cursor. */
+function jsonLines(beginning: string, placeOf: PlaceOf): Format {
   return {
     header: "",
     encoder: () => jsonLine,
     records: {
       isBeginning: (text) => isCutFrom(text.replace(/^(\{"cursor":)\d+/, "$1"), beginning),
       isQuoted: false,
-      cursorOf: cursorBy(place),
+      messageOf: (record) => messageIn(asObject(parseJson(record)), placeOf),
     },
   };
 }
 
-function csv({ header, line }: CsvTable, place: RegExp): Format {
+function csv(table: CsvTable, placeOf: PlaceOf): Format {
+  const { header, line } = table;
   return {
     header,
     encoder: (raw) => (message) => line(message, raw),
-    records: { isBeginning: (text) => isCutFrom(text, header), isQuoted: true, cursorOf: cursorBy(place) },
+    records: {
+      isBeginning: (text) => isCutFrom(text, header),
+      isQuoted: true,
+      messageOf: (record) => messageIn(cellsOf(record, table), placeOf),
+    },
   };
 }
 
-function cursorBy(place: RegExp): (record: string) => Cursor | undefined {
-  return (record) => {
-    const [, cursor = "", videoId] = place.exec(record) ?? [];
-    return parseCursor(videoId === undefined ? cursor : `${videoId}.${cursor}`);
-  };
+function messageIn(fields: JsonObject | undefined, placeOf: PlaceOf): LastMessage | undefined {
+  const cursor = fields && parseCursor(placeOf(fields));
+  const id = asString(fields?.id);
+  return cursor === undefined || !id ? undefined : { cursor, id };
 }
 
 function isCutFrom(text: string, beginning: string): boolean {

@@ -65,7 +65,9 @@ async function send(
 ): Promise<number> {
   const { stopped, notice } = session;
   const cursorFile = new CursorFile(values["cursor-file"], name);
+  using _ = await cursorFile.lock();
   let kept = await cursorFile.read();
+  await cursorFile.assertWritable();
   const cursor = kept ?? values.since;
   const ending = new AbortController();
   const signal = AbortSignal.any([stopped, ending.signal]);
@@ -94,6 +96,7 @@ async function send(
     return over(room, notice);
   } finally {
     clearInterval(timer);
+    await cursorFile.settled(); // before another process may have the file
   }
 }
 
