@@ -167,6 +167,20 @@ describe("import", () => {
     assert.match(error, new RegExp(`: ${read.length - part.length} new messages\n$`));
     assert.deepEqual(await messagesIn(t, store), withoutCursors());
     assert.match((await importing(store, whole)).error, /: 0 new messages\n$/);
+    await writeFile(whole, ["", ...lines.slice(0, 9)].join("\n"), { flag: "a" });
+    assert.match((await importing(store, whole)).error, /: 0 new messages\n$/); // each of them is stored once
+  });
+
+  it("counts what it has stored, and what an interrupted run has left uncounted", async (t) => {
+    const store = await temporaryFile(t);
+    const path = await recorded(t, `[${VIDEO}].live_chat.json`);
+    for (let times = 0; times < 2; times++) {
+      assert.equal((await importing(store, path)).code, 0);
+      using database = new DatabaseSync(store);
+      const counted = database.prepare("select cursor from tally").get();
+      assert.deepEqual({ ...counted }, { ...database.prepare("select head as cursor from room").get() });
+      database.exec("delete from tally; delete from tally_item");
+    }
   });
 
   it("refuses a room that the service has read, and one of another recording", async (t) => {
@@ -176,14 +190,20 @@ describe("import", () => {
     const path = await recorded(t, `[${VIDEO}].live_chat.json`);
     const { code, error } = await importing(store, path);
     assert.equal(code, 1);
-    assert.match(error, /: room dQw4w9WgXcQ exists already, with 0 messages which the service has read\n$/);
+    assert.match(
+      error,
+      /: room dQw4w9WgXcQ exists already, with 0 messages which the service has read: .*--store/,
+    );
     const other = await temporaryFile(t);
     await importing(other, path);
     const { error: refusal } = await importing(
       other,
       await recorded(t, `${VIDEO}.json`, lines.slice(1).join("\n")),
     );
-    assert.match(refusal, /exists already, with \d+ messages from another recording\n$/);
+    assert.match(
+      refusal,
+      /exists already, with \d+ messages from another recording: .* import that one again\n$/,
+    );
   });
 
   it("continues with the next file if one is not a recording, and gives the reason for each", async (t) => {

@@ -26,6 +26,9 @@ const NOT_A_RECORDING =
   "is not a recorded chat: give a .live_chat.json of yt-dlp, or JSON lines of export or of watch --json --details";
 const NO_VIDEO = "the video's id is neither in the file nor in its name: add --video";
 
+/** Number of messages that one step counts into the totals of a room. */
+const MESSAGES_AT_ONCE = 1000;
+
 /** The result of one file. */
 interface Imported {
   videoId: string;
@@ -98,6 +101,7 @@ async function importFile(
       const at = { position, startedAt: clock.monotonic(), recording: progress };
       imported.added += (await appender.appendOnce([{ items }], at)).length;
     }
+    while ((await parts.store.tally(videoId, MESSAGES_AT_ONCE)) > 0); // the totals of the room
   } finally {
     hideProgress();
   }
@@ -127,8 +131,13 @@ async function takeRoom(
   if (!room || recording?.beginning === beginning) return hold;
   await hold.giveBack();
   const count = counted(room.head - room.floor, "message");
-  const from = recording ? "from another recording" : "which the service has read";
-  throw new RecordingError(`room ${videoId} exists already, with ${count} ${from}`);
+  throw new RecordingError(
+    `room ${videoId} exists already, with ${count} ${
+      recording
+        ? "from another recording: if this is another part of the chat, add its lines to the end of that recording, and import that one again"
+        : "which the service has read: to keep this recording as well, import it into another store (--store)"
+    }`,
+  );
 }
 
 function summary({ videoId, added, unread }: Imported): string {
