@@ -63,7 +63,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
   /** The error that loops throw at the end. */
   #failure: { error: unknown } | undefined;
 
-  /** Throws `TypeError` for an unusable URL, or if the stream's option lacks a usable name. */
+  /** Throws `TypeError` for an unusable URL or cursor, or if the stream's option lacks a usable name. */
   constructor(stream: Stream, clock: Clock, url: string | URL, options: AnyOptions) {
     this.#stream = stream;
     this.#clock = clock;
@@ -71,9 +71,11 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     this.#options = options;
     this.#retries = new Retries(options, clock);
     this.#isWanted = selectTypes(options.types);
-    const places = stream.parse(`${options.cursor ?? ""}`, this.#service.names);
-    this.#received = new Map(places.filter(([, cursor]) => cursor >= 0));
+    const asked = `${options.cursor ?? ""}`;
+    const places = stream.parse(asked, this.#service.names);
+    this.#received = new Map(places.filter(([, cursor]) => Number.isSafeInteger(cursor) && cursor >= 0));
     this.#handed = new Map(this.#received);
+    if (`${this.cursor ?? ""}` !== asked) throw new TypeError("cursor: is invalid.");
   }
 
   get cursor(): number | string | undefined {
@@ -94,6 +96,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
   }
 
   [Symbol.asyncIterator](): AsyncIterator<Message, undefined> {
+    const over = { value: undefined, done: true } as const;
     let isDone = false;
     const next = async (): Promise<IteratorResult<Message, undefined>> => {
       this.#isPulled = true;
@@ -110,12 +113,12 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
           if (this.#failure) throw this.#failure.error;
         }
       }
-      return { value: undefined, done: true };
+      return over;
     };
     const leave = async (): Promise<IteratorResult<Message, undefined>> => {
       isDone = true;
       this.close();
-      return { value: undefined, done: true };
+      return over;
     };
     return { next, return: leave };
   }

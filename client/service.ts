@@ -15,19 +15,19 @@ export class Service {
   readonly #options: RequestOptions;
   readonly #clock: Clock;
 
-  /** Throws `TypeError` if the URL is unusable, or if the option has not the names that the stream needs. */
-  constructor(
-    url: string | URL,
-    options: NamedOptions,
-    clock: Clock,
-    { option, form }: Pick<Stream, "option" | "form"> = VIDEO,
-  ) {
-    this.#base = new URL(url);
+  /**
+   * Throws `TypeError` if the URL is unusable, or if the option lacks the names that the stream needs.
+   * Without a `stream`, the caller asks about one video.
+   */
+  constructor(url: string | URL, options: NamedOptions, clock: Clock, stream?: Stream) {
+    this.#base = new URL(url, "a://b"); // a text without a scheme gets one that is refused
     this.#base.pathname = this.#base.pathname.replace(/\/*$/, "/");
     if (!/^https?:..[^/@]+\/[^?#]*$/.test(this.#base.href))
-      throw new TypeError("url: must be http or https, without a password, query or fragment.");
+      throw new TypeError("url: must be like http://host:8080/path.");
+    const { option, form } = stream ?? VIDEO;
     this.names = [options?.[option] ?? []].flat();
-    if (!form.test(this.names.join())) throw new TypeError(`${option}: is missing or invalid.`);
+    if (!form.test(this.names.join()))
+      throw new TypeError(`${option}${stream === VIDEO ? " or channel" : ""}: is missing or invalid.`);
     this.#options = options;
     this.#clock = clock;
   }
@@ -106,7 +106,7 @@ export function orNetworkError<T>(
 
 /** The wait that `Retry-After` asks for by seconds or a date; empty if it is neither, or in the past. */
 function retryAfterIn(headers: Headers, now: number): { retryAfterMs?: number } {
-  const value = headers.get("retry-after") ?? "";
-  const retryAfterMs = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now;
+  const value = `${headers.get("retry-after")}`;
+  const retryAfterMs = Number(value) * 1000 || Date.parse(value) - now;
   return retryAfterMs >= 0 ? { retryAfterMs } : {};
 }

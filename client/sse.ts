@@ -6,7 +6,7 @@
 import { ChatError } from "./error.ts";
 
 /** The maximum length of an event that has not ended, in characters: 16 MB. The service's are far shorter. */
-const MAX_LENGTH = 16 * 1024 * 1024;
+const MAX_LENGTH = 2 ** 24;
 
 export interface Frame {
   /** Empty if there is an id alone. */

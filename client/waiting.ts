@@ -15,8 +15,8 @@ export class Retries {
   readonly #maxFailures: number;
   #failures = 0;
 
-  /** The last of `maxFailures` failures in a row is final. */
-  constructor(options: RetryOptions, clock: Clock, maxFailures = Number.POSITIVE_INFINITY) {
+  /** The last of `maxFailures` failures in a row is final; by default, none is. */
+  constructor(options: RetryOptions, clock: Clock, maxFailures = 1 / 0) {
     this.#options = options;
     this.#clock = clock;
     this.#maxFailures = maxFailures;

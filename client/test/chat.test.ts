@@ -85,18 +85,26 @@ describe("a chat of the SDK", () => {
   });
 
   it("throws TypeError at once if its arguments make no sense", () => {
-    for (const [url, videoId] of [
-      ["no url", "v"],
-      ["localhost:8080", "v"],
-      ["ftp://relay", "v"],
-      ["http://user:secret@relay", "v"],
-      ["http://relay/prefix?key=secret", "v"],
-      ["http://relay/#top", "v"],
-      ["http://relay", ""],
-    ] as const)
-      assert.throws(() => chat(url, { videoId }), TypeError, url);
-    assert.throws(() => Reflect.apply(chat, undefined, ["http://relay", {}]), TypeError);
-    assert.throws(() => Reflect.apply(chat, undefined, ["http://relay"]), TypeError);
+    for (const url of [
+      ...["", "no url", "127.0.0.1:8080", "localhost:8080", "ftp://relay", "http://user:secret@relay"],
+      ...["http://relay/prefix?key=secret", "http://relay/#top"],
+    ])
+      assert.throws(
+        () => chat(url, { videoId: "v" }),
+        /^TypeError: url: must be like http:\/\/host:8080\/path\.$/,
+        url,
+      );
+    for (const options of [{ videoId: "" }, {}, { videoID: "v" }, undefined])
+      assert.throws(
+        () => Reflect.apply(chat, undefined, ["http://relay", options]),
+        /^TypeError: videoId or channel: is missing or invalid\.$/,
+      );
+    for (const cursor of ["abc", "5 or so", -4, 1.5, Number.NaN, 1e21, "dQw4w9WgXcQ.5"])
+      assert.throws(
+        () => Reflect.apply(chat, undefined, ["http://relay", { videoId: "v", cursor }]),
+        /^TypeError: cursor: is invalid\.$/,
+        `${cursor}`,
+      );
   });
 
   it("gives listeners and the loop the same events, in the order of the stream", async () => {

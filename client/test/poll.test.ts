@@ -116,7 +116,10 @@ describe("poll() of the SDK", () => {
 
   it("throws TypeError at once, and the signal's reason at any time", async () => {
     assert.throws(() => poll("nowhere", FAST), TypeError);
-    assert.throws(() => poll("http://relay", { videoId: "" }), TypeError);
+    assert.throws(
+      () => poll("http://relay", { videoId: "" }),
+      /^TypeError: videoId: is missing or invalid\.$/,
+    );
     const abort = new AbortController();
     const clock = new FakeClock();
     const { fetch, calls } = new AnsweringFetch(clock, () => Response.json({ ...session, timeoutMs: 5000 }));

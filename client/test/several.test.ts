@@ -94,9 +94,6 @@ describe("the chat of a channel", () => {
     assert.equal(room.cursor, `${A}.6`);
     assert.deepEqual(await placesOf(room, 2), [`${A}.7`, `${B}.2`]);
     assert.equal(server.calls[0]?.lastEventId, `${A}.6`);
-    const stranger = chat(server.url, { ...CHANNEL, cursor: "nonsense" });
-    await placesOf(stranger, 1);
-    assert.equal(server.calls[1]?.lastEventId, undefined);
   });
 
   it("yields each message once if the channel turns back to an earlier video, whose backfill it has had", async () => {
@@ -156,7 +153,13 @@ describe("the chat of a channel", () => {
     await assert.rejects(placesOf(chat(server.url, CHANNEL)), gone);
   });
 
-  it("throws TypeError at once without a channel", () => {
+  it("throws TypeError at once without a channel, and if its cursor is of no channel", () => {
+    for (const cursor of ["nonsense", "5", 5, `${A}.`, `${A}.-4`, `${A}.5.6`])
+      assert.throws(
+        () => Reflect.apply(chat, undefined, ["http://relay", { ...CHANNEL, cursor }]),
+        /^TypeError: cursor: is invalid\.$/,
+        `${cursor}`,
+      );
     for (const channel of ["", " ", []])
       assert.throws(
         () => Reflect.apply(chat, undefined, ["http://relay", { channel }]),
@@ -330,7 +333,13 @@ describe("several chats of the SDK on one connection", () => {
     await assert.rejects(placesOf(merged(server.url, { ...FAST, videoIds: [A, A] })), error);
   });
 
-  it("throw TypeError at once if videoIds are not ids", () => {
+  it("throw TypeError at once if videoIds are not ids, or if the cursor is not theirs", () => {
+    for (const cursor of ["nonsense", "5", "1.2.3", "1.-2", "_._"])
+      assert.throws(
+        () => merged("http://relay", { videoIds: [A, B], cursor }),
+        /^TypeError: cursor:/,
+        cursor,
+      );
     for (const videoIds of [undefined, [], [A, ""], [A, `https://youtu.be/${B}`], [`${A},`]])
       assert.throws(
         () => Reflect.apply(merged, undefined, ["http://relay", { videoIds }]),
