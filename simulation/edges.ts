@@ -9,8 +9,8 @@ import { EDGE_FLAGS } from "../src/cli/edge-flags.ts";
 import { readFlags } from "../src/cli/flags.ts";
 import { Random } from "../src/simulator/random.ts";
 import type { Logger } from "../src/telemetry/log.ts";
-import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { Host, type HostParts } from "./host.ts";
+import { JudgedEvents } from "./judged-events.ts";
 
 /** A tier has about as many times the edges of the one above it. */
 const SPREAD = 4;
@@ -80,7 +80,8 @@ export class Edge extends Host<EdgeLife> {
   }
 
   protected begin(): Promise<EdgeLife> {
-    return EdgeLife.begin({ ...this.#parts, telemetry: new Telemetry(this.#parts.log) });
+    const telemetry = new JudgedEvents({ ...this.#parts, isAlone: true });
+    return EdgeLife.begin({ ...this.#parts, telemetry });
   }
 }
 

@@ -8,8 +8,8 @@ import type { Storage } from "../harness/storage.ts";
 import type { UpstreamJudge } from "../harness/upstream-judge.ts";
 import type { Config } from "../src/cli/config.ts";
 import type { Logger } from "../src/telemetry/log.ts";
-import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { Host, type HostParts } from "./host.ts";
+import { JudgedEvents } from "./judged-events.ts";
 import type { StoreLine } from "./store-line.ts";
 
 interface InstanceParts extends Omit<HostParts, "drainMs"> {
@@ -17,6 +17,8 @@ interface InstanceParts extends Omit<HostParts, "drainMs"> {
   network: Network;
   upstreamJudge: UpstreamJudge;
   log: Logger;
+  /** Whether no other instance shares its store. */
+  isAlone: boolean;
   storage: Storage;
   /** Its line to a shared store. */
   line: StoreLine | undefined;
@@ -44,13 +46,15 @@ export class Instance extends Host<Life> {
   }
 
   protected async begin(): Promise<Life> {
-    const { config, scheduler, network, journal, upstreamJudge, log, storage, aheadMs, started } =
+    const { config, scheduler, network, journal, upstreamJudge, log, isAlone, storage, aheadMs, started } =
       this.#parts;
     const instance = this.name;
     this.pausedUntil = 0;
     upstreamJudge.lifeEnds(instance);
-    const telemetry = new Telemetry(log);
-    telemetry.mark = (mark) => journal.mark(mark);
+    const throttled = (cooldownMs: number) => {
+      this.pausedUntil = Math.max(this.pausedUntil, scheduler.monotonic() + cooldownMs);
+    };
+    const telemetry = new JudgedEvents({ log, journal, isAlone, throttled });
     const life = await Life.begin({
       ...{ config, scheduler, network, storage, instance, telemetry },
       ...(aheadMs === undefined ? {} : { aheadMs }),

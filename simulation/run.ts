@@ -10,6 +10,7 @@ import { EDGE_EVENTS } from "./edge-events.ts";
 import { drawEdges, type EdgeTiers } from "./edges.ts";
 import { EVENTS, type Event } from "./events.ts";
 import { drawMix } from "./mix.ts";
+import { rivalOpenings } from "./rivals.ts";
 import { drawInstances } from "./settings.ts";
 import { World } from "./world.ts";
 
@@ -68,6 +69,7 @@ export async function run(options: RunOptions): Promise<Outcome> {
   const addresses = world.isNeighbourly ? [] : [troubleAddresses(world, world.addresses, calmAt)];
   const actors = [
     trouble(world, calmAt, isEven),
+    rivalOpenings(world, calmAt),
     ...addresses,
     ...channel,
     ...world.viewers.map((viewer) => viewer.live()),

@@ -6,8 +6,8 @@
 import type { Peek } from "../harness/peek.ts";
 import type { Clock } from "../src/clock.ts";
 import type { Random } from "../src/simulator/random.ts";
-import { LOOK, ORPHANS, RELEASE } from "../src/store/postgres/cluster-watch.ts";
-import { ONE_TOO_MANY } from "../src/store/postgres/ownership.ts";
+import { AFTER_LEASE_MS, LOOK, ORPHANS, RELEASE } from "../src/store/postgres/cluster-watch.ts";
+import { ONE_TOO_MANY, SPARE_ROOMS } from "../src/store/postgres/ownership.ts";
 import { type RoomRow, SQL, toMessage, toRecord } from "../src/store/postgres/tables.ts";
 import { WANTED_ELSEWHERE, WATCHED_FOR, WRITE } from "../src/store/postgres/viewer-counts.ts";
 import type { StoredMessage } from "../src/store/stored-message.ts";
@@ -18,10 +18,6 @@ interface Watching {
   viewers: number;
   until: number;
 }
-
-/** The time from a lease's end until others may treat its room as unowned. */
-const AFTER_LEASE_MS = 100;
-const SPARE_ROOMS = 4;
 
 export class SharedStore implements Peek {
   /** Receives every notification. */

@@ -39,13 +39,6 @@ const LOOK_MS = 15_000;
 const RELAYED_MS = 60_000;
 /** A fault that has hit no request within this time is cancelled, in milliseconds. */
 const ORDER_MS = 30_000;
-/** Log lines that only a bug of the service causes, because nobody else writes to its store. */
-const BUGS = /^(?!.*not done within).*"msg":"(room broken|a reader failed)/;
-/**
- * The log line of an instance whose room another instance reads from now on; a single instance must not log
- * it.
- */
-const LEFT = /"msg":"room left to another instance/;
 const REPLAYS_BESIDE = 6;
 /** A video that belongs to no room: a probe's calls would count as the room's polls. */
 export const PROBED = "simprobe-01";
@@ -142,6 +135,7 @@ export class World {
     const { line, aheadMs, storage } = cluster?.member(name) ?? {};
     return new Instance({
       ...{ name, config, scheduler, network, journal, upstreamJudge, log, line, aheadMs },
+      isAlone: !cluster,
       storage: storage ?? (disk ? onDisk(disk) : inMemory()),
       viewers: () => this.#viewersOf(name),
       started: () => {
@@ -153,7 +147,7 @@ export class World {
   #logOf(name: string): Logger {
     return pino(
       { level: "info", base: null, timestamp: false },
-      { write: (line: string) => this.#logged(name, line.trimEnd()) },
+      { write: (line: string) => this.journal.note(`log${name && ` ${name}`} ${line.trimEnd()}`) },
     );
   }
 
@@ -197,18 +191,6 @@ export class World {
   async start(): Promise<void> {
     await Promise.all(this.instances.map((instance) => instance.start()));
     for (const edge of this.edges) await edge.start();
-  }
-
-  #logged(instance: string, line: string): void {
-    this.journal.note(`log${instance && ` ${instance}`} ${line}`);
-    const [, cooldownMs] = /"cooldownMs":(\d+)/.exec(line) ?? [];
-    const paused = this.instances.find(({ name }) => name === instance);
-    if (paused && cooldownMs)
-      paused.pausedUntil = Math.max(paused.pausedUntil, this.scheduler.monotonic() + Number(cooldownMs));
-    const isLeft = LEFT.test(line);
-    if (isLeft) this.journal.count("rooms left to others");
-    if (BUGS.test(line) || (isLeft && !this.cluster))
-      this.journal.violate(/"videoId":"(.*?)"/.exec(line)?.[1] ?? "", line);
   }
 
   /** A visitor, who is not a viewer of the run, enters a video and leaves after a while. */

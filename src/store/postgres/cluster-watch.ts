@@ -24,7 +24,7 @@ const SWEEPS_PER_LEASE = 3;
 /** The interval while no notices arrive. */
 const FAST_SWEEP_MS = 250;
 /** A room is taken this long after its lease has expired: its owner may be renewing it at this moment. */
-const AFTER_LEASE_MS = 100;
+export const AFTER_LEASE_MS = 100;
 /** The interval of checks for rooms without an owner. */
 const ORPHANS_MS = 700;
 /** The wait that lets instances with viewers of a handed-over room take it first. */

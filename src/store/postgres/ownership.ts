@@ -24,7 +24,7 @@ const RENEWALS_PER_LEASE = 3;
  * An instance has too many rooms if it has more than this number plus twice those of the instance that reads
  * the fewest.
  */
-const SPARE_ROOMS = 4;
+export const SPARE_ROOMS = 4;
 
 /**
  * A room of this instance that should be read by another one, which has viewers of it and far fewer rooms.
