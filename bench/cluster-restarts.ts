@@ -156,7 +156,9 @@ export async function restarts(postgresUrl: string): Promise<Figures[]> {
   for (const talk of talks) talk.stop();
   await pause(AFTER_STOP_MS);
   const said = new Map(chats.map((chat, n) => [ROOMS[n] ?? "", chat.ledger.map(({ id }) => id)]));
-  const { violations } = await judge({ url: postgresUrl, said, viewers: logs, requests: upstream.requests });
+  const watched = new Set(said.keys());
+  const evidence = { url: postgresUrl, said, watched, viewers: logs, requests: upstream.requests };
+  const { violations } = await judge(evidence);
   await Promise.all(viewers.map((viewer) => viewer.leave()));
   if (violations.length > 0) throw new Error(violations.join("\n"));
   const row = (what: string, ms: readonly number[]): Figures => ({

@@ -58,7 +58,7 @@ export class Audience {
 
   /** A viewer of one chat comes. The first one of a room asks for all of it. */
   arrive(room: RoomTruth, options: Partial<ClientOptions> = {}): Viewer {
-    const { random, verdict, isSpread } = this.#parts;
+    const { random, verdict } = this.#parts;
     const kind = random.pick(KINDS);
     const isWitness = room.base === undefined;
     const filter = isWitness ? EVERYTHING : this.#filter();
@@ -68,14 +68,7 @@ export class Audience {
       ...options,
       ...(isWitness && { lastEventId: 0 }),
     };
-    const judge = new ViewerJudge(
-      this.#name(kind),
-      room,
-      asked,
-      verdict,
-      filter,
-      isSpread ? 0 : room.seenHead,
-    );
+    const judge = new ViewerJudge(this.#name(kind), room, asked, verdict, filter, this.#seenHead(room));
     const again = () => this.arrive(room, random.chance(0.3) ? { lastEventId: 0 } : {});
     return this.#enter(kind, asked, judge, { judge, isWitness, another: again });
   }
@@ -87,7 +80,8 @@ export class Audience {
     const lasting = script.liveRooms.filter((room) => room !== script.brief);
     const rooms = new Set(Array.from({ length: count }, () => random.pick(lasting)));
     const watched = { videoIds: Array.from(rooms, ({ videoId }) => videoId) };
-    const judgeOf = (parts: SeveralParts) => new MergedJudge([...rooms], parts);
+    const judgeOf = (parts: SeveralParts) =>
+      new MergedJudge([...rooms], (room) => this.#seenHead(room), parts);
     return this.#enterSeveral(watched, judgeOf, () => this.arriveMerged());
   }
 
@@ -102,6 +96,11 @@ export class Audience {
     this.viewers.delete(viewer);
     this.#parts.verdict.count("messages received", viewer.judge.messages);
     await viewer.client.leave();
+  }
+
+  /** What a viewer that comes now cannot be behind: with edges, nothing, as any of them may be behind. */
+  #seenHead(room: RoomTruth): number {
+    return this.#parts.isSpread ? 0 : room.seenHead;
   }
 
   #enterSeveral(

@@ -31,7 +31,7 @@ class OneOfSeveral implements ChatFrames {
   #asked: number | undefined;
   #seenWhenAsked = 0;
 
-  constructor(room: RoomTruth, { name, asked, filter, verdict }: SeveralParts, seenAtFirst?: number) {
+  constructor(room: RoomTruth, { name, asked, filter, verdict }: SeveralParts, seenAtFirst: number) {
     this.room = room;
     this.judge = new ViewerJudge(name, room, asked, verdict, filter, seenAtFirst);
   }
@@ -148,10 +148,11 @@ export class MergedJudge extends SeveralJudge {
   protected readonly chats: readonly OneOfSeveral[];
   protected readonly frames: MergedFrames;
 
-  constructor(rooms: readonly RoomTruth[], parts: SeveralParts) {
+  /** `seenHead`: the cursor of a room that this viewer cannot be behind. */
+  constructor(rooms: readonly RoomTruth[], seenHead: (room: RoomTruth) => number, parts: SeveralParts) {
     super(parts);
     this.rooms = rooms;
-    this.chats = rooms.map((room) => new OneOfSeveral(room, parts));
+    this.chats = rooms.map((room) => new OneOfSeveral(room, parts, seenHead(room)));
     this.frames = new MergedFrames(this.chats, this.violate);
   }
 

@@ -252,7 +252,8 @@ export class World implements AsyncDisposable {
         if (!first) return "nobody";
         const { judge, client } = first;
         const dues = judge.rooms.map((room) => `${room.videoId} at ${due(room)}`);
-        return `${lags().length} viewers to have everything: the first stands in ${judge.place}, not in ${dues}, ${client.isOpen ? "connected" : `not connected, ${judge.closeReason}`}`;
+        const link = client.isOpen ? `connected to ${client.url}` : `not connected, ${judge.closeReason}`;
+        return `${lags().length} viewers to have everything: the first, ${client.kind}, stands in ${judge.place}, not in ${dues}, ${link}`;
       },
     );
     for (const { judge } of this.viewers) judge.judgeSkipped();

@@ -19,7 +19,7 @@ const HISTORY_LIMIT_MS = 25_000;
 const LOOK_MS = 500;
 
 const ROOMS = `select video_id || ' of epoch ' || epoch as name, video_id, state,
-    final_at is not null and claimed_at is null as is_final, lease_until > clock_timestamp() as is_owned,
+    final_at is not null as is_final, lease_until > clock_timestamp() as is_owned,
     coalesce(extract(epoch from clock_timestamp() - checkpoint_at) * 1000, 'infinity')::float8 as unread_ms
   from room order by 1`;
 
@@ -35,9 +35,7 @@ interface RoomAtRest {
 /** Checks until no room is neglected, or one has been neglected too long by the same owner. */
 export async function judgeOwners(cluster: Cluster, audience: Audience): Promise<void> {
   const { facts, postgres, setup } = cluster;
-  const watched = new Set(
-    audience.staying.filter(({ log }) => !log.hasEnded).map(({ room }) => room.videoId),
-  );
+  const { watched } = audience;
   const neglected = async () => {
     const rooms = await run<RoomAtRest>(postgres.url, ROOMS);
     const longMs = INTERVALS * setup.quietMs + SLACK_MS;

@@ -73,10 +73,10 @@ export class Cluster implements AsyncDisposable {
   }
 
   /** Waits at most `limitMs`. Returns whether the condition became true. */
-  async until(isTrue: () => boolean, limitMs: number): Promise<boolean> {
+  async until(isTrue: () => boolean | Promise<boolean>, limitMs: number): Promise<boolean> {
     for (const limit = performance.now() + limitMs; performance.now() < limit; await delay(LOOK_MS))
-      if (isTrue()) return true;
-    return isTrue();
+      if (await isTrue()) return true;
+    return await isTrue();
   }
 
   /** Stops one instance as an operator does; it must exit cleanly. */

@@ -6,7 +6,7 @@
 import type { Simulator } from "../../src/simulator/index.ts";
 import type { Failover } from "./cluster.ts";
 import { Facts } from "./facts.ts";
-import { claimsNoted, type RoomTable, readTables, type Tables } from "./tables.ts";
+import { claimsNoted, isStored, type RoomTable, readTables, type Tables } from "./tables.ts";
 import type { Sent, ViewerLog } from "./viewer-log.ts";
 
 /**
@@ -23,6 +23,8 @@ export interface Evidence {
   url: string;
   /** The ids of each video's messages. */
   said: ReadonlyMap<string, readonly string[]>;
+  /** The rooms whose last message must be stored. */
+  watched: ReadonlySet<string>;
   /** The viewers that stayed to the end, and those that did not. */
   viewers: readonly ViewerLog[];
   visitors?: readonly ViewerLog[];
@@ -41,6 +43,9 @@ export interface Evidence {
 export async function judge(evidence: Evidence, facts = new Facts()): Promise<Facts> {
   const tables = await readTables(evidence.url);
   for (const [videoId, table] of tables) judgeTable(videoId, table, evidence, facts);
+  for (const videoId of evidence.watched)
+    if (!isStored(tables, videoId, evidence.said.get(videoId) ?? []))
+      facts.violate("tables", `${videoId}: the last message of its chat is not stored`);
   for (const claim of await claimsNoted(evidence.url)) {
     facts.count("claims of rooms");
     if (claim.is_stolen)
@@ -79,9 +84,6 @@ function judgeTable(
     violate(`it begins with ${held[0]}, not ${said[0]}`);
   const hole = firstHole(held, said, isLossy, evidence.spareGaps);
   if (hole) violate(hole);
-  const isWatched = evidence.viewers.some((viewer) => viewer.videoId === videoId && !viewer.hasEnded);
-  if (isWatched && held.at(-1) !== said.at(-1))
-    violate(`it ends with message ${held.length} of ${said.length}`);
 }
 
 /**

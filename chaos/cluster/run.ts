@@ -14,6 +14,7 @@ import { storm } from "./events.ts";
 import type { Facts } from "./facts.ts";
 import { FAILOVERS, failOver } from "./failovers.ts";
 import { judge, judgeSpacing } from "./judges.ts";
+import { isStored, readTables } from "./tables.ts";
 import { outage, unwatched, upstreamAway } from "./trials.ts";
 
 export interface RunOptions {
@@ -39,7 +40,7 @@ export async function run(options: RunOptions): Promise<Facts> {
   const { seed, viewers, minutes } = options;
   await using cluster = await Cluster.start(options);
   await using audience = new Audience(cluster, seed, viewers);
-  await cluster.until(() => audience.staying.every(({ client }) => client.isOpen), OPENING_LIMIT_MS);
+  await cluster.until(() => audience.clients.every(({ isOpen }) => isOpen), OPENING_LIMIT_MS);
   audience.open();
   const first = new Random(seed, "failovers").below(FAILOVER_KINDS.length);
   for (let n = 0; n * ACT_MINUTES < minutes; n++) {
@@ -60,14 +61,14 @@ async function act(
   failover = "",
   random: Random,
 ): Promise<void> {
-  await storm(cluster, minutes, () => cluster.random.pick(audience.staying).client.drop(SHAKEN_MS));
+  await storm(cluster, minutes, () => cluster.random.pick(audience.clients).drop(SHAKEN_MS));
   await outage(cluster, audience);
   await delay(CALM_MS);
   await judgeOwners(cluster, audience);
   await unwatched(cluster, audience, random);
   const play = await FAILOVERS[failover]?.(cluster, random);
   await upstreamAway(cluster, audience, random);
-  if (play) await failOver(cluster, play);
+  if (play) await audience.duringStream(() => failOver(cluster, play));
   cluster.facts.count(`played ${failover}`);
   await delay(AFTER_FAILOVER_MS);
 }
@@ -77,16 +78,24 @@ async function act(
  */
 async function settle(cluster: Cluster, audience: Audience): Promise<void> {
   const { facts, setup, upstream } = cluster;
-  const { rooms, staying, visitors } = audience;
+  const { rooms, staying, visitors, watched } = audience;
   const { said } = rooms;
-  await cluster.until(() => staying.every(({ log }) => log.hasEnded || log.isComplete(said)), SETTLE_MS);
+  const logs = () => [...staying.map(({ log }) => log), ...audience.channelLogs.last];
+  const areServed = () => logs().every((log) => log.hasEnded || log.isComplete(said));
+  // A viewer may have everything from a database that is gone, while the new one does not hold it yet.
+  const areStored = async () => {
+    const tables = await readTables(cluster.postgres.url);
+    return watched.values().every((videoId) => isStored(tables, videoId, said.get(videoId) ?? []));
+  };
+  await cluster.until(async () => areServed() && (await areStored()), SETTLE_MS);
   await judgeOwners(cluster, audience);
   await judgeHistory(cluster, audience);
   const evidence = {
     url: cluster.postgres.url,
     said,
-    viewers: staying.map(({ log }) => log),
-    visitors,
+    watched,
+    viewers: logs(),
+    visitors: [...visitors, ...audience.channelLogs.others],
     requests: upstream.requests,
     lossy: new Set(rooms.of("lossy").map(({ videoId }) => videoId)),
     spareGaps: cluster.failovers.length, // one in each act, whose outage is longer than the upstream's window

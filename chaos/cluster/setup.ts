@@ -70,6 +70,7 @@ export function settingsOf({ sharedSpacingMs }: Setup): Record<string, string> {
     ...(sharedSpacingMs && { RELAY_EGRESS: "nat=direct" }),
     RELAY_GATE_CONCURRENCY: "16",
     RELAY_MAX_LATENESS_MS: "60000",
+    RELAY_CHANNEL_MS: "3000",
     RELAY_POLL_MIN_MS: "5",
     RELAY_POLL_MAX_MS: "5000",
     RELAY_FAILING_MS: "3600000",

@@ -11,22 +11,45 @@ export interface RoomTable {
 
 export type Tables = ReadonlyMap<string, RoomTable>;
 
-/** A schema without the column `shift` has none. */
-const ROOMS = `select video_id, base::float8, head::float8,
-    coalesce((to_jsonb(r) ->> 'shift')::float8, 0) as shift
-  from room r order by 1`;
-const MESSAGES = "select video_id, cursor::float8, id from message order by 1, 2";
+/** One statement, so that a room and its messages are of the same moment. */
+const TABLES = `select r.video_id, r.base::float8, r.head::float8, r.shift::float8, m.cursor::float8, m.id
+  from room r left join message m on m.video_id = r.video_id order by r.video_id, m.cursor`;
+
+interface Row extends Omit<RoomTable, "ids"> {
+  video_id: string;
+  /** Null if the room has no message. */
+  cursor: number | null;
+  id: string;
+}
 
 export async function readTables(url: string): Promise<Tables> {
-  const rooms = await run<{ video_id: string; base: number; head: number; shift: number }>(url, ROOMS);
-  const messages = await run<{ video_id: string; cursor: number; id: string }>(url, MESSAGES);
-  const byRoom = Map.groupBy(messages, ({ video_id }) => video_id);
+  const byRoom = Map.groupBy(await run<Row>(url, TABLES), ({ video_id }) => video_id);
   return new Map(
-    rooms.map(({ video_id: videoId, base, head, shift }) => {
-      const rows = byRoom.get(videoId) ?? [];
-      return [videoId, { base, head, shift, ids: new Map(rows.map(({ cursor, id }) => [cursor, id])) }];
+    [...byRoom].map(([videoId, rows]) => {
+      const { base = 0, head = 0, shift = 0 } = rows[0] ?? {};
+      const ids = new Map(rows.flatMap(({ cursor, id }) => (cursor === null ? [] : [[cursor, id]])));
+      return [videoId, { base, head, shift, ids }];
     }),
   );
+}
+
+/** Whether the room was released; false while the database does not answer. */
+export function isReleased(url: string, videoId: string): Promise<boolean> {
+  return finds(url, "select from room where state = 'released' and video_id = $1", [videoId]);
+}
+
+/** Whether the message is stored; false while the database does not answer. */
+export function holds(url: string, videoId: string, id: string): Promise<boolean> {
+  return finds(url, "select from message where video_id = $1 and id = $2", [videoId, id]);
+}
+
+async function finds(url: string, text: string, values: string[]): Promise<boolean> {
+  return (await run(url, text, values).catch(() => [])).length > 0;
+}
+
+/** Whether the tables hold the last message of this chat. */
+export function isStored(tables: Tables, videoId: string, said: readonly string[]): boolean {
+  return [...(tables.get(videoId)?.ids.values() ?? [])].at(-1) === said.at(-1);
 }
 
 /**

@@ -4,8 +4,8 @@
 import type { ChatObserver } from "../../harness/clients/observer.ts";
 import { Sequence } from "../../harness/sequence.ts";
 
-/** What a viewer may be refused with while instances come and go; it tries again. */
-const REFUSALS = new Set(["CAPACITY", "STORE_UNAVAILABLE", "SW_JS_FAILED"]);
+/** What a viewer may be refused with while instances, database and upstream come and go; it tries again. */
+const REFUSALS = new Set(["CAPACITY", "STORE_UNAVAILABLE", "SW_JS_FAILED", "NO_WORKING_CLIENT"]);
 
 export interface Sent {
   cursor: number;
@@ -46,6 +46,11 @@ export class ViewerLog implements ChatObserver {
   isComplete(said: ReadonlyMap<string, readonly string[]>): boolean {
     if (this.breaks.at(-1)?.after === this.messages.length) return true;
     return this.messages.at(-1)?.id === said.get(this.videoId)?.at(-1);
+  }
+
+  /** Whether it ever had a stream. */
+  get wasOpened(): boolean {
+    return Number.isFinite(this.openedAt);
   }
 
   /** Its messages, split at each break: within a stretch each follows the one before. */

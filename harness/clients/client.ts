@@ -34,6 +34,8 @@ export class Client {
   readonly #observer: Observer;
   readonly #random: Random;
   #connection: Connection | undefined;
+  /** The URL of its last connection. */
+  url = "";
   #stream: CheckedStream | undefined;
   #wait: NodeJS.Timeout | undefined;
   /** The time to stay away after the connection; undefined if the client chooses it. */
@@ -107,8 +109,9 @@ export class Client {
   #connect(): void {
     clearTimeout(this.#wait);
     this.#isAway = false;
+    this.url = streamUrl(this.#base(), this.#options);
     this.#connection = CONNECTIONS[this.kind]({
-      url: new URL(streamUrl(this.#base(), this.#options)),
+      url: new URL(this.url),
       lastEventId: () => this.#lastEventId,
       begin: (lastEventId) => {
         const known = this.#lastEventId;
