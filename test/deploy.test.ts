@@ -29,7 +29,7 @@ const VIDEO = "dQw4w9WgXcQ";
 const DEPLOY = join(ROOT, "deploy");
 const UNITS = ["livechat-relay.service", "livechat-relay@.service", "livechat-edge.service"];
 /** What a proxy answers with 404, though the service has it. */
-const PRIVATE = ["/metrics", "/readyz", "/v1/rooms", "/v1/recordings", "/v1/recordings/@demo"];
+const PRIVATE = ["/metrics", "/readyz", "/v1/rooms", "/v1/probe", "/v1/recordings", "/v1/recordings/@demo"];
 const ADMIN = { RELAY_ADMIN_TOKEN: "a-token-of-many-letters" };
 
 const skipWithout = (program: string) =>
@@ -114,6 +114,14 @@ async function listens({ url, fetch }: Way): Promise<void> {
   }
 }
 
+/** `base`: the URL of the service behind the proxy. */
+async function assertPrivate(base: string, { fetch }: Way): Promise<void> {
+  for (const path of PRIVATE) {
+    const method = path === "/v1/probe" ? "POST" : "GET";
+    assert.equal((await fetch(base + path, { method })).status, 404, path);
+  }
+}
+
 async function stop(child: ChildProcess): Promise<void> {
   const exited = once(child, "exit");
   child.kill("SIGTERM");
@@ -156,7 +164,7 @@ describe("a viewer behind", () => {
         cursors,
         cursors.map((_, index) => (cursors[0] ?? 0) + index),
       );
-      for (const path of PRIVATE) assert.equal((await way.fetch(way.url + path)).status, 404, path);
+      await assertPrivate(way.url, way);
       await stop(proxy.child);
     });
   }
@@ -207,7 +215,7 @@ describe("nginx", { skip: skipWithout("nginx") }, () => {
     const ids: string[] = [];
     for await (const { id } of chat(base, { videoId: VIDEO, fetch: way.fetch }))
       if (ids.push(id) === 3) break;
-    for (const path of PRIVATE) assert.equal((await way.fetch(base + path)).status, 404, path);
+    await assertPrivate(base, way);
     const first = await way.fetch(`${base}/v1/messages?videoId=${VIDEO}&after=0&limit=2`);
     const { next = assert.fail("no link") } = linksIn(first.headers);
     const url = new URL(next, first.url);
