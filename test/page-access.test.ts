@@ -255,6 +255,26 @@ describe("the viewer page's accessibility", { skip: NO_CHROMIUM }, () => {
     assert.equal(await page.locator("#chat [data-type=chat]").count(), 0);
   });
 
+  it("hides the log behind the statistics from everybody, and keeps its style and its newest row", async () => {
+    const { page, chat } = pages;
+    await visit();
+    await page.locator("#tab-stats").click();
+    const row = (id: string) => `document.querySelector('${rowOf(id)}')`;
+    assert.equal(await evaluate(`${row("a-29")}.checkVisibility()`), false);
+    assert.equal(await evaluate(`getComputedStyle(${row("a-29")}).visibility`), "visible"); // else all are styled again
+    assert.doesNotMatch(await treeOf(page, "main"), /log|"Chat"/);
+    await page.locator("#panel-stats").focus();
+    await page.keyboard.press("Shift+Tab");
+    assert.equal(await evaluate("document.activeElement.closest('#panel-chat')"), null);
+    chat.say(texts("hidden", 40));
+    await has("hidden-39");
+    await page.locator("#tab-chat").click();
+    await page.locator(rowOf("hidden-39")).waitFor();
+    await until(page, `${row("hidden-39")}.getBoundingClientRect().bottom <= innerHeight`);
+    assert.equal(await page.locator("#chat").getAttribute("data-following"), "true");
+    assert.match(await treeOf(page, "main"), /log "Chat"/);
+  });
+
   it("has no shortcut of a single key", async () => {
     const { page } = pages;
     await visit();

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, it } from "node:test";
 import type { Page } from "playwright-core";
+import { treeOf } from "./support/accessibility.ts";
 import { violationsIn } from "./support/axe.ts";
 import { idsOf, NO_CHROMIUM, until } from "./support/browser.ts";
 import { paidAction, texts } from "./support/chat-actions.ts";
@@ -242,7 +243,7 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     await visit();
     const shown = () =>
       pages.evaluate(
-        `[...document.querySelectorAll('[data-video-id]')].filter((each) => getComputedStyle(each).visibility === 'visible').map((each) => each.dataset.videoId)`,
+        `[...document.querySelectorAll('[data-video-id]')].filter((each) => each.querySelector('footer').checkVisibility({ visibilityProperty: true })).map((each) => each.dataset.videoId)`,
       );
     const tabs = page.getByRole("tablist", { name: "Chats" });
     assert.deepEqual(await shown(), [videoIds[0]]);
@@ -253,6 +254,7 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     await page.keyboard.press("ArrowLeft");
     await page.keyboard.press("ArrowLeft");
     assert.deepEqual(await shown(), [videoIds[2]]);
+    assert.doesNotMatch(await treeOf(page, "main"), new RegExp(`tabpanel "${videoIds[0]}"|log.*log`, "s"));
     const panel = page.getByRole("tabpanel", { name: videoIds[2], exact: true });
     assert.deepEqual(await panel.locator("[data-part=chat] [data-message-id]").count(), 2);
     await page.reload();
@@ -322,29 +324,4 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
       assert.equal(await page.title(), `Live chat · ${videoIds[2]}`);
     }
   });
-
-  for (const [what, names, code, words] of [
-    ["a name that is not a video", ["a-chat-0001", "no"], "INVALID_VIDEO_ID", /“no” is neither a video id/],
-    [
-      "more than six",
-      Array.from({ length: 7 }, (_, at) => `many-videos${at}`.slice(-11)),
-      "INVALID_REQUEST",
-      /names 7 videos, and the page shows 6 at most/,
-    ],
-  ] as const) {
-    it(`are refused with ${what}, and a message`, async () => {
-      const { page, relay } = pages;
-      const streams = streamsOf(page);
-      const warned = page.waitForEvent("console", (message) => message.type() === "warning");
-      await page.goto(`${relay.url}/?videoIds=${names.join()}`);
-      await pages.stateIs("failed");
-      assert.equal(await page.locator("html").getAttribute("data-code"), code);
-      assert.match(await page.locator("#status").innerText(), words);
-      assert.match((await warned).text(), /^videoIds=/);
-      assert.equal(await page.locator("#open input[name=videoId]").inputValue(), names.join(", "));
-      assert.deepEqual(streams, []);
-      await page.locator("#retry").click();
-      await pages.stateIs("failed");
-    });
-  }
 });

@@ -134,7 +134,7 @@ export class Column {
   /** A connection is there. */
   opened({ chatType, cursor }: Init): void {
     if (chatType === "liveChatRenderer") this.#standing.fill();
-    this.#past.connected(cursor);
+    this.#past.connected(cursor, this.#settings?.backfill !== 0);
     this.#options.live.opened(this.#chat);
   }
 
@@ -170,7 +170,7 @@ export class Column {
 
   #take(items: readonly (ShownMessage | "gap")[]): void {
     for (const item of items) {
-      if (item !== "gap") this.#past.aftermath.note(item);
+      if (item !== "gap") this.#past.note(item);
       const row = item === "gap" ? { message: undefined, fate: {} } : this.#transcript.take(item);
       if (row) this.#fresh.add(row);
     }

@@ -1,5 +1,5 @@
 /** The controls show the settings, and write the user's changes into the URL. */
-import { find } from "../chat/element.ts";
+import { find, setAttributes } from "../chat/element.ts";
 import { TypeBoxes } from "../chat/type-boxes.ts";
 import { readSettings, type Settings, writeUrl } from "./settings.ts";
 import { Tabs } from "./tabs.ts";
@@ -32,8 +32,10 @@ export function startControls(
     for (const select of selects) select.value = shown[select.name] ?? "";
     boxes.show(settings.types);
     tabs.show(settings.tab);
-    for (const panel of document.querySelectorAll<HTMLElement>("[data-part^=panel-]"))
-      panel.toggleAttribute("data-chosen", panel.dataset.part === `panel-${settings.tab}`);
+    for (const panel of document.querySelectorAll<HTMLElement>("[data-part^=panel-]")) {
+      const isChosen = panel.toggleAttribute("data-chosen", panel.dataset.part === `panel-${settings.tab}`);
+      setAttributes(panel, { "aria-hidden": isChosen ? undefined : "true" }); // the stylesheet leaves its box
+    }
     const { dataset, style } = document.documentElement;
     Object.assign(dataset, { theme, ...looks });
     style.fontSize = size === "" ? "" : `${size}px`;

@@ -39,7 +39,7 @@ export class LiveRegions {
     let heard = 0;
     for (const [log, region] of this.#regions) {
       region.arrivals = region.arrivals.filter((at) => at > now - WINDOW_MS);
-      if (getComputedStyle(log).visibility === "visible") heard += region.arrivals.length;
+      if (log.checkVisibility({ visibilityProperty: true })) heard += region.arrivals.length;
     }
     const isSlow = heard <= (MAX_PER_SECOND * WINDOW_MS) / 1000;
     for (const [log, { quietUntil }] of this.#regions) {

@@ -42,6 +42,8 @@ export class Past {
   /** Aborts the current load. */
   #loads = new AbortController();
   #isLoading = false;
+  /** Whether messages of the chat are stored: one that was not opened has none, nor has an empty backfill. */
+  #hasMessages = false;
   /** Nothing that the filters show is stored before this cursor. */
   #nothingBefore: number | undefined;
   #words = WORDS.idle;
@@ -60,13 +62,20 @@ export class Past {
   begin(videoId: string): void {
     this.#videoId = videoId;
     this.aftermath = new Aftermath();
+    this.#hasMessages = false;
     this.filtered();
   }
 
-  /** The stream begins after this cursor. */
-  connected(cursor: number): void {
+  /** The stream begins after this cursor. `hasBackfill`: with stored messages, if there are any. */
+  connected(cursor: number, hasBackfill: boolean): void {
     this.aftermath.begin(cursor);
+    this.#hasMessages ||= !hasBackfill;
     this.show();
+  }
+
+  note(message: ShownMessage): void {
+    this.#hasMessages = true;
+    this.aftermath.note(message);
   }
 
   /** The filters have changed. */
@@ -101,7 +110,7 @@ export class Past {
   show(): void {
     const { oldest } = this.#options.log;
     const isAll = this.#nothingBefore !== undefined && !((oldest ?? 0) > this.#nothingBefore);
-    this.#older.hidden = isAll || this.#videoId === "";
+    this.#older.hidden = isAll || !this.#hasMessages;
     this.#older.textContent = this.#words;
     this.#beginning.hidden = !isAll;
     this.#giveTabStop();

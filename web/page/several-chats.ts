@@ -48,7 +48,6 @@ export class SeveralChats {
     const columns = [...this.#byVideo].map(([videoId, { column }]) => [videoId, column] as const);
     this.#connection = new MergedConnection(new Map(columns));
     WIDE.addEventListener("change", () => this.#giveRoles());
-    this.#giveRoles();
   }
 
   apply(settings: Settings, isNewLook: boolean): void {
@@ -59,6 +58,7 @@ export class SeveralChats {
       root.toggleAttribute("data-chosen", videoId === settings.chat);
       column.apply(settings, isNewLook);
     }
+    this.#giveRoles();
   }
 
   /** Opens all chats from their beginning. */
@@ -92,7 +92,8 @@ export class SeveralChats {
       stateChanged: (state, code) => {
         carryState(root, state, code);
         carryState(tab, state);
-        tab.textContent = state === "open" ? videoId : `${videoId} · ${state}`;
+        const words = state === "connecting" && code ? "waiting" : state;
+        tab.textContent = state === "open" ? videoId : `${videoId} · ${words}`;
         this.#revealTab();
         this.#showState();
       },
@@ -116,7 +117,12 @@ export class SeveralChats {
   #giveRoles(): void {
     for (const [videoId, { root }] of this.#byVideo) {
       const [role, name] = WIDE.matches ? ["region", "name"] : ["tabpanel", "tab"];
-      setAttributes(root, { role, "aria-labelledby": `${name}-${videoId}` });
+      const isHidden = !WIDE.matches && videoId !== this.#chosen;
+      setAttributes(root, {
+        role,
+        "aria-labelledby": `${name}-${videoId}`,
+        "aria-hidden": isHidden ? "true" : undefined, // the stylesheet leaves its box
+      });
     }
   }
 }
