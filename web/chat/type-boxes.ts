@@ -23,6 +23,12 @@ export class TypeBoxes {
   constructor(place: HTMLElement) {
     this.#boxes = GROUPS.map((value) => {
       const box = make("input", { type: "checkbox", name: "types", value, checked: "checked" });
+      // Enter would submit the form: on a chip it does the same as on a button.
+      box.addEventListener("keydown", (event) => {
+        if (event.key !== "Enter") return;
+        event.preventDefault();
+        box.click();
+      });
       place.append(make("label", { class: "chip" }, box, make("span", {}, LABELS[value])));
       return box;
     });

@@ -1,15 +1,17 @@
 /**
  * The card of an author: badges, the channel, the author's stored messages of this chat, and buttons to
  * highlight and to mute. A click on a name opens it, and so does Enter: Tab leads from the log to the last
- * name in view, and the arrow keys to others.
+ * name in view, the arrow keys up and down to other names, and those to the sides to the links of the words.
  */
 import { find, make } from "../chat/element.ts";
 import type { ShownMessage } from "../chat/message.ts";
 import type { MarkKind, Marks } from "./marks.ts";
 import { partOf } from "./root.ts";
 import { type Stored, StoredList } from "./stored-list.ts";
+import { focusFirstSeen, moveFocus, setTabStop } from "./tab-stops.ts";
 
 const NAME = "[data-field=author][role=button]";
+const NAME_OR_LINK = `${NAME}, .row a[href]`;
 const CHANNEL_ID = /^UC[\w-]{22}$/;
 const HANDLE = /^@[\w.\-·]+$/;
 
@@ -29,11 +31,16 @@ export class AuthorCard {
   /** The channel id, or the name where there is none. */
   #id = "";
   #name = "";
+  /** The row whose name opened the card, and its log. */
+  #opener: { row: HTMLElement; place: HTMLElement | null } | undefined;
 
   constructor(marks: Marks) {
     this.#marks = marks;
     find("#author-close", HTMLButtonElement).addEventListener("click", () => this.#dialog.close());
-    this.#dialog.addEventListener("close", () => this.#list.clear());
+    this.#dialog.addEventListener("close", () => {
+      this.#list.clear();
+      this.#returnFocus();
+    });
     this.#dialog.addEventListener("click", ({ target }) => target === this.#dialog && this.#dialog.close());
     for (const button of this.#buttons)
       button.addEventListener("click", () => {
@@ -47,8 +54,8 @@ export class AuthorCard {
     root.addEventListener("click", ({ target }) => this.#openAt(target, stored));
     root.addEventListener("keydown", (event) => this.#press(event, stored));
     const places = ["chat", "pinned"].map((part) => partOf(root, part, HTMLElement));
-    root.addEventListener("keydown", ({ key, target }) => {
-      if (key === "Tab") for (const place of places) if (!isWithin(place, target)) giveTabStop(place);
+    addEventListener("keydown", ({ key, target }) => {
+      if (key === "Tab") for (const place of places) giveTabStop(place, target);
     });
   }
 
@@ -107,41 +114,55 @@ export class AuthorCard {
     const name = target instanceof Element ? target.closest(NAME) : null;
     const row = name?.closest<HTMLElement>(".row");
     const text = name?.textContent ?? "";
-    if (row) this.show(row.dataset.authorId ?? text, text, stored);
+    if (!row) return;
+    this.show(row.dataset.authorId ?? text, text, stored);
+    this.#opener = { row, place: placeOf(row) };
+  }
+
+  /** A name that is drawn again or hidden meanwhile cannot have the focus again. */
+  #returnFocus(): void {
+    const { row, place } = this.#opener ?? {};
+    this.#opener = undefined;
+    const { activeElement, body } = document;
+    if (activeElement === body || this.#dialog.contains(activeElement))
+      focusFirstSeen(row?.isConnected ? row.querySelector<HTMLElement>(NAME) : null, place);
   }
 
   #press(event: KeyboardEvent, stored: Stored): void {
     const { target, key } = event;
-    if (!(target instanceof HTMLElement) || !target.matches(NAME)) return;
-    const step = { ArrowUp: -1, ArrowDown: 1 }[key];
-    if (key === "Enter" || key === " ") this.#openAt(target, stored);
-    else if (step !== undefined) moveTabStop(target, step);
-    else return;
+    if (!(target instanceof HTMLElement) || !target.matches(NAME_OR_LINK)) return;
+    const place = placeOf(target);
+    if (target.matches(NAME) && (key === "Enter" || key === " ")) this.#openAt(target, stored);
+    else if (!place || !moveWithin(place, target, key)) return;
     event.preventDefault();
     event.stopPropagation();
   }
 }
 
-function isWithin(place: HTMLElement, target: EventTarget | null): boolean {
-  return target !== place && target instanceof Node && place.contains(target);
+function placeOf(element: HTMLElement): HTMLElement | null {
+  return element.closest<HTMLElement>("[data-part=chat], [data-part=pinned]");
 }
 
-/** Tab goes from the place to the last name in view. */
-function giveTabStop(place: HTMLElement): void {
+function within(place: HTMLElement, selector: string): HTMLElement[] {
+  return [...place.querySelectorAll<HTMLElement>(selector)];
+}
+
+/** Tab goes from the place to the last name in view, and from a name or a link within it out of the place. */
+function giveTabStop(place: HTMLElement, focused: EventTarget | null): void {
+  const all = within(place, NAME_OR_LINK);
   const { bottom } = place.getBoundingClientRect();
-  const names = [...place.querySelectorAll<HTMLElement>(NAME)];
-  for (const name of names) name.tabIndex = -1;
-  const last = names.reverse().find((name) => name.getBoundingClientRect().bottom <= bottom);
-  if (last) last.tabIndex = 0;
+  const stop =
+    all.find((each) => each === focused) ??
+    all.findLast((each) => each.matches(NAME) && each.getBoundingClientRect().bottom <= bottom);
+  setTabStop(all, stop);
 }
 
-function moveTabStop(from: HTMLElement, step: number): void {
-  const names = [
-    ...(from.closest("[data-part=chat], [data-part=pinned]")?.querySelectorAll<HTMLElement>(NAME) ?? []),
-  ];
-  const next = names[names.indexOf(from) + step];
-  if (!next) return;
-  from.tabIndex = -1;
-  next.tabIndex = 0;
-  next.focus();
+/** Returns whether the key leads to another name or link. */
+function moveWithin(place: HTMLElement, from: HTMLElement, key: string): boolean {
+  const row = from.closest<HTMLElement>(".row");
+  const name = row?.querySelector<HTMLElement>(NAME);
+  const down = { ArrowUp: -1, ArrowDown: 1 }[key];
+  if (down !== undefined) return moveFocus(within(place, NAME), name ?? from, down);
+  const right = { ArrowLeft: -1, ArrowRight: 1 }[key];
+  return right !== undefined && row !== null && moveFocus(within(row, NAME_OR_LINK), from, right);
 }

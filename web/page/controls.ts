@@ -2,6 +2,7 @@
 import { find, setAttributes } from "../chat/element.ts";
 import { TypeBoxes } from "../chat/type-boxes.ts";
 import { readSettings, type Settings, writeUrl } from "./settings.ts";
+import { focusFirstSeen } from "./tab-stops.ts";
 import { Tabs } from "./tabs.ts";
 
 /** A handle, or the id or URL of a channel; everything else is a video. */
@@ -55,6 +56,10 @@ export function startControls(
   for (const select of selects)
     select.addEventListener("change", () => write({ [select.name]: select.value }));
   closeMenus();
+  find("#skip", HTMLAnchorElement).addEventListener("click", (event) => {
+    event.preventDefault();
+    focusFirstSeen(...document.querySelectorAll<HTMLElement>("[data-part=chat], [data-part=panel-stats]"));
+  });
   let typed = false;
   words.addEventListener("input", () => {
     write({ q: words.value }, typed ? "replace" : "push");

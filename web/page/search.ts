@@ -7,6 +7,7 @@ import type { Row } from "../chat/transcript.ts";
 import { partOf } from "./root.ts";
 import type { StoredPage, StoredQuery } from "./stored.ts";
 import { type Stored, StoredList, timeOf } from "./stored-list.ts";
+import { focusFirstSeen } from "./tab-stops.ts";
 
 const CHANNEL_ID = /^UC[A-Za-z0-9_-]{22}$/;
 
@@ -21,10 +22,14 @@ export class Search {
   readonly #author = find("#find input[name=author]", HTMLInputElement);
   readonly #place: HTMLElement;
   readonly #list: StoredList;
+  readonly #chat: HTMLElement;
+  /** The control that had the focus before the results. */
+  #opener: HTMLElement | undefined;
 
   constructor(root: HTMLElement, options: SearchOptions) {
     this.#options = options;
     this.#place = partOf(root, "found", HTMLElement);
+    this.#chat = partOf(root, "chat", HTMLElement);
     this.#list = new StoredList({
       list: find("ol", HTMLElement, this.#place),
       words: partOf(root, "found-words", HTMLElement),
@@ -37,13 +42,22 @@ export class Search {
       event.preventDefault();
       this.#begin();
     });
-    partOf(root, "found-close", HTMLButtonElement).addEventListener("click", () => this.close());
-    this.#place.addEventListener("keydown", ({ key }) => key === "Escape" && this.close());
+    partOf(root, "found-close", HTMLButtonElement).addEventListener("click", () => this.#leave());
+    this.#place.addEventListener("keydown", ({ key }) => key === "Escape" && this.#leave());
   }
 
+  /** The focus goes to the chat if the results have it. */
   close(): void {
+    const hasFocus = this.#place.contains(document.activeElement);
     this.#list.clear();
     this.#place.hidden = true;
+    if (hasFocus) focusFirstSeen(this.#chat);
+  }
+
+  /** Closes the results; the focus returns to where it was. */
+  #leave(): void {
+    this.close();
+    focusFirstSeen(this.#opener, this.#chat);
   }
 
   /** Removes results that were deleted after they were found. */
@@ -58,14 +72,21 @@ export class Search {
     const { q = isId ? "" : author, ...others } = filter();
     const name = isId ? "" : author.toLowerCase().replace(/^@/, "");
     this.#place.hidden = false;
-    // If several chats are searched, the first one in view gets the focus.
-    if (!document.activeElement?.closest("[data-part=found]")) this.#place.focus();
+    this.#takeFocus();
     this.#list.begin({
       stored: this.#options,
       query: { ...others, ...(q !== "" && { q }), ...(isId && { author }) },
       isWanted: (row) => isShown(row) && row.message.author.toLowerCase().includes(name),
       describe: (page, count, signal) => this.#describe(page, count, signal),
     });
+  }
+
+  #takeFocus(): void {
+    const { activeElement } = document;
+    // If several chats are searched, the first one in view gets the focus.
+    if (!(activeElement instanceof HTMLElement) || activeElement.closest("[data-part=found]")) return;
+    this.#opener = activeElement;
+    this.#place.focus();
   }
 
   async #describe({ prev }: StoredPage, count: number, signal: AbortSignal): Promise<string> {

@@ -11,6 +11,7 @@ import { IN_TICKER, LONGEST_MS, standsInTickerMs } from "../chat/ticker-times.ts
 import type { Row } from "../chat/transcript.ts";
 import { partOf } from "./root.ts";
 import { AFTER_ALL, type StoredPage, type StoredQuery } from "./stored.ts";
+import { moveFocus, setTabStop } from "./tab-stops.ts";
 
 const CHECK_MS = 1000;
 /** Maximum paid messages; beyond it the oldest leave. */
@@ -49,6 +50,7 @@ export class Standing {
     this.#options = options;
     this.#ticker = partOf(root, "ticker", HTMLElement);
     this.#pinned = partOf(root, "pinned", HTMLElement);
+    this.#ticker.addEventListener("keydown", (event) => this.#press(event));
     setInterval(() => this.#paid.size > 0 && this.show(), CHECK_MS);
   }
 
@@ -87,7 +89,7 @@ export class Standing {
     if (!IN_TICKER.has(message.type) || this.#paid.has(message.id)) return;
     const staysMs = standsInTickerMs(message, Date.now(), 0);
     if (staysMs === 0) return;
-    const button = make("button", { type: "button", class: "paid", "data-type": message.type });
+    const button = make("button", { type: "button", class: "paid", "data-type": message.type, tabindex: -1 });
     button.addEventListener("click", () => this.#options.open(message.cursor));
     this.#paid.set(message.id, { row: { message, fate: {} }, button, until: Date.now() + staysMs });
   }
@@ -102,10 +104,17 @@ export class Standing {
       else drawPaid(paid);
     }
     const shown = newestFirst.filter(([id, { row }]) => this.#paid.has(id) && this.#options.isShown(row));
-    replaceChanged(
-      this.#ticker,
-      shown.map(([, { button }]) => button),
-    );
+    const buttons = shown.map(([, { button }]) => button);
+    replaceChanged(this.#ticker, buttons);
+    setTabStop(buttons, buttons.find((each) => each.tabIndex === 0) ?? buttons[0]);
+  }
+
+  #press(event: KeyboardEvent): void {
+    const { target, key } = event;
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[key];
+    const buttons = [...this.#ticker.children] as HTMLElement[];
+    if (step !== undefined && target instanceof HTMLElement && moveFocus(buttons, target, step))
+      event.preventDefault(); // it would scroll, too
   }
 
   /** Shows the pinned messages, and below them the open poll. */
@@ -144,10 +153,15 @@ function cursorOf({ row }: Paid): number {
   return row.message?.cursor ?? 0;
 }
 
-/** Replaces the children only if they differ, so that none loses the focus. */
+/** Replaces the children if they differ. If the child with the focus leaves, the first one gets it. */
 function replaceChanged(place: HTMLElement, elements: readonly HTMLElement[]): void {
   const { children } = place;
   const isSame =
     children.length === elements.length && elements.every((element, at) => element === children[at]);
-  if (!isSame) place.replaceChildren(...elements);
+  if (isSame) return;
+  const { activeElement } = document;
+  const focused =
+    activeElement instanceof HTMLElement && place.contains(activeElement) ? activeElement : null;
+  place.replaceChildren(...elements);
+  (focused?.isConnected ? focused : focused && elements[0])?.focus({ preventScroll: true });
 }
