@@ -18,6 +18,9 @@ const ICONS = {
   notice: "info",
   mode: "gauge",
   product: "shopping-bag",
+  waiting: "clock",
+  failed: "circle-alert",
+  menu: "chevron-down",
   copy: "copy",
   copied: "check",
 } as const;

@@ -7,7 +7,7 @@ import { deletionOf, paidAction, replacementOf, textAction, texts } from "./supp
 import { TEXT } from "./support/chat-items.ts";
 import { placeAway } from "./support/distance.ts";
 import { bannered } from "./support/every-kind.ts";
-import { launchFirefox, NO_FIREFOX } from "./support/firefox.ts";
+import { countOfAccessible, forceColors, launchFirefox, NO_FIREFOX } from "./support/firefox.ts";
 import { NOTE_ROWS, usePages } from "./support/pages.ts";
 import { POLL_OPENED, POLL_UPDATED } from "./support/poll-items.ts";
 
@@ -141,6 +141,7 @@ describe("Firefox", { skip: NO_FIREFOX }, () => {
     await has("paid");
     const ground = () => styleOf("body", "background-color");
     const grounds: string[] = [];
+    await page.locator("#looks summary").click();
     for (const theme of ["light", "dark"]) {
       await page.locator("select[name=theme]").selectOption(theme);
       grounds.push(await ground());
@@ -152,6 +153,56 @@ describe("Firefox", { skip: NO_FIREFOX }, () => {
       await page.setViewportSize({ width, height: 600 });
       assert.ok(await evaluate("document.documentElement.scrollWidth <= innerWidth"), `${width} px`);
     }
+  });
+
+  it("shows in forced colours the chosen tab, switches, bars, cards, badges and the connection", async () => {
+    const { page, chat, browser } = pages;
+    chat.say([paidAction("paid", "$5.00"), POLL_OPENED, POLL_UPDATED, bannered(TEXT), textAction("a")]);
+    await forceColors(browser, true);
+    await visit();
+    await has("a");
+    await pages.stateIs("open");
+    const ground = (selector: string) => styleOf(selector, "background-color");
+    const [text, canvas] = [await styleOf("body", "color"), await ground("body")];
+    assert.ok(await evaluate("matchMedia('(forced-colors: active)').matches"));
+    assert.equal(await ground("#tab-chat"), await ground("input[name=images]"));
+    assert.notEqual(await ground("#tab-stats"), await ground("#tab-chat"));
+    assert.match(await styleOf("#chat meter", "background-image"), /gradient/);
+    for (const card of [rowOf("paid"), ".face"]) assert.equal(await styleOf(card, "border-top-width"), "1px");
+    await page.locator("span[data-field=badge]").first().waitFor({ state: "attached" });
+    for (const sign of ["span[data-field=badge]", "#dot"]) assert.equal(await ground(sign), text, sign);
+    await evaluate("document.documentElement.dataset.state = 'reconnecting'");
+    assert.equal(await ground("#dot"), canvas);
+    await forceColors(browser, false);
+    assert.equal(await evaluate("matchMedia('(forced-colors: active)').matches"), false);
+  });
+
+  it("gives a screen reader the log, the paid messages, the polls and the dialog", async () => {
+    const { page, chat, browser } = pages;
+    chat.say([paidAction("paid", "$50.00", ANN), POLL_OPENED, POLL_UPDATED, textAction("a", ANN)]);
+    await visit("&timestamps=off");
+    await has("a");
+    await page.locator("#ticker .paid").waitFor();
+    const counts = (...all: [role: string, name: string][]) =>
+      Promise.all(all.map(([role, name]) => countOfAccessible(browser, role, name)));
+    const given = await counts(
+      ["log", "Chat"],
+      ["toolbar", "Paid messages"],
+      ["button", "@ann $50.00"],
+      ["button", "@ann"],
+      ["meter", "wall"],
+      ["tablist", "What to show"],
+      ["switch", "Pictures"],
+      ["search", ""],
+      ["region", "Pinned"],
+    );
+    assert.deepEqual(given, [1, 1, 1, 2, 2, 1, 1, 1, 1]);
+    await page.locator(`${rowOf("a")} [role=button]`).click();
+    await page.getByText("2 messages in all that is kept.").waitFor();
+    assert.deepEqual(await counts(["dialog", "@ann"], ["heading", "@ann"]), [1, 1]);
+    await page.keyboard.press("Escape");
+    await page.locator("#tab-stats").click();
+    assert.deepEqual(await counts(["log", "Chat"], ["tabpanel", "Chat"], ["tabpanel", "Stats"]), [0, 0, 1]);
   });
 
   it("has a transparent overlay without scroll bars, whose rows are limited and fade", async () => {

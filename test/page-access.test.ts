@@ -52,9 +52,11 @@ describe("the viewer page's accessibility", { skip: NO_CHROMIUM }, () => {
       await page.setViewportSize({ width, height: 800 });
       await page.emulateMedia({ reducedMotion: "reduce" }); // a colour that changes is none to judge
       await visit();
-      await evaluate("document.querySelector('#filters').toggleAttribute('data-open', true)");
+      if (width < 800) await page.locator("#filters-toggle").click();
       for (const theme of ["light", "dark"]) {
+        await page.locator("#looks summary").click();
         await page.locator("select[name=theme]").selectOption(theme);
+        await page.keyboard.press("Escape");
         for (const tab of width === 320 ? ["stats", "chat"] : ["chat"]) {
           await page.locator(`#tab-${tab}`).click();
           assert.deepEqual(await violationsIn(page), [], `${theme} ${tab}`);
@@ -128,6 +130,7 @@ describe("the viewer page's accessibility", { skip: NO_CHROMIUM }, () => {
     const open = await ground("#dot");
     await evaluate("document.documentElement.dataset.state = 'reconnecting'");
     assert.notEqual(await ground("#dot"), open);
+    assert.equal(await ground("#dot"), await ground("body"));
     await page.emulateMedia({ forcedColors: null });
     await evaluate("localStorage.clear()");
   });

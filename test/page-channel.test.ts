@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Page } from "playwright-core";
+import { startSimulator } from "../src/simulator/index.ts";
 import { idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
 import { textAction, texts } from "./support/chat-actions.ts";
 import { usePages } from "./support/pages.ts";
@@ -69,5 +70,47 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
     assert.equal(await statusOf(page), "Live");
     assert.equal(new URL(page.url()).searchParams.get("channel"), null);
     assert.deepEqual([...(await setup()).searchParams], [["videoId", pages.videoId]]);
+  });
+
+  for (const [query, words] of [
+    ["channel=@nobody-here", /^There is no channel @nobody-here on YouTube\. It tries again at [\d:]+\.$/],
+    ["channel=@no body", /^This chat cannot be shown\. channel has a handle that is not 1 to 30 letters/],
+    ["videoId=nonsense", /^This chat cannot be shown\. videoId is neither a video id of 11 characters/],
+    [
+      "videoId=@somebody",
+      /videoId is a channel, not a video: request it alone, as channel=…, or send the URL/,
+    ],
+    [
+      "videoIds=demo-stream,@somebody",
+      /“@somebody” is a channel, not a video: request it alone, as channel=…, or/,
+    ],
+  ] as const)
+    it(`says plainly why it cannot open ${query}`, async () => {
+      const { page, relay } = pages;
+      await page.goto(`${relay.url}/?${query}`);
+      await page.locator("#retry").waitFor();
+      assert.match(await statusOf(page), words);
+    });
+
+  it("cannot be reached without the internet: the viewer page says so, the overlay shows nothing", async () => {
+    const { browser } = pages;
+    const upstream = await startSimulator();
+    await upstream[Symbol.asyncDispose](); // as if the line was cut
+    await using relay = await startRelay({ upstream });
+    await using context = await browser.newContext();
+    const page = await context.newPage();
+    for (const source of [`videoId=${pages.videoId}`, "channel=@somebody"]) {
+      await page.goto(`${relay.url}/?${source}`);
+      await until(page, "/cannot be reached/.test(document.querySelector('#status-words').innerText)");
+
+      assert.doesNotMatch(await statusOf(page), /^Connecting/);
+      const answered = page.waitForResponse(/v1.stream/);
+      await page.goto(`${relay.url}/overlay?${source}`);
+      await answered;
+      await page.evaluate(
+        "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))",
+      );
+      assert.equal(await page.locator("body").innerText(), "");
+    }
   });
 });

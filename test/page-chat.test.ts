@@ -310,6 +310,7 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     chat.say([textAction("z")]);
     await visit("&images=off&backfill=500");
     await has("z");
+    await page.locator("#looks summary").click();
     await page.locator("select[name=theme]").selectOption("dark");
     await page.locator("input[name=images]").check();
     await page.locator("input[name=images]").uncheck();
@@ -322,6 +323,8 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
       [],
     );
     assert.equal(await page.locator("input[name=images]").isChecked(), false);
+    await visit("&images=on");
+    assert.equal(await page.locator("input[name=images]").isChecked(), true);
     await evaluate("localStorage.clear()");
     page.removeAllListeners("request");
   });

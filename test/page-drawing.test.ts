@@ -243,6 +243,17 @@ describe("a message on the page", { skip: NO_CHROMIUM }, () => {
     }
     assert.equal(signs.size, Object.keys(headings).length);
     assert.equal(signs.has("none"), false);
+    const summary = { ...EXAMPLES.find(({ type }) => type === "summary"), parts: [] };
+    const { words } = await drawn({ ...summary, timestamp: "", message: "Chat summary\nViewers say hello." });
+    assert.equal(words.trim(), "Chat summary\nViewers say hello.");
+    assert.equal(await pages.page.locator("#rows .sign").count(), 1);
+  });
+
+  it("has no double spaces", async () => {
+    for (const message of EXAMPLES) {
+      const { words } = await drawn({ ...message, message: "words", parts: [] });
+      assert.doesNotMatch(words, / {2}/, message.type);
+    }
   });
 
   it("draws an unknown kind, and a message without most fields, as far as possible", async () => {

@@ -48,6 +48,12 @@ describe("the pages' files", () => {
     });
   }
 
+  for (const path of ["/probe", "/overlay", "/overlay/setup"])
+    it(`${path} is also found with a slash at its end`, async () => {
+      const { url, redirected } = await fetch(`${relay.url}${path}/?channel=@a%2Bb&hide=/x?/`);
+      assert.deepEqual([url, redirected], [`${relay.url}${path}?channel=@a%2Bb&hide=/x?/`, true]);
+    });
+
   for (const [value, expected] of [
     [
       "https://example.org,https://*.example.net:8443",

@@ -28,10 +28,12 @@ describe("the viewer page and the stored messages", { skip: NO_CHROMIUM }, () =>
       new Intl.DateTimeFormat("en", { timeStyle: "short", timeZone }).format(said).replace("\u202f", " ");
     assert.equal(await time.innerText(), timeIn("Asia/Kolkata"));
     assert.match((await time.getAttribute("title")) ?? "", new RegExp(`/${said.getFullYear()}, .*:\\d\\d`));
+    await page.locator("#looks summary").click();
     await page.locator("select[name=timestamps]").selectOption("service");
     assert.equal(await time.innerText(), timeIn("UTC"));
     await page.reload();
     assert.equal(await time.innerText(), timeIn("UTC"));
+    await page.locator("#looks summary").click();
     await page.locator("select[name=timestamps]").selectOption("off");
     assert.equal(await time.count(), 0);
     await context.close();

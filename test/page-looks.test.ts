@@ -4,8 +4,9 @@ import { describe, it } from "node:test";
 import { NO_CHROMIUM, rowOf } from "./support/browser.ts";
 import { paidAction, textAction, texts } from "./support/chat-actions.ts";
 import { TEXT } from "./support/chat-items.ts";
-import { bannered } from "./support/every-kind.ts";
+import { bannered, SENT } from "./support/every-kind.ts";
 import { usePages } from "./support/pages.ts";
+import { POLL_OPENED } from "./support/poll-items.ts";
 
 describe("the looks of the viewer page", { skip: NO_CHROMIUM }, () => {
   const pages = usePages("/", { width: 360, height: 600 }, { kinds: ["text"] });
@@ -40,15 +41,44 @@ describe("the looks of the viewer page", { skip: NO_CHROMIUM }, () => {
     await page.setViewportSize({ width: 360, height: 600 });
   });
 
+  it("ends the sentence of a mode before its sub-text, and leaves the words as they are", async () => {
+    pages.chat.say(JSON.parse(JSON.stringify(SENT.mode)));
+    await visit();
+    await has("made-up-id");
+    const words = `document.querySelector('${rowOf("made-up-id")} [data-field=message]')`;
+    assert.equal(await evaluate(`${words}.textContent`), "Slow mode is on Send a message every 60 seconds");
+    assert.equal(await evaluate(`${words}.querySelector(".sentence").textContent`), "Slow mode is on");
+    const after = `getComputedStyle(${words}.querySelector(".sentence"), "::after").content`;
+    assert.equal(await evaluate(after), '"."');
+  });
+
+  it("has menus that fit a phone", async () => {
+    const { page } = pages;
+    await page.setViewportSize({ width: 320, height: 600 });
+    await visit();
+    await page.locator("#filters-toggle").click();
+    for (const menu of ["looks", "download"]) {
+      await page.locator(`#${menu} summary`).click();
+      const right = `Math.max(...[...document.querySelectorAll("#${menu} :is(select, a)"), document.querySelector("#open button")]
+        .map((each) => each.getBoundingClientRect().right))`;
+      assert.ok((await evaluate<number>(right)) <= 320, menu);
+    }
+    await page.setViewportSize({ width: 360, height: 600 });
+  });
+
   it("has all its controls in view from 800 px of width on", async () => {
     const { page } = pages;
     await page.setViewportSize({ width: 800, height: 600 });
     await visit();
     const controls = page.locator(
-      "#open input, input[name=types], input[name=q], input[name=images], select[name=theme]",
+      "#open input, input[name=types], input[name=q], input[name=images], #menus :not([hidden]) > summary",
     );
-    assert.equal(await controls.count(), 4 + 7);
-    for (const control of await controls.all()) assert.ok(await control.isVisible(), `${control}`);
+    assert.equal(await controls.count(), 3 + 7 + 2);
+    for (const control of await controls.all()) {
+      assert.ok(await control.isVisible(), `${control}`);
+      const { x, width } = (await control.boundingBox()) ?? assert.fail(`${control}`);
+      assert.ok(x + width <= 800, `${control}`);
+    }
     await page.setViewportSize({ width: 360, height: 600 });
   });
 
@@ -80,15 +110,56 @@ describe("the looks of the viewer page", { skip: NO_CHROMIUM }, () => {
       order,
       order.toSorted((a, b) => a - b),
     );
+    // The rest above the log is cut off, and shown over the log while a pointer or the focus is there.
+    const isBottomSeen = () =>
+      evaluate<boolean>(`(({ left, bottom }) =>
+        document.querySelector("#pinned").contains(document.elementFromPoint(left + 20, bottom - 3))
+      )(document.querySelector("#pinned").getBoundingClientRect())`);
+    const log = await height("#chat");
+    for (const [y, isSeen] of [
+      [500, false],
+      [10, true],
+      [500, false],
+    ] as const) {
+      await pages.page.mouse.move(100, y);
+      assert.equal(await isBottomSeen(), isSeen);
+    }
+    await pages.page.locator("#ticker .paid").focus();
+    assert.equal(await isBottomSeen(), true);
+    assert.equal(await height("#chat"), log);
   });
 
-  it("has cards as wide as the log", async () => {
-    pages.chat.say([paidAction("p", "$50.00", { text: "x" }), textAction("a", { text: "x" })]);
+  it("has cards and polls as wide as the log, and words in any direction beside the face", async () => {
+    const { chat } = pages;
+    chat.say([paidAction("p", "$50.00", { text: "x" }), paidAction("r", "$50.00", { text: "שלום" })]);
+    chat.say([POLL_OPENED, textAction("a", { text: "x" })]);
     await visit();
     await has("a");
-    const width = (id: string) =>
-      evaluate<number>(`document.querySelector('${rowOf(id)}').getBoundingClientRect().width`);
-    assert.equal(await width("p"), await width("a"));
+    const width = (selector: string) =>
+      evaluate<number>(`document.querySelector('${selector}').getBoundingClientRect().width`);
+    const own = await width(rowOf("a"));
+    assert.deepEqual([await width(rowOf("p")), await width("[data-poll-id] .poll")], [own, own]);
+    const padding = (id: string) =>
+      evaluate<string>(`(({ paddingLeft, paddingRight }) => [paddingLeft, paddingRight].join())(
+        getComputedStyle(document.querySelector('${rowOf(id)} [data-field=message]')))`);
+    assert.equal(await padding("r"), await padding("p"));
+  });
+
+  it("says of an empty log whether anything was said, or the filters hide it", async () => {
+    const { page, chat } = pages;
+    const words = () =>
+      evaluate<string>("getComputedStyle(document.querySelector('#rows'), '::before').content");
+    await visit();
+    await pages.stateIs("open");
+    assert.match(await words(), /Nothing to show yet/);
+    chat.say([textAction("a")]);
+    await has("a");
+    assert.equal(await words(), "none");
+    await page.locator("#filters-toggle").click();
+    await page.locator("input[name=q]").fill("nobody");
+    assert.match(await words(), /matches the filters/);
+    await page.locator("input[name=q]").fill("");
+    assert.equal(await words(), "none");
   });
 
   it("gives each author a stable color of its own, readable by day and night", async () => {

@@ -94,6 +94,7 @@ export function pageRoutes(app: FastifyInstance, settings: PageSettings): void {
       "referrer-policy": "no-referrer",
     };
     app.get(path, (request, reply) => serve(html(), request, reply.headers(headers)));
+    if (path !== "/") app.get(`${path}/`, (request, reply) => redirectToPage(path, request, reply));
   }
   for (const [path, file] of assets()) app.get(path, (request, reply) => serve(file(), request, reply));
 }
@@ -114,6 +115,15 @@ const assets = once(() => {
   const sdk = once(() => toStatic(".js", joinModules(new URL("client/index.ts", PACKAGE_ROOT))));
   return new Map([...files, [SDK, sdk]]);
 });
+
+/**
+ * The URLs in a page are relative to its path without a slash at the end. So is the redirection, because a
+ * proxy may add a prefix.
+ */
+function redirectToPage(path: string, { raw }: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const query = /\?.*/s.exec(raw.url ?? "")?.[0] ?? "";
+  return reply.redirect(`..${path.slice(path.lastIndexOf("/"))}${query}`, 308);
+}
 
 function once<T>(make: () => T): () => T {
   let made: T | undefined;

@@ -167,9 +167,16 @@ function drawSaid(message: ShownMessage, { images }: Look): Node[] {
   const { details, type } = message;
   const said: Node[] = [];
   const heading = HEADINGS.get(type);
-  if (heading && !message.message.startsWith(heading)) {
+  if (heading) {
     const sign = make("span", { class: "sign", "data-kind": type, "aria-hidden": "true" });
-    said.push(make("span", { class: "heading" }, sign, heading), document.createTextNode(" "));
+    const isSaid = message.message.startsWith(`${heading}\n`); // by its first line
+    const words = make(
+      "span",
+      { class: isSaid ? "heading said-below" : "heading" },
+      sign,
+      isSaid ? "" : heading,
+    );
+    said.push(words, document.createTextNode(" "));
   }
   if (message.message !== "" && !details.poll && !(type === "supersticker" && details.sticker)) {
     said.push(make("bdi", { "data-field": "message" }, ...drawParts(message, images)));

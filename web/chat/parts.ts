@@ -8,11 +8,14 @@ import { make } from "./element.ts";
 import { drawPicture } from "./pictures.ts";
 
 export function drawParts(
-  { parts, message }: { parts: readonly Part[]; message: string },
+  { type, parts, message }: { type: string; parts: readonly Part[]; message: string },
   images: boolean,
 ): (Node | string)[] {
   if (parts.map(({ text }) => text).join("") !== message) return [message];
-  return parts.map((part) => drawPart(part, images));
+  const drawn = parts.map((part) => drawPart(part, images));
+  // A change of mode and its sub-text, with a space between them. The stylesheet draws a full stop there.
+  const end = type === "mode" ? parts.findIndex(({ text }) => text === " ") : -1;
+  return end < 1 ? drawn : [make("span", { class: "sentence" }, ...drawn.splice(0, end)), ...drawn];
 }
 
 function drawPart(part: Part, images: boolean): Node | string {

@@ -107,6 +107,7 @@ export class Column {
   apply(settings: Settings, isNewLook: boolean): void {
     const before = this.#settings;
     this.#settings = settings;
+    this.#chat.toggleAttribute("data-filtered", Object.keys(storedBy(settings)).length > 0);
     this.#stats.show(settings.tab === "stats");
     if (isNewLook) this.#redrawAll();
     if (before && (before.types !== settings.types || before.q !== settings.q))

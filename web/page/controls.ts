@@ -69,10 +69,13 @@ export function startControls(
     typed = false;
   });
   const menu = find("#filters-toggle", HTMLButtonElement);
-  menu.addEventListener("click", () => {
-    const isOpen = find("#filters", HTMLElement).toggleAttribute("data-open");
+  const openFilters = (force?: boolean): void => {
+    const isOpen = find("header", HTMLElement).toggleAttribute("data-open", force);
     menu.setAttribute("aria-expanded", String(isOpen));
-  });
+  };
+  menu.addEventListener("click", () => openFilters());
+  // In a small window, they would leave the results too little room.
+  find("#find", HTMLFormElement).addEventListener("submit", () => openFilters(false));
   addEventListener("popstate", show);
   show();
   return write;

@@ -70,12 +70,17 @@ function showRow(row: HTMLTableRowElement, label: string, endpoint: string, ...c
   row.removeAttribute("data-ok");
   const [result = "", actions = "", error = ""] = cells;
   row.replaceChildren(
-    make("th", { scope: "row" }, label),
-    make("td", {}, make("code", {}, endpoint)),
+    make("th", { scope: "row" }, ...wrapping(label)),
+    make("td", {}, make("code", {}, ...wrapping(endpoint))),
     make("td", { class: "result" }, result),
     make("td", { class: "number" }, actions),
     make("td", {}, error),
   );
+}
+
+/** The name may wrap after each `_`, so that the result fits next to it on a phone. */
+function wrapping(name: string): (Node | string)[] {
+  return name.split(/(?<=_)/).flatMap((part, at) => (at === 0 ? [part] : [make("wbr"), part]));
 }
 
 function showResult(row: HTMLTableRowElement, { label, endpoint, ok, actions, error }: ProbeRow): void {

@@ -15,7 +15,7 @@ const WORDS: Readonly<Record<PageState, string>> = {
 const REASONS: Readonly<Record<string, string>> = {
   "no more continuations": "The chat is over: no more continuations. All that was said stays here.",
   "room released":
-    "The service has stopped reading this chat (room released). Open the video again to go on.",
+    "The service has stopped reading this chat (room released). Open the video again to continue.",
 };
 /** A connection that takes longer may be queued by the browser, which limits connections per host. */
 const SLOW_MS = 10_000;
@@ -39,13 +39,9 @@ export class Status {
 
   /** `detail`: the reason of an end, the type of a chat, or the service's own message. */
   show(state: PageState, detail = "", code?: string): void {
-    clearTimeout(this.#slow);
-    this.state = state;
     if (state === "idle" || state === "connecting") this.#news = "";
-    this.#changed(state, code);
-    this.#retry.hidden = state !== "failed";
-    this.#retry.textContent = "Try again";
-    this.#say(state === "open" && this.#news !== "" ? this.#news : wordsFor(state, detail));
+    const words = state === "open" && this.#news !== "" ? this.#news : wordsFor(state, detail);
+    this.#set(state, words, state === "failed" ? "Try again" : undefined, code);
     if (state === "connecting" && detail === "") this.#slow = setTimeout(() => this.#say(SLOW), SLOW_MS);
   }
 
@@ -58,9 +54,9 @@ export class Status {
     const at = new Date(Date.now() + waitMs);
     const isSoon = waitMs < 60_000;
     const time = at.toLocaleTimeString("en", { hourCycle: "h23", timeStyle: isSoon ? "medium" : "short" });
-    this.show(state, `${message.replace(/\.?$/, ".")} It tries again at ${time}.`, code);
-    this.#retry.hidden = false;
-    this.#retry.textContent = "Try now";
+    const lost = state === "reconnecting" ? "The connection was lost. " : "";
+    const words = `${lost}${sentence(message)} It tries again at ${time}.`;
+    this.#set(state, words, "Try now", code);
   }
 
   /** What a channel's connection waits for, unless a stream is live. */
@@ -71,6 +67,16 @@ export class Status {
     const words = at ? `Waiting for ${next}, which begins on ${at}.` : `Waiting for ${next}.`;
     this.#news = state === "live" ? "" : [words, reason && `${reason}.`].filter(Boolean).join(" ");
     this.show("open");
+  }
+
+  /** `retry`: the words of the button, if there is one. */
+  #set(state: PageState, words: string, retry: string | undefined, code: string | undefined): void {
+    clearTimeout(this.#slow);
+    this.state = state;
+    this.#changed(state, code);
+    this.#retry.hidden = retry === undefined;
+    this.#retry.textContent = retry ?? "";
+    this.#say(words);
   }
 
   #say(words: string): void {
@@ -87,8 +93,14 @@ export function carryState({ dataset }: HTMLElement, state: PageState, code?: st
 
 function wordsFor(state: PageState, detail: string): string {
   if (state === "ended") return REASONS[detail] ?? `${WORDS.ended} ${detail}`;
-  if (state === "failed") return `${WORDS.failed} ${detail}`;
+  if (state === "failed") return `${WORDS.failed} ${sentence(detail)}`;
   if (state === "open") return detail === "liveChatReplayRenderer" ? "Replay" : WORDS.open;
   if (detail === "") return WORDS[state];
-  return `${WORDS[state]} ${detail}`;
+  const lost = state === "reconnecting" ? "The connection was lost. " : "";
+  return `${lost}${sentence(detail)} Trying again …`;
+}
+
+/** The service's own message, as a sentence. */
+function sentence(message: string): string {
+  return message.replace(/\.?$/, ".");
 }
