@@ -5,7 +5,7 @@ import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { Locator } from "playwright-core";
 import { CHOICES, NUMBERS } from "../web/overlay/options.ts";
-import { faultsOf, NO_CHROMIUM, rowOf } from "./support/browser.ts";
+import { faultsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
 import { textAction } from "./support/chat-actions.ts";
 import { usePages } from "./support/pages.ts";
 
@@ -48,6 +48,8 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
   after(() => assert.deepEqual(faults, []));
 
   const field = (name: string): Locator => pages.page.locator(`#parameters [name=${name}]`);
+  const problem = (name: string) => pages.page.locator(`.field:has([name=${name}]) .problem`);
+  const isFine = (name: string) => problem(name).filter({ hasText: /^$/ }).waitFor({ state: "attached" });
   const url = async (): Promise<URL> => new URL(await pages.page.locator("#url").inputValue());
   const goto = (query = "") => pages.page.goto(`${pages.relay.url}/overlay/setup${query}`);
 
@@ -92,13 +94,12 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual([...(await url()).searchParams], [["max", "7"]]);
     await set("max", "0");
     assert.equal((await url()).search, "");
+    await problem("max").getByText("Not used: enter a number from 1 to 200.").waitFor();
     await set("hide", "@a,/(/");
     await page.getByText("/(/ is not used: ( has no end.").waitFor();
   });
 
   it("says beside a field that it holds no video or channel, or one for the other field", async () => {
-    const { page } = pages;
-    const problem = (name: string) => page.locator(`.field:has([name=${name}]) .problem`);
     await goto("?videoId=no-id&channel=Some%20body");
     await problem("videoId").getByText("This is neither the id nor the URL of a video.").waitFor();
     await problem("channel").getByText("neither a handle (@name) nor the id or URL of a channel").waitFor();
@@ -107,9 +108,39 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
     await set("channel", "https://youtu.be/abcdefghijk");
     await problem("channel").getByText("This is a video: enter it in the field above.").waitFor();
     await set("videoId", "https://youtu.be/abcdefghijk");
+    await isFine("videoId");
     await set("channel", "UCabcdefghijklmnopqrstuv");
-    for (const name of ["videoId", "channel"])
-      await problem(name).filter({ hasText: /^$/ }).waitFor({ state: "attached" });
+    await problem("channel").getByText("The overlay shows the video above.").waitFor();
+    await set("videoId", "");
+    await isFine("channel");
+  });
+
+  it("says below the field that the channel or the chat of the video does not exist", async () => {
+    const { page } = pages;
+    await goto("?preview=chat");
+    await set("channel", "@nobody-here");
+    await isFine("channel"); // it may not be complete
+    await page.keyboard.press("Tab");
+    await problem("channel").getByText("There is no channel @nobody-here on YouTube.").waitFor();
+    await page.reload();
+    await problem("channel").getByText("There is no channel @nobody-here on YouTube.").waitFor();
+    await set("channel", "");
+    pages.relay.upstream.chat("no-chat-now", { kind: "none" });
+    await set("videoId", "no-chat-now");
+    await page.keyboard.press("Tab");
+    await problem("videoId").filter({ hasText: /chat/ }).waitFor();
+    pages.chat.say([textAction("there")]);
+    await set("videoId", pages.videoId);
+    await page.keyboard.press("Tab");
+    await page.frameLocator("#preview").locator(rowOf("there")).waitFor();
+    await isFine("videoId");
+  });
+
+  it("takes a handle without its @", async () => {
+    await goto();
+    await set("channel", "livestreams"); // as long as the id of a video
+    assert.equal((await url()).search, "?channel=@livestreams");
+    await isFine("channel");
   });
 
   it("previews the samples or the chat according to the parameters", async () => {
@@ -132,7 +163,7 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
   it("copies the URL, and can be used by the keyboard alone", async () => {
     const { page } = pages;
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-    await goto();
+    await goto(`?videoId=${pages.videoId}`);
     const reached: string[] = [];
     const focused =
       "(({ id, name, value, type }) => type === 'radio' ? name : id && !/^field/.test(id) ? id : name)(document.activeElement)";
@@ -145,11 +176,33 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
       if (now === "badges") await page.keyboard.press("Space");
     }
     for (const [name] of EVERY) assert.ok(reached.includes(name), `${name} is not among ${reached}`);
-    assert.equal((await url()).search, "?theme=light&size=18&badges=off");
+    assert.equal((await url()).search, `?videoId=${pages.videoId}&theme=light&size=18&badges=off`);
     await page.locator("#copy").focus();
     await page.keyboard.press("Enter");
-    await page.getByText("Copied.").waitFor();
+    await page.getByText("Copied.", { exact: true }).waitFor();
     assert.equal(await evaluate("navigator.clipboard.readText()"), (await url()).href);
+  });
+
+  it("warns at a copy of a URL without a chat, or beside a field with a fault", async () => {
+    const { page } = pages;
+    const said = async (query: string) => {
+      await goto(query);
+      await page.locator("#copy").click();
+      await page
+        .locator("#copied")
+        .getByText(/^Copied/)
+        .waitFor();
+      return page.locator("#copied").innerText();
+    };
+    assert.match(await said(""), /^Copied\. But it names no chat/);
+    assert.equal(await said("?demo=on"), "Copied.");
+    assert.match(await said("?videoId=nonsense"), /^Copied\. But read what is said below “Video”\.$/);
+    await set("hide", "/(/");
+    assert.equal(await page.locator("#copied").innerText(), "");
+    assert.match(await said(`?videoId=${pages.videoId}&hide=/(/`), /“Hide”/);
+    assert.equal(await page.locator("#copy[data-copied]").count(), 0);
+    assert.equal(await said(`?videoId=${pages.videoId}`), "Copied.");
+    assert.equal(await page.locator("#copy[data-copied]").count(), 1);
   });
 
   it("passes axe by day and night, and scrolls nothing sideways", async () => {
@@ -161,6 +214,6 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
       assert.deepEqual(await evaluate(JUDGE), [], colorScheme);
     }
     await page.setViewportSize({ width: 320, height: 700 });
-    assert.ok(await evaluate("document.documentElement.scrollWidth <= innerWidth"));
+    await until(page, "innerWidth === 320 && document.documentElement.scrollWidth <= innerWidth");
   });
 });

@@ -57,6 +57,23 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await idsOf(page), ["second"]);
   });
 
+  it("put the amount of an alert at the other end of the line, or below the name", async () => {
+    const { page, chat } = pages;
+    chat.say([paidAction("paid", "$5.00")]);
+    const edges = async (size: number) => {
+      await open(`&view=alerts&hold=3600&backfill=1&size=${size}`);
+      await has("paid");
+      const boxOf = (name: string) => page.locator(`.head > [data-field=${name}]`).boundingBox();
+      const [name, amount] = await Promise.all(["author", "amount"].map(boxOf));
+      return { name: name ?? assert.fail(), amount: amount ?? assert.fail() };
+    };
+    const wide = await edges(20);
+    assert.ok(wide.amount.x > wide.name.x + wide.name.width + 40, JSON.stringify(wide));
+    const narrow = await edges(40);
+    assert.ok(narrow.amount.y > narrow.name.y + narrow.name.height / 2, JSON.stringify(narrow));
+    assert.equal(narrow.amount.x, narrow.name.x);
+  });
+
   it("limit the number of waiting alerts", async () => {
     const { page, chat } = pages;
     await open("&view=alerts&hold=3600");
@@ -110,6 +127,27 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await idsOf(page), ["red"]);
   });
 
+  it("draw alerts and the ticker whole, the shadow of a card included", async () => {
+    const { page, chat } = pages;
+    const box = (selector: string) =>
+      evaluate<{ left: number; right: number; bottom: number }>(
+        `document.querySelector('${selector}').getBoundingClientRect().toJSON()`,
+      );
+    await open("&view=alerts");
+    chat.say([paidAction("first", "$5.00", { text: "words ".repeat(30) })]);
+    await has("first");
+    const [card, stage] = [await box(rowOf("first")), await box("#chat")];
+    assert.ok(card.left - stage.left >= 8 && stage.right - card.right >= 8, `${card.left} ${card.right}`);
+    await page.setViewportSize({ width: 600, height: 60 });
+    chat.say([paidAction("red", "$100.00")]);
+    await open("&view=ticker");
+    await has("red");
+    const bottomOf = (selector: string) =>
+      `document.querySelector('${selector}').getBoundingClientRect().bottom`;
+    await until(page, `${bottomOf(rowOf("red"))} <= ${bottomOf("#chat")}`); // once it has moved in
+    await page.setViewportSize({ width: 600, height: 400 });
+  });
+
   it("begin with the requested number of messages that they show", async () => {
     const { page, chat } = pages;
     const paid = (from: number) =>
@@ -132,12 +170,14 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
     chat.say([
       textAction("name", { author: "@NightBot" }),
       textAction("id", { channel: "UCbots" }),
+      textAction("begun", { author: "@kaito_tv" }),
+      textAction("with its sign", { author: "@tomek" }),
       textAction("words", { text: "buy cheap, cheap followers" }),
       textAction("marked", { author: "@Mia" }),
       textAction("edited", { text: "hello" }),
       textAction("a"),
     ]);
-    await visit("&hide=nightbot,UCbots,/cheap,? followers$/&mark=@mia,/^hel%2Bo/");
+    await visit("&hide=nightbot,UCbots,/^kaito/,/^@tom/,/cheap,? followers$/&mark=@mia,/^hel%2Bo/");
     await has("a");
     assert.deepEqual(await idsOf(page), ["marked", "edited", "a"]);
     const marked = () =>

@@ -6,6 +6,7 @@ import { countOfMessages, idsOf, NO_CHROMIUM, rowOf, until } from "./support/bro
 import { deletionOf, paidAction, textAction, texts } from "./support/chat-actions.ts";
 import { adding, TEXT } from "./support/chat-items.ts";
 import { usePages } from "./support/pages.ts";
+import { POLL_OPENED } from "./support/poll-items.ts";
 
 const PROPERTIES =
   "font-family font-size line-height color outline author-color owner-color moderator-color verified-color member-color background radius padding gap avatar-size emoji-size width enter-ms fade-ms";
@@ -151,6 +152,16 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
     assert.equal(await styleOf(`${rowOf("a")} [data-field=author]`, "color"), "rgb(4, 5, 6)");
   });
 
+  it("covers no more of the game than its rows in the theme terminal, unless it shows the chat", async () => {
+    const { page, chat } = pages;
+    chat.say([paidAction("paid", "$5.00"), POLL_OPENED]);
+    for (const view of ["alerts", "poll", "ticker"]) {
+      await visit(`&theme=terminal&view=${view}&backfill=50&hold=3600`);
+      await page.locator("#chat .row").waitFor({ state: "attached" });
+      assert.equal(await styleOf("#chat", "background-color"), "rgba(0, 0, 0, 0)", view);
+    }
+  });
+
   const designs: [theme: string, rules: [selector: string, property: string, value: string][]][] = [
     ["dark", [[rowOf("a"), "color", "rgb(255, 255, 255)"]]],
     ["light", [[rowOf("a"), "color", "rgb(22, 23, 28)"]]],
@@ -189,6 +200,11 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
         assert.equal(await styleOf(selector, property), value, `${property} of ${selector}`);
       }
       assert.equal(await styleOf("body", "background-color"), "rgba(0, 0, 0, 0)");
+      assert.doesNotMatch(
+        await styleOf(rowOf("a"), "text-shadow"),
+        /px -?[\d.]+px (?!0px)/,
+        "a shadow blurs",
+      );
       const widths =
         "[...document.querySelectorAll('#chat .row')].map((row) => row.getBoundingClientRect().right)";
       assert.ok(Math.max(...(await evaluate<number[]>(widths))) <= 600);

@@ -1,6 +1,6 @@
 /**
  * Lists of authors and words, as `hide` and `mark` have them: names (with or without `@`), channel ids, and
- * `/patterns/`, which are looked for in the author's name and in the words.
+ * `/patterns/`, which are looked for in the author's name, with and without its `@`, and in the words.
  */
 import type { ShownMessage } from "./message.ts";
 import { Budget, compile } from "./pattern.ts";
@@ -35,7 +35,9 @@ export function readPeople(
   return ({ author, message, details }) =>
     (author !== "" && names.has(bareName(author))) ||
     ids.has(details.authorId ?? "") ||
-    patterns.some((isIn) => isIn(author) || isIn(message));
+    patterns.some(
+      (isIn) => isIn(author) || (author.startsWith("@") && isIn(author.slice(1))) || isIn(message),
+    );
 }
 
 function bareName(author: string): string {

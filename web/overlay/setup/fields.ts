@@ -1,5 +1,4 @@
 /** The controls of the overlay's parameters. Each shows the value in a URL, and gives it back. */
-import { isChannel, parseVideoOrChannel } from "../../../src/protocol/channel.ts";
 import { make } from "../../chat/element.ts";
 import { Parameters } from "../../chat/parameters.ts";
 import { readPeople } from "../../chat/people.ts";
@@ -8,11 +7,14 @@ import { CHOICES, NUMBERS } from "../options.ts";
 
 export interface Field {
   name: string;
+  label: string;
   element: HTMLElement;
   /** Shows the value in the query; a value that cannot be used counts as absent. */
   show(query: string): void;
   /** The value for the URL; "" if it is the default, or cannot be used. */
   value(): string;
+  /** Says below the control why its value is a fault, and returns these words; "" if it is none. */
+  judge?(): string;
 }
 
 type Choice = keyof typeof CHOICES;
@@ -29,10 +31,10 @@ function labelled(label: string, control: HTMLElement, hint?: string): HTMLEleme
   return make("div", { class: "field" }, make("label", { for: control.id }, label), control, words);
 }
 
-function textField(name: string, label: string, placeholder: string): Field {
+export function textField(name: string, label: string, placeholder: string): Field {
   const input = make("input", { name, type: "text", placeholder, spellcheck: "false", autocomplete: "off" });
   return {
-    name,
+    ...{ name, label },
     element: labelled(label, input),
     show: (query) => {
       input.value = new Parameters(query).text(name);
@@ -41,54 +43,27 @@ function textField(name: string, label: string, placeholder: string): Field {
   };
 }
 
-/** The field, with words below its control if its value cannot be used. */
-function judged({ show, ...field }: Field, judge: (value: string) => string): Field {
+/** The field, with the judge's words below its control. */
+export function judged(field: Field, judge: () => string): Field {
   const problem = make("p", { class: "problem", role: "status" });
-  const say = (): void => {
-    problem.textContent = judge(field.value());
-  };
   field.element.append(problem);
-  field.element.addEventListener("input", say);
   return {
     ...field,
-    show: (query) => {
-      show(query);
-      say();
+    judge: () => {
+      const words = judge();
+      if (problem.textContent !== words) problem.textContent = words;
+      return words;
     },
   };
 }
-
-/** The video or the channel of the overlay; says if it is neither, or the other one. */
-export function sourceField(name: keyof typeof SOURCES, label: string, placeholder: string): Field {
-  return judged(textField(name, label, placeholder), (value) => {
-    if (value === "") return "";
-    const { neither, other } = SOURCES[name];
-    try {
-      return isChannel(parseVideoOrChannel(value)) === (name === "channel") ? "" : other;
-    } catch {
-      return neither;
-    }
-  });
-}
-
-const SOURCES = {
-  videoId: {
-    neither: "This is neither the id nor the URL of a video.",
-    other: "This is a channel: enter it in the next field.",
-  },
-  channel: {
-    neither: "This is neither a handle (@name) nor the id or URL of a channel.",
-    other: "This is a video: enter it in the field above.",
-  },
-} as const;
 
 /** A list of names, channel ids and patterns; says which items cannot be used. */
 export function peopleField(name: string, label: string, hint: string): Field {
   const field = textField(name, label, "@name, UC…, /pattern/");
   field.element.append(make("p", { class: "hint" }, hint));
-  return judged(field, (value) => {
+  return judged(field, () => {
     const found: string[] = [];
-    readPeople(value, (item, why) => found.push(`${item} is not used: ${why}.`));
+    readPeople(field.value(), (item, why) => found.push(`${item} is not used: ${why}.`));
     return found.join(" ");
   });
 }
@@ -102,23 +77,23 @@ export function numberField(name: NumberName, label: string, hint: string, place
     placeholder: placeholder ?? String(usual),
   });
   const value = (): string =>
-    input.value !== "" && input.checkValidity() && Number(input.value) !== usual ? input.value : "";
-  return {
-    name,
+    input.value !== "" && input.validity.valid && Number(input.value) !== usual ? input.value : "";
+  const field: Field = {
+    ...{ name, label, value },
     element: labelled(label, input, hint),
     show: (query) => {
       const number = new Parameters(query).number(name, min, max, undefined);
       input.value = number === undefined ? "" : String(number);
     },
-    value,
   };
+  return judged(field, () => (input.validity.valid ? "" : `Not used: enter a number from ${min} to ${max}.`));
 }
 
 export function switchField(name: Choice, label: string): Field {
   const input = make("input", { name, type: "checkbox", role: "switch" });
   const [usual] = CHOICES[name];
   return {
-    name,
+    ...{ name, label },
     element: make("label", { class: "switch" }, input, make("span", {}, label)),
     show: (query) => {
       input.checked = new Parameters(query).oneOf(name, CHOICES[name]) === "on";
@@ -136,7 +111,7 @@ export function choiceField(name: Choice, label: string, labels: readonly string
   const options = values.map((value, at) => make("option", { value }, labels[at]));
   const select = make("select", { name }, ...options);
   return {
-    name,
+    ...{ name, label },
     element: labelled(label, select, hint),
     show: (query) => {
       select.value = new Parameters(query).oneOf(name, CHOICES[name]);
@@ -155,9 +130,10 @@ export function themeField(labels: readonly string[]): Field {
     const sample = make("span", look, words);
     return make("label", { class: "theme" }, input, sample, make("span", {}, labels[at]));
   });
-  const group = make("fieldset", { class: "themes" }, make("legend", {}, "Theme"), ...cards);
+  const label = "Theme";
+  const group = make("fieldset", { class: "themes" }, make("legend", {}, label), ...cards);
   return {
-    name: "theme",
+    ...{ name: "theme", label },
     element: group,
     show: (query) => {
       const chosen = new Parameters(query).oneOf("theme", CHOICES.theme);
@@ -174,7 +150,7 @@ export function typesField(label: string): Field {
   const group = make("fieldset", { class: "chips" }, make("legend", {}, label));
   const boxes = new TypeBoxes(group);
   return {
-    name: "types",
+    ...{ name: "types", label },
     element: group,
     show: (query) => boxes.show(new Parameters(query).types()),
     value: () => boxes.list(),

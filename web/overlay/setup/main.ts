@@ -8,21 +8,23 @@ import {
   type Field,
   numberField,
   peopleField,
-  sourceField,
   switchField,
   themeField,
   typesField,
 } from "./fields.ts";
 import { Preview } from "./preview.ts";
+import { SourceFields } from "./source-fields.ts";
 
 const COPIED = "Copied.";
 const OVERLAY = new URL("../overlay", location.href).href;
 
+const source = new SourceFields(() => judge());
+
 /** The parameters in groups. */
 const GROUPS: Readonly<Record<string, readonly Field[]>> = {
   Chat: [
-    sourceField("videoId", "Video", "URL or id of the stream"),
-    sourceField("channel", "Or channel", "@handle: whatever it streams"),
+    source.video,
+    source.channel,
     choiceField("view", "Show", [
       "the chat",
       "alerts: Super Chats and members, one at a time",
@@ -32,7 +34,7 @@ const GROUPS: Readonly<Record<string, readonly Field[]>> = {
     switchField("demo", "Samples instead of the chat, to place the source"),
   ],
   Look: [
-    themeField(["Dark", "Light", "Bubbles", "Plate", "Terminal", "None, for your own CSS"]),
+    themeField(["Dark", "Light", "Bubbles", "Plate", "Terminal", "None (own CSS)"]),
     numberField("size", "Text size", "In pixels, 8 to 96."),
     choiceField("align", "Side", ["left", "right"]),
     choiceField("direction", "New messages", ["at the bottom", "on top"]),
@@ -65,6 +67,8 @@ const parametersForm = find("#parameters", HTMLFormElement);
 const viewForm = find("#view", HTMLFormElement);
 const url = find("#url", HTMLInputElement);
 const copied = find("#copied", HTMLElement);
+/** Whether the URL was copied; "" before it is. */
+let said = "";
 const preview = new Preview();
 
 /** The controls of the preview: in this page's URL alone. */
@@ -89,6 +93,7 @@ function read(): void {
     if (control.value === "" || !control.checkValidity()) control.value = usual;
   }
   show();
+  source.look();
 }
 
 /** Writes what the controls show into the page's URL. */
@@ -97,14 +102,14 @@ function write(): void {
     .filter(({ name, value, validity }) => validity.valid && value !== "" && value !== usualView.get(name))
     .map(({ name, value }): [string, string] => [name, value]);
   history.replaceState(null, "", `${location.pathname}${toQuery([...chosen(), ...own])}`);
-  say("");
+  said = "";
   show();
 }
 
 function show(): void {
   url.value = OVERLAY + toQuery(chosen());
-  const isChat =
-    viewValue("preview") === "chat" && chosen().some(([name]) => /^(videoId|channel)$/.test(name));
+  judge();
+  const isChat = viewValue("preview") === "chat" && namesChat();
   const shown = chosen().filter(([name]) => name !== "demo");
   preview.load(OVERLAY + toQuery(isChat ? shown : [...shown, ["demo", "on"]]));
   const [width, height] = ["width", "height"].map((name) => {
@@ -114,6 +119,24 @@ function show(): void {
   preview.resize(width ?? 0, height ?? 0);
   find("#dimensions", HTMLOutputElement).value = `${width} × ${height}`;
   find("#backdrop", HTMLElement).dataset.backdrop = viewValue("backdrop");
+}
+
+function namesChat(): boolean {
+  return chosen().some(([name]) => /^(videoId|channel)$/.test(name));
+}
+
+/** Explains the fault of each field below it, and that of a copied URL below the button. */
+function judge(): void {
+  const faulty = FIELDS.filter((field) => field.judge?.()).map(({ label }) => `“${label}”`);
+  const isSample = chosen().some(([name]) => name === "demo");
+  const fault =
+    !namesChat() && !isSample
+      ? "But it names no chat: on stream it shows an error. Enter a video or a channel."
+      : faulty.length > 0 && `But read what is said below ${faulty.join(", ")}.`;
+  const words = said && fault ? `${said} ${fault}` : said;
+  if (copied.textContent !== words) copied.textContent = words;
+  copied.toggleAttribute("data-fault", words !== said);
+  find("#copy", HTMLButtonElement).toggleAttribute("data-copied", words === COPIED);
 }
 
 /** The parameters that are not the default. */
@@ -136,12 +159,8 @@ async function copy(): Promise<void> {
     () => true,
     () => false,
   );
-  say(isCopied || document.execCommand("copy") ? COPIED : "Press Ctrl+C or ⌘C to copy.");
-}
-
-function say(words: string): void {
-  copied.textContent = words;
-  find("#copy", HTMLButtonElement).toggleAttribute("data-copied", words === COPIED);
+  said = isCopied || document.execCommand("copy") ? COPIED : "Press Ctrl+C or ⌘C to copy.";
+  judge();
 }
 
 draw();

@@ -1,0 +1,94 @@
+/**
+ * The two fields of the overlay's chat: a video, or a channel. A name that cannot be used is explained at
+ * once. Once a name is entered, the service is asked for its chat, and its answer is shown if there is none:
+ * the overlay itself shows nothing to the audience.
+ */
+import { isChannel, parseVideoOrChannel } from "../../../src/protocol/channel.ts";
+import { openChat, type SourceChat } from "../../chat/source.ts";
+import { type Field, judged, textField } from "./fields.ts";
+
+const SERVICE = new URL("..", location.href).href;
+/** A handle without its `@`, as many people write it. */
+const BARE_HANDLE = /^(?!UC[\w-]{22}$)[\p{L}\p{M}\p{N}_.·-]{3,30}$/u;
+
+const WORDS = {
+  videoId: {
+    neither: "This is neither the id nor the URL of a video.",
+    other: "This is a channel: enter it in the next field.",
+  },
+  channel: {
+    neither: "This is neither a handle (@name) nor the id or URL of a channel.",
+    other: "This is a video: enter it in the field above.",
+  },
+} as const;
+
+type Name = keyof typeof WORDS;
+
+export class SourceFields {
+  readonly video: Field;
+  readonly channel: Field;
+  readonly #answered: () => void;
+  #room: SourceChat | undefined;
+  /** The name that the service was asked for, and what it said if it has no chat. */
+  #asked = "";
+  #answer = "";
+
+  /** `answered` is called once the service has said that there is no chat: judge the fields again. */
+  constructor(answered: () => void) {
+    this.#answered = answered;
+    this.video = this.#field("videoId", textField("videoId", "Video", "URL or id of the stream"));
+    const channel = textField("channel", "Or channel", "@handle: whatever it streams");
+    this.channel = this.#field("channel", {
+      ...channel,
+      value: () => channel.value().replace(BARE_HANDLE, "@$&"),
+    });
+  }
+
+  /** Asks the service for the chat that the fields name, unless it was asked for the same one. */
+  look(): void {
+    const name = this.#name;
+    if (name === this.#asked) return;
+    this.#room?.close();
+    this.#asked = name;
+    this.#answer = "";
+    const shown = this.video.value() === "" ? "channel" : "videoId";
+    if (name === "" || faultOf(shown, name) !== "") return;
+    const source = { videoId: this.video.value(), channel: this.channel.value() };
+    const room = openChat(SERVICE, source, { backfill: 0, retry: () => false });
+    this.#room = room;
+    for (const event of ["init", "channel"] as const) room.on(event, () => room.close());
+    room.on("message", () => {}); // without it, there is no connection
+    room.on("error", ({ message }) => {
+      if (this.#room !== room) return;
+      this.#answer = message;
+      this.#answered();
+    });
+  }
+
+  /** The video wins. */
+  get #name(): string {
+    return this.video.value() || this.channel.value();
+  }
+
+  #field(name: Name, field: Field): Field {
+    field.element.addEventListener("change", () => this.look());
+    return judged(field, () => {
+      const value = field.value();
+      if (value === "") return "";
+      if (faultOf(name, value) !== "") return faultOf(name, value);
+      if (name === "channel" && this.video.value() !== "")
+        return "The overlay shows the video above. Clear that field to show the channel.";
+      return this.#asked === value ? this.#answer : "";
+    });
+  }
+}
+
+/** Why the field cannot have this value, or "". */
+function faultOf(name: Name, value: string): string {
+  const { neither, other } = WORDS[name];
+  try {
+    return isChannel(parseVideoOrChannel(value)) === (name === "channel") ? "" : other;
+  } catch {
+    return neither;
+  }
+}
