@@ -71,6 +71,10 @@ async function stateOfRecording({ url }: TestRelay): Promise<string | undefined>
   return body.recordings[0]?.state;
 }
 
+async function statusOf({ url }: TestRelay, path: string): Promise<number> {
+  return (await fetch(url + path)).status;
+}
+
 describe("the calls of docs/api.md", { skip: curlIsThere ? false : "curl is not installed" }, () => {
   let relay: TestRelay;
   let chat: Chat;
@@ -112,6 +116,7 @@ describe("the calls of docs/api.md", { skip: curlIsThere ? false : "curl is not 
         .replace("$RELAY_ADMIN_TOKEN", TOKEN)
         .replace("curl ", `curl -sS -w '${STATUS}%{http_code}' `);
       if (command.endsWith("/v1/recordings")) await eventually("recording", () => stateOfRecording(relay));
+      if (command.endsWith("/readyz")) await eventually(200, () => statusOf(relay, "/readyz")); // a busy machine is late
       const isStream = shown.startsWith("retry:");
       const output = await run(ready, (text) => isStream && /\nevent: message\n.*\n\n/.test(text));
       const [body = "", told] = output.split(STATUS);

@@ -16,7 +16,7 @@ const { skip, server } = await testPostgres();
 
 const setUp = (t: TestContext) => setUpInstances(t, server);
 
-describe("instances whose PostgreSQL changes", { skip, timeout: 60_000 }, () => {
+describe("instances whose PostgreSQL changes", { skip, timeout: 300_000 }, () => {
   it("close streams without an end frame if the tables were emptied, and begin above every old cursor", async (t) => {
     const { upstream, url, start, watch } = await setUp(t);
     const chat = upstream.chat(VIDEO, CHAT);

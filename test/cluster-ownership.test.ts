@@ -42,7 +42,7 @@ async function setUp(t: TestContext): Promise<string> {
 /** Another server, as far as a store can see. */
 const failOver = (url: string) => run(url, "update store set lineage = 'another'");
 
-describe("rooms of several instances", { skip, timeout: 60_000 }, () => {
+describe("rooms of several instances", { skip, timeout: 300_000 }, () => {
   it("are free once the lease is over, if they were given back while the database was away", async (t) => {
     const url = await setUp(t);
     const line = await Line.to(Number(new URL(url).port));

@@ -23,7 +23,7 @@ const setUp = (t: TestContext) => setUpInstances(t, server);
 const bootstraps = ({ requests }: Simulator) =>
   requests.filter(({ kind }) => BOOTSTRAP_KINDS.includes(kind)).length;
 
-describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
+describe("instances on one PostgreSQL", { skip, timeout: 300_000 }, () => {
   it("read a chat once, and serve the same messages under the same cursors", async (t) => {
     const { upstream, start, watch } = await setUp(t);
     const chat = upstream.chat(VIDEO, CHAT);
@@ -100,9 +100,11 @@ describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
     await owner.service.stop();
     const before = bootstraps(upstream);
     const relay = await start();
-    await run(url, "update room set owner = 'dead', lease_until = clock_timestamp() + interval '300 ms'");
+    await run(url, "update room set owner = 'dead', lease_until = clock_timestamp() + interval '1 s'");
     // An instance that finds the lease valid then waits for the row, until the lease is over.
     const held = new Client({ connectionString: url });
+    await using ending = new AsyncDisposableStack();
+    ending.defer(() => held.end());
     await held.connect();
     await held.query("begin; select from room for update");
     const coming = watch(relay, { lastEventId: seen.cursors.at(-1) ?? 0 });
@@ -110,7 +112,6 @@ describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
       "select from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database() and query like 'with here as (%')";
     await eventually(1, async () => (await run(url, waiting)).length);
     await held.query("select pg_sleep_until(lease_until) from room; rollback");
-    await held.end();
     const back = await coming;
     chat.say(2);
     await back.untilMessages(2);
@@ -200,7 +201,7 @@ describe("instances on one PostgreSQL", { skip, timeout: 60_000 }, () => {
     chat.say(3);
     const line = await Line.to(Number(new URL(upstream.urls.main).port));
     t.after(() => line[Symbol.asyncDispose]());
-    const settings = { RELAY_STORE: url, RELAY_UPSTREAM_URL: line.url, ...SETTINGS };
+    const settings = { ...SETTINGS, RELAY_STORE: url, RELAY_UPSTREAM_URL: line.url, RELAY_LEASE_MS: "600" };
     const frozen = await startProcess(upstream, settings);
     t.after(() => frozen.close());
     const thawing = await watch(frozen);

@@ -272,10 +272,8 @@ describe("a signal", () => {
     const [port = 0] = await freePorts(1);
     const serve = new Run(["--port", "0", "--store", `postgres://nobody@127.0.0.1:${port}/none`]);
     await serve.printed(/the start waits for it/);
-    const from = performance.now();
     serve.signal("SIGINT");
-    assert.equal(await serve.exited, 0);
-    assert.ok(performance.now() - from < 5000, "within 5 s");
+    assert.equal(await serve.exited, 0); // 1 if the wait is over first
   });
 
   it("stops it even if nobody reads its log any more", async () => {

@@ -135,9 +135,12 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.equal(await page.locator("#chat").getAttribute("data-following"), "true");
     assert.equal(await page.locator("#latest").isVisible(), false);
     await page.locator("#chat").hover();
+    const scrolled = evaluate(
+      "new Promise((done) => document.querySelector('#chat').addEventListener('scrollend', () => done(1), { once: true }))",
+    );
     await page.mouse.wheel(0, -600);
     await page.locator("#chat[data-following=false]").waitFor();
-    await page.waitForTimeout(300); // a wheel scrolls smoothly
+    await scrolled; // a wheel scrolls smoothly
     const topOf = (id: string) =>
       evaluate<number>(`document.querySelector('${rowOf(id)}').getBoundingClientRect().top`);
     const read = await evaluate<string>(

@@ -25,7 +25,7 @@ interface Stage {
 export type Act = "say" | "cut" | "expire" | "end";
 
 /** How long a case may take, in milliseconds. */
-const LIMIT_MS = 20_000;
+const LIMIT_MS = 60_000;
 
 const FAST = { backfill: 500, backoff: { baseMs: 1 } };
 const OVER = { reason: "no more continuations" };

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { setTimeout as delay } from "node:timers/promises";
 
 /** How long a test waits for anything, in milliseconds. */
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 60_000;
 const LOOK_MS = 10;
 
 /** Resolves once `look` gives the expected value; `look` may be anything that can be repeated. */

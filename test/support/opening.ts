@@ -11,7 +11,7 @@ import { Stream, type StreamOptions, streamUrl } from "./stream.ts";
 type Upstreamed = Pick<TestRelay, "upstream">;
 
 /** Longer than anything takes that comes at all. */
-const LIMIT_MS = 20_000;
+const LIMIT_MS = 60_000;
 
 /** The promise, or a failure if it is not settled in time: a hanging test would leave its relay running. */
 export function inTime<T>(promise: Promise<T>, what: string): Promise<T> {

@@ -22,6 +22,9 @@ const FAST: Partial<Record<SettingName, string>> = {
   RELAY_NO_CHAT_MS: "0",
 };
 
+/** No call fails because the machine is busy; a test of a deadline sets its own. */
+const DEADLINES: Deadlines = { chatMs: 60_000, pageMs: 60_000 };
+
 export interface TestRelay extends AsyncDisposable {
   url: string;
   upstream: Simulator;
@@ -69,7 +72,7 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
   Object.assign(config.rooms, { stallMs, quietMs, windowMs });
   const { upstream: read } = config;
   const hosts = options.proxy ? { ...read.hosts, main: options.proxy.url } : read.hosts;
-  config.upstream = { ...read, hosts, deadlines: { ...read.deadlines, ...options.deadlines } };
+  config.upstream = { ...read, hosts, deadlines: { ...DEADLINES, ...options.deadlines } };
   const starting = startService(config, options.clock ?? systemClock, telemetry);
   const service = owned.adopt(await starting, (started) => started.stop());
   const running = owned.move();

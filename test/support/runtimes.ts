@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { ROOT } from "./command.ts";
 
-/** How long a script may take, in milliseconds. */
-const LIMIT_MS = 60_000;
+/** How long a script may take on a busy machine, in milliseconds. */
+const LIMIT_MS = 300_000;
 
 export interface Runtime {
   name: string;

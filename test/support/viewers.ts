@@ -9,7 +9,7 @@ import { Sequence } from "../../harness/sequence.ts";
 import { Random } from "../../src/simulator/random.ts";
 
 /** How long a test waits for anything. */
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 
 /** What a test waits on: a condition that is looked at whenever something has changed. */
 export class Changes {
