@@ -2,12 +2,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { faultsOf, idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
-import { paidAction, replacementOf, textAction, textItem, texts } from "./support/chat-actions.ts";
+import { paidAction, textAction, textItem, texts } from "./support/chat-actions.ts";
 import { adding, TEXT } from "./support/chat-items.ts";
 import { bannered } from "./support/every-kind.ts";
 import { giftWidget } from "./support/jewels.ts";
 import { makeOld } from "./support/older-engine.ts";
 import { usePages } from "./support/pages.ts";
+import { assertPinnedReplaced } from "./support/pinned.ts";
 import { POLL_OPENED, POLL_UPDATED } from "./support/poll-items.ts";
 
 const LONG =
@@ -86,14 +87,11 @@ describe("the overlay draws", { skip: NO_CHROMIUM }, () => {
     await page.emulateMedia({ reducedMotion: "no-preference" });
   });
 
-  it("the new text of a pinned message that was replaced", async () => {
+  it("the new text of a pinned message that was replaced, until it is taken down", async () => {
     const { page, chat } = pages;
-    chat.say([textAction("a"), bannered(textItem("a", { text: "old words" }), { actionId: "one" })]);
-    await visit();
-    await page.locator("#pinned").getByText("old words").waitFor();
-    chat.say([replacementOf("a", "new words")]);
-    await page.locator("#pinned").getByText("new words").waitFor();
-    assert.equal(await page.getByText("old words").count(), 0);
+    await assertPinnedReplaced(pages);
+    chat.say([{ removeBannerForLiveChatCommand: { targetActionId: "one" } }]);
+    await page.locator("#pinned .row").waitFor({ state: "detached" });
   });
 
   it("a gift whose picture never comes as high as one without pictures", async () => {

@@ -83,6 +83,21 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
     await page.unroute(/ggpht/);
   });
 
+  it("shows deleted messages as a notice, or struck through, on request", async () => {
+    const { page, chat } = pages;
+    chat.say([textAction("a"), textAction("z"), deletionOf("a")]);
+    for (const [deleted, words] of [
+      ["hide", "Message deleted"],
+      ["strike", "words of a"],
+    ] as const) {
+      await visit(`&deleted=${deleted}`);
+      await has("z");
+      await page
+        .locator(`${rowOf("a")}[data-deleted=message] :is(.taken-down, del)`, { hasText: words })
+        .waitFor();
+    }
+  });
+
   it("keeps its rows when the chat is over, and says nothing", async () => {
     const { page, chat } = pages;
     chat.say(texts("a", 3));

@@ -170,9 +170,10 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     };
   }
 
-  for (const path of ["/?types=paid,chat&", "/overlay?"]) {
+  for (const path of ["/?types=paid,chat&q=x&", "/overlay?"]) {
     it(`marks the places of missing messages, and shows nothing twice, on ${path}`, async () => {
-      const again = message(21) + message(22, { id: "21" }) + message(23);
+      const gap = message(24, { type: "gap", id: "gap:24", message: "Missing.", details: {} });
+      const again = message(21) + message(22, { id: "21" }) + message(23) + gap;
       let cut = (): unknown => assert.fail("no stream was asked for");
       const first: Answer = (response, call) => {
         streams(init(10), message(11))(response, call);
@@ -184,13 +185,13 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
       cut();
       await stateIs(page, "reconnecting");
       await page.clock.fastForward(MAX_WAIT_MS);
-      await until(page, `document.querySelector('${rowOf("23")}') !== null`);
+      await until(page, `document.querySelector('${rowOf("gap:24")}') !== null`);
       const rows = "[...document.querySelectorAll('#chat [data-message-id], #chat [data-gap]')]";
       const order = await page.evaluate(`${rows}.map((row) => row.dataset.messageId ?? 'gap')`);
       assert.deepEqual(
         [order, calls()],
         [
-          ["11", "gap", "21", "23"],
+          ["11", "gap", "21", "23", "gap:24"],
           [undefined, "11"],
         ],
       );

@@ -62,6 +62,11 @@ describe("a message on the page", { skip: NO_CHROMIUM }, () => {
       `window.drawn(${JSON.stringify(message)}, ${JSON.stringify(fate)}, ${JSON.stringify(look)})`,
     );
 
+  /** The kind and the accessible name of each badge. */
+  const badgesDrawn = () =>
+    pages.evaluate<string[]>(`[...document.querySelectorAll("#rows [data-field=badge]")]
+      .map((each) => each.dataset.kind + " " + (each.alt ?? each.ariaLabel))`);
+
   for (const message of EXAMPLES) {
     it(`${message.type} has its attributes and fields`, async () => {
       const { attributes, fields } = await drawn(message);
@@ -86,6 +91,14 @@ describe("a message on the page", { skip: NO_CHROMIUM }, () => {
       assert.equal(said.get("author"), message.author || undefined);
       assert.equal(said.get("timestamp"), message.timestamp);
       assert.equal(said.get("amount"), message.amount || undefined);
+      const { header, level, badges: given = [], sticker } = details;
+      const banner = details.banner?.header;
+      if (!banner) assert.equal(said.get("header"), [header, level].filter(Boolean).join(" · ") || undefined);
+      assert.deepEqual(
+        await badgesDrawn(),
+        given.map(({ kind, label }) => `${kind} ${label || kind}`),
+      );
+      assert.equal(said.get("sticker"), sticker?.label || undefined);
       const field = { poll: "question", supersticker: "sticker" }[message.type as string] ?? "message";
       assert.equal(said.get(field), message.message || undefined);
       assert.ok(

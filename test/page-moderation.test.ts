@@ -22,6 +22,9 @@ describe("moderation on the viewer page", { skip: NO_CHROMIUM }, () => {
       textAction("d"),
     ]);
     await visit();
+    await shows("d");
+    const cursorOf = (id: string) => page.locator(rowOf(id)).getAttribute("data-cursor");
+    const cursor = await cursorOf("d");
     chat.say([
       deletionOf("a"),
       authorDeletionOf("UCb"),
@@ -38,7 +41,7 @@ describe("moderation on the viewer page", { skip: NO_CHROMIUM }, () => {
       await page.locator(`${rowOf("d")}[data-replaced] [data-field=message]`).innerText(),
       "new words",
     );
-    assert.deepEqual(await idsOf(page), ["a", "b", "c", "d", "e"]);
+    assert.deepEqual([await idsOf(page), await cursorOf("d")], [["a", "b", "c", "d", "e"], cursor]);
   });
 
   it("strikes out or removes deleted messages, if the URL says so", async () => {

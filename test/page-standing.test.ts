@@ -8,11 +8,10 @@ import {
   paidAction,
   replacementOf,
   textAction,
-  textItem,
   texts,
 } from "./support/chat-actions.ts";
-import { bannered } from "./support/every-kind.ts";
 import { usePages } from "./support/pages.ts";
+import { assertPinnedReplaced } from "./support/pinned.ts";
 import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED } from "./support/poll-items.ts";
 
 /** The platform's times, with the time that a message may be on its way. */
@@ -63,13 +62,7 @@ describe("what stays above the chat", { skip: NO_CHROMIUM }, () => {
   });
 
   it("replaces a pinned message, too", async () => {
-    const { page, chat } = pages;
-    chat.say([textAction("a"), bannered(textItem("a", { text: "old words" }), { actionId: "one" })]);
-    await visit();
-    await page.locator("#pinned").getByText("old words").waitFor();
-    chat.say([replacementOf("a", "new words")]);
-    await page.locator("#pinned").getByText("new words").waitFor();
-    assert.equal(await page.getByText("old words").count(), 0);
+    await assertPinnedReplaced(pages);
   });
 
   it("removes them when their time is over", async () => {

@@ -8,7 +8,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it, type TestContext } from "node:test";
 import { pino } from "pino";
+import { Line } from "../chaos/line.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { startTestEdge } from "./support/edge.ts";
 import { textAction } from "./support/opening.ts";
 import { startRelay, type TestRelayOptions } from "./support/relay.ts";
 import { temporaryFolder } from "./support/store-subject.ts";
@@ -35,7 +37,8 @@ const restore: Loss["replace"] = async (path, backup) => {
 
 /**
  * One life of the relay in which a viewer is sent thirty messages, the loss, and another life in which the
- * room is polled on and has said forty others when the viewer resumes. Gives its cursor and its new stream.
+ * room is polled on and has said forty others when the viewer resumes. Gives its cursor and its new stream,
+ * and an edge that followed both lives, with the stream that it had before the loss.
  */
 async function resumedAfter(t: TestContext, { replace, settings }: Loss) {
   const folder = await temporaryFolder(t);
@@ -53,6 +56,12 @@ async function resumedAfter(t: TestContext, { replace, settings }: Loss) {
   tool.close();
   chat.say(ids("a", 10, 30).map(textAction));
   const cursor = (await viewer.untilMessages(30)).at(-1)?.cursor ?? Number.NaN;
+  const line = await Line.to(Number(new URL(before.url).port));
+  t.after(() => line[Symbol.asyncDispose]());
+  const edge = await startTestEdge(line.url);
+  t.after(() => edge[Symbol.asyncDispose]());
+  const atEdge = await Stream.open(edge.url, { videoId: VIDEO, lastEventId: 0 });
+  await atEdge.untilMessages(30);
   await before.service.stop();
   await replace(path, backup);
 
@@ -64,6 +73,7 @@ async function resumedAfter(t: TestContext, { replace, settings }: Loss) {
     settings: { RELAY_STORE: `sqlite:${path}`, ...settings },
   });
   t.after(() => after[Symbol.asyncDispose]());
+  line.leadsTo = Number(new URL(after.url).port);
   const next = upstream.chat(VIDEO, CHAT);
   next.say(ids("b", 0, 40).map(textAction));
   const witness = await Stream.open(after.url, { videoId: VIDEO, backfill: 500 });
@@ -71,7 +81,7 @@ async function resumedAfter(t: TestContext, { replace, settings }: Loss) {
   const resumed = await Stream.open(after.url, { videoId: VIDEO, lastEventId: cursor, backfill: 5 });
   next.say(ids("b", 40, 45).map(textAction));
   for (const each of [witness, resumed]) await each.until(() => each.ids.includes("b44"), "b44");
-  return { cursor, resumed, kept: witness.ids, log: log.map((line) => JSON.parse(line)) };
+  return { cursor, resumed, kept: witness.ids, edge, atEdge, log: log.map((text) => JSON.parse(text)) };
 }
 
 describe("a viewer with a cursor that the store has lost", () => {
@@ -91,6 +101,19 @@ describe("a viewer with a cursor that the store has lost", () => {
       // Nobody read the messages between the backup and its start.
       const gap = history.length > 0 ? [`gap:${kept.at(history.length)?.slice(4)}`] : [];
       assert.deepEqual(kept, [...history, ...gap, ...ids("b", 0, 45)]);
+    });
+
+    it(`${what}, gets the same at an edge, which closes its streams`, async (t) => {
+      const { cursor, resumed, kept, edge, atEdge } = await resumedAfter(t, loss);
+      assert.equal(await atEdge.ended(), undefined);
+      assert.equal(atEdge.cursors.at(-1), cursor);
+      const [back, all] = [
+        await Stream.open(edge.url, { videoId: VIDEO, lastEventId: cursor, backfill: 5 }),
+        await Stream.open(edge.url, { videoId: VIDEO, lastEventId: 0 }),
+      ];
+      for (const stream of [back, all]) await stream.until(() => stream.ids.includes("b44"), "b44");
+      assert.equal(back.init.cursor, resumed.init.cursor + 5);
+      assert.deepEqual([back.ids, all.ids], [ids("b", 40, 45), kept]);
     });
   }
 
