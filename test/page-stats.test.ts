@@ -16,6 +16,11 @@ describe("the statistics of the viewer page", { skip: NO_CHROMIUM }, () => {
       pages.page,
       `document.querySelector('#stats [data-stat=${stat}]')?.dataset.count === '${expected}'`,
     );
+  /** The page fills the table when the browser says that it was opened, which is after the click. */
+  const openTable = async () => {
+    await pages.page.locator("#minutes summary").click();
+    await pages.page.locator("#minutes tbody tr").first().waitFor();
+  };
 
   it("are those of the whole room, not of this tab, exactly", async () => {
     const { page, chat } = pages;
@@ -87,7 +92,7 @@ describe("the statistics of the viewer page", { skip: NO_CHROMIUM }, () => {
     const first = await chart.locator("rect").first().boundingBox();
     await page.mouse.move((first?.x ?? 0) + 5, (first?.y ?? 0) + 5);
     assert.match(await value(), /: 3 a minute$/);
-    await page.locator("#minutes summary").click();
+    await openTable();
     const rows = (await page.locator("#minutes tbody td").allInnerTexts()).map(Number);
     assert.deepEqual([rows.at(-1), rows.at(-2), rows.reduce((sum, each) => sum + each, 0)], [3, 1, 4]);
   });
@@ -99,7 +104,7 @@ describe("the statistics of the viewer page", { skip: NO_CHROMIUM }, () => {
     chat.say(minutes.map((minute, at) => replaying(String(minute * 60_000), textAction(`a-${at}`))));
     await visit("&tab=stats");
     await counts("messages", 5);
-    await page.locator("#minutes summary").click();
+    await openTable();
     const rows = await page.locator("#minutes tbody tr").allInnerTexts();
     assert.equal(rows.length, 41); // of three minutes each
     assert.deepEqual([rows[0], rows.at(-1)], ["1:59:00\t0.3", "-0:01:00\t1.3"]);
