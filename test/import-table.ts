@@ -1,4 +1,4 @@
-/** Holds the folders of `src/` to the floors of ARCHITECTURE.md: what each may import, and nothing else. */
+/** Holds the folders of `src/` to the layers of ARCHITECTURE.md: what each may import, and nothing else. */
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -9,8 +9,8 @@ const ROOT = join(import.meta.dirname, "..");
 const SRC = join(ROOT, "src");
 const MAX_LINES = 350;
 
-/** The folders that each folder may import beside itself. The files of `src/` itself are open to all. */
-const FLOORS: Record<string, readonly string[]> = {
+/** The folders that each folder may import besides itself. The files of `src/` itself are open to all. */
+const LAYERS: Record<string, readonly string[]> = {
   protocol: [],
   telemetry: ["protocol"],
   formats: ["protocol"],
@@ -62,19 +62,19 @@ const folderOf = (file: string): string => (file.includes("/") ? (file.split("/"
 
 describe("the import table", () => {
   it("lists every folder of src", () => {
-    assert.deepEqual(new Set(files.map(folderOf)), new Set(["", ...Object.keys(FLOORS)]));
+    assert.deepEqual(new Set(files.map(folderOf)), new Set(["", ...Object.keys(LAYERS)]));
   });
 
-  for (const [folder, allowed] of Object.entries<readonly string[]>({ "": [], ...FLOORS })) {
+  for (const [folder, allowed] of Object.entries<readonly string[]>({ "": [], ...LAYERS })) {
     it(`${folder || "src itself"} imports ${allowed.join(", ") || "no other folder"}`, () => {
       for (const file of files.filter((name) => folderOf(name) === folder)) {
         for (const name of importsOf(file).filter((found) => found.startsWith("."))) {
           const target = relative(SRC, join(SRC, dirname(file), name));
-          const floor = folderOf(target);
+          const layer = folderOf(target);
           const open =
-            floor === folder ||
-            allowed.includes(floor) ||
-            floor === "" ||
+            layer === folder ||
+            allowed.includes(layer) ||
+            layer === "" ||
             (folder === "cli" && target === SDK);
           assert.ok(open, `${file} must not import ${target}`);
         }
@@ -91,7 +91,7 @@ describe("the import table", () => {
 
   it("is the one in ARCHITECTURE.md", () => {
     const architecture = readFileSync(join(ROOT, "ARCHITECTURE.md"), "utf8");
-    for (const [folder, allowed] of Object.entries(FLOORS)) {
+    for (const [folder, allowed] of Object.entries(LAYERS)) {
       const row = new RegExp(`^${folder}/ +(.*?) {2,}`, "m").exec(architecture)?.[1];
       const listed = { [folder]: row === "–" ? [] : row === "everything" ? allowed : row?.split(" ") };
       assert.deepEqual(listed, { [folder]: allowed });

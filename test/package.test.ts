@@ -156,7 +156,7 @@ describe("the types of the packed SDK, as its users and its documents use them,"
   let files: Record<keyof typeof RESOLUTIONS, string[]>;
   before(async () => {
     const [uses = "", ...pages] = await Promise.all(
-      ["client/test/uses.ts", "docs/sdk.md", "client/README.md"].map((page) =>
+      ["client/test/uses.ts", "README.md", "docs/sdk.md", "client/README.md"].map((page) =>
         readFile(join(ROOT, page), "utf8"),
       ),
     );
