@@ -31,6 +31,7 @@ def messages(service, name, last=None):
     """Yields (id, message) from after the id on, until the chat is over. Reconnects by itself."""
     is_channel = re.match(r"@|c/|UC.{22}$", name)
     query = urllib.parse.urlencode({"channel" if is_channel else "videoId": name, "details": "true"})
+    trouble = None
     while True:
         request = urllib.request.Request(f"{service}/v1/stream?{query}")
         if last is not None:
@@ -43,9 +44,9 @@ def messages(service, name, last=None):
                     if event == b"init":
                         video = f"{data['videoId']}." if is_channel else ""  # a channel has many videos
                         begin = f"{video}{data['cursor']}"
-                        if last is not None and last.startswith(video) and last != begin:
+                        if last not in (None, "0") and last.startswith(video) and last != begin:
                             print("messages may be missing after", last, file=sys.stderr)
-                        last = begin
+                        last, trouble = begin, None
                     elif event == b"message":
                         last = frame["id"].decode()
                         yield last, data
@@ -59,17 +60,24 @@ def messages(service, name, last=None):
                 sys.exit(reason(error))
             print(reason(error), file=sys.stderr)
             wait = int(error.headers.get("Retry-After", wait))
-        except (OSError, http.client.HTTPException):
-            pass  # the connection broke: resume
+        except (OSError, http.client.HTTPException) as error:  # the connection broke: resume
+            if trouble is None:
+                print(f"{service}: {error}; trying again", file=sys.stderr)
+            trouble = error
         time.sleep(wait)
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3 or not re.match("https?://", sys.argv[1]):
+        sys.exit("usage: python3 follow.py http://127.0.0.1:8080 <video id or channel>")
     service, name = sys.argv[1:]
     path = name.replace("/", "-")
     file, new = pathlib.Path(f"{path}.last-id"), pathlib.Path(f"{path}.last-id.new")
-    last = file.read_text() if file.exists() else None
-    for last, message in messages(service, name, last):
-        print(last, message["author"], message["message"], flush=True)
-        new.write_text(last)  # after the message is handled
-        new.replace(file)  # at once: a kill leaves the old id or the new one
+    last = file.read_text().strip() or None if file.exists() else None
+    try:
+        for last, message in messages(service, name, last):
+            print(last, message["author"], message["message"], flush=True)
+            new.write_text(last)  # after the message is handled
+            new.replace(file)  # at once: a kill leaves the old id or the new one
+    except KeyboardInterrupt:
+        pass

@@ -4,14 +4,16 @@
  *     npx node examples/uptime-bot.ts http://127.0.0.1:8080 demo-stream
  */
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { chat } from "../client/index.ts"; // with the package installed: "livechat-relay-client"
+import { type ChatError, chat } from "../client/index.ts"; // with the package installed: "livechat-relay-client"
 
 const [url = "http://127.0.0.1:8080", videoId = "demo-stream", file = "uptime-bot.cursor"] =
   process.argv.slice(2);
 const cursor = existsSync(file) ? Number(readFileSync(file, "utf8")) : undefined;
 const began = Date.now();
 
-const room = chat(url, { videoId, cursor, backfill: 0, types: ["chat"] });
+const retry = ({ message, isFinal }: ChatError) =>
+  void console.error(message, isFinal ? "" : "Trying again.");
+const room = chat(url, { videoId, cursor, backfill: 0, types: ["chat"], retry });
 room.on("gap", ({ after }) => console.error(`Messages may be missing after ${after}.`));
 const keep = () => {
   writeFileSync(`${file}.new`, String(room.cursor));

@@ -198,8 +198,17 @@ it("docs/deployment.md and docs/operations.md install, back up, restore and upgr
   const packages = join(clone, "release/packages");
   for (const page of ["docs/sdk.md", "client/README.md"]) {
     const project = await mkdtemp(within("project-"));
-    for (const block of blocksOf(page))
-      assert.match(await start(block.replace("PATH", packages), project).ended(), /^added 1 package\b/m);
+    for (const block of blocksOf(page)) {
+      const commands = block
+        .replace("PATH", packages)
+        .replaceAll("CHECKOUT", clone)
+        .replace("127.0.0.1:8080 demo-stream", `127.0.0.1:${port} ${VIDEO}`);
+      const running = start(commands, project);
+      if (/^node /m.test(block)) {
+        await eventually(true, () => existsSync(join(project, "uptime-bot.cursor"))); // its stream is open
+        await running.stop();
+      } else assert.match(await running.ended(), /^added 1 package\b/m);
+    }
   }
   for (const block of blocksOf("docs/operations.md")) {
     cwd = packages; // where the file of a new version is

@@ -3,11 +3,12 @@ import assert from "node:assert/strict";
 import { execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { promisify } from "node:util";
 import { Line } from "../chaos/line.ts";
+import { freePorts } from "../chaos/service.ts";
 import { ask } from "./support/api.ts";
 import { ROOT } from "./support/command.ts";
 import { startRelay } from "./support/relay.ts";
@@ -158,6 +159,29 @@ describe("examples/follow.py", () => {
       const { code, stderr } = await promisify(execFile)("python3", command).catch((failure) => failure);
       assert.deepEqual([code, stderr], [1, `${refused.body.message}\n`]);
     }
+  });
+
+  it("says how to use it, why nothing comes, and ends quietly at Ctrl-C", async (t) => {
+    const example = join(ROOT, "examples/follow.py");
+    for (const args of [[], ["127.0.0.1:8080", VIDEO]]) {
+      const { status, stderr } = spawnSync("python3", [example, ...args], { encoding: "utf8" });
+      assert.deepEqual([status, stderr.startsWith("usage: ")], [1, true], stderr);
+    }
+    const [port = 0] = await freePorts(1);
+    const url = `http://127.0.0.1:${port}`;
+    const cwd = await temporaryFolder(t);
+    await writeFile(join(cwd, `${VIDEO}.last-id`), "0\n"); // as an editor writes it
+    const child = spawn("python3", [example, url, VIDEO], { cwd });
+    t.after(() => child.kill("SIGKILL"));
+    let said = "";
+    child.stderr.setEncoding("utf8").on("data", (text) => {
+      said += text;
+    });
+    while (!said.endsWith("\n")) await once(child.stderr, "data");
+    assert.match(said, new RegExp(`^${url}: .*refused.*; trying again\n$`));
+    child.kill("SIGINT");
+    assert.deepEqual(await once(child, "close"), [0, null]);
+    assert.doesNotMatch(said, /Traceback/);
   });
 });
 
