@@ -73,10 +73,11 @@ const speakers = spoken.map((chat) => chat.speak(rate / chats));
 for (let part = 0; part < PARTS; part++) {
   await browser.startTracing(page, { categories: ["toplevel"] });
   const end = performance.now() + (seconds * 1000) / PARTS;
-  for (let click = 0; performance.now() < end; click += 1) {
-    for (const each of [page, idle]) await each.locator(CONTROLS[click % CONTROLS.length] ?? "").click();
-    await delay(500);
-  }
+  while (performance.now() < end)
+    for (const control of CONTROLS) {
+      for (const each of [page, idle]) await each.locator(control).click();
+      await delay(500);
+    }
   tasks.push(...(await longTasksOf(browser)));
   heaps.push(await heapMbOf(page)); // outside the trace, because collecting all garbage takes long
   const rows = await page.evaluate<number[]>(

@@ -1,8 +1,8 @@
 /**
  * Durable batches per second: rooms that append ten messages at a time, each as soon as its last batch is on
  * disk. The comparison is a bare `node:sqlite` loop on the same file format and settings, which blocks its
- * thread and commits each batch by itself. Also measures the longest time for which the event loop was
- * blocked while the store wrote.
+ * thread and commits each batch by itself. Also measures the time of an append, and the longest time for
+ * which the event loop was blocked while the store wrote.
  *
  *     npm run bench:store [-- --batches 600]
  */
@@ -50,12 +50,15 @@ function newBatch(): EncodedMessage[] {
   return Array.from({ length: BATCH }, newMessage);
 }
 
-async function storeRound(rooms: readonly Hold[], heads: number[]): Promise<void> {
+/** `tookMs` gets the time of each append. */
+async function storeRound(rooms: readonly Hold[], heads: number[], tookMs: number[]): Promise<void> {
   let left = batches;
   const write = async (room: Hold, place: number): Promise<void> => {
     while (left-- > 0) {
       const head = heads[place] ?? 0;
+      const from = performance.now();
       await store.append(room, head, newBatch(), CHECKPOINT);
+      tookMs.push(performance.now() - from);
       heads[place] = head + BATCH;
     }
   };
@@ -90,10 +93,11 @@ for (const count of ROOMS) {
     return batches / ((performance.now() - from) / 1000);
   };
   let stallMs = 0;
+  const tookMs: number[] = [];
   const measured = await inRounds({
     store: async () => {
       stalls.enable();
-      const rate = await timed(() => storeRound(rooms, heads));
+      const rate = await timed(() => storeRound(rooms, heads, tookMs));
       stalls.disable();
       stallMs = Math.max(stallMs, stalls.max / NS_PER_MS);
       stalls.reset();
@@ -106,6 +110,7 @@ for (const count of ROOMS) {
     batchesPerSecond: median(measured.store),
     bareBatchesPerSecond: median(measured.bare),
     toBare: ratio(measured.store, measured.bare),
+    appendP50Ms: median(tookMs),
     longestStallMs: stallMs,
   });
 }
