@@ -61,6 +61,7 @@ export function audit(rows: readonly Row[], memories: Memories): Audit {
     if (!memory) failures.push(`${key}: caught.json has no record of it; --record makes one`);
     else if (memory.caught === "never") unplayed.set(key, "never caught");
     else if (memory.caught.version !== versionOf(row)) unplayed.set(key, "changed since caught");
+    else if (!new RegExp(row.expects).test(memory.caught.by)) unplayed.set(key, "caught by other words");
   }
   const strays = Object.keys(memories).filter((key) => !seen.has(key));
   failures.push(...strays.map((key) => `${key}: caught.json has a record of it, and no table has the row`));

@@ -77,7 +77,7 @@ function inCopy<T>(act: (copy: string) => T): T {
 function see(args: readonly string[], limitMs: number): Seen {
   const from = performance.now();
   const { status, stdout } = spawnSync(process.execPath, args, { encoding: "utf8", timeout: limitMs });
-  const lines = status === 1 ? stdout.matchAll(/^(?:VIOLATION| *✖) (.*?)(?: \([\d.]+ms\))?$/gm) : [];
+  const lines = status === 1 ? stdout.matchAll(/^(?:VIOLATION|FAILED| *✖) (.*?)(?: \([\d.]+ms\))?$/gm) : [];
   const violations = Array.from(lines, ([, violation = ""]) => violation);
   return { violations, seconds: Math.round((performance.now() - from) / 1000) };
 }

@@ -214,20 +214,20 @@ describe("a filtered page", () => {
     said("hello", { author: "@mia", message: "", type: "membership", details: { level: "hello" } } as never),
   ];
   // The gap, number 3, always comes.
-  const rows: [what: string, query: Record<string, string>, places: number[]][] = [
-    ["types", { types: "superchat" }, [2, 3]],
-    ["groups and blanks", { types: " paid , members" }, [2, 3, 7]],
-    ["an author by the channel id alone", { author: channel("piotr") }, [2, 3, 4]],
-    ["words in any letter case", { q: "hELLO" }, [1, 3, 4]],
-    ["words with quotes and line breaks", { q: '"HELLO", twice\n' }, [3, 4]],
-    ["words of a name", { q: "@ine" }, [1, 3]],
-    ["both forms of sigma", { q: "οδυσσευσ" }, [3, 6]],
-    ["the end of a Greek name", { q: "ΟΔΟΣ" }, [3, 6]],
-    ["no words outside of text and author", { q: "superchat" }, [3]],
-    ["messages by all filters at once", { types: "chat", author: channel("piotr"), q: "says" }, [3, 4]],
+  const rows: [title: string, query: Record<string, string>, places: number[]][] = [
+    ["finds types", { types: "superchat" }, [2, 3]],
+    ["finds groups and blanks", { types: " paid , members" }, [2, 3, 7]],
+    ["finds an author by the channel id alone", { author: channel("piotr") }, [2, 3, 4]],
+    ["finds words in any letter case", { q: "hELLO" }, [1, 3, 4]],
+    ["finds words with quotes and line breaks", { q: '"HELLO", twice\n' }, [3, 4]],
+    ["finds words of a name", { q: "@ine" }, [1, 3]],
+    ["finds both forms of sigma", { q: "οδυσσευσ" }, [3, 6]],
+    ["finds the end of a Greek name", { q: "ΟΔΟΣ" }, [3, 6]],
+    ["finds no words outside of text and author", { q: "superchat" }, [3]],
+    ["finds messages by all filters at once", { types: "chat", author: channel("piotr"), q: "says" }, [3, 4]],
   ];
-  for (const [what, query, places] of rows) {
-    it(`finds ${what}`, async (t) => {
+  for (const [title, query, places] of rows) {
+    it(title, async (t) => {
       const { get } = await withRoom(t, mixed);
       const { body } = await get({ videoId: ROOM, ...query });
       assert.deepEqual(

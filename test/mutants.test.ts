@@ -2,7 +2,7 @@
  * What `npm run mutants` holds its tables to before it plays any row, and how it judges what a play has seen.
  */
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { audit, completed, type Memory, readMemories } from "../mutants/memory.ts";
@@ -27,10 +27,20 @@ describe("the tables of mutants", () => {
     assert.deepEqual(audit(ROWS, readMemories()).failures, []);
   });
 
-  it("name test files that exist", () => {
+  it("name tests that exist", () => {
     const named = ROWS.filter(({ test }) => test !== undefined);
     assert.ok(named.length > 10);
-    for (const { key, test = "" } of named) assert.ok(existsSync(join(PROJECT, test)), key);
+    const files = readdirSync(join(PROJECT, "test")).filter((name) => name.endsWith(".ts"));
+    const texts = files.map((name) => readFileSync(join(PROJECT, "test", name), "utf8"));
+    for (const { key, test = "", expects } of named) {
+      assert.ok(existsSync(join(PROJECT, test)), key);
+      // It may be the title of a suite in another file.
+      const title = new RegExp(expects);
+      assert.ok(
+        texts.some((text) => title.test(text)),
+        `${key}: no test has the title ${title}`,
+      );
+    }
   });
 });
 
@@ -58,6 +68,8 @@ describe("the record of the mutants", () => {
     assert.deepEqual([never.failures, never.unplayed.get(one.key)], [[], "never caught"]);
     const changed = audit([row({ replace: "something else" })], { [one.key]: caught(one) });
     assert.deepEqual([changed.failures, changed.unplayed.get(one.key)], [[], "changed since caught"]);
+    const reworded = audit([one], { [one.key]: caught(one, "id 7 stands there twice") });
+    assert.deepEqual([reworded.failures, reworded.unplayed.get(one.key)], [[], "caught by other words"]);
   });
 
   it("gains new rows, and drops deleted ones", () => {
