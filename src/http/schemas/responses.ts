@@ -167,7 +167,7 @@ export const StreamResponse = {
 /** A successful stream of several chats. */
 export const MergedResponse = {
   description:
-    "As `/v1/stream`, with `videoId` as the first field of each event: one `init` for each chat, its messages in their order, and its own `end` or `error`. The id of a message is a vector: the cursor of each chat after it, in base 36, in the order of `videoIds`, joined by `.`; `_` for a chat without one. As `Last-Event-ID`, it resumes every chat. In NDJSON, `cursor` is the chat's own, `id` the vector, and `messageId` the message's own id.",
+    "As `/v1/stream`, with `videoId` as the first field of each event: one `init` for each chat, its messages in their order, and its own `end` or `error`. The id of a message is a vector with one component per chat, in the order of `videoIds`, separated by `.`: the cursor that the client has reached in that chat with this message, in base 36, or `_` if it has none. As `Last-Event-ID`, it resumes every chat. In NDJSON, `cursor` is the chat's own, `id` the vector, and `messageId` the message's own id.",
   content: {
     "text/event-stream": {
       schema: Type.String(),
@@ -175,7 +175,7 @@ export const MergedResponse = {
       example: [
         "retry: 3000\n\n",
         'event: init\ndata: {"videoId":"dQw4w9WgXcQ","chatType":"liveChatRenderer","cursor":1795163753063}\n\n',
-        `id: mwp5s6kw._\nevent: message\ndata: {"videoId":"dQw4w9WgXcQ",${EXAMPLE_MESSAGE}\n\n`,
+        `id: mwoq5cvc._\nevent: message\ndata: {"videoId":"dQw4w9WgXcQ",${EXAMPLE_MESSAGE}\n\n`,
         'event: error\ndata: {"videoId":"jNQXAC9IVRw","code":"NO_LIVE_CHAT","message":"…"}\n\n',
       ].join(""),
     },
