@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { CHROMIUM, launchChromium } from "../test/support/browser.ts";
 import { startRelay } from "../test/support/relay.ts";
-import { evening, everything, GAME, pinned } from "./scene.ts";
+import { evening, everything, GAME, pinned, scripts } from "./scene.ts";
 
 interface Picture {
   path: string;
@@ -23,6 +23,7 @@ interface Picture {
 const DOCS = join(import.meta.dirname, "../docs/pictures");
 const OPENED = "/?videoId=the-evening";
 const ALL = "/?videoId=everything1&backfill=200";
+const SCRIPTS = "/?videoId=eight-scrip";
 const OVER_ALL = "/overlay?videoId=everything1";
 const SEVERAL = "/?videoIds=the-evening,everything1,quiet-sofar,no-chat-now,is-all-over";
 const DESKTOP: Picture["size"] = [1100, 760];
@@ -63,6 +64,18 @@ const MORE: Record<string, Picture> = {
   "all-night": { path: ALL, ready: ".row", size: [768, 2400] },
   "all-day": { path: ALL, ready: ".row", size: [1440, 2000], theme: "light" },
   "all-small": { path: ALL, ready: ".row", size: [320, 2900] },
+  "scripts-320": { path: SCRIPTS, size: [320, 760] },
+  "scripts-390": { path: SCRIPTS, size: PHONE, theme: "light" },
+  "scripts-800": { path: SCRIPTS, size: [800, 900] },
+  "scripts-1280": { path: SCRIPTS, size: [1280, 900], theme: "light" },
+  "scripts-2560": { path: SCRIPTS, size: [2560, 1300], theme: "light" },
+  "scripts-forced": { path: SCRIPTS, size: [800, 900], theme: "light", forcedColors: "active" },
+  "scripts-overlay": { path: "/overlay?videoId=eight-scrip", size: OVERLAY, before: styled("") },
+  "scripts-bubbles": {
+    path: "/overlay?videoId=eight-scrip&theme=bubbles&align=right",
+    size: OVERLAY,
+    before: styled(""),
+  },
   empty: { path: "/", size: [1100, 640], theme: "light", ready: "#welcome" },
   quiet: { path: "/?videoId=quiet-sofar", size: [1100, 640], ready: "[data-state=open]" },
   error: { path: "/?videoId=no-chat-now", size: PHONE, theme: "light", ready: "#retry" },
@@ -124,6 +137,35 @@ const MORE: Record<string, Picture> = {
       await page.locator("[data-ok]").first().waitFor();
     },
   },
+  looks: {
+    path: OPENED,
+    size: DESKTOP,
+    before: (page) => page.locator("#looks summary").click(),
+  },
+  "looks-phone": {
+    path: OPENED,
+    size: [320, 760],
+    before: async (page) => {
+      await page.locator("#filters-toggle").click();
+      await page.locator("#looks summary").click();
+    },
+  },
+  failed: { path: "/?videoId=no", size: DESKTOP, ready: "#retry" },
+  nothing: { path: `${OPENED}&q=nobody`, size: [800, 600], ready: "[data-state=open]" },
+  "probe-small": { path: "/probe", size: [320, 640], ready: "#probe tr" },
+  "stats-small": {
+    path: `${OPENED}&tab=stats`,
+    size: [320, 1200],
+    theme: "light",
+    ready: "#currencies [data-currency]",
+  },
+  "setup-forced": {
+    path: "/overlay/setup",
+    size: [800, 1400],
+    theme: "light",
+    forcedColors: "active",
+    ready: "#url",
+  },
   filters: {
     path: `${OPENED}&types=paid,members`,
     size: PHONE,
@@ -161,6 +203,7 @@ upstream
   .chat("the-evening", { tokens: "reusable" })
   .say([...evening.slice(0, 4), pinned, ...evening.slice(4)]);
 upstream.chat("everything1", { page: 200 }).say(everything);
+upstream.chat("eight-scrip").say(scripts);
 upstream.chat("quiet-sofar");
 upstream.chat("no-chat-now", { kind: "none" });
 const over = upstream.chat("is-all-over");

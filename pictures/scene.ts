@@ -107,6 +107,31 @@ export const evening: Record<string, unknown>[] = [
   text("@mia", "W"),
 ];
 
+/** Words in eight scripts, in both directions, and words that are hard to wrap. */
+export const scripts: Record<string, unknown>[] = [
+  text("@Δημήτρης", "Καλησπέρα από τη Θεσσαλονίκη, ο ήχος είναι πολύ καλός απόψε"),
+  text("@Наталья", "Здравствуйте! Кто-нибудь знает, когда начнётся вторая часть?", "member"),
+  text("@ليلى", "مساء الخير من القاهرة، هذا المستوى صعب جدا 😅", "MODERATOR"),
+  text("@נועה", "ערב טוב! איזה שלב זה? (level 12)"),
+  text("@さくら", "こんばんは！ このボスは本当に強いですね。がんばってください", "VERIFIED"),
+  text("@지우", "안녕하세요, 오늘도 방송 재미있게 보고 있어요"),
+  text("@अनुज", "नमस्ते दोस्तों, आज का खेल कमाल का है"),
+  text("@สมชาย", "สวัสดีครับวันนี้สนุกมากเลยครับขอให้ชนะนะครับสู้ๆ"),
+  paid("@محمد", "SAR 75.00", [0xffb300, 0xffca28], "شكرا على كل شيء، استمروا!"),
+  paid(
+    "@雨宮しおり",
+    "¥1,200",
+    [0x00bfa5, 0x1de9b6],
+    "初めてのスーパーチャットです。いつも配信を楽しみにしています！",
+  ),
+  member("@Владимир", { headerPrimaryText: runs("Member for 24 months"), message: runs("Два года вместе!") }),
+  text(
+    "@longest_name_that_anybody_could_want",
+    `${"a".repeat(120)} https://www.example.org/${"path/".repeat(20)}`,
+  ),
+  text(HOST, "مرحبا بكم — welcome — ようこそ — добро пожаловать", "OWNER"),
+];
+
 /** One of everything that can happen, each under an id and of an author of its own. */
 export const everything: Record<string, unknown>[] = Object.values(SENT)
   .flat()
