@@ -3,7 +3,7 @@
  * moment. `BACKUPS=60` takes 60 copies, one per second.
  */
 import assert from "node:assert/strict";
-import { chmod, copyFile, readdir, readFile, readlink, stat, symlink } from "node:fs/promises";
+import { chmod, copyFile, readdir, readFile, readlink, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
@@ -86,6 +86,7 @@ describe("livechat-relay backup", () => {
     const folder = dirname(path);
     await symlink(folder, join(folder, "link"));
     await symlink(path, join(folder, "linked.db"));
+    await writeFile(join(folder, "notes.txt"), "kept".repeat(100));
     const own = [
       "relay.db",
       "linked.db",
@@ -96,6 +97,7 @@ describe("livechat-relay backup", () => {
     ];
     const refusals: [string, RegExp][] = [
       ...own.map((name): [string, RegExp] => [join(folder, name), /belongs to the store: name another file/]),
+      [join(folder, "notes.txt"), /notes\.txt is not a backup of a store: name another file$/],
       [folder, /is a directory: name a file in it, such as \/\S+\/relay\.db$/],
       ["/dev/null", /^livechat-relay: \/dev\/null is not a file: name another place/],
       ["/proc/backup.db", /the backup \/proc\/backup\.db cannot be written: /],

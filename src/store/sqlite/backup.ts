@@ -1,5 +1,5 @@
 /** Copies a store file while a service writes to it. */
-import { existsSync, realpathSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } from "node:fs";
 import { open, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
@@ -15,13 +15,17 @@ const ALL_PAGES = 2 ** 31 - 1;
 /** The maximum wait for another program that has locked the file. */
 const BUSY_TIMEOUT_MS = 10_000;
 
+/** The header of a database file, https://www.sqlite.org/fileformat2.html, section 1.3. */
+const HEADER_BYTES = 100;
+const APPLICATION_ID_OFFSET = 68;
+
 /** The files that SQLite and the service keep next to the store's file. */
 const COMPANIONS = ["", "-wal", "-shm", "-journal", "-lock"];
 
 /**
  * Copies the store file `path` to `target`, complete up to the moment of the copy, and checks the copy before
  * it replaces an older `target`, whose permissions it keeps; a new one gets those of the store. Rejects with
- * `StoreError`, whose message is one line; `target` is then unchanged.
+ * `StoreError`, whose message is one line, also if `target` is a file of another kind; it is then unchanged.
  */
 export async function backupFile(path: string, target: string): Promise<void> {
   if (!existsSync(path)) throw refused(path, "does not exist: set RELAY_STORE or --store");
@@ -34,6 +38,8 @@ export async function backupFile(path: string, target: string): Promise<void> {
   }
   if (COMPANIONS.some((ending) => realPath(target) === `${realpathSync(path)}${ending}`))
     throw new StoreError("unavailable", `${target} belongs to the store: name another file for the backup`);
+  if (found && found.size > 0 && !isStore(target))
+    throw new StoreError("unavailable", `${target} is not a backup of a store: name another file`);
   try {
     await using file = await beginFile(target, statSync(path).mode);
     await using _companions = { [Symbol.asyncDispose]: () => removeCompanions(file.part) };
@@ -46,6 +52,18 @@ export async function backupFile(path: string, target: string): Promise<void> {
       cause: error,
     });
   }
+}
+
+/** Says it by the file's header, so that a damaged store is one, too. */
+function isStore(path: string): boolean {
+  const header = Buffer.alloc(HEADER_BYTES);
+  const file = openSync(path, "r");
+  try {
+    readSync(file, header);
+  } finally {
+    closeSync(file);
+  }
+  return header.readUInt32BE(APPLICATION_ID_OFFSET) === APPLICATION_ID;
 }
 
 /** The file's place without links, whether it exists or not. */
