@@ -63,7 +63,12 @@ export function recordingsRoutes(app: FastifyInstance, recordings: Recordings, t
   const onRequest = async (request: FastifyRequest, reply: FastifyReply) => {
     if (isAuthorized(request, token)) return;
     reply.header("www-authenticate", "Bearer");
-    throw new RelayError("UNAUTHORIZED", "Send the header Authorization: Bearer <RELAY_ADMIN_TOKEN>.");
+    throw new RelayError(
+      "UNAUTHORIZED",
+      request.headers.authorization
+        ? "The token is not the service's: send the value of its RELAY_ADMIN_TOKEN."
+        : "Send the header Authorization: Bearer <RELAY_ADMIN_TOKEN>.",
+    );
   };
   const checks = { onRequest, preValidation: knownParametersOnly({ properties: {} }) };
   const listed = json("All recordings, those of RELAY_RECORD first.", RecordingsResponse);
