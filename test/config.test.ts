@@ -101,6 +101,14 @@ describe("settings", () => {
     });
   }
 
+  it("are refused with the carriage return of a file with Windows line endings", () => {
+    const why = /^RELAY_STORE: ends with a carriage return: save its file with Unix line endings$/;
+    assert.throws(() => config([], { RELAY_STORE: "sqlite:relay.db\r" }), {
+      name: "UsageError",
+      message: why,
+    });
+  });
+
   it("name the one entry of RELAY_RECORD that is neither a video nor a channel", () => {
     const videos = "dQw4w9WgXcQ, https://youtu.be/dQw4w9WgXcQ,";
     const channels = "@Some.Body,youtube.com/c/Some/live, UCa-b_0123456789abcdefgh ,@some.body";

@@ -171,11 +171,13 @@ function isValue(args: readonly string[], index: number, flags: ReadonlyMap<stri
 }
 
 function readValue(name: string, flag: Flag<unknown>, text: string): unknown {
+  const option = `--${flagOf(name, flag)}`;
+  const shown = !isVariable(name) ? option : flag.option ? `${name} (${option})` : name;
+  if (text.endsWith("\r"))
+    throw new UsageError(`${shown}: ends with a carriage return: save its file with Unix line endings`);
   try {
     return flag.read(text);
   } catch (error) {
-    const option = `--${flagOf(name, flag)}`;
-    const shown = !isVariable(name) ? option : flag.option ? `${name} (${option})` : name;
     const quoted = JSON.stringify(text.replace(AFTER_SCHEME, "…").slice(0, MAX_QUOTED_CHARS));
     if (error instanceof EntryError) throw new UsageError(`${shown}: ${error.message}`);
     const must = (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, " ");
