@@ -2,6 +2,7 @@
  * `export`: complete up to its moment, or not there at all; files that are gone on with; pipes that are left.
  */
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
 import { readdir, readFile, readlink, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -17,6 +18,7 @@ import {
   init,
   message,
   messages,
+  refuses,
   streams,
 } from "./support/answering-server.ts";
 import { outcome, outcomeInShell, Run } from "./support/command.ts";
@@ -290,6 +292,21 @@ describe("the file of an export", () => {
       server.calls[1]?.lastEventId === "1" ? [1, 2] : [2],
     );
   });
+
+  for (const [mode, format] of [
+    ["--follow", "jsonl"],
+    ["--append", "csv"],
+  ] as const) {
+    it(`is not left behind by ${mode} if the chat is refused (${format})`, async (t) => {
+      const path = `${await temporaryFile(t)}.${format}`;
+      await using server = await AnsweringServer.start(
+        refuses(404, { code: "NO_LIVE_CHAT", message: "No live chat found." }),
+      );
+      const args = ["export", VIDEO, "--server", server.url, "--output", path, "--follow", mode];
+      assert.equal((await outcome(args)).code, 1);
+      assert.equal(existsSync(path), false);
+    });
+  }
 
   it("grows with --follow to the chat's end, across a cut, and marks a gap", async (t) => {
     const path = `${await temporaryFile(t)}.jsonl`;

@@ -3,7 +3,7 @@
  * continue it.
  */
 import { createReadStream, createWriteStream, existsSync, statSync } from "node:fs";
-import { truncate } from "node:fs/promises";
+import { rm, truncate } from "node:fs/promises";
 import { finished } from "node:stream/promises";
 import { fileTrouble } from "../../file-trouble.ts";
 import { BOM } from "../../formats/csv.ts";
@@ -22,7 +22,10 @@ export interface ExportFile {
   cursor: Cursor | undefined;
   /** The number of messages that the file has already. */
   messages: number;
-  /** Closes the file. An incomplete file is kept only if it grows. Rejects if the file cannot be written. */
+  /**
+   * Closes the file. An incomplete file is kept only if it grows and has messages. Rejects if the file cannot
+   * be written.
+   */
   close(isComplete: boolean): Promise<void>;
 }
 
@@ -79,8 +82,14 @@ async function growing(
   flags: "w" | "a",
   held: Pick<ExportFile, "cursor" | "messages"> = NOTHING,
 ): Promise<ExportFile> {
+  const isNew = !existsSync(path);
   const output = await create(path, format, flags);
-  return { output, ...held, close: () => output.finish() };
+  const close = async (isComplete: boolean) => {
+    await output.finish();
+    const isEmpty = isNew && !isComplete && statSync(path).size === Buffer.byteLength(format.header);
+    if (isEmpty) await rm(path); // a chat that was refused leaves no file
+  };
+  return { output, ...held, close };
 }
 
 /** Two exports that continue the same file would write the same messages into it. */
