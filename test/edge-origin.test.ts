@@ -259,4 +259,27 @@ describe("an edge", () => {
       );
     }
   });
+
+  it("sends the last messages of a channel's stream that is over when the origin restarts", async () => {
+    const settings = { RELAY_CHANNEL_MS: "2000" };
+    const { relay, channel, upstream } = watched({}, { settings, hasDisk: true });
+    const edge = await virtualEdge(relay);
+    const broadcast = channel.broadcast(VIDEO, { chat: CHAT });
+    const { chat } = broadcast;
+    const viewer = new ChannelVisitor(edge.life);
+    chat.say(3);
+    await relay.advance(MINUTE);
+    assert.deepEqual(viewer.news().slice(1), [`init ${VIDEO}`, `message ${VIDEO}`]);
+    relay.kill();
+    const missed = chat.say(4);
+    broadcast.end("continuations-absent");
+    upstream.fault({ on: ["get_live_chat"], times: 1, as: { delayMs: 3000 } });
+    relay.start();
+    await relay.advance(MINUTE);
+    assert.deepEqual(viewer.news(), [`message ${VIDEO}`, "channel waiting"]);
+    assert.deepEqual(viewer.ids.slice(3), missed);
+    channel.broadcast("live-secon1", { chat: CHAT }).chat.say(2);
+    await relay.advance(MINUTE);
+    assert.deepEqual(viewer.news(), ["channel live live-secon1", "init live-secon1", "message live-secon1"]);
+  });
 });

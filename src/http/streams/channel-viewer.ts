@@ -77,6 +77,8 @@ export class ChannelViewer {
   /** The channel's state, and the last one that the client got. */
   #state: ChannelState | undefined;
   #sent: ChannelState | undefined;
+  /** The state that the client gets once the chat that it names no more is over. */
+  #later: ChannelState | undefined;
   /** The place that the client came with, until it is known whether its video is the channel's. */
   #resume: ChannelPlace | undefined;
   /** The client's place in a room that failed or could not be entered: it may lack the messages after it. */
@@ -115,6 +117,8 @@ export class ChannelViewer {
 
   async #follow(state: ChannelState): Promise<void> {
     const { videoId } = state;
+    this.#later = this.#isEarly(state) ? state : undefined;
+    if (this.#later) return;
     if (this.#chat && (videoId ?? this.#earlier) !== this.#chat.videoId) await this.#leave(this.#chat);
     this.#state = state;
     if (state.reason === undefined) {
@@ -129,6 +133,16 @@ export class ChannelViewer {
     if (place && isOfChannel && (await this.#catchUp(place, state))) this.#send(state, true);
     const next = videoId ?? this.#earlier;
     if (next !== undefined && !this.#chat) void this.#read(next);
+  }
+
+  /**
+   * Whether another instance already waits for the next stream while the client's chat goes on here: that one
+   * may have restarted, and know of no stream that its pages do not show.
+   */
+  #isEarly({ videoId, reason }: ChannelState): boolean {
+    const isWaiting = videoId === undefined && reason === undefined;
+    if (!this.#parts.watch.isRemote || !isWaiting || !this.#chat) return false;
+    return this.#chat.videoId === this.#sent?.videoId;
   }
 
   /** The chat may be behind the channel's state, or its viewer behind the chat: the rest is sent first. */
@@ -178,6 +192,10 @@ export class ChannelViewer {
     this.#chat = undefined;
     if (videoId === this.#earlier) this.#earlier = undefined;
     this.#remember(chat);
+    if (this.#later) {
+      this.#state = this.#later;
+      this.#send(this.#state);
+    }
     if (chat.isBehind && chat.cursor !== undefined && !isBounded)
       this.#behind = { videoId, cursor: chat.cursor };
     return chat;
