@@ -268,6 +268,14 @@ describe("a signal", () => {
     assert.doesNotMatch(serve.out, LISTENING);
   });
 
+  it("is still taken while the process exits, as npm's copy of it may come late", async () => {
+    const serve = new Run(["--port", "0", "--store", "memory:"]);
+    await serve.printed(LISTENING);
+    serve.signal("SIGTERM");
+    assert.equal(await serve.exited, 0);
+    assert.ok(serve.takenAtExit.includes("SIGTERM"));
+  });
+
   it("also stops it while the start waits for its store", async () => {
     const [port = 0] = await freePorts(1);
     const serve = new Run(["--port", "0", "--store", `postgres://nobody@127.0.0.1:${port}/none`]);

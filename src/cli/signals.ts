@@ -34,7 +34,11 @@ export async function runUntilSignal(
     if (systemClock.monotonic() - firstAt > SAME_REQUEST_MS) surroundings.exit(1);
     stopping.abort(name);
   };
-  for (const name of SIGNALS) surroundings.on(name, onSignal);
+  using listening = new DisposableStack(); // also while the process exits: npm's copy of a signal may come late
+  for (const name of SIGNALS) {
+    surroundings.on(name, onSignal);
+    listening.defer(() => surroundings.off(name, onSignal));
+  }
   try {
     const service = await start(stopping.signal);
     const signalled = stopping.signal.aborted
@@ -45,8 +49,6 @@ export async function runUntilSignal(
     if (lost) throw lost;
   } catch (error) {
     if (!stopping.signal.aborted || error !== stopping.signal.reason) throw error;
-  } finally {
-    for (const name of SIGNALS) surroundings.off(name, onSignal);
   }
   surroundings.exit(0);
   return 0;

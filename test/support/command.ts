@@ -48,6 +48,8 @@ interface RunOptions {
 export class Run extends Printing {
   /** With the exit code. */
   readonly exited: Promise<number>;
+  /** The signals that it would still have taken when it called `exit`. */
+  takenAtExit: readonly (string | symbol)[] = [];
   protected isOver = false;
   readonly #signals = new EventEmitter();
 
@@ -67,7 +69,10 @@ export class Run extends Printing {
       stderr: Object.assign(this.#collector("error"), { isTTY: isTerminal, columns: 80 }),
       on: (name, listener) => signals.on(name, listener),
       off: (name, listener) => signals.off(name, listener),
-      exit: resolve,
+      exit: (code) => {
+        this.takenAtExit = signals.eventNames();
+        resolve(code);
+      },
     }).then(resolve, reject);
   }
 
