@@ -88,7 +88,7 @@ export interface ArchivedRoom {
   isUnfinished: boolean;
 }
 
-/** The memory that the upstream has no chat of this video. `archived`: what the store has of it. */
+/** Remembers that the upstream has no chat of this video. `archived`: the part of the chat that is stored. */
 export function chatless(error: RelayError, archived: ArchivedRoom | undefined, until: number): Archive {
   return { name: "archived", room: archived?.room, until, noChat: { error, range: archived?.range } };
 }

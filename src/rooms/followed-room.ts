@@ -28,7 +28,7 @@ export class FollowedRoom implements Followed {
 
   readonly #restMs: number;
 
-  /** `room`: the room of the viewers here. `restMs`: how long this instance leaves the reading to others. */
+  /** `room`: serves the viewers here. `restMs`: how long this instance leaves the reading to others. */
   constructor(room: Room, parts: OwnedRoomParts, restMs = 0) {
     this.room = room;
     this.#parts = parts;

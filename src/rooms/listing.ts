@@ -25,7 +25,7 @@ export interface ListedRoom {
   lateMs: number | null;
   /** The number of `gap` messages among the stored ones. */
   gaps: number;
-  /** The name of the egress by which this instance reads the room; null if it does not. */
+  /** The name of the egress through which this instance reads the room; null if it does not. */
   egress: string | null;
   /**
    * The number of full answers since this instance began to read the room, each of which may have left
@@ -34,7 +34,7 @@ export interface ListedRoom {
   fullAnswers: number | null;
 }
 
-/** One room, with the totals of all that was ever stored of it. */
+/** One room, with the totals of all its messages that were ever stored. */
 export interface ShownRoom extends ListedRoom {
   totals: Omit<Totals, "paid" | "firstAt" | "lastAt"> & {
     /** `sum`: a decimal number. */

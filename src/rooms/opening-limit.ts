@@ -47,7 +47,7 @@ export class OpeningLimit implements Disposable {
       });
       if (wanted.length === 0) continue;
       egresses.cutOff();
-      const message = "This instance cannot reach YouTube; another one opens the chat.";
+      const message = "This instance cannot reach YouTube; another one will open the chat.";
       return this.#exceeded.abort(new RelayError("CAPACITY", message, { retryAfterMs: RETRY_MS }));
     }
   }

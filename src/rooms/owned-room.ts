@@ -64,7 +64,7 @@ export function isGoingOn(room: RoomRecord | undefined, { settings }: OwnedRoomP
 
 export class OwnedRoom {
   readonly room: Room;
-  /** The egress by which the room is currently read. */
+  /** The egress through which the room is currently read. */
   readonly egress: RoomEgress;
   readonly #poller: Poller;
   readonly #hold: Hold;
@@ -78,9 +78,9 @@ export class OwnedRoom {
   #isReleased = false;
 
   /**
-   * Takes an open room without an owner, and continues from its checkpoint. `room`: the followed room of the
-   * viewers here. Resolves to undefined if another instance owns the room, or it is not open. Rejects with
-   * `UnreadablePosition` and `StoreError`.
+   * Takes an open room without an owner, and continues from its checkpoint. `room`: the room that has
+   * followed the chat for the viewers here. Resolves to undefined if another instance owns the room, or it is
+   * not open. Rejects with `UnreadablePosition` and `StoreError`.
    */
   static async resume(videoId: string, parts: OwnedRoomParts, room?: Room): Promise<OwnedRoom | undefined> {
     const asked = startedNow(parts.clock);
@@ -105,7 +105,7 @@ export class OwnedRoom {
     const asked = startedNow(parts.clock);
     await using hold = await parts.store.ownership.take(videoId);
     if (!hold) return undefined;
-    // While this instance waited for its turn, another one read the room and gave it back.
+    // While this instance waited for its turn, another one may have read the room and given it back.
     const { telemetry } = parts;
     if (isGoingOn(hold.room, parts)) {
       telemetry.mark("room: read by another one meanwhile");
@@ -139,7 +139,7 @@ export class OwnedRoom {
     const readAt = hold.room && clock.now() - lastReadAgoMs(hold.room);
     const options: CallOptions = {
       lane: "opening",
-      dueAt: clock.monotonic(), // openings run one after the other, and a poll must follow its page soon
+      dueAt: clock.monotonic(), // openings run one after the other, and a poll must soon follow the page that one loads
       maxCooldownMs: 0,
       beforeStart: () => hold.assertHeld(),
       signal: until,
@@ -236,7 +236,7 @@ export class OwnedRoom {
     this.#reading = this.#read();
   }
 
-  /** Polls until the room ends or a stop; then gives the room back, even after a failure. */
+  /** Polls until the room ends or the polling is stopped; then gives the room back, even after a failure. */
   async #read(): Promise<void> {
     try {
       await this.#poller.run(this.#windDown.signal, this.#stop.signal);

@@ -1,6 +1,6 @@
 /**
  * All rooms of this instance: one entry for each video that has viewers or had them recently. Here they are
- * looked up, counted, ticked and stopped; `entry.ts` has the life of each one.
+ * looked up, counted, ticked and stopped; `entry.ts` has the life cycle of each one.
  */
 import { Deadline, unlessAborted } from "../deadline.ts";
 import { atCapacity, refuseUnavailable, stopping } from "../serving/refusals.ts";

@@ -39,7 +39,7 @@ export type RoomSource = { ended: EndedRoom } | OpenedAnew | { followed: Followe
 
 /** The request for a room that is not open. */
 export interface RoomApplicant extends Omit<Applicant, "isFirst"> {
-  /** Whether a viewer with a cursor waits for the room, perhaps one of a chat that is over. */
+  /** Whether a viewer that has a cursor waits for the room. The chat may already be over. */
   isResumed(): boolean;
   /**
    * Called when the chat is found, before it is read. Throws `RelayError` CAPACITY if no further room may be

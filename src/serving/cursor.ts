@@ -43,7 +43,10 @@ export function resumeCursor(range: CursorRange, lastEventId: number | undefined
   return lastEventId >= range.base || lastEventId === 0 ? range.floor : undefined;
 }
 
-/** The number of messages to begin with. A replay has no history: a viewer without a backfill gets all. */
+/**
+ * The number of messages to begin with. In a replay, no message counts as history: a viewer that asks for no
+ * backfill gets all of them.
+ */
 export function backfillCount(backfill: number | undefined, chatType: ChatType): number {
   return backfill ?? (isReplayChat(chatType) ? Number.POSITIVE_INFINITY : BACKFILL_DEFAULT);
 }

@@ -34,7 +34,7 @@ export class Feed {
     return keyOf(this.form, this.filter);
   }
 
-  /** A keepalive, after a frame with the unreported cursor if there is one. Viewers mostly share it. */
+  /** A keepalive, after a frame with the unreported cursor if there is one. Most viewers share one packet. */
   keepalive(unreported: number | undefined): Packet {
     if (unreported === undefined) return this.form.keepalive;
     if (this.#reported?.cursor !== unreported)
@@ -51,7 +51,7 @@ export class Feeds {
   readonly #shared = new Map<string, Feed>();
   readonly #alone = new Set<Feed>();
 
-  /** The feed of a new viewer, who must leave it. */
+  /** The feed of a new viewer. Call `leave` when the viewer has left. */
   join(form: Form, filter: TypeFilter): Feed {
     let feed = this.#shared.get(keyOf(form, filter));
     if (!feed) {

@@ -13,7 +13,7 @@ export interface Framing {
   /** The beginning of a connection. */
   init(init: Init): string;
   message(message: StoredMessage): string;
-  /** A cursor frame: moves the client's cursor over messages that it does not get. */
+  /** A cursor frame: moves the client's cursor past messages that it does not get. */
   cursor(cursor: number): string;
   readonly keepalive: string;
   end(end: StreamEnd): string;

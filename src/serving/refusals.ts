@@ -9,7 +9,7 @@ export function atCapacity(message: string, retryAfterMs = CAPACITY_RETRY_MS): R
   return new RelayError("CAPACITY", message, { retryAfterMs });
 }
 
-/** What a `catch` makes of an error for callers of the service: a store that fails is STORE_UNAVAILABLE. */
+/** For a `catch`: throws a `StoreError` as the refusal that callers get, and any other error as it is. */
 export function refuseUnavailable(error: unknown): never {
   throw error instanceof StoreError ? error.refusal : error;
 }

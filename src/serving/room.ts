@@ -18,7 +18,7 @@ import { Viewer, type ViewerHost } from "./viewer.ts";
 
 export interface RoomSettings {
   keepaliveMs: number;
-  /** How long a viewer may take no bytes, in milliseconds. */
+  /** How long a viewer may go without taking any bytes, in milliseconds. */
   stallMs: number;
   /** Whether deleted messages are blanked in the store, and here. */
   isBlanking: boolean;
@@ -135,8 +135,8 @@ export class Room implements ViewerHost {
   }
 
   /**
-   * Ends every stream at the tail's head, whatever else the store has. For rooms that follow nothing.
-   * `isGoingOn`: as in `StreamEnd`.
+   * Ends every stream at the tail's head, whatever else the store has. Only for rooms that do not follow the
+   * log. `isGoingOn`: as in `StreamEnd`.
    */
   bound(isGoingOn: boolean): void {
     this.#bound = { state: "bounded", reason: "until", isGoingOn };

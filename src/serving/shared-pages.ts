@@ -37,7 +37,7 @@ interface SharedPagesParts {
 
 export class SharedPages {
   readonly #parts: SharedPagesParts;
-  /** The last read up to each page's end, by the page's number. */
+  /** For each page, by its number: the latest read that went up to the page's end. */
   readonly #reads = new Map<number, Read>();
   /** The pages by cursor and feed. */
   readonly #pages = new Map<string, Promise<Chunk>>();
@@ -89,7 +89,10 @@ export class SharedPages {
     return assembleChunk(first - 1, messages, feed, isShared);
   }
 
-  /** The messages after a cursor up to the page's end. Long ones fill several chunks: they are read once. */
+  /**
+   * The messages after a cursor up to the page's end. Long messages fill several chunks, so viewers ask for
+   * the rest of a page several times; the store is asked once.
+   */
   async #read(after: number): Promise<readonly Held[]> {
     const number = Math.floor(after / PAGE_MESSAGES);
     const known = this.#reads.get(number);

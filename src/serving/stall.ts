@@ -4,7 +4,7 @@
  * the client's system has acknowledged. They are checked only when the connection has been full for a while.
  */
 
-/** How long a viewer may take no bytes, in milliseconds. */
+/** How long a viewer may go without taking any bytes, in milliseconds. */
 export const STALL_MS = 30_000;
 /**
  * A viewer that takes this many bytes per `STALL_MS` counts as reading: 4 KB/s. The documentation promises
@@ -21,7 +21,7 @@ const MAX_STALLS = 10;
 
 export class Stall {
   readonly #limitMs: number;
-  /** Since when the connection is full. */
+  /** When the connection became full; undefined if it is not full. */
   #fullSince: number | undefined;
   /** When it last became full (at first, when it was opened), and the bytes written by then. */
   #countedAt: number;
@@ -31,13 +31,13 @@ export class Stall {
   /** When to check it next. */
   #lookAt = 0;
   /**
-   * Bytes that the client had taken of the whole connection, as of the last check; undefined if there was no
-   * check since the connection became full.
+   * Bytes that the client had taken since the connection was opened, at the last check; undefined until the
+   * first check after the connection became full.
    */
   #taken: number | undefined;
   #takenAt = 0;
 
-  /** `now`: when it was opened, on a monotonic clock; `limitMs`: how long it may take no bytes. */
+  /** `now`: when it was opened, on a monotonic clock; `limitMs`: as `STALL_MS`. */
   constructor(limitMs: number, now: number) {
     this.#limitMs = limitMs;
     this.#countedAt = now;
@@ -47,7 +47,7 @@ export class Stall {
     return this.#fullSince !== undefined;
   }
 
-  /** The connection takes no more for now; `written` is in bytes of the whole connection. */
+  /** The connection takes no more for now; `written`: bytes since the connection was opened. */
   full(written: number, now: number): void {
     if (this.isFull) return;
     this.#ahead = Math.max(0, this.#ahead + written - this.#counted - this.#slowest(now));

@@ -16,7 +16,7 @@ export interface ViewerHost {
   readonly tail: Tail;
   /** Set if nothing follows the tail: viewers that have all of it get the terminal frame and are closed. */
   readonly streamEnd: StreamEnd | undefined;
-  /** How long a viewer may take no bytes, in milliseconds. */
+  /** How long a viewer may go without taking any bytes, in milliseconds. */
   readonly stallMs: number;
   /** Messages after a cursor below the tail's floor. */
   page(after: number, feed: Feed): Promise<Chunk>;

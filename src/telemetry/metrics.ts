@@ -239,7 +239,7 @@ export function createMetrics(sources: MetricSources) {
     throttled: reading.counter("relay_upstream_throttled_total", "Cooldowns begun or extended", ["egress"]),
     walls: reading.counter(
       "relay_walls_total",
-      "Searches for a chat that met a wall in its place, by what the wall concerns: the address or the video",
+      "Walls in place of a chat or a channel, by what they concern: the address or the video",
       ["egress", "concerns"],
     ),
     unreadableCheckpoints: reading.counterBy(

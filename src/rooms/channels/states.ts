@@ -3,7 +3,7 @@ import { unlessAborted } from "../../deadline.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import type { RelayError } from "../../protocol/errors.ts";
 
-/** Videos to remember as the channel's. A page shows 30. */
+/** The maximum number of videos that are remembered as the channel's. A page shows 30. */
 export const MAX_VIDEOS = 500;
 
 /** A channel as its viewers see it. Disposing removes one watcher. */
@@ -19,9 +19,9 @@ export interface WatchedChannel extends Disposable {
    */
   states(signal: AbortSignal): AsyncGenerator<ChannelState, never, void>;
   /**
-   * Whether the video is one of the channel's, finished streams included. `since`: when the client came that
-   * knows it, on the monotonic clock: the video may have begun shortly before. Undefined if that cannot be
-   * known yet; then `states` yields again, for another try.
+   * Whether the video is one of the channel's, finished streams included. `since`: when the client
+   * that names the video connected, on the monotonic clock; the video may have begun shortly before. Undefined
+   * if that cannot be known yet; then `states` yields again, for another try.
    */
   has(videoId: string, since: number): boolean | undefined | Promise<boolean | undefined>;
   /** A watcher has read a stream's chat to its end. */

@@ -22,7 +22,10 @@ import { type ChannelStream, streamsInOrder } from "./streams.ts";
 const NO_CHAT_MS = 600_000;
 /** Ended streams to remember, so that a page that lags behind does not bring them back. */
 const MAX_OVER = 100;
-/** How long the list may be missing before a video that it might show counts as foreign. */
+/**
+ * If the list of the channel's streams cannot be loaded for this long, a video that the pages have not shown
+ * counts as another channel's.
+ */
 const MAX_UNLISTED_MS = 120_000;
 /** Complete looks in a row in which a scheduled stream must be missing to count as cancelled. */
 const MAX_MISSED = 2;
@@ -123,7 +126,8 @@ export class ChannelWatch implements WatchedChannel {
 
   /**
    * Whether the pages have shown the video as one of the channel's. Another instance may have looked more
-   * recently: a video that they have not shown is foreign only once they were listed after `since`.
+   * recently: a video that the pages have not shown counts as another channel's only once the whole list was
+   * loaded after `since`, or after `MAX_UNLISTED_MS`.
    */
   has(videoId: string, since: number): boolean | undefined {
     if (this.#videos.has(videoId)) return true;
@@ -270,7 +274,6 @@ export class ChannelWatch implements WatchedChannel {
   }
 }
 
-/** The oldest entry makes room. */
 function stateOf({ videoId, state, startsAt }: ChannelStream): Facts {
   if (state === "live" || startsAt === undefined) return { state, videoId };
   return { state, videoId, startsAt: new Date(startsAt).toISOString() };

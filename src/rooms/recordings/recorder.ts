@@ -21,7 +21,7 @@ import type { ChannelWatch } from "../channels/watch.ts";
 import type { Rooms } from "../rooms.ts";
 
 const RETRY_MS = 60_000;
-/** The interval of checks whether a failing store works again. */
+/** How often to check whether a failing store works again. */
 const STORE_MS = 5000;
 /** A channel that does not exist may come back. */
 const RETRY_CHANNEL_MS = 3_600_000;

@@ -20,7 +20,7 @@ const NEW = { state: "waiting", videoId: null, error: null } as const;
 /** A recording as callers see it. */
 export interface ListedRecording {
   name: string;
-  /** When it was put, or when the service started; ISO 8601 in UTC. */
+  /** When a caller added it, or else when the service started; ISO 8601 in UTC. */
   since: string;
   state: RecordingReport["state"];
   videoId?: string;
@@ -124,7 +124,7 @@ export class Recordings {
   }
 }
 
-/** One recording that this instance runs, and how it goes. */
+/** One recording that this instance runs, and its current state. */
 class RunningRecording {
   readonly #deleted = new AbortController();
   #report: RecordingReport;

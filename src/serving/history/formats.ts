@@ -115,7 +115,7 @@ export async function* wholeBody(
   }
 }
 
-/** Maximum length of a text before it becomes bytes. */
+/** A text of at least this length is turned into bytes. */
 const PIECE_LENGTH = 65_536;
 
 async function inPieces(

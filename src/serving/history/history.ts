@@ -13,7 +13,7 @@ import { readPage } from "../room-log.ts";
 import { Slices } from "../slices.ts";
 import { type MessageFilter, testOf } from "./message-filter.ts";
 
-/** Maximum messages in one read of the store, whose answer must not hold the event loop. */
+/** The maximum number of messages in one read of the store: its answer must not block the event loop. */
 const READ_MESSAGES = 500;
 /** Reads at a time, of all requests: one is processed while the next one is read. */
 const READS_AT_ONCE = 2;
@@ -44,7 +44,7 @@ export interface HistoryPage {
   prev: number | null;
 }
 
-/** All of a part, in batches that are read when they are asked for. */
+/** Everything that a request asks for, in batches that are read on demand. */
 export interface WholeHistory {
   room: RoomRecord;
   /** The part's first cursor, exclusive, and its last one. */
@@ -66,7 +66,7 @@ export class History {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #reads = new Semaphore(READS_AT_ONCE);
-  /** The work of all requests. */
+  /** The time budget that all requests share. */
   readonly slices: Slices;
 
   constructor(store: Store, clock: Clock) {

@@ -9,7 +9,7 @@ export interface MessageFilter {
   types?: ReadonlySet<string> | undefined;
   /** The channel id of the messages' author. */
   authorId?: string | undefined;
-  /** A part of the messages' text or of their author's name, in any case of letters. */
+  /** A part of the messages' text or of their author's name; upper and lower case are equal. */
   text?: string | undefined;
 }
 

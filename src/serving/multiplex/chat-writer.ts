@@ -1,4 +1,7 @@
-/** Writes one chat to a connection that carries several: events with its video and the connection's id. */
+/**
+ * Writes one chat to a connection that carries several. Each event names the video; messages and cursors also
+ * have the id from which the whole connection resumes.
+ */
 import type { Init, StreamEnd } from "../../protocol/chat.ts";
 import { initEvent } from "./events.ts";
 import type { Multiplex } from "./multiplex.ts";

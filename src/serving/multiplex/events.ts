@@ -19,7 +19,7 @@ export interface Events {
   event(name: string, data: object): string;
   /** The beginning of a message's frame, before the rest that all connections share. */
   message(place: FramePlace): string;
-  /** Moves the client's id. */
+  /** Moves the id from which the client resumes, without a message. */
   cursor(place: FramePlace): string;
   readonly keepalive: string;
 }

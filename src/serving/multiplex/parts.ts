@@ -15,7 +15,7 @@ export type ChatPart =
    * `videoId`.
    */
   | { kind: "messages"; frames: readonly Buffer[] }
-  /** The cursor has moved over messages that are not sent. */
+  /** The cursor has moved past messages that are not sent. */
   | { kind: "cursor"; cursor: number }
   | { kind: "idle" }
   | { kind: "end"; end: StreamEnd; unreported: number | undefined };
@@ -31,7 +31,7 @@ const IDLE = packetOf({ kind: "idle" });
 /** The byte after the cursor in a frame: a line feed. */
 export const CURSOR_END = 0x0a;
 
-/** The part that a packet of these forms stands for. */
+/** The part that a packet stands for, if it was made by one of `PART_FORMS`. */
 export function partOf(packet: Packet): ChatPart {
   return (packet as PartPacket).part;
 }
