@@ -8,6 +8,7 @@ import type { Journal } from "../harness/journal.ts";
 import type { Network } from "../harness/network.ts";
 import type { Scheduler } from "../harness/scheduler.ts";
 import type { UpstreamJudge } from "../harness/upstream-judge.ts";
+import type { PostgresSettings } from "../src/store/postgres/postgres.ts";
 import { DEADLINES } from "../src/upstream/calls.ts";
 import type { Instance } from "./instance.ts";
 import type { RoomJudge } from "./room-judge.ts";
@@ -84,9 +85,12 @@ export class ClusterJudge {
   readonly #isFinal = new Map<string, boolean>();
   #lookedAt = 0;
 
-  constructor(world: ClusterWorld, store: SharedStore, leaseMs: number) {
+  readonly #graceMs: number;
+
+  constructor(world: ClusterWorld, store: SharedStore, { leaseMs, graceMs }: PostgresSettings) {
     this.#world = world;
     this.#store = store;
+    this.#graceMs = graceMs;
     this.marginMs = Math.min(MARGIN_MS, leaseMs / 5);
   }
 
@@ -163,7 +167,9 @@ export class ClusterJudge {
     const wanting = able.filter(
       ({ instance }) => now - (owned?.get(instance) ?? Number.NEGATIVE_INFINITY) > REST_MS + UNREAD_MS,
     );
-    const isUnread = open !== undefined && open.leaseUntil <= now && wanting.length > 0;
+    // After the grace time, a chat that nobody follows is opened anew, and its page may have to wait.
+    const isGoingOn = open !== undefined && now - open.checkpointAt <= this.#graceMs;
+    const isUnread = isGoingOn && open.leaseUntil <= now && wanting.length > 0;
     const unreadMs = this.#unread.held(videoId, isUnread, now);
     if (unreadMs > UNREAD_MS + LOOK_MS)
       this.#violate(videoId, `nobody reads it for ${Math.round(unreadMs)} ms, though others want it`);

@@ -40,7 +40,7 @@ export class Cluster {
     this.settings = settings;
     this.#world = world;
     this.#random = new Random(seed, "cluster");
-    this.#judge = new ClusterJudge(world, this.store, settings.leaseMs);
+    this.#judge = new ClusterJudge(world, this.store, settings);
     upstreamJudge.marginMs = this.#judge.marginMs;
   }
 
