@@ -167,7 +167,7 @@ export class ClusterJudge {
     const wanting = able.filter(
       ({ instance }) => now - (owned?.get(instance) ?? Number.NEGATIVE_INFINITY) > REST_MS + UNREAD_MS,
     );
-    // After the grace time, a chat that nobody follows is opened anew, and its page may have to wait.
+    // After the grace time, a chat that nobody follows is opened by its page, which may have to wait.
     const isGoingOn = open !== undefined && now - open.checkpointAt <= this.#graceMs;
     const isUnread = isGoingOn && open.leaseUntil <= now && wanting.length > 0;
     const unreadMs = this.#unread.held(videoId, isUnread, now);
