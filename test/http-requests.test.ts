@@ -74,6 +74,25 @@ describe("paths and methods", () => {
   });
 });
 
+describe("a target in absolute form, as a client of a proxy writes it", () => {
+  const absolute = (line: string) => raw([`${line} HTTP/1.1`, "Host: relay.example"]);
+
+  it("is answered as its path", async () => {
+    assert.deepEqual((await absolute("GET http://relay.example/healthz?x=1")).body, { status: "alive" });
+    assertRefused(await absolute("GET HTTPS://relay.example:8443/v1/nothing"), 404, "NOT_FOUND");
+    const answer = await absolute("DELETE http://relay.example/v1/stream?videoId=x");
+    assertRefused(answer, 405, "METHOD_NOT_ALLOWED");
+    assert.equal(answer.headers.get("allow"), "OPTIONS, GET");
+    const withdrawn = await absolute("GET http://relay.example/v1/recordings");
+    assert.match(assertRefused(withdrawn, 404, "NOT_FOUND"), /RELAY_ADMIN_TOKEN/);
+  });
+
+  it("may have no path", async () => {
+    for (const target of ["http://relay.example", "http://relay.example?x=1"])
+      assertRefused(await absolute(`PUT ${target}`), 405, "METHOD_NOT_ALLOWED");
+  });
+});
+
 describe("bodies", () => {
   const POSTS = ["/v1/sessions", "/v1/poll", "/v1/probe"];
   const typed = (type: string, body: string | Uint8Array<ArrayBuffer>): RequestInit => ({

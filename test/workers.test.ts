@@ -11,7 +11,7 @@ import { readFlags } from "../src/cli/flags.ts";
 import type { ToWorker } from "../src/cli/workers/worker-messages.ts";
 import { startSimulator } from "../src/simulator/index.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
-import { ask, post, type SessionBody } from "./support/api.ts";
+import { ask, askRaw, post, type SessionBody } from "./support/api.ts";
 import { startTestEdge } from "./support/edge.ts";
 import { eventually } from "./support/eventually.ts";
 import { metric, startRelay } from "./support/relay.ts";
@@ -94,6 +94,8 @@ describe("several workers", { timeout: 60_000 }, () => {
       const shown = await ask<{ state: string }>(url, `/v1/rooms/${VIDEO}`, { headers });
       assert.equal(shown.body.state, "polling");
       assert.equal((await ask(url, "/v1/nothing", { headers })).status, 404);
+      const absolute = "GET http://relay.example/v1/sessions HTTP/1.1\r\nConnection: close\r\n\r\n";
+      assert.equal((await askRaw(url, absolute)).status, 405);
     }
 
     process.kill(worker, "SIGKILL");

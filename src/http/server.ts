@@ -95,6 +95,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     trustProxy: (_address, hop) => hop < settings.trustedProxies,
     clientErrorHandler: (error, socket) => rawErrors.refuseUnparseable(error, socket),
     requestTimeout: REQUEST_TIMEOUT_MS,
+    rewriteUrl: ({ url = "" }) => withoutHost(url),
     routerOptions: { maxParamLength: MAX_URL_LENGTH }, // the parser of video ids has a limit of its own
     http: {
       maxHeaderSize: MAX_HEAD_BYTES,
@@ -164,6 +165,11 @@ function ownRoutes(
   roomRoute(app, list, settings.rooms);
   const { compression: compresses, isBlanking } = settings;
   messagesRoute(app, { rooms, history, compresses, isBlanking });
+}
+
+/** The path of a target in absolute form, `http://host/path?query`; any other target unchanged. */
+function withoutHost(target: string): string {
+  return target.replace(/^https?:\/\/[^/?#]*\/?/i, "/");
 }
 
 /** Allows pages of every origin to call the service and read its answers. */
