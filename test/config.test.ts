@@ -101,6 +101,13 @@ describe("settings", () => {
     });
   }
 
+  it("with a single value besides the default say that value", () => {
+    assert.throws(() => config([], { RELAY_STORE_FAILOVER: "async" }), {
+      name: "UsageError",
+      message: 'RELAY_STORE_FAILOVER: must be synchronous, not "async"',
+    });
+  });
+
   it("are refused with the carriage return of a file with Windows line endings", () => {
     const why = /^RELAY_STORE: ends with a carriage return: save its file with Unix line endings$/;
     assert.throws(() => config([], { RELAY_STORE: "sqlite:relay.db\r" }), {

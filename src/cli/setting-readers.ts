@@ -88,8 +88,9 @@ export function days(value: string): number {
 export function oneOf<const T extends string>(allowed: readonly T[]) {
   return (value: string): T => {
     const found = allowed.find((item) => item === value);
-    if (found === undefined) throw new Error(`one of ${allowed.join(", ")}`);
-    return found;
+    if (found !== undefined) return found;
+    const named = allowed.filter((item) => item !== "");
+    throw new Error(`${named.length > 1 ? "one of " : ""}${named.join(", ")}`);
   };
 }
 
