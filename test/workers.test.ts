@@ -166,6 +166,25 @@ describe("several workers", { timeout: 60_000 }, () => {
     }
   });
 
+  it("divide the limit of viewers, which the streams of the workers leave alone", async (t) => {
+    await using upstream = await startSimulator();
+    upstream.chat(VIDEO, CHAT).say(5);
+    const relay = await startProcess(upstream, { ...TWO, RELAY_MAX_VIEWERS: "8" });
+    t.after(() => relay[Symbol.asyncDispose]());
+    await eventually(true, () => isReady(relay.url));
+    const leave = new AbortController();
+    t.after(() => leave.abort());
+    const answers = await Promise.all(
+      Array.from({ length: 2 * CONNECTIONS }, () =>
+        fetch(`${relay.url}/v1/stream?videoId=${VIDEO}`, { signal: leave.signal }),
+      ),
+    );
+    const refused = answers.filter(({ status }) => status === 503);
+    assert.equal(refused.length, 2 * CONNECTIONS - 8);
+    for (const { headers } of refused) assert.ok(Number(headers.get("retry-after")) >= 1);
+    assert.equal(await total(relay.url, "relay_viewers"), 8);
+  });
+
   it("of an edge are one viewer at its origin, and each continues the streams of the others", async (t) => {
     await using origin = await startRelay({ settings: { RELAY_KEEPALIVE_MS: TWO.RELAY_KEEPALIVE_MS } });
     origin.upstream.chat(VIDEO, CHAT).say(5);

@@ -36,7 +36,7 @@ interface Logged {
   logLevel: Config["logLevel"];
   /** The number of processes, among which the viewers are divided. */
   workers: number;
-  rooms: { maxViewers: number; maxRooms: number };
+  rooms: { maxViewers: number };
 }
 
 /**
@@ -57,9 +57,7 @@ export async function startLogged<C extends Logged>(
   const wanted = config.rooms.maxViewers;
   const { workers } = config;
   const maxViewers = Math.min(wanted, workers * possibleViewers());
-  // The first process also counts each room of a worker as a viewer.
-  const ofProcess = Math.ceil(maxViewers / workers) + (workers - 1) * config.rooms.maxRooms;
-  const lowered = { ...config, rooms: { ...config.rooms, maxViewers: ofProcess } };
+  const lowered = { ...config, rooms: { ...config.rooms, maxViewers: Math.ceil(maxViewers / workers) } };
   const service = await start(lowered, systemClock, telemetry, stopped);
   telemetry.listening(service.url);
   if (maxViewers < wanted) {

@@ -66,6 +66,8 @@ export interface HttpSettings extends PageSettings {
   trustedProxies: number;
   /** The other processes on the same port. */
   group?: Group;
+  /** Whether the clients are this service's own workers, whose streams do not count as viewers. */
+  isForWorkers?: boolean;
   /** Whether this process is a worker: an edge of the first process on the same port. */
   isWorker?: boolean;
 }
@@ -125,7 +127,9 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   if (source instanceof Origin && settings.isWorker) leaveToFirst(app, source);
   refuseUnserved(app);
   describeApi(app);
-  const addresses = new AddressLimit(settings.maxViewersPerAddress);
+  const addresses = settings.isForWorkers
+    ? { take: () => rooms.exempt() }
+    : new AddressLimit(settings.maxViewersPerAddress);
   const handsOver = await handOverWorks();
   if (!handsOver) telemetry.streamsNotHandedOver();
   const connections: StreamConnections = { queues: new SendQueues(clock), ending: new Set() };

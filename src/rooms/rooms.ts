@@ -40,6 +40,8 @@ export class Rooms implements SharedRooms {
   readonly #waiting = new Set<{ end(): void }>();
   readonly #stopped = new AbortController();
   #isDraining = false;
+  /** The number of streams of this service's own workers, which do not count towards the limit of viewers. */
+  #exempt = 0;
   /** The number of viewers that can certainly be taken before they are counted again. */
   #places = 0;
   readonly #host: EntryHost = {
@@ -73,6 +75,16 @@ export class Rooms implements SharedRooms {
     return { [Symbol.dispose]: () => void this.#waiting.delete(viewer) };
   }
 
+  /** Takes a stream out of the limit of viewers, until the returned function is called for the first time. */
+  exempt(): () => void {
+    this.#exempt += 1;
+    let isExempt = true;
+    return () => {
+      if (isExempt) this.#exempt -= 1;
+      isExempt = false;
+    };
+  }
+
   /** Aborts when the service stops, so that viewers must reconnect. */
   get stopped(): AbortSignal {
     return this.#stopped.signal;
@@ -85,7 +97,7 @@ export class Rooms implements SharedRooms {
     if (this.stopped.aborted) throw stopping();
     this.#places -= count;
     if (this.#places >= 0) return;
-    this.#places = this.#parts.settings.maxViewers - this.viewerCount - count;
+    this.#places = this.#parts.settings.maxViewers - (this.viewerCount - this.#exempt) - count;
     if (this.#places < 0) throw atCapacity("Too many viewers are connected (RELAY_MAX_VIEWERS).");
   }
 

@@ -65,7 +65,7 @@ export class Workers {
     const settings: HttpSettings = {
       ...http,
       group: this,
-      maxViewersPerAddress: Number.POSITIVE_INFINITY,
+      isForWorkers: true,
       trustedProxies: http.trustedProxies + 1,
     };
     this.#private = await createServer(this.#served, settings);

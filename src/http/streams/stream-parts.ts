@@ -15,7 +15,7 @@ import type { OpenParts } from "./open-sink.ts";
 export interface StreamParts extends OpenParts {
   rooms: Rooms;
   channels: WatchedChannels;
-  addresses: AddressLimit;
+  addresses: Pick<AddressLimit, "take">;
   clock: Clock;
   telemetry: Telemetry;
   /** The interval of keepalives on connections that carry several chats. */
