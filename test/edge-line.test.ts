@@ -39,8 +39,8 @@ async function setUp(t: TestContext, lines: readonly Line[], healthz: Answer = a
     if (over === "over") response.end();
   });
   t.after(() => origin[Symbol.asyncDispose]());
-  const startEdge = async (...[given, clock]: DropFirst<Parameters<typeof startTestEdge>>) => {
-    const edge = await startTestEdge(origin.url, given, clock);
+  const startEdge = async (...how: DropFirst<Parameters<typeof startTestEdge>>) => {
+    const edge = await startTestEdge(origin.url, ...how);
     t.after(() => edge[Symbol.asyncDispose]());
     return edge;
   };
@@ -223,6 +223,20 @@ describe("the origin's health", { timeout: 60_000 }, () => {
     }));
     assert.equal(origin.calls[0]?.path, "/relay/healthz");
   });
+});
+
+describe("the address of the viewer who opens a room", { timeout: 20_000 }, () => {
+  for (const isWorker of [true, false]) {
+    it(`is ${isWorker ? "told to the first process by a worker" : "not told to the origin by an edge"}`, async (t) => {
+      const { origin, startEdge } = await setUp(t, [(send) => send(init(HEAD))]);
+      const edge = await startEdge({ RELAY_TRUST_PROXY: "1" }, undefined, isWorker);
+      const headers = { "x-forwarded-for": "192.0.2.7" };
+      const { body } = await fetch(`${edge.url}/v1/stream?videoId=${VIDEO}`, { headers });
+      t.after(() => body?.cancel());
+      const line = origin.calls.find(({ path }) => path.startsWith("/v1/stream"));
+      assert.equal(line?.headers["x-forwarded-for"], isWorker ? "192.0.2.7" : undefined);
+    });
+  }
 });
 
 describe("an edge's request for a page", { timeout: 20_000 }, () => {

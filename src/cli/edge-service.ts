@@ -22,7 +22,8 @@ export async function startEdge(
   stopped: AbortSignal = new AbortController().signal,
 ): Promise<Service> {
   await using starting = new AsyncDisposableStack(); // closes in reverse order
-  const { rooms: settings } = config;
+  const { rooms: settings, http } = config;
+  const { isWorker = false } = http;
   const origin = new Origin({ url: config.origin, keepaliveMs: settings.keepaliveMs, clock });
   starting.defer(() => origin.close());
   const events = new OriginEvents(telemetry);
@@ -33,7 +34,7 @@ export async function startEdge(
   starting.defer(() => port.close());
   const channels = new OriginChannels({ origin, clock, telemetry, settings });
   starting.defer(() => channels.close());
-  const sources = new OriginRooms({ origin, health, clock, telemetry, events, settings });
+  const sources = new OriginRooms({ origin, health, clock, telemetry, events, settings, isWorker });
   const rooms = new Rooms({ sources, clock, telemetry, settings });
   starting.defer(async () => void (await Promise.all([rooms.stop(), port.stopWorkers()])));
   const url = await port.open({ rooms, channels, source: origin, telemetry, clock });

@@ -23,6 +23,8 @@ export interface OriginRoomsParts {
   telemetry: Telemetry;
   events: OriginEvents;
   settings: RoomSettings & { tailMessages: number };
+  /** Whether the origin is the first process of this service, where the addresses of viewers take turns. */
+  isWorker?: boolean;
 }
 
 export class OriginRooms implements RoomSources {
@@ -36,8 +38,9 @@ export class OriginRooms implements RoomSources {
   }
 
   async open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<RoomSource> {
-    const { origin, events, settings } = this.#parts;
-    const stream = await origin.stream(videoId, {}, stopped).catch((error) => {
+    const { origin, events, settings, isWorker } = this.#parts;
+    const start = isWorker ? { address: applicant.address } : {};
+    const stream = await origin.stream(videoId, start, stopped).catch((error) => {
       throw applicant.isResumed() ? asOver(error) : error;
     });
     using opening = new DisposableStack();

@@ -47,6 +47,8 @@ export interface StreamStart {
   lastEventId?: number;
   /** Whether the stream ends with the newest message stored now, and opens no room. */
   isBounded?: boolean;
+  /** The address of the client for whom it is opened; only for an origin that trusts this service. */
+  address?: string;
 }
 
 export class Origin {
@@ -73,10 +75,11 @@ export class Origin {
    * with `OriginAway`, or with the signal's reason.
    */
   async stream(videoId: string, start: StreamStart, signal: AbortSignal): Promise<OriginStream> {
-    const { lastEventId, isBounded = false } = start;
+    const { lastEventId, isBounded = false, address } = start;
     const bound = isBounded ? { until: "now" } : undefined;
     const query = { videoId, details: "true", backfill: "0", ...bound };
-    return await OriginStream.begin(await this.#lines(query, lastEventId, signal));
+    const headers = address ? { "x-forwarded-for": address } : {};
+    return await OriginStream.begin(await this.#lines(query, lastEventId, signal, headers));
   }
 
   /**
@@ -91,8 +94,10 @@ export class Origin {
     query: Record<string, string>,
     lastEventId: number | string | undefined,
     signal: AbortSignal,
+    others: Record<string, string> = {},
   ): Promise<LineStream> {
     const headers = {
+      ...others,
       accept: "application/x-ndjson",
       ...(lastEventId !== undefined && { "last-event-id": String(lastEventId) }),
     };

@@ -16,13 +16,16 @@ export interface TestEdge extends AsyncDisposable {
 
 type Settings = Partial<Record<keyof typeof EDGE_FLAGS, string>>;
 
+/** `isWorker`: as a worker of its origin. */
 export async function startTestEdge(
   origin: string,
   settings: Settings = {},
   clock: Clock = systemClock,
+  isWorker = false,
 ): Promise<TestEdge> {
   const given = { RELAY_PORT: "0", RELAY_ORIGIN: origin, ...settings };
   const config = toEdgeConfig(readFlags(EDGE_FLAGS, [], given).values);
+  config.http.isWorker = isWorker;
   const telemetry = new Telemetry(silentLog);
   const service = await startEdge(config, clock, telemetry);
   return { url: service.url, telemetry, service, [Symbol.asyncDispose]: () => service.stop() };
