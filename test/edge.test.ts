@@ -4,6 +4,7 @@ import { describe, it, type TestContext } from "node:test";
 import { Line } from "../chaos/line.ts";
 import { SPECIES } from "../src/simulator/index.ts";
 import { ask } from "./support/api.ts";
+import { deletionOf, textAction } from "./support/chat-actions.ts";
 import { startTestEdge } from "./support/edge.ts";
 import { eventually } from "./support/eventually.ts";
 import { LeapingClock } from "./support/leaping-clock.ts";
@@ -84,6 +85,22 @@ describe("an edge", { timeout: 60_000 }, () => {
         assert.match(there ?? "", /message/);
         for (const text of here) assert.equal(text, there, `${query} as ${accept}`);
       }
+  });
+
+  it("sends deleted messages blank if its origin does, and so does an edge of an edge", async (t) => {
+    const { origin, chat, startEdge, watch } = await setUp(t, { RELAY_DELETED: "blank" });
+    const edge = await startEdge();
+    const second = await startTestEdge(edge.url);
+    t.after(() => second[Symbol.asyncDispose]());
+    const instances = [origin, edge, second];
+    const first = await Promise.all(instances.map((instance) => watch(instance, { backfill: 0 })));
+    chat.say([textAction("kept"), textAction("gone", { text: "a secret" })]);
+    for (const stream of first) await stream.untilMessages(2);
+    chat.say([deletionOf("gone")]);
+    for (const stream of first) await stream.untilMessages(3);
+    const later = await Promise.all(instances.map((instance) => watch(instance, { backfill: 3 })));
+    await assertSameBytes(later, 3);
+    for (const { raw } of later) assert.doesNotMatch(raw, /secret/);
   });
 
   it("opens one connection per room for any number of viewers, and lingers for the grace time", async (t) => {

@@ -17,12 +17,16 @@ export interface Group {
   metrics(): Promise<string>;
 }
 
-/** `group`: undefined if this process shares its port with no other. */
+/**
+ * `group`: undefined if this process shares its port with no other. `isBlanking`: whether deleted messages
+ * are blanked, which edges must know.
+ */
 export function healthRoutes(
   app: FastifyInstance,
   rooms: Rooms,
   telemetry: Telemetry,
   group: Group | undefined,
+  isBlanking: () => boolean,
 ): void {
   const lag = monitorEventLoopDelay({ resolution: 20 });
   const lateMs = () => lag.percentile(99) / 1e6;
@@ -37,7 +41,7 @@ export function healthRoutes(
     lag.disable();
   });
 
-  app.get("/healthz", async () => ({ status: "alive" }));
+  app.get("/healthz", async () => ({ status: "alive", ...(isBlanking() && { deleted: "blank" }) }));
 
   app.get("/readyz", async (_request, reply) => {
     const lagMs = Math.max(lateMs(), lastLateMs);

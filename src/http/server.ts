@@ -145,7 +145,8 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   mergedRoute(app, streamParts);
   if (source instanceof Origin) originRoutes(app, source, settings);
   else ownRoutes(app, rooms, source, settings);
-  healthRoutes(app, rooms, telemetry, settings.group);
+  const isBlanking = () => settings.isBlanking || (source instanceof Origin && source.isBlanking);
+  healthRoutes(app, rooms, telemetry, settings.group, isBlanking);
   pageRoutes(app, settings);
   return app;
 }

@@ -54,7 +54,9 @@ export class OriginRooms implements RoomSources {
     );
     const before = (recent[0]?.cursor ?? historyEnd + 1) - 1;
     const store = new OriginRoomLog(this.#parts, { recent, stream });
-    const room = new Room(videoId, chatType, before, { ...this.#parts, store });
+    const isBlanking = settings.isBlanking || origin.isBlanking;
+    const parts = { ...this.#parts, settings: { ...settings, isBlanking } };
+    const room = new Room(videoId, chatType, before, { ...parts, store });
     opening.move();
     events.roomFollowed(videoId, { chatType, cursor: historyEnd });
     // It lingers as a room that is read here does: its stream keeps the origin's room open.

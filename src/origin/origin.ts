@@ -56,6 +56,7 @@ export class Origin {
   readonly #keepaliveMs: number;
   readonly #clock: Clock;
   #openStreams = 0;
+  #isBlanking = false;
   readonly #connections: OriginConnections;
 
   constructor({ url, keepaliveMs, clock, connections = new HttpOrigin(url) }: OriginParts) {
@@ -68,6 +69,11 @@ export class Origin {
   /** The number of streams that are open here: each is a viewer at the origin. */
   get openStreams(): number {
     return this.#openStreams;
+  }
+
+  /** Whether it blanks deleted messages, as it said last. */
+  get isBlanking(): boolean {
+    return this.#isBlanking;
   }
 
   /**
@@ -201,7 +207,10 @@ export class Origin {
       const answer = await this.pass("/healthz", {}, over);
       const said = await note(answer);
       if (answer.statusCode >= 500) throw new OriginAway(`it answers ${answer.statusCode}`);
-      return answer.statusCode === 200 && asString(dig(parseJson(said), "status")) === "alive";
+      const health = parseJson(said);
+      if (answer.statusCode !== 200 || asString(dig(health, "status")) !== "alive") return false;
+      this.#isBlanking = dig(health, "deleted") === "blank";
+      return true;
     });
   }
 
