@@ -32,7 +32,8 @@ export const FAULT_CODES = {
 export function ofFault(error: UpstreamError, codes: FaultCodes): RelayError {
   const [code, wordsFor] = codes[error.fault] ?? codes.otherwise;
   const { retryAfterMs } = error;
-  const message = error.unreachable ? `${error.message}.` : wordsFor(error.message);
+  const words = error.message.replace(/\.$/, ""); // the upstream's own sentence may end with one
+  const message = error.unreachable ? `${words}.` : wordsFor(words);
   return new RelayError(code, message, { retryAfterMs, cause: error });
 }
 

@@ -136,7 +136,7 @@ export class LiveChat {
         if (error.unreachable === "no connection") {
           throw new RelayError("NO_WORKING_CLIENT", `${error.message}.`, { cause: error });
         }
-        failures.push(`${pair.client} ${pair.endpoint}: ${error.message}`);
+        failures.push(`${pair.client} ${pair.endpoint}: ${error.message.replace(/\.$/, "")}`);
         if (error.fault !== "denied") wallOf = "video";
       }
     }

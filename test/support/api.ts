@@ -112,6 +112,7 @@ export function assertRefused(
   assert.equal(headers.get("access-control-allow-origin"), "*");
   assert.ok(body.message.length > 10, body.message);
   assert.doesNotMatch(body.message, /\bat \S+ \(|node:|\.ts\b/, "a stack");
+  assert.doesNotMatch(body.message, /\.[.;)]/, "a full stop within the sentence");
   for (const secret of upstream ? secretsOf(upstream) : []) {
     assert.ok(!body.message.includes(secret), `the message contains a credential: ${body.message}`);
   }
