@@ -133,7 +133,7 @@ describe("the outcome of a call, as it is counted", () => {
       request: (_request: object, signal: AbortSignal) => answer(signal),
       close: async () => {},
     });
-    const parts = { ...upstream, clock: systemClock, telemetry, connectionsOf };
+    const parts = { ...upstream, clock: systemClock, telemetry, connectionsOf, isCutOff: () => false };
     const egress = new Egress({ name: "direct", kind: "direct", isNamed: false }, true, parts);
     await assert.rejects(egress.call(limit ?? new AbortController().signal));
     await egress.close();

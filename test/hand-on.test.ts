@@ -68,6 +68,32 @@ test("an owner that cannot reach the upstream leaves the room to an instance wit
   await world.upstream.close();
 });
 
+test("instances of which none reaches the upstream say so, until one does", async () => {
+  const { world, first, second, watch, reads, until } = twoInstances(10);
+  const [{ videoId } = assert.fail()] = world.liveRooms;
+  const both = [first, second];
+  const up = async () => {
+    const texts = await Promise.all(both.map(({ life }) => life?.telemetry.registry.metrics()));
+    return texts.map((text = "") => /^relay_egress_up\{.*\} (\d)$/m.exec(text)?.[1]);
+  };
+  await until(1000);
+  for (const instance of both) watch(instance, videoId);
+  await until(20_000);
+  for (const address of both.flatMap(({ addresses }) => addresses)) world.network.lost.add(address);
+  await until(90_000);
+  const whileLost = up();
+  await until(91_000); // the store's gauges take time
+  assert.deepEqual(await whileLost, ["0", "0"]);
+  assert.ok(!both.some((instance) => reads(instance, videoId)));
+  world.network.lost.clear();
+  await until(120_000);
+  const after = up();
+  await until(121_000);
+  assert.deepEqual(await after, ["1", "1"]);
+  assert.ok(both.some((instance) => reads(instance, videoId)));
+  await world.upstream.close();
+});
+
 test("an instance that opens rooms and reaches nothing leaves them to an instance with viewers of them", async () => {
   const { world, first, second, watch, reads, until } = twoInstances(10); // one address, which opens slowly
   const videoIds = world.liveRooms.map(({ videoId }) => videoId);

@@ -121,6 +121,18 @@ export class Telemetry {
     this.log.info({ egress, afterMs: Math.round(afterMs) }, "upstream available again: all rooms continue");
   }
 
+  /** No egress reaches the upstream, and rooms are left to other instances. */
+  upstreamLost(): void {
+    this.log.error(
+      "no egress reaches YouTube: rooms that other instances want are left to them, trying again",
+    );
+  }
+
+  /** After `upstreamLost`. */
+  upstreamReached(): void {
+    this.log.info("YouTube is reached again: rooms are read here as before");
+  }
+
   /** The room moved to another egress. */
   roomMoved(videoId: string, egress: string, to: string, reason: MoveReason): void {
     this.#metrics.roomsMoved.inc({ egress, reason });

@@ -34,6 +34,8 @@ export interface EgressParts extends Omit<UpstreamCallsParts, "send"> {
   clock: Clock;
   telemetry: Telemetry;
   connectionsOf?: (spec: EgressSpec) => Connections;
+  /** Whether no egress reaches the upstream, as the pool has found. */
+  isCutOff(): boolean;
 }
 
 export class Egress {
@@ -59,7 +61,7 @@ export class Egress {
    * `isSingle`: whether there is no other egress. Throws an error that says which proxy settings are valid.
    */
   constructor(spec: EgressSpec, isSingle: boolean, parts: EgressParts) {
-    const { gate: settings, reading, clock, telemetry, connectionsOf } = parts;
+    const { gate: settings, reading, clock, telemetry, connectionsOf, isCutOff } = parts;
     const { name } = spec;
     this.name = name;
     this.#parts = parts;
@@ -81,7 +83,7 @@ export class Egress {
       tryItself: () => this.call(new AbortController().signal),
     });
     telemetry.egressAdded(name, {
-      isUp: () => this.isUp,
+      isUp: () => this.isUp && !isCutOff(),
       queuedCalls: () => this.#gate.queued,
       roomCount: () => this.#capacity.roomCount,
       roomsCarried: () => this.#capacity.roomsCarried,

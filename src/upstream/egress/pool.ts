@@ -2,6 +2,7 @@
 import type { Clock } from "../../clock.ts";
 import { unlessAborted } from "../../deadline.ts";
 import type { SharedPace } from "../../shared-pace.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { isUnanswered, isUnconnected, mayWorkElsewhere } from "../errors.ts";
 import { Egress, type EgressParts } from "./egress.ts";
 import { type Applicant, Openings } from "./openings.ts";
@@ -14,7 +15,7 @@ const TRY_MS = 5000;
 /** Maximum number of egresses that a caller tries. */
 const MAX_TRIES = 3;
 
-interface EgressPoolParts extends EgressParts {
+interface EgressPoolParts extends Omit<EgressParts, "isCutOff"> {
   specs: readonly EgressSpec[];
 }
 
@@ -25,6 +26,7 @@ export interface OpeningTurn extends Disposable {
 
 export class EgressPool {
   readonly #clock: Clock;
+  readonly #telemetry: Telemetry;
   readonly #all: readonly Egress[];
   readonly #closed = new AbortController();
   readonly #openings: Openings<OpeningTurn>;
@@ -37,7 +39,9 @@ export class EgressPool {
     const maxChatMs = isSingle ? Number.POSITIVE_INFINITY : MAX_CHAT_MS;
     const deadlines = { ...parts.deadlines, chatMs: Math.min(parts.deadlines.chatMs, maxChatMs) };
     this.#clock = parts.clock;
-    this.#all = specs.map((spec) => new Egress(spec, isSingle, { ...parts, deadlines }));
+    this.#telemetry = parts.telemetry;
+    const isCutOff = () => this.#reaching !== undefined;
+    this.#all = specs.map((spec) => new Egress(spec, isSingle, { ...parts, deadlines, isCutOff }));
     this.#openings = new Openings(this.#clock, () => this.#takeOpening());
   }
 
@@ -66,12 +70,15 @@ export class EgressPool {
   cutOff(): void {
     if (this.#reaching) return;
     this.#reaching = Promise.withResolvers();
+    this.#telemetry.upstreamLost();
     void this.#reach(this.#reaching);
   }
 
   /** The upstream answered through one of them: a room, an opening, or the pool itself. */
   reached(): void {
-    this.#reaching?.resolve();
+    if (!this.#reaching) return;
+    this.#telemetry.upstreamReached();
+    this.#reaching.resolve();
     this.#reaching = undefined;
   }
 
