@@ -82,7 +82,7 @@ export class SharedStore implements Peek {
       [SQL.read, this.#read],
       [SQL.messagesById, this.#messagesById],
       [SQL.byIdPrefix, (v: string, prefix: string) => this.#found(v, ({ id }) => id.startsWith(prefix))],
-      [SQL.byText, (v: string, text: string) => this.#found(v, ({ details }) => details.includes(text))],
+      [SQL.byText, this.#byText],
       [SQL.room, this.#room],
       ...this.#tallies.statements(),
       ...[SQL.touch, "listen relay", "select 1"].map((text) => [text, () => []] as const),
@@ -205,6 +205,9 @@ export class SharedStore implements Peek {
     const room = this.#rooms.get(videoId);
     return [...new Set(ids)].flatMap((id) => room?.byId.get(id) ?? []);
   };
+
+  readonly #byText = (videoId: string, text: string, after: number, last: number): object[] =>
+    this.#found(videoId, ({ cursor, details }) => cursor > after && cursor <= last && details.includes(text));
 
   #found(videoId: string, isWanted: (message: StoredMessage) => boolean): object[] {
     return this.#rooms.get(videoId)?.messages.filter(isWanted) ?? [];

@@ -14,7 +14,7 @@ import { SQL } from "../src/store/postgres/tables.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { eventually } from "./support/eventually.ts";
-import { ownSchema, testPostgres } from "./support/postgres-server.ts";
+import { ownSchema, ownSchemaAndTime, testPostgres } from "./support/postgres-server.ts";
 import { messages, own, readAll, stored } from "./support/store-reading.ts";
 import { OVER, ROOM } from "./support/store-subject.ts";
 
@@ -131,6 +131,34 @@ describe("rooms of several instances", { skip, timeout: 300_000 }, () => {
       assert.deepEqual([...found].sort(), names.sort());
       break;
     }
+  });
+
+  it("are searched for an author by statements of bounded work, however many messages they hold", async (t) => {
+    assert.ok(server);
+    const { url } = await ownSchemaAndTime(t, server);
+    const store = await open(t, url);
+    const hold = await own(store, ROOM);
+    await store.append(hold, hold.head, [], "one");
+    await run(
+      url,
+      `insert into message (video_id, cursor, id, body, details, at)
+        select video_id, head + n, n, '', '{"authorId":"UC' || n % 30000 || '"}', clock_timestamp()
+        from room, generate_series(1, 120000) n`,
+    );
+    await run(url, "update room set head = head + 120000");
+    // A statement that examines millions of messages takes longer than its time limit.
+    await run(
+      url,
+      `create function strpos(text, text) returns int language plpgsql as $$
+       declare looks int := coalesce(nullif(current_setting('test.looks', true), ''), '0')::int + 1;
+       begin
+         if looks > 50000 then raise exception 'too many messages for one statement'; end if;
+         perform set_config('test.looks', looks::text, true);
+         return pg_catalog.strpos($1, $2);
+       end $$`,
+    );
+    const found = await store.find(ROOM, { authorId: "UC7" });
+    assert.deepEqual(found.map(({ id }) => id).sort(), ["30007", "60007", "7", "90007"]);
   });
 
   it("know their age by the database's clock, and lose nothing if an instance's clock is wrong", async (t) => {

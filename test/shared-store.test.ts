@@ -75,7 +75,7 @@ function draw(random: Random, { epochs, heads, bases }: Known): Statement {
     () => ({ text: SQL.read, values: [video, after, 3], isOrdered: true }),
     () => ({ text: SQL.messagesById, values: [video, some(IDS)] }),
     () => ({ text: SQL.byIdPrefix, values: [video, "gap:"] }),
-    () => ({ text: SQL.byText, values: [video, "says"] }),
+    () => ({ text: SQL.byText, values: [video, "says", after, after + 2] }),
     () => ({ text: SQL.room, values: [video] }),
     () => ({
       text: WRITE,

@@ -40,6 +40,12 @@ import { ViewerCounts } from "./viewer-counts.ts";
 /** How long a stop waits until the database knows that this instance has no viewers and no rooms any more. */
 const CLOSE_LIMIT_MS = 500;
 
+/**
+ * The number of messages that one statement of a search examines: fewer than take the time limit, so that a
+ * search of a long room ends, and lets other reads in between.
+ */
+const SEARCHED_AT_ONCE = 50_000;
+
 const CONTENT = ["id", "body", "details"] as const;
 
 export interface PostgresSettings {
@@ -188,12 +194,21 @@ export class PostgresStore implements StoreEngine {
   }
 
   async find(videoId: string, by: MessageSearch): Promise<StoredMessage[]> {
-    const [statement, text] =
-      "idPrefix" in by ? [SQL.byIdPrefix, by.idPrefix] : [SQL.byText, JSON.stringify(by.authorId)];
-    const rows = await this.#connections.query<StoredMessage>("reads", statement, [videoId, toColumn(text)]);
-    const found = rows.map(toMessage);
-    if ("idPrefix" in by) return found;
-    return found.filter(({ details }) => dig(parseJson(details), "authorId") === by.authorId);
+    if ("authorId" in by) return this.#findByAuthor(videoId, by.authorId);
+    const values = [videoId, toColumn(by.idPrefix)];
+    return (await this.#connections.query<StoredMessage>("reads", SQL.byIdPrefix, values)).map(toMessage);
+  }
+
+  async #findByAuthor(videoId: string, authorId: string): Promise<StoredMessage[]> {
+    const { floor, head } = (await this.getRoom(videoId)) ?? { floor: 0, head: 0 };
+    const text = toColumn(JSON.stringify(authorId));
+    const found: StoredMessage[] = [];
+    for (let after = floor; after < head; after += SEARCHED_AT_ONCE) {
+      const values = [videoId, text, after, after + SEARCHED_AT_ONCE];
+      const rows = await this.#connections.query<StoredMessage>("reads", SQL.byText, values);
+      found.push(...rows.map(toMessage));
+    }
+    return found.filter(({ details }) => dig(parseJson(details), "authorId") === authorId);
   }
 
   async getRoom(videoId: string): Promise<RoomRecord | undefined> {

@@ -78,8 +78,9 @@ export const SQL = {
     select low + ${ofRoom("shift")} as cursor from search where low = high`,
   messagesById: `select ${MESSAGE} ${KEPT} and id = any($2)`,
   byIdPrefix: `select ${MESSAGE} ${KEPT} and id >= $2 and id < $2 || chr(1114111)`,
-  // Examines all messages of the room: an index by author would slow every append down.
-  byText: `select ${MESSAGE} ${KEPT} and strpos(details, $2) > 0`,
+  // Examines all messages after $3 up to $4: an index by author would slow every append down.
+  byText: `select ${MESSAGE} ${KEPT} and cursor > ${ofRoom("$3 - shift")} and cursor <= ${ofRoom("$4 - shift")}
+    and strpos(details, $2) > 0`,
   room: `select ${ROOM} from room r where video_id = $1 and checkpoint is not null`,
   listRooms: `select ${SUMMARY} from room r where checkpoint is not null order by checkpoint_at desc limit $1`,
   prune: `select * from relay_prune(case when $1::float8 < 'Infinity' then clock_timestamp() - $1 * interval '1 ms'
