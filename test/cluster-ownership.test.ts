@@ -10,6 +10,7 @@ import { Line } from "../chaos/line.ts";
 import { type Clock, systemClock } from "../src/clock.ts";
 import type { ObservedStore } from "../src/store/observed.ts";
 import { openStore, SHARED_DEFAULTS } from "../src/store/open.ts";
+import { LOOK } from "../src/store/postgres/cluster-watch.ts";
 import { SQL } from "../src/store/postgres/tables.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
@@ -131,6 +132,28 @@ describe("rooms of several instances", { skip, timeout: 300_000 }, () => {
       assert.deepEqual([...found].sort(), names.sort());
       break;
     }
+  });
+
+  it("are free, and found, if the clock was set back while their owner was gone", async (t) => {
+    const url = await setUp(t);
+    const [gone, other] = [await open(t, url), await open(t, url)];
+    const hold = await own(gone, ROOM);
+    await gone.append(hold, hold.head, [], "one");
+    gone.ownership.setViewers(ROOM, 1);
+    await gone.ownership.watchedForMs(ROOM); // written
+    const ahead = (time: string) =>
+      run(
+        url,
+        `update room set owner = 'gone', epoch = epoch + 1, lease_until = clock_timestamp() + interval '${time}'`,
+      );
+    await ahead("2 hours");
+    const found = other.ownership.orphans(1000, AbortSignal.timeout(10_000))[Symbol.asyncIterator]();
+    assert.deepEqual((await found.next()).value, [ROOM]);
+    const [look] = await run<{ lease_left_ms: number }>(url, LOOK, [[ROOM]]);
+    assert.equal(look?.lease_left_ms, 0);
+    await own(other, ROOM);
+    await ahead("2 minutes");
+    assert.equal(await gone.ownership.take(ROOM), undefined, "the lease is good yet");
   });
 
   it("are searched for an author by statements of bounded work, however many messages they hold", async (t) => {

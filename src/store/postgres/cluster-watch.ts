@@ -16,7 +16,7 @@ import { adoptLineage } from "./lineage.ts";
 import type { RoomNotice } from "./notifications.ts";
 import type { Database } from "./pools.ts";
 import { LINEAGE } from "./schema.ts";
-import { SQL } from "./tables.ts";
+import { FAR_AHEAD, SQL } from "./tables.ts";
 
 const SWEEP_MS = 1500;
 /** A lease must not expire unnoticed between two sweeps. */
@@ -37,12 +37,13 @@ const SURE_LOOKS = 20;
 
 export const LOOK = `select s.generation, s.lineage = ${LINEAGE} as is_same,
     r.video_id, r.base, r.head, r.final_at is not null as is_final,
-    greatest(extract(epoch from r.lease_until - clock_timestamp()) * 1000, 0)::float8 as lease_left_ms
+    case when r.${FAR_AHEAD} then 0
+      else greatest(extract(epoch from r.lease_until - clock_timestamp()) * 1000, 0) end::float8 as lease_left_ms
   from store s left join room r on r.video_id = any($1)`;
 
 /** Open rooms without a valid lease. One that has just expired may still be renewed. */
 const UNOWNED = `final_at is null and checkpoint is not null
-    and lease_until <= clock_timestamp() - interval '${AFTER_LEASE_MS} ms'`;
+    and (lease_until <= clock_timestamp() - interval '${AFTER_LEASE_MS} ms' or ${FAR_AHEAD})`;
 
 export const ORPHANS = `select video_id from room r where ${UNOWNED}
     and exists (select from interest i where i.video_id = r.video_id and i.until > clock_timestamp())

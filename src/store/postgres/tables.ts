@@ -20,6 +20,9 @@ const ofRoom = (value: string) => `(select ${value} from room where video_id = $
 const MESSAGE = `cursor + ${ofRoom("shift")} as cursor, id, body, details`;
 const KEPT = `from message where video_id = $1 and cursor > ${ofRoom("floor - shift")}`;
 
+/** A lease that was set before the database's clock was set back would last for as long as the step. */
+export const FAR_AHEAD = "lease_until > clock_timestamp() + interval '1 hour'";
+
 /** A `RoomSummary` of the room `r`. */
 export const SUMMARY = `r.video_id as "videoId", r.floor, r.head, r.detail as "end", ${ago("r.checkpoint_at")} as "readAgoMs",
   (select ${ms("at")} from message where video_id = r.video_id and cursor = r.floor - r.shift + 1) as "firstAt",
@@ -28,16 +31,15 @@ export const SUMMARY = `r.video_id as "videoId", r.floor, r.head, r.detail as "e
 
 export const SQL = {
   // The epoch of a new room comes from the clock, as its cursors do, so it exceeds every epoch of an earlier
-  // room of this name, which was pruned or lost with its store. No old claim can pass for a new one. A lease
-  // far in the future was set before the clock was set back. If the server or its history has changed,
-  // nothing is taken until the rooms have moved.
+  // room of this name, which was pruned or lost with its store. No old claim can pass for a new one. If the
+  // server or its history has changed, nothing is taken until the rooms have moved.
   take: `with here as (select lineage = ${LINEAGE} as is_same from store), taken as (
       insert into room as r (video_id, base, floor, head, state, owner, epoch, lease_until)
       select $1, born, born, born, 'bootstrapping', $2, born + 1, clock_timestamp() + $3::float8 * interval '1 ms'
       from here, (select ${ms("clock_timestamp()")} as born) clock where is_same
       on conflict (video_id) do update set owner = $2, epoch = r.epoch + 1, lease_until = excluded.lease_until
       where r.owner = $2 or r.lease_until <= clock_timestamp()
-        or r.lease_until > clock_timestamp() + interval '1 hour'
+        or r.${FAR_AHEAD}
       returning ${ROOM}, r.epoch
     )
     select is_same, ${ms("clock_timestamp()")} as now, taken.* from here left join taken on true`,
