@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { VirtualRelay } from "../harness/virtual-relay.ts";
+import type { Hold } from "../src/store/ownership.ts";
 import { own } from "./support/store-reading.ts";
 import { isFenced } from "./support/store-subject.ts";
 
@@ -49,6 +50,25 @@ it("a room that nobody else can own is taken back, and read on for its viewers",
   assert.equal(viewer.sink.closedBy, undefined);
   assert.throws(() => other.assertHeld(), isFenced);
   assert.equal((await relay.stored(VIDEO)).length, 5);
+});
+
+it("a room is given back if it cannot be read on, so that it is not kept from all others", async () => {
+  const { relay, viewer } = await polledRoom();
+  const { ownership } = relay.store;
+  const other = await own(relay.store, VIDEO);
+  const newer = JSON.stringify({ position: JSON.stringify({ version: 99 }) });
+  await relay.store.append(other, other.head, [], newer);
+  const { take } = ownership;
+  const taken: Hold[] = [];
+  ownership.take = async (videoId) => {
+    const hold = await take.call(ownership, videoId);
+    if (hold) taken.push(hold);
+    return hold;
+  };
+  await relay.advance(3 * POLL_MS);
+  assert.notEqual(viewer.sink.closedBy, undefined, "nobody reads its room");
+  assert.equal(taken.length, 1);
+  assert.throws(() => taken[0]?.assertHeld(), isFenced);
 });
 
 it("a stop waits for the room that is being released", async () => {
