@@ -59,6 +59,29 @@ describe("an ended room", () => {
     assert.equal(room.bootstraps(), 1);
   });
 
+  for (const kind of ["live", "replay"] as const) {
+    it(`of a ${kind} chat gives all its messages, then end, after a failover that moved its cursors`, async () => {
+      const relay = new VirtualRelay();
+      const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], kind });
+      chat.say(60);
+      const viewer = await relay.enter({ videoId: VIDEO, lastEventId: 0 });
+      if (kind === "live") chat.end("reload-only");
+      await relay.until(() => viewer.end !== undefined);
+      assert.equal(await relay.when(relay.store.moveCursors()), 1);
+      const last = viewer.cursors.at(-1) ?? 0;
+      for (const [lastEventId, count] of [
+        [0, 60],
+        [last, kind === "live" ? 50 : 60],
+      ] as const) {
+        const back = await relay.enter({ videoId: VIDEO, lastEventId });
+        await relay.advance(1000);
+        assert.deepEqual(back.ids, viewer.ids.slice(-count));
+        assert.ok((back.cursors[0] ?? 0) > last);
+        assert.equal(back.end?.event, "end");
+      }
+    });
+  }
+
   it("after its grace time costs the upstream one look for all viewers that come back with a cursor", async () => {
     await using room = await endedRoom(9, { RELAY_GRACE_MS: "1", RELAY_NO_CHAT_MS: "60000" });
     await roomsIn(room.relay, "ended", 0);

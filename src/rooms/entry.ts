@@ -102,7 +102,9 @@ export class VideoEntry {
       case "bootstrapping":
         return this.#enterOnceOpen(state.opening, request, signal);
       case "archived":
-        return enterArchive(state, request, this.#parts.clock);
+        if (!(await state.room?.isMoved())) return enterArchive(state, request, this.#parts.clock);
+        this.#expire(this.#state === state);
+        return this.enter(request, signal);
       case "followed":
         state.cancel?.abort();
         this.#state = { name: "followed", followed: state.followed };
@@ -265,10 +267,9 @@ export class VideoEntry {
     owned.over().then(
       () => this.#afterEnd(owned),
       (error) => {
-        const { mark } = this.#parts.telemetry;
         if (isFenced(error)) {
-          if (this.owned !== owned) return mark("room: fenced after it was handed on");
-          mark("room: fenced while it is read");
+          if (this.owned !== owned) return this.#parts.telemetry.mark("room: fenced after it was handed on");
+          this.#parts.telemetry.mark("room: fenced while it is read");
           return this.#giveWay(owned);
         }
         owned.room.broken(error);
@@ -326,12 +327,12 @@ export class VideoEntry {
     else this.#host.retire(room);
   }
 
-  /** Forgets a finished room after its time. Its current viewers are still served. */
-  #expire(): void {
+  /** Forgets a finished room after its time, or if its messages were moved. Its viewers are still served. */
+  #expire(isMoved = false): void {
     if (this.#state.name !== "archived") return;
     const { until, isReplay, room } = this.#state;
     const isUnwatched = isReplay && this.viewerCount === 0;
-    if (this.#parts.clock.monotonic() < until && !isUnwatched) return;
+    if (this.#parts.clock.monotonic() < until && !isUnwatched && !isMoved) return;
     if (room) this.#host.retire(room);
     this.#vacate();
   }

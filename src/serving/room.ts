@@ -164,6 +164,11 @@ export class Room implements ViewerHost {
     }
   }
 
+  /** Whether the stored messages have other cursors now. A room that is followed notices this by itself. */
+  async isMoved(): Promise<boolean> {
+    return !this.#parts.store.isRemote && (await this.#currentRange()).base > this.tail.head;
+  }
+
   /** The start of a viewer for whom the tail of a remote log has everything. */
   #startInTail(
     { lastEventId, from, backfill, filter = ALL }: StreamRequest,
