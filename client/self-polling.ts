@@ -62,16 +62,15 @@ async function* messages(
         const { client, endpoint, apiKey, webVersion } = session;
         const body = { token, client, endpoint, apiKey, webVersion, details };
         batch = await service.ask<PollResult>("v1/poll", "messages", body);
-        retries.succeed();
         expiries = 0;
       } else {
         const body = { videoId, includeInitial: includeInitial || !isFirst, details };
         batch = session = await service.ask<Session>("v1/sessions", "messages", body);
       }
+      retries.succeed();
     } catch (error) {
-      const { code } = error as Partial<ChatError>;
-      const isExpired = code === "TOKEN_EXPIRED" && ++expiries < MAX_FAILURES;
-      delayMs = isExpired ? 0 : retries.fail(error);
+      const isExpired = (error as Partial<ChatError>).code === "TOKEN_EXPIRED";
+      delayMs = isExpired && ++expiries < MAX_FAILURES ? 0 : retries.fail(error);
       if (isExpired) session = undefined;
       continue;
     }

@@ -100,6 +100,23 @@ describe("poll() of the SDK", () => {
     assert.equal(((await idsOf([...expiring, batch(null, [])])).error as ChatError).code, "TOKEN_EXPIRED");
   });
 
+  it("counts failures from the last answer on, that of a new session included", async () => {
+    const answers = [BROKEN, BROKEN, BROKEN, BROKEN, batch("t1", ["a"]), BROKEN, batch(null, ["b"])];
+    assert.deepEqual((await idsOf(answers)).ids, ["a", "b"]);
+  });
+
+  it("leaves an expired token behind, also where retry alone has it go on", async () => {
+    const expiring = Array.from({ length: 6 }, () => [batch("t", []), EXPIRED]).flat();
+    const { ids, calls } = await idsOf([...expiring, batch("t7", []), batch(null, ["a"])], {
+      retry: () => 1,
+    });
+    assert.deepEqual(ids, ["a"]);
+    assert.deepEqual(
+      calls.map(({ path }) => path),
+      Array.from({ length: 7 }, () => ["/v1/sessions", "/v1/poll"]).flat(),
+    );
+  });
+
   it("throws a refusal at once, unless retry returns a wait", async () => {
     const answers = [refuses(404, { code: "NO_LIVE_CHAT", message: "none" }), batch(null, ["a"])];
     assert.equal(((await idsOf(answers)).error as ChatError).code, "NO_LIVE_CHAT");
