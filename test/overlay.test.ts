@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { MESSAGE_TYPES } from "../src/protocol/kinds.ts";
 import { countOfMessages, idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
-import { deletionOf, paidAction, textAction, texts } from "./support/chat-actions.ts";
+import { deletionOf, paidAction, textAction, textItem, texts } from "./support/chat-actions.ts";
 import { adding, TEXT } from "./support/chat-items.ts";
+import { bannered } from "./support/every-kind.ts";
 import { usePages } from "./support/pages.ts";
 import { POLL_OPENED } from "./support/poll-items.ts";
 
@@ -33,6 +34,22 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
     );
     const ids = await idsOf(page);
     assert.ok(ids.length <= 10 && ids.at(-1) === "b-14", ids.join());
+  });
+
+  it("counts pinned messages, and always has a place for the newest row", async () => {
+    const { page, chat } = pages;
+    const pinned = (id: string) => bannered(textItem(id), { actionId: `pin-${id}` });
+    chat.say([...texts("a", 3), pinned("a-0"), pinned("a-1"), pinned("a-2")]);
+    for (const [max, expected] of [
+      [2, ["banner:pin-a-2", "b-2"]],
+      [1, ["c-2"]],
+    ] as const) {
+      await visit(`&max=${max}`);
+      const said = texts(max === 2 ? "b" : "c", 3);
+      chat.say(said);
+      await has(expected.at(-1) ?? "");
+      assert.deepEqual(await idsOf(page, "body"), expected);
+    }
   });
 
   it("lets rows fade and leave, and then does not begin with old ones", async () => {

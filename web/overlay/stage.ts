@@ -150,7 +150,9 @@ export class Stage {
 
   #showPinned(): void {
     const rows = [...this.#transcript.pinned.values()].filter((row) => this.#isShown(row));
-    this.#pinned.show(rows.slice(-this.#options.max).map((row) => elementOf(row, this.#options.look)));
+    const { max, look } = this.#options;
+    const shown = rows.slice(Math.max(0, rows.length - (max - 1))); // the newest row has a place beside them
+    this.#pinned.show(shown.map((row) => elementOf(row, look)));
   }
 
   #letLeave(): void {
