@@ -269,6 +269,21 @@ describe("a message on the page", { skip: NO_CHROMIUM }, () => {
     }
   });
 
+  it("has a space between its words and the text of its sticker", async () => {
+    const sticker = { label: "Gold coin" };
+    const gift = {
+      ...EXAMPLES[0],
+      type: "jewels",
+      message: "sent 10 Jewels",
+      parts: [],
+      details: { sticker },
+    };
+    for (const deleted of ["hide", "strike"]) {
+      const { words } = await drawn(gift, deleted === "strike" ? { deleted: "message" } : {}, { deleted });
+      assert.match(words, /sent 10 Jewels Gold coin$/);
+    }
+  });
+
   it("draws an unknown kind, and a message without most fields, as far as possible", async () => {
     const { fields, attributes } = await drawn({
       type: "brand_new",

@@ -183,7 +183,7 @@ function drawSaid(message: ShownMessage, { images }: Look): Node[] {
   }
   if (details.poll) said.push(drawPoll(details.poll));
   const sticker = details.sticker && drawSticker(details.sticker, images);
-  if (sticker) said.push(sticker);
+  if (sticker) said.push(...(said.length > 0 ? [document.createTextNode(" ")] : []), sticker);
   return said;
 }
 
