@@ -1,7 +1,7 @@
 /** The looks that the viewer page's parameters choose. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { NO_CHROMIUM, rowOf } from "./support/browser.ts";
+import { NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
 import { paidAction, textAction, texts } from "./support/chat-actions.ts";
 import { TEXT } from "./support/chat-items.ts";
 import { bannered, SENT } from "./support/every-kind.ts";
@@ -25,6 +25,44 @@ describe("the looks of the viewer page", { skip: NO_CHROMIUM }, () => {
     await visit("&size=32");
     await has("a-2");
     assert.ok((await height(rowOf("a-2"))) > 1.5 * usual);
+  });
+
+  it("names the size of text in its control, whatever it is", async () => {
+    const shown = "document.querySelector('select[name=size]').selectedOptions[0]?.text";
+    for (const [query, expected] of [
+      ["", "By the width"],
+      ["&size=18", "Medium"],
+      ["&size=20", "20 px"],
+      ["&size=7", "By the width"],
+    ] as const) {
+      await visit(query);
+      assert.equal(await evaluate(shown), expected, query);
+    }
+  });
+
+  it("go back and forward with the browser's history, remembered ones, too", async () => {
+    const { page } = pages;
+    const shows = (theme: string, images: boolean) =>
+      until(
+        page,
+        `document.documentElement.dataset.theme === '${theme}' &&
+          document.querySelector('input[name=images]').checked === ${images}`,
+      );
+    await visit();
+    await page.locator("#filters-toggle").click();
+    await page.locator("input[name=images]").uncheck();
+    await page.locator("#looks summary").click();
+    await page.locator("select[name=theme]").selectOption("light");
+    await shows("light", false);
+    await page.goBack();
+    await shows("auto", false);
+    await page.goBack();
+    await shows("auto", true);
+    await page.goForward();
+    await shows("auto", false);
+    await visit();
+    await shows("light", false);
+    await evaluate("localStorage.clear()");
   });
 
   it("cuts nothing and scrolls nothing sideways at twice the size of text", async () => {

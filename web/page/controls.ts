@@ -1,5 +1,5 @@
 /** The controls show the settings, and write the user's changes into the URL. */
-import { find, setAttributes } from "../chat/element.ts";
+import { find, make, setAttributes } from "../chat/element.ts";
 import { TypeBoxes } from "../chat/type-boxes.ts";
 import { readSettings, type Settings, writeUrl } from "./settings.ts";
 import { focusFirstSeen } from "./tab-stops.ts";
@@ -30,7 +30,7 @@ export function startControls(
     images.checked = settings.images;
     const { theme, timestamps, deleted, looks, size = "" } = settings;
     const shown: Record<string, string> = { theme, timestamps, deleted, ...looks, size: String(size) };
-    for (const select of selects) select.value = shown[select.name] ?? "";
+    for (const select of selects) choose(select, shown[select.name] ?? "");
     boxes.show(settings.types);
     tabs.show(settings.tab);
     for (const panel of document.querySelectorAll<HTMLElement>("[data-part^=panel-]")) {
@@ -79,6 +79,14 @@ export function startControls(
   addEventListener("popstate", show);
   show();
   return write;
+}
+
+/** Shows the value, also a size that a user has written into the URL. */
+function choose(select: HTMLSelectElement, value: string): void {
+  select.value = value;
+  if (select.value === value) return;
+  select.append(make("option", { value }, `${value} px`));
+  select.value = value;
 }
 
 /** The parameters that name this: a channel, a video, or several videos. */

@@ -33,8 +33,14 @@ export interface Settings extends Source, Videos {
   tab: Tab;
 }
 
-/** Settings remembered in this browser; the URL overrides them. */
-const REMEMBERED = ["theme", "images"] as const;
+/**
+ * Settings remembered in this browser, as they were when the page was opened: so a step back in the browser's
+ * history takes a change back. The URL overrides them.
+ */
+const REMEMBERED: Readonly<Record<string, string | undefined>> = {
+  theme: remembered("theme"),
+  images: remembered("images"),
+};
 
 export function readSettings(search: string): Settings {
   const parameters = new Parameters(search);
@@ -65,7 +71,7 @@ export function readSettings(search: string): Settings {
 }
 
 function rememberedOf<T extends string>(name: string, allowed: readonly T[]): T | undefined {
-  const value = remembered(name);
+  const value = REMEMBERED[name];
   return allowed.find((each) => each === value);
 }
 
@@ -75,7 +81,7 @@ export function writeUrl(changes: Record<string, string>, how: "push" | "replace
   for (const [name, value] of Object.entries(changes)) {
     if (value === "") url.searchParams.delete(name);
     else url.searchParams.set(name, value);
-    if (REMEMBERED.some((remembered) => remembered === name)) storage()?.setItem(name, value);
+    if (Object.hasOwn(REMEMBERED, name)) storage()?.setItem(name, value);
   }
   if (url.href === location.href) return;
   if (how === "push") history.pushState(null, "", url);
