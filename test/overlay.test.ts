@@ -67,6 +67,30 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
     await until(page, `document.querySelector('${rowOf("new")}') === null`);
   });
 
+  it("lets rows leave in time where it is hidden, so that its timers run once a second", async () => {
+    const { browser, relay, videoId, chat } = pages;
+    await using page = await browser.newPage();
+    await page.clock.install();
+    await page.addInitScript(`
+      Object.defineProperty(document, "hidden", { value: true });
+      const repeat = window.setInterval;
+      window.setInterval = (work, ms) =>
+        repeat(() => { window.ranAt = performance.now(); work(); }, Math.max(ms, 1000));`);
+    chat.say(texts("old", 1));
+    await page.goto(`${relay.url}/overlay?videoId=${videoId}&fade=2`);
+    await until(page, "document.documentElement.dataset.state === 'open'");
+    await page.clock.pauseAt(Date.now() + 2000);
+    const now = () => page.evaluate<number>("performance.now()");
+    while ((await now()) - (await page.evaluate<number>("window.ranAt")) > 100) await page.clock.runFor(50);
+    chat.say([textAction("new")]);
+    const isThere = () => page.evaluate(`document.querySelector('${rowOf("new")}') !== null`);
+    while (!(await isThere())) await page.clock.runFor(10);
+    const cameAt = await now();
+    while (await isThere()) await page.clock.runFor(50);
+    const late = (await now()) - cameAt - 2000;
+    assert.ok(late >= 0 && late < 1500, `${late} ms late`);
+  });
+
   it("leaves out bots, commands and types that are not requested", async () => {
     const { page, chat } = pages;
     chat.say([

@@ -8,7 +8,10 @@ import type { Options } from "./options.ts";
 import { Pinned } from "./pinned.ts";
 import { type View, viewOf } from "./views.ts";
 
-/** A hidden page's timers run once a second, so a row is gone at most 1.5 s late, the fading included. */
+/**
+ * A row is gone at most 1.5 s late, the fading included. A hidden page's timers run once a second: there,
+ * rows do not fade.
+ */
 const CHECK_MS = 200;
 /**
  * Maximum rows that wait for a place. Beyond it the oldest row is dropped, but rows of received gifts first.
@@ -157,10 +160,11 @@ export class Stage {
 
   #letLeave(): void {
     const now = performance.now();
+    const fadingMs = document.hidden ? 0 : this.#view.fadingMs;
     for (const [row, leavesAt] of this.#rows) {
       if (now < leavesAt) continue;
       row.element?.setAttribute("data-fading", "");
-      if (now >= leavesAt + this.#view.fadingMs) this.#drop(row);
+      if (now >= leavesAt + fadingMs) this.#drop(row);
     }
     this.#draw();
   }
