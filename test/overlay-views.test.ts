@@ -172,6 +172,16 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await idsOf(page), newest(4));
   });
 
+  it("then show as many as they may, also if the chat is never quiet", async () => {
+    const { page, chat } = pages;
+    chat.say(texts("a", 20));
+    const speaking = chat.speak(20);
+    await visit("&max=12&backfill=2");
+    await until(page, "document.querySelectorAll('#chat [data-message-id]').length >= 12").finally(() =>
+      speaking.stop(),
+    );
+  });
+
   it("hide and mark names, channel ids and patterns", async () => {
     const { page, chat } = pages;
     chat.say([

@@ -18,9 +18,11 @@ const CHECK_MS = 200;
  */
 const MAX_WAITING = 100;
 /**
- * The messages of the backfill come in quick succession: it is over when no message has come for this long.
+ * The messages of the backfill come in quick succession: it is over when no message has come for this long,
+ * or in a chat that is never quiet, after the time that even a slow connection takes.
  */
 const QUIET_MS = 250;
+const LONGEST_MS = 3000;
 
 export class Stage {
   readonly #options: Options;
@@ -33,6 +35,7 @@ export class Stage {
   readonly #waiting = new Set<Row>();
   /** The time of the last message of the backfill; undefined before and after it. */
   #backfilledAt: number | undefined;
+  #backfillBegan = 0;
 
   constructor(options: Options, chat: HTMLElement, pinned: HTMLElement) {
     this.#options = options;
@@ -52,13 +55,15 @@ export class Stage {
 
   /** The next messages are the backfill. */
   beginBackfill(): void {
-    this.#backfilledAt = performance.now();
+    this.#backfilledAt = this.#backfillBegan = performance.now();
   }
 
   take(items: readonly (ShownMessage | "gap")[]): void {
     const now = performance.now();
-    if (this.#backfilledAt !== undefined)
-      this.#backfilledAt = now - this.#backfilledAt < QUIET_MS ? now : undefined;
+    if (this.#backfilledAt !== undefined) {
+      const isOver = now - this.#backfilledAt >= QUIET_MS || now - this.#backfillBegan >= LONGEST_MS;
+      this.#backfilledAt = isOver ? undefined : now;
+    }
     for (const item of items) {
       const row: Row | undefined =
         item === "gap" ? { message: undefined, fate: {} } : this.#transcript.take(item);
