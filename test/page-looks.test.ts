@@ -90,6 +90,36 @@ describe("the looks of the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.equal(await evaluate(after), '"."');
   });
 
+  it("lists people in a menu with room around them, however long their names are", async () => {
+    const { page } = pages;
+    await visit();
+    const people = [
+      ["UCann", "@ann"],
+      ["UClong", `@${"Wide_".repeat(10)}`],
+    ];
+    await evaluate(`localStorage.setItem("hide", ${JSON.stringify(JSON.stringify(people))})`);
+    for (const width of [360, 1000]) {
+      await page.setViewportSize({ width, height: 600 });
+      await visit();
+      if (width < 800) await page.locator("#filters-toggle").click();
+      await page.locator("#people summary").click();
+      const rooms = await evaluate<number[][]>(`(() => {
+        const menu = document.querySelector("#people ul").getBoundingClientRect();
+        return [...document.querySelectorAll("#people li")].map((each) => {
+          const range = document.createRange();
+          range.selectNodeContents(each);
+          const { left, right } = range.getBoundingClientRect();
+          return [left - menu.left, menu.right - right];
+        });
+      })()`);
+      assert.equal(rooms.length, 2);
+      for (const [left = 0, right = 0] of rooms)
+        assert.ok(left > 8 && right > 8 && right < 30, `${width}: ${left}, ${right}`);
+    }
+    await evaluate("localStorage.clear()");
+    await page.setViewportSize({ width: 360, height: 600 });
+  });
+
   it("has menus that fit a phone", async () => {
     const { page } = pages;
     await page.setViewportSize({ width: 320, height: 600 });
