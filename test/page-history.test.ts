@@ -165,6 +165,20 @@ describe("the viewer page and the stored messages", { skip: NO_CHROMIUM }, () =>
     assert.equal((await idsOf(page)).length, 4 + 1 + 60 + 1 + 60 + 60);
   });
 
+  it("stays at the bottom while the beginning of the chat leaves the top", async () => {
+    const { page, chat } = pages;
+    chat.say(texts("a", 60));
+    await visit("&backfill=100");
+    await has("a-59");
+    await evaluate(UP);
+    await page.locator("#beginning").waitFor();
+    await page.locator("#chat").press("End");
+    await page.locator("input[name=q]").fill("words");
+    await page.locator("#beginning").waitFor({ state: "hidden" });
+    const below = "(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight)";
+    assert.ok((await evaluate<number>(`${below}(document.querySelector("#chat"))`)) <= 2);
+  });
+
   it("keeps only the newest decisions, and reads earlier ones again for older messages", async () => {
     const { page, chat, videoId } = pages;
     chat.say([textAction("a"), textAction("b"), deletionOf("a"), ...texts("z", 3)]);

@@ -145,8 +145,10 @@ export class Column {
   }
 
   #filterAnew(isNarrower: boolean): void {
-    this.#follower.keep(() => this.#log.filter(isNarrower));
-    this.#past.filtered();
+    this.#follower.keep(() => {
+      this.#log.filter(isNarrower);
+      this.#past.filtered();
+    });
     this.#showStanding();
     this.#showNews();
   }
