@@ -11,6 +11,7 @@ import {
   texts,
 } from "./support/chat-actions.ts";
 import { usePages } from "./support/pages.ts";
+import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED } from "./support/poll-items.ts";
 
 describe("the viewer page and the stored messages", { skip: NO_CHROMIUM }, () => {
   const pages = usePages("/", { width: 1000, height: 600 }, { page: 1000, kinds: ["text"] });
@@ -163,6 +164,24 @@ describe("the viewer page and the stored messages", { skip: NO_CHROMIUM }, () =>
     await loadOlder();
     await has("a");
     assert.equal((await idsOf(page)).length, 4 + 1 + 60 + 1 + 60 + 60);
+  });
+
+  it("shows the newest state of a poll whose row was dropped before it ended", async () => {
+    const { page, chat } = pages;
+    chat.say([textAction("a"), POLL_OPENED]);
+    await visit();
+    const poll = page.locator("[data-poll-id='poll:poll-1']");
+    await poll.waitFor();
+    chat.say(texts("x", 450));
+    await has("x-449");
+    chat.say([POLL_UPDATED, POLL_CLOSED, ...texts("y", 100)]);
+    await has("y-99");
+    assert.equal(await poll.count(), 0);
+    await evaluate(UP);
+    await has("a");
+    assert.equal(await page.locator("#rows [data-poll-state=closed]").count(), 1);
+    assert.match(await poll.innerText(), /53%.*1,972 votes/s);
+    assert.equal(await poll.count(), 1);
   });
 
   it("stays at the bottom while the beginning of the chat leaves the top", async () => {

@@ -70,15 +70,16 @@ export class Transcript {
    */
   restore(message: ShownMessage, apply: (row: Row) => void): Row | undefined {
     if (message.type === "banner" || this.#rows.has(message.id)) return undefined;
-    const poll = message.details.poll && this.#polls.get(pollIdOf(message.id));
-    if (poll) {
-      if (message.cursor > (poll.message?.cursor ?? 0)) this.#updatePoll(message);
-      return undefined;
-    }
     const row: Row = { message, fate: isBlank(message) ? { deleted: "message" } : {} };
     apply(row);
+    const { message: present = message } = row;
+    const poll = message.details.poll && this.#polls.get(pollIdOf(message.id));
+    if (poll) {
+      if (present === message && message.cursor > (poll.message?.cursor ?? 0)) this.#updatePoll(message);
+      return undefined;
+    }
     this.#nameIn(message);
-    return row.fate.deleted && this.#look.deleted === "remove" ? undefined : this.#keep(message, row);
+    return row.fate.deleted && this.#look.deleted === "remove" ? undefined : this.#keep(present, row);
   }
 
   /** The last message that the deletion is about, if it is here. */

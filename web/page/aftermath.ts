@@ -1,8 +1,10 @@
 /**
- * Later changes of messages: their deletions and replacements. An older message comes from the store in its
- * original form, so all later decisions about it must be known before it is shown. Bounded: the newest
- * decisions are kept, and older ones are read again for each page of older messages.
+ * Later changes of messages: their deletions and replacements, and the states of polls. An older message
+ * comes from the store in its original form, so all later decisions about it must be known before it is
+ * shown. Bounded: the newest decisions are kept, and older ones are read again for each page of older
+ * messages.
  */
+import { pollIdOf } from "../chat/draw.ts";
 import type { ShownMessage } from "../chat/message.ts";
 import { type Row, replaceContent, targetOf } from "../chat/transcript.ts";
 import { AFTER_ALL, readStored } from "./stored.ts";
@@ -64,6 +66,9 @@ export class Aftermath {
     if (replaced?.replacement && message.type !== "replaced") replaceContent(row, replaced.replacement);
     if (deleted) row.fate.deleted = "message";
     if ((author?.cursor ?? 0) > message.cursor) row.fate.deleted = "author";
+    const state = message.details.poll && this.#kept.get(keyOf(message) ?? "");
+    if (state?.replacement && state.cursor > message.cursor)
+      row.message = { ...state.replacement, cursor: message.cursor };
   }
 
   #decisionOn(key: string): Decision | undefined {
@@ -89,6 +94,7 @@ function subjectsOf(message: ShownMessage): [deleted: string, author: string, re
 /** Undefined if the message decides nothing about others. */
 function keyOf(message: ShownMessage): string | undefined {
   const { messageId, authorId } = targetOf(message);
+  if (message.details.poll) return `state:${pollIdOf(message.id)}`;
   if (message.type === "author_deleted") return `author_deleted:${authorId}`;
   return message.type === "deleted" || message.type === "replaced"
     ? `${message.type}:${messageId}`
@@ -99,5 +105,6 @@ function keep(decisions: Map<string, Decision>, message: ShownMessage): void {
   const { cursor } = message;
   const key = keyOf(message);
   if (key === undefined || (decisions.get(key)?.cursor ?? 0) > cursor) return;
-  decisions.set(key, message.type === "replaced" ? { cursor, replacement: message } : { cursor });
+  const isContent = message.type === "replaced" || message.details.poll !== undefined;
+  decisions.set(key, isContent ? { cursor, replacement: message } : { cursor });
 }
