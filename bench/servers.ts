@@ -107,7 +107,7 @@ export async function serveEdge({ port: origin, upstream }: RelayServed): Promis
   return { pid: child.pid ?? 0, port, upstream, readyMs, [Symbol.asyncDispose]: () => stop(child) };
 }
 
-export interface BareServed extends Served {
+interface BareServed extends Served {
   /** Writes this many bytes to each connection. */
   write(bytes: number): void;
 }
@@ -127,7 +127,7 @@ export async function serveBare(synced: readonly string[] = []): Promise<BareSer
   };
 }
 
-export interface NchanServed extends Served {
+interface NchanServed extends Served {
   /** Sends to the subscribers of `/sub`. */
   publish(text: string): Promise<void>;
 }

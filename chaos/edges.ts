@@ -8,7 +8,7 @@ export interface Edge {
   line: Line;
 }
 
-export interface EdgesOptions {
+interface EdgesOptions {
   projectDir: string;
   count: number;
   /** The port of the service that they follow. */

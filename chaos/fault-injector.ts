@@ -25,7 +25,7 @@ export type KillPoint = (typeof KILL_POINTS)[number];
 
 /** Where the store's thread exits, and only that. */
 export const THREAD_DEATHS = ["thread-death-in-transaction", "thread-death-after-commit"] as const;
-export type ThreadDeath = (typeof THREAD_DEATHS)[number];
+type ThreadDeath = (typeof THREAD_DEATHS)[number];
 
 /** All faults, with the parameters of an order besides the name. */
 export type Orders = Record<KillPoint | ThreadDeath, []> & {
@@ -37,7 +37,7 @@ export type Orders = Record<KillPoint | ThreadDeath, []> & {
 export type InjectedFault = keyof Orders;
 
 /** One fault that was carried out. */
-export interface Firing {
+interface Firing {
   name: string;
   pid: number;
   /** Wall time in milliseconds since 1970. */

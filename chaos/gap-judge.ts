@@ -18,7 +18,7 @@ const WINDOW_MS = 10_000;
 const SLACK_MS = 100;
 
 /** When a gap's details and its store row say that it happened, in milliseconds since 1970. */
-export interface GapTimes {
+interface GapTimes {
   since: number;
   storedAt: number;
 }

@@ -39,7 +39,7 @@ let nextPort = 16 * process.pid;
 /** What the system says of a process that is no more. */
 const GONE = new Set(["ESRCH", "ENOENT"]);
 
-export interface ServiceOptions {
+interface ServiceOptions {
   /** A folder with a `package.json` that has a `start` script, and everything that it needs. */
   projectDir: string;
   port: number;
@@ -52,7 +52,7 @@ export interface ServiceOptions {
 }
 
 /** How the service ended: its exit code, or the signal that killed it. */
-export interface Exit {
+interface Exit {
   code: number | null;
   signal: NodeJS.Signals | null;
 }

@@ -17,7 +17,7 @@ export interface Bound {
   allowance: number;
 }
 
-export interface Trend {
+interface Trend {
   min: number;
   median: number;
   max: number;

@@ -24,7 +24,7 @@ import type { MortalClock, Scheduler } from "./scheduler.ts";
 const USUAL_COMMIT = { leastMs: 0.2, jitterMs: 5 };
 
 /** A commit's failure: it is not done, or it is done without an answer. */
-export type CommitFailure = "refused" | "unanswered";
+type CommitFailure = "refused" | "unanswered";
 
 const FAILURES = {
   refused: { message: "database or disk is full", errcode: 13 },

@@ -25,7 +25,7 @@ export interface Visit {
   address?: string;
 }
 
-export interface SentFrame {
+interface SentFrame {
   event: string;
   data: unknown;
 }

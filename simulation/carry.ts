@@ -11,7 +11,7 @@ import { realisticHold } from "../src/simulator/index.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 
-export interface CarryOptions {
+interface CarryOptions {
   seed: number;
   /** The number of requested chats. */
   rooms: number;

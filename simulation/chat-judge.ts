@@ -13,7 +13,7 @@ import { parseObject } from "../src/simulator/json.ts";
 import type { Random } from "../src/simulator/random.ts";
 import type { RoomJudge } from "./room-judge.ts";
 
-export interface ChatJudgeParts {
+interface ChatJudgeParts {
   /** Its name in violations. */
   viewer: string;
   filter: Filter;

@@ -8,7 +8,7 @@ const SUPERVISOR_MS = 1000;
 /** Time limit of a stop, without the time for which the service stays unready. */
 const STOP_LIMIT_MS = 8000;
 
-export interface HostLife extends OriginService {
+interface HostLife extends OriginService {
   readonly clock: MortalClock;
   stop(): Promise<void>;
   kill(): void;

@@ -7,7 +7,7 @@ import { Random } from "../src/simulator/random.ts";
 /** What the upstream keeps for a late reader. */
 export const HOLD = { holdsMs: 10_000, holdsMessages: 200 };
 
-export interface DrawnSettings {
+interface DrawnSettings {
   seed: number;
   random: Random;
   /** The number of instances. */

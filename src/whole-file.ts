@@ -4,7 +4,7 @@ import { chmod, open, realpath, rename, rm, stat } from "node:fs/promises";
 /** The permissions in a file's mode. */
 const PERMISSIONS = 0o777;
 
-export interface WholeFile {
+interface WholeFile {
   /** The file to write; it exists and is empty. */
   part: string;
   /** Puts it into its place. */

@@ -11,7 +11,7 @@ import type { Postgres } from "./postgres.ts";
 /** Nobody listens there. */
 const NOWHERE = 1;
 
-export interface InstanceOptions {
+interface InstanceOptions {
   projectDir: string;
   port: number;
   settings: Readonly<Record<string, string>>;

@@ -19,7 +19,7 @@ const NOTICED_MS = 15_000;
 /** A message that says that others are missing before it. */
 const isGap = (id: string) => id.startsWith("gap:");
 
-export interface Evidence {
+interface Evidence {
   url: string;
   /** The ids of each video's messages. */
   said: ReadonlyMap<string, readonly string[]>;

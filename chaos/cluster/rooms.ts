@@ -10,7 +10,7 @@ import type { Random } from "../../src/simulator/random.ts";
 import type { Scenario } from "../../src/simulator/scenario.ts";
 import type { Setup } from "./setup.ts";
 
-export type RoomKind = "busy" | "lossy" | "quiet" | "visited" | "stream";
+type RoomKind = "busy" | "lossy" | "quiet" | "visited" | "stream";
 
 export interface Room {
   videoId: string;

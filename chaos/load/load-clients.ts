@@ -30,7 +30,7 @@ export interface Opening {
   stuck?: boolean;
 }
 
-export interface Return {
+interface Return {
   service: string;
   withinMs: number;
   /** How far their cursors are behind their last messages, in rotation; 0 if absent. */

@@ -7,7 +7,7 @@ import { SseConnection, type SseFrame, streamUrl } from "../../harness/clients/s
 import { Sequence } from "../../harness/sequence.ts";
 import type { LoadStats } from "./load-stats.ts";
 
-export interface ReaderOptions {
+interface ReaderOptions {
   videoId: string;
   /** Asks for details, which say when a message was sent: its delays are measured. */
   details: boolean;

@@ -5,7 +5,7 @@ import type { SETTINGS } from "./config.ts";
 import type { Input } from "./flags.ts";
 import type { Surroundings } from "./surroundings.ts";
 
-export type BackupFlags = Pick<typeof SETTINGS, "RELAY_STORE">;
+type BackupFlags = Pick<typeof SETTINGS, "RELAY_STORE">;
 
 /** Resolves to the exit code. Rejects with an error whose message is one line. */
 export async function backup(

@@ -259,7 +259,7 @@ export const SETTING_GROUPS: readonly [title: string, settings: FlagTable][] = [
 export const SETTINGS = { ...COMMON, ...ACCESS, ...STREAMS, ...UPSTREAM, ...INSTANCES } satisfies FlagTable;
 
 export type SettingName = keyof typeof SETTINGS;
-export type SettingValues = FlagValues<typeof SETTINGS>;
+type SettingValues = FlagValues<typeof SETTINGS>;
 
 /** Throws `UsageError` if settings contradict each other. */
 export function toConfig(v: SettingValues) {

@@ -9,7 +9,7 @@ import { WATCH_FLAGS } from "./reader/flags.ts";
 import { type Service, startService } from "./service.ts";
 import type { Surroundings } from "./surroundings.ts";
 
-export type ServeInput = Input<typeof SETTINGS>;
+type ServeInput = Input<typeof SETTINGS>;
 
 /** Open files reserved for the store, upstream connections, the listener and the runtime. */
 const RESERVED_FILES = 200;

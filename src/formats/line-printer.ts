@@ -6,7 +6,7 @@ import { cleanText } from "./text.ts";
 
 type Style = Parameters<typeof styleText>[0];
 /** Colours a text, or returns it unchanged. */
-export type Paint = (style: Style, text: string) => string;
+type Paint = (style: Style, text: string) => string;
 
 export const plain: Paint = (_style, text) => text;
 export const colored: Paint = (style, text) => styleText(style, text, { validateStream: false });

@@ -17,7 +17,7 @@ const TOLD = [
   ...["etag", "link", "retry-after", "vary", "x-content-type-options"],
 ];
 
-export interface OriginRoutesSettings {
+interface OriginRoutesSettings {
   /** Whether to serve the list of rooms. */
   rooms: boolean;
   /** Whether answers may be compressed. */

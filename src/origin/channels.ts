@@ -5,7 +5,7 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import { OriginChannelWatch } from "./channel-watch.ts";
 import type { Origin } from "./origin.ts";
 
-export interface OriginChannelsParts {
+interface OriginChannelsParts {
   origin: Origin;
   clock: Clock;
   telemetry: Telemetry;

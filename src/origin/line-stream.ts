@@ -7,7 +7,7 @@ import { LineReader } from "./line-reader.ts";
 /** A stream is dead after this many keepalive intervals in which nothing has come. */
 const SILENT_INTERVALS = 3;
 
-export interface LineStreamParts {
+interface LineStreamParts {
   clock: Clock;
   keepaliveMs: number;
   /** Ends the connection. */

@@ -16,7 +16,7 @@ const RECENT_MESSAGES = 500;
 /** How long the end of a chat that is over may take. */
 const ARCHIVE_LIMIT_MS = 5000;
 
-export interface OriginRoomsParts {
+interface OriginRoomsParts {
   origin: Origin;
   health: OriginHealth;
   clock: Clock;

@@ -32,7 +32,7 @@ const MAX_NOTE_BYTES = 64 * 1024;
  */
 const MAY_BE_WALL = "the origin is not sure";
 
-export interface OriginParts {
+interface OriginParts {
   /** Base URL, without a trailing slash. */
   url: string;
   /** The interval of keepalives; a stream that is silent for three of them is dead. */
@@ -43,7 +43,7 @@ export interface OriginParts {
 }
 
 /** The place where a stream begins: after a cursor, or at the head. */
-export interface StreamStart {
+interface StreamStart {
   lastEventId?: number;
   /** Whether the stream ends with the newest message stored now, and opens no room. */
   isBounded?: boolean;

@@ -22,7 +22,7 @@ const MAX_WAIT_MS = 5000;
 /** Maximum wait that the origin can ask for. */
 const MAX_RETRY_AFTER_MS = 30_000;
 
-export interface RoomLogParts {
+interface RoomLogParts {
   origin: Origin;
   clock: Clock;
   events: OriginEvents;

@@ -42,7 +42,7 @@ export interface PollerStart extends CallTimes {
   intervalMs: number;
 }
 
-export interface PollerParts extends PaceParts {
+interface PollerParts extends PaceParts {
   appender: Appender;
   hold: Hold;
   /** How much more overdue the room's late calls count, in milliseconds. */

@@ -27,7 +27,7 @@ type RoomsSettings = EntryParts["settings"] & {
   maxViewers: number;
 };
 
-export interface RoomsParts extends EntryParts {
+interface RoomsParts extends EntryParts {
   settings: RoomsSettings;
 }
 

@@ -46,7 +46,7 @@ export interface BodyForm extends Form {
 }
 
 /** `bare`: unchanged; `chunked`: as a chunk of HTTP's chunked coding; `gzip`: compressed, as a chunk. */
-export type TransferCoding = "bare" | "chunked" | "gzip";
+type TransferCoding = "bare" | "chunked" | "gzip";
 
 const PACKERS: Record<TransferCoding, (frames: readonly Buffer[], isShared: boolean) => Packet> = {
   bare: (frames) => {

@@ -42,7 +42,7 @@ interface BroadcastOptions {
 }
 
 /** The parts of the simulator that a channel needs. */
-export interface ChannelContext {
+interface ChannelContext {
   clock: Clock;
   openChat(videoId: string, scenario: Partial<Scenario>): Chat;
 }

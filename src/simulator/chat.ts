@@ -29,7 +29,7 @@ import { EndlessTalk, inBackground, speakAt } from "./speech.ts";
 import type { Grant, TokenBook } from "./tokens.ts";
 
 /** The parts of the simulator that a chat needs. */
-export interface ChatContext {
+interface ChatContext {
   clock: Clock;
   tokens: TokenBook;
   seed: number;

@@ -5,7 +5,7 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { Telemetry } from "./telemetry.ts";
 
-export interface OriginSource {
+interface OriginSource {
   /** Whether the origin counts as alive. */
   isGood(): boolean;
   openStreams(): number;

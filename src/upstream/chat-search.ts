@@ -10,7 +10,7 @@ import { type Credentials, credentialsInPage, type FoundCredentials } from "./pa
 import type { NoChat } from "./page/no-chat.ts";
 import type { PageLoads } from "./page-loads.ts";
 
-export interface SearchFor {
+interface SearchFor {
   videoId: string;
   view: "all" | "top";
   loads: PageLoads;

@@ -52,7 +52,7 @@ export interface PollAnswer extends CallTimes {
 }
 
 /** A chat for which no working client and endpoint are known yet. */
-export interface FoundChat extends CallTimes {
+interface FoundChat extends CallTimes {
   items: readonly Item[];
   start: Omit<Position, "pair">;
 }

@@ -9,7 +9,7 @@ import { HANDLE } from "./watched-channel.ts";
 /** The interval of the relay's keepalives. */
 export const KEEPALIVE_MS = 15_000;
 
-export interface ChannelEvent {
+interface ChannelEvent {
   event: string;
   id: string | undefined;
   data: ChannelState & { id: string; cursor: number; code: string; message: string };

@@ -8,7 +8,7 @@ import { type Clock, systemClock } from "../../src/clock.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 
-export interface TestEdge extends AsyncDisposable {
+interface TestEdge extends AsyncDisposable {
   url: string;
   telemetry: Telemetry;
   service: Service;

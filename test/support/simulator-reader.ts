@@ -8,7 +8,7 @@ import { type Simulator, type SimulatorOptions, startSimulator } from "../../src
 
 export type Json = { [key: string]: Json } & Json[];
 
-export interface Reply {
+interface Reply {
   status: number;
   body: Json;
   /** The next page's token, whichever key carries it; not the one for seeking. */

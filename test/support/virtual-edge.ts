@@ -11,7 +11,7 @@ import { Random } from "../../src/simulator/random.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 
-export interface VirtualEdge {
+interface VirtualEdge {
   life: EdgeLife;
   line: OriginLine;
   /** Whenever a stream was opened or closed: how many are open. */

@@ -9,7 +9,7 @@ export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 
 /** A watcher in the background: the states that it was shown, and the error that ended it. */
-export class Watcher {
+class Watcher {
   readonly states: ChannelState[] = [];
   error: unknown;
   readonly watch: ChannelWatch;

@@ -40,7 +40,7 @@ const SEVERAL = "holds the chats of several videos, as an export of a channel do
 const LINES_AT_ONCE = 1000;
 
 /** The state in which reading begins. */
-export interface RecordingStart {
+interface RecordingStart {
   /** Lines to skip. */
   lines: number;
   panels: Panels;

@@ -30,7 +30,7 @@ export interface ExportFile {
 }
 
 /** The cursor of a file's last message in the room that the file continues. Rejects if there is none. */
-export type CursorInRoom = (last: LastMessage) => Promise<Cursor>;
+type CursorInRoom = (last: LastMessage) => Promise<Cursor>;
 
 /**
  * Rejects with `UsageError` if the file exists already, has another format or is damaged, and like

@@ -106,7 +106,7 @@ function explained(error: ChatError, server: string): CommandError {
   );
 }
 
-export interface RoomOptions extends Pick<ChatOptions, "backfill" | "until" | "details" | "types"> {
+interface RoomOptions extends Pick<ChatOptions, "backfill" | "until" | "details" | "types"> {
   /** The video or the channel, as the user named it. */
   name: string;
   /** One of this video or channel. */

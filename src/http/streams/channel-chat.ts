@@ -14,7 +14,7 @@ export interface ChannelParts extends ChatParts {
   watch: WatchedChannel;
 }
 
-export interface ChannelChatEvents {
+interface ChannelChatEvents {
   /** The viewer is about to enter the room, and counts there; it has left the room. */
   entering(): void;
   left(): void;

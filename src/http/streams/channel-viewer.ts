@@ -18,7 +18,7 @@ const UNLISTED = "the channel's pages have not shown the stream of the last id y
 const MAX_CURSORS = 20;
 
 /** The place after which a connection resumes. */
-export interface ChannelPlace {
+interface ChannelPlace {
   videoId: string;
   cursor: number;
 }

@@ -27,7 +27,7 @@ export class ChannelWatches<Watch> extends Map<string, Watch> {
   }
 }
 
-export interface ChannelsParts extends ChannelWatchParts {
+interface ChannelsParts extends ChannelWatchParts {
   settings: ChannelWatchParts["settings"] & {
     /** The maximum number of rooms; it also limits the number of channels. */
     maxRooms: number;

@@ -45,7 +45,7 @@ export interface HistoryPage {
 }
 
 /** Everything that a request asks for, in batches that are read on demand. */
-export interface WholeHistory {
+interface WholeHistory {
   room: RoomRecord;
   /** The part's first cursor, exclusive, and its last one. */
   after: number;

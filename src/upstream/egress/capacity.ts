@@ -18,7 +18,7 @@ const MARGIN_MS = 500;
 /** The wait that a refused caller is asked for. */
 const RETRY_MS = 30_000;
 
-export interface CapacitySettings {
+interface CapacitySettings {
   /** Minimum time between the starts of two calls. */
   spacingMs: number;
   /** Maximum lateness of polls, in milliseconds. */

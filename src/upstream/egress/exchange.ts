@@ -15,7 +15,7 @@ import { type Decoder, decoded, decodedStream, decodersOf } from "./encodings.ts
 const MAX_WHOLE_BYTES = 64 * 1024;
 
 /** The beginning of an answer. Header names are in lower case. */
-export interface AnswerHead {
+interface AnswerHead {
   status: number;
   headers: Record<string, string | string[] | undefined>;
 }

@@ -48,7 +48,7 @@ export interface Waiting {
   refuseImpatient(cooldownMs: number, refusal: UpstreamError): void;
 }
 
-export interface GatedCall {
+interface GatedCall {
   /** The endpoint or path: a cooldown's doubling ends when the same kind succeeds. */
   kind: string;
   /** Pages are throttled long before chat calls, and have their own cooldown. */
@@ -57,7 +57,7 @@ export interface GatedCall {
 }
 
 /** Permission for one call to start now. One of the two methods must be called when it is over. */
-export interface Slot {
+interface Slot {
   succeeded(): void;
   /** Returns the error for the callers: if the call was throttled, one with the rest of the cooldown. */
   failed(error: unknown): unknown;
