@@ -8,6 +8,7 @@ import { Client } from "pg";
 import { run } from "../chaos/cluster/postgres.ts";
 import { Line } from "../chaos/line.ts";
 import { type Clock, systemClock } from "../src/clock.ts";
+import { ENDED } from "../src/protocol/chat.ts";
 import type { ObservedStore } from "../src/store/observed.ts";
 import { openStore, SHARED_DEFAULTS } from "../src/store/open.ts";
 import { LOOK } from "../src/store/postgres/cluster-watch.ts";
@@ -17,7 +18,7 @@ import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { eventually } from "./support/eventually.ts";
 import { ownSchema, ownSchemaAndTime, testPostgres } from "./support/postgres-server.ts";
 import { messages, own, readAll, stored } from "./support/store-reading.ts";
-import { OVER, ROOM } from "./support/store-subject.ts";
+import { ROOM } from "./support/store-subject.ts";
 
 const { skip, server } = await testPostgres();
 const LEASE_MS = 900;
@@ -66,7 +67,7 @@ describe("rooms of several instances", { skip, timeout: 300_000 }, () => {
     const before = await open(t, url);
     const hold = await own(before, ROOM);
     await before.append(hold, hold.head, messages(["a", "b", "c"]), "one");
-    await before.finish(hold, OVER);
+    await before.finish(hold, ENDED);
     await before.close();
     await failOver(url);
     const after = await open(t, url);
@@ -222,7 +223,7 @@ describe("rooms of several instances", { skip, timeout: 300_000 }, () => {
     const store = await open(t, url);
     const hold = await own(store, ROOM);
     await store.append(hold, hold.head, messages([...Array(50).keys()]), "one");
-    await store.finish(hold, OVER);
+    await store.finish(hold, ENDED);
     await failOver(url);
     const moved = await open(t, url);
     await run(url, "update room set final_at = clock_timestamp() - interval '40 days'");

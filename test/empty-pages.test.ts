@@ -11,12 +11,13 @@ import { systemClock } from "../src/clock.ts";
 import { takeSocket } from "../src/http/streams/hand-over.ts";
 import { SendQueues } from "../src/http/streams/send-queues.ts";
 import { SocketSink } from "../src/http/streams/sinks.ts";
+import { ENDED } from "../src/protocol/chat.ts";
 import { FORMS } from "../src/serving/form.ts";
 import { Room } from "../src/serving/room.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { messages, own } from "./support/store-reading.ts";
-import { OVER, openFor, ROOM, temporaryFile } from "./support/store-subject.ts";
+import { openFor, ROOM, temporaryFile } from "./support/store-subject.ts";
 
 const LIMIT = { timeout: 20_000 };
 const REQUEST = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";
@@ -30,7 +31,7 @@ async function sentAfterPruning(t: TestContext, storeUrl: string): Promise<Buffe
   const settings = { keepaliveMs: 1000, stallMs: 1000, isBlanking: false };
   const parts = { store, clock: systemClock, telemetry: new Telemetry(silentLog), settings };
   const room = new Room(ROOM, "liveChatReplayRenderer", claim.head + 2, parts);
-  room.finish(OVER);
+  room.finish(ENDED);
   const shared = { queues: new SendQueues(systemClock), ending: new Set<Socket>() };
   const server = createServer(async (_request, response) => {
     response.writeHead(200);

@@ -1,6 +1,7 @@
 /** `GET /v1/messages`: pages of a room's history, by cursor and by time, and filtered. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { ENDED } from "../src/protocol/chat.ts";
 import { ask, assertRefused } from "./support/api.ts";
 import {
   B,
@@ -14,7 +15,7 @@ import {
 } from "./support/history.ts";
 import { startRelay } from "./support/relay.ts";
 import { own } from "./support/store-reading.ts";
-import { OTHER, OVER, ROOM } from "./support/store-subject.ts";
+import { OTHER, ROOM } from "./support/store-subject.ts";
 import { Stream } from "./support/stream.ts";
 
 describe("a page of history", () => {
@@ -269,6 +270,6 @@ describe("a filtered page", () => {
 
 it("a finished room is reported as finished", async (t) => {
   const { get, store, claim } = await withRoom(t);
-  await store.finish(claim, OVER);
+  await store.finish(claim, ENDED);
   assert.equal((await get({ videoId: ROOM })).body.state, "ended");
 });

@@ -5,9 +5,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { ENDED } from "../src/protocol/chat.ts";
 import { MemoryStore } from "../src/store/memory/memory.ts";
 import { message, own } from "./support/store-reading.ts";
-import { BORN_MS, OVER, wallAt } from "./support/store-subject.ts";
+import { BORN_MS, wallAt } from "./support/store-subject.ts";
 
 const ROOMS = ["room-one-01", "room-two-02", "room-three3"];
 /** One batch: to which room, and how many messages, of which the first is a gap. */
@@ -45,7 +46,7 @@ test("the list equals a full recount, whatever is appended, finished and pruned"
         if (!claims.has(videoId)) heads.set(videoId, claim.head);
         claims.set(videoId, claim);
         if (!("count" in step)) {
-          if (await store.getRoom(videoId)) await store.finish(claim, OVER);
+          if (await store.getRoom(videoId)) await store.finish(claim, ENDED);
           else await claim.giveBack();
           claims.delete(videoId);
           continue;

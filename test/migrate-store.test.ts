@@ -5,6 +5,7 @@ import { describe, it, type TestContext } from "node:test";
 import { Client } from "pg";
 import { run } from "../chaos/cluster/postgres.ts";
 import { systemClock } from "../src/clock.ts";
+import { ENDED } from "../src/protocol/chat.ts";
 import { copyStore } from "../src/store/migration.ts";
 import { migrateStore, openStore } from "../src/store/open.ts";
 import { SqliteMigrationEnd } from "../src/store/sqlite/migration-end.ts";
@@ -15,7 +16,7 @@ import { Command, outcome } from "./support/command.ts";
 import { eventually } from "./support/eventually.ts";
 import { ownSchema, type PostgresServer, testPostgres } from "./support/postgres-server.ts";
 import { message, messages, own } from "./support/store-reading.ts";
-import { BORN_MS, OTHER, OVER, openFor, ROOM, temporaryFile, wallAt } from "./support/store-subject.ts";
+import { BORN_MS, OTHER, openFor, ROOM, temporaryFile, wallAt } from "./support/store-subject.ts";
 import { paid, said } from "./support/totals-judge.ts";
 
 const { skip, server } = await testPostgres();
@@ -42,7 +43,7 @@ async function filledFile(t: TestContext, bornMs = BORN_MS): Promise<string> {
     shortHead += (await store.append(short, shortHead, batch, `${n}`)).length;
     wall.nowMs += 1000;
   }
-  await store.finish(over, OVER);
+  await store.finish(over, ENDED);
   await own(store, "over-and-out"); // its owner died
   for (const name of ["@handle", ROOM]) await store.recordings.addRecording(name);
   const failure = { state: "failed", videoId: ROOM, error: "no network:\0 '\\" } as const;

@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { stat } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
+import { ENDED } from "../src/protocol/chat.ts";
 import { MemoryStore } from "../src/store/memory/memory.ts";
 import type { Retention } from "../src/store/port.ts";
 import { LONGEST_ROUND_MS, runRetention, SHORTEST_ROUND_MS } from "../src/store/retention.ts";
@@ -16,16 +17,7 @@ import { FakeClock } from "./support/fake-clock.ts";
 import { textAction } from "./support/opening.ts";
 import { startRelay } from "./support/relay.ts";
 import { messages, own, readAll } from "./support/store-reading.ts";
-import {
-  BORN_MS,
-  OTHER,
-  OVER,
-  observe,
-  openFor,
-  ROOM,
-  temporaryFile,
-  wallAt,
-} from "./support/store-subject.ts";
+import { BORN_MS, OTHER, observe, openFor, ROOM, temporaryFile, wallAt } from "./support/store-subject.ts";
 import { Stream } from "./support/stream.ts";
 
 const HOUR_MS = 3_600_000;
@@ -123,7 +115,7 @@ describe("the retention's rounds", () => {
     const { clock, store, rounds } = retention;
     const claim = await own(store, ROOM);
     const added = await store.append(claim, claim.head, messages(["a"]), "");
-    await store.finish(claim, OVER);
+    await store.finish(claim, ENDED);
     await clock.advance(40 * DAY_MS);
     assert.ok(rounds.length > 1, `${rounds.length} rounds`);
     assert.deepEqual(await readAll(store, ROOM), added);
@@ -199,7 +191,7 @@ it("a store file that is written and pruned again and again does not grow, becau
         heads[r] = head + (await store.append(claim, head, batch, "")).length;
       }
     }
-    for (const claim of claims.slice(1)) await store.finish(claim, OVER);
+    for (const claim of claims.slice(1)) await store.finish(claim, ENDED);
     while ((await store.prune(DAY_MS / 2, 500)) === 500);
     await store.close();
     sizes.push((await stat(path)).size);

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Client, types } from "pg";
 import { SharedStore } from "../simulation/shared-store.ts";
+import { RELEASED } from "../src/protocol/chat.ts";
 import { Random } from "../src/simulator/random.ts";
 import { LOOK, ORPHANS, RELEASE } from "../src/store/postgres/cluster-watch.ts";
 import { ONE_TOO_MANY } from "../src/store/postgres/ownership.ts";
@@ -10,7 +11,7 @@ import { SQL } from "../src/store/postgres/tables.ts";
 import { TALLY_SQL } from "../src/store/postgres/tallies.ts";
 import { WANTED_ELSEWHERE, WATCHED_FOR, WRITE } from "../src/store/postgres/viewer-counts.ts";
 import { ownSchemaAndTime, type PostgresServer, testPostgres } from "./support/postgres-server.ts";
-import { BORN_MS, openFor, RELEASED } from "./support/store-subject.ts";
+import { BORN_MS, openFor } from "./support/store-subject.ts";
 
 const { skip, server } = await testPostgres();
 

@@ -3,10 +3,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
+import { ENDED, RELEASED } from "../src/protocol/chat.ts";
 import type { StoredMessage } from "../src/store/stored-message.ts";
 import { type Followed, followed, messages, own, readAll, settled, stored } from "./support/store-reading.ts";
 import type { FullStore } from "./support/store-subject.ts";
-import { BORN_MS, type NewSubject, OTHER, OVER, ownedRoom, RELEASED, ROOM } from "./support/store-subject.ts";
+import { BORN_MS, type NewSubject, OTHER, ownedRoom, ROOM } from "./support/store-subject.ts";
 
 const numbers = (from: number, count: number) => [...Array(count).keys()].map((n) => n + from);
 
@@ -14,11 +15,11 @@ export function followContract(subject: NewSubject): void {
   test("a follower gets the messages after its cursor, wherever that is, and the end", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
     const all = await store.append(claim, BORN_MS, messages(numbers(0, 1100)), "");
-    await store.finish(claim, OVER);
+    await store.finish(claim, ENDED);
     for (const start of [0, 1, 599, 600, 1099, 1100]) {
       const { messages: seen, end } = await followed(store, ROOM, BORN_MS + start);
       assert.deepEqual(seen, all.slice(start));
-      assert.deepEqual(end, OVER);
+      assert.deepEqual(end, ENDED);
     }
   });
 
@@ -128,7 +129,7 @@ export function followContract(subject: NewSubject): void {
     };
     keep(await first);
     while (head < BORN_MS + 3000) await append(10);
-    await store.finish(claim, OVER);
+    await store.finish(claim, ENDED);
     while (keep(await items.next()));
     assert.deepEqual(seen, stored(BORN_MS, numbers(0, 3000)));
     // Had all 299 hand-overs been kept for it, it would have been given batches of ten.
@@ -182,7 +183,7 @@ async function playScript(store: FullStore, videoId: string, script: Step[]): Pr
     }
   }
   await store.append(claim, head, [], "the last"); // else it might not exist
-  await store.finish(claim, OVER);
+  await store.finish(claim, ENDED);
   const all = await readAll(store, videoId);
   assert.equal(all.length, head - base);
   assert.ok(all.every(({ cursor }, index) => cursor === base + 1 + index));
@@ -190,6 +191,6 @@ async function playScript(store: FullStore, videoId: string, script: Step[]): Pr
   for (const { start, seen } of followers) {
     const { messages: given, end } = await seen;
     assert.deepEqual(given, all.slice(start - base));
-    assert.deepEqual(end, OVER);
+    assert.deepEqual(end, ENDED);
   }
 }

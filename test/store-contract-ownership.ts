@@ -1,7 +1,7 @@
 /** The part of the stores' contract that is about who may write. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { RoomEnd } from "../src/protocol/chat.ts";
+import { ENDED, RELEASED, type RoomEnd } from "../src/protocol/chat.ts";
 import type { Hold } from "../src/store/ownership.ts";
 import { followed, messages, own, readAll, settled, stored } from "./support/store-reading.ts";
 import {
@@ -10,9 +10,7 @@ import {
   isFenced,
   type NewSubject,
   OTHER,
-  OVER,
   ownedRoom,
-  RELEASED,
   ROOM,
 } from "./support/store-subject.ts";
 
@@ -77,7 +75,7 @@ export function ownershipContract(subject: NewSubject): void {
     const current = await own(store, ROOM);
     await assert.rejects(store.append(old, BORN_MS + 1, messages(["b"]), "stolen"), isFenced);
     await assert.rejects(store.append(old, BORN_MS + 1, [], "stolen"), isFenced);
-    await assert.rejects(store.finish(old, OVER), isFenced);
+    await assert.rejects(store.finish(old, ENDED), isFenced);
     await old.giveBack();
     assert.deepEqual(await store.getRoom(ROOM), current.room);
     current.assertHeld();
@@ -116,7 +114,7 @@ export function ownershipContract(subject: NewSubject): void {
     const { store } = await subject(t);
     const claim = { videoId: ROOM, epoch: 1 };
     await assert.rejects(store.append(claim, 0, messages(["a"]), ""), isFenced);
-    await assert.rejects(store.finish(claim, OVER), isFenced);
+    await assert.rejects(store.finish(claim, ENDED), isFenced);
     assert.equal(await store.getRoom(ROOM), undefined);
   });
 
@@ -124,7 +122,7 @@ export function ownershipContract(subject: NewSubject): void {
     const { store, claim } = await ownedRoom(subject, t);
     const following = followed(store, ROOM, BORN_MS, { count: 1 });
     await settled(store);
-    await assert.rejects(store.finish(claim, OVER), isFenced);
+    await assert.rejects(store.finish(claim, ENDED), isFenced);
     assert.throws(() => claim.assertHeld(), isFenced);
     assert.equal(await store.getRoom(ROOM), undefined);
     const next = await own(store, ROOM);
@@ -156,7 +154,7 @@ export function ownershipContract(subject: NewSubject): void {
     const finished = await store.getRoom(ROOM);
     assert.deepEqual([finished?.end, finished?.endedAgoMs, finished?.readAgoMs], [RELEASED, 0, 10]);
     await assert.rejects(store.append(claim, BORN_MS + 1, messages(["b"]), ""), isFenced);
-    await assert.rejects(store.finish(claim, OVER), isFenced);
+    await assert.rejects(store.finish(claim, ENDED), isFenced);
     assert.deepEqual(await store.getRoom(ROOM), finished);
 
     wall.nowMs += 10;
@@ -198,16 +196,16 @@ export function ownershipContract(subject: NewSubject): void {
     const { store, wall } = await subject(t);
     const first = await own(store, ROOM);
     await store.append(first, BORN_MS, messages(["a"]), "one");
-    await store.finish(first, OVER);
+    await store.finish(first, ENDED);
     const finished = await store.getRoom(ROOM);
     for (const agoMs of [1000, 2000]) {
       wall.nowMs += 1000;
       await own(store, ROOM); // its owner died
       const hold = await own(store, ROOM);
-      assert.deepEqual(await followed(store, ROOM, BORN_MS + 1), { messages: [], batches: [], end: OVER });
+      assert.deepEqual(await followed(store, ROOM, BORN_MS + 1), { messages: [], batches: [], end: ENDED });
       await hold.giveBack();
       assert.deepEqual(await store.getRoom(ROOM), { ...finished, readAgoMs: agoMs, endedAgoMs: agoMs });
-      assert.deepEqual(await followed(store, ROOM, BORN_MS + 1), { messages: [], batches: [], end: OVER });
+      assert.deepEqual(await followed(store, ROOM, BORN_MS + 1), { messages: [], batches: [], end: ENDED });
       await assert.rejects(store.append(hold, BORN_MS + 1, messages(["b"]), ""), isFenced);
     }
     const next = await own(store, ROOM);
@@ -236,7 +234,7 @@ export function ownershipContract(subject: NewSubject): void {
       wall.nowMs += 100;
       const hold = await own(store, name);
       await store.append(hold, hold.head, [], name);
-      if (name === "r-finished") await store.finish(hold, OVER);
+      if (name === "r-finished") await store.finish(hold, ENDED);
       await hold.giveBack();
     }
     for (const name of ["never-read", "r-edge", "r-finished", "r-young"]) ownership.setViewers(name, 1);
@@ -252,14 +250,14 @@ export function ownershipContract(subject: NewSubject): void {
     await store.append(claim, BORN_MS, messages(["a"]), "one");
     await assert.rejects(store.append(claim, BORN_MS, messages(["b"]), "two"), isFenced);
     await assert.rejects(store.append(claim, BORN_MS + 1, messages(["b"]), "two"), isFenced);
-    await assert.rejects(store.finish(claim, OVER), isFenced);
+    await assert.rejects(store.finish(claim, ENDED), isFenced);
     assert.partialDeepStrictEqual(await store.getRoom(ROOM), { checkpoint: "one", end: null });
   });
 
   const losses: Record<string, (store: FullStore, hold: Hold, head: number) => Promise<unknown>> = {
     "it is taken again": (store) => own(store, ROOM),
     "a write is fenced": (store, hold, head) => store.append(hold, head + 1, [], "").catch(() => {}),
-    "the room is finished": (store, hold) => store.finish(hold, OVER),
+    "the room is finished": (store, hold) => store.finish(hold, ENDED),
     "it is given back": (_, hold) => hold.giveBack(),
     "the store is closed": (store) => store.close(),
   };

@@ -1,6 +1,7 @@
 /** The part of the stores' contract that is about forgetting. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ENDED, RELEASED } from "../src/protocol/chat.ts";
 import type { Hold } from "../src/store/ownership.ts";
 import { followed, messages, own, readAll, stored } from "./support/store-reading.ts";
 import {
@@ -9,9 +10,7 @@ import {
   isFenced,
   type NewSubject,
   OTHER,
-  OVER,
   ownedRoom,
-  RELEASED,
   ROOM,
 } from "./support/store-subject.ts";
 
@@ -80,7 +79,7 @@ export function pruneContract(subject: NewSubject): void {
       [300, "ended-late"],
     ] as const) {
       wall.nowMs = BORN_MS + atMs;
-      await store.finish({ videoId: name, epoch: claims.get(name)?.epoch ?? 0 }, OVER);
+      await store.finish({ videoId: name, epoch: claims.get(name)?.epoch ?? 0 }, ENDED);
     }
     wall.nowMs = BORN_MS + 350;
     const keptOf = () => Promise.all(names.map((name) => kept(store, name)));
@@ -124,7 +123,7 @@ export function pruneContract(subject: NewSubject): void {
     const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "");
     wall.nowMs = BORN_MS + 500;
-    await store.finish(claim, OVER);
+    await store.finish(claim, ENDED);
     assert.equal(await store.prune(499, 1), 1);
     assert.equal(await store.prune(0, 10), 1);
     assert.deepEqual(await kept(store, ROOM), [2, 2]);
@@ -140,7 +139,7 @@ export function pruneContract(subject: NewSubject): void {
     for (const name of [...names, OTHER]) {
       const hold = await own(store, name);
       await store.append(hold, hold.head, [], "");
-      if (name !== OTHER) await store.finish(hold, OVER);
+      if (name !== OTHER) await store.finish(hold, ENDED);
     }
     wall.nowMs += 1;
     assert.equal(await store.prune(0, 2), 2);
@@ -156,7 +155,7 @@ export function pruneContract(subject: NewSubject): void {
     const ended = await own(store, OTHER);
     await store.append(claim, BORN_MS, messages(["a"]), "");
     await store.append(ended, BORN_MS, messages(["a"]), "");
-    await store.finish(ended, OVER);
+    await store.finish(ended, ENDED);
     wall.nowMs += 10 * 365 * DAY_MS;
     assert.equal(await store.prune(Number.POSITIVE_INFINITY, 10), 0);
     assert.deepEqual(
@@ -171,7 +170,7 @@ export function pruneContract(subject: NewSubject): void {
   test("a finished room that was taken again and is pruned meanwhile continues where its owner took it", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "");
-    await store.finish(claim, OVER);
+    await store.finish(claim, ENDED);
     wall.nowMs += 1000;
     const again = await own(store, ROOM);
     await store.prune(0, 10);
@@ -268,7 +267,7 @@ export function pruneContract(subject: NewSubject): void {
     const old = await own(store, OTHER);
     const live = await own(store, ROOM);
     await store.append(old, BORN_MS, messages([...Array(5000).keys()]), "");
-    await store.finish(old, OVER);
+    await store.finish(old, ENDED);
     wall.nowMs += 1;
     let isPruning = true;
     const pruning = (async () => {
@@ -290,13 +289,13 @@ export function pruneContract(subject: NewSubject): void {
     const { store, wall } = await subject(t);
     const old = await own(store, ROOM);
     await store.append(old, BORN_MS, messages(["a", "b"]), "");
-    await store.finish(old, OVER);
+    await store.finish(old, ENDED);
     wall.nowMs += 1000;
     await store.prune(0, 10);
     const reborn = await own(store, ROOM);
     assert.deepEqual([reborn.room, reborn.head], [undefined, BORN_MS + 1000]);
     assert.ok(reborn.epoch > old.epoch);
-    await assert.rejects(store.finish(old, OVER), isFenced);
+    await assert.rejects(store.finish(old, ENDED), isFenced);
     const added = await store.append(reborn, reborn.head, messages(["b", "a"]), "");
     assert.deepEqual(added, stored(BORN_MS + 1000, ["b", "a"]));
   });
@@ -322,7 +321,7 @@ export function pruneContract(subject: NewSubject): void {
     await store.prune(0, 10);
     const following = followed(store, ROOM, BORN_MS + 1);
     await store.append(claim, BORN_MS + 1, messages(["b"]), "");
-    await store.finish(claim, OVER);
+    await store.finish(claim, ENDED);
     assert.deepEqual((await following).messages, stored(BORN_MS + 1, ["b"]));
   });
 }

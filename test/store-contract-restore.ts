@@ -1,17 +1,9 @@
 /** The part of the stores' contract that is about a store that was restored from a backup. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ENDED, RELEASED } from "../src/protocol/chat.ts";
 import { followed, messages, own, readAll, stored } from "./support/store-reading.ts";
-import {
-  BORN_MS,
-  isFenced,
-  type NewSubject,
-  OTHER,
-  OVER,
-  ownedRoom,
-  RELEASED,
-  ROOM,
-} from "./support/store-subject.ts";
+import { BORN_MS, isFenced, type NewSubject, OTHER, ownedRoom, ROOM } from "./support/store-subject.ts";
 
 export function restoreContract(subject: NewSubject): void {
   test("rooms begin at the clock, whole and in order, and continue there", async (t) => {
@@ -20,12 +12,12 @@ export function restoreContract(subject: NewSubject): void {
     await store.append(claim, BORN_MS, messages(["a", "b"]), "one");
     await store.append(other, BORN_MS, messages(["a"]), "two");
     await store.append(claim, BORN_MS + 2, messages(["c", "d"]), "three");
-    await store.finish(other, OVER);
+    await store.finish(other, ENDED);
     wall.nowMs += 1;
     await store.prune(0, 2); // the finished room, and "a"
     const reborn = await own(store, OTHER);
     await store.append(reborn, reborn.head, [], "four");
-    await store.finish(reborn, OVER);
+    await store.finish(reborn, ENDED);
 
     const now = BORN_MS + 60_000;
     wall.nowMs = now;
@@ -79,7 +71,7 @@ export function restoreContract(subject: NewSubject): void {
     assert.deepEqual((await store.getRoom(OTHER))?.end, RELEASED);
     await assert.rejects(store.append(old, BORN_MS + 1000, messages(["a"]), ""), isFenced);
     await assert.rejects(store.append(old, BORN_MS, messages(["a"]), ""), isFenced);
-    await assert.rejects(store.finish(old, OVER), isFenced);
+    await assert.rejects(store.finish(old, ENDED), isFenced);
     const { epoch } = await own(store, ROOM);
     assert.ok(epoch > BORN_MS + 1000, "a claim of the lost time could pass for a new one");
   });

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import fc from "fast-check";
+import { ENDED } from "../src/protocol/chat.ts";
 import type { Message } from "../src/protocol/message.ts";
 import { blankDeleted, deletionIds } from "../src/store/blanking.ts";
 import type { Hold } from "../src/store/ownership.ts";
@@ -12,7 +13,6 @@ import {
   type FullStore,
   type NewSubject,
   OTHER,
-  OVER,
   ownedRoom,
   ROOM,
   type Wall,
@@ -58,7 +58,7 @@ class Writer {
   }
 
   async finish(): Promise<void> {
-    if (this.#claim) await this.store.finish(this.#claim, OVER);
+    if (this.#claim) await this.store.finish(this.#claim, ENDED);
     this.#claim = undefined;
   }
 

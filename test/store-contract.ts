@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
 import type { Clock } from "../src/clock.ts";
+import { ENDED } from "../src/protocol/chat.ts";
 import { followContract } from "./store-contract-follow.ts";
 import { overwriteContract } from "./store-contract-overwrite.ts";
 import { ownershipContract } from "./store-contract-ownership.ts";
@@ -21,7 +22,6 @@ import {
   isUnavailable,
   type NewSubject,
   OTHER,
-  OVER,
   ownedRoom,
   ROOM,
   wallAt,
@@ -172,12 +172,12 @@ function listContract(subject: NewSubject): void {
     wall.nowMs += 1000;
     const other = await own(store, OTHER);
     await store.append(other, other.head, [], "one");
-    await store.finish(other, OVER);
+    await store.finish(other, ENDED);
     await own(store, "never-read1");
     const first = { videoId: ROOM, floor: BORN_MS, head: BORN_MS + 4, end: null };
     const kept = { readAgoMs: 1000, firstAt: BORN_MS, lastAt: BORN_MS + 1000, gaps: 1 };
     const empty = { floor: other.head, head: other.head, firstAt: null, lastAt: null, gaps: 0 };
-    const second = { videoId: OTHER, ...empty, end: OVER, readAgoMs: 0 };
+    const second = { videoId: OTHER, ...empty, end: ENDED, readAgoMs: 0 };
     assert.deepEqual(await store.listRooms(9), [second, { ...first, ...kept }]);
     assert.deepEqual(await store.listRooms(1), [second]);
   });
@@ -287,7 +287,7 @@ function reopenContract(subject: NewSubject): void {
     await store.append(claim, BORN_MS, messages(["a", "b"]), "one");
     const other = await own(store, OTHER);
     await store.append(other, BORN_MS, [], "two");
-    await store.finish(other, OVER);
+    await store.finish(other, ENDED);
     await own(store, "never-read");
     const before = [await store.getRoom(ROOM), await store.getRoom(OTHER)];
     await store.close();

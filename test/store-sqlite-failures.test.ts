@@ -8,6 +8,7 @@ import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
 import { type Clock, systemClock } from "../src/clock.ts";
+import { ENDED } from "../src/protocol/chat.ts";
 import { startSimulator } from "../src/simulator/index.ts";
 import { startProcess } from "./support/relay-process.ts";
 import { StoreProcess } from "./support/store-process.ts";
@@ -16,7 +17,6 @@ import {
   BORN_MS,
   fileStore,
   isUnavailable,
-  OVER,
   openFor,
   ROOM,
   temporaryFile,
@@ -103,8 +103,8 @@ test("a commit whose append failed reaches the followers, once", async (t) => {
   const { head = 0 } = (await store.getRoom(ROOM)) ?? {};
   assert.deepEqual(await store.append(claim, head, messages(["b"]), ""), []);
   const third = items.next();
-  await store.finish(claim, OVER);
-  assert.deepEqual(await third, { done: false, value: OVER });
+  await store.finish(claim, ENDED);
+  assert.deepEqual(await third, { done: false, value: ENDED });
 });
 
 test("a thread that dies fails its operations as unavailable; repeating them loses and duplicates nothing", async (t) => {
@@ -134,7 +134,7 @@ test("a thread that dies fails its operations as unavailable; repeating them los
     }
   }
   assert.ok(failures > 0);
-  await store.finish(claim, OVER);
+  await store.finish(claim, ENDED);
   const expected = stored(BORN_MS, [...Array(62).keys()]);
   assert.deepEqual(await readAll(store, ROOM), expected);
   assert.deepEqual((await following).messages, expected);
@@ -187,7 +187,7 @@ test("a follower waits longer and longer for an unavailable store, and continues
   }
   thief.close();
   await store.append(claim, BORN_MS + 2, messages(["c"]), "");
-  await store.finish(claim, OVER);
+  await store.finish(claim, ENDED);
   assert.deepEqual((await following).messages, stored(BORN_MS + 1, ["b", "c"]));
   assert.deepEqual(waits.slice(0, 8), [100, 200, 400, 800, 1600, 3200, 5000, 5000]);
 });

@@ -6,6 +6,7 @@ import { Disk } from "../harness/disk.ts";
 import { Journal } from "../harness/journal.ts";
 import { MortalClock, Scheduler } from "../harness/scheduler.ts";
 import { onDisk } from "../harness/storage.ts";
+import { ENDED } from "../src/protocol/chat.ts";
 import { Random } from "../src/simulator/random.ts";
 import { StoreHealth } from "../src/store/health.ts";
 import { observed } from "../src/store/observed.ts";
@@ -14,7 +15,7 @@ import { encodeMessage } from "../src/store/stored-message.ts";
 import { runTally } from "../src/store/tallier.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { own } from "./support/store-reading.ts";
-import { OTHER, OVER, ROOM } from "./support/store-subject.ts";
+import { OTHER, ROOM } from "./support/store-subject.ts";
 import { said } from "./support/totals-judge.ts";
 
 const CHAT = encodeMessage(said("chat", "a"));
@@ -74,7 +75,7 @@ test("a room is counted from time to time while messages come, and at its end", 
     assert.ok((uncounted() ?? 0) < 520, `${uncounted()} messages are not counted`);
   }
   assert.ok(steps.length >= 2 && steps.length <= 3, `${steps.length} steps for 1400 messages`);
-  await when(store.finish(hold, OVER));
+  await when(store.finish(hold, ENDED));
   await scheduler.advance(100);
   assert.equal(uncounted(), 0);
 });
@@ -115,7 +116,7 @@ test("a request gets the totals so far while many messages are uncounted", async
 test("pruning counts an uncounted room before it deletes a part of it", async () => {
   const { store, when, fill, disk } = simulated();
   fill(ROOM, 100);
-  disk.tables.finish({ videoId: ROOM, epoch: 1 }, OVER, 1);
+  disk.tables.finish({ videoId: ROOM, epoch: 1 }, ENDED, 1);
   assert.equal(disk.tables.prune(0, 30, 2), 30);
   assert.deepEqual(disk.tables.getAccount(ROOM, 2)?.totals.types, { chat: 30 });
   assert.deepEqual((await when(store.getAccount(ROOM)))?.totals.types, { chat: 100 });

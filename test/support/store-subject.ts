@@ -6,7 +6,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { type Clock, systemClock } from "../../src/clock.ts";
-import type { RoomEnd } from "../../src/protocol/chat.ts";
 import { type ObservedStore, observed, type StoreEngine } from "../../src/store/observed.ts";
 import { openStore } from "../../src/store/open.ts";
 import { StoreError } from "../../src/store/port.ts";
@@ -27,8 +26,6 @@ export type NewSubject = (t: TestContext) => Promise<Subject>;
 export const ROOM = "dQw4w9WgXcQ";
 export const OTHER = "-_0aZ9aaaaa";
 export const BORN_MS = 1_700_000_000_000;
-export const RELEASED: RoomEnd = { state: "released", reason: "room released" };
-export const OVER: RoomEnd = { state: "ended", reason: "no more continuations" };
 
 /** A store in which the test owns `ROOM`. */
 export async function ownedRoom(subject: NewSubject, t: TestContext) {
