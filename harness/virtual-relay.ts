@@ -27,6 +27,7 @@ import { Disk } from "./disk.ts";
 import { FrameReader } from "./frames.ts";
 import { Journal } from "./journal.ts";
 import { Life } from "./life.ts";
+import { metricOf } from "./metric.ts";
 import { Network } from "./network.ts";
 import { Scheduler } from "./scheduler.ts";
 import { inMemory, onDisk } from "./storage.ts";
@@ -213,10 +214,8 @@ export class VirtualRelay {
   }
 
   /** The value of one metric by its name with labels; undefined if it has none yet. */
-  async metric(name: string): Promise<number | undefined> {
-    const lines = (await this.telemetry.registry.metrics()).split("\n");
-    const line = lines.find((candidate) => candidate.startsWith(`${name} `));
-    return line === undefined ? undefined : Number(line.slice(name.length));
+  metric(name: string): Promise<number | undefined> {
+    return metricOf(this.telemetry, name);
   }
 
   #begin(): [Life, Telemetry] {

@@ -1,4 +1,6 @@
 /** A relay in this process against a simulated upstream, both on real sockets, with waits scaled down. */
+
+import { metricOf } from "../../harness/metric.ts";
 import { type Config, SETTINGS, type SettingName, toConfig } from "../../src/cli/config.ts";
 import { readFlags } from "../../src/cli/flags.ts";
 import { type Service, startService } from "../../src/cli/service.ts";
@@ -86,13 +88,11 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
 }
 
 /** The value of one metric by its name with labels; undefined if it has none yet. */
-export async function metric(
+export function metric(
   { telemetry }: Pick<TestRelay, "telemetry">,
   name: string,
 ): Promise<number | undefined> {
-  const lines = (await telemetry.registry.metrics()).split("\n");
-  const line = lines.find((candidate) => candidate.startsWith(`${name} `));
-  return line === undefined ? undefined : Number(line.slice(name.length));
+  return metricOf(telemetry, name);
 }
 
 /** Resolves when the metrics show this many rooms in the state. */
