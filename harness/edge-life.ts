@@ -36,7 +36,7 @@ export class EdgeLife implements OriginService {
     const origin = new Origin({ url: parts.config.origin, keepaliveMs, clock, connections });
     const events = new OriginEvents(parts.telemetry);
     const health = new OriginHealth(origin, clock, events);
-    await health.ask(new AbortController().signal);
+    await health.ask();
     return new EdgeLife(parts, { clock, origin, events, health });
   }
 

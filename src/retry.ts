@@ -14,7 +14,7 @@ export interface RetryWaits {
 export async function retry<T>(
   { firstMs, maxMs }: RetryWaits,
   clock: Clock,
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
   isTransient: (error: unknown) => boolean,
   attempt: () => Promise<T>,
 ): Promise<T> {

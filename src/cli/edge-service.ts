@@ -19,7 +19,7 @@ export async function startEdge(
   config: EdgeConfig,
   clock: Clock,
   telemetry: Telemetry,
-  stopped: AbortSignal = new AbortController().signal,
+  stopped?: AbortSignal,
 ): Promise<Service> {
   await using starting = new AsyncDisposableStack(); // closes in reverse order
   const { rooms: settings, http } = config;
@@ -29,7 +29,7 @@ export async function startEdge(
   const events = new OriginEvents(telemetry);
   const health = new OriginHealth(origin, clock, events);
   await health.ask(stopped);
-  stopped.throwIfAborted();
+  stopped?.throwIfAborted();
   const port = new Port(config);
   starting.defer(() => port.close());
   const channels = new OriginChannels({ origin, clock, telemetry, settings });

@@ -200,9 +200,9 @@ export class Origin {
    * Asks whether the origin is alive. Resolves to false if it answers, but not as this service does. Rejects
    * with `OriginAway`, even if a proxy answers in its place.
    */
-  async isRelay(signal: AbortSignal): Promise<boolean> {
+  async isRelay(signal?: AbortSignal): Promise<boolean> {
     using limit = new Deadline(this.#clock, HEALTH_TIMEOUT_MS);
-    const over = AbortSignal.any([signal, limit.signal]);
+    const over = signal ? AbortSignal.any([signal, limit.signal]) : limit.signal;
     return await this.#reached(over, async () => {
       const answer = await this.pass("/healthz", {}, over);
       const said = await note(answer);

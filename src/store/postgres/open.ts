@@ -25,7 +25,7 @@ export async function openPostgres(
   clock: Clock,
   telemetry: Telemetry,
   health: StoreHealth,
-  stopped: AbortSignal = new AbortController().signal,
+  stopped?: AbortSignal,
 ): Promise<PostgresStore> {
   const connections = fromUrl(() => new Pools(url, settings.listenUrl, clock));
   const until = clock.monotonic() + START_LIMIT_MS;
@@ -36,7 +36,7 @@ export async function openPostgres(
     if (rooms > 0) telemetry.store.lineageAdopted(rooms);
   };
   const mayPass = (error: unknown) => {
-    if (stopped.aborted || adviceFor(error) !== undefined || clock.monotonic() >= until) return false;
+    if (stopped?.aborted || adviceFor(error) !== undefined || clock.monotonic() >= until) return false;
     if (!isAwaited) telemetry.store.awaited(reasonOf(error), START_LIMIT_MS);
     isAwaited = true;
     return true;
@@ -45,7 +45,7 @@ export async function openPostgres(
     await retry(RETRY, clock, stopped, mayPass, () => unlessAborted(prepare(), stopped));
   } catch (error) {
     await connections.close();
-    stopped.throwIfAborted();
+    stopped?.throwIfAborted();
     throw cannotOpen(error, connections.place);
   }
   return new PostgresStore({ connections, clock, telemetry, health, settings });
