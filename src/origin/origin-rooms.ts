@@ -4,6 +4,7 @@ import { Deadline } from "../deadline.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { ArchivedRoom } from "../rooms/archive.ts";
 import type { Followed, RoomApplicant, RoomSource, RoomSources } from "../rooms/sources.ts";
+import { BACKFILL_MAX } from "../serving/cursor.ts";
 import { Room, type RoomSettings } from "../serving/room.ts";
 import type { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -11,8 +12,6 @@ import type { OriginHealth } from "./health.ts";
 import type { Origin } from "./origin.ts";
 import { OriginRoomLog } from "./room-log.ts";
 
-/** The newest messages that a room has from its beginning: as many as a viewer's backfill may ask for. */
-const RECENT_MESSAGES = 500;
 /** How long the end of a chat that is over may take. */
 const ARCHIVE_LIMIT_MS = 5000;
 
@@ -50,7 +49,7 @@ export class OriginRooms implements RoomSources {
     const recent = await origin.messagesUpTo(
       videoId,
       historyEnd,
-      Math.min(RECENT_MESSAGES, settings.tailMessages),
+      Math.min(BACKFILL_MAX, settings.tailMessages),
     );
     const before = (recent[0]?.cursor ?? historyEnd + 1) - 1;
     const store = new OriginRoomLog(this.#parts, { recent, stream });

@@ -4,14 +4,13 @@
  */
 import { afterDeletions, Deletions, storedTarget } from "../store/blanking.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
+import { BACKFILL_MAX } from "./cursor.ts";
 import type { Feed } from "./feeds.ts";
 import type { Packet } from "./form.ts";
 import { Held } from "./held.ts";
 
-/**
- * As many as the maximum backfill, so that a viewer with only a `backfill` reads no message from the store.
- */
-const TAIL_MESSAGES = 500;
+/** So that a viewer with only a `backfill` reads no message from the store. */
+const TAIL_MESSAGES = BACKFILL_MAX;
 /**
  * Maximum size of the text of the messages of a tail; a usual tail has a tenth of it. Older messages are read
  * from the store.
