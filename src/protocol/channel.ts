@@ -16,6 +16,9 @@ const FORMS = [
   /^(c\/(?!\.+(?:\/|$))[\p{L}\p{M}\p{N}_.·-]{1,100})(?:\/[a-z]+)?$/u,
 ];
 
+/** The states of `ChannelState`. */
+export const CHANNEL_STATES = ["live", "upcoming", "waiting"] as const;
+
 /** The latest state of a channel: the data of a stream's `channel` event. */
 export interface ChannelState {
   /** As `parseChannel` returns it. */
@@ -26,7 +29,7 @@ export interface ChannelState {
   /**
    * `live`, `upcoming`: the state of the stream `videoId`. `waiting`: there is no stream that can be read.
    */
-  state: "live" | "upcoming" | "waiting";
+  state: (typeof CHANNEL_STATES)[number];
   videoId?: string;
   /** When a stream that is `upcoming` is scheduled to begin, ISO 8601 in UTC; absent if unknown. */
   startsAt?: string;

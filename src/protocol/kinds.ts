@@ -4,14 +4,23 @@
  * other places to change.
  */
 
+/** The kinds of badges. */
+export const BADGES = ["owner", "moderator", "verified", "member"] as const;
+
 export interface Badge {
-  kind: "owner" | "moderator" | "verified" | "member";
+  kind: (typeof BADGES)[number];
   label: string;
   url?: string;
 }
 
 /** The reasons why a chat was not read, so that messages may be missing. */
 export const GAP_REASONS = ["unwatched", "down", "unreachable", "throttled"] as const;
+
+/** What the upstream last said about a poll. */
+export const POLL_STATES = ["open", "updated", "closed"] as const;
+
+/** Whether a raid brings viewers or takes them to another stream. */
+export const RAID_DIRECTIONS = ["in", "out"] as const;
 
 /** Colours as `#rrggbb`. */
 export interface Colors {
@@ -52,10 +61,10 @@ export interface Details {
     question: string;
     choices: { text: string; ratio?: number; percent?: number }[];
     votes?: number;
-    state: "open" | "updated" | "closed";
+    state: (typeof POLL_STATES)[number];
   };
   banner?: { kind: string; header?: string };
-  raid?: { direction: "in" | "out"; videoId?: string; url?: string };
+  raid?: { direction: (typeof RAID_DIRECTIONS)[number]; videoId?: string; url?: string };
   /** `since`: the time when the room was last read, ISO 8601 in UTC. */
   gap?: { since: string; reason: (typeof GAP_REASONS)[number] };
   /** The upstream's name of the kind: its renderer or action key. */

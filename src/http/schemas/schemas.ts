@@ -1,8 +1,16 @@
 /** The schemas of the API: they validate requests, type handlers and describe the API. */
 import type { Static, TProperties, TSchema } from "typebox";
+import { CHANNEL_STATES } from "../../protocol/channel.ts";
 import { CHAT_TYPES, ENDED, RELEASED } from "../../protocol/chat.ts";
 import { ERRORS } from "../../protocol/errors.ts";
-import { GAP_REASONS, GROUPS, MESSAGE_TYPES } from "../../protocol/kinds.ts";
+import {
+  BADGES,
+  GAP_REASONS,
+  GROUPS,
+  MESSAGE_TYPES,
+  POLL_STATES,
+  RAID_DIRECTIONS,
+} from "../../protocol/kinds.ts";
 import { MAX_INPUT_LENGTH } from "../../protocol/video-id.ts";
 import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../../serving/cursor.ts";
 import { Type } from "./json-schema.ts";
@@ -44,7 +52,7 @@ export const Details = Type.Partial(
     authorPhoto: Type.String(),
     badges: Type.Array(
       Type.Object({
-        kind: Type.Enum(["owner", "moderator", "verified", "member"]),
+        kind: Type.Enum([...BADGES]),
         label: Type.String(),
         url: Text,
       }),
@@ -85,10 +93,10 @@ export const Details = Type.Partial(
         Type.Object({ text: Type.String(), ratio: OptionalNumber, percent: OptionalNumber }),
       ),
       votes: OptionalNumber,
-      state: Type.Enum(["open", "updated", "closed"]),
+      state: Type.Enum([...POLL_STATES]),
     }),
     banner: Type.Object({ kind: Type.String(), header: Text }),
-    raid: Type.Object({ direction: Type.Enum(["in", "out"]), videoId: Text, url: Text }),
+    raid: Type.Object({ direction: Type.Enum([...RAID_DIRECTIONS]), videoId: Text, url: Text }),
     gap: Type.Object(
       {
         since: Type.String({ description: "When the room was last read, ISO 8601 in UTC." }),
@@ -137,7 +145,7 @@ const Channel = closed({
   channel: Type.String({ description: "The channel as the request names it: a handle, an id or `c/name`." }),
   channelId: Type.Optional(Type.String({ description: "`UC` and 22 characters, once it is known." })),
   title: Text,
-  state: Type.Enum(["live", "upcoming", "waiting"], {
+  state: Type.Enum([...CHANNEL_STATES], {
     description: "What `videoId` is; `waiting`: there is no stream that can be read.",
   }),
   videoId: Type.Optional(VideoId),
