@@ -29,6 +29,9 @@ export const SUMMARY = `r.video_id as "videoId", r.floor, r.head, r.detail as "e
   (select ${ms("at")} from message where video_id = r.video_id and cursor = r.head - r.shift) as "lastAt",
   (select count(*) from message where video_id = r.video_id and id >= 'gap:' and id < 'gap;') as gaps`;
 
+const APPEND =
+  "select * from relay_append($1, $2, $3, $4, $5, $6, $7, $8::float8 * interval '1 ms', to_timestamp($9::float8 / 1000))";
+
 export const SQL = {
   // The epoch of a new room comes from the clock, as its cursors do, so it exceeds every epoch of an earlier
   // room of this name, which was pruned or lost with its store. No old claim can pass for a new one. If the
@@ -55,10 +58,9 @@ export const SQL = {
     from unnest($1::text[], $2::bigint[]) as mine (video_id, epoch)
     where r.video_id = mine.video_id and r.epoch = mine.epoch and r.owner is not null
     returning r.video_id, ${ms("clock_timestamp()")} as now`,
-  append:
-    "select * from relay_append($1, $2, $3, $4, $5, $6, $7, $8::float8 * interval '1 ms', to_timestamp($9::float8 / 1000))",
+  append: APPEND,
   appendAndOverwrite: `with done as (
-      select * from relay_append($1, $2, $3, $4, $5, $6, $7, $8::float8 * interval '1 ms', to_timestamp($9::float8 / 1000))
+      ${APPEND}
     ), over as (
       update message m set body = o.body, details = o.details
       from unnest($10::text[], $11::text[], $12::text[]) as o (id, body, details), done
