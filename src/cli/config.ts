@@ -266,6 +266,8 @@ export function toConfig(v: SettingValues) {
   if (v.RELAY_POLL_MIN_MS > v.RELAY_POLL_MAX_MS) {
     throw new UsageError("RELAY_POLL_MIN_MS: must not be above RELAY_POLL_MAX_MS");
   }
+  const { RELAY_KEEPALIVE_MS: keepaliveMs, RELAY_RETENTION_DAYS: retentionDays } = v;
+  const isBlanking = v.RELAY_DELETED === "blank";
   const time = timeOfDay(v.RELAY_TIMEZONE);
   return {
     host: v.RELAY_HOST,
@@ -304,7 +306,7 @@ export function toConfig(v: SettingValues) {
       graceMs: v.RELAY_GRACE_MS,
       noChatMs: v.RELAY_NO_CHAT_MS,
       failingMs: v.RELAY_FAILING_MS,
-      keepaliveMs: v.RELAY_KEEPALIVE_MS,
+      keepaliveMs,
       stallMs: STALL_MS,
       quietMs: QUIET_AFTER_MS,
       windowMs: WINDOW_MS,
@@ -317,16 +319,16 @@ export function toConfig(v: SettingValues) {
       /** Ids of the videos to record. */
       recorded: new Set<string>(),
       timeOfDay: time,
-      isBlanking: v.RELAY_DELETED === "blank",
+      isBlanking,
     },
     http: {
       adminToken: v.RELAY_ADMIN_TOKEN,
-      keepaliveMs: v.RELAY_KEEPALIVE_MS,
+      keepaliveMs,
       callerPolling: v.RELAY_CALLER_POLLING,
       probe: v.RELAY_PROBE,
       rooms: v.RELAY_ROOMS,
-      isBlanking: v.RELAY_DELETED === "blank",
-      retentionDays: v.RELAY_RETENTION_DAYS,
+      isBlanking,
+      retentionDays,
       compression: v.RELAY_COMPRESSION === "auto",
       frameAncestors: v.RELAY_FRAME_ANCESTORS,
       maxViewersPerAddress: v.RELAY_MAX_VIEWERS_PER_ADDRESS || Number.POSITIVE_INFINITY,
@@ -335,7 +337,7 @@ export function toConfig(v: SettingValues) {
     /** The channels to record. */
     recordings: v.RELAY_RECORD,
     /** 0 keeps all messages. */
-    retentionDays: v.RELAY_RETENTION_DAYS,
+    retentionDays,
     /** The store is a backup: cursors given out after it was made must not be honoured. */
     restored: v.RELAY_RESTORED,
     logLevel: v.RELAY_LOG_LEVEL,
