@@ -1,3 +1,4 @@
+/** The judges of viewers, as a run uses them: of one chat, of several, or of a channel's chats. */
 import type { RoomTruth } from "./room-truth.ts";
 
 /** What a run asks of a viewer's judge. */

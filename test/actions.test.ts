@@ -1,3 +1,4 @@
+/** Actions of the upstream as messages: every field of each kind, and actions that give no message. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { asArray } from "../src/json.ts";

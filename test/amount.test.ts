@@ -1,3 +1,4 @@
+/** The amounts, colours and tiers of paid messages. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readAmount } from "../src/upstream/readers/amount.ts";

@@ -1,3 +1,4 @@
+/** The names of a channel: which inputs mean the same one, and which are refused. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

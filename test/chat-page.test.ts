@@ -1,3 +1,4 @@
+/** The pages of the upstream that show a chat: where its continuations are, and which of them reads what. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type ChatPage, namesVideo, readChatPage } from "../src/upstream/page/chat-page.ts";

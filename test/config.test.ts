@@ -1,3 +1,4 @@
+/** The settings: where they come from, which values are refused, and in which words. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";

@@ -1,3 +1,4 @@
+/** The credentials for upstream calls, as pages and service workers contain them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {

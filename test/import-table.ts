@@ -1,4 +1,7 @@
-/** Holds the folders of `src/` to the layers of ARCHITECTURE.md: what each may import, and nothing else. */
+/**
+ * Holds the folders of `src/` to the layers of ARCHITECTURE.md: what each may import, and nothing else. Holds
+ * the files of all folders to their form.
+ */
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -173,6 +176,13 @@ it("lets the pages import only the SDK and the protocol's types", () => {
       assert.match(name, /^\./, file);
     }
   }
+});
+
+it("lets every file begin with what it is for", () => {
+  const folders = "{src,client,web,test,chaos,harness,simulation,mutants,bench,pictures,release}";
+  const all = globSync(`${folders}/**/*.ts`, { cwd: ROOT, exclude: ["client/dist/**", "**/*.d.ts"] });
+  const headless = all.filter((file) => !readFileSync(join(ROOT, file), "utf8").startsWith("/**"));
+  assert.deepEqual(headless, []);
 });
 
 it(`limits every file to ${MAX_LINES} lines`, () => {

@@ -1,3 +1,4 @@
+/** The data in the scripts of a watch page, among strings and code that look like it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { initialData, playerResponse } from "../src/upstream/page/initial-data.ts";

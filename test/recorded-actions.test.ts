@@ -1,3 +1,4 @@
+/** The recorded actions of the upstream: the messages that people read from them, and no unknown kind. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";

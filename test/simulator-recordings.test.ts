@@ -1,3 +1,4 @@
+/** The simulator plays recordings: with their tokens, in their rhythm, from each form of file. */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

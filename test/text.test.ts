@@ -1,3 +1,4 @@
+/** The upstream's texts, links and images as parts of a message. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cut, labelOf, partsOf, plainText, wordsOf } from "../src/upstream/readers/text.ts";

@@ -1,3 +1,4 @@
+/** The upstream's times, and the times of day and offsets that messages show. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isoTime, microseconds, offsetText, timeOfDay } from "../src/upstream/readers/timestamp.ts";

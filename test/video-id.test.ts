@@ -1,3 +1,4 @@
+/** The names of a video: which inputs are accepted, and which are refused. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";

@@ -1,3 +1,4 @@
+/** The failure of an edge's requests while its origin is away. */
 import { RelayError } from "../protocol/errors.ts";
 import { StoreError } from "../store/port.ts";
 

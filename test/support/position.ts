@@ -1,3 +1,4 @@
+/** A position for tests that need any. */
 import type { Position } from "../../src/upstream/position.ts";
 
 /** A position in some live chat. */

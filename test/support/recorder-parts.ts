@@ -1,3 +1,4 @@
+/** A recorder in a virtual relay. */
 import type { VirtualRelay } from "../../harness/virtual-relay.ts";
 import type { RecorderParts, RecordingRun } from "../../src/rooms/recordings/recorder.ts";
 
