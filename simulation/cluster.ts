@@ -88,7 +88,7 @@ export class Cluster {
   }
 
   /** Whether the room has changed its owner since its last answer. */
-  isTakenAnew(videoId: string): boolean {
+  hasNewOwner(videoId: string): boolean {
     return this.#epochs.get(videoId) !== this.store.at(videoId)?.epoch;
   }
 

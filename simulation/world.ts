@@ -242,7 +242,7 @@ export class World {
     room?.called();
     if (room) this.cluster?.called(videoId, instance);
     this.upstreamJudge.offered.delete(videoId);
-    const isOwn = offer?.instance === instance && !this.cluster?.isTakenAnew(videoId);
+    const isOwn = offer?.instance === instance && !this.cluster?.hasNewOwner(videoId);
     if (isOwn && room) this.#offers.push({ room, ...offer });
   }
 

@@ -47,7 +47,7 @@ export interface OwnedRoomParts extends RoomParts, RoomEgressParts {
  * count as history, of which a viewer gets only its backfill; later ones are sent in full. 0: there is no
  * history.
  */
-export interface OpenedAnew {
+export interface JustOpened {
   owned: OwnedRoom;
   historyEnd?: number;
 }
@@ -101,7 +101,7 @@ export class OwnedRoom {
     assertCapacity: () => void,
     parts: OwnedRoomParts,
     signal: AbortSignal,
-  ): Promise<OpenedAnew | undefined> {
+  ): Promise<JustOpened | undefined> {
     const asked = startedNow(parts.clock);
     await using hold = await parts.store.ownership.take(videoId);
     if (!hold) return undefined;
@@ -130,7 +130,7 @@ export class OwnedRoom {
     egress: RoomEgress,
     parts: OwnedRoomParts,
     signal: AbortSignal,
-  ): Promise<OpenedAnew> {
+  ): Promise<JustOpened> {
     const { videoId } = hold;
     const { clock, telemetry, settings } = parts;
     using limit = new OpeningLimit(videoId, egress, parts);

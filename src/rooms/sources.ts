@@ -6,7 +6,7 @@ import type { Room } from "../serving/room.ts";
 import type { Ownership } from "../store/ownership.ts";
 import type { Applicant } from "../upstream/egress/openings.ts";
 import type { ArchivedRoom, EndedRoom } from "./archive.ts";
-import type { OpenedAnew, OwnedRoom } from "./owned-room.ts";
+import type { JustOpened, OwnedRoom } from "./owned-room.ts";
 
 /** A room that another instance reads, for the viewers here. */
 export interface Followed {
@@ -29,13 +29,13 @@ export interface ReadingHost {
   stopped: AbortSignal;
 }
 
-/** An opened room. `historyEnd`: as in `OpenedAnew`; if absent, the room's head. */
+/** An opened room. `historyEnd`: as in `JustOpened`; if absent, the room's head. */
 export interface OpenedRoom {
   room: Room;
   historyEnd?: number | undefined;
 }
 
-export type RoomSource = { ended: EndedRoom } | OpenedAnew | { followed: Followed; historyEnd?: number };
+export type RoomSource = { ended: EndedRoom } | JustOpened | { followed: Followed; historyEnd?: number };
 
 /** The request for a room that is not open. */
 export interface RoomApplicant extends Omit<Applicant, "isFirst"> {

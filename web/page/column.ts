@@ -111,13 +111,13 @@ export class Column {
     this.#stats.show(settings.tab === "stats");
     if (isNewLook) this.#redrawAll();
     if (before && (before.types !== settings.types || before.q !== settings.q))
-      this.#filterAnew(isNarrower(settings, before));
+      this.#filterAgain(isNarrower(settings, before));
   }
 
   /** Other authors are highlighted or muted. */
-  markAnew(kind: MarkKind, isNarrower: boolean): void {
+  marksChanged(kind: MarkKind, isNarrower: boolean): void {
     this.#redrawAll();
-    if (kind === "hide") this.#filterAnew(isNarrower);
+    if (kind === "hide") this.#filterAgain(isNarrower);
   }
 
   /** Shows another chat, without any of its messages; `videoId` may be empty. */
@@ -144,7 +144,7 @@ export class Column {
     this.#follower.keep(() => this.#take(items));
   }
 
-  #filterAnew(isNarrower: boolean): void {
+  #filterAgain(isNarrower: boolean): void {
     this.#follower.keep(() => {
       this.#log.filter(isNarrower);
       this.#past.filtered();

@@ -10,7 +10,7 @@ import { readSettings, type Settings } from "./settings.ts";
 import { SeveralChats } from "./several-chats.ts";
 
 class Page {
-  readonly #marks = new Marks((kind, isNarrower) => this.#markAnew(kind, isNarrower));
+  readonly #marks = new Marks((kind, isNarrower) => this.#marksChanged(kind, isNarrower));
   readonly #look: Look = {
     ...{ images: true, avatars: true, badges: true, timestamps: true, deleted: "hide", opensAuthors: true },
     isMarked: (message) => this.#marks.applies("mark", message),
@@ -63,17 +63,17 @@ class Page {
     };
     const isNew = Object.entries(look).some(([name, value]) => this.#look[name as keyof Look] !== value);
     Object.assign(this.#look, look);
-    const isMarkedAnew = this.#marks.read();
+    const haveMarksChanged = this.#marks.read();
     this.#chats.apply(settings, isNew);
-    if (isMarkedAnew) this.#markAnew("hide", false);
+    if (haveMarksChanged) this.#marksChanged("hide", false);
     const opened = ({ names, channel, backfill, deleted }: Settings) =>
       [names, channel, backfill, deleted === "remove"].join();
     if (!before || opened(before) !== opened(settings)) this.#chats.open(settings);
   }
 
   /** Other authors are highlighted or muted. */
-  #markAnew(kind: MarkKind, isNarrower: boolean): void {
-    for (const column of this.#chats.columns) column.markAnew(kind, isNarrower);
+  #marksChanged(kind: MarkKind, isNarrower: boolean): void {
+    for (const column of this.#chats.columns) column.marksChanged(kind, isNarrower);
   }
 }
 
