@@ -51,11 +51,11 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
   #running: Promise<void> | undefined;
   /** Whether a loop has asked for messages. Then the loop sets the pace. */
   #isPulled = false;
-  #wasOpen = false;
+  #wasOpen = false; // once it is true, the next connection is a reconnect
   /** The cursors up to which everything has arrived, and up to which everything was handed out. */
   readonly #received: Cursors;
   readonly #handed: Cursors;
-  /** The chats that are over, and those that have begun on this connection. */
+  /** The chats that are over, and those that began on this connection: an error of theirs is final. */
   readonly #over = new Set<Place[0]>();
   readonly #begun = new Set<Place[0]>();
   /** The wait before a reconnect that the stream asks for (SSE `retry`), in milliseconds. */
@@ -146,7 +146,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
         if (this.#isClosed()) return;
         this.#setState(this.#wasOpen ? "reconnecting" : "connecting");
         this.#connection = new AbortController();
-        await this.#clock.sleep(waitMs, this.#connection.signal).catch(() => {}); // the chat was closed during the wait
+        await this.#clock.sleep(waitMs, this.#connection.signal).catch(() => {}); // closed meanwhile
       }
     }
   }

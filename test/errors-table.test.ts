@@ -1,6 +1,4 @@
-/**
- * The table of errors in the documents, and what the SDK does after each error, against the table in the code.
- */
+/** The errors in the documents, and what the SDK does after each error, against the table in the code. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * The service in virtual time: what `npm run simulate` plays for hours, for some minutes: a few seeds, which
- * meet most troubles between them that are not one answer's alone.
+ * The service in virtual time, for a few minutes per seed; `npm run simulate` plays the same for hours.
+ * Together, the seeds meet most kinds of trouble, except those of a single answer.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

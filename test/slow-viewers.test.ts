@@ -65,7 +65,7 @@ describe("a viewer that takes 4 KB at a time, 110 KB/s in all", { ...LIMIT, conc
     }
   }
 
-  /** Reads as one who has little memory: no more than one read is ever taken from the system. */
+  /** A client with little memory: it takes one read from the system, and the next one at `resume`. */
   function dial(version: string): { socket: Socket; received: () => number } {
     const { hostname, port } = new URL(relay.url);
     let received = 0;

@@ -27,9 +27,7 @@ import {
   wallAt,
 } from "./support/store-subject.ts";
 
-/**
- * Opens one store for a test, which it is closed with. `reopen` is there if what it held survives a close.
- */
+/** Opens a store, and closes it when the test ends. `reopen` is absent if a close loses the content. */
 export type OpenForTest = (
   t: TestContext,
   clock: Clock,

@@ -111,7 +111,7 @@ export class OriginRooms implements RoomSources {
   }
 }
 
-/** A NO_LIVE_CHAT of which the origin is not sure as one that `archived` asks it about once more. */
+/** Marks a NO_LIVE_CHAT that the origin is not sure of, so that `archived` asks again. */
 function asOver(error: unknown): unknown {
   const isUnsure = error instanceof RelayError && error.code === "NO_LIVE_CHAT";
   return isUnsure

@@ -31,9 +31,9 @@ export class VideoEntry {
   #state: State = VACANT;
   /** Resolves when the last hand-on of this room is complete; an opening waits for it. */
   #leaving: Promise<void> | undefined;
-  /** The number of viewers that wait for the room to open, and of those among them that have a cursor. */
+  /** The number of viewers that wait for the room to open. */
   #waiting = 0;
-  #resuming = 0;
+  #resuming = 0; // of them have a cursor, and get the rest even of a chat that is over
 
   constructor(videoId: string, parts: EntryParts, host: EntryHost) {
     this.videoId = videoId;

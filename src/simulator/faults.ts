@@ -11,7 +11,6 @@ import type { JsonObject } from "./json.ts";
 import { WALLS, type Wall } from "./pages.ts";
 import type { RequestKind, RequestRecord } from "./requests.ts";
 
-/** The effect of a fault. */
 export type Failure =
   | keyof typeof BODIES
   | keyof typeof CONNECTIONS

@@ -37,7 +37,7 @@ export class FakeClock implements Clock {
     this.#sleptMs += ms;
   }
 
-  /** The monotonic clock shows less than before, as nothing but a machine's fault makes it. */
+  /** Sets the monotonic clock back, as only a fault of the machine does. */
   setBack(ms: number): void {
     this.#time -= ms;
     for (const timer of this.#timers) timer.at -= ms;

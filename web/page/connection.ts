@@ -35,7 +35,6 @@ export class Connection {
     this.#options = options;
   }
 
-  /** Opens another chat. */
   open(source: RequestedChat): void {
     this.#room?.close();
     this.#room = undefined;
@@ -82,7 +81,8 @@ export class Connection {
       status.show("open", init.chatType);
     });
     room.on("channel", (news) => status.showChannel(news));
-    room.on("gap", ({ details }) => details || batch.add("gap")); // a gap with details also arrives as a message
+    // A gap with details also arrives as a message.
+    room.on("gap", ({ details }) => details || batch.add("gap"));
     room.on("end", ({ reason }) => {
       batch.flush();
       status.show("ended", reason);

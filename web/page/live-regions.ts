@@ -6,7 +6,7 @@
 const WINDOW_MS = 3000;
 const MAX_PER_SECOND = 2;
 
-/** A log whose first connection is there. */
+/** A log that has been connected once. */
 interface Region {
   /** When rows came, within the window. */
   arrivals: number[];

@@ -69,21 +69,22 @@ export class ChannelViewer {
   readonly #line: Multiplex;
   readonly #request: ChannelRequest;
   readonly #parts: ChannelParts;
+  /** The room that it is in, or that it enters. */
   #chat: ChannelChat | undefined;
   /** An earlier video whose room goes on: it is read to its end, while the channel has no other. */
   #earlier: string | undefined;
-  /** Counts it while it is in no room. */
+  /** Counts it as a viewer while it is in no room: a room counts its own. */
   #slot: Disposable | undefined;
-  /** The channel's state, and the last one that the client got. */
+  /** The channel's state, and the last one that the client got: `waiting` while its room refuses it. */
   #state: ChannelState | undefined;
   #sent: ChannelState | undefined;
-  /** The state that the client gets once the chat that it names no more is over. */
+  /** The state that the client gets once its chat is over: this state does not name the chat any more. */
   #later: ChannelState | undefined;
   /** The place that the client came with, until it is known whether its video is the channel's. */
   #resume: ChannelPlace | undefined;
   /** The client's place in a room that failed or could not be entered: it may lack the messages after it. */
   #behind: ChannelPlace | undefined;
-  /** By video, the cursor up to which the client has everything. */
+  /** By video, the cursor up to which the client has everything: there it resumes if the video returns. */
   readonly #cursors = new Map<string, number>();
 
   constructor(line: Multiplex, request: ChannelRequest, parts: ChannelParts) {

@@ -58,7 +58,6 @@ export class Notifications {
     return this.#isReceiving;
   }
 
-  /** Publishes the notice to all instances. */
   publish(videoId: string, notice: RoomNotice): void {
     this.#unpublished.set(videoId, notice);
     if (!this.#isPublishing) void this.#publishAll();
