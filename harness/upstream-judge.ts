@@ -41,7 +41,8 @@ class Pause {
 
   /** `isSame`: the answer reports a throttling that is already known. */
   throttled(isSame: boolean, now: number, cooldownMs: number, namedMs: number): void {
-    if (now - this.until > this.until - this.#beganAt) this.#count = 0; // the previous throttling expires after as long as its pause lasted
+    // The previous throttling expires after as long as its pause lasted.
+    if (now - this.until > this.until - this.#beganAt) this.#count = 0;
     const doubled = Math.min(MAX_COOLDOWN_MS, cooldownMs * 2 ** this.#count);
     if (namedMs > 0) this.until = Math.max(this.until, now + namedMs);
     else if (!isSame) this.until = Math.max(this.until, now + doubled);

@@ -116,7 +116,8 @@ describe("the calls of docs/api.md", { skip: curlIsThere ? false : "curl is not 
         .replace("$RELAY_ADMIN_TOKEN", TOKEN)
         .replace("curl ", `curl -sS -w '${STATUS}%{http_code}' `);
       if (command.endsWith("/v1/recordings")) await eventually("recording", () => stateOfRecording(relay));
-      if (command.endsWith("/readyz")) await eventually(200, () => statusOf(relay, "/readyz")); // a busy machine is late
+      // A busy machine may be late.
+      if (command.endsWith("/readyz")) await eventually(200, () => statusOf(relay, "/readyz"));
       const isStream = shown.startsWith("retry:");
       const output = await run(ready, (text) => isStream && /\nevent: message\n.*\n\n/.test(text));
       const [body = "", told] = output.split(STATUS);

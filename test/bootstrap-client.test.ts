@@ -167,7 +167,8 @@ describe("a bootstrap that is throttled answers 429 RATE_LIMITED with Retry-Afte
         const repair = failAlways(relay, PLACES, failure);
         retryAfters.push((await refused(relay, VIDEO)).retryAfterMs);
         repair();
-        if (failure === "captcha") await relay.advance(30_001); // the pause is over, for less time than it took
+        // The pause has ended, less time ago than it lasted.
+        if (failure === "captcha") await relay.advance(30_001);
       }
       assert.deepEqual(retryAfters, [30_000, undefined, 60_000]);
     });

@@ -259,7 +259,8 @@ describe("one address loses nothing of an upstream that keeps messages for 10 s,
       assert.equal(open + refused, asked.rooms);
       assert.equal(open, read);
       assert.match(refusal?.message ?? "", /RELAY_MAX_LATENESS_MS|Too many videos wait/);
-      assert.ok(lateness.largest <= 7000, `${lateness.largest} ms late`); // of those asked every 2 s; others have half a second
+      // Rooms that are asked every 2 s may be this late; the others half a second.
+      assert.ok(lateness.largest <= 7000, `${lateness.largest} ms late`);
       assert.equal(fullAnswers, 0);
     });
   }

@@ -196,7 +196,7 @@ async function play(kind: ClientKind, { answers, hears, sends, options, returnsM
   );
   await using server = await AnsweringServer.start(...scripts);
   const asked = { videoId: "scripted-01", ...options };
-  const client = new Client(kind, () => server.url, asked, observer, new Random(2)); // its first wait is 97 ms
+  const client = new Client(kind, () => server.url, asked, observer, new Random(2)); // first waits 97 ms
   try {
     await changes.until(() => lines.length >= hears.length, `${hears.length} lines`);
   } finally {
@@ -210,7 +210,7 @@ async function play(kind: ClientKind, { answers, hears, sends, options, returnsM
   const sent = server.calls.map(({ lastEventId }) => lastEventId);
   if (sends) assert.deepEqual(sent, sends);
   const [awayMs = 0] = server.waits;
-  if (returnsMs) assert.ok(awayMs >= returnsMs - 2, `away for ${awayMs} ms`); // timers may fire a little early
+  if (returnsMs) assert.ok(awayMs >= returnsMs - 2, `away for ${awayMs} ms`); // timers may be early
 }
 
 after(async () => {

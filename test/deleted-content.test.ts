@@ -169,7 +169,8 @@ for (const kind of ["memory", "sqlite"]) {
     await using live = await openStream(relay, { videoId: VIDEO, details: true });
     chat.say(Array.from({ length: 600 }, (_, i) => said(`m${i}`, i % 2 === 0 ? AUTHOR : OTHER)));
     await live.untilMessages(600);
-    await using before = await openStream(relay, { videoId: VIDEO, lastEventId: 0 }); // frames are made, and pages read
+    // Frames are made for this viewer, and pages are read.
+    await using before = await openStream(relay, { videoId: VIDEO, lastEventId: 0 });
     await before.untilMessages(600);
     chat.say([deletion("m3"), authorDeletion(), said("late")]);
     await live.untilMessages(603);

@@ -152,7 +152,8 @@ describe("a viewer behind", () => {
         changes.announce();
       });
       for (let count = 1; count <= 3; count++) {
-        await changes.until(() => cursors.length === count, `message ${count}`); // nothing follows that could push it
+        // Nothing follows that could push the message.
+        await changes.until(() => cursors.length === count, `message ${count}`);
         said.say(1);
       }
       await stop(proxy.child);

@@ -30,7 +30,8 @@ describe("Firefox", { skip: NO_FIREFOX }, () => {
   before(() => {
     faults = faultsOf(pages.page);
     pages.page.on("console", (message) => {
-      const isOfReload = message.text().includes("cannot be loaded"); // Firefox fails a request that a reload ends
+      // Firefox fails a request that a reload ends.
+      const isOfReload = message.text().includes("cannot be loaded");
       if (message.type() === "error" && !isOfReload) faults.push(message.text());
     });
   });

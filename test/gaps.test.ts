@@ -180,9 +180,11 @@ it("an empty page between the stored messages and its answer leaves a gap, howev
   const viewer = await relay.enter({ videoId: VIDEO });
   await viewer.untilMessages(5);
   chat.say(1);
-  const refusal = upstream.fault({ on: "get_live_chat", times: 2, as: "invalid-argument" }); // the token's, and the first page's
+  // The token's poll is refused, and the one by the first page's token.
+  const refusal = upstream.fault({ on: "get_live_chat", times: 2, as: "invalid-argument" });
   await relay.until(() => refusal.fired === 2);
-  upstream.fault({ on: "popout", times: 1, as: "bot" }); // so that the watch page is asked: it shows no messages
+  // So the watch page is asked, which shows no messages.
+  upstream.fault({ on: "popout", times: 1, as: "bot" });
   const ids = chat.say(30);
   await viewer.until(() => viewer.ids.includes(ids.at(-1) ?? ""));
   assert.deepEqual(sentTo(viewer, chat), [...numbers(1, 6), "gap", ...numbers(27, 36)]);
@@ -197,7 +199,8 @@ it("a computer sleeps between a page and the answer that follows it: a gap marks
   await viewer.untilMessages(5);
   chat.say(1);
   upstream.fault({ on: "get_live_chat", times: 1, as: "invalid-argument" });
-  const failure = upstream.fault({ on: "get_live_chat", times: 1, as: { status: 503 } }); // so that time passes behind the page
+  // So time passes after the page.
+  const failure = upstream.fault({ on: "get_live_chat", times: 1, as: { status: 503 } });
   await relay.until(() => failure.fired === 1);
   relay.computer.sleptMs = 60_000;
   const ids = chat.say(30);

@@ -274,7 +274,8 @@ describe("the viewer page's accessibility", { skip: NO_CHROMIUM }, () => {
     await page.locator("#tab-stats").click();
     const row = (id: string) => `document.querySelector('${rowOf(id)}')`;
     assert.equal(await evaluate(`${row("a-29")}.checkVisibility()`), false);
-    assert.equal(await evaluate(`getComputedStyle(${row("a-29")}).visibility`), "visible"); // else all are styled again
+    // Else all rows would be styled again.
+    assert.equal(await evaluate(`getComputedStyle(${row("a-29")}).visibility`), "visible");
     assert.doesNotMatch(await treeOf(page, "main"), /log|"Chat"/);
     await page.locator("#panel-stats").focus();
     await page.keyboard.press("Shift+Tab");

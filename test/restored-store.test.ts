@@ -120,7 +120,8 @@ describe("a viewer with a cursor that the store has lost", () => {
   it("skips the lost messages silently if the backup starts without RELAY_RESTORED, which exists for this", async (t) => {
     const { cursor, resumed } = await resumedAfter(t, { replace: restore });
     assert.equal(resumed.init.cursor, cursor);
-    assert.deepEqual(resumed.ids, ids("b", 19, 45)); // the gap and b0 to b18 lie under cursors that it has had
+    // The client has had the cursors of the gap and of b0 to b18.
+    assert.deepEqual(resumed.ids, ids("b", 19, 45));
   });
 });
 

@@ -216,7 +216,8 @@ for (const [what, lose] of Object.entries(LOSSES)) {
     assert.match(message, /^store \S+relay.db was deleted or replaced .*; restart the service$/);
     await assert.rejects(store.append(claim, BORN_MS + 1, messages(["b"]), ""), { message });
     await (await starting).terminate();
-    await assert.rejects(store.append(claim, BORN_MS + 1, messages(["b"]), ""), isUnavailable); // the dead thread's
+    // The first call after the end of the thread.
+    await assert.rejects(store.append(claim, BORN_MS + 1, messages(["b"]), ""), isUnavailable);
     await assert.rejects(store.append(claim, BORN_MS + 1, messages(["b"]), ""), { message });
     await unused.lost;
   });

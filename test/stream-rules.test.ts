@@ -46,7 +46,8 @@ describe("success response headers", () => {
 
 describe("frames in order", () => {
   it("are retry: 3000, init, history oldest first, live, end", async () => {
-    await using room = await roomWith(10, { settings: { RELAY_COMPRESSION: "off" } }); // bytes are counted as sent
+    // Uncompressed, because the test counts the bytes as sent.
+    await using room = await roomWith(10, { settings: { RELAY_COMPRESSION: "off" } });
     await using stream = await Stream.open(room.relay.url, { videoId: VIDEO, backfill: 4 });
     await stream.untilMessages(4);
     room.chat.say(3);

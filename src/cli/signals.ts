@@ -34,7 +34,8 @@ export async function runUntilSignal(
     if (systemClock.monotonic() - firstAt > SAME_REQUEST_MS) surroundings.exit(1);
     stopping.abort(name);
   };
-  using listening = new DisposableStack(); // also while the process exits: npm's copy of a signal may come late
+  // Also while the process exits, because npm's copy of a signal may come late.
+  using listening = new DisposableStack();
   for (const name of SIGNALS) {
     surroundings.on(name, onSignal);
     listening.defer(() => surroundings.off(name, onSignal));

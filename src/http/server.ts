@@ -134,7 +134,8 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   if (!handsOver) telemetry.streamsNotHandedOver();
   const connections: StreamConnections = { queues: new SendQueues(clock), ending: new Set() };
   app.addHook("preClose", async () => {
-    for (const socket of connections.ending) socket.destroy(); // these sockets were taken from the server, so its own close would wait for them
+    // These sockets were taken from the server, so its own close would wait for them.
+    for (const socket of connections.ending) socket.destroy();
   });
   const streamParts = {
     ...{ rooms, channels, addresses, clock, telemetry, rawErrors, connections, handsOver },

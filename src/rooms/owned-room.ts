@@ -139,7 +139,8 @@ export class OwnedRoom {
     const readAt = hold.room && clock.now() - lastReadAgoMs(hold.room);
     const options: CallOptions = {
       lane: "opening",
-      dueAt: clock.monotonic(), // openings run one after the other, and a poll must soon follow the page that one loads
+      // Openings run one after the other, and a poll must soon follow the page that one loads.
+      dueAt: clock.monotonic(),
       maxCooldownMs: 0,
       beforeStart: () => hold.assertHeld(),
       signal: until,

@@ -17,7 +17,8 @@ export function createLog(level: LogLevel, stdout: Writable & { isTTY?: boolean;
   if (stdout.isTTY) return pino(options, { write: (line) => stdout.write(readable(line, stdout)) });
   const { fd } = stdout;
   if (fd === undefined) return pino(options, stdout);
-  return pino(options, pino.destination({ dest: fd, sync: false, minLength: 1 })); // 0: a flush would not wait
+  // With a `minLength` of 0, a flush would not wait.
+  return pino(options, pino.destination({ dest: fd, sync: false, minLength: 1 }));
 }
 
 export const silentLog: Logger = pino({ level: "silent" });

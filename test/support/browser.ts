@@ -30,7 +30,8 @@ export function launchChromium(executablePath = SHELL): Promise<Browser> {
 }
 
 export function launchChromiumServer(): Promise<BrowserServer> {
-  const signals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false }; // the test runner takes them
+  // The test runner handles these signals.
+  const signals = { handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false };
   return chromium.launchServer({ executablePath: SHELL, args: FLAGS, host: "127.0.0.1", ...signals });
 }
 

@@ -75,7 +75,8 @@ export async function ownSchemaAndTime(t: TestContext, server: PostgresServer) {
   const client = new Client({ connectionString: url });
   await client.connect();
   t.after(async () => {
-    await client.query(`drop schema ${schema} cascade`).catch(() => {}); // a store that still closes may hold it
+    // A store that still closes may hold the schema.
+    await client.query(`drop schema ${schema} cascade`).catch(() => {});
     await client.end();
   });
   await client.query(`create schema ${schema};

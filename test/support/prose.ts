@@ -44,7 +44,8 @@ export function commentsOf(source: string): string {
 export function stringsOf(source: string): string {
   return textsOf(source, (add) => {
     const addText = (text: string, start: number) => {
-      if (text.split(" ").length >= MIN_WORDS && !text.includes("\n")) add(text, start); // of several lines: SQL
+      // A text of several lines is SQL.
+      if (text.split(" ").length >= MIN_WORDS && !text.includes("\n")) add(text, start);
     };
     return {
       Literal: ({ value, start }) => typeof value === "string" && addText(value, start),

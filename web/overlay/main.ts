@@ -80,7 +80,8 @@ function follow(options: Options, stage: Stage, cursor?: number | string): void 
     if (request.backfill && (cursor === undefined || current !== undefined)) stage.beginBackfill();
     current = videoId;
   });
-  room.on("gap", ({ details }) => details || batch.add("gap")); // a gap with details also arrives as a message
+  // A gap with details also arrives as a message.
+  room.on("gap", ({ details }) => details || batch.add("gap"));
   room.on("end", ({ reason }) => {
     batch.flush();
     if (reason === "no more continuations") ROOT.dataset.state = "ended";

@@ -138,7 +138,8 @@ export class Past {
       let before = log.oldest ?? AFTER_ALL;
       for (let pages = 0; pages < MAX_PAGES; pages += 1) {
         const page = await this.read({ ...filter(), before }, signal);
-        const rows = this.#restore([...page.messages].reverse()).reverse(); // the newest state of a poll first
+        // The newest state of a poll is restored first.
+        const rows = this.#restore([...page.messages].reverse()).reverse();
         keep(() => log.prepend(rows, isPartial));
         if (page.prev === null) this.#nothingBefore = log.oldest ?? 0;
         if (page.prev === null || rows.length > 0) return;

@@ -19,7 +19,7 @@ export class AddressLimit {
    * CAPACITY if not enough places are free.
    */
   take(caller: { readonly ip: string }, count = 1): () => void {
-    if (this.#max === Number.POSITIVE_INFINITY) return UNLIMITED; // avoids even asking the system for the address
+    if (this.#max === Number.POSITIVE_INFINITY) return UNLIMITED; // without asking the system for the address
     const network = networkOf(caller.ip);
     const viewers = this.#viewers.get(network) ?? 0;
     if (viewers + count > this.#max) {

@@ -104,7 +104,8 @@ export class ChannelWatch implements WatchedChannel {
     this.#watchers -= 1;
     if (this.isWatched) return;
     this.#unwatched.abort("nobody waits");
-    if (!this.#states.current && !this.#states.absent) this.#dueAt = Number.NEGATIVE_INFINITY; // its first look was aborted
+    // The abort has ended the first look.
+    if (!this.#states.current && !this.#states.absent) this.#dueAt = Number.NEGATIVE_INFINITY;
   }
 
   states(signal: AbortSignal): AsyncGenerator<ChannelState, never, void> {
