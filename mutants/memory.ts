@@ -42,11 +42,14 @@ export function completed(memories: Memories, rows: readonly Row[]): Memories {
 
 interface Audit {
   failures: string[];
-  /** The rows whose current version has no record, and why. */
+  /** The rows that no play has caught in their current version, and how so. */
   unplayed: Map<string, string>;
 }
 
-/** Checks the rows of all tables and their records before any row is played. */
+/**
+ * Checks the rows of all tables and their records. A row that was not caught in its current version is a
+ * failure unless the row itself says why, and so is a reason that is no longer true.
+ */
 export function audit(rows: readonly Row[], memories: Memories): Audit {
   const failures: string[] = [];
   const unplayed = new Map<string, string>();
@@ -58,12 +61,25 @@ export function audit(rows: readonly Row[], memories: Memories): Audit {
     seen.add(key);
     if (mutated(row) === undefined)
       failures.push(`${key}: what it replaces does not stand exactly once in ${file}`);
-    if (!memory) failures.push(`${key}: caught.json has no record of it; --record makes one`);
-    else if (memory.caught === "never") unplayed.set(key, "never caught");
-    else if (memory.caught.version !== versionOf(row)) unplayed.set(key, "changed since caught");
-    else if (!new RegExp(row.expects).test(memory.caught.by)) unplayed.set(key, "caught by other words");
+    if (!memory) {
+      failures.push(`${key}: caught.json has no record of it; --record makes one`);
+      continue;
+    }
+    const missing = missingIn(memory, row);
+    if (missing !== undefined) unplayed.set(key, missing);
+    if (missing !== undefined && row.unplayed === undefined)
+      failures.push(`${key}: ${missing}; play it with --record, or say in its field "unplayed" why not`);
+    if (missing === undefined && row.unplayed !== undefined)
+      failures.push(`${key}: it was caught, but its field "unplayed" says why not`);
   }
   const strays = Object.keys(memories).filter((key) => !seen.has(key));
   failures.push(...strays.map((key) => `${key}: caught.json has a record of it, and no table has the row`));
   return { failures, unplayed };
+}
+
+/** Why the record does not show that the row was caught in its current version; undefined if it does. */
+function missingIn({ caught }: Memory, row: Row): string | undefined {
+  if (caught === "never") return "never caught";
+  if (caught.version !== versionOf(row)) return "changed since caught";
+  return new RegExp(row.expects).test(caught.by) ? undefined : "caught by other words";
 }
