@@ -2,8 +2,8 @@
  * What `npm run mutants` holds its tables to before it plays any row, and how it judges what a play has seen.
  */
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import { audit, completed, type Memory, readMemories } from "../mutants/memory.ts";
 import { judge } from "../mutants/play.ts";
@@ -17,6 +17,15 @@ function row(changed: Partial<Row> = {}): Row {
   const first = ROWS.find(({ test }) => test === undefined);
   assert.ok(first);
   return { ...first, expects: "is stored twice", ...changed };
+}
+
+/** The texts of a test's file and of the files beside it that it imports, which may have its suites. */
+function textsOf(file: string, seen = new Set<string>()): string[] {
+  if (seen.has(file)) return [];
+  seen.add(file);
+  const text = readFileSync(file, "utf8");
+  const imported = Array.from(text.matchAll(/ from "(\.\/[^/"]+)";/g), ([, name = ""]) => name);
+  return [text, ...imported.flatMap((name) => textsOf(join(dirname(file), name), seen))];
 }
 
 /** The memory of a row in its present form. */
@@ -37,15 +46,12 @@ describe("the tables of mutants", () => {
   it("name tests that exist", () => {
     const named = ROWS.filter(({ test }) => test !== undefined);
     assert.ok(named.length > 10);
-    const files = readdirSync(join(PROJECT, "test")).filter((name) => name.endsWith(".ts"));
-    const texts = files.map((name) => readFileSync(join(PROJECT, "test", name), "utf8"));
     for (const { key, test = "", expects } of named) {
       assert.ok(existsSync(join(PROJECT, test)), key);
-      // It may be the title of a suite in another file.
       const title = new RegExp(expects);
       assert.ok(
-        texts.some((text) => title.test(text)),
-        `${key}: no test has the title ${title}`,
+        textsOf(join(PROJECT, test)).some((text) => title.test(text)),
+        `${key}: no test of ${test} has the title ${title}`,
       );
     }
   });
