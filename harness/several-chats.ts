@@ -50,7 +50,7 @@ export function openMerged(
     address: () => address,
   }));
   const line = new Multiplex(sink, format);
-  void line.keepOpen(clock, keepaliveMs);
+  void line.keepOpen({ clock, telemetry, keepaliveMs });
   const form = PART_FORMS[format][isDetailed ? "detailed" : "plain"];
   const toRelayError = errorConverter("/v1/merged", telemetry);
   void readMerged(line, requests, { rooms, clock, form, toRelayError });
@@ -72,7 +72,7 @@ export async function openChannel(
   const watch = opening.use(channels.watch(channel));
   await firstLook({ watch, rooms, clock }, gone);
   const line = new Multiplex(open(), format);
-  void line.keepOpen(clock, keepaliveMs);
+  void line.keepOpen({ clock, telemetry, keepaliveMs });
   const form = PART_FORMS[format][isDetailed ? "detailed" : "plain"];
   const toRelayError = errorConverter("/v1/stream", telemetry);
   const resume = parsePlace(lastEventId);

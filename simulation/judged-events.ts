@@ -42,6 +42,12 @@ export class JudgedEvents extends Telemetry {
     if (!`${error}`.includes(LATE_STOP)) this.#parts.journal.violate(videoId, `room broken: ${error}`);
   }
 
+  override taskFailed(task: string, error: unknown): void {
+    super.taskFailed(task, error);
+    const what = error instanceof Error ? error.stack : error;
+    this.#parts.journal.violate("", `a background task failed: ${task}: ${what}`);
+  }
+
   override readerFailed(bug: Parameters<Telemetry["readerFailed"]>[0]): void {
     super.readerFailed(bug);
     this.#parts.journal.violate("", `a reader failed: ${bug.error}`);

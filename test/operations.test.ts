@@ -216,9 +216,10 @@ describe("over a run with every kind of event", () => {
   });
   after(() => rm(folder, { recursive: true }));
 
-  it("every declared metric changes, and has a description", () => {
+  it("every declared metric changes, except the count of bugs, and has a description", () => {
     for (const { name, help } of run.relay.telemetry.registry.getMetricsAsArray()) {
-      assert.ok(run.highest(name) > 0, `${name} has not moved`);
+      if (name === "relay_task_faults_total") assert.equal(run.highest(name), 0);
+      else assert.ok(run.highest(name) > 0, `${name} has not moved`);
       assert.match(help, /^[A-Z].{10,}/, name);
       assert.match(name, /^relay_[a-z_]+$/);
     }

@@ -100,6 +100,25 @@ describe("the retention's rounds", () => {
     assert.deepEqual([rounds.length, (await readAll(store, ROOM)).length], [4, 0]);
   });
 
+  it("notice a jump of the clock while they are stopped by a bug", async () => {
+    await using retention = running(30);
+    const { clock, store } = retention;
+    await clock.advance(1);
+    const claim = await own(store, ROOM);
+    await store.append(claim, claim.head, messages(["a"]), "");
+    const { prune } = store;
+    store.prune = async () => {
+      throw new TypeError("a bug");
+    };
+    await clock.advance(HOUR_MS + 100);
+    store.prune = prune;
+    clock.jump(40 * DAY_MS);
+    await clock.advance(1000);
+    clock.jump(-40 * DAY_MS);
+    await clock.advance(2 * HOUR_MS);
+    assert.equal((await readAll(store, ROOM)).length, 1);
+  });
+
   it("continue after a round in which the store failed", async () => {
     await using retention = running(1);
     const { clock, store, telemetry, rounds } = retention;

@@ -62,7 +62,7 @@ function simulated() {
       disk.tables.append(claim, 1e12 + n, chats(n, Math.min(count, n + 5000)), "", 0, []);
     }
   };
-  return { store, refusal, logged, disk, clock, scheduler, when, steps, uncounted, fill };
+  return { store, refusal, logged, disk, clock, telemetry, scheduler, when, steps, uncounted, fill };
 }
 
 test("a room is counted from time to time while messages come, and at its end", async () => {
@@ -89,13 +89,13 @@ test("a request waits until all messages stored before it are counted", async ()
 });
 
 test("a request gets the totals so far while many messages are uncounted", async () => {
-  const { store, clock, scheduler, when, fill, steps, uncounted } = simulated();
+  const { store, clock, telemetry, scheduler, when, fill, steps, uncounted } = simulated();
   fill(ROOM, 23_000);
   fill(OTHER, 10);
   const account = await when(store.getAccount(ROOM));
   assert.deepEqual([account?.totals.types, account?.uncounted, steps.length], [{}, 23_000, 0]);
   const stopped = new AbortController();
-  const running = runTally(store, clock, stopped.signal);
+  const running = runTally(store, clock, telemetry, stopped.signal);
   await scheduler.advance(50);
   const later = await when(store.getAccount(ROOM));
   assert.equal((later?.totals.types.chat ?? 0) + (later?.uncounted ?? 0), 23_000);

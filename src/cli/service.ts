@@ -83,7 +83,7 @@ export async function startService(
     await running.disposeAsync();
   };
   void runRetention(store, config.retentionDays, clock, telemetry, background.signal);
-  void runTally(store, clock, background.signal);
+  void runTally(store, clock, telemetry, background.signal);
   const { retentionDays } = config;
   if (config.recordings.length > 0 && retentionDays > 0) telemetry.recordingsPruned(retentionDays);
   recordings.start({ isListRun: config.http.adminToken !== "" });

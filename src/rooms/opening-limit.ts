@@ -5,6 +5,7 @@
 import { RelayError } from "../protocol/errors.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import { isUnavailable } from "../store/port.ts";
+import { background } from "../telemetry/background.ts";
 import type { RoomEgress, RoomEgressParts } from "../upstream/egress/room-egress.ts";
 
 /**
@@ -14,7 +15,7 @@ export const OUT_MS = 10_000;
 const LOOK_MS = 1000;
 const RETRY_MS = 1000;
 
-interface LimitParts extends Pick<RoomEgressParts, "clock" | "egresses"> {
+interface LimitParts extends Pick<RoomEgressParts, "clock" | "egresses" | "telemetry"> {
   store: Pick<ObservedStore, "ownership">;
 }
 
@@ -24,7 +25,8 @@ export class OpeningLimit implements Disposable {
 
   /** Begins at once. Dispose of it when the opening is over. */
   constructor(videoId: string, egress: RoomEgress, parts: LimitParts) {
-    void this.#watch(videoId, egress, parts);
+    const watch = () => this.#watch(videoId, egress, parts);
+    void background("limit of an opening", parts, this.#over.signal, watch);
   }
 
   /** Aborts with `RelayError` CAPACITY when the opening must be given up. */

@@ -3,6 +3,7 @@
  * hands on those that another one should read.
  */
 import { isUnavailable } from "../store/port.ts";
+import { background } from "../telemetry/background.ts";
 import { HAND_ON } from "./entry-host.ts";
 import { OUT_MS } from "./opening-limit.ts";
 import type { OwnedRoomParts } from "./owned-room.ts";
@@ -40,8 +41,8 @@ export class RoomExchange {
   }
 
   start(): void {
-    void this.#adopt();
-    void this.#handOn();
+    void background("adoption of rooms", this.#parts, this.#stopped, () => this.#adopt());
+    void background("handing on of rooms", this.#parts, this.#stopped, () => this.#handOn());
   }
 
   /** Adopts rooms without an owner, whose viewers may be between two connections. */

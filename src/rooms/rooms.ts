@@ -6,6 +6,7 @@ import { Deadline, unlessAborted } from "../deadline.ts";
 import { atCapacity, refuseUnavailable, stopping } from "../serving/refusals.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import { type RoomRecord, storeUnavailable } from "../store/port.ts";
+import { background } from "../telemetry/background.ts";
 import { VideoEntry } from "./entry.ts";
 import { type EntryHost, type EntryParts, ROOM_STATES, type RoomState } from "./entry-host.ts";
 import { type LocalRoom, stateOf } from "./listing.ts";
@@ -58,7 +59,7 @@ export class Rooms implements SharedRooms {
       viewers: () => this.viewerCount,
       byForm: () => this.#byForm(),
     };
-    void this.#tick();
+    void background("rounds of the rooms", parts, this.stopped, () => this.#tick());
     parts.sources.share?.(this, this.stopped);
   }
 
@@ -223,15 +224,24 @@ export class Rooms implements SharedRooms {
     while (!this.stopped.aborted) {
       await clock.sleep(periodMs, this.#stopped.signal).catch(() => {});
       for (const entry of this.#entries.values()) {
-        await entry.tick();
+        await this.#tickRoom(entry);
         if (entry.isVacant) this.#entries.delete(entry.videoId);
       }
       for (const room of this.#retired) {
-        await room.tick();
+        await this.#tickRoom(room);
         if (room.viewerCount > 0) continue;
         room.close();
         this.#retired.delete(room);
       }
+    }
+  }
+
+  /** A bug in one room must not keep the others from their rounds. */
+  async #tickRoom(room: Pick<Room, "videoId" | "tick">): Promise<void> {
+    try {
+      await room.tick();
+    } catch (error) {
+      this.#parts.telemetry.taskFailed(`rounds of room ${room.videoId}`, error);
     }
   }
 

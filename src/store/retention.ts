@@ -4,6 +4,7 @@
  * is deleted for one round, so a wrong clock that is corrected in time deletes nothing.
  */
 import type { Clock } from "../clock.ts";
+import { background } from "../telemetry/background.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { isUnavailable, type Retention } from "./port.ts";
 
@@ -32,17 +33,16 @@ export async function runRetention(
 ): Promise<void> {
   const keptMs = days === 0 ? Number.POSITIVE_INFINITY : days * DAY_MS;
   const roundMs = Math.max(SHORTEST_ROUND_MS, Math.min(LONGEST_ROUND_MS, keptMs / ROUNDS_PER_RETENTION));
-  try {
-    for (let offsetMs = wallOffsetMs(clock); ; ) {
+  let offsetMs = wallOffsetMs(clock);
+  await background("retention", { clock, telemetry }, signal, async () => {
+    for (;;) {
       const jumpedMs = wallOffsetMs(clock) - offsetMs;
       offsetMs += jumpedMs;
       if (jumpedMs > roundMs) telemetry.store.pruningPostponed(jumpedMs);
       else await prune();
       await clock.sleep(roundMs, signal);
     }
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
+  });
 
   async function prune(): Promise<void> {
     let entries = 0;

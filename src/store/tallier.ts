@@ -3,6 +3,8 @@
  * messages are counted, and when the totals are requested, little is left to count.
  */
 import type { Clock } from "../clock.ts";
+import { background } from "../telemetry/background.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import { isUnavailable, type RoomAccount, type Store, type Tallying } from "./port.ts";
 
 /** A room is counted whenever its head passes a multiple of this number. */
@@ -123,15 +125,18 @@ async function paced<T>(step: () => Promise<T>, clock: Clock, signal: AbortSigna
 }
 
 /** Counts all rooms in rounds, until the signal aborts. */
-export async function runTally(store: Tallying, clock: Clock, signal: AbortSignal): Promise<void> {
-  try {
+export async function runTally(
+  store: Tallying,
+  clock: Clock,
+  telemetry: Telemetry,
+  signal: AbortSignal,
+): Promise<void> {
+  await background("totals", { clock, telemetry }, signal, async () => {
     for (;;) {
       await countAll();
       await clock.sleep(ROUND_MS, signal);
     }
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
+  });
 
   async function countAll(): Promise<void> {
     try {

@@ -178,6 +178,10 @@ export function createMetrics(sources: MetricSources) {
       "code",
       ERROR_CODES,
     ),
+    taskFaults: all.counter(
+      "relay_task_faults_total",
+      "Bugs in background tasks, each logged with its stack; the task goes on after a second",
+    ),
     buildInfo: first.gauge(
       "relay_build_info",
       "Always 1; labels: version of the service and of Node.js",

@@ -222,6 +222,12 @@ export class Telemetry {
     this.log.warn({ ...video, why, retryMs }, "chat cannot be recorded yet: retrying");
   }
 
+  /** A task in the background met a bug. */
+  taskFailed(task: string, error: unknown): void {
+    this.#metrics.taskFaults.inc();
+    this.log.error({ task, err: error }, "a background task failed by a fault of the service: retrying");
+  }
+
   /** A recording met a bug. */
   recordingBroken(video: { videoId: string } | { channel: string }, error: unknown, retryMs?: number): void {
     this.log.error({ ...video, err: error, retryMs }, "recording failed by a fault of the service: retrying");

@@ -44,7 +44,7 @@ export async function openChannel(
     await firstLook({ watch, rooms, clock }, gone);
     const line = new Multiplex(openSink(reply, details, gone, parts, giveBack), format);
     telemetry.sources.connections.add("channel", line.gone);
-    void line.keepOpen(clock, keepaliveMs);
+    void line.keepOpen({ clock, telemetry, keepaliveMs });
     const toRelayError = errorConverter("/v1/stream", telemetry);
     const form = PART_FORMS[format][details ? "detailed" : "plain"];
     void follow(line, request, { watch, rooms, clock, form, toRelayError }, opening.move());

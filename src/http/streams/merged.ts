@@ -56,7 +56,7 @@ export function mergedRoute(app: FastifyInstance, parts: StreamParts): void {
           lastEventId: cursors[place],
         }));
         const form = PART_FORMS[format][details ? "detailed" : "plain"];
-        void line.keepOpen(clock, keepaliveMs);
+        void line.keepOpen({ clock, telemetry, keepaliveMs });
         await readMerged(line, requests, { rooms, clock, form, toRelayError });
       } catch (error) {
         giveBack();

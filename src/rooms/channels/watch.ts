@@ -9,6 +9,7 @@ import { unlessAborted } from "../../deadline.ts";
 import { omitUndefined } from "../../json.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import { RelayError } from "../../protocol/errors.ts";
+import { background } from "../../telemetry/background.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type ChannelLook, ChannelMemory } from "../../upstream/channel-look.ts";
 import type { Egress } from "../../upstream/egress/egress.ts";
@@ -95,7 +96,8 @@ export class ChannelWatch implements WatchedChannel {
     this.#watchers += 1;
     if (this.#watchers === 1) {
       this.#unwatched = new AbortController();
-      void this.#watch(AbortSignal.any([this.#unwatched.signal, this.#closed]));
+      const signal = AbortSignal.any([this.#unwatched.signal, this.#closed]);
+      void background(`watch of ${this.#channel}`, this.#parts, signal, () => this.#watch(signal));
     }
     return this;
   }

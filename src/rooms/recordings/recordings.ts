@@ -8,6 +8,7 @@ import { RelayError } from "../../protocol/errors.ts";
 import { refuseUnavailable } from "../../serving/refusals.ts";
 import { isUnavailable } from "../../store/port.ts";
 import type { Recording, RecordingReport } from "../../store/recordings.ts";
+import { background } from "../../telemetry/background.ts";
 import { type RecorderParts, type RecordingRun, recordChannel, recordChat } from "./recorder.ts";
 
 /** The interval of reports to the store's list. */
@@ -50,7 +51,7 @@ export class Recordings {
   /** Starts the fixed recordings and, if `isListRun`, this instance's part of the store's list. */
   start({ isListRun }: { isListRun: boolean }): void {
     for (const name of this.#fixed) this.#run(name);
-    if (isListRun) void this.#runList();
+    if (isListRun) void background("list of recordings", this.#parts, this.#signal, () => this.#runList());
   }
 
   async #runList(): Promise<void> {

@@ -3,6 +3,8 @@
  * this connection as its sink. If the client is slow, all of them wait.
  */
 import type { Clock } from "../../clock.ts";
+import { background } from "../../telemetry/background.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { BodyForm, Form, Format, Packet } from "../form.ts";
 import type { Sink, SinkOwner } from "../sink.ts";
 import { EVENTS, type Events } from "./events.ts";
@@ -55,13 +57,16 @@ export class Multiplex implements SinkOwner {
    * Sends keepalives until the connection is over. Before each one, it sends the cursors that have moved
    * without a message. A client with unread bytes gets no keepalive.
    */
-  async keepOpen(clock: Clock, keepaliveMs: number): Promise<void> {
-    while (!this.#gone.signal.aborted) {
-      await clock.sleep(keepaliveMs, this.#gone.signal).catch(() => {});
-      if (this.#isFull) continue;
-      for (const branch of this.#branches) branch.keepalive();
-      this.write(this.events.keepalive);
-    }
+  async keepOpen(parts: { clock: Clock; telemetry: Telemetry; keepaliveMs: number }): Promise<void> {
+    const { clock, keepaliveMs } = parts;
+    await background("keepalives of a connection", parts, this.gone, async () => {
+      while (!this.gone.aborted) {
+        await clock.sleep(keepaliveMs, this.gone).catch(() => {});
+        if (this.#isFull) continue;
+        for (const branch of this.#branches) branch.keepalive();
+        this.write(this.events.keepalive);
+      }
+    });
   }
 
   /** Ends the connection once its client has taken everything. */

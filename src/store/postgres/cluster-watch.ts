@@ -7,6 +7,7 @@
 import { after, type Clock } from "../../clock.ts";
 import { nap, unlessAborted } from "../../deadline.ts";
 import { RELEASED } from "../../protocol/chat.ts";
+import { background } from "../../telemetry/background.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Followers } from "../follow.ts";
 import type { StoreHealth } from "../health.ts";
@@ -90,7 +91,7 @@ export class ClusterWatch {
 
   constructor(parts: ClusterWatchParts) {
     this.#parts = parts;
-    void this.#run();
+    void background("watch of the other instances", parts, this.#closed.signal, () => this.#run());
   }
 
   /** Starts the next sweep at once. */

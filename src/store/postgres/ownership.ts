@@ -6,6 +6,8 @@
  * lease.
  */
 import type { Clock } from "../../clock.ts";
+import { background } from "../../telemetry/background.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { StoreHealth } from "../health.ts";
 import { Hold, type Ownership } from "../ownership.ts";
 import { type Claim, isUnavailable, StoreError } from "../port.ts";
@@ -51,6 +53,7 @@ interface PostgresOwnershipParts {
   connections: Database;
   health: StoreHealth;
   clock: Clock;
+  telemetry: Telemetry;
   databaseClock: DatabaseClock;
   viewerCounts: ViewerCounts;
   watch: ClusterWatch;
@@ -67,7 +70,7 @@ export class PostgresOwnership implements Ownership {
   constructor(parts: PostgresOwnershipParts) {
     this.#parts = parts;
     this.#provenMs = parts.leaseMs - Math.min(MARGIN_MS, parts.leaseMs / 5);
-    this.#renewing = this.#renewAll();
+    this.#renewing = background("renewal of the leases", parts, this.#closed.signal, () => this.#renewAll());
   }
 
   async take(videoId: string): Promise<Hold | undefined> {

@@ -98,9 +98,9 @@ export class PostgresStore implements StoreEngine {
     this.recordings = new PostgresRecordings(instance, connections);
     const { followers } = this;
     const isReceiving = () => this.#notifications?.isReceiving ?? false;
-    const shared = { connections, clock, health };
-    this.#viewerCounts = new ViewerCounts(instance, graceMs, connections, health, clock);
-    this.#watch = new ClusterWatch({ ...shared, telemetry, followers, leaseMs, isSynchronous, isReceiving });
+    const shared = { connections, clock, telemetry, health };
+    this.#viewerCounts = new ViewerCounts({ ...shared, instance, graceMs });
+    this.#watch = new ClusterWatch({ ...shared, followers, leaseMs, isSynchronous, isReceiving });
     if (isNotifying) {
       const onNotice = (videoId: string, notice: RoomNotice) => this.#watch.onNotice(videoId, notice);
       const onListening = () => this.#watch.hurry();

@@ -4,6 +4,7 @@
  * expire.
  */
 import type { Clock } from "../../clock.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { StoreHealth } from "../health.ts";
 import { isUnavailable } from "../port.ts";
 import type { Database } from "./pools.ts";
@@ -23,26 +24,29 @@ export const WATCHED_FOR = `select coalesce(extract(epoch from max(until) - cloc
 export const WANTED_ELSEWHERE = `select distinct video_id from interest
   where video_id = any($1) and instance <> $2 and viewers > 0 and until > clock_timestamp()`;
 
+interface ViewerCountsParts {
+  /** The id of this process. */
+  instance: string;
+  /** How long a room counts as watched after its last viewer, in milliseconds. */
+  graceMs: number;
+  connections: Database;
+  health: StoreHealth;
+  clock: Clock;
+  telemetry: Telemetry;
+}
+
 export class ViewerCounts {
-  readonly #instance: string;
-  readonly #graceMs: number;
+  readonly #parts: ViewerCountsParts;
   readonly #periodMs: number;
-  readonly #connections: Database;
-  readonly #health: StoreHealth;
-  readonly #clock: Clock;
   readonly #viewers = new Map<string, number>();
   /** Counts that are not written yet. */
   #changed = new Map<string, number>();
   #writing: Promise<void> | undefined;
   readonly #closed = new AbortController();
 
-  constructor(instance: string, graceMs: number, connections: Database, health: StoreHealth, clock: Clock) {
-    this.#instance = instance;
-    this.#graceMs = graceMs;
-    this.#periodMs = Math.min(LONGEST_PERIOD_MS, Math.max(SHORTEST_PERIOD_MS, graceMs / 3));
-    this.#connections = connections;
-    this.#health = health;
-    this.#clock = clock;
+  constructor(parts: ViewerCountsParts) {
+    this.#parts = parts;
+    this.#periodMs = Math.min(LONGEST_PERIOD_MS, Math.max(SHORTEST_PERIOD_MS, parts.graceMs / 3));
     void this.#renew();
   }
 
@@ -65,16 +69,20 @@ export class ViewerCounts {
   async watchedForMs(videoId: string): Promise<number> {
     await this.written();
     // After an outage, the other instances need time to renew their counts.
-    const doubtMs = this.#connections.lostAt + 2 * this.#periodMs - this.#clock.monotonic();
+    const { clock, connections } = this.#parts;
+    const doubtMs = connections.lostAt + 2 * this.#periodMs - clock.monotonic();
     if (doubtMs > 0) return doubtMs;
-    const [row] = await this.#connections.query<{ ms: number }>("reads", WATCHED_FOR, [videoId]);
+    const [row] = await connections.query<{ ms: number }>("reads", WATCHED_FOR, [videoId]);
     return row?.ms ?? 0;
   }
 
   /** See `Ownership.wantedElsewhere`. */
   async wantedElsewhere(videoIds: readonly string[]): Promise<readonly string[]> {
-    const values = [videoIds, this.#instance];
-    const rows = await this.#connections.query<{ video_id: string }>("reads", WANTED_ELSEWHERE, values);
+    const { connections, instance } = this.#parts;
+    const rows = await connections.query<{ video_id: string }>("reads", WANTED_ELSEWHERE, [
+      videoIds,
+      instance,
+    ]);
     return rows.map(({ video_id }) => video_id);
   }
 
@@ -87,7 +95,7 @@ export class ViewerCounts {
   async #renew(): Promise<void> {
     const { signal } = this.#closed;
     while (!signal.aborted) {
-      await this.#clock.sleep(this.#periodMs, signal).catch(() => {});
+      await this.#parts.clock.sleep(this.#periodMs, signal).catch(() => {});
       if (signal.aborted || this.#viewers.size === 0) continue;
       for (const [videoId, viewers] of this.#viewers) this.#changed.set(videoId, viewers);
       this.#writing ??= this.#write();
@@ -99,21 +107,22 @@ export class ViewerCounts {
    * Writes all changes, including those that come meanwhile. After a failure, the next renewal writes them.
    */
   async #write(): Promise<void> {
+    const { connections, graceMs, health, instance, telemetry } = this.#parts;
     try {
       while (this.#changed.size > 0) {
         const changed = [...this.#changed].sort(([one], [other]) => (one < other ? -1 : 1)); // no deadlocks
         this.#changed = new Map();
-        const keepMs = Math.max(this.#graceMs, 3 * this.#periodMs);
-        const writing = this.#connections.query("writes", WRITE, [
+        const keepMs = Math.max(graceMs, 3 * this.#periodMs);
+        const writing = connections.query("writes", WRITE, [
           changed.map(([videoId]) => videoId),
-          this.#instance,
+          instance,
           changed.map(([, viewers]) => viewers),
-          changed.map(([, viewers]) => (viewers > 0 ? keepMs : this.#graceMs)),
+          changed.map(([, viewers]) => (viewers > 0 ? keepMs : graceMs)),
         ]);
-        await this.#health.report("setViewers", writing);
+        await health.report("setViewers", writing);
       }
     } catch (error) {
-      if (!isUnavailable(error)) throw error;
+      if (!isUnavailable(error)) telemetry.taskFailed("counts of viewers", error);
     } finally {
       this.#writing = undefined;
     }
