@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { MESSAGE_TYPES } from "../src/protocol/kinds.ts";
 import { encodeMessage } from "../src/store/stored-message.ts";
 import { fold, NO_TOTALS, readBatch, type TallyItem, type Totals } from "../src/store/totals.ts";
 import { judged, type Logged, randomLog } from "./support/totals-judge.ts";
@@ -39,4 +40,20 @@ test("are the same in pieces of any size as all at once", () => {
     }),
     { numRuns: 1000 },
   );
+});
+
+test("count a damaged message, whatever its fields are", () => {
+  const id = fc.oneof(fc.constant("x"), fc.jsonValue());
+  const body = fc.record({ type: fc.constantFrom(...MESSAGE_TYPES), id, parts: fc.jsonValue() });
+  const details = { amount: fc.jsonValue(), authorId: fc.jsonValue(), target: fc.jsonValue() };
+  const damaged = fc.tuple(body, fc.record({ ...details, gift: fc.jsonValue() }));
+  const count = (texts: readonly string[]) => {
+    const [text = "", more = ""] = texts;
+    const { totals } = fold(NO_TOTALS, readBatch([{ cursor: 1, at: 7, body: text, details: more }]), []);
+    assert.equal(totals.lastAt, 7);
+    return totals;
+  };
+  fc.assert(fc.property(damaged, (texts) => void count(texts.map((value) => JSON.stringify(value)))));
+  const { types, unreadable } = count(['{"type":"superchat","id":"x","parts":null}', "{}"]);
+  assert.deepEqual([types, unreadable], [{ superchat: 1 }, 0]);
 });

@@ -6,7 +6,7 @@
  * Ids are kept as hashes. So the totals contain no author, also after a deletion and after the retention.
  */
 import { hash } from "node:crypto";
-import { asObject, asString, dig, type JsonObject, parseJson } from "../json.ts";
+import { asArray, asObject, asString, dig, type JsonObject, parseJson } from "../json.ts";
 import { GROUPS, MESSAGE_TYPES, type MessageType } from "../protocol/kinds.ts";
 import type { Message } from "../protocol/message.ts";
 import { isBlank, type StoredMessage } from "./stored-message.ts";
@@ -268,7 +268,8 @@ function actOf(type: MessageType, fields: JsonObject, details: JsonObject): Act 
   if (PAID.has(type)) {
     const key = paymentKey(fields.id);
     if (key === undefined) return undefined;
-    const shown = { author: "", message: "", amount: "", parts: [], ...fields } as unknown as Message;
+    const parts = asArray(fields.parts) ?? [];
+    const shown = { author: "", message: "", amount: "", ...fields, parts } as unknown as Message;
     return { is: "payment", key, first: target ?? null, amount: amountOf(amount), isBlank: isBlank(shown) };
   }
   if (type === "author_deleted") {
