@@ -98,6 +98,25 @@ describe("import", () => {
     assert.match(refused.error, /chats of several videos.*: dQw4w9WgXcQ, other-video\n/);
   });
 
+  it("fails in one line if the store refuses the end of a room, and another try writes it", async (t) => {
+    const store = await temporaryFile(t);
+    await (await openFor(t, `sqlite:${store}`)).close();
+    using database = new DatabaseSync(store);
+    database.exec(
+      "create trigger refusal before update on room when new.ending is not null begin select raise(fail, 'no end'); end",
+    );
+    const path = await recorded(t, `[${VIDEO}].live_chat.json`);
+    const { code, error } = await importing(store, path);
+    assert.equal(code, 1);
+    assert.match(
+      error,
+      /^livechat-relay: .*live_chat\.json: .*no end.*; import it again when the store works\n$/,
+    );
+    database.exec("drop trigger refusal");
+    assert.equal((await importing(store, path)).code, 0);
+    assert.ok(database.prepare("select ended_at as at from room where video_id = ?").get(VIDEO)?.at);
+  });
+
   it("stores a chat in PostgreSQL beside a running instance", { skip }, async (t) => {
     const url = await ownSchema(t, server as PostgresServer);
     await using relay = await startRelay({ settings: { RELAY_STORE: url } });

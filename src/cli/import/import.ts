@@ -11,6 +11,7 @@ import {
 } from "../../reading/log/checkpoint.ts";
 import { SHARED_DEFAULTS } from "../../store/open.ts";
 import type { Hold } from "../../store/ownership.ts";
+import { isUnavailable } from "../../store/port.ts";
 import { silentLog } from "../../telemetry/log.ts";
 import { Telemetry } from "../../telemetry/telemetry.ts";
 import { timeOfDay } from "../../upstream/readers/timestamp.ts";
@@ -66,6 +67,8 @@ export async function importFiles(
     try {
       line = summary(await importFile(path, video, { store, settings, clock, telemetry }, surroundings));
     } catch (error) {
+      if (isUnavailable(error))
+        throw new Error(`${path}: ${error.message}; import it again when the store works`);
       if (!(error instanceof RecordingError)) throw error;
       line = error.message;
       exitCode = 1;
@@ -105,7 +108,7 @@ async function importFile(
   } finally {
     hideProgress();
   }
-  if (imported.added > 0 || room?.end === null) await appender.finish(ENDED, new AbortController().signal);
+  if (imported.added > 0 || room?.end === null) await parts.store.finish(hold, ENDED);
   return imported;
 }
 
