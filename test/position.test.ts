@@ -75,15 +75,42 @@ it("that cannot be read is logged and counted, and its room is bootstrapped when
   );
 });
 
-const DAMAGES: Record<string, object> = {
-  "deletions of another form": { deletions: 5 },
-  "no gifts": { gifts: undefined },
-  "gifts of another form": { gifts: { open: [{ name: "rose" }], firstForms: [] } },
-  "a gap for a reason of a newer version": { gap: { sinceMs: 1, reason: "moonquake" } },
+const OPEN_GIFT = { id: "a gift", author: "A", readAt: 1, names: ["Rose"], shownIn: "list" };
+
+/** By the damage: the damaged fields. */
+const DAMAGES: Record<string, (stored: { position: string }) => object> = {
+  "deletions of another form": () => ({ deletions: 5 }),
+  "no gifts": () => ({ gifts: undefined }),
+  "gifts of another form": () => ({ gifts: { open: [{ name: "rose" }], firstForms: [] } }),
+  "a gift after a time that is none": () => ({
+    gifts: { open: [{ ...OPEN_GIFT, after: "soon" }], firstForms: [] },
+  }),
+  "a gift before a time that is none": () => ({
+    gifts: { open: [{ ...OPEN_GIFT, before: {} }], firstForms: [] },
+  }),
+  "a gift read at a time that is a text": () => ({
+    gifts: { open: [{ ...OPEN_GIFT, readAt: "1" }], firstForms: [] },
+  }),
+  "a gap for a reason of a newer version": () => ({ gap: { sinceMs: 1, reason: "moonquake" } }),
+  "a gap for a reason that every object has": () => ({ gap: { sinceMs: 1, reason: "toString" } }),
+  "a gap since a time that no clock shows": () => ({ gap: { sinceMs: 1e300, reason: "down" } }),
+  "no age": () => ({ readAgoMs: undefined }),
+  "an age that is a text": () => ({ readAgoMs: "60000" }),
+  "an age before all times": () => ({ readAgoMs: 1e300 }),
+  "an age in the future": () => ({ readAgoMs: -60_000 }),
+  "a panel without a poll": ({ position }) => ({
+    position: JSON.stringify({ ...JSON.parse(position), panels: [{ panelId: "p", pollId: "q" }] }),
+  }),
+  "panels of another form": ({ position }) => ({
+    position: JSON.stringify({ ...JSON.parse(position), panels: {} }),
+  }),
 };
-for (const [what, damage] of Object.entries({ nothing: {}, ...DAMAGES })) {
+for (const [what, damage] of Object.entries<(typeof DAMAGES)[string]>({
+  nothing: () => ({}),
+  ...DAMAGES,
+})) {
   const isDamaged = what in DAMAGES;
-  it(`with ${what} in the room's memory is continued${isDamaged ? " after a gap" : ""}`, async (t) => {
+  it(`with ${what} in the room's checkpoint is continued${isDamaged ? " after a gap" : ""}`, async (t) => {
     await using upstream = await startSimulator();
     const path = await temporaryFile(t);
     const settings = { RELAY_STORE: `sqlite:${path}` };
@@ -97,8 +124,8 @@ for (const [what, damage] of Object.entries({ nothing: {}, ...DAMAGES })) {
     }
     const file = new DatabaseSync(path);
     const { checkpoint } = file.prepare("select checkpoint from room").get() ?? {};
-    const damaged = JSON.stringify({ ...JSON.parse(String(checkpoint)), ...damage });
-    file.prepare("update room set checkpoint = ?").run(damaged);
+    const read = JSON.parse(String(checkpoint));
+    file.prepare("update room set checkpoint = ?").run(JSON.stringify({ ...read, ...damage(read) }));
     file.close();
     const telemetry = new Telemetry(pino({ level: "silent" }));
     await using relay = await startRelay({ upstream, settings, telemetry });

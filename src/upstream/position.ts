@@ -6,7 +6,7 @@ import { asObject, asString, dig, parseJson } from "../json.ts";
 import { type ChatType, isChatType } from "../protocol/chat.ts";
 import { type ChatCall, ENDPOINTS, isClientLabel, type Pair } from "./clients.ts";
 import type { Credentials } from "./page/credentials.ts";
-import { type Panels, toPanels } from "./readers/panels.ts";
+import { NO_PANELS, type Panels, toPanels } from "./readers/panels.ts";
 
 export interface Position extends Omit<ChatCall, "continuation"> {
   chatType: ChatType;
@@ -42,8 +42,13 @@ export function decodePosition(text: string): Position {
     pair: pairIn(stored.pair),
     credentials: credentialsIn(stored.credentials),
     continuation,
-    panels: toPanels(stored.panels),
+    panels: toPanels(stored.panels) ?? NO_PANELS,
   };
+}
+
+/** Whether the panels in the text can be read. `decodePosition` takes none if they cannot. */
+export function hasPanels(text: string): boolean {
+  return toPanels(dig(parseJson(text), "panels")) !== undefined;
 }
 
 function pairIn(stored: unknown): Pair {

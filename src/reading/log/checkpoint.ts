@@ -9,6 +9,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import {
   decodePosition,
   encodePosition,
+  hasPanels,
   type Position,
   UnreadablePosition,
 } from "../../upstream/position.ts";
@@ -16,6 +17,9 @@ import { encodeGifts, NO_GIFTS, toGifts } from "../../upstream/readers/gifts.ts"
 import type { Panels } from "../../upstream/readers/panels.ts";
 import { type Gap, toGap } from "./gap.ts";
 import type { ReadMemory } from "./resolve.ts";
+
+/** No chat is older: a thousand years. */
+const MAX_AGO_MS = 1000 * 366 * 24 * 3_600_000;
 
 /** The memory of a room, in addition to its position. */
 export interface RoomMemory extends ReadMemory {
@@ -92,9 +96,18 @@ export function recordingOf({ checkpoint }: RoomRecord): RecordingProgress | und
   return beginning === undefined || lines === undefined ? undefined : { beginning, lines };
 }
 
-/** Milliseconds since the room was last read: the checkpoint's age now, plus its age when it was stored. */
+/**
+ * Milliseconds since the room was last read: the checkpoint's age now, plus its age when it was stored. If
+ * that cannot be read, `memoryOf` reports it.
+ */
 export function lastReadAgoMs({ checkpoint, readAgoMs }: RoomRecord): number {
-  return Math.max(0, readAgoMs) + (asNumber(dig(parseJson(checkpoint), "readAgoMs")) ?? 0);
+  return Math.max(0, readAgoMs) + (storedAgoMs(parseJson(checkpoint)) ?? 0);
+}
+
+/** The checkpoint's age when it was stored; undefined if it cannot be read. */
+function storedAgoMs(stored: unknown): number | undefined {
+  const agoMs = dig(stored, "readAgoMs");
+  return typeof agoMs === "number" && agoMs >= 0 && agoMs <= MAX_AGO_MS ? agoMs : undefined;
 }
 
 /** The egress that last read the room; undefined if not known. */
@@ -128,6 +141,7 @@ function readMemory(stored: JsonObject): RoomMemory | undefined {
   const gifts = toGifts(stored.gifts);
   const gap = stored.gap === undefined ? undefined : toGap(stored.gap);
   if (!deletions?.every(isDeletion) || !gifts || (stored.gap !== undefined && !gap)) return undefined;
+  if (storedAgoMs(stored) === undefined || !hasPanels(asString(stored.position) ?? "")) return undefined;
   return { deletions: new Map(deletions), gifts, gap };
 }
 

@@ -103,6 +103,7 @@ export function showGaps(
 /** Reads a gap from a checkpoint; undefined if it is invalid. */
 export function toGap(stored: unknown): Gap | undefined {
   const { sinceMs, reason } = (stored ?? {}) as Partial<Gap>;
-  if (typeof sinceMs !== "number" || reason === undefined || !(reason in SENTENCES)) return undefined;
+  const isTime = typeof sinceMs === "number" && !Number.isNaN(new Date(sinceMs).valueOf());
+  if (!isTime || typeof reason !== "string" || !Object.hasOwn(SENTENCES, reason)) return undefined;
   return { sinceMs, reason };
 }

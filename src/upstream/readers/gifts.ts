@@ -3,7 +3,7 @@
  * the form that came first. Neither form has a time or the other's id, so the recent gifts of a room are
  * remembered.
  */
-import { asArray, asNumber, asObject, asString, dig } from "../../json.ts";
+import { asArray, asObject, asString, dig } from "../../json.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { Gift, Item } from "./reader.ts";
 
@@ -162,12 +162,18 @@ function isPair(pair: unknown[]): pair is [string, string] {
   return pair.every((id) => typeof id === "string");
 }
 
+function isTimeOrAbsent(value: unknown): boolean {
+  return value === undefined || Number.isFinite(value);
+}
+
 function isOpenGift(value: unknown): value is OpenGift {
   const gift = asObject(value);
   return (
     asString(gift?.id) !== undefined &&
     asString(gift?.author) !== undefined &&
-    asNumber(gift?.readAt) !== undefined &&
+    Number.isFinite(gift?.readAt) &&
+    isTimeOrAbsent(gift?.after) &&
+    isTimeOrAbsent(gift?.before) &&
     asArray(gift?.names)?.every((name) => typeof name === "string") === true &&
     (gift?.shownIn === "list" || gift?.shownIn === "widget")
   );

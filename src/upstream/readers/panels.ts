@@ -28,9 +28,10 @@ export function withPanel(panels: Panels, panel: Panel): Panels {
   return [...others, panel].slice(-BOUNDS.panels);
 }
 
-/** Reads panels from JSON; skips anything else in it. */
-export function toPanels(stored: unknown): Panels {
-  return (asArray(stored) ?? []).filter(isPanel).slice(-BOUNDS.panels);
+/** Reads panels from JSON; undefined if any of them is invalid. */
+export function toPanels(stored: unknown): Panels | undefined {
+  const panels = asArray(stored);
+  return panels?.every(isPanel) ? panels.slice(-BOUNDS.panels) : undefined;
 }
 
 function isPanel(value: unknown): value is Panel {
