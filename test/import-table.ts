@@ -43,6 +43,17 @@ const LAYERS: Record<string, readonly string[]> = {
 /** The commands that read from a service are built upon the SDK. */
 const SDK = "../client/index.ts";
 
+/** The folders that the simulation plays: their time and randomness come from the clock that they get. */
+const SIMULATED = ["store", "upstream", "reading", "serving", "rooms"];
+const GLOBALS =
+  /\b(?:Date\.now|performance\.now|Math\.random|set(?:Timeout|Interval)|random\w+)\(|new Date\(\)/;
+/** The files that use such a global nevertheless, and for what. */
+const GLOBAL_TIME: Record<string, string> = {
+  "store/postgres/notifications.ts": "a text that no other notification has",
+  "store/postgres/postgres.ts": "the id of the process among all instances",
+  "store/sqlite/worker.ts": "a thread without the service's clock looks for its file",
+};
+
 const files = globSync("**/*.ts", { cwd: SRC });
 
 /** The modules that a file of `folder` imports, dynamically too. */
@@ -183,6 +194,14 @@ it("lets every file begin with what it is for", () => {
   const all = globSync(`${folders}/**/*.ts`, { cwd: ROOT, exclude: ["client/dist/**", "**/*.d.ts"] });
   const headless = all.filter((file) => !readFileSync(join(ROOT, file), "utf8").startsWith("/**"));
   assert.deepEqual(headless, []);
+});
+
+it("leaves time and randomness to the clock, where the simulation plays them", () => {
+  const global = files.filter((file) => {
+    const isPlayed = SIMULATED.some((folder) => file.startsWith(`${folder}/`));
+    return isPlayed && GLOBALS.test(readFileSync(join(SRC, file), "utf8"));
+  });
+  assert.deepEqual(global.sort(), Object.keys(GLOBAL_TIME));
 });
 
 it(`limits every file to ${MAX_LINES} lines`, () => {

@@ -1,7 +1,7 @@
 /**
  * The store that the service uses: an engine whose reads and writes report their outcome to the store's
- * health (`close` and `sizeBytes` do not). Followers read through it too, so an instance that only follows
- * notices a failing store.
+ * health. `close`, `sizeBytes`, `freeBytes` and the statements of `paceOf` do not. Followers read through it
+ * too, so an instance that only follows notices a failing store.
  */
 import type { Clock } from "../clock.ts";
 import { Deadline, unlessAborted } from "../deadline.ts";
