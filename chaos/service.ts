@@ -116,6 +116,11 @@ export class Service implements AsyncDisposable {
     return pid !== undefined && unlessGone(() => process.kill(pid, name)) === true;
   }
 
+  /** A bug in a background task, which the service outlives, as it logged it. */
+  get bug(): string | undefined {
+    return this.errors.keys().find((text) => text.startsWith("a background task failed"));
+  }
+
   /** Resident memory; undefined while it is not running. */
   rssBytes(): number | undefined {
     const status = unlessGone(() => readFileSync(`/proc/${this.pid}/status`, "utf8")) ?? "";

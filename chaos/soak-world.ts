@@ -184,6 +184,7 @@ export class SoakWorld implements AsyncDisposable {
     this.#verdict.lives += 1; // what they lose from now on goes with the service
     this.service.signal("SIGTERM");
     const { code, signal } = await this.service.exited;
+    if (this.service.bug) this.#verdict.violate(this.service.bug);
     if (code !== 0) this.#verdict.violate(`the stop ended with ${code ?? signal}`);
     judgeStore(this.storePath, this.#truths, this.#gapJudge, this.#verdict, { isPruned: true });
     await this.#leave([...this.#viewers]);

@@ -305,6 +305,7 @@ export class World implements AsyncDisposable {
     if (this.brokenRooms > this.verdict.total("faults foreign claim")) {
       this.verdict.violate("a room broke that nobody had taken over");
     }
+    for (const { service } of [this, ...this.edges]) if (service.bug) this.verdict.violate(service.bug);
     for (const { service } of this.edges) {
       const broken = [...service.errors.keys()].find((text) => text.startsWith("room broken"));
       if (broken) this.verdict.violate(`at the edge ${service.url}: ${broken}`);

@@ -107,7 +107,9 @@ async function settle(cluster: Cluster, audience: Audience): Promise<void> {
 
 /** Counts errors as equal if they differ only by a room, a cursor or a port. */
 function countErrors({ instances, facts }: Cluster): void {
-  for (const { service } of instances)
+  for (const { service } of instances) {
+    if (service.bug) facts.violate("bugs", service.bug);
     for (const [text, count] of service.errors)
       facts.count(`error ${text.replace(/room [\w-]{11}/g, "room …").replace(/\d{5,}/g, "…")}`, count);
+  }
 }
