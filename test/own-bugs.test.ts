@@ -1,8 +1,16 @@
 /** Bugs of the service itself: they are logged with their stacks, and stop neither the service nor a room. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { SimulatedSink } from "../harness/sink.ts";
 import { VirtualRelay } from "../harness/virtual-relay.ts";
-import { recordChat } from "../src/rooms/recordings/recorder.ts";
+import { errorConverter } from "../src/http/errors.ts";
+import { ChannelViewer } from "../src/http/streams/channel-viewer.ts";
+import type { ChannelWatch } from "../src/rooms/channels/watch.ts";
+import { recordChannel, recordChat } from "../src/rooms/recordings/recorder.ts";
+import { FORMS } from "../src/serving/form.ts";
+import { Multiplex } from "../src/serving/multiplex/multiplex.ts";
+import { PART_FORMS } from "../src/serving/multiplex/parts.ts";
+import { ALL } from "../src/serving/type-filter.ts";
 import { recorderOf, runUntil } from "./support/recorder-parts.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
@@ -70,4 +78,48 @@ it("a bug in reading old messages disconnects their viewer alone, and is counted
   const dropped = (reason: string) => relay.metric(`relay_viewers_dropped_total{reason="${reason}"}`);
   assert.deepEqual([await dropped("broken"), await dropped("stalled")], [1, 0]);
   relay.store.read = read;
+});
+
+/** A watch of a channel whose only stream has no chat; it cannot take the report of that. */
+function brokenWatch(relay: VirtualRelay): ChannelWatch {
+  relay.upstream.chat(VIDEO).end("reload-only");
+  const stream = { videoId: VIDEO, state: "live", isFar: false };
+  return {
+    has: () => undefined,
+    failed: () => {
+      throw BUG;
+    },
+    async *states(signal: AbortSignal) {
+      yield { channel: "@somebody", ...stream };
+      await relay.clock.sleep(600_000, signal);
+    },
+    async *streams(signal: AbortSignal) {
+      yield [stream];
+      await relay.clock.sleep(600_000, signal);
+    },
+    [Symbol.dispose]() {},
+  } as unknown as ChannelWatch;
+}
+
+it("a bug in the watch of a channel ends the connection of the viewer that meets it", async () => {
+  const relay = new VirtualRelay();
+  const watch = brokenWatch(relay);
+  const sink = new SimulatedSink(FORMS.sse.plain.bare, () => {});
+  const { rooms, clock, telemetry } = relay;
+  const toRelayError = errorConverter("/v1/stream", telemetry);
+  const parts = { watch, rooms, clock, form: PART_FORMS.sse.plain, toRelayError };
+  const request = { backfill: 0, filter: ALL, resume: undefined, cameAt: 0, address: "" };
+  await relay.when(new ChannelViewer(new Multiplex(sink, "sse"), request, parts).run());
+  assert.deepEqual([sink.closedBy, shown(relay), rooms.viewerCount], ["end", ["a request failed"], 0]);
+});
+
+it("a bug in the watch of a channel is logged by the recording that meets it", async () => {
+  const relay = new VirtualRelay();
+  const watch = brokenWatch(relay);
+  const parts = { ...recorderOf(relay), channels: { watch: () => watch } };
+  const stopped = new AbortController();
+  void recordChannel("@somebody", parts as never, runUntil(stopped.signal));
+  await relay.advance(20_000);
+  assert.deepEqual(shown(relay), ["recording failed by a fault of the service"]);
+  stopped.abort();
 });

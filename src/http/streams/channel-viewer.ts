@@ -96,19 +96,23 @@ export class ChannelViewer {
 
   /** Resolves when the connection is over. */
   async run(): Promise<void> {
-    const line = this.#line;
-    const { watch, toRelayError } = this.#parts;
     this.#waits();
     try {
-      for await (const state of watch.states(line.gone)) await this.#follow(state);
+      for await (const state of this.#parts.watch.states(this.#line.gone)) await this.#follow(state);
     } catch (error) {
       await this.#chat?.leave();
-      if (line.gone.aborted) return;
-      line.write(line.events.event("error", toRelayError(error).body));
-      line.end();
+      this.#fail(error);
     } finally {
       this.#slot?.[Symbol.dispose]();
     }
+  }
+
+  /** Ends the connection, with the error as its last event. */
+  #fail(error: unknown): void {
+    const line = this.#line;
+    if (line.gone.aborted) return;
+    line.write(line.events.event("error", this.#parts.toRelayError(error).body));
+    line.end();
   }
 
   /** It is in no room, and counts as a waiting viewer. */
@@ -133,7 +137,7 @@ export class ChannelViewer {
     this.#send(state);
     if (place && isOfChannel && (await this.#catchUp(place, state))) this.#send(state, true);
     const next = videoId ?? this.#earlier;
-    if (next !== undefined && !this.#chat) void this.#read(next);
+    if (next !== undefined && !this.#chat) this.#read(next).catch((error: unknown) => this.#fail(error));
   }
 
   /**
@@ -189,8 +193,9 @@ export class ChannelViewer {
       refused: (reason) => this.#state && this.#send(waitingOf(this.#state, reason)),
     });
     this.#chat = chat;
-    await chat.over;
-    this.#chat = undefined;
+    await chat.over.finally(() => {
+      this.#chat = undefined;
+    });
     if (videoId === this.#earlier) this.#earlier = undefined;
     this.#remember(chat);
     if (this.#later) {

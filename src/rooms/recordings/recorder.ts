@@ -107,11 +107,12 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
           const left = new AbortController();
           recordings.set(videoId, left);
           const deleted = AbortSignal.any([run.deleted, left.signal]);
-          const recording = recordStream(videoId, watch, parts, { ...run, deleted });
-          void recording.finally(() => {
-            recordings.delete(videoId);
-            if (recordings.size === 0) report({ state: "waiting" });
-          });
+          recordStream(videoId, watch, parts, { ...run, deleted })
+            .catch((error: unknown) => logWhy(telemetry, { videoId }, error))
+            .finally(() => {
+              recordings.delete(videoId);
+              if (recordings.size === 0) report({ state: "waiting" });
+            });
         }
       }
     } catch (error) {
@@ -139,7 +140,7 @@ function wantedOf(streams: readonly ChannelStream[], now: number): Set<string> {
   return new Set(streams.filter(isWanted).map(({ videoId }) => videoId));
 }
 
-/** One attempt; the next follows the next look at the channel. Never rejects. */
+/** One attempt; the next follows the next look at the channel. Rejects if the watch fails. */
 async function recordStream(
   videoId: string,
   watch: ChannelWatch,
