@@ -66,6 +66,7 @@ describe("a lagging standby that is promoted, behind a pooler and without LISTEN
       assert.equal(await stream.ended(), undefined, "without a word");
     }
     for (const [n, stream] of streams.entries()) {
+      await eventually(200, async () => (await fetch(`${relays[n]?.url}/readyz`)).status);
       const sent = new Map(stream.messages.map(({ cursor, message }) => [cursor, message.id]));
       const back = stack.use(await watch(n, last[n]));
       await back.until(() => back.ids.at(-1) === chat.ledger.at(-1)?.id, "the newest message");
