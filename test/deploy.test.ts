@@ -3,16 +3,15 @@
  * alerts, the unit.
  */
 import assert from "node:assert/strict";
-import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, execFile, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { readFile, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
 import { connect } from "node:http2";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
-import { Agent, fetch as undiciFetch } from "undici";
 import { parse, parseAllDocuments } from "yaml";
 import { freePorts } from "../chaos/service.ts";
 import { chat } from "../client/index.ts";
@@ -21,6 +20,7 @@ import { ROOT } from "./support/command.ts";
 import { linksIn, type Page } from "./support/history.ts";
 import { knownMetrics } from "./support/known-metrics.ts";
 import { startRelay } from "./support/relay.ts";
+import { listens, type RunningProxy, startCaddy, startNginx, type Way } from "./support/reverse-proxies.ts";
 import { temporaryFolder } from "./support/store-subject.ts";
 import { Changes } from "./support/viewers.ts";
 
@@ -35,24 +35,11 @@ const ADMIN = { RELAY_ADMIN_TOKEN: "a-token-of-many-letters" };
 const skipWithout = (program: string) =>
   spawnSync(program, ["--version"]).error ? `${program} is not installed` : false;
 
-/** How a test reaches a service: by plain HTTP, or by TLS with a certificate of its own. */
-interface Way {
-  url: string;
-  fetch: typeof globalThis.fetch;
-}
-
-interface Proxy {
-  child: ChildProcess;
-  way: Way;
-  /** The URL without TLS, if it differs. */
-  plainUrl?: string;
-}
-
 /**
  * How each proxy is started on a port, from the example in deploy/, in front of the service at `upstream`.
  */
-const PROXIES: Record<string, (folder: string, port: number, upstream: string) => Promise<Proxy>> = {
-  nginx: (folder, port, upstream) => startNginx(folder, port, upstream),
+const PROXIES: Record<string, (folder: string, port: number, upstream: string) => Promise<RunningProxy>> = {
+  nginx: (folder, port, upstream) => startNginx(folder, port, [upstream]),
   caddy: (folder, port, upstream) => startCaddy("Caddyfile", folder, port, { RELAY_UPSTREAM: upstream }),
   // The other instances are down.
   "caddy --cluster": (folder, port, upstream) =>
@@ -60,59 +47,6 @@ const PROXIES: Record<string, (folder: string, port: number, upstream: string) =
       RELAY_UPSTREAMS: `127.0.0.1:9 ${upstream} 127.0.0.1:13`,
     }),
 };
-
-async function startNginx(folder: string, port: number, upstream: string, locations = ""): Promise<Proxy> {
-  const [key, certificate] = [join(folder, "key.pem"), join(folder, "certificate.pem")];
-  if (!existsSync(key)) {
-    const subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"];
-    const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"];
-    await run("openssl", ["req", "-x509", ...kind, ...subject, "-keyout", key, "-out", certificate]);
-  }
-  const [plain = 0] = await freePorts(1);
-  const example = await readFile(join(DEPLOY, "nginx.conf"), "utf8");
-  const site = example
-    .replaceAll(/listen \[::\].*;/g, "")
-    .replace("listen 80;", `listen 127.0.0.1:${plain};`)
-    .replace("listen 443 ssl http2;", `listen 127.0.0.1:${port} ssl http2;`)
-    .replace(/(?<=ssl_certificate ).*(?=;)/, certificate)
-    .replace(/(?<=ssl_certificate_key ).*(?=;)/, key)
-    .replace("127.0.0.1:8080", upstream)
-    .replace("    location / {", `${locations}    location / {`);
-  const paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
-  const temp = paths.map((name) => `${name}_temp_path ${folder}/${name};`).join(" ");
-  const main = `daemon off; pid ${folder}/pid; error_log stderr error; events {} http { access_log off; ${temp} ${site} }`;
-  await writeFile(join(folder, "nginx.conf"), main);
-  const child = spawn("nginx", ["-p", folder, "-c", join(folder, "nginx.conf")], { stdio: "ignore" });
-  const dispatcher = new Agent({ allowH2: true, connect: { ca: await readFile(certificate) } });
-  const overTls = (input: unknown, init?: object) => undiciFetch(input as string, { ...init, dispatcher });
-  const way = { url: `https://127.0.0.1:${port}`, fetch: overTls as unknown as typeof fetch };
-  return { child, way, plainUrl: `http://127.0.0.1:${plain}` };
-}
-
-async function startCaddy(file: string, folder: string, port: number, upstreams: NodeJS.ProcessEnv) {
-  const example = await readFile(join(DEPLOY, file), "utf8");
-  const lean = example.replace("{\n", "{\n\tadmin off\n").replace("grace_period 5s", "grace_period 200ms");
-  await writeFile(join(folder, file), lean);
-  const url = `http://127.0.0.1:${port}`;
-  const child = spawn("caddy", ["run", "--adapter", "caddyfile", "--config", join(folder, file)], {
-    stdio: "ignore",
-    env: { PATH: process.env.PATH, HOME: folder, RELAY_SITE: url, ...upstreams },
-  });
-  return { child, way: { url, fetch } };
-}
-
-async function listens({ url, fetch }: Way): Promise<void> {
-  for (const limit = AbortSignal.timeout(10_000); ; await delay(20)) {
-    if (
-      await fetch(`${url}/healthz`).then(
-        ({ ok }) => ok,
-        () => false,
-      )
-    )
-      return;
-    assert.ok(!limit.aborted, `${url} does not answer`);
-  }
-}
 
 /** `base`: the URL of the service behind the proxy. */
 async function assertPrivate(base: string, { fetch }: Way): Promise<void> {
@@ -177,7 +111,7 @@ describe("nginx", { skip: skipWithout("nginx") }, () => {
     const [port = 0] = await freePorts(1);
     await using relay = await startRelay();
     relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(1);
-    const { child, way, plainUrl } = await startNginx(folder, port, new URL(relay.url).host);
+    const { child, way, plainUrl } = await startNginx(folder, port, [new URL(relay.url).host]);
     t.after(() => child.kill("SIGKILL"));
     await listens(way);
     const session = connect(way.url, { ca: await readFile(join(folder, "certificate.pem")) });
@@ -202,6 +136,36 @@ describe("nginx", { skip: skipWithout("nginx") }, () => {
     );
   });
 
+  it("answers while two instances restart one after the other", async (t) => {
+    const folder = await temporaryFolder(t);
+    const [port = 0, ...ports] = await freePorts(3);
+    const instances = ports.map(() => createServer((_, response) => response.end()));
+    const restart = async (index: number, whileDown = async () => {}) => {
+      const instance = instances[index] ?? assert.fail("no such instance");
+      instance.close();
+      instance.closeAllConnections();
+      await whileDown();
+      await once(instance.listen(ports[index], "127.0.0.1"), "listening");
+    };
+    t.after(() => instances.map((instance) => instance.close().closeAllConnections()));
+    await restart(0);
+    await restart(1);
+    const hosts = ports.map((each) => `127.0.0.1:${each}`);
+    const { child, way } = await startNginx(folder, port, hosts);
+    t.after(() => child.kill("SIGKILL"));
+    await listens(way);
+    const answers: number[] = [];
+    const ask = async () => {
+      for (let asked = 0; asked < 4; asked++) answers.push((await way.fetch(way.url)).status);
+    };
+    await restart(0, ask);
+    await restart(1, ask);
+    assert.deepEqual(
+      answers,
+      answers.map(() => 200),
+    );
+  });
+
   it("serves everything below a path, as docs/deployment.md shows", async (t) => {
     const page = await readFile(join(ROOT, "docs/deployment.md"), "utf8");
     const [, locations = assert.fail("no example")] = /^```nginx\n(.*?)^```$/ms.exec(page) ?? [];
@@ -209,7 +173,7 @@ describe("nginx", { skip: skipWithout("nginx") }, () => {
     const [port = 0] = await freePorts(1);
     await using relay = await startRelay({ settings: ADMIN });
     relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(3);
-    const { child, way } = await startNginx(folder, port, new URL(relay.url).host, locations);
+    const { child, way } = await startNginx(folder, port, [new URL(relay.url).host], locations);
     t.after(() => child.kill("SIGKILL"));
     await listens(way);
     const base = `${way.url}/chat`;

@@ -1,0 +1,98 @@
+/** nginx and Caddy with the examples of deploy/, on ports of a test. */
+import assert from "node:assert/strict";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { promisify } from "node:util";
+import { Agent, fetch as undiciFetch } from "undici";
+import { freePorts } from "../../chaos/service.ts";
+import { ROOT } from "./command.ts";
+
+const run = promisify(execFile);
+const DEPLOY = join(ROOT, "deploy");
+
+/** How a test reaches a service: by plain HTTP, or by TLS with a certificate of its own. */
+export interface Way {
+  url: string;
+  fetch: typeof globalThis.fetch;
+}
+
+export interface RunningProxy {
+  child: ChildProcess;
+  way: Way;
+  /** The URL without TLS, if it differs. */
+  plainUrl?: string;
+}
+
+/** nginx with the example of deploy/, in front of instances (host and port), with further `locations`. */
+export async function startNginx(
+  folder: string,
+  port: number,
+  instances: readonly string[],
+  locations = "",
+): Promise<RunningProxy> {
+  const [key, certificate] = [join(folder, "key.pem"), join(folder, "certificate.pem")];
+  if (!existsSync(key)) {
+    const subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"];
+    const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"];
+    await run("openssl", ["req", "-x509", ...kind, ...subject, "-keyout", key, "-out", certificate]);
+  }
+  const [plain = 0] = await freePorts(1);
+  const example = await readFile(join(DEPLOY, "nginx.conf"), "utf8");
+  const site = example
+    .replaceAll(/listen \[::\].*;/g, "")
+    .replace("listen 80;", `listen 127.0.0.1:${plain};`)
+    .replace("listen 443 ssl http2;", `listen 127.0.0.1:${port} ssl http2;`)
+    .replace(/(?<=ssl_certificate ).*(?=;)/, certificate)
+    .replace(/(?<=ssl_certificate_key ).*(?=;)/, key)
+    .replace(/.*server 127\.0\.0\.1:8080.*/, (line) => eachIn(line, instances))
+    .replace("    location / {", `${locations}    location / {`);
+  const paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+  const temp = paths.map((name) => `${name}_temp_path ${folder}/${name};`).join(" ");
+  const main = `daemon off; pid ${folder}/pid; error_log stderr error; events {} http { access_log off; ${temp} ${site} }`;
+  await writeFile(join(folder, "nginx.conf"), main);
+  const child = spawn("nginx", ["-p", folder, "-c", join(folder, "nginx.conf")], { stdio: "ignore" });
+  const dispatcher = new Agent({ allowH2: true, connect: { ca: await readFile(certificate) } });
+  const overTls = (input: unknown, init?: object) => undiciFetch(input as string, { ...init, dispatcher });
+  const way = { url: `https://127.0.0.1:${port}`, fetch: overTls as unknown as typeof fetch };
+  return { child, way, plainUrl: `http://127.0.0.1:${plain}` };
+}
+
+/** The line of an example that names its instance, once for each. */
+function eachIn(line: string, instances: readonly string[]): string {
+  return instances.map((instance) => line.replace("127.0.0.1:8080", instance)).join("\n");
+}
+
+/** Caddy with a file of deploy/. */
+export async function startCaddy(
+  file: string,
+  folder: string,
+  port: number,
+  upstreams: NodeJS.ProcessEnv,
+): Promise<RunningProxy> {
+  const example = await readFile(join(DEPLOY, file), "utf8");
+  const lean = example.replace("{\n", "{\n\tadmin off\n").replace("grace_period 5s", "grace_period 200ms");
+  await writeFile(join(folder, file), lean);
+  const url = `http://127.0.0.1:${port}`;
+  const child = spawn("caddy", ["run", "--adapter", "caddyfile", "--config", join(folder, file)], {
+    stdio: "ignore",
+    env: { PATH: process.env.PATH, HOME: folder, RELAY_SITE: url, ...upstreams },
+  });
+  return { child, way: { url, fetch } };
+}
+
+/** Resolves once the service answers on this way. */
+export async function listens({ url, fetch }: Way): Promise<void> {
+  for (const limit = AbortSignal.timeout(10_000); ; await delay(20)) {
+    if (
+      await fetch(`${url}/healthz`).then(
+        ({ ok }) => ok,
+        () => false,
+      )
+    )
+      return;
+    assert.ok(!limit.aborted, `${url} does not answer`);
+  }
+}
