@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { readFile, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { connect } from "node:http2";
@@ -205,6 +205,17 @@ describe("nginx", { skip: skipWithout("nginx") }, () => {
       }
     }
   });
+});
+
+it("the documents and deploy/ name the packages by their version", async () => {
+  const { version } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
+  for (const file of globSync("{*.md,client/*.md,docs/*.md,deploy/Dockerfile*,deploy/*.yaml}", {
+    cwd: ROOT,
+  })) {
+    const text = await readFile(join(ROOT, file), "utf8");
+    for (const [, named] of text.matchAll(/livechat-relay(?:-client)?[-:](\d\S*?\d|\S*\*)(?=\.tgz|\s)/g))
+      assert.equal(named, version, file);
+  }
 });
 
 describe("deploy/kubernetes.yaml", () => {
