@@ -276,6 +276,17 @@ describe("deploy/alerts.yml", () => {
     for (const name of asked) assert.ok(known.has(name), name);
   });
 
+  it("has the severities that docs/operations.md gives", async () => {
+    const severe = [...alerts.matchAll(/- alert: (\w+)\n(?:(?!- alert:)[\s\S])*?severity: critical /g)];
+    const page = await readFile(join(ROOT, "docs/operations.md"), "utf8");
+    const [sentence = ""] = /^.* the severity `critical` .*?\. /m.exec(page) ?? [];
+    assert.deepEqual(
+      [...sentence.matchAll(/`(Relay\w+)`/g)].map(([, name]) => name),
+      severe.map(([, name]) => name),
+    );
+    assert.doesNotMatch(alerts, /severity: (?!critical |warning )/);
+  });
+
   it("has only alerts that were seen to fire and that docs/operations.md explains", { skip }, async () => {
     await run("promtool", ["check", "config", "prometheus.yml"], { cwd: DEPLOY });
     await run("promtool", ["test", "rules", "alerts.test.yml"], { cwd: DEPLOY });
