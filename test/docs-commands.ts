@@ -114,8 +114,11 @@ describe("a fresh clone", () => {
   }, async (t) => {
     const { url } = await ownPostgres(t);
     const target = await ownSchema(t, { url });
-    const [serve = "", move = "", dump = "", restore = "", ...others] = CLUSTER;
+    const [serve = "", move = "", upgrade = "", dump = "", restore = "", underSystemd = "", ...others] =
+      CLUSTER;
     assert.deepEqual(others, []);
+    for (const line of `${upgrade}\n${underSystemd}`.split("\n"))
+      assert.ok(/^(systemctl|curl|npm|livechat-relay) /.test(line) || restore.includes(line), line);
     const playOn = (block: string, store: string) =>
       play(block.replace(/postgres:\/\/\S+/, `'${store}'`), { RELAY_STORE: store });
     await play("npx livechat-relay serve"); // whose store moves
