@@ -37,7 +37,7 @@ describe("a command whose URL is answered, but not by the service, says that and
         await using server = await AnsweringServer.start(refuses(status, body));
         const { code, out, error } = await outcome([...command, "--server", server.url]);
         assert.deepEqual([code, out], [3, ""]);
-        const expected = `livechat-relay: ${server.url} answers ${status}, but not as a livechat-relay: check the URL; a proxy in front may block`;
+        const expected = `livechat-relay: ${server.url} answers ${status}, but not as a livechat-relay: check the URL; a proxy in front of it, or of an edge's origin, may block`;
         assert.ok(error.startsWith(expected), error);
       });
     }

@@ -95,7 +95,7 @@ function explained(error: ChatError, server: string): CommandError {
   if (error.code === "HTTP")
     return new CommandError(
       NO_SERVICE,
-      `${server} answers ${error.status}, but not as a livechat-relay: check the URL; a proxy in front may block this path (as it should block /v1/rooms, /v1/probe and /v1/recordings), then use the service's own address`,
+      `${server} answers ${error.status}, but not as a livechat-relay: check the URL; a proxy in front of it, or of an edge's origin, may block this path (as it should block /v1/rooms, /v1/probe and /v1/recordings), then use the service's or the origin's own address`,
     );
   if (error.code !== "NETWORK") return new CommandError(REFUSED, reason);
   const untrusted = certificateTrouble(systemCode(error));
