@@ -44,6 +44,20 @@ describe("the demo", () => {
     assert.equal(await demo.exited, 0);
   });
 
+  it("prints the settings with which a real service reads its simulated YouTube", async () => {
+    const demo = new Run(["demo", "--port", "0"]);
+    const settings = await demo.printed(/Rehearse +(RELAY_UPSTREAM_URL=.*)/);
+    const env = Object.fromEntries(settings.split(" ").map((setting) => setting.split("=")));
+    const service = new Run(["serve", "--port", "0", "--store", "memory:"], { env });
+    const url = await service.printed(/"url":"([^"]+)"/);
+    await using stream = await Stream.open(url, { videoId: VIDEO });
+    await stream.untilMessages(10);
+    for (const running of [service, demo]) {
+      running.signal("SIGTERM");
+      assert.equal(await running.exited, 0);
+    }
+  });
+
   it("lists the settings that it does not use", async () => {
     const demo = new Run(["demo", "--port", "0"], {
       env: { RELAY_STORE: "sqlite:/no/such/folder/relay.db" },

@@ -42,16 +42,15 @@ export async function demo(
         surroundings.stderr.write(`livechat-relay: reading ${values.recording}\n`);
       await playRecording(upstream, values.recording);
     } else speak(upstream, values.rate);
-    const own = toConfig({
-      ...values,
-      RELAY_STORE: values.store,
+    const simulated = {
       RELAY_UPSTREAM_URL: upstream.urls.main,
       RELAY_UPSTREAM_MUSIC_URL: upstream.urls.music,
       RELAY_UPSTREAM_MOBILE_URL: upstream.urls.mobile,
-    });
+    };
+    const own = toConfig({ ...values, RELAY_STORE: values.store, ...simulated });
     const config = { ...own, http: { ...own.http, demoVideo: VIDEO_ID } };
     const service = await startConfigured(config, input, surroundings, stopped);
-    surroundings.stdout.write(welcome(service.url, values.store));
+    surroundings.stdout.write(welcome(service.url, values.store, simulated));
     for (const name of Object.keys(REPLACED).filter((name) => surroundings.env[name]))
       surroundings.stderr.write(`livechat-relay: the demo ignores ${name}: ${OWN}\n`);
     const stop = async () => {
@@ -120,8 +119,10 @@ function whyOf(error: unknown, path: string): string {
   return "code" in error ? `${path} cannot be read (${error.code})` : error.message;
 }
 
-function welcome(url: string, store: string): string {
+/** `simulated`: the settings with which another service reads the demo's upstream. */
+function welcome(url: string, store: string, simulated: Readonly<Record<string, string>>): string {
   const stream = `${url}/v1/stream?videoId=${VIDEO_ID}`;
+  const settings = Object.entries(simulated).map(([name, value]) => `${name}=${value}`);
   const isDurable = store !== "memory:";
   return `
 The relay runs against a simulated upstream, and keeps everything in ${isDurable ? store : "memory"}.
@@ -134,6 +135,7 @@ The relay runs against a simulated upstream, and keeps everything in ${isDurable
   Channel  curl -N '${url}/v1/stream?channel=${CHANNEL}'
   Merged   curl -N '${url}/v1/merged?videoIds=${VIDEO_ID},${SECOND_VIDEO_ID}'
   Resume   curl -N -H 'Last-Event-ID: <the last id you saw>' '${stream}'
+  Rehearse ${settings.join(" ")}
   Stop     Ctrl-C
 ${isDurable ? `  Kill     kill -9 ${process.pid}; start it again within a minute, and no message is missing\n` : ""}
 `;
