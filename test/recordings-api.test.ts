@@ -91,6 +91,23 @@ describe("recordings while the service runs", () => {
     assert.equal((await list(relay))[0]?.state, "waiting");
   });
 
+  it("of a channel say why its pages cannot be read, also in a terminal", async () => {
+    await using relay = await startRelay({ settings: settings({ RELAY_RECORD: "@demo" }) });
+    relay.upstream.channel("@demo");
+    relay.upstream.channel("@quiet");
+    const pages = { on: ["live", "streams"], channel: "@demo" } as const;
+    relay.upstream.fault({ ...pages, times: Number.POSITIVE_INFINITY, as: { status: 503 } });
+    await call(relay, "PUT", "@quiet");
+    await eventually("failed", () => stateOf(relay, "@demo"));
+    const [failed, quiet] = await list(relay);
+    assert.deepEqual(failed?.error, "/@/streams: HTTP 503.");
+    assert.deepEqual([quiet?.state, quiet?.error], ["waiting", undefined]);
+    const env = { RELAY_URL: relay.url, RELAY_ADMIN_TOKEN: TOKEN };
+    const { out } = await outcome(["record", "list"], { env });
+    assert.match(out, /\n@demo +failed +- .* yes +\/@\/streams: HTTP 503\.\n/);
+    assert.match(out, /\n@quiet +waiting +- .* no +-\n/);
+  });
+
   it("stop when they are deleted: the room is left to its grace time", async () => {
     await using relay = await startRelay({ settings: settings() });
     relay.upstream.chat(VIDEO, TEXT).say(1);

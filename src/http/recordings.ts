@@ -34,10 +34,16 @@ const RecordingsResponse = Type.Object({
       name: Type.String({ description: "Video id, channel id, handle in lower case, or `c/name`." }),
       since: Type.String({ description: "ISO 8601 in UTC." }),
       state: Type.Enum([...RECORDING_STATES], {
-        description: "`failed`: the last attempt failed; the service tries again.",
+        description:
+          "`waiting`: there is no chat yet, or no stream of the channel. `failed`: the last attempt failed; the service tries again.",
       }),
       videoId: Type.Optional(VideoId),
-      error: Type.Optional(Type.String()),
+      error: Type.Optional(
+        Type.String({
+          description:
+            "Why nothing is recorded now: always with `failed`; with `waiting`, if a video has no chat.",
+        }),
+      ),
       fixed: Type.Boolean({ description: "Whether it is in RELAY_RECORD." }),
     }),
   ),

@@ -44,6 +44,14 @@ export interface ChannelWatchParts {
 type Facts = Pick<ChannelState, "state" | "videoId" | "startsAt" | "reason">;
 type Names = Pick<ChannelState, "channelId" | "title">;
 
+/** The streams of a channel that can be read. */
+export interface ChannelView {
+  /** The most interesting stream comes first. */
+  streams: readonly ChannelStream[];
+  /** Why the channel's pages, or others of its streams, cannot be read. `isChatless`: one has no chat. */
+  trouble?: { why: string; isChatless: boolean };
+}
+
 /** A stream that could not be read. One without a chat may be tried again after `restsUntil` (monotonic). */
 interface Trouble {
   why: string;
@@ -114,17 +122,24 @@ export class ChannelWatch implements WatchedChannel {
     return this.#states.over(signal);
   }
 
-  /**
-   * Yields all streams that can be read, the most interesting first; again after each look and each report.
-   * Rejects as `states` does.
-   */
-  async *streams(signal: AbortSignal): AsyncGenerator<readonly ChannelStream[], never, void> {
+  /** Yields after the first look, and after each further look and each report. Rejects as `states` does. */
+  async *streams(signal: AbortSignal): AsyncGenerator<ChannelView, never, void> {
     for (;;) {
       const { changed } = this.#states;
       if (this.#states.absent) throw this.#states.absent;
-      if (this.#look) yield this.#streams().filter(({ videoId }) => !this.#troubles.has(videoId));
+      if (this.#states.current) yield this.#view();
       await unlessAborted(changed, signal);
     }
+  }
+
+  #view(): ChannelView {
+    const all = this.#streams();
+    const streams = all.filter(({ videoId }) => !this.#troubles.has(videoId));
+    if (this.#failure !== undefined) return { streams, trouble: { why: this.#failure, isChatless: false } };
+    const troubles = all.flatMap(({ videoId }) => this.#troubles.get(videoId) ?? []);
+    const found = troubles.find(({ restsUntil }) => restsUntil === undefined) ?? troubles[0];
+    if (!found) return { streams };
+    return { streams, trouble: { why: found.why, isChatless: found.restsUntil !== undefined } };
   }
 
   /**

@@ -5,6 +5,7 @@
  * after a failure of the store, as soon as the store works.
  */
 import type { Clock } from "../../clock.ts";
+import type { RoomEnd } from "../../protocol/chat.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { FORMS } from "../../serving/form.ts";
 import type { StreamRequest } from "../../serving/room.ts";
@@ -41,6 +42,9 @@ export interface RecorderParts {
   telemetry: Telemetry;
 }
 
+/** What a recording reports at a change. */
+type News = Partial<Omit<RecordingReport, "name">>;
+
 /** One run of a recording. */
 export interface RecordingRun {
   /** Aborts when the recording is deleted, or the service stops. */
@@ -48,7 +52,7 @@ export interface RecordingRun {
   /** Aborts when the recording is deleted: its viewers then leave their rooms. */
   deleted: AbortSignal;
   /** Called with each change. */
-  report(news: Partial<Omit<RecordingReport, "name">>): void;
+  report(news: News): void;
 }
 
 /** Resolves when the chat is over or the signal aborts. */
@@ -59,11 +63,13 @@ export async function recordChat(videoId: string, parts: RecorderParts, run: Rec
   deleted.addEventListener("abort", () => recorded.delete(videoId), { once: true });
   while (!signal.aborted) {
     try {
-      if (await read(videoId, parts, run)) return report({ state: "ended", videoId });
+      const end = await read(videoId, parts, run);
+      if (end?.state === "ended") return report({ state: "ended", videoId });
+      if (!signal.aborted) report(afterRoom(end));
     } catch (error) {
       if (!signal.aborted) {
         logWhy(telemetry, { videoId }, error, RETRY_MS);
-        report({ state: isOver(error) ? "waiting" : "failed", error: textOf(error) });
+        report(afterError(error));
       }
     }
     await clock.sleep(RETRY_MS, signal).catch(() => {});
@@ -82,9 +88,20 @@ function logWhy(
   else telemetry.recordingBroken(video, error, retryMs);
 }
 
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+/** The news of a recording that could not be begun. */
+function afterError(error: unknown): News {
+  const why = error instanceof Error ? error.message : String(error);
+  return { state: isOver(error) ? "waiting" : "failed", error: sentence(why) };
 }
+
+/** The news of a recording whose room is over before its chat. */
+function afterRoom(end: RoomEnd | undefined): News {
+  return end?.state === "failed"
+    ? { state: "failed", error: sentence(end.error.message) }
+    : { state: "waiting" };
+}
+
+const sentence = (why: string) => `${why.replace(/\.$/, "")}.`;
 
 /**
  * Records the streams of a channel: those that are live, and scheduled ones from before their first message.
@@ -94,10 +111,16 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
   const { signal, report } = run;
   const { channels, clock, telemetry } = parts;
   const recordings = new Map<string, AbortController>();
+  /** The latest news of each stream that is wanted or still recorded. */
+  const streamNews = new Map<string, News>();
+  let channelNews: News = { state: "waiting" };
+  const tell = () => {
+    if (!signal.aborted) report(newsOf([...streamNews.values()], channelNews));
+  };
   while (!signal.aborted) {
     try {
       using watch = channels.watch(channel);
-      for await (const streams of watch.streams(signal)) {
+      for await (const { streams, trouble } of watch.streams(signal)) {
         const wanted = wantedOf(streams, clock.now());
         for (const { videoId, isFar } of streams) {
           if (isFar && !wanted.has(videoId)) recordings.get(videoId)?.abort();
@@ -107,22 +130,38 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
           const left = new AbortController();
           recordings.set(videoId, left);
           const deleted = AbortSignal.any([run.deleted, left.signal]);
-          recordStream(videoId, watch, parts, { ...run, deleted })
+          const told = (news: News) => {
+            streamNews.set(videoId, news);
+            tell();
+          };
+          recordStream(videoId, watch, parts, { ...run, deleted, report: told })
             .catch((error: unknown) => logWhy(telemetry, { videoId }, error))
-            .finally(() => {
-              recordings.delete(videoId);
-              if (recordings.size === 0) report({ state: "waiting" });
-            });
+            .finally(() => recordings.delete(videoId));
         }
+        for (const videoId of streamNews.keys()) if (!recordings.has(videoId)) streamNews.delete(videoId);
+        channelNews = trouble
+          ? { state: trouble.isChatless ? "waiting" : "failed", error: sentence(trouble.why) }
+          : { state: "waiting" };
+        tell();
       }
     } catch (error) {
       if (!signal.aborted) {
         logWhy(telemetry, { channel }, error, RETRY_CHANNEL_MS);
-        report({ state: "failed", error: textOf(error) });
+        channelNews = { ...afterError(error), state: "failed" };
+        tell();
       }
     }
     await clock.sleep(RETRY_CHANNEL_MS, signal).catch(() => {});
   }
+}
+
+/**
+ * The news of a channel's recording: those of a stream that is recorded, else of one that failed, else of the
+ * channel's pages.
+ */
+function newsOf(streams: readonly News[], channel: News): News {
+  const last = (wanted: News["state"]) => streams.findLast(({ state }) => state === wanted);
+  return last("recording") ?? last("failed") ?? channel;
 }
 
 /**
@@ -147,29 +186,35 @@ async function recordStream(
   parts: RecorderParts,
   run: RecordingRun,
 ): Promise<void> {
-  const { signal, deleted } = run;
+  const { signal, deleted, report } = run;
   const { recorded, telemetry } = parts;
   const isAdded = !recorded.has(videoId);
   recorded.add(videoId);
+  const until = AbortSignal.any([signal, deleted]);
   try {
-    const until = AbortSignal.any([signal, deleted]);
-    if (await read(videoId, parts, { ...run, signal: until })) watch.ended(videoId);
+    const end = await read(videoId, parts, { ...run, signal: until });
+    report(afterRoom(end));
+    if (end?.state === "ended") watch.ended(videoId);
   } catch (error) {
     if (isOver(error)) watch.failed(videoId, error);
-    if (!signal.aborted && !deleted.aborted) logWhy(telemetry, { videoId }, error);
+    if (!until.aborted) {
+      logWhy(telemetry, { videoId }, error);
+      report(afterError(error));
+    }
   } finally {
     if (isAdded) recorded.delete(videoId);
   }
 }
 
 /**
- * Reads a chat until its end, and resolves to true; to false if its room fails, or if the recording is
- * deleted. Rejects as `Rooms.enter` does.
+ * Reads a chat until its end. Resolves to the end of its room; to undefined if that is unknown, or if the
+ * recording is deleted. Rejects as `Rooms.enter` does.
  */
-async function read(videoId: string, parts: RecorderParts, run: RecordingRun): Promise<boolean> {
+async function read(videoId: string, parts: RecorderParts, run: RecordingRun): Promise<RoomEnd | undefined> {
   const { store, telemetry } = parts;
   const { deleted, report } = run;
-  if (!(await wasRead(videoId, store))) {
+  let end = await endOf(videoId, store);
+  if (end?.state !== "ended") {
     const sink = new NullSink();
     const leave = () => sink.end();
     const request = { videoId, lastEventId: undefined, backfill: 0, address: () => "", open: () => sink };
@@ -179,10 +224,10 @@ async function read(videoId: string, parts: RecorderParts, run: RecordingRun): P
     if (deleted.aborted) leave();
     await sink.ended;
     deleted.removeEventListener("abort", leave);
-    if (!(await wasRead(videoId, store))) return false;
+    end = await endOf(videoId, store);
   }
-  telemetry.recorded(videoId);
-  return true;
+  if (end?.state === "ended") telemetry.recorded(videoId);
+  return end;
 }
 
 /** As `Rooms.enter`, but waits while the store fails. */
@@ -194,17 +239,17 @@ async function enter(request: StreamRequest, parts: RecorderParts, { signal, rep
     } catch (error) {
       if (!(error instanceof RelayError && error.code === "STORE_UNAVAILABLE")) throw error;
       telemetry.recordingWaits({ videoId: request.videoId }, error, STORE_MS);
-      report({ state: "waiting", error: error.message });
+      report(afterError(error));
     }
     do await clock.sleep(STORE_MS, signal);
     while (!(await store.isReady()));
   }
 }
 
-/** Whether the chat was read to its end, so that it is not read again. */
-async function wasRead(videoId: string, store: ObservedStore): Promise<boolean> {
+/** How the stored room ended: a chat that was read to its end (`ended`) is not read again. */
+async function endOf(videoId: string, store: ObservedStore): Promise<RoomEnd | undefined> {
   const record = await store.getRoom(videoId).catch(ifUnavailable(undefined));
-  return record?.end?.state === "ended";
+  return record?.end ?? undefined;
 }
 
 /** Accepts all writes immediately, and discards them. */

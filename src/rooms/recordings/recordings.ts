@@ -2,7 +2,7 @@
  * The recordings of this service: the fixed ones of its settings, and those that callers have put into the
  * store's list, of which each instance runs its share.
  */
-
+import { isDeepStrictEqual } from "node:util";
 import { isChannel } from "../../protocol/channel.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { refuseUnavailable } from "../../serving/refusals.ts";
@@ -136,7 +136,9 @@ class RunningRecording {
       signal: AbortSignal.any([signal, this.#deleted.signal]),
       deleted: this.#deleted.signal,
       report: (news) => {
-        this.#report = { ...this.#report, error: null, ...news };
+        const changed = { ...this.#report, error: null, ...news };
+        if (isDeepStrictEqual(changed, this.#report)) return;
+        this.#report = changed;
         onChange();
       },
     };
