@@ -86,6 +86,8 @@ it("counters start at zero for every known label value, so that an alert on thei
     const zeros = [...text.matchAll(new RegExp(`^${name}\\{(.+)\\} 0$`, "gm"))].map(([, labels]) => labels);
     assert.deepEqual(zeros.sort(), series(values).sort(), name);
   }
+  for (const state of ["waiting", "recording", "failed"])
+    assert.ok(text.includes(`\nrelay_recordings{state="${state}"} 0\n`), state);
 });
 
 it("metrics stay few, however many kinds the upstream invents", async () => {

@@ -1,7 +1,7 @@
 /** What keeps a recording from recording, as the list of recordings shows it, in virtual time. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
+import { VirtualRelay, type VirtualRelayOptions } from "../harness/virtual-relay.ts";
 import { type ListedRecording, Recordings } from "../src/rooms/recordings/recordings.ts";
 import { recorderOf } from "./support/recorder-parts.ts";
 
@@ -12,11 +12,13 @@ const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
 const CHANNEL_PAGES = ["live", "streams"] as const;
 const CHAT_PAGES = ["popout", "watch", "next"] as const;
 const ALL = [...CHANNEL_PAGES, ...CHAT_PAGES, "get_live_chat", "sw.js"] as const;
+/** An ended recording is in no state of the metrics. */
+const NONE = { waiting: 0, recording: 0, failed: 0 };
 const ALWAYS = Number.POSITIVE_INFINITY;
 const HTTP_503 = /HTTP 503.*[^.]\.$|HTTP 503\.$/;
 
-function recorded(name: string) {
-  const relay = new VirtualRelay();
+function recorded(name: string, options: VirtualRelayOptions = {}) {
+  const relay = new VirtualRelay(options);
   const start = () => {
     const recordings = new Recordings([name], recorderOf(relay), new AbortController().signal);
     recordings.start({ isListRun: false });
@@ -27,19 +29,26 @@ function recorded(name: string) {
     const [{ state, error, videoId } = assert.fail()]: ListedRecording[] = await recordings.list();
     return { state, error, videoId };
   };
+  /** The number of recordings in each state, as the metrics give it. */
+  const counts = async () => {
+    const metric = await relay.telemetry.registry.getSingleMetric("relay_recordings")?.get();
+    return Object.fromEntries(metric?.values.map(({ labels, value }) => [labels.state, value]) ?? []);
+  };
   return {
-    ...{ relay, now, upstream: relay.upstream },
+    ...{ relay, now, counts, upstream: relay.upstream },
     /** Asserts the state, and that there is no error. */
-    fine: async (state: string) => {
+    fine: async (state: "waiting" | "recording") => {
       const { videoId, ...facts } = await now();
       assert.deepEqual(facts, { state, error: undefined });
+      assert.deepEqual(await counts(), { ...NONE, [state]: 1 });
     },
     /** Asserts in each second of this time that an error is given. */
-    troubled: async (forMs: number, state: string, error: RegExp) => {
+    troubled: async (forMs: number, state: "waiting" | "failed", error: RegExp) => {
       for (let ms = 0; ms < forMs; ms += 1000) {
         const seen = await now();
         assert.equal(seen.state, state, `after ${ms} ms: ${seen.error}`);
         assert.match(seen.error ?? "", error, `after ${ms} ms`);
+        assert.deepEqual(await counts(), { ...NONE, [state]: 1 });
         await relay.advance(1000);
       }
     },
@@ -137,5 +146,23 @@ for (const name of [VIDEO, HANDLE])
       outage.cancel();
       await relay.advance(2 * MINUTE);
       await fine("recording");
+    });
+
+    it("counts as failed while the store fails, and not once its chat is over", async () => {
+      const { relay, upstream, counts } = recorded(name, { hasDisk: true });
+      const stream = upstream.channel(HANDLE).broadcast(VIDEO, { chat: CHAT });
+      stream.chat.say(3);
+      relay.disk.goneUntil = ALWAYS;
+      await relay.advance(10_000);
+      for (let ms = 0; ms < 2 * MINUTE; ms += 1000) {
+        assert.deepEqual(await counts(), { ...NONE, failed: 1 }, `after ${ms} ms`);
+        await relay.advance(1000);
+      }
+      relay.disk.calm();
+      await relay.advance(10_000);
+      assert.deepEqual(await counts(), { ...NONE, recording: 1 });
+      stream.end();
+      await relay.advance(2 * MINUTE);
+      assert.deepEqual(await counts(), name === HANDLE ? { ...NONE, waiting: 1 } : NONE);
     });
   });

@@ -7,6 +7,7 @@ import { Registry } from "prom-client";
 import { VERSION } from "../package-root.ts";
 import { ERRORS } from "../protocol/errors.ts";
 import { GAP_REASONS, MESSAGE_TYPES } from "../protocol/kinds.ts";
+import { RECORDING_STATES, type RecordingState } from "../protocol/recording.ts";
 import { type EgressSource, makersOn } from "./metric-makers.ts";
 import type { Connections } from "./multiplexed-connections.ts";
 
@@ -75,6 +76,9 @@ const LOOK_OUTCOMES = ["live", "upcoming", "nothing", "absent", "throttled", "un
 
 export type LookOutcome = (typeof LOOK_OUTCOMES)[number];
 
+/** The states of recordings that are run: nobody runs one that has ended. */
+const RUN_STATES = RECORDING_STATES.filter((state) => state !== "ended");
+
 /** The label of all kinds that have no series of their own. */
 export const OTHER_KINDS = "other";
 
@@ -96,6 +100,8 @@ export interface MetricSources {
   readonly connections: Connections;
   /** The number of channels that are watched for a viewer or a recording. */
   channels?: () => number;
+  /** The states of the recordings that this instance has begun. */
+  recordings?: () => Iterable<RecordingState>;
   /** The bytes sent since the last call. */
   takeSentBytes?: () => number;
   store?: {
@@ -160,6 +166,16 @@ export function createMetrics(sources: MetricSources) {
       "Looks at channels, by what they found; each loads one to four pages",
       "outcome",
       LOOK_OUTCOMES,
+    ),
+    recordings: reading.gauge(
+      "relay_recordings",
+      "Recordings that this instance runs, by state; failed: an error keeps it from recording",
+      ["state"],
+      (gauge) => {
+        const states = [...(sources.recordings?.() ?? [])];
+        for (const state of RUN_STATES)
+          gauge.set({ state }, states.filter((other) => other === state).length);
+      },
     ),
     roomsOpened: reading.counter("relay_rooms_opened_total", "Rooms that a bootstrap opened"),
     roomsResumed: reading.counter(
