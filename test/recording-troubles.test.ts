@@ -15,7 +15,7 @@ const ALL = [...CHANNEL_PAGES, ...CHAT_PAGES, "get_live_chat", "sw.js"] as const
 /** An ended recording is in no state of the metrics. */
 const NONE = { waiting: 0, recording: 0, failed: 0 };
 const ALWAYS = Number.POSITIVE_INFINITY;
-const HTTP_503 = /HTTP 503.*[^.]\.$|HTTP 503\.$/;
+const HTTP_503 = /HTTP 503[^.]*\.$/;
 
 function recorded(name: string, options: VirtualRelayOptions = {}) {
   const relay = new VirtualRelay(options);

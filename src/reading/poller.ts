@@ -324,7 +324,8 @@ export class Poller {
       telemetry.mark("poll: room given up");
       await this.#appendPendingPages(signal);
       const code = why instanceof RelayError ? why.code : "UPSTREAM_ERROR";
-      const message = `${why.message} (the chat could not be read ${this.#failures} times in a row)`;
+      const words = why.message.replace(/\.$/, ""); // the upstream's own sentence may end with one
+      const message = `${words} (the chat could not be read ${this.#failures} times in a row)`;
       await appender.finish({ state: "failed", error: { code, message } }, signal);
       return "over";
     }
