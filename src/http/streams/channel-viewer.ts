@@ -193,9 +193,11 @@ export class ChannelViewer {
       refused: (reason) => this.#state && this.#send(waitingOf(this.#state, reason)),
     });
     this.#chat = chat;
-    await chat.over.finally(() => {
-      this.#chat = undefined;
-    });
+    try {
+      await chat.over;
+    } finally {
+      this.#chat = undefined; // together with its cursor, which whoever waits for the end of the chat needs
+    }
     if (videoId === this.#earlier) this.#earlier = undefined;
     this.#remember(chat);
     if (this.#later) {
