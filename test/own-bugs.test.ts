@@ -94,7 +94,7 @@ function brokenWatch(relay: VirtualRelay): ChannelWatch {
       await relay.clock.sleep(600_000, signal);
     },
     async *streams(signal: AbortSignal) {
-      yield [stream];
+      yield { streams: [stream] };
       await relay.clock.sleep(600_000, signal);
     },
     [Symbol.dispose]() {},

@@ -196,7 +196,7 @@ export class ChannelViewer {
     try {
       await chat.over;
     } finally {
-      this.#chat = undefined; // together with its cursor, which whoever waits for the end of the chat needs
+      this.#chat = undefined; // in one step with its cursor, which `#leave` needs
     }
     if (videoId === this.#earlier) this.#earlier = undefined;
     this.#remember(chat);
