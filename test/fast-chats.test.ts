@@ -74,3 +74,24 @@ it("a token that a quiet chat loses makes no gap, though its page shows no earli
   assert.deepEqual(await gapsIn(relay, chat), { untold: 0, told: 0, needless: 0 });
   assert.ok((await relay.stored(VIDEO)).length >= 3);
 });
+
+it("the rate of a chat that was not read for a minute is unknown: a burst between two pages leaves a gap", async () => {
+  const relay = new VirtualRelay({ seed: 1 });
+  const { upstream } = relay;
+  const scenario = { ...realisticHold, kinds: ["text" as const], page: 1, timeoutMs: 5000 };
+  const chat = upstream.chat(VIDEO, { ...scenario, tokens: "reusable" });
+  const speech = chat.speak(0.1);
+  relay.visit({ videoId: VIDEO });
+  await relay.advance(115_000);
+  speech.stop();
+  upstream.fault({ on: CHAT, videoId: VIDEO, times: 1, as: { status: 429, headers: { "retry-after": "65" } } });
+  await relay.advance(65_000);
+  const dead = upstream.fault({ on: CHAT, videoId: VIDEO, times: 2, as: { status: 403 } });
+  await relay.requested("popout", { finished: true });
+  chat.say(5);
+  await relay.advance(60_000);
+  chat.say(1);
+  await relay.advance(10_000);
+  assert.equal(dead.fired, 2);
+  assert.deepEqual(await gapsIn(relay, chat), { untold: 0, told: 1, needless: 0 });
+});

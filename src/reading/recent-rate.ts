@@ -12,25 +12,23 @@ const MIN_OBSERVED_MS = 1000;
 export class RecentRate {
   readonly #beganAt: number;
   #answers: { at: number; added: number }[] = [];
-  #isKnown: boolean;
 
-  /** `isKnown`: whether an answer was just read; otherwise the rate is unknown until one comes. */
-  constructor(isKnown: boolean, now: number) {
-    this.#isKnown = isKnown;
+  /** `hasAnswer`: whether an answer was just read; otherwise the rate is unknown until one comes. */
+  constructor(hasAnswer: boolean, now: number) {
     this.#beganAt = now;
+    if (hasAnswer) this.observe(0, now);
   }
 
   /** An answer brought `added` new messages. */
   observe(added: number, now: number): void {
-    this.#isKnown = true;
     this.#answers = this.#answers.filter(({ at }) => now - at < MINUTE_MS);
     this.#answers.push({ at: now, added });
   }
 
-  /** The expected number of messages in the `ms` before the page; infinite if the rate is unknown. */
+  /** The expected number of messages in the `ms` before the page; infinite after a minute without an answer. */
   expectedIn(ms: number, now: number, page: readonly Item[]): number {
-    if (!this.#isKnown) return Number.POSITIVE_INFINITY;
     const recent = this.#answers.filter(({ at }) => now - at < MINUTE_MS);
+    if (recent.length === 0) return Number.POSITIVE_INFINITY;
     const added = recent.reduce((sum, answer) => sum + answer.added, 0);
     const observedMs = Math.min(MINUTE_MS, Math.max(MIN_OBSERVED_MS, now - this.#beganAt));
     return ms * Math.max(added / observedMs, perMs(page));
