@@ -51,10 +51,10 @@ export class ChatJudge implements ChatFrames {
 
   /**
    * Whether it has everything, up to the final message and beyond. With a filter, the next keepalive brings
-   * it the cursors of the last messages.
+   * it the cursors of the last messages. Of a room without a message, it has everything once it has begun.
    */
   get isUpToDate(): boolean {
-    const { head = Number.NaN, finalCursor = 0 } = this.room;
+    const { head = this.cursor ?? Number.NaN, finalCursor = 0 } = this.room;
     return !this.#sequence.lacks(head) && (this.cursor ?? Number.NaN) >= finalCursor;
   }
 
