@@ -84,7 +84,12 @@ it("the rate of a chat that was not read for a minute is unknown: a burst betwee
   relay.visit({ videoId: VIDEO });
   await relay.advance(115_000);
   speech.stop();
-  upstream.fault({ on: CHAT, videoId: VIDEO, times: 1, as: { status: 429, headers: { "retry-after": "65" } } });
+  upstream.fault({
+    on: CHAT,
+    videoId: VIDEO,
+    times: 1,
+    as: { status: 429, headers: { "retry-after": "65" } },
+  });
   await relay.advance(65_000);
   const dead = upstream.fault({ on: CHAT, videoId: VIDEO, times: 2, as: { status: 403 } });
   await relay.requested("popout", { finished: true });
