@@ -66,6 +66,7 @@ export class ChannelFrames {
   }
 
   #changed({ state, videoId, reason }: JsonObject): void {
+    const wasWaiting = this.#shown === undefined;
     this.#shown = videoId;
     const chat = this.#current;
     if (chat?.videoId === videoId) this.#isReading = !this.#isCatchingUp;
@@ -73,7 +74,8 @@ export class ChannelFrames {
     const isOver = state === "waiting" && reason === undefined;
     if (isOver && this.#isReading && !chat.isUpToDate) this.#misses(chat, "before its end");
     this.#isReading = false;
-    if (isOver || state !== "waiting") this.#leave(); // else it may continue with the same chat
+    // Else it may continue with the same chat: of a channel that already waited, the rest of an earlier one.
+    if (state !== "waiting" || (isOver && !wasWaiting)) this.#leave();
   }
 
   #begins(init: InitFrame): void {
