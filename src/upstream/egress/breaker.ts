@@ -118,8 +118,8 @@ export class Breaker {
   }
 
   /**
-   * A call for a chat that is not yet a room, or for a channel, got no connection. The egress is down unless
-   * a room of it was answered since that room's last failure.
+   * A call for a chat that is not yet a room, or for a channel, got no connection. The egress is down if all
+   * its rooms have failed, too, since the last sign of life.
    */
   unconnected(error: Error): void {
     const { isSingle, roomCount } = this.#parts;
@@ -147,9 +147,7 @@ export class Breaker {
     else this.#advance(); // without rooms left, the breaker tries by itself
   }
 
-  /**
-   * Somebody waits for a room now: a try starts as soon as allowed, and another one if a try is in progress.
-   */
+  /** Somebody waits for a room now: a try starts as soon as allowed, or soon after the one in progress. */
   hurry(): void {
     if (!this.#outage) return;
     this.#outage.isHurried = true;
@@ -163,9 +161,7 @@ export class Breaker {
     this.#wake.abort();
   }
 
-  /**
-   * A single chat cannot make a host unreachable. So if the egress has fewer rooms, all of them are enough.
-   */
+  /** How many rooms must fail; no more than there are if a host is unreachable, which no chat causes. */
   #minFailing(isUnreachable: boolean): number {
     return isUnreachable ? Math.min(MIN_FAILING_ROOMS, this.#parts.roomCount()) : MIN_FAILING_ROOMS;
   }
@@ -187,7 +183,7 @@ export class Breaker {
     for (const { go } of this.#waiting.values()) go();
   }
 
-  /** The next try begins after twice the wait, counted from the beginning of the last. */
+  /** Doubles the wait before the next try. The wait counts from the beginning of the last try. */
   #endTrial(error?: Error): void {
     this.#trial?.over.abort();
     this.#trial = undefined;

@@ -15,7 +15,7 @@ const POLLS_SHARE = 0.7;
 const USUAL_INTERVAL_MS = 9000;
 /** Response times vary: the time between polls stays below the upstream's window by this margin. */
 const MARGIN_MS = 500;
-/** The wait that a refused caller is asked for. */
+/** How long a refused caller should wait. */
 const RETRY_MS = 30_000;
 
 interface CapacitySettings {
@@ -30,8 +30,8 @@ export interface Demand {
   /** From the start of one poll to the start of the next, in milliseconds; undefined if not known yet. */
   intervalMs: number | undefined;
   /**
-   * The longest interval without loss, in milliseconds: as long as the upstream keeps messages, less the
-   * excess of slow calls; infinite for a replay.
+   * The longest interval without loss, in milliseconds: how long the upstream keeps messages, less the
+   * time by which calls are too slow; infinite for a replay.
    */
   windowMs: number;
 }
@@ -51,7 +51,7 @@ export class Capacity {
     return this.#rooms.size;
   }
 
-  /** Number of such live chats that can be read in time; infinite without spacing, NaN without chats. */
+  /** Live chats like these that can be read in time; infinite without spacing, NaN without chats. */
   get roomsCarried(): number {
     const left = POLLS_SHARE - (this.othersPollsPerSecond / 1000) * this.#settings.spacingMs;
     return Math.max(0, Math.floor((this.#live.length * left) / this.#ownLoad(this.#live)));

@@ -35,8 +35,8 @@ export interface Connections {
   close(): Promise<void>;
 }
 
-// HTTP/1.1: aborting a call closes only its own connection. With HTTP/2 all calls share one connection, and
-// one that has gone silent would fail them all while it lasts.
+// HTTP/1.1: aborting a call closes only its own connection. With HTTP/2 all calls share one connection: if
+// it goes silent, all of them fail until it is closed.
 const OPTIONS = { connect: { timeout: CONNECT_TIMEOUT_MS }, allowH2: false };
 
 /**

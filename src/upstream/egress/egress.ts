@@ -1,7 +1,6 @@
 /**
  * An egress: one path to the upstream with its own pace, health, capacity and connections. It reads its live
- * chats itself, because the upstream gives credentials and a visitor to one address, and only that one may
- * use them.
+ * chats itself, because the upstream ties credentials and visitor data to one address.
  */
 import type { Clock } from "../../clock.ts";
 import type { SharedPace } from "../../shared-pace.ts";
@@ -22,7 +21,8 @@ import { Walls } from "./walls.ts";
 /** The calls that open a room: for credentials, a page and the chat. */
 const OPENING_CALLS = 3;
 /**
- * Maximum total time of opening calls at once. Rooms opened together would be polled together from then on.
+ * Limits the openings in progress: the gate can start all their calls in this time. Rooms that are opened
+ * together would be polled together from then on.
  */
 const MAX_OPENING_MS = 3000;
 /** The page that an egress without rooms requests to see whether it reaches the upstream again. */

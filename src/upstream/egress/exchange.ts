@@ -9,8 +9,8 @@ import { AnswerBytes } from "./answer-bytes.ts";
 import { type Decoder, decoded, decodedStream, decodersOf } from "./encodings.ts";
 
 /**
- * A longer compressed body is decompressed while it comes, in another thread: it would hold up the event
- * loop, and may be small but endless.
+ * A longer compressed body is decompressed while it comes, in another thread: as a whole, it would block the
+ * event loop, and it may never end.
  */
 const MAX_WHOLE_BYTES = 64 * 1024;
 
@@ -54,7 +54,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#signal.aborted) controller.abort(this.#signal.reason);
   }
 
-  /** What it and `onResponseData` throw ends the exchange. */
+  /** An error here or in `onResponseData` ends the exchange. */
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: AnswerHead["headers"]): void {
     if (status < 200) return;
     this.#decoders = decodersOf(headers["content-encoding"]?.toString() ?? "");

@@ -138,7 +138,7 @@ class Flight implements Waiting {
     return Math.min(...this.#waiters.values().map(({ dueAt }) => dueAt));
   }
 
-  // The gate asks each waiting call for these two whenever it starts one: they create nothing.
+  // The gate reads `lane` and `sortKey` of all waiting calls at each start, so they create no arrays.
   get lane(): Lane {
     let first = LANES.indexOf("probe");
     for (const { lane } of this.#waiters) first = Math.min(first, LANES.indexOf(lane));
@@ -158,7 +158,7 @@ class Flight implements Waiting {
     this.#waiters.add(waiter);
   }
 
-  /** Called when the call starts: rejects the callers that may not make it. Throws if none is left. */
+  /** Called when the call starts: rejects the callers whose `beforeStart` throws. Throws if none is left. */
   depart(): void {
     for (const waiter of this.#waiters) {
       try {

@@ -154,7 +154,7 @@ export class Gate {
   }
 
   #next(now: number): Queued | undefined {
-    if (this.#lanes.areFull) return undefined; // the queue is long then, and the next answer leads here again
+    if (this.#lanes.areFull) return undefined; // saves a search: the next answer leads here again
     const first = new Map<Lane, { call: Queued; key: number }>();
     for (const call of this.#queue) {
       if (call.isPage && this.#pageCooldown.until > now) continue;
@@ -175,7 +175,7 @@ export class Gate {
   /** Undefined until the reservation with other instances says when the next call may start. */
   #mayStartAt(lane: Lane, now: number): number | undefined {
     const { settings, capacity } = this.#parts;
-    this.#lastStartAt = Math.min(this.#lastStartAt, now); // waking up can set the clock back
+    this.#lastStartAt = Math.min(this.#lastStartAt, now); // a suspend can set the clock back
     const spacedAt = Math.max(this.#lastStartAt + settings.spacingMs, this.#cooldown.until);
     // The next call of a bootstrap directly follows the previous one's answer.
     const at = lane === "probe" ? Math.max(spacedAt, this.#openingLandedAt + settings.spacingMs) : spacedAt;
@@ -220,7 +220,7 @@ export class Gate {
   #land(lane: Lane): void {
     this.#lanes.landed(lane);
     if (lane === "opening" || lane === "caller") this.#openingLandedAt = this.#parts.clock.monotonic();
-    queueMicrotask(() => this.advance()); // after a cooldown that this answer may begin
+    queueMicrotask(() => this.advance()); // once this answer's cooldown, if any, is set
   }
 
   #warnLate(now: number, lateMs: number): void {
@@ -240,7 +240,7 @@ export class Gate {
     const leftMs = this.cooldownLeftMs(isPage);
     const { name, telemetry } = this.#parts;
     telemetry.throttled(name, leftMs, kind, isPage ? "page loads" : "all calls");
-    this.#shared?.pace.coolDown(leftMs, isPage).catch(() => {}); // else the others find out
+    this.#shared?.pace.coolDown(leftMs, isPage).catch(() => {}); // the others notice it anyway
     this.#refuseImpatient(isPage);
   }
 

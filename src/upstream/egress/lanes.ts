@@ -12,13 +12,11 @@
 export const LANES = ["poll", "opening", "caller", "recovery", "retry", "look", "replay", "probe"] as const;
 export type Lane = (typeof LANES)[number];
 
-/** Maximum polls in a row while others wait. Three of four calls are more than capacity plans for polls. */
+/** Maximum polls in a row while others wait. That is 3/4 of all calls; `Capacity` plans fewer for polls. */
 const POLLS_IN_A_ROW = 3;
-/**
- * The maximum while the next poll would otherwise be too late. With too many polls, that is permanently so.
- */
+/** The maximum while the next poll is about to be too late; not once it is much too late (see `open`). */
 const URGENT_POLLS_IN_A_ROW = 12;
-/** Calls of the four lanes that take turns, in a row, before a look goes first that waits behind them. */
+/** After this many calls of the four lanes that take turns, a waiting look goes before them. */
 const TURNS_IN_A_ROW = 4;
 /** A poll that can wait for this many calls takes turns with openings, callers and recoveries. */
 const RELAXED_CALLS = 4;
@@ -36,7 +34,8 @@ export class Lanes {
     probe: 0,
   };
   /**
-   * In each list, the lane served last is last. The second list gets the calls that the first does not use.
+   * In each list, the lane that was served last is at the end. The second list gets the calls that the first
+   * does not use.
    */
   #turns: readonly Lane[] = ["opening", "caller", "recovery", "retry"];
   #leftovers: readonly Lane[] = ["replay", "probe"];

@@ -8,7 +8,7 @@ import { Deadline } from "../../deadline.ts";
 import { RelayError } from "../../protocol/errors.ts";
 
 const MAX_WAIT_MS = 30_000;
-/** The wait that a refused caller is asked for. */
+/** How long a refused caller should wait. */
 const RETRY_MS = 5000;
 
 /** A client that asks for a video. */

@@ -1,8 +1,9 @@
 /**
  * Estimates the clock of the place where instances reserve their calls. Each answer carries the place's time
- * at some moment between request and answer. The intersection of all these intervals is narrower than the
- * quickest answer, and its middle is exact if both ways take equally long. So all instances agree on a moment
- * regardless of their distance from the place, and an answer that was delayed on either way does not mislead.
+ * at some moment between request and answer, and so bounds its clock. All bounds together are narrower than
+ * the quickest round trip, and their middle is exact if both ways take equally long. So all instances agree
+ * on a moment regardless of their distance from the place, and an answer that was delayed on either way does
+ * not mislead.
  */
 
 /** Maximum rate at which clocks are adjusted (NTP's 500 ppm), in milliseconds per millisecond. */
@@ -15,8 +16,8 @@ export class PlaceClock {
   #observedAt = 0;
 
   /**
-   * Adds a measurement: the place showed `time` at some moment between the two. Returns false if that
-   * contradicts the earlier ones, and for the first: then this one replaces them, and may mislead.
+   * Adds a measurement: the place showed `time` at some moment between the two. Returns false for the
+   * first, and for one that contradicts the earlier ones: it replaces them, and may mislead.
    */
   observe(time: number, sentAt: number, receivedAt: number): boolean {
     const driftMs = (receivedAt - this.#observedAt) * DRIFT;

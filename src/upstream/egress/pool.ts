@@ -19,7 +19,7 @@ interface EgressPoolParts extends Omit<EgressParts, "isCutOff"> {
   specs: readonly EgressSpec[];
 }
 
-/** Permission to look for a video's chat, returned by disposing of it. */
+/** Permission to look for a video's chat. Disposing gives it back. */
 export interface OpeningTurn extends Disposable {
   egress: Egress;
 }
@@ -74,7 +74,7 @@ export class EgressPool {
     void this.#reach(this.#reaching);
   }
 
-  /** The upstream answered through one of them: a room, an opening, or the pool itself. */
+  /** The upstream answered a room, an opening or the pool itself, through any egress. */
   reached(): void {
     if (!this.#reaching) return;
     this.#telemetry.upstreamReached();
@@ -156,7 +156,7 @@ export class EgressPool {
   }
 }
 
-/** The best first. Without a choice, no load is added up. */
+/** The best first. A single one needs no rank. */
 function ranked(egresses: readonly Egress[]): readonly Egress[] {
   if (egresses.length < 2) return egresses;
   const ranks = new Map(egresses.map((egress) => [egress, egress.rank]));

@@ -1,7 +1,7 @@
 /**
  * Reserves the times of calls on an egress that several instances share. A reserved time remains valid for
- * the instance's usual lateness. If it is missed, because the answer came too late or the instance was busy,
- * it is discarded, because the time after it is another instance's, and a new one is reserved.
+ * the instance's usual lateness. If it is missed (the answer was late, or the instance was
+ * busy), a new one is reserved, because the time after it is another instance's.
  */
 import type { Clock } from "../../clock.ts";
 import type { Reservation, SharedPace } from "../../shared-pace.ts";
@@ -26,7 +26,7 @@ export class Reservations {
   /** How late a call may start. The reserved spacing is longer by this. */
   #lateMs = LATE_MS.min;
 
-  /** `onReserved` is called with the place's answer, or with undefined if the place cannot be reached. */
+  /** `onReserved` is called with the answer of `pace`, or with undefined if there is none. */
   constructor(pace: SharedPace, clock: Clock, onReserved: (reservation: Reservation | undefined) => void) {
     this.#pace = pace;
     this.#clock = clock;

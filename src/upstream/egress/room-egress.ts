@@ -20,9 +20,9 @@ import type { EgressPool } from "./pool.ts";
 const SHORT_COOLDOWN_MS = 2000;
 /** Time between attempts of a room that finds no other egress. */
 const LOOK_MS = 1000;
-/** After this many throttled egresses in a row, the room itself may be throttled: it must not move... */
+/** After this many throttled egresses in a row, the room itself may be throttled: it stays for `REST_MS`. */
 const MAX_MOVES = 2;
-/** ... before it has stayed this long, because a cooldown may last a day. */
+/** Then it may move again, because a cooldown may last a day. */
 const REST_MS = 5 * 60_000;
 
 interface Trouble {
@@ -48,14 +48,14 @@ export class RoomEgress {
   #failures = 0;
   /**
    * Whether the room must move because a call of it reached no host (a dead proxy, a cut network), while its
-   * egress does not count as unreachable yet: that takes the calls of several rooms.
+   * egress does not count as unreachable yet, which takes the failures of several rooms.
    */
   #isUnreached = false;
   /** When the upstream last answered. */
   #answeredAt: number;
   /**
-   * Whether the room's last call got no beginning of an answer, as in a network that swallows packets. If
-   * not, the room may lack answers only because its call waits behind those of others.
+   * Whether its last call failed before an answer began, as in a network that loses packets. If false, its
+   * call may only wait behind those of others.
    */
   #isCutOff = false;
   /** Number of moves since the last success. */
@@ -129,10 +129,7 @@ export class RoomEgress {
     this.#egress.admit(this.#videoId, demand);
   }
 
-  /**
-   * Resolves when the room may call, with the reason of a move if it must reload its page because of one.
-   * Rejects with the signal's reason.
-   */
+  /** Resolves when the room may call; if it has moved, with the reason. Rejects with the signal's reason. */
   async ready(needsPage: boolean, signal: AbortSignal): Promise<MoveReason | undefined> {
     const moved = this.#moved;
     this.#moved = undefined;
@@ -163,7 +160,7 @@ export class RoomEgress {
     const leftMs = this.#egress.cooldownLeftMs(false);
     const throttledMs = leftMs > 0 && egresses.others(new Set([this.#egress])).length === 0 ? leftMs : 0;
     const unansweredMs = clock.monotonic() - this.#answeredAt;
-    // A room whose call waits behind unanswered calls of others need not find out by itself.
+    // If the room's call waits behind unanswered calls of other rooms, those count.
     return Math.max(throttledMs, this.#isCutOff ? unansweredMs : Math.min(unansweredMs, this.#egress.outMs));
   }
 
@@ -179,7 +176,7 @@ export class RoomEgress {
     this.answered();
   }
 
-  /** A working upstream answered, but without the requested thing: a refused token, a page, nothing. */
+  /** A working upstream answered, but with something else: a refusal, a page, nothing. */
   answered(): void {
     this.#isCutOff = false;
     this.#answeredAt = this.#parts.clock.monotonic();
@@ -223,7 +220,7 @@ export class RoomEgress {
     return this.#moves < MAX_MOVES || restedMs >= REST_MS;
   }
 
-  /** Why the room should move, and for how long. A short cooldown or a failing upstream is not a reason. */
+  /** Why the room should move. A short cooldown or a failing upstream is not a reason. */
   #trouble(needsPage: boolean): Trouble | undefined {
     if (this.#parts.egresses.isSingle) return undefined;
     const forMs = this.#egress.cooldownLeftMs(needsPage);
