@@ -43,10 +43,7 @@ export function resumeCursor(range: CursorRange, lastEventId: number | undefined
   return lastEventId >= range.base || lastEventId === 0 ? range.floor : undefined;
 }
 
-/**
- * The number of messages to begin with. In a replay, no message counts as history: a viewer that asks for no
- * backfill gets all of them.
- */
+/** The number of messages to begin with. In a replay, a viewer that names no `backfill` gets all messages. */
 export function backfillCount(backfill: number | undefined, chatType: ChatType): number {
   return backfill ?? (isReplayChat(chatType) ? Number.POSITIVE_INFINITY : BACKFILL_DEFAULT);
 }

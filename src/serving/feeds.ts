@@ -7,8 +7,8 @@ import type { Form, Packet } from "./form.ts";
 import { ALL, type TypeFilter } from "./type-filter.ts";
 
 /**
- * Maximum number of filters of a room for which frames are packed once and shared. For each of them, every
- * batch is packed (and compressed) once more.
+ * Maximum number of filters of a room for which frames are packed once and shared. Each filter costs one
+ * more packing (and compression) of every batch.
  */
 const MAX_FILTERS = 64;
 

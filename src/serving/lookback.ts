@@ -61,8 +61,8 @@ export class Lookback {
   }
 
   /**
-   * The end of the run of messages that begins right after `after` and that the filter leaves out: the cursor
-   * of its last message, at most `upTo`. It is `after` if there is no such message.
+   * Skips the messages directly behind cursor `after` that the filter leaves out. Returns the cursor of the
+   * last of them, at most `upTo`; `after` if there are none.
    */
   skip(after: number, upTo: number, filter: TypeFilter): number {
     let cursor = after;

@@ -164,7 +164,7 @@ export class Room implements ViewerHost {
     }
   }
 
-  /** Whether the stored messages have other cursors now. A room that is followed notices this by itself. */
+  /** Whether the stored cursors were shifted. A room that is followed notices this by itself. */
   async isMoved(): Promise<boolean> {
     return !this.#parts.store.isRemote && (await this.#currentRange()).base > this.tail.head;
   }

@@ -1,7 +1,7 @@
 /**
- * Judges whether a viewer has stopped reading. A writable connection says too little: Linux reports it only
- * once a third of its send buffer is free, which can be a megabyte. So the decision depends on the bytes that
- * the client's system has acknowledged. They are checked only when the connection has been full for a while.
+ * Judges whether a viewer has stopped reading. Being writable says too little: Linux reports it only once a
+ * third of the send buffer is free, which can be a megabyte. So the decision depends on the bytes that the
+ * client's system has acknowledged. They are checked only when the connection has been full for a while.
  */
 
 /** How long a viewer may go without taking any bytes, in milliseconds. */

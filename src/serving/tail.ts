@@ -11,10 +11,7 @@ import { Held } from "./held.ts";
 
 /** So that a viewer with only a `backfill` reads no message from the store. */
 const TAIL_MESSAGES = BACKFILL_MAX;
-/**
- * Maximum size of the text of the messages of a tail; a usual tail has a tenth of it. Older messages are read
- * from the store.
- */
+/** Maximum size of a tail's text; usually it has a tenth of this. Older messages are read from the store. */
 const TAIL_BYTES = 4 * 1024 * 1024;
 /** Maximum size of one write, which a stalled viewer keeps in memory. A larger frame is sent whole. */
 const CHUNK_BYTES = 64 * 1024;

@@ -33,7 +33,7 @@ export function parseTypes(list: string): TypeFilter {
   return types.length === 0 ? ALL : types.reduce((filter, type) => filter | bitOf(type), GAP);
 }
 
-/** The types that a backfill counts: those that were asked for, so a `gap` only if nothing else was. */
+/** The types that a backfill counts: those asked for; `gap` only if it is the only one. */
 export function countedBy(filter: TypeFilter): TypeFilter {
   return filter === ALL ? ALL : filter & ~GAP || GAP;
 }

@@ -115,7 +115,7 @@ export async function* wholeBody(
   }
 }
 
-/** A text of at least this length is turned into bytes. */
+/** Collected text is passed on once it has this length. */
 const PIECE_LENGTH = 65_536;
 
 async function inPieces(

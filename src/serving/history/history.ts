@@ -146,7 +146,7 @@ export class History {
     return { room, after: first, last, floor: before === undefined ? lowest : first };
   }
 
-  /** The messages after cursor `after` up to `last` that pass the test; all if there is none. */
+  /** The messages after cursor `after` up to `last` that pass the test; without a test, all of them. */
   #read(
     videoId: string,
     after: number,

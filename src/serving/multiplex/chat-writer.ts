@@ -11,7 +11,7 @@ export class ChatWriter {
   readonly videoId: string;
   readonly #line: Multiplex;
   readonly #id: () => string;
-  /** The cursor up to which the client has everything; before the chat is open, the one that it sent. */
+  /** The cursor up to which the client has everything; before the chat is open, the one it has sent. */
   cursor: number | undefined;
   /** Whether the client was sent an `init` of this chat. */
   #isBegun = false;

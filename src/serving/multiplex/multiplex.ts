@@ -1,6 +1,6 @@
 /**
  * A connection that carries several chats. Each chat has a viewer of its own in its room, with a branch of
- * this connection as its sink. If the client is slow, all of them wait.
+ * this connection as its sink. If the client is slow, all its chats wait.
  */
 import type { Clock } from "../../clock.ts";
 import { background } from "../../telemetry/background.ts";

@@ -1,7 +1,7 @@
 /**
  * What the viewer of one chat hands to a connection that carries several chats. The frames of its messages
- * are shared by all such connections; each connection adds the video and its own id when it writes them,
- * because only then is it known what the client has of the other chats.
+ * are shared by all such connections; each connection adds the video and its own id when it writes them:
+ * only then does it know what the client has of the other chats.
  */
 import type { Init, StreamEnd } from "../../protocol/chat.ts";
 import { messageJson, type StoredMessage } from "../../store/stored-message.ts";
