@@ -51,7 +51,7 @@ export class ChatJudge implements ChatFrames {
 
   /**
    * Whether it has everything, up to the final message and beyond. With a filter, the next keepalive brings
-   * it the cursors of the last messages. Of a room without a message, it has everything once it has begun.
+   * it the cursors of the last messages. In a room without messages, it has everything once it has begun.
    */
   get isUpToDate(): boolean {
     const { head = this.cursor ?? Number.NaN, finalCursor = 0 } = this.room;

@@ -13,9 +13,9 @@ export const TOLERANCE = 0.05;
 const PAGE_INTERVAL_MS = 60_000;
 
 /**
- * The longest time that nothing may have been read between two answers, in milliseconds. An answer shows the
- * chat at some moment between its call and its arrival: at worst, the earlier one at its call and the later
- * one at its arrival.
+ * The longest time that may be unread between two answers, in milliseconds. An answer shows the chat at
+ * some moment between its call and its arrival: at worst, the earlier one at its call and the later one at
+ * its arrival.
  */
 export function unreadBetween(earlier: CallTimes, later: CallTimes): number {
   return Math.max(

@@ -64,7 +64,7 @@ export class Poller {
   #startedAt: number;
   /** Why the token is no longer valid, if a page must give another. */
   #tokenLostBecause: string | undefined;
-  /** Whether an answer came since a token was last refused. If not, even fresh ones are refused. */
+  /** Whether an answer came since a token was last refused. Otherwise even fresh tokens are refused. */
   #hasProgressed = true;
   #failures = 0;
   /** When an answer last advanced the reading. */
@@ -187,7 +187,7 @@ export class Poller {
     return this.#atInterval();
   }
 
-  /** One interval after the start of the last good call; at most one from now if the clock was set back. */
+  /** One interval after the last good call's start; at most one interval from now, if the clock went back. */
   #atInterval(): Next {
     const leftMs = this.#startedAt + this.#pace.untilNextMs - this.#parts.clock.monotonic();
     return { delayMs: Math.min(this.#pace.untilNextMs, Math.max(0, leftMs)) };
@@ -211,8 +211,8 @@ export class Poller {
     telemetry.mark(page ? "late: completed from its page" : "late: page not given");
     if (!page) return batch; // the answer without the page is better than nothing
     telemetry.roomCaughtUp(this.#videoId, unreadMs);
-    // The answer has everything in the upstream's window before some moment of its call. This cut-off is in
-    // that window, whichever moment it was; by the upstream's clock, like the messages.
+    // The answer has all messages of one window, which ends at some moment of the call. This time is in the
+    // window of every such moment. It is by the upstream's clock, like the times of messages.
     const tookMs = batch.answeredAt - batch.startedAt;
     const heldSince = new Date(batch.sentAt - (settings.windowMs + tookMs) / 2).toISOString();
     const items = completeInOrder(batch.items, page.items, heldSince);
@@ -244,7 +244,7 @@ export class Poller {
     return ignoringUpstreamErrors(options, OPTIONAL_MS, this.#parts.clock, call);
   }
 
-  /** Drops the old egress's visitor. A live chat also needs a page for a new token; a replay does not. */
+  /** Drops the old egress's visitor data. A live chat also needs a token from a page; a replay does not. */
   #onMoved(why: MoveReason): void {
     const { visitorData: _, ...credentials } = this.#position.credentials;
     this.#position = { ...this.#position, credentials };

@@ -25,7 +25,7 @@ export class RecentRate {
     this.#answers.push({ at: now, added });
   }
 
-  /** The expected number of messages in the `ms` before the page; infinite after a minute without an answer. */
+  /** Expected messages in the `ms` before the page; infinite without an answer for a minute. */
   expectedIn(ms: number, now: number, page: readonly Item[]): number {
     const recent = this.#answers.filter(({ at }) => now - at < MINUTE_MS);
     if (recent.length === 0) return Number.POSITIVE_INFINITY;

@@ -33,7 +33,7 @@ export class VideoEntry {
   #leaving: Promise<void> | undefined;
   /** The number of viewers that wait for the room to open. */
   #waiting = 0;
-  #resuming = 0; // of them have a cursor, and get the rest even of a chat that is over
+  #resuming = 0; // those of them with a cursor, who get the rest even of a chat that is over
 
   constructor(videoId: string, parts: EntryParts, host: EntryHost) {
     this.videoId = videoId;

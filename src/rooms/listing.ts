@@ -60,7 +60,7 @@ interface OpenRooms {
   local(videoId: string): LocalRoom | undefined;
 }
 
-/** The stored rooms, for those who ask about them. */
+/** The stored rooms, for callers. */
 export class RoomList {
   readonly #store: ObservedStore;
   readonly #open: OpenRooms;

@@ -135,11 +135,11 @@ export class OwnedRoom {
     const { clock, telemetry, settings } = parts;
     using limit = new OpeningLimit(videoId, egress, parts);
     const until = AbortSignal.any([signal, limit.signal]);
-    // Computed before the bootstrap, because the age is that of the moment at which the room was taken.
+    // Computed before the bootstrap, because the record has the room's age at the moment when it was taken.
     const readAt = hold.room && clock.now() - lastReadAgoMs(hold.room);
     const options: CallOptions = {
       lane: "opening",
-      // Openings run one after the other, and a poll must soon follow the page that one loads.
+      // Openings run one after the other, and each loads a page that a poll must soon follow.
       dueAt: clock.monotonic(),
       maxCooldownMs: 0,
       beforeStart: () => hold.assertHeld(),

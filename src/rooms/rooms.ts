@@ -124,7 +124,7 @@ export class Rooms implements SharedRooms {
   async #enterExcerpt(request: StreamRequest): Promise<void> {
     const room = await this.#parts.sources.excerpt(request.videoId);
     this.#retired.add(room);
-    // Without a backfill, nothing counts as history: everything stored is sent.
+    // A viewer that names no `backfill` gets everything that is stored.
     await room.enter(request, request.backfill === undefined ? 0 : room.tail.head);
   }
 

@@ -12,7 +12,7 @@ import { isUnavailable, type StoreTrouble } from "./port.ts";
  * full disk.
  */
 const REMIND_MS = 60_000;
-/** A reader retries a failed read sooner than this. Later, no reader needs it any more. */
+/** Readers retry a failed read sooner than this. After this time, no reader needs it any more. */
 const READ_RETRIED_MS = 10_000;
 
 /**

@@ -87,8 +87,7 @@ export interface Store {
    * The last cursor before the first message that was stored at or after a time, in wall milliseconds: the
    * floor if that is the oldest message, the head if there is none. Undefined if the room does not exist. A
    * binary search, so it assumes that later messages were stored later. If the store's clock was set back,
-   * some times are before one message and after the next one more than once: the result is one of these
-   * places.
+   * several places may fit a time: the result is one of them.
    */
   cursorAt(videoId: string, time: number): Promise<number | undefined>;
 
@@ -235,7 +234,7 @@ export function isUnavailable(error: unknown): error is StoreError {
   return error instanceof StoreError && error.kind === "unavailable";
 }
 
-/** What a `catch` makes of an error: `value` while the store is unavailable. Anything else is thrown on. */
+/** For a `catch`: returns `value` if the store is unavailable, and throws any other error. */
 export function ifUnavailable<T>(value: T): (error: unknown) => T {
   return (error) => {
     if (!isUnavailable(error)) throw error;

@@ -11,7 +11,7 @@ import { isUnavailable, type RoomAccount, type Store, type Tallying } from "./po
 const EVERY_MESSAGES = 500;
 /** An append that meets a step waits about 15 ms for it. */
 const STEP_MESSAGES = 1000;
-/** After a step, the store is left alone for this many times as long as the step took: appends come first. */
+/** The pause after a step, as a multiple of the step's duration: appends come first. */
 const PAUSE_FACTOR = 10;
 const MAX_PAUSE_MS = 5000;
 /**
@@ -92,7 +92,7 @@ export class Tallier {
     }
   }
 
-  /** Begins no step any more: the next life counts the rest. */
+  /** Begins no further step: the rest is counted after the next start. */
   close(): void {
     this.#closed.abort();
   }

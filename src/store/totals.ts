@@ -1,7 +1,7 @@
 /**
- * The totals of a room, as a fold over its log: the same for every store, and free of time and place. A store
- * keeps a room's totals together with the cursor up to which they count, so each message counts once. Pruning
- * lowers nothing: what a later deletion needs is kept here, in items.
+ * The totals of a room, as a fold over its log: the same for every store. A store keeps a room's totals
+ * together with the cursor up to which they count, so each message counts once. Pruning lowers nothing,
+ * because the items keep all that a later deletion needs.
  *
  * Ids are kept as hashes. So the totals contain no author, also after a deletion and after the retention.
  */

@@ -39,7 +39,7 @@ export interface AppenderParts {
 interface PreparedAppend extends Resolved, RoomMemory {
   /** Replace the stored messages with their ids. */
   overwriting: readonly EncodedMessage[];
-  /** The gaps that have a message among these. */
+  /** The gaps that are shown by one of the messages. */
   shown: readonly Gap[];
 }
 

@@ -116,8 +116,8 @@ export function lastEgress({ checkpoint }: RoomRecord): string | undefined {
 }
 
 /**
- * The memory of a room whose reading continues. If it is unreadable, this is reported, and a gap since it was
- * stored takes its place (in a replay, none does).
+ * The memory of a room whose reading continues. An unreadable memory is reported, and replaced by a gap
+ * since it was stored (in a replay, by nothing).
  */
 export function memoryOf(
   room: RoomRecord | undefined,

@@ -23,7 +23,7 @@ type MayMiss = (page: FreshPage) => boolean;
 /** The unread time before an answer. */
 interface SpanBefore {
   gap: Gap | undefined;
-  /** Whether it was no longer than the upstream keeps messages. */
+  /** Whether it was at most as long as the upstream keeps messages. */
   isShort: boolean;
 }
 

@@ -54,7 +54,7 @@ export function isSaid({ message, replaces }: Item): boolean {
 
 interface ShownGaps {
   messages: readonly Message[];
-  /** The gaps that have a message among these. */
+  /** The gaps that are shown by one of the messages. */
   shown: readonly Gap[];
   /** The gap that may still be before the next message. */
   gap: Gap | undefined;

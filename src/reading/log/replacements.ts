@@ -21,7 +21,7 @@ export type HeldReplacements = ReadonlyMap<string, readonly HeldMessage[]>;
  */
 const MAX_LOOKED_UP = 200;
 
-/** The messages that an item may return to an earlier content. `held`: the room's messages by id. */
+/** The ids of messages whose earlier content an item may restore. `held`: the room's messages by id. */
 export function replacedBefore(items: readonly Item[], held: ReadonlyMap<string, HeldMessage>): string[] {
   const ids = new Set<string>();
   for (const { replaces } of items) {

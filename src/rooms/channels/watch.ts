@@ -1,6 +1,6 @@
 /**
  * Watches one channel for everybody that waits for it: one look per interval, however many wait, and none
- * while nobody does. Chooses the stream to read, and keeps to it until its watchers report its end or
+ * without watchers. Chooses the stream to read, and keeps to it until its watchers report its end or
  * failure: a page that cannot be read, or lags behind, moves nobody away from a chat that continues.
  */
 import { isDeepStrictEqual } from "node:util";
@@ -71,7 +71,7 @@ export class ChannelWatch implements WatchedChannel {
   /** The number of complete looks (`isWhole`) in a row that did not show the chosen stream. */
   #missed = 0;
   readonly #videos = new Set<string>();
-  /** When the last look began, and the last one that showed the whole list; on the monotonic clock. */
+  /** When the last successful look began, and the last that showed the whole list; monotonic. */
   #lookedAt = Number.NEGATIVE_INFINITY;
   #listedAt = Number.NEGATIVE_INFINITY;
   /** Whether somebody waits for the list. */

@@ -293,8 +293,8 @@ export class MemoryStore implements StoreEngine {
   }
 
   /**
-   * The number of old arrivals: up to the last one stored before `before`, among those before the first one
-   * to keep.
+   * The number of arrivals that may be deleted: those before the first one to keep, up to the last of them
+   * that was stored before `before`.
    */
   #oldArrivals(before: number): number {
     const now = this.#clock.now();

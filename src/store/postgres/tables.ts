@@ -20,7 +20,7 @@ const ofRoom = (value: string) => `(select ${value} from room where video_id = $
 const MESSAGE = `cursor + ${ofRoom("shift")} as cursor, id, body, details`;
 const KEPT = `from message where video_id = $1 and cursor > ${ofRoom("floor - shift")}`;
 
-/** A lease that was set before the database's clock was set back would last for as long as the step. */
+/** A lease this far ahead was set before the database's clock was set back, and would last too long. */
 export const FAR_AHEAD = "lease_until > clock_timestamp() + interval '1 hour'";
 
 /** A `RoomSummary` of the room `r`. */

@@ -54,7 +54,7 @@ export async function backupFile(path: string, target: string): Promise<void> {
   }
 }
 
-/** Says it by the file's header, so that a damaged store is one, too. */
+/** Whether the file is a store, by its header alone: a damaged store is one, too. */
 function isStore(path: string): boolean {
   const header = Buffer.alloc(HEADER_BYTES);
   const file = openSync(path, "r");
