@@ -1,7 +1,7 @@
 /**
  * Regular expressions that cannot freeze a page: a text is matched against all alternatives of the pattern at
- * the same time, so the time grows with the length of the text times the size of the pattern, whatever both
- * are. (JavaScript's own engine tries one alternative after the other, which can take for ever.)
+ * the same time, so the time grows with the length of the text times the size of the pattern. (JavaScript's
+ * own engine tries one alternative after the other, which can take for ever.)
  *
  * Knows characters, `.`, classes, `\d \w \s \b` and their opposites, `^ $`, groups, `|`, and `* + ? {n,m}`.
  * Ignores case. Refuses look-around and back-references, which need another engine.

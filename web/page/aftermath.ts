@@ -85,7 +85,7 @@ export class Aftermath {
   }
 }
 
-/** What a decision can be about that concerns the message: itself, its author, its content. */
+/** The subjects of decisions that concern the message: itself, its author, its content. */
 function subjectsOf(message: ShownMessage): [deleted: string, author: string, replaced: string] {
   const id = message.type === "replaced" ? targetOf(message).messageId : message.id;
   return [`deleted:${id}`, `author_deleted:${message.details.authorId ?? ""}`, `replaced:${message.id}`];

@@ -76,7 +76,7 @@ export class Marks {
     this.#show();
   }
 
-  /** The list in the controls, from which an author can be taken again. */
+  /** The list in the controls, from which an author can be removed. */
   #show(): void {
     const items = this.#each().flatMap(([kind, { chosen }]) =>
       [...chosen].map(([id, name]) => {
@@ -98,7 +98,7 @@ function newList(): List {
   return { text: "", isNamed: () => false, chosen: new Map() };
 }
 
-/** What another version wrote, or a user, may be anything. */
+/** Another version, or a user, may have written anything. */
 function readChosen(kind: MarkKind): Map<string, string> {
   try {
     const pairs: unknown = JSON.parse(remembered(kind) ?? "[]");

@@ -41,7 +41,7 @@ export class Minutes {
     return this.#isReplay;
   }
 
-  /** Messages in the last 60 seconds, by the share of the minute before that is part of them. */
+  /** Messages in the last 60 seconds; the minute before counts by its share in them. */
   get now(): number {
     const minutes = Date.now() / MINUTE_MS;
     const current = Math.floor(minutes);

@@ -42,7 +42,7 @@ export class Past {
   /** Aborts the current load. */
   #loads = new AbortController();
   #isLoading = false;
-  /** Whether messages of the chat are stored: one that was not opened has none, nor has an empty backfill. */
+  /** Whether messages are stored: a chat that was not opened has none, nor has one with an empty backfill. */
   #hasMessages = false;
   /** Nothing that the filters show is stored before this cursor. */
   #nothingBefore: number | undefined;

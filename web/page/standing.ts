@@ -65,7 +65,7 @@ export class Standing {
     this.show();
   }
 
-  /** Reads once the paid messages from before the page was opened that still stay above the chat. */
+  /** Reads once the paid messages that came before the page was opened and still stay above the chat. */
   fill(): void {
     if (this.#isFilled) return;
     this.#isFilled = true;

@@ -146,7 +146,7 @@ function chosen(): [string, string][] {
   );
 }
 
-/** The query, with the characters as they are that a query may have: people read it in OBS. */
+/** The query. Some characters that a query may contain are not escaped: people read it in OBS. */
 function toQuery(parameters: [string, string][]): string {
   const query = new URLSearchParams(parameters).toString();
   return query && `?${query.replaceAll(/%(?:2C|2F|3A|40)/g, decodeURIComponent)}`;

@@ -15,7 +15,7 @@ export class Preview {
     new ResizeObserver(() => this.#scale()).observe(this.#backdrop);
   }
 
-  /** Loads the URL, if it is another one, once no other follows for a moment. */
+  /** Loads a changed URL once no further change follows for a moment. */
   load(url: string): void {
     clearTimeout(this.#timer);
     if (url === this.#url) return;
