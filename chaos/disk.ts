@@ -4,7 +4,17 @@
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  ftruncateSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -57,8 +67,8 @@ export class Disk implements Disposable {
     return this.kind === "tmpfs";
   }
 
-  /** Takes all free space to the last byte; call it again for space freed since. */
-  fill(): void {
+  /** Takes all free space but for `spareBytes`; call it again for space freed since. */
+  fill(spareBytes = 0): void {
     assert.ok(this.canFill, "a plain folder is not filled: it shares its disk with others");
     const filler = openSync(this.#filler, "a");
     const block = Buffer.alloc(64 * 1024);
@@ -67,6 +77,7 @@ export class Disk implements Disposable {
     } catch (error) {
       if (!(error instanceof Error && "code" in error && error.code === "ENOSPC")) throw error;
     } finally {
+      ftruncateSync(filler, Math.max(0, fstatSync(filler).size - spareBytes));
       closeSync(filler);
     }
   }

@@ -52,7 +52,7 @@ export class Life implements OriginService {
   static async begin(parts: LifeParts): Promise<Life> {
     const life = new Life(parts);
     try {
-      await life.store.probeWrite();
+      await life.store.probeWrite(0);
       return life;
     } catch (error) {
       life.kill();

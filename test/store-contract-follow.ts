@@ -85,7 +85,7 @@ export function followContract(subject: NewSubject): void {
     const { store } = await subject(t);
     await own(store, ROOM);
     const following = [followed(store, ROOM, BORN_MS), followed(store, OTHER, 0)];
-    await store.probeWrite();
+    await store.probeWrite(0);
     await store.close();
     for (const { messages: seen, end } of await Promise.all(following)) {
       assert.deepEqual(seen, []);

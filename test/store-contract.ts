@@ -271,7 +271,7 @@ function closeContract(subject: NewSubject): void {
     await Promise.all([store.close(), store.close()]);
     await Promise.all(begun);
     await store.close();
-    await assert.rejects(store.probeWrite(), isUnavailable);
+    await assert.rejects(store.probeWrite(0), isUnavailable);
     await assert.rejects(store.append(claim, BORN_MS + 1, messages(["c"]), ""), isUnavailable);
     await assert.rejects(store.read(ROOM, 0, 10), isUnavailable);
     await assert.rejects(store.messagesById(ROOM, ["a"]), isUnavailable);

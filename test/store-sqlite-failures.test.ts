@@ -149,7 +149,7 @@ test("a close ends a thread that does not complete its calls, which then fail as
   t.after(() => other.close());
   other.exec("begin immediate");
   // Each round of 64 writes waits a second for the other program.
-  const writes = Array.from({ length: 130 }, () => assert.rejects(store.probeWrite(), /the thread .* died/));
+  const writes = Array.from({ length: 130 }, () => assert.rejects(store.probeWrite(0), /the thread .* died/));
   await turn();
   isLimited = true; // from here on, every time limit is over at once
   await store.close();
@@ -179,7 +179,7 @@ test("a follower waits longer and longer for an unavailable store, and continues
 
   const following = followed(store, ROOM, BORN_MS + 1);
   await assert.rejects(store.append(claim, BORN_MS + 2, [], ""), /in use by another process/);
-  await assert.rejects(store.probeWrite(), isUnavailable);
+  await assert.rejects(store.probeWrite(0), isUnavailable);
   while (waits.length < 8) {
     const { promise, resolve } = Promise.withResolvers<void>();
     waited = resolve;

@@ -87,6 +87,6 @@ test("a check rewrites existing data, so that a full disk refuses it", async (t)
   const { path, store } = await fileStore(t);
   await own(store, "one");
   const before = await commits(path);
-  await store.probeWrite();
+  await store.probeWrite(0);
   assert.equal((await commits(path)) - before, 1);
 });

@@ -69,7 +69,7 @@ test("a store of an unknown kind is refused, without its password", async () => 
 test("a missing folder is created, but none above it, and a place that cannot be a folder is refused", async (t) => {
   const folder = await temporaryFolder(t);
   const store = await openFor(t, `sqlite:${join(folder, "a", "relay.db")}`);
-  await store.probeWrite();
+  await store.probeWrite(0);
   const deep = join(folder, "b", "c", "relay.db");
   assert.equal(
     await refusal(`sqlite:${deep}`),

@@ -22,6 +22,8 @@ import { Tallier } from "./tallier.ts";
 
 /** How long readiness waits for the write probe. SQLite takes ten seconds to detect some failures. */
 const PROBE_LIMIT_MS = 2000;
+/** Free space, in bytes, that is enough for a room's first messages, which are written twice. */
+const ENOUGH_BYTES = 4 * 2 ** 20;
 
 /**
  * The interface that each store implements: the port without `follow`; the engine reports its commits to
@@ -69,9 +71,11 @@ export function observed(
   const operations = reported(engine, PORT_OPERATIONS, health);
   /** Resolves to whether a write works now. Its report ends an outage that no room's write would end. */
   const probe = async () => {
+    // On a disk that was full, a small write proves nothing.
+    const wasFull = !health.isAvailable && health.trouble === "the disk is full";
     using limit = new Deadline(clock, PROBE_LIMIT_MS);
     try {
-      await unlessAborted(operations.probeWrite(), limit.signal);
+      await unlessAborted(operations.probeWrite(wasFull ? ENOUGH_BYTES : 0), limit.signal);
       return true;
     } catch {
       // `probeWrite` itself has already reported a failure.

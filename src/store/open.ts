@@ -69,7 +69,7 @@ export async function openStore(
   const real = realPath(path);
   const engine = new SqliteStore(real, clock, new SqliteThread(real, telemetry, file));
   try {
-    await engine.probeWrite();
+    await engine.probeWrite(0);
     if (isNew) telemetry.store.made(real);
     return observed(engine, clock, telemetry);
   } catch (error) {

@@ -116,9 +116,9 @@ export interface Store {
 
   /**
    * Writes without changing anything. Rejects with `StoreError` "unavailable" if the store does not accept
-   * it.
+   * it, or if less than `spareBytes` are free on a disk that is the store's own to fill.
    */
-  probeWrite(): Promise<void>;
+  probeWrite(spareBytes: number): Promise<void>;
 
   /** The approximate size of the store, in bytes. */
   sizeBytes(): Promise<number>;

@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import { StoreError, type StoreTrouble } from "../port.ts";
 
 const BUSY = 5;
+const FULL = 13;
 
 /** The trouble and the advice, by SQLite's primary result code. */
 const ADVICE: Readonly<Record<number, [StoreTrouble, string]>> = {
@@ -12,7 +13,7 @@ const ADVICE: Readonly<Record<number, [StoreTrouble, string]>> = {
   8: ["it cannot be written", "cannot be written: give this user the right to write the file and its folder"],
   10: ["its disk fails", "cannot be read or written: check its disk"],
   11: ["it is damaged", "is damaged: restore a backup, or move the file away to start empty"],
-  13: ["the disk is full", "cannot grow: free space on its disk"],
+  [FULL]: ["the disk is full", "cannot grow: free space on its disk"],
   14: ["it cannot be opened", "cannot be opened: choose a file in a folder that this user can write to"],
   26: ["it is damaged", "is not an SQLite database: move it away, or name another file"],
 };
@@ -21,6 +22,11 @@ const ADVICE: Readonly<Record<number, [StoreTrouble, string]>> = {
 function resultCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !("errcode" in error)) return undefined;
   return typeof error.errcode === "number" ? error.errcode & 0xff : undefined;
+}
+
+/** The error of a disk that is too full for what must be written, in the form of SQLite's own. */
+export function diskFull(message: string): Error {
+  return Object.assign(new Error(message), { errcode: FULL });
 }
 
 export function isBusy(error: unknown): boolean {

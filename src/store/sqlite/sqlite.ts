@@ -116,8 +116,8 @@ export class SqliteStore implements StoreEngine {
     return this.#thread.call("moveCursors", this.#clock.now());
   }
 
-  probeWrite(): Promise<void> {
-    return this.#thread.call("probeWrite");
+  probeWrite(spareBytes: number): Promise<void> {
+    return this.#thread.call("probeWrite", spareBytes);
   }
 
   /** The size of the file and of its write-ahead log. */

@@ -2,6 +2,7 @@
  * The store's operations on an open database, one method each, with statements prepared once. The caller
  * provides the transaction; a refused write has changed nothing. Body and details stay text throughout.
  */
+import { statfsSync } from "node:fs";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RoomEnd } from "../../protocol/chat.ts";
 import { assertOwner } from "../fence.ts";
@@ -11,6 +12,7 @@ import type { Claim, MessageSearch, RoomAccount, RoomRecord, RoomSummary } from 
 import { MAX_RECORDINGS, type Recording, type RecordingReport } from "../recordings.ts";
 import { type EncodedMessage, type StoredMessage, withEnd } from "../stored-message.ts";
 import { withTotals } from "../stored-totals.ts";
+import { diskFull } from "./error.ts";
 import { APPLICATION_ID, AUTHOR_ID, prepared } from "./schema.ts";
 import { Tallies } from "./tallies.ts";
 
@@ -100,11 +102,14 @@ const SQL = {
 } as const;
 
 export class Tables {
+  /** Null if the database is in memory. */
+  readonly #path: string | null;
   readonly #sql: Record<keyof typeof SQL, StatementSync>;
   readonly #tallies: Tallies;
 
   /** `onUnreadable`: called with the video id of a room whose totals cannot be read. */
   constructor(database: DatabaseSync, onUnreadable: (videoId: string) => void) {
+    this.#path = database.location();
     this.#sql = prepared(database, SQL);
     this.#tallies = new Tallies(database, onUnreadable);
   }
@@ -291,11 +296,15 @@ export class Tables {
 
   /**
    * Writes the file's first page unchanged, which a full disk refuses. Also reads the end of both tables, the
-   * most that can be checked without reading the whole file.
+   * most that can be checked without reading the whole file. Throws if less than `spareBytes` are free.
    */
-  probeWrite(): void {
+  probeWrite(spareBytes: number): void {
     this.#sql.touch.run();
     this.#sql.edges.get();
+    if (spareBytes === 0 || this.#path === null) return;
+    const { bavail, bsize } = statfsSync(this.#path);
+    const free = bavail * bsize;
+    if (free < spareBytes) throw diskFull(`${free} bytes are free`);
   }
 
   #newborn({ videoId, epoch }: Claim, head: number): RoomRow {
