@@ -20,6 +20,8 @@ export class ChannelFrames {
   #shown: unknown;
   /** The chat after whose message the client came back, and the cursor of that message. */
   #resumed: { chat: ChatFrames; cursor: number } | undefined;
+  /** That chat until the connection's end, even if another one came first. */
+  #asked: ChatFrames | undefined;
   /** Whether the current chat continues, as far as the client knows. */
   #isReading = false;
   /** Whether the current chat is only sent as far as it was stored when the client came back. */
@@ -45,7 +47,7 @@ export class ChannelFrames {
   begin(lastEventId: string | undefined): void {
     const [videoId = "", digits] = lastEventId?.split(".") ?? [];
     for (const chat of this.#begun) chat.asks(undefined);
-    this.#resumed?.chat.asks(undefined);
+    this.#asked?.asks(undefined);
     this.#begun.clear();
     this.#current = undefined;
     this.#isCatchingUp = false;
@@ -53,6 +55,7 @@ export class ChannelFrames {
     this.#shown = undefined;
     const chat = this.#chatOf(videoId);
     this.#resumed = chat && { chat, cursor: Number(digits) };
+    this.#asked = chat;
     chat?.asks(Number(digits));
   }
 
