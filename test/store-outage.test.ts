@@ -238,6 +238,7 @@ it("failed reads of a follower show in log, metric and readiness, and so does th
   }
   const [line, ...more] = failed();
   assert.deepEqual([line?.operation, line?.why, more.length], ["read", "it cannot be read", 0]);
+  assert.equal(line?.msg, "the store failed: viewers stay connected, retrying");
   assert.ok((await value("relay_store_failures_total")) >= 5);
   engine.refuses = false;
   await clock.advance(5000);

@@ -3,6 +3,13 @@ import { Gauge } from "prom-client";
 import type { Logger } from "./log.ts";
 import type { Metrics, StoreOperation } from "./metrics.ts";
 
+/** A failure of these keeps a room from being polled: they are retried until they succeed. */
+const BEFORE_A_POLL: ReadonlySet<StoreOperation> = new Set<StoreOperation>([
+  "append",
+  "messagesById",
+  "find",
+]);
+
 export class StoreEvents {
   readonly #log: Logger;
   readonly #metrics: Metrics;
@@ -37,9 +44,10 @@ export class StoreEvents {
 
   /** The store fails, or still fails. `reason`: as in `/readyz`; `why` includes advice if there is any. */
   outage(operation: StoreOperation, reason: string, why: string, forMs: number): void {
+    const paused = BEFORE_A_POLL.has(operation) ? "polling paused, " : "";
     this.#log.error(
       { operation, reason, why, forMs: Math.round(forMs) },
-      "the store failed: polling paused, viewers stay connected, retrying",
+      `the store failed: ${paused}viewers stay connected, retrying`,
     );
   }
 
