@@ -8,11 +8,11 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Random } from "../src/simulator/random.ts";
 import { StoreError } from "../src/store/port.ts";
 import {
+  errorOf,
   type OperationReply,
   type OperationRequest,
   Rounds,
   type StoreFile,
-  storeError,
 } from "../src/store/sqlite/group-commit.ts";
 import { openDatabase } from "../src/store/sqlite/schema.ts";
 import { Tables } from "../src/store/sqlite/tables.ts";
@@ -116,7 +116,7 @@ export class Disk {
 
 interface Pending {
   resolve(value: unknown): void;
-  reject(error: StoreError): void;
+  reject(error: unknown): void;
 }
 
 /** Replaces `SqliteThread` for one life of the service. */
@@ -172,7 +172,7 @@ export class SimulatedThread {
   #complete(reply: OperationReply): void {
     const pending = this.#pending.get(reply.id);
     this.#pending.delete(reply.id);
-    if ("failure" in reply) pending?.reject(storeError(reply.failure));
-    else pending?.resolve(reply.value);
+    if ("value" in reply) pending?.resolve(reply.value);
+    else pending?.reject(errorOf(reply));
   }
 }

@@ -3,8 +3,11 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
+import { type OperationReply, Rounds } from "../src/store/sqlite/group-commit.ts";
+import { openDatabase } from "../src/store/sqlite/schema.ts";
+import { Tables } from "../src/store/sqlite/tables.ts";
 import { messages, own, readAll, stored } from "./support/store-reading.ts";
-import { BORN_MS, fileStore, isUnavailable } from "./support/store-subject.ts";
+import { BORN_MS, fileStore, isUnavailable, ROOM } from "./support/store-subject.ts";
 
 const HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
@@ -89,4 +92,34 @@ test("a check rewrites existing data, so that a full disk refuses it", async (t)
   const before = await commits(path);
   await store.probeWrite(0);
   assert.equal((await commits(path)) - before, 1);
+});
+
+test("a bug in one operation fails it as a bug, not as an unavailable store, and the others are kept", async (t) => {
+  const database = openDatabase(":memory:");
+  t.after(() => database.close());
+  const tables = new Tables(database, () => {});
+  const replies: OperationReply[] = [];
+  const file = {
+    path: "a.db",
+    connect: () => ({ database, tables }),
+    disconnect: () => {},
+    answer: (all: readonly OperationReply[]) => void replies.push(...all),
+  };
+  const rounds = new Rounds(file);
+  const bug = new SyntaxError("a bug");
+  const fail = () => {
+    throw bug;
+  };
+  Object.assign(tables, { getRoom: fail, prune: fail });
+  rounds.accept([
+    { id: 1, op: "getRoom", args: [ROOM, 0] },
+    { id: 2, op: "prune", args: [0, 1, 0] },
+    { id: 3, op: "take", args: [ROOM, 1] },
+  ]);
+  rounds.play();
+  assert.deepEqual(replies, [
+    { id: 1, bug },
+    { id: 2, bug },
+    { id: 3, value: { epoch: 2, head: 1, room: undefined } },
+  ]);
 });

@@ -29,6 +29,14 @@ export function diskFull(message: string): Error {
   return Object.assign(new Error(message), { errcode: FULL });
 }
 
+/** Whether the program failed, and not the store: errors of SQLite, Node.js and the system have a code. */
+export function isBug(error: unknown): boolean {
+  return !(
+    error instanceof StoreError ||
+    (error instanceof Error && ("code" in error || "errcode" in error))
+  );
+}
+
 export function isBusy(error: unknown): boolean {
   return resultCode(error) === BUSY;
 }

@@ -5,7 +5,7 @@
  */
 import type { DatabaseSync } from "node:sqlite";
 import { StoreError } from "../port.ts";
-import { unavailable } from "./error.ts";
+import { isBug, unavailable } from "./error.ts";
 import type { Tables } from "./tables.ts";
 
 export type Operation = keyof Tables;
@@ -18,10 +18,15 @@ export interface OperationRequest {
 
 type Failure = Pick<StoreError, "kind" | "message" | "trouble">;
 
-export type OperationReply = { id: number; value: unknown } | { id: number; failure: Failure };
+/** What an operation failed by: the store, or a bug. */
+type Failed = { failure: Failure } | { bug: unknown };
 
-/** The failure of an operation, as its caller gets it. */
-export function storeError({ kind, message, trouble }: Failure): StoreError {
+export type OperationReply = { id: number } & ({ value: unknown } | Failed);
+
+/** The error of an operation, as its caller gets it. */
+export function errorOf(failed: Failed): unknown {
+  if ("bug" in failed) return failed.bug;
+  const { kind, message, trouble } = failed.failure;
   return new StoreError(kind, message, { trouble });
 }
 
@@ -98,7 +103,7 @@ export class Rounds {
     try {
       return { id: call.id, value: run(this.#file.connect().tables, call) };
     } catch (error) {
-      return { id: call.id, failure: this.#failure(error) };
+      return { id: call.id, ...this.#failed(error) };
     }
   }
 
@@ -115,8 +120,8 @@ export class Rounds {
       database.exec("commit");
       return answers;
     } catch (error) {
-      const failure = this.#failure(error);
-      return group.map(({ id }) => ({ id, failure }));
+      const failed = this.#failed(error);
+      return group.map(({ id }) => ({ id, ...failed }));
     }
   }
 
@@ -134,14 +139,15 @@ export class Rounds {
     } catch (error) {
       if (!database.isTransaction) throw error; // SQLite itself has rolled back the whole group
       database.exec("rollback to one; release one");
-      return { id: call.id, failure: this.#failure(error) };
+      return { id: call.id, ...this.#failed(error) };
     }
   }
 
-  #failure(error: unknown): Failure {
+  #failed(error: unknown): Failed {
     if (!(error instanceof StoreError)) this.#isSuspect = true;
+    if (isBug(error)) return { bug: error };
     const { kind, message, trouble } = unavailable(error, this.#file.path);
-    return { kind, message, trouble };
+    return { failure: { kind, message, trouble } };
   }
 }
 

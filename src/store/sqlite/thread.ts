@@ -7,7 +7,7 @@ import { Worker } from "node:worker_threads";
 import { unlessAborted } from "../../deadline.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { StoreError } from "../port.ts";
-import { type Operation, type OperationReply, type OperationRequest, storeError } from "./group-commit.ts";
+import { errorOf, type Operation, type OperationReply, type OperationRequest } from "./group-commit.ts";
 import type { StoreOptions } from "./schema.ts";
 import type { Tables } from "./tables.ts";
 import type { FromThread, ThreadStart, ToThread } from "./worker.ts";
@@ -18,7 +18,7 @@ const WORKER_FILE = new URL(`./worker${extname(import.meta.url)}`, import.meta.u
 interface Pending {
   call: OperationRequest;
   resolve: (value: unknown) => void;
-  reject: (error: StoreError) => void;
+  reject: (error: unknown) => void;
 }
 
 /** The executor of the store's operations. */
@@ -48,7 +48,7 @@ export class SqliteThread {
     this.#telemetry = telemetry;
   }
 
-  /** Rejects with `StoreError`: the error of the operation, or "unavailable". */
+  /** Rejects with the error of the operation: a `StoreError`, or a bug. */
   call<O extends Operation>(op: O, ...args: Parameters<Tables[O]>): Promise<ReturnType<Tables[O]>> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     if (this.#closed !== undefined) {
@@ -120,8 +120,8 @@ export class SqliteThread {
     const pending = this.#posted.get(answer.id);
     if (!pending) return;
     this.#posted.delete(answer.id);
-    if ("failure" in answer) pending.reject(storeError(answer.failure));
-    else pending.resolve(answer.value);
+    if ("value" in answer) pending.resolve(answer.value);
+    else pending.reject(errorOf(answer));
   }
 
   /**
