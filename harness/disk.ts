@@ -38,8 +38,8 @@ export class Disk {
   /** The time of the last failed write. */
   failedAt = Number.NEGATIVE_INFINITY;
   readonly #database: DatabaseSync = openDatabase(":memory:");
-  readonly tables = new Tables(this.#database, (videoId) =>
-    assert.fail(`the totals of ${videoId} cannot be read`),
+  readonly tables = new Tables(this.#database, ({ part, videoId }) =>
+    assert.fail(`cannot be read: ${part} of ${videoId}`),
   );
   readonly #scheduler: Scheduler;
   readonly #random: Random;

@@ -3,6 +3,7 @@
  * executed at once and durably. Each gives the rows that PostgreSQL gives: a test compares them.
  */
 
+import assert from "node:assert/strict";
 import type { Peek } from "../harness/peek.ts";
 import type { Clock } from "../src/clock.ts";
 import type { Random } from "../src/simulator/random.ts";
@@ -56,7 +57,7 @@ export class SharedStore implements Peek {
 
   async room(videoId: string) {
     const [row] = this.#room(videoId);
-    return row && toRecord(row);
+    return row && toRecord(row, () => assert.fail("every row can be read"));
   }
 
   async account(videoId: string) {

@@ -12,6 +12,7 @@ import type {
   StoreOperation,
   VIEWER_DROPS,
 } from "../src/telemetry/metrics.ts";
+import type { UnreadableRow } from "../src/telemetry/store-events.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 
 /** All members of a union: the compiler names the one that is missing. */
@@ -51,6 +52,9 @@ const KNOWN: Record<string, Record<string, readonly string[]>> = {
   },
   relay_unreadable_checkpoints_total: {
     part: every<Parameters<Telemetry["checkpointUnreadable"]>[1]>({ position: 0, memory: 0 }),
+  },
+  relay_unreadable_rows_total: {
+    part: every<Exclude<UnreadableRow["part"], "totals">>({ message: 0, end: 0 }),
   },
   relay_gaps_total: { reason: GAP_REASONS },
   relay_store_operations_total: { kind: OPERATIONS },

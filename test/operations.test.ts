@@ -235,6 +235,7 @@ describe("over a run with every kind of event", () => {
       [/^room not opened$/, WALLED_VIDEO],
       [/^checkpoint unreadable/, UNREADABLE_VIDEO],
       [/^totals unreadable/, UNREADABLE_VIDEO],
+      [/^stored message unreadable/, UNREADABLE_VIDEO],
       [/^room failed$/, FAILING_VIDEO],
       [/^poll failed$/, VIDEO],
       [/^messages may be missing/, FAILING_VIDEO],

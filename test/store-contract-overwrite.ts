@@ -2,15 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { EncodedMessage, StoredMessage } from "../src/store/stored-message.ts";
-import { messages, own, readAll, stored } from "./support/store-reading.ts";
+import { messages, own, readAll, saying, stored } from "./support/store-reading.ts";
 import { BORN_MS, isFenced, type NewSubject, OTHER, ownedRoom, ROOM } from "./support/store-subject.ts";
 
-const by = (id: string, details: object): EncodedMessage => ({
-  id,
-  body: JSON.stringify({ id }),
-  details: JSON.stringify(details),
-});
-const empty = (id: string): EncodedMessage => ({ id, body: '{"message":""}', details: "{}" });
+const by = (id: string, details: object): EncodedMessage => saying(id, "", details);
+const empty = (id: string): EncodedMessage => saying(id, "", {});
 const idsOf = (found: readonly StoredMessage[]) => found.map(({ id }) => id).sort();
 
 export function overwriteContract(subject: NewSubject): void {

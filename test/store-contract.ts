@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
 import type { Clock } from "../src/clock.ts";
 import { ENDED } from "../src/protocol/chat.ts";
+import { damageContract } from "./store-contract-damage.ts";
 import { followContract } from "./store-contract-follow.ts";
 import { overwriteContract } from "./store-contract-overwrite.ts";
 import { ownershipContract } from "./store-contract-ownership.ts";
@@ -14,7 +15,7 @@ import { recordingsContract } from "./store-contract-recordings.ts";
 import { restoreContract } from "./store-contract-restore.ts";
 import { timeContract } from "./store-contract-time.ts";
 import { totalsContract } from "./store-contract-totals.ts";
-import { message, messages, own, readAll, stored } from "./support/store-reading.ts";
+import { message, messages, own, readAll, saying, stored } from "./support/store-reading.ts";
 import {
   BORN_MS,
   type FullStore,
@@ -53,6 +54,7 @@ export function storeContract(name: string, open: OpenForTest, persists: boolean
   describe(`${name}: recordings`, () => recordingsContract(subject, persists));
   describe(`${name}: closing`, () => closeContract(subject));
   if (persists) describe(`${name}: reopened`, () => reopenContract(subject));
+  if (persists) describe(`${name}: damaged`, () => damageContract(subject));
 }
 
 function logContract(subject: NewSubject): void {
@@ -218,11 +220,7 @@ function textContract(subject: NewSubject): void {
       "\r\n\t",
       "'; drop table room; --",
     ];
-    const batch = texts.map((text, index) => ({
-      id: `t${index}`,
-      body: text,
-      details: JSON.stringify({ text }),
-    }));
+    const batch = texts.map((text, index) => saying(`t${index}`, text, { text }));
     await store.append(claim, BORN_MS, batch, texts.join());
     const back = await readAll(store, ROOM);
     assert.deepEqual(
@@ -234,7 +232,8 @@ function textContract(subject: NewSubject): void {
 
   test("a lone surrogate does no harm to its neighbours, and is read as it was stored", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
-    const odd = { id: "x\ud83dy", body: '{"a":"\udc00"}', details: '{"\ud800":1}' };
+    const whole = saying("x", "lone", {});
+    const odd = { id: "x\ud83dy", body: whole.body.replace("lone", "\udc00"), details: '{"\ud800":1}' };
     const added = await store.append(claim, BORN_MS, [message("before"), odd, message("after")], "");
     assert.equal(added.length, 3);
     assert.deepEqual(await readAll(store, ROOM), added);
@@ -245,11 +244,7 @@ function textContract(subject: NewSubject): void {
 
   test("messages of 100 KB are kept whole", async (t) => {
     const { store, claim } = await ownedRoom(subject, t);
-    const batch = [1, 2, 3].map((n) => ({
-      id: `${n}`,
-      body: `${n}`.repeat(100_000),
-      details: "é".repeat(100_000),
-    }));
+    const batch = [1, 2, 3].map((n) => saying(`${n}`, `${n}`.repeat(100_000), { text: "é".repeat(100_000) }));
     const added = await store.append(claim, BORN_MS, batch, "");
     assert.deepEqual(await readAll(store, ROOM), added);
     assert.deepEqual(

@@ -1,47 +1,18 @@
 /** Stored totals that cannot be read: their room counts again, and nothing else notices. */
 import assert from "node:assert/strict";
-import { DatabaseSync } from "node:sqlite";
-import { describe, it, type TestContext } from "node:test";
-import { run } from "../chaos/cluster/postgres.ts";
+import { describe, it } from "node:test";
 import { systemClock } from "../src/clock.ts";
 import { openStore } from "../src/store/open.ts";
 import { encodeMessage } from "../src/store/stored-message.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
-import { ownSchema, type PostgresServer, testPostgres } from "./support/postgres-server.ts";
+import { damageablePlaces } from "./support/damageable-places.ts";
+import { testPostgres } from "./support/postgres-server.ts";
 import { own } from "./support/store-reading.ts";
-import { ROOM, temporaryFile } from "./support/store-subject.ts";
+import { ROOM } from "./support/store-subject.ts";
 import { paid, said } from "./support/totals-judge.ts";
 
-const postgres = await testPostgres();
-
-interface Place {
-  url: string;
-  write(sql: string): Promise<unknown>;
-}
-
-const PLACES: Record<string, { skip: string | false; make(t: TestContext): Promise<Place> }> = {
-  SQLite: {
-    skip: false,
-    make: async (t) => {
-      const path = await temporaryFile(t);
-      return {
-        url: `sqlite:${path}`,
-        write: async (sql) => {
-          using database = new DatabaseSync(path);
-          database.exec(sql);
-        },
-      };
-    },
-  },
-  PostgreSQL: {
-    skip: postgres.skip,
-    make: async (t) => {
-      const url = await ownSchema(t, postgres.server as PostgresServer);
-      return { url, write: (sql) => run(url, sql) };
-    },
-  },
-};
+const places = damageablePlaces(await testPostgres());
 
 const READABLE =
   '"paid":{},"unreadable":0,"deletedPaid":0,"memberships":0,"authors":0,"firstAt":1,"lastAt":1';
@@ -57,7 +28,7 @@ const DAMAGES: Record<string, string> = {
 const payment = (id: string) => encodeMessage(said("superchat", id, { ...paid(0.5), authorId: `UC${id}` }));
 
 describe("totals that cannot be read", () => {
-  for (const [name, { skip, make }] of Object.entries(PLACES)) {
+  for (const [name, { skip, make }] of Object.entries(places)) {
     for (const [damage, sql] of Object.entries(DAMAGES)) {
       it(`because they ${damage} are counted again in ${name}, and every append continues`, {
         skip,

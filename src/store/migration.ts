@@ -17,8 +17,10 @@ const ITEMS_AT_ONCE = 10_000;
 const PROGRESS_MS = 1000;
 
 /** A room, with the times of its last read and of its end in wall milliseconds. */
-export interface MovedRoom extends Claim, Omit<RoomRecord, "readAgoMs" | "endedAgoMs"> {
+export interface MovedRoom extends Claim, Omit<RoomRecord, "readAgoMs" | "end" | "endedAgoMs"> {
   checkpointAt: number;
+  /** How the room ended, as stored; null while it is open. */
+  end: string | null;
   endedAt: number | null;
   /** The room's totals as stored, and the cursor up to which they count; null if nothing is counted yet. */
   totals: string | null;

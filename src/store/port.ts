@@ -53,6 +53,10 @@ export interface Claim {
 /** A search for messages of a room: by the prefix of their ids, or by their author. */
 export type MessageSearch = { idPrefix: string } | { authorId: string };
 
+/**
+ * Stored rows are read strictly: a damaged message is a `gap` under its cursor and its id, a room with a
+ * damaged end has failed, and nothing else is affected.
+ */
 export interface Store {
   /**
    * Appends the messages that the room does not have yet (by id), in order, with the cursors `expectedHead +

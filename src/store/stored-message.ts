@@ -3,7 +3,6 @@
  * form.
  */
 import { asString, dig, parseJson } from "../json.ts";
-import type { RoomEnd } from "../protocol/chat.ts";
 import type { Message } from "../protocol/message.ts";
 
 /**
@@ -49,11 +48,6 @@ export function wellFormed<M extends EncodedMessage>(message: M): M {
 /** Whether the message was blanked, so that its replacement must not be shown either. */
 export function isBlank({ author, message, amount, parts }: Omit<Message, "details">): boolean {
   return author === "" && message === "" && amount === "" && parts.length === 0;
-}
-
-/** A room's row with its end parsed from JSON text; null while the room is open. */
-export function withEnd<Row extends { end: string | null }>(row: Row) {
-  return { ...row, end: row.end === null ? null : (JSON.parse(row.end) as RoomEnd) };
 }
 
 /** The message's JSON for a viewer: the eight fields, and `details` as a ninth if the viewer requested it. */

@@ -272,6 +272,12 @@ export function createMetrics(sources: MetricSources) {
       "relay_unreadable_totals_total",
       "Stored totals of a room that could not be read; they are counted again from the oldest stored message",
     ),
+    unreadableRows: reading.counterBy(
+      "relay_unreadable_rows_total",
+      "Stored rows that could not be read, by part: viewers get a gap in place of a message, a room without its end counts as failed",
+      "part",
+      ["message", "end"],
+    ),
     failedPolls: reading.counter("relay_failed_polls_total", "Polls that failed, throttling not counted"),
     fullAnswers: reading.counter(
       "relay_full_answers_total",

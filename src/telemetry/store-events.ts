@@ -3,6 +3,21 @@ import { Gauge } from "prom-client";
 import type { Logger } from "./log.ts";
 import type { Metrics, StoreOperation } from "./metrics.ts";
 
+/** A stored row that cannot be read: a message, the end of a room, or a room's totals. */
+export type UnreadableRow =
+  | { part: "message"; videoId: string; cursor: number }
+  | { part: "end" | "totals"; videoId: string };
+
+/** What becomes of a row that cannot be read. */
+const UNREADABLE = {
+  message: "stored message unreadable: viewers get a gap in its place",
+  end: "end of a room unreadable: it counts as failed",
+  totals: "totals unreadable: counted again from the oldest stored message",
+} as const;
+
+/** The number of rows that are remembered as counted. */
+const MAX_UNREADABLE = 10_000;
+
 /** A failure of these keeps a room from being polled: they are retried until they succeed. */
 const BEFORE_A_POLL: ReadonlySet<StoreOperation> = new Set<StoreOperation>([
   "append",
@@ -13,6 +28,7 @@ const BEFORE_A_POLL: ReadonlySet<StoreOperation> = new Set<StoreOperation>([
 export class StoreEvents {
   readonly #log: Logger;
   readonly #metrics: Metrics;
+  readonly #unreadable = new Set<string>();
   #isShared = false;
 
   constructor(log: Logger, metrics: Metrics) {
@@ -20,9 +36,21 @@ export class StoreEvents {
     this.#metrics = metrics;
   }
 
-  totalsUnreadable(videoId: string): void {
-    this.#metrics.unreadableTotals.inc();
-    this.#log.warn({ videoId }, "totals unreadable: counted again from the oldest stored message");
+  /** Called at each reading of the row. A message or an end counts once; one message per room is logged. */
+  readonly unreadable = (row: UnreadableRow): void => {
+    const { part, ...where } = row;
+    if (part === "totals") this.#metrics.unreadableTotals.inc();
+    else if (this.#isFirst(JSON.stringify(row))) this.#metrics.unreadableRows.inc({ part });
+    else return;
+    if (part !== "message" || this.#isFirst(row.videoId)) this.#log.warn(where, UNREADABLE[part]);
+  };
+
+  /** Whether nothing of this name was met before. */
+  #isFirst(name: string): boolean {
+    if (this.#unreadable.has(name)) return false;
+    if (this.#unreadable.size >= MAX_UNREADABLE) this.#unreadable.clear();
+    this.#unreadable.add(name);
+    return true;
   }
 
   /**

@@ -26,8 +26,8 @@ async function moved({ telemetry }: TestRelay, name: string): Promise<void> {
 }
 
 /**
- * An open room whose checkpoint and totals no version of the service wrote, and which is resumed after it was
- * bootstrapped again, of a relay that is gone when the run begins.
+ * An open room whose checkpoint, totals and message no version of the service wrote, and which is resumed
+ * after it was bootstrapped again, of a relay that is gone when the run begins.
  */
 export async function unreadableRoom(telemetry: Telemetry, path: string): Promise<void> {
   const url = `sqlite:${path}`;
@@ -37,6 +37,7 @@ export async function unreadableRoom(telemetry: Telemetry, path: string): Promis
   await store.close();
   const file = new DatabaseSync(path);
   file.exec("insert or replace into tally (room, cursor, totals) select key, head, 'nonsense' from room");
+  file.exec("update message set body = 'nonsense'");
   file.close();
   await using upstream = await startSimulator();
   upstream.chat(UNREADABLE_VIDEO, { timeoutMs: 5 });
@@ -46,6 +47,8 @@ export async function unreadableRoom(telemetry: Telemetry, path: string): Promis
     await moved(relay, 'relay_unreadable_checkpoints_total{part="position"}');
     await ask(relay.url, `/v1/rooms/${UNREADABLE_VIDEO}`);
     await moved(relay, "relay_unreadable_totals_total");
+    await ask(relay.url, `/v1/messages?videoId=${UNREADABLE_VIDEO}`);
+    await moved(relay, "relay_unreadable_rows_total");
     await moved(relay, "relay_rooms_opened_total");
   }
   await using again = await start();

@@ -9,7 +9,22 @@ import type { EncodedMessage, StoredMessage } from "../../src/store/stored-messa
 
 /** A message whose text follows from its id, so that a changed one is seen. */
 export function message(id: string): EncodedMessage {
-  return { id, body: JSON.stringify({ id, message: `says ${id}` }), details: JSON.stringify({ of: id }) };
+  return saying(id, `says ${id}`, { of: id });
+}
+
+/** A message with this text and these details. */
+export function saying(id: string, text: string, details: object): EncodedMessage {
+  const fields = {
+    type: "made-up",
+    id,
+    timestamp: "",
+    author: "",
+    message: text,
+    amount: "",
+    color: "",
+    parts: [],
+  };
+  return { id, body: JSON.stringify(fields), details: JSON.stringify(details) };
 }
 
 export function messages(ids: readonly (string | number)[]): EncodedMessage[] {

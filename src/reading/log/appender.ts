@@ -9,7 +9,12 @@ import { retry } from "../../retry.ts";
 import { blankDeleted, deletionIds } from "../../store/blanking.ts";
 import type { ObservedStore } from "../../store/observed.ts";
 import { type Claim, isUnavailable, type MessageSearch, StoreError } from "../../store/port.ts";
-import { type EncodedMessage, encodeMessage, type StoredMessage } from "../../store/stored-message.ts";
+import {
+  decodeMessage,
+  type EncodedMessage,
+  encodeMessage,
+  type StoredMessage,
+} from "../../store/stored-message.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Item } from "../../upstream/readers/reader.ts";
 import type { TimeOfDay } from "../../upstream/readers/timestamp.ts";
@@ -118,7 +123,7 @@ export class Appender {
       ...(settings.isBlanking ? deletionIds(items.flatMap(messagesOf)) : []),
     ]);
     const found = ids.size > 0 ? await this.#parts.store.messagesById(this.#claim.videoId, [...ids]) : [];
-    const held = new Map(found.map(({ id, body }) => [id, JSON.parse(body) as HeldMessage]));
+    const held = new Map(found.map((stored) => [stored.id, decodeMessage(stored)]));
     const at = { now: clock.now(), head: this.#head, timeOfDay: settings.timeOfDay };
     const replacements = await this.#replacementsOf(replacedBefore(items, held));
     const resolved = resolve(items, held, replacements, memory, at.now);
@@ -138,7 +143,7 @@ export class Appender {
     const found = ids.map(async (id): Promise<[string, HeldMessage[]]> => {
       const replacements = await this.#find({ idPrefix: `replaced:${id}:` });
       replacements.sort((one, other) => one.cursor - other.cursor);
-      return [id, replacements.map(({ body }) => JSON.parse(body))];
+      return [id, replacements.map(decodeMessage)];
     });
     return new Map(await Promise.all(found));
   }

@@ -3,7 +3,7 @@ import { Client } from "pg";
 import type { MigrationEnd, MovedMessage, MovedRoom } from "../migration.ts";
 import { NOT_EMPTY, StoreError } from "../port.ts";
 import type { Recording } from "../recordings.ts";
-import { withEnd } from "../stored-message.ts";
+import { readEnd } from "../strict-rows.ts";
 import type { TallyItem } from "../totals.ts";
 import { unavailable } from "./error.ts";
 import { cannotOpen, fromUrl } from "./open.ts";
@@ -49,9 +49,9 @@ const SQL = {
     insert into room (video_id, epoch, base, floor, head, checkpoint, checkpoint_at, detail, final_at, state,
       lease_until)
     select v, e, b, f, h, c, to_timestamp(c_at / 1000), d, to_timestamp(f_at / 1000),
-      coalesce(d::json ->> 'state', 'polling'), 'epoch'
+      s, 'epoch'
     from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::float8[], $8::text[],
-      $9::float8[]) as moved (v, e, b, f, h, c, c_at, d, f_at)
+      $9::float8[], $12::text[]) as moved (v, e, b, f, h, c, c_at, d, f_at, s)
     on conflict (video_id) do update set epoch = excluded.epoch, base = excluded.base, floor = excluded.floor,
       head = excluded.head, checkpoint = excluded.checkpoint, checkpoint_at = excluded.checkpoint_at,
       detail = excluded.detail, final_at = excluded.final_at, state = excluded.state`,
@@ -76,8 +76,6 @@ const SQL = {
     where head > floor and (kept, first + shift, last + shift) is distinct from (head - floor, floor + 1, head) limit 1`,
   finish: `drop table ${MIGRATION_TABLE}`,
 } as const;
-
-type MovedRow = Omit<MovedRoom, "end"> & { end: string | null };
 
 export class PostgresMigrationEnd implements MigrationEnd {
   readonly place: string;
@@ -127,7 +125,7 @@ export class PostgresMigrationEnd implements MigrationEnd {
   }
 
   async rooms(after: string, limit: number): Promise<MovedRoom[]> {
-    return (await this.#query<MovedRow>(SQL.rooms, [after, limit])).map(toRoom);
+    return (await this.#query<MovedRoom>(SQL.rooms, [after, limit])).map(toRoom);
   }
 
   tallyItems(videoId: string, after: string, limit: number): Promise<TallyItem[]> {
@@ -162,7 +160,7 @@ export class PostgresMigrationEnd implements MigrationEnd {
   }
 
   async putRooms(rooms: readonly MovedRoom[]): Promise<void> {
-    const rows = rooms.map((room) => ({ ...room, end: room.end && JSON.stringify(room.end) }));
+    const rows = rooms.map((room) => ({ ...room, state: stateOf(room.end) }));
     const keys = [
       "videoId",
       "epoch",
@@ -175,6 +173,7 @@ export class PostgresMigrationEnd implements MigrationEnd {
       "endedAt",
       "totals",
       "countedTo",
+      "state",
     ] as const;
     await this.#query(SQL.putRooms, columns(rows, keys));
   }
@@ -214,6 +213,11 @@ export class PostgresMigrationEnd implements MigrationEnd {
   }
 }
 
-function toRoom(row: MovedRow): MovedRoom {
-  return { ...withEnd(row), checkpoint: fromColumn(row.checkpoint) };
+function toRoom(row: MovedRoom): MovedRoom {
+  return { ...row, checkpoint: fromColumn(row.checkpoint), end: row.end && fromColumn(row.end) };
+}
+
+/** The state of a room with this end. An end that cannot be read is copied, and the room counts as failed. */
+function stateOf(end: string | null): string {
+  return end === null ? "polling" : (readEnd(end)?.state ?? "failed");
 }

@@ -74,7 +74,8 @@ export class PostgresOwnership implements Ownership {
   }
 
   async take(videoId: string): Promise<Hold | undefined> {
-    const { clock, connections, databaseClock, instance, leaseMs, viewerCounts, watch } = this.#parts;
+    const { clock, connections, databaseClock, instance, leaseMs, telemetry, viewerCounts, watch } =
+      this.#parts;
     await viewerCounts.written(); // otherwise a room could be released before its new viewer is known
     for (;;) {
       const sentAt = clock.monotonic();
@@ -85,7 +86,8 @@ export class PostgresOwnership implements Ownership {
         const { is_same: _, now, epoch, checkpoint, ...rest } = row;
         databaseClock.hear(now);
         this.#leases.set(videoId, { epoch, provenUntil: sentAt + this.#provenMs });
-        const room = checkpoint === null ? undefined : toRecord({ ...rest, checkpoint });
+        const room =
+          checkpoint === null ? undefined : toRecord({ ...rest, checkpoint }, telemetry.store.unreadable);
         return new Hold({ videoId, epoch }, row.head, room, this);
       }
     }

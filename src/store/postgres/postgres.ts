@@ -22,7 +22,8 @@ import {
   type RoomSummary,
   StoreError,
 } from "../port.ts";
-import { type EncodedMessage, type StoredMessage, wellFormed, withEnd } from "../stored-message.ts";
+import { type EncodedMessage, type StoredMessage, wellFormed } from "../stored-message.ts";
+import { gapInPlaceOf, isReadable, type OnUnreadable, withEnd } from "../strict-rows.ts";
 import { ClusterWatch } from "./cluster-watch.ts";
 import { DatabaseClock } from "./database-clock.ts";
 import { paceOf } from "./egress.ts";
@@ -77,6 +78,7 @@ export class PostgresStore implements StoreEngine {
   readonly #instance = randomUUID();
   readonly #leaseMs: number;
   readonly #connections: Database;
+  readonly #onUnreadable: OnUnreadable;
   readonly #tallies: Tallies;
   readonly #clock: Clock;
   readonly #databaseClock: DatabaseClock;
@@ -91,7 +93,8 @@ export class PostgresStore implements StoreEngine {
     const instance = this.#instance;
     this.#leaseMs = leaseMs;
     this.#connections = connections;
-    this.#tallies = new Tallies(connections, (videoId) => telemetry.store.totalsUnreadable(videoId));
+    this.#onUnreadable = telemetry.store.unreadable;
+    this.#tallies = new Tallies(connections, this.#onUnreadable);
     this.#clock = clock;
     this.#databaseClock = new DatabaseClock(clock);
     this.followers = new Followers(clock);
@@ -179,8 +182,7 @@ export class PostgresStore implements StoreEngine {
   }
 
   async read(videoId: string, after: number, limit: number): Promise<StoredMessage[]> {
-    const rows = await this.#connections.query<StoredMessage>("reads", SQL.read, [videoId, after, limit]);
-    return rows.map(toMessage);
+    return this.#messages(videoId, SQL.read, [videoId, after, limit]);
   }
 
   async cursorAt(videoId: string, time: number): Promise<number | undefined> {
@@ -189,14 +191,12 @@ export class PostgresStore implements StoreEngine {
   }
 
   async messagesById(videoId: string, ids: readonly string[]): Promise<StoredMessage[]> {
-    const values = [videoId, ids.map(toColumn)];
-    return (await this.#connections.query<StoredMessage>("reads", SQL.messagesById, values)).map(toMessage);
+    return this.#messages(videoId, SQL.messagesById, [videoId, ids.map(toColumn)]);
   }
 
   async find(videoId: string, by: MessageSearch): Promise<StoredMessage[]> {
     if ("authorId" in by) return this.#findByAuthor(videoId, by.authorId);
-    const values = [videoId, toColumn(by.idPrefix)];
-    return (await this.#connections.query<StoredMessage>("reads", SQL.byIdPrefix, values)).map(toMessage);
+    return this.#messages(videoId, SQL.byIdPrefix, [videoId, toColumn(by.idPrefix)]);
   }
 
   async #findByAuthor(videoId: string, authorId: string): Promise<StoredMessage[]> {
@@ -205,19 +205,34 @@ export class PostgresStore implements StoreEngine {
     const found: StoredMessage[] = [];
     for (let after = floor; after < head; after += SEARCHED_AT_ONCE) {
       const values = [videoId, text, after, after + SEARCHED_AT_ONCE];
-      const rows = await this.#connections.query<StoredMessage>("reads", SQL.byText, values);
-      found.push(...rows.map(toMessage));
+      found.push(...(await this.#messages(videoId, SQL.byText, values)));
     }
     return found.filter(({ details }) => dig(parseJson(details), "authorId") === authorId);
   }
 
+  async #messages(videoId: string, sql: string, values: unknown[]): Promise<StoredMessage[]> {
+    const messages = (await this.#connections.query<StoredMessage>("reads", sql, values)).map(toMessage);
+    const damaged = messages.flatMap((message) => (isReadable(message) ? [] : message.cursor));
+    if (damaged.length === 0) return messages;
+    for (const cursor of damaged) this.#onUnreadable({ part: "message", videoId, cursor });
+    type Row = { cursor: number; at: number };
+    const rows = await this.#connections.query<Row>("reads", SQL.storedAt, [videoId, damaged]);
+    const times = new Map(rows.map(({ cursor, at }) => [cursor, at]));
+    return messages.flatMap((message) => {
+      if (!damaged.includes(message.cursor)) return message;
+      const at = times.get(message.cursor);
+      return at === undefined ? [] : gapInPlaceOf(message, at); // pruned meanwhile
+    });
+  }
+
   async getRoom(videoId: string): Promise<RoomRecord | undefined> {
     const [row] = await this.#connections.query<RoomRow>("reads", SQL.room, [videoId]);
-    return row && toRecord(row);
+    return row && toRecord(row, this.#onUnreadable);
   }
 
   async listRooms(limit: number): Promise<RoomSummary[]> {
-    return (await this.#connections.query<SummaryRow>("reads", SQL.listRooms, [limit])).map(withEnd);
+    const rows = await this.#connections.query<SummaryRow>("reads", SQL.listRooms, [limit]);
+    return rows.map((row) => withEnd(row, this.#onUnreadable));
   }
 
   getAccount(videoId: string): Promise<RoomAccount | undefined> {

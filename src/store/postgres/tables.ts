@@ -3,7 +3,8 @@
  * the database's.
  */
 import type { RoomRecord, RoomSummary } from "../port.ts";
-import { type StoredMessage, withEnd } from "../stored-message.ts";
+import type { StoredMessage } from "../stored-message.ts";
+import { type OnUnreadable, withEnd } from "../strict-rows.ts";
 import { LINEAGE } from "./schema.ts";
 import { fromColumn } from "./text.ts";
 
@@ -80,6 +81,8 @@ export const SQL = {
         lateral (select ${ms("at")} < $2 as is_before from message where video_id = $1 and cursor = middle) look
     )
     select low + ${ofRoom("shift")} as cursor from search where low = high`,
+  storedAt: `select cursor + ${ofRoom("shift")} as cursor, ${ms("at")} as at from message
+    where video_id = $1 and cursor in (select c - ${ofRoom("shift")} from unnest($2::bigint[]) c)`,
   messagesById: `select ${MESSAGE} ${KEPT} and id = any($2)`,
   byIdPrefix: `select ${MESSAGE} ${KEPT} and id >= $2 and id < $2 || chr(1114111)`,
   // Examines all messages after $3 up to $4: an index by author would slow every append down.
@@ -103,8 +106,8 @@ export type TakenRow = { is_same: boolean; now: number } & (
   | (Omit<RoomRow, "checkpoint"> & { epoch: number; checkpoint: string | null })
 );
 
-export function toRecord(row: RoomRow): RoomRecord {
-  return { ...withEnd(row), checkpoint: fromColumn(row.checkpoint) };
+export function toRecord(row: RoomRow, onUnreadable: OnUnreadable): RoomRecord {
+  return { ...withEnd(row, onUnreadable), checkpoint: fromColumn(row.checkpoint) };
 }
 
 export function toMessage({ cursor, id, body, details }: StoredMessage): StoredMessage {

@@ -3,8 +3,8 @@
  * cursor up to which it counts, and does nothing if another instance has moved that cursor meanwhile.
  */
 import type { RoomAccount } from "../port.ts";
-import { withEnd } from "../stored-message.ts";
 import { foldStored, withTotals } from "../stored-totals.ts";
+import { type OnUnreadable, withEnd } from "../strict-rows.ts";
 import { readBatch, type TallyBatch, type TallyItem, type TallyMessage } from "../totals.ts";
 import type { Database } from "./pools.ts";
 import { ms, SUMMARY, type SummaryRow } from "./tables.ts";
@@ -57,11 +57,10 @@ interface TallyRow {
 
 export class Tallies {
   readonly #connections: Database;
-  readonly #onUnreadable: (videoId: string) => void;
+  readonly #onUnreadable: OnUnreadable;
   #isClosed = false;
 
-  /** `onUnreadable`: called with the video id of a room whose totals cannot be read. */
-  constructor(connections: Database, onUnreadable: (videoId: string) => void) {
+  constructor(connections: Database, onUnreadable: OnUnreadable) {
     this.#connections = connections;
     this.#onUnreadable = onUnreadable;
   }
@@ -70,7 +69,7 @@ export class Tallies {
   async account(videoId: string): Promise<RoomAccount | undefined> {
     type Row = SummaryRow & Pick<TallyRow, "totals" | "uncounted" | "kept">;
     const [row] = await this.#connections.query<Row>("reads", TALLY_SQL.account, [videoId]);
-    return row && withTotals(withEnd(row));
+    return row && withTotals(withEnd(row, this.#onUnreadable));
   }
 
   /**
@@ -86,7 +85,7 @@ export class Tallies {
     const batch = readBatch(messages);
     const after = foldStored(room.totals, batch, await this.#items(videoId, born, batch));
     if (!after) {
-      this.#onUnreadable(videoId);
+      this.#onUnreadable({ part: "totals", videoId });
       await this.#connections.query("writes", TALLY_SQL.forget, [videoId, born, cursor]);
       return kept;
     }

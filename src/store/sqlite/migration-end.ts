@@ -4,7 +4,6 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { MigrationEnd, MovedMessage, MovedRoom } from "../migration.ts";
 import { NOT_EMPTY, StoreError } from "../port.ts";
 import type { Recording } from "../recordings.ts";
-import { withEnd } from "../stored-message.ts";
 import type { TallyItem } from "../totals.ts";
 import { unavailable } from "./error.ts";
 import { FileLock } from "./file-lock.ts";
@@ -39,8 +38,6 @@ const SQL = {
     is not (select count(*), min(cursor), max(cursor) from message where room = key) limit 1`,
 } as const;
 
-type RoomRow = Omit<MovedRoom, "end"> & { end: string | null };
-
 export class SqliteMigrationEnd implements MigrationEnd {
   readonly place: string;
   readonly #path: string;
@@ -65,7 +62,9 @@ export class SqliteMigrationEnd implements MigrationEnd {
   }
 
   rooms(after: string, limit: number): Promise<MovedRoom[]> {
-    return this.#do(() => (this.#sql.rooms.all(after, limit) as unknown as RoomRow[]).map(withEnd));
+    return this.#do(() =>
+      (this.#sql.rooms.all(after, limit) as unknown as MovedRoom[]).map((room) => ({ ...room })),
+    );
   }
 
   tallyItems(videoId: string, after: string, limit: number): Promise<TallyItem[]> {
@@ -108,8 +107,8 @@ export class SqliteMigrationEnd implements MigrationEnd {
 
   putRooms(rooms: readonly MovedRoom[]): Promise<void> {
     return this.#commit(() => {
-      for (const { end, totals, countedTo, ...room } of rooms) {
-        this.#sql.putRoom.run({ ...room, end: end && JSON.stringify(end) });
+      for (const { totals, countedTo, ...room } of rooms) {
+        this.#sql.putRoom.run(room);
         this.#sql.putTally.run({ videoId: room.videoId, totals, countedTo });
       }
     });

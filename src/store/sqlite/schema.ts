@@ -15,13 +15,14 @@ export interface StoreOptions {
 
 export const FILE_DEFAULTS: StoreOptions = { isBlanking: false };
 
-/** The author of a message. */
-export const AUTHOR_ID = "details ->> '$.authorId'";
+/** The author of a message; null if its details are damaged, which would fail every write to the row. */
+export const AUTHOR_ID = "case when json_valid(details) then details ->> '$.authorId' end";
 
 /** An index that most services do not need, and zeros over deleted or overwritten data. */
-const BLANKING = `create index if not exists message_author on message (room, ${AUTHOR_ID});
+const BLANKING = `drop index if exists message_author;
+  create index if not exists message_by_author on message (room, ${AUTHOR_ID});
   pragma secure_delete = on;`;
-const KEEPING = "drop index if exists message_author;";
+const KEEPING = "drop index if exists message_author; drop index if exists message_by_author;";
 
 /** Marks the file as ours: "lchr". */
 export const APPLICATION_ID = 0x6c636872;

@@ -10,8 +10,9 @@ import { lastBefore } from "../last-before.ts";
 import type { TakenRoom } from "../ownership.ts";
 import type { Claim, MessageSearch, RoomAccount, RoomRecord, RoomSummary } from "../port.ts";
 import { MAX_RECORDINGS, type Recording, type RecordingReport } from "../recordings.ts";
-import { type EncodedMessage, type StoredMessage, withEnd } from "../stored-message.ts";
+import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
 import { withTotals } from "../stored-totals.ts";
+import { gapInPlaceOf, isReadable, type OnUnreadable, withEnd } from "../strict-rows.ts";
 import { diskFull } from "./error.ts";
 import { APPLICATION_ID, AUTHOR_ID, prepared } from "./schema.ts";
 import { Tallies } from "./tallies.ts";
@@ -106,12 +107,13 @@ export class Tables {
   readonly #path: string | null;
   readonly #sql: Record<keyof typeof SQL, StatementSync>;
   readonly #tallies: Tallies;
+  readonly #onUnreadable: OnUnreadable;
 
-  /** `onUnreadable`: called with the video id of a room whose totals cannot be read. */
-  constructor(database: DatabaseSync, onUnreadable: (videoId: string) => void) {
+  constructor(database: DatabaseSync, onUnreadable: OnUnreadable) {
     this.#path = database.location();
     this.#sql = prepared(database, SQL);
     this.#tallies = new Tallies(database, onUnreadable);
+    this.#onUnreadable = onUnreadable;
   }
 
   /**
@@ -121,7 +123,7 @@ export class Tables {
   take(videoId: string, now: number): TakenRoom {
     const row = this.#sql.take.get(videoId) as RoomRow | undefined;
     if (!row) return { epoch: now + 1, head: now, room: undefined };
-    return { epoch: row.epoch, head: row.head, room: toRecord(row, now) };
+    return { epoch: row.epoch, head: row.head, room: this.#record(row, now) };
   }
 
   /** Returns the indexes of the added messages, whose cursors start at `expectedHead + 1`. */
@@ -155,7 +157,7 @@ export class Tables {
   }
 
   read(videoId: string, after: number, limit: number): StoredMessage[] {
-    return this.#sql.read.all(videoId, after, limit) as unknown as StoredMessage[];
+    return this.#messages(videoId, this.#sql.read.all(videoId, after, limit));
   }
 
   /** See `Store.cursorAt`. */
@@ -165,7 +167,11 @@ export class Tables {
   }
 
   messagesById(videoId: string, ids: readonly string[]): StoredMessage[] {
-    return ids.flatMap((id) => (this.#sql.messageById.get(videoId, id) as StoredMessage | undefined) ?? []);
+    const rows = ids.map((id) => this.#sql.messageById.get(videoId, id));
+    return this.#messages(
+      videoId,
+      rows.filter((row) => row !== undefined),
+    );
   }
 
   find(videoId: string, by: MessageSearch): StoredMessage[] {
@@ -173,12 +179,12 @@ export class Tables {
       "idPrefix" in by
         ? this.#sql.byIdPrefix.all({ videoId, ...by })
         : this.#sql.byAuthor.all({ videoId, ...by });
-    return found as unknown as StoredMessage[];
+    return this.#messages(videoId, found);
   }
 
   getRoom(videoId: string, now: number): RoomRecord | undefined {
     const row = this.#row(videoId);
-    return row && toRecord(row, now);
+    return row && this.#record(row, now);
   }
 
   unfinishedRooms(since: number): string[] {
@@ -189,12 +195,12 @@ export class Tables {
     const rows = this.#sql.listRooms.all({ limit, now }) as unknown as (RoomSummary & {
       end: string | null;
     })[];
-    return rows.map(withEnd);
+    return rows.map((row) => withEnd(row, this.#onUnreadable));
   }
 
   getAccount(videoId: string, now: number): RoomAccount | undefined {
     const row = this.#sql.account.get({ videoId, now }) as unknown as AccountRow | undefined;
-    return row && withTotals(withEnd(row));
+    return row && withTotals(withEnd(row, this.#onUnreadable));
   }
 
   /** See `Tallying.tally`. */
@@ -314,8 +320,18 @@ export class Tables {
   #row(videoId: string): RoomRow | undefined {
     return this.#sql.room.get(videoId) as RoomRow | undefined;
   }
-}
 
-function toRecord({ key: _, epoch: __, readAt, endedAt, ...rest }: RoomRow, now: number): RoomRecord {
-  return { ...withEnd(rest), readAgoMs: now - readAt, endedAgoMs: endedAt === null ? null : now - endedAt };
+  #messages(videoId: string, rows: readonly object[]): StoredMessage[] {
+    return (rows as StoredMessage[]).map((row) => {
+      if (isReadable(row)) return row;
+      this.#onUnreadable({ part: "message", videoId, cursor: row.cursor });
+      const stored = this.#sql.storedAt.get(this.#row(videoId)?.key ?? 0, row.cursor);
+      return gapInPlaceOf(row, Number(stored?.at ?? 0));
+    });
+  }
+
+  #record({ key: _, epoch: __, readAt, endedAt, ...rest }: RoomRow, now: number): RoomRecord {
+    const endedAgoMs = endedAt === null ? null : now - endedAt;
+    return { ...withEnd(rest, this.#onUnreadable), readAgoMs: now - readAt, endedAgoMs };
+  }
 }

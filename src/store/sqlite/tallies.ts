@@ -4,6 +4,7 @@
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { foldStored } from "../stored-totals.ts";
+import type { OnUnreadable } from "../strict-rows.ts";
 import { readBatch, type TallyBatch, type TallyItem, type TallyMessage } from "../totals.ts";
 import { prepared } from "./schema.ts";
 
@@ -27,10 +28,9 @@ const SQL = {
 
 export class Tallies {
   readonly #sql: Record<keyof typeof SQL, StatementSync>;
+  readonly #onUnreadable: OnUnreadable;
 
-  readonly #onUnreadable: (videoId: string) => void;
-
-  constructor(database: DatabaseSync, onUnreadable: (videoId: string) => void) {
+  constructor(database: DatabaseSync, onUnreadable: OnUnreadable) {
     this.#sql = prepared(database, SQL);
     this.#onUnreadable = onUnreadable;
   }
@@ -47,7 +47,7 @@ export class Tallies {
     const batch = readBatch(messages);
     const after = foldStored(totals, batch, this.#held(room, batch));
     if (!after) {
-      this.#onUnreadable(String(this.#sql.videoId.get(room)?.videoId));
+      this.#onUnreadable({ part: "totals", videoId: String(this.#sql.videoId.get(room)?.videoId) });
       this.delete(room);
       return this.count(room, upTo, limit);
     }

@@ -105,7 +105,7 @@ export class SqliteThread {
     let reason: unknown;
     worker.on("message", (posted: FromThread) => {
       if ("opened" in posted) this.#fileId = posted.opened;
-      else if ("unreadableTotals" in posted) this.#telemetry.store.totalsUnreadable(posted.unreadableTotals);
+      else if ("unreadable" in posted) this.#telemetry.store.unreadable(posted.unreadable);
       else if ("lost" in posted) this.#reportLost(new StoreError("unavailable", posted.lost));
       else for (const answer of posted) this.#complete(answer);
     });

@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
+import type { UnreadableRow } from "../../telemetry/store-events.ts";
 import { StoreError } from "../port.ts";
 import { FileLock } from "./file-lock.ts";
 import { type OperationReply, type OperationRequest, Rounds, type StoreFile } from "./group-commit.ts";
@@ -17,13 +18,13 @@ export type ToThread = readonly OperationRequest[] | "close";
 
 /**
  * A message from the thread: answers; the id of the opened file; that this file is gone, with what to do; or
- * the video id of a room whose totals cannot be read.
+ * a row that cannot be read.
  */
 export type FromThread =
   | readonly OperationReply[]
   | { opened: string }
   | { lost: string }
-  | { unreadableTotals: string };
+  | { unreadable: UnreadableRow };
 
 export interface ThreadStart {
   path: string;
@@ -84,8 +85,8 @@ class SqliteWorker implements StoreFile {
     if (!this.#isFileInPlace())
       throw new StoreError("unavailable", goneFrom(this.path), { trouble: "its file is gone" });
     this.#database ??= openDatabase(this.path, this.#options);
-    this.#tables ??= new Tables(this.#database, (videoId) =>
-      this.#port.postMessage({ unreadableTotals: videoId } satisfies FromThread),
+    this.#tables ??= new Tables(this.#database, (unreadable) =>
+      this.#port.postMessage({ unreadable } satisfies FromThread),
     );
     if (this.#fileId === undefined) {
       this.#fileId = fileIdOf(this.path);

@@ -1,0 +1,74 @@
+/**
+ * The rows of a store, read strictly: a damaged one is reported, and costs itself only. In place of a damaged
+ * message, viewers get a `gap` under its cursor.
+ */
+import { asArray, asObject, asString, dig, parseJson } from "../json.ts";
+import type { RoomEnd } from "../protocol/chat.ts";
+import { isErrorCode } from "../protocol/errors.ts";
+import type { MessageOf } from "../protocol/message.ts";
+import type { UnreadableRow } from "../telemetry/store-events.ts";
+import { type EncodedMessage, encodeMessage, type StoredMessage } from "./stored-message.ts";
+
+/** Called whenever a row that cannot be read is met. */
+export type OnUnreadable = (row: UnreadableRow) => void;
+
+const TEXTS = ["type", "id", "timestamp", "author", "message", "amount", "color"] as const;
+const MISSING = "A message is missing here: the stored one is damaged.";
+const UNKNOWN_END: RoomEnd = {
+  state: "failed",
+  error: { code: "INTERNAL", message: "How this chat ended cannot be read from the store." },
+};
+
+/**
+ * The `gap` in place of a damaged message. It keeps the row's id, which the room still holds. `at`: when the
+ * message was stored, in wall milliseconds.
+ */
+export function gapInPlaceOf({ id, cursor }: StoredMessage, at: number): StoredMessage {
+  const gap: MessageOf<"gap"> = {
+    ...{ type: "gap", id: `gap:${cursor - 1}`, timestamp: "", author: "", message: MISSING, amount: "" },
+    color: "",
+    parts: [{ kind: "text", text: MISSING }],
+    details: { gap: { since: new Date(at).toISOString(), reason: "down" } },
+  };
+  return { ...encodeMessage(gap), id, cursor };
+}
+
+/**
+ * Whether a message can be read. Frames are composed of both texts, so each must be one object on one line,
+ * without blanks around it.
+ */
+export function isReadable({ body, details }: EncodedMessage): boolean {
+  const fields = asObject(parseJson(body));
+  return (
+    fields !== undefined &&
+    TEXTS.every((name) => typeof fields[name] === "string") &&
+    asArray(fields.parts) !== undefined &&
+    asObject(parseJson(details)) !== undefined &&
+    isOneLine(body) &&
+    isOneLine(details)
+  );
+}
+
+function isOneLine(json: string): boolean {
+  return json.startsWith("{") && json.endsWith("}") && !/[\n\r]/.test(json);
+}
+
+/** The room's row with its end read from JSON text: null while it is open, failed if it cannot be read. */
+export function withEnd<Row extends { videoId: string; end: string | null }>(
+  row: Row,
+  onUnreadable: OnUnreadable,
+): Omit<Row, "end"> & { end: RoomEnd | null } {
+  const end = row.end === null ? null : readEnd(row.end);
+  if (end === undefined) onUnreadable({ part: "end", videoId: row.videoId });
+  return { ...row, end: end === undefined ? UNKNOWN_END : end };
+}
+
+/** Undefined if it cannot be read. */
+export function readEnd(stored: string): RoomEnd | undefined {
+  const end = asObject(parseJson(stored));
+  const isReadable =
+    end?.state === "failed"
+      ? isErrorCode(asString(dig(end, "error", "code"))) && typeof dig(end, "error", "message") === "string"
+      : (end?.state === "ended" || end?.state === "released") && typeof end.reason === "string";
+  return isReadable ? (end as unknown as RoomEnd) : undefined;
+}
