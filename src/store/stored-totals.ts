@@ -2,8 +2,16 @@
  * Totals and items as stores keep them. They are read strictly: a room whose totals are damaged is counted
  * again.
  */
-import { asObject, asString, dig, parseJson } from "../json.ts";
-import { fold, NO_TOTALS, type TallyBatch, type TallyItem, type Totals } from "./totals.ts";
+import { asObject, dig, parseJson } from "../json.ts";
+import {
+  fold,
+  isWhole,
+  NO_TOTALS,
+  readPayment,
+  type TallyBatch,
+  type TallyItem,
+  type Totals,
+} from "./totals.ts";
 
 /** Totals as stored: JSON text, or null before the first count. Undefined if they cannot be read. */
 function readTotals(stored: string | null): Totals | undefined {
@@ -19,7 +27,6 @@ function readTotals(stored: string | null): Totals | undefined {
 }
 
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
-const isWhole = (value: unknown): boolean => typeof value === "string" && /^\d{1,30}$/.test(value);
 
 /** An account with its totals read. Totals that cannot be read count nothing, until the next count. */
 export function withTotals<Row extends { totals: string | null; uncounted: number; kept: number }>({
@@ -45,11 +52,6 @@ export function foldStored(
   return totals && held.every(isReadable) ? fold(totals, batch, held) : undefined;
 }
 
-function isReadable({ payment: stored }: TallyItem): boolean {
-  if (stored === null) return true;
-  const payment = asObject(parseJson(stored));
-  const flags = [payment?.isSeen, payment?.isLive, payment?.isDeleted];
-  const { amount } = payment ?? {};
-  const hasAmount = isWhole(dig(amount, "thousandths")) && asString(dig(amount, "currency")) !== undefined;
-  return flags.every((flag) => typeof flag === "boolean") && (amount === null || hasAmount);
+function isReadable({ payment }: TallyItem): boolean {
+  return payment === null || readPayment(payment) !== undefined;
 }

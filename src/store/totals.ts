@@ -155,9 +155,10 @@ class Ledger {
 
   constructor(totals: Totals, held: readonly TallyItem[]) {
     this.#totals = totals;
-    for (const { key, author, first, payment } of held) {
-      if (payment === null) this.#known.add(key);
-      else this.#payments.set(key, { author, first, payment: JSON.parse(payment) });
+    for (const { key, author, first, payment: stored } of held) {
+      const payment = stored === null ? undefined : readPayment(stored);
+      if (stored === null) this.#known.add(key);
+      else if (payment) this.#payments.set(key, { author, first, payment });
     }
   }
 
@@ -247,6 +248,19 @@ class Ledger {
     else delete paid[amount.currency];
   }
 }
+
+/** Undefined if it cannot be read. */
+export function readPayment(stored: string): Payment | undefined {
+  const payment = asObject(parseJson(stored));
+  const flags = [payment?.isSeen, payment?.isLive, payment?.isDeleted];
+  const { amount } = payment ?? {};
+  const hasAmount = isWhole(dig(amount, "thousandths")) && asString(dig(amount, "currency")) !== undefined;
+  const isReadable = flags.every((flag) => typeof flag === "boolean") && (amount === null || hasAmount);
+  return isReadable ? (payment as unknown as Payment) : undefined;
+}
+
+/** Whether the value is a whole number as text. */
+export const isWhole = (value: unknown): boolean => typeof value === "string" && /^\d{1,30}$/.test(value);
 
 function read({ at, body, details: text }: TallyMessage): Counted {
   const fields = asObject(parseJson(body)) ?? {};
