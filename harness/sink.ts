@@ -67,6 +67,11 @@ export class SimulatedSink implements Sink {
   /** Takes all bytes that are held, and those that follow. */
   readOn(): void {
     this.#isStalled = false;
+    this.sip();
+  }
+
+  /** Takes all bytes that are held; those that follow only if it is not stalled. */
+  sip(): void {
     this.#flush();
     if (!this.#isAwaited || this.closedBy) return;
     this.#isAwaited = false;

@@ -2,11 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createParser } from "eventsource-parser";
-import { openMerged } from "../harness/several-chats.ts";
-import { SimulatedSink } from "../harness/sink.ts";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { parseVector, vectorOf } from "../src/protocol/cursor-vector.ts";
-import { FORMS } from "../src/serving/form.ts";
 import type { Chat } from "../src/simulator/chat.ts";
 import { Random } from "../src/simulator/random.ts";
 import { eventually } from "./support/eventually.ts";
@@ -262,28 +258,6 @@ describe("several chats on one connection", () => {
       line.events.map(({ data }) => `${data.code} ${data.videoId}`).sort(),
       videos.map((video) => `NOT_STORED ${video}`),
     );
-  });
-
-  it("all resume at once when a slow client reads again", async () => {
-    const relay = new VirtualRelay();
-    const chats = VIDEOS.map((video) => relay.upstream.chat(video, { ...TEXT, timeoutMs: 5000 }));
-    let text = "";
-    const sink = new SimulatedSink(FORMS.sse.plain.bare, (bytes) => {
-      text += bytes;
-    });
-    const { rooms, channels, clock, telemetry, config } = relay;
-    const served = { rooms, channels, clock, telemetry, keepaliveMs: config.rooms.keepaliveMs };
-    openMerged(served, VIDEOS, { lastEventId: undefined, backfill: 0, address: "viewer" }, sink);
-    await relay.advance(5000);
-    sink.stall();
-    for (let left = 4; left > 0; left--) {
-      for (const chat of chats) chat.say(40);
-      await relay.advance(5000);
-    }
-    sink.readOn();
-    await relay.advance(1000);
-    for (const video of VIDEOS) assert.equal(text.split(`message\ndata: {"videoId":"${video}"`).length, 161);
-    assert.equal(sink.closedBy, undefined);
   });
 
   it("refuse invalid parameters", async () => {

@@ -150,7 +150,8 @@ const LOOPS: Record<string, { begin(round: Round): unknown; everyMs?: number }> 
     begin: ({ relay, telemetry, step, signal }) => {
       const line = new Multiplex(new SimulatedSink(FORMS.sse.plain.bare, () => {}), "sse");
       const branch = line.branch(PART_FORMS.sse.plain, () => {});
-      branch.attach({ keepalive: () => step(undefined), drained() {}, closed() {} });
+      const keepalive = () => step(undefined);
+      branch.attach({ keepalive, isReading: false, filled() {}, drained() {}, closed() {} });
       void line.keepOpen({ clock: relay.clock, telemetry, keepaliveMs: 5000 });
       signal.addEventListener("abort", () => line.closed());
     },

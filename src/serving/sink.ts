@@ -7,6 +7,8 @@ export interface Sink {
   readonly form: Form;
   /** Returns whether more may be written at once; if not, a drain follows. */
   write(packet: Packet): boolean;
+  /** Whether its viewer is the first to write after the next drain, of those that share the connection. */
+  readonly isNext?: boolean;
   /** Bytes written to the connection until now. */
   readonly written: number;
   /** Number of bytes that the other end has taken, as far as the system reports it. Never rejects. */

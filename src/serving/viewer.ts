@@ -35,8 +35,9 @@ export class Viewer implements SinkOwner {
   #cursor: number;
   /** The last cursor that its client has received or came with; undefined if there is none. */
   #reported: number | undefined;
-  /** The event it waits for before it may write again; undefined while it is up to date or writing. */
-  #waitsFor: "drain" | "page" | undefined;
+  #isReading = false;
+  /** A page that met the full connection, and is the next to be written to it. */
+  #page: Chunk | undefined;
   readonly #stall: Stall;
   #isOpen = true;
 
@@ -59,6 +60,11 @@ export class Viewer implements SinkOwner {
     return this.#cursor;
   }
 
+  /** Whether it waits for a page from the store. */
+  get isReading(): boolean {
+    return this.#isReading;
+  }
+
   /** Begins the stream: the frames before history, then everything after the cursor. */
   start(init: Init): void {
     this.#write(this.feed.form.head(init));
@@ -68,7 +74,7 @@ export class Viewer implements SinkOwner {
   /** Writes the messages after the cursor. Called when there may be more of them, or more space. */
   pump(): void {
     try {
-      while (this.#isOpen && !this.#waitsFor) {
+      while (this.#isOpen && !this.#isReading && !this.#stall.isFull) {
         const next = this.#nextChunk();
         if (!next) break;
         this.#send(next);
@@ -84,6 +90,9 @@ export class Viewer implements SinkOwner {
    */
   #nextChunk(): Chunk | undefined {
     const { tail } = this.#room;
+    const page = this.#page;
+    this.#page = undefined;
+    if (page) return page;
     if (this.#cursor < tail.floor) {
       this.#readPage();
       return undefined;
@@ -144,18 +153,22 @@ export class Viewer implements SinkOwner {
 
   drained(): void {
     this.#stall.drained();
-    if (this.#waitsFor !== "drain") return;
-    this.#waitsFor = undefined;
     this.pump();
   }
 
+  /** Its connection takes no more for now: it writes nothing until the drain. */
+  filled(): void {
+    this.#stall.full(this.#sink.written, this.#room.now());
+  }
+
   #readPage(): void {
-    this.#waitsFor = "page";
+    this.#isReading = true;
     this.#room
       .page(this.#cursor, this.feed)
       .then((chunk) => {
-        this.#waitsFor = undefined;
-        if (this.#isOpen) this.#send(chunk);
+        this.#isReading = false;
+        // If the connection is full and others come first, the page is read again: waiting costs no memory.
+        if (!this.#stall.isFull || this.#sink.isNext) this.#page = chunk;
         this.pump();
       })
       .catch((error: unknown) => this.#fail(error));
@@ -179,10 +192,7 @@ export class Viewer implements SinkOwner {
 
   #write(packet: Packet): void {
     this.#room.sent(packet.size);
-    if (this.#sink.write(packet)) return;
-    // A page that is being read is still written to the full sink; the wait for the drain begins after it.
-    if (this.#waitsFor !== "page") this.#waitsFor = "drain";
-    this.#stall.full(this.#sink.written, this.#room.now());
+    if (!this.#sink.write(packet)) this.filled();
   }
 
   // [spec] `event: end` | at most once | Terminal; body closes.

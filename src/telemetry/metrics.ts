@@ -331,7 +331,7 @@ export function createMetrics(sources: MetricSources) {
     ),
     viewersDropped: all.counterBy(
       "relay_viewers_dropped_total",
-      "Viewers disconnected because they took nothing (stalled), or because of a bug (broken)",
+      "Connections cut because the viewer took nothing (stalled), or because of a bug (broken)",
       "reason",
       Object.keys(VIEWER_DROPS),
     ),

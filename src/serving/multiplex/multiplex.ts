@@ -1,6 +1,7 @@
 /**
  * A connection that carries several chats. Each chat has a viewer of its own in its room, with a branch of
- * this connection as its sink. If the client is slow, all its chats wait.
+ * this connection as its sink. If the client is slow, all its chats wait and write in turn: the connection
+ * holds one chunk in all beyond what its sink takes.
  */
 import type { Clock } from "../../clock.ts";
 import { background } from "../../telemetry/background.ts";
@@ -17,6 +18,7 @@ export class Multiplex implements SinkOwner {
   readonly events: Events;
   readonly sink: BodySink;
   readonly #gone = new AbortController();
+  /** In the order in which they may write after the next drain. */
   readonly #branches = new Set<Branch>();
   #isFull = false;
 
@@ -48,9 +50,20 @@ export class Multiplex implements SinkOwner {
     this.#branches.delete(branch);
   }
 
+  isNext(branch: Branch): boolean {
+    return this.#branches.values().next().value === branch;
+  }
+
+  /** The branch has had its turn: after the next drain, it comes after all others. */
+  hadTurn(branch: Branch): void {
+    if (this.#branches.delete(branch)) this.#branches.add(branch);
+  }
+
   write(...text: readonly (Buffer | string)[]): void {
     const bytes = text.map((part) => (typeof part === "string" ? Buffer.from(part) : part));
-    if (!this.#gone.signal.aborted) this.#isFull = !this.sink.write(this.sink.form.pack(bytes, true));
+    if (this.#gone.signal.aborted || this.sink.write(this.sink.form.pack(bytes, true))) return;
+    this.#isFull = true;
+    for (const branch of this.#branches) branch.filled();
   }
 
   /**
@@ -63,7 +76,7 @@ export class Multiplex implements SinkOwner {
       while (!this.gone.aborted) {
         await clock.sleep(keepaliveMs, this.gone).catch(() => {});
         if (this.#isFull) continue;
-        for (const branch of this.#branches) branch.keepalive();
+        for (const branch of [...this.#branches]) branch.keepalive();
         this.write(this.events.keepalive);
       }
     });
@@ -77,7 +90,11 @@ export class Multiplex implements SinkOwner {
 
   drained(): void {
     this.#isFull = false;
-    for (const branch of this.#branches) branch.drained();
+    for (const branch of [...this.#branches]) {
+      if (this.#isFull) return;
+      branch.drained();
+      if (!branch.isReading) this.hadTurn(branch);
+    }
   }
 
   closed(): void {
@@ -90,6 +107,10 @@ export class Multiplex implements SinkOwner {
 interface BranchOwner extends SinkOwner {
   /** Writes the viewer's cursor, if the client does not have it. */
   keepalive(): void;
+  /** The connection takes no more for now. */
+  filled(): void;
+  /** Whether it waits for a page from the store. */
+  readonly isReading: boolean;
 }
 
 /** The sink of the viewer of one chat. */
@@ -116,7 +137,16 @@ export class Branch implements Sink {
     const part = partOf(packet);
     if (part.kind === "end") this.#isOver = true;
     this.#receive(part);
+    this.#line.hadTurn(this);
     return !this.#line.isFull;
+  }
+
+  get isReading(): boolean {
+    return this.#owner?.isReading ?? false;
+  }
+
+  get isNext(): boolean {
+    return this.#line.isNext(this);
   }
 
   get written(): number {
@@ -143,6 +173,10 @@ export class Branch implements Sink {
 
   drained(): void {
     this.#owner?.drained();
+  }
+
+  filled(): void {
+    this.#owner?.filled();
   }
 
   keepalive(): void {
