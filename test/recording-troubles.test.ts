@@ -3,10 +3,12 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { VirtualRelay, type VirtualRelayOptions } from "../harness/virtual-relay.ts";
 import { type ListedRecording, Recordings } from "../src/rooms/recordings/recordings.ts";
+import { countedClock } from "./support/counted-clock.ts";
 import { recorderOf } from "./support/recorder-parts.ts";
 
 const HANDLE = "@somebody";
 const VIDEO = "recorded-01";
+const REPORT_MS = 5000;
 const MINUTE = 60_000;
 const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
 const CHANNEL_PAGES = ["live", "streams"] as const;
@@ -166,3 +168,23 @@ for (const name of [VIDEO, HANDLE])
       assert.deepEqual(await counts(), name === HANDLE ? { ...NONE, waiting: 1 } : NONE);
     });
   });
+
+describe("the list of recordings", () => {
+  it("leaves no timer when it changes between two reports", async () => {
+    const relay = new VirtualRelay();
+    const clock = countedClock(relay.clock);
+    const over = new AbortController();
+    const recordings = new Recordings([], { ...recorderOf(relay), clock }, over.signal);
+    recordings.start({ isListRun: true });
+    for (let changes = 0; changes < 5; changes++) {
+      await relay.when(recordings.put(VIDEO));
+      await relay.advance(10);
+      await relay.when(recordings.delete(VIDEO));
+      await relay.advance(10);
+    }
+    assert.equal(clock.pending(REPORT_MS), 1);
+    over.abort();
+    await relay.advance(10);
+    assert.equal(clock.pending(REPORT_MS), 0);
+  });
+});

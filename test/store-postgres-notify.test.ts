@@ -2,23 +2,27 @@
 import assert from "node:assert/strict";
 import { EventEmitter, once } from "node:events";
 import { it, type TestContext } from "node:test";
-import { systemClock } from "../src/clock.ts";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { type Clock, systemClock } from "../src/clock.ts";
 import { Notifications } from "../src/store/postgres/notifications.ts";
 import { Pools } from "../src/store/postgres/pools.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { countedClock } from "./support/counted-clock.ts";
 import { ownSchema, testPostgres } from "./support/postgres-server.ts";
+
+const HEARTBEAT_MS = 3000;
 
 const { skip, server } = await testPostgres();
 
 /** The notifications of an instance that listens, and the notices it got. */
-async function listening(t: TestContext, url: string, listenUrl?: string) {
+async function listening(t: TestContext, url: string, listenUrl?: string, clock: Clock = systemClock) {
   const connections = new Pools(url, listenUrl, systemClock);
   const events = new EventEmitter();
   const notices: string[] = [];
   const notifications = new Notifications({
     connections,
-    clock: systemClock,
+    clock,
     telemetry: new Telemetry(silentLog),
     onNotice: (videoId, notice) => {
       notices.push(`${videoId}:${notice}`);
@@ -32,7 +36,7 @@ async function listening(t: TestContext, url: string, listenUrl?: string) {
   });
   await once(events, "listening");
   assert.ok(notifications.isReceiving);
-  return { notifications, notices, events };
+  return { connections, notifications, notices, events };
 }
 
 it("reach no instance that uses the database in another schema", { skip }, async (t) => {
@@ -45,4 +49,19 @@ it("reach no instance that uses the database in another schema", { skip }, async
   second.notifications.publish("second", 2);
   await once(second.events, "second");
   assert.deepEqual(second.notices, ["second:2"]);
+});
+
+it("leave no timer of a lost connection", { skip }, async (t) => {
+  assert.ok(server);
+  const clock = countedClock(systemClock);
+  const { connections, events } = await listening(t, await ownSchema(t, server), undefined, clock);
+  const again = once(events, "listening");
+  await connections.query(
+    "reads",
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where query = 'listen relay_' || current_schema()::regnamespace::oid`,
+  );
+  await again;
+  await nextTurn();
+  assert.equal(clock.pending(HEARTBEAT_MS), 1);
 });

@@ -3,6 +3,7 @@
  * store's list, of which each instance runs its share.
  */
 import { isDeepStrictEqual } from "node:util";
+import { nap } from "../../deadline.ts";
 import { isChannel } from "../../protocol/channel.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { refuseUnavailable } from "../../serving/refusals.ts";
@@ -69,7 +70,7 @@ export class Recordings {
       } catch (error) {
         if (!isUnavailable(error)) throw error; // already reported; recordings continue meanwhile
       }
-      await Promise.race([woken, clock.sleep(REPORT_MS, this.#signal).catch(() => {})]);
+      await nap(REPORT_MS, woken, clock, this.#signal);
     }
   }
 

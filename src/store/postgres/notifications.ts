@@ -99,15 +99,14 @@ export class Notifications {
     }
   }
 
-  /** Listens on this connection until it fails or the store is closed. */
+  /** Listens on this connection. Rejects when it fails or the store is closed. */
   async #receive(client: Client): Promise<void> {
     const { clock, connections, telemetry } = this.#parts;
     const { signal } = this.#closed;
-    const gone = new Promise<never>((_, reject) => {
-      client.on("error", reject);
-      client.on("end", () => reject(new Error("the connection was closed")));
-    });
-    gone.catch(() => {});
+    const gone = new AbortController();
+    client.on("error", (error) => gone.abort(error));
+    client.on("end", () => gone.abort(new Error("the connection was closed")));
+    const over = AbortSignal.any([signal, gone.signal]);
     client.on("notification", ({ payload = "" }) => this.#take(payload));
     // By the store's URL: `listenUrl` need not name the schema.
     const [row] = await connections.query<{ channel: string }>("reads", `select ${CHANNEL} as channel`);
@@ -116,9 +115,8 @@ export class Notifications {
     telemetry.store.notificationsHeard(this.#isReceiving);
     this.#parts.onListening();
     const periodMs = this.#isReceiving ? HEARTBEAT_MS : PROOF_AGAIN_MS;
-    while (!signal.aborted) {
-      await Promise.race([gone, clock.sleep(periodMs, signal).catch(() => {})]);
-      if (signal.aborted) return;
+    for (;;) {
+      await clock.sleep(periodMs, over);
       if (!this.#isReceiving) throw new Error("try again"); // through a pooler, no notification arrives
       await client.query("select 1"); // detects a half-open connection, which is silent
     }
