@@ -1,7 +1,8 @@
 /**
- * Parses Server-Sent Events as the HTML standard does, from bytes that may be split anywhere: all three line
- * ends, a byte order mark, comments, data of several lines, ids that persist, `retry`. Drops an event that is
- * cut off, and refuses one that does not end. An id without data is a frame, too: the cursor alone.
+ * Parses Server-Sent Events as the HTML standard does (section 9.2.6, which `[spec]` quotes here), from
+ * bytes that may be split anywhere: all three line ends, a byte order mark, comments, data of several
+ * lines, ids that persist, `retry`. Drops an event that is cut off, and refuses one that does not end. An
+ * id without data is a frame, too: the cursor alone.
  */
 import { ChatError } from "./error.ts";
 
@@ -34,6 +35,7 @@ export class FrameReader {
    * `ChatError` once an event is longer than 16 MB.
    */
   *read(bytes: Uint8Array): Generator<Frame> {
+    // [spec] Streams must be decoded using the UTF-8 decode algorithm.
     let text = this.#decoder.decode(bytes, { stream: true });
     if (text === "") return;
     if (this.#afterCr && text.startsWith("\n")) text = text.slice(1);
@@ -45,6 +47,7 @@ export class FrameReader {
       const event = this.#event;
       const [, name, value = ""] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
       if (line === "") {
+        // [spec] If the line is empty (a blank line): Dispatch the event
         this.#event = {};
         if (event.data !== undefined)
           yield { event: event.event || "message", data: event.data, id: this.#id };
@@ -54,8 +57,10 @@ export class FrameReader {
       } else if (name === "event") {
         event.event = value;
       } else if (name === "id" && !value.includes("\0")) {
+        // [spec] If the field value does not contain U+0000 NULL, then set the last event ID buffer
         this.#id = event.id = value;
       } else if (name === "retry" && /^\d+$/.test(value)) {
+        // [spec] If the field value consists of only ASCII digits, then interpret the field value as an integer
         this.retryMs = Number(value);
       }
     }

@@ -19,8 +19,9 @@ export class Deadline implements Disposable {
   }
 
   /**
-   * Its signal, which from now on also aborts with another one that lives no longer than the deadline.
-   * `AbortSignal.any` would cost twice as much as all the rest of a call's limit.
+   * The deadline's signal, which from now on also aborts with `signal`. Nothing removes the listener from
+   * `signal`, so it must not outlive the deadline. `AbortSignal.any` would cost twice as much as all the rest
+   * of a call's limit.
    */
   or(signal: AbortSignal): AbortSignal {
     const end = () => this.#passed.abort(signal.reason);

@@ -1,4 +1,7 @@
-/** Events of the viewers. */
+/**
+ * Viewers that lose their connections, read slowly or not at all, come and go, or desert a room for less
+ * or more than the grace time.
+ */
 import { connect } from "node:net";
 import type { Viewer } from "../audience.ts";
 import { LONG_ROOM } from "../chat-script.ts";

@@ -1,6 +1,6 @@
 /**
- * The settings of `serve` and `demo` in groups, and the configuration made from them. Nothing here touches
- * the process.
+ * The settings of `serve`, `demo` and `edge` in groups, and the configuration of `serve` and `demo`.
+ * Nothing here touches the process.
  */
 import { WINDOW_MS } from "../reading/lateness.ts";
 import { QUIET_AFTER_MS } from "../reading/quiet-chat.ts";
@@ -334,7 +334,7 @@ export function toConfig(v: SettingValues) {
       maxViewersPerAddress: v.RELAY_MAX_VIEWERS_PER_ADDRESS || Number.POSITIVE_INFINITY,
       trustedProxies: v.RELAY_TRUST_PROXY,
     },
-    /** The channels to record. */
+    /** The videos and channels to record. */
     recordings: v.RELAY_RECORD,
     /** 0 keeps all messages. */
     retentionDays,

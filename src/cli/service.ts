@@ -31,7 +31,7 @@ export interface Service {
 /**
  * Rejects with an error of one clear line if the store cannot be opened or the port is in use, with
  * `UsageError` if an egress has an address of another machine, and with the reason of `stopped` if that
- * aborts before the service listens.
+ * aborts before the port is opened.
  */
 export async function startService(
   config: Config,

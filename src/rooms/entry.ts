@@ -31,9 +31,9 @@ export class VideoEntry {
   #state: State = VACANT;
   /** Resolves when the last hand-on of this room is complete; an opening waits for it. */
   #leaving: Promise<void> | undefined;
-  /** The number of viewers that wait for the room to open. */
+  /** Viewers that wait for the room to open; those with a cursor get the rest even of a chat that is over. */
   #waiting = 0;
-  #resuming = 0; // those of them with a cursor, who get the rest even of a chat that is over
+  #resuming = 0;
 
   constructor(videoId: string, parts: EntryParts, host: EntryHost) {
     this.videoId = videoId;

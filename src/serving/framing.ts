@@ -53,6 +53,7 @@ function ndjson(details: boolean): Framing {
 
 /** The terminal frame: `error` for a room that failed, otherwise `end`. */
 export function terminal(end: StreamEnd): [event: string, data: object] {
+  // [spec] `event: error` | at most once | Terminal; data is `{code, message}`.
   return end.state === "failed" ? ["error", end.error] : ["end", { reason: end.reason }];
 }
 

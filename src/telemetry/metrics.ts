@@ -1,6 +1,7 @@
 /**
  * The metrics of the service, each declared once, with those who report it (`all`, `reading`, `first`).
- * `origin-events.ts` declares the three that only an edge has. Units are in the names.
+ * `origin-events.ts` declares the three that only an edge has, `store-events.ts` the one that only a shared
+ * store has. Units are in the names.
  */
 
 import { Registry } from "prom-client";

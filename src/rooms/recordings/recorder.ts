@@ -1,8 +1,9 @@
 /**
- * Records chats with or without viewers: videos from the start of the service to their end, and each stream
- * of a channel. Each video gets a viewer of its own, which discards everything: it keeps the room open, and
- * the store keeps the messages. If a video has no chat yet, or its room fails, the recorder tries again;
- * after a failure of the store, as soon as the store works.
+ * Records chats with or without viewers: a video until its chat is over, and each stream of a channel, for
+ * as long as the service runs or until the recording is deleted. Each video gets a viewer of its own,
+ * which discards everything: it keeps the room open, and the store keeps the messages. If a video has no
+ * chat yet, or its room fails, the recorder tries again; after a failure of the store, as soon as the
+ * store works.
  */
 import type { Clock } from "../../clock.ts";
 import type { RoomEnd } from "../../protocol/chat.ts";

@@ -1,7 +1,7 @@
 /**
  * Joins the two forms of one gift in jewels, an item of the list and a widget, into one message of a room:
- * the form that came first. Neither form has a time or the other's id, so the recent gifts of a room are
- * remembered.
+ * the form that came first. Neither has the other's id, and outside of replays neither has a time, so the
+ * recent gifts of a room are remembered.
  */
 import { asArray, asObject, asString, dig } from "../../json.ts";
 import type { Message } from "../../protocol/message.ts";

@@ -1,6 +1,7 @@
 /**
  * Gifts paid in jewels. The upstream shows one as an item of the list, as a widget above it, or as both, with
- * different ids and without a time. The `gift` of the item lets a room join the two (see `joinGifts`).
+ * different ids and, outside of replays, without a time. The `gift` of the item lets a room join the two (see
+ * `joinGifts`).
  */
 import { asNumber, dig, type JsonObject, omitUndefined } from "../../json.ts";
 import { chatItem } from "./chat-item.ts";
