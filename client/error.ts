@@ -10,7 +10,7 @@ import type { ErrorCode as ServiceCode } from "../src/protocol/errors.ts";
  */
 export type ErrorCode = ServiceCode | "NETWORK" | "HTTP";
 
-export interface ChatErrorOptions {
+interface ChatErrorOptions {
   status?: number;
   retryAfterMs?: number;
   videoId?: string;

@@ -34,6 +34,12 @@ export function asNumber(value: unknown): number | undefined {
   return Number(value);
 }
 
+/** A safe integer above 0, as `asNumber` reads it. */
+export function asPositiveInteger(value: unknown): number | undefined {
+  const number = asNumber(value);
+  return number !== undefined && Number.isSafeInteger(number) && number > 0 ? number : undefined;
+}
+
 /** The value at the end of the path, or `undefined` if any step of it is missing. */
 export function dig(value: unknown, ...path: readonly (string | number)[]): unknown {
   let here = value;

@@ -19,8 +19,8 @@ import { observe, temporaryFile } from "./support/store-subject.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
 const VIEWERS = 300;
-const PLAIN = new Feed(FORMS.sse.plain.bare, ALL);
-const DETAILED = new Feed(FORMS.sse.detailed.bare, ALL);
+const PLAIN = new Feed(FORMS.sse.plain.bare, ALL, true);
+const DETAILED = new Feed(FORMS.sse.detailed.bare, ALL, true);
 /** How far behind the viewers' cursors lie; the newest 500 messages need no store. */
 const LAGS = [0, 1, 30, 250, 499, 520, 900];
 const HISTORY = 1000;

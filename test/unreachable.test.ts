@@ -12,9 +12,9 @@ import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { type Clock, systemClock } from "../src/clock.ts";
 import type { ErrorBody } from "../src/protocol/errors.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
-import { Transport } from "../src/upstream/egress/transport.ts";
 import { UpstreamError } from "../src/upstream/errors.ts";
 import { ask, post } from "./support/api.ts";
+import { directTransport } from "./support/direct-transport.ts";
 import { asked, opened, PLACES } from "./support/opening.ts";
 import { startRelay } from "./support/relay.ts";
 
@@ -130,7 +130,7 @@ describe("a proxy that the environment names", () => {
       await using relay = await startRelay();
       relay.upstream.chat(VIDEO).say(1);
       await opened(relay, VIDEO);
-      const transport = new Transport(systemClock);
+      const transport = directTransport(systemClock);
       const call = {
         method: "GET",
         url: "https://elsewhere.invalid/a",

@@ -49,7 +49,7 @@ export async function startLogged<C extends Logged>(
   { given }: Pick<ServeInput, "given">,
   { env, stdout }: Surroundings,
   stopped: AbortSignal,
-  warnings: readonly string[] = [],
+  warnings: readonly string[],
 ): Promise<Service> {
   const log = createLog(config.logLevel, stdout);
   const telemetry = new Telemetry(log);

@@ -20,7 +20,7 @@ export class Feed {
   viewers = 0;
   #reported: { cursor: number; packet: Packet } | undefined;
 
-  constructor(form: Form, filter: TypeFilter, isShared = true) {
+  constructor(form: Form, filter: TypeFilter, isShared: boolean) {
     this.form = form;
     this.filter = filter;
     this.isShared = isShared;

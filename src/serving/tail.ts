@@ -45,7 +45,7 @@ export class Tail {
   readonly #maxBytes: number;
 
   /** An empty tail after cursor `head`. `isBlanking`: deletions also blank the messages in the tail. */
-  constructor(head: number, isBlanking = false, maxMessages = TAIL_MESSAGES) {
+  constructor(head: number, isBlanking: boolean, maxMessages = TAIL_MESSAGES) {
     this.#isBlanking = isBlanking;
     this.#maxMessages = maxMessages;
     this.#maxBytes = (TAIL_BYTES / TAIL_MESSAGES) * maxMessages;

@@ -13,9 +13,9 @@ import type { RequestKind } from "../../src/simulator/requests.ts";
 import type { SimulatorOptions } from "../../src/simulator/simulator.ts";
 import { type Simulator, startSimulator } from "../../src/simulator/simulator.ts";
 import type { Deadlines } from "../../src/upstream/calls.ts";
-import { Transport } from "../../src/upstream/egress/transport.ts";
 import { UpstreamError } from "../../src/upstream/errors.ts";
 import { type Answer, assertRefused, post } from "./api.ts";
+import { directTransport } from "./direct-transport.ts";
 import { inTime, openStream, PLACES, textAction } from "./opening.ts";
 import { startRelay, type TestRelay } from "./relay.ts";
 import type { Stream } from "./stream.ts";
@@ -69,7 +69,7 @@ export async function answerTo(
     if (response.socket) met.resolve(response.socket);
     return hostile(response, real);
   });
-  const transport = new Transport(clock);
+  const transport = directTransport(clock);
   const call = { method: "GET", url: `${upstream.urls.main}/sw.js`, headers: {}, deadlineMs } as const;
   const answer = transport.send(call, new AbortController().signal).then(
     ({ text }) => text,

@@ -30,13 +30,13 @@ export class Parameters {
     return otherwise;
   }
 
-  /** The types that the parameter names, each by itself or by its group; undefined if it names none. */
-  types(name = "types"): ReadonlySet<string> | undefined {
-    const names = this.list(name);
+  /** The types that `types` names, each by itself or by its group; undefined if it names none. */
+  types(): ReadonlySet<string> | undefined {
+    const names = this.list("types");
     const chosen = new Set<string>();
     for (const each of names) {
       const types = typesOf(each);
-      if (types.length === 0) warn(name, each, "it is neither a type of messages nor a group");
+      if (types.length === 0) warn("types", each, "it is neither a type of messages nor a group");
       for (const type of types) chosen.add(type);
     }
     return chosen.size > 0 ? chosen : undefined;

@@ -45,7 +45,7 @@ type Facts = Pick<ChannelState, "state" | "videoId" | "startsAt" | "reason">;
 type Names = Pick<ChannelState, "channelId" | "title">;
 
 /** The streams of a channel that can be read. */
-export interface ChannelView {
+interface ChannelView {
   /** The most interesting stream comes first. */
   streams: readonly ChannelStream[];
   /** Why the channel's pages, or others of its streams, cannot be read. `isChatless`: one has no chat. */

@@ -55,7 +55,7 @@ export class HttpConnections implements Connections {
   readonly #outer: Dispatcher;
 
   /** Throws an error that says which proxy settings of the environment are valid. */
-  constructor(spec: EgressSpec = { name: "direct", isNamed: false, kind: "direct" }) {
+  constructor(spec: EgressSpec) {
     this.#outer = dispatcherOf(spec);
     this.#inner = spec.kind === "direct" ? new Agent(OPTIONS) : this.#outer;
   }

@@ -6,12 +6,7 @@ import type { Clock } from "../../clock.ts";
 import { Deadline } from "../../deadline.ts";
 import { UpstreamError } from "../errors.ts";
 import { stripMarkup } from "../readers/text.ts";
-import {
-  type Connections,
-  HttpConnections,
-  type IncomingAnswer,
-  type OutgoingRequest,
-} from "./connections.ts";
+import type { Connections, IncomingAnswer, OutgoingRequest } from "./connections.ts";
 
 /** The system's and undici's codes of failed connections. */
 const NO_CONNECTION = new Set([
@@ -60,7 +55,7 @@ export class Transport {
   #breaks = 0;
 
   /** `hasOthers`: there are other egresses, so one whose connections break counts as unreachable. */
-  constructor(clock: Clock, connections: Connections = new HttpConnections(), hasOthers = false) {
+  constructor(clock: Clock, connections: Connections, hasOthers: boolean) {
     this.#clock = clock;
     this.#connections = connections;
     this.#hasOthers = hasOthers;

@@ -3,14 +3,14 @@
  * them except the id are optional. Also reads the plainest item, a viewer's text message.
  */
 
-import { asArray, asNumber, asString, dig, type JsonObject } from "../../json.ts";
+import { asArray, asNumber, asPositiveInteger, asString, dig, type JsonObject } from "../../json.ts";
 import type { Badge, Details } from "../../protocol/kinds.ts";
 import type { Message } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
 import { type Content, event, usableId } from "./event.ts";
 import type { Context, Reader } from "./reader.ts";
 import { labelOf, partsOf, shorten, wordsOf } from "./text.ts";
-import { isoTime, microseconds } from "./timestamp.ts";
+import { isoTime } from "./timestamp.ts";
 import { imageUrl } from "./url.ts";
 
 /**
@@ -18,7 +18,7 @@ import { imageUrl } from "./url.ts";
  */
 export function chatItem(item: JsonObject, context: Context, content: Content): Message {
   const { around } = context;
-  const usec = microseconds(item.timestampUsec);
+  const usec = asPositiveInteger(item.timestampUsec);
   const authorId = item.authorExternalChannelId ?? around.authorExternalChannelId;
   const details: Details = {};
   const author = shorten(authorId, 100);

@@ -3,7 +3,7 @@
  * different ids and, outside of replays, without a time. The `gift` of the item lets a room join the two (see
  * `joinGifts`).
  */
-import { asNumber, dig, type JsonObject, omitUndefined } from "../../json.ts";
+import { asPositiveInteger, dig, type JsonObject, omitUndefined } from "../../json.ts";
 import { chatItem } from "./chat-item.ts";
 import { usableId } from "./event.ts";
 import type { Context, Gift, Outcome, Reader } from "./reader.ts";
@@ -31,7 +31,7 @@ function giftItem(item: JsonObject, context: Context, shownIn: Gift["shownIn"]):
   const url = imageUrl(dig(item, "giftImage"));
   const { name, count } = giftIn(plainText(parts));
   const names = [name, nameInUrl(url), nameInLabel(label)].filter((one) => one !== undefined);
-  const combo = positiveInteger(dig(item, "comboCount"));
+  const combo = asPositiveInteger(dig(item, "comboCount"));
   const firstId = usableId(dig(item, "id") ?? context.around.id);
   const isRaised = combo !== undefined && combo > 1;
   const id = isRaised ? `${firstId}:${combo}` : firstId;
@@ -55,7 +55,7 @@ function giftItem(item: JsonObject, context: Context, shownIn: Gift["shownIn"]):
 function giftIn(text: string): { name?: string | undefined; count?: number | undefined } {
   const [, english, price] = /^sent (?!a gift$)(.+?)(?: for (\d[\d,.]*) Jewels?)?$/i.exec(text.trim()) ?? [];
   const [, japanese] = /^(.+?)\s*を送信しました$/.exec(text.trim()) ?? [];
-  return { name: english ?? japanese, count: positiveInteger(price?.replaceAll(/[,.]/g, "")) };
+  return { name: english ?? japanese, count: asPositiveInteger(price?.replaceAll(/[,.]/g, "")) };
 }
 
 /** `…/pdg/gift/assets/gold_coin_v2_320x320.png=w480` shows a gold coin, in every language. */
@@ -74,9 +74,4 @@ function nameInLabel(label: string): string | undefined {
 /** A name for comparison. */
 function plainName(name: string): string {
   return name.normalize("NFKC").toLowerCase();
-}
-
-function positiveInteger(value: unknown): number | undefined {
-  const number = asNumber(value);
-  return number !== undefined && Number.isSafeInteger(number) && number > 0 ? number : undefined;
 }

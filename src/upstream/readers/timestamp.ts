@@ -1,13 +1,6 @@
-/** Converts the upstream's times (microseconds since 1970) and formats times of messages. Reads no clock. */
-import { asNumber } from "../../json.ts";
+/** Formats times of messages. Reads no clock. */
 
-/** Reads `timestampUsec`: microseconds since 1970; undefined for none, and for 0 (also none). */
-export function microseconds(value: unknown): number | undefined {
-  const number = asNumber(value);
-  return number !== undefined && Number.isSafeInteger(number) && number > 0 ? number : undefined;
-}
-
-/** ISO 8601 in UTC with microseconds: `2026-01-02T03:04:05.678901Z`. */
+/** ISO 8601 in UTC with microseconds: `2026-01-02T03:04:05.678901Z`. `usec`: microseconds since 1970. */
 export function isoTime(usec: number): string {
   // `toISOString` takes longer than the whole rest of a plain message.
   const date = new Date(Math.floor(usec / 1000));

@@ -106,13 +106,13 @@ export function switchField(name: Choice, label: string): Field {
 }
 
 /** `labels`: of the values, in their order. */
-export function choiceField(name: Choice, label: string, labels: readonly string[], hint?: string): Field {
+export function choiceField(name: Choice, label: string, labels: readonly string[]): Field {
   const values: readonly string[] = CHOICES[name];
   const options = values.map((value, at) => make("option", { value }, labels[at]));
   const select = make("select", { name }, ...options);
   return {
     ...{ name, label },
-    element: labelled(label, select, hint),
+    element: labelled(label, select),
     show: (query) => {
       select.value = new Parameters(query).oneOf(name, CHOICES[name]);
     },

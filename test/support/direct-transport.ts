@@ -1,0 +1,8 @@
+/** A transport without a proxy of its own, as that of an only egress. */
+import type { Clock } from "../../src/clock.ts";
+import { HttpConnections } from "../../src/upstream/egress/connections.ts";
+import { Transport } from "../../src/upstream/egress/transport.ts";
+
+export function directTransport(clock: Clock): Transport {
+  return new Transport(clock, new HttpConnections({ name: "direct", isNamed: false, kind: "direct" }), false);
+}
