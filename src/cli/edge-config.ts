@@ -16,7 +16,7 @@ interface WorkerRooms {
   maxRooms: number;
   maxViewers: number;
   isBlanking: boolean;
-  /** 2000 if absent. */
+  /** As that of an edge if absent. */
   tailMessages?: number;
 }
 

@@ -13,6 +13,7 @@ import { Deadline, unlessAborted } from "../../deadline.ts";
 import { createServer, type HttpSettings, type Served } from "../../http/server.ts";
 import type { RetryWaits } from "../../retry.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
+import { OF_EDGE } from "../config.ts";
 import type { EdgeConfig, PortConfig } from "../edge-config.ts";
 import { mergedMetrics } from "./merged-metrics.ts";
 import type { FromWorker, ToWorker, WorkerReport } from "./worker-messages.ts";
@@ -25,7 +26,7 @@ const ENVIRONMENT = { ...process.env, ...(CACHE && { NODE_COMPILE_CACHE: dirname
 /** The waits before a worker that has died is started again; they grow until one of them listens. */
 const RESTARTS: RetryWaits = { firstMs: 250, maxMs: 30_000 };
 /** The number of newest messages of a room that a worker holds in memory. */
-const TAIL_MESSAGES = 2000;
+const TAIL_MESSAGES = Number(OF_EDGE.RELAY_EDGE_TAIL.default);
 /** Time limits of a report, and of a stop: as long as the rooms of the first process may take for theirs. */
 const REPORT_LIMIT_MS = 1000;
 const STOP_LIMIT_MS = 4000;
