@@ -99,6 +99,25 @@ describe("a viewer of a channel that comes back", () => {
 });
 
 describe("a slow viewer of a channel", () => {
+  it("gets the rest of a stream that goes on before it turns to a newer one", async () => {
+    const { relay, channel } = watched({}, { settings: { RELAY_CHANNEL_MS: "2000" } });
+    const { chat } = channel.broadcast(FIRST, { chat: CHAT });
+    const [slow, quick] = [new ChannelVisitor(relay.service), new ChannelVisitor(relay.service)];
+    await relay.advance(1000);
+    slow.sink.stall();
+    for (let second = 0; second < 10; second++) {
+      chat.say(20);
+      await relay.advance(1000);
+    }
+    channel.broadcast("live-secon1", { chat: CHAT }).chat.say(2);
+    await relay.advance(10_000);
+    assert.equal(quick.news().at(-1), "message live-secon1");
+    slow.sink.readOn();
+    await relay.advance(1000);
+    assert.equal(slow.news().at(-1), "message live-secon1");
+    assert.deepEqual(slow.ids, quick.ids);
+  });
+
   it("gets the rest of a room that failed, was read again, and has ended", async () => {
     const settings = { RELAY_FAILING_MS: "0", RELAY_CHANNEL_MS: "2000" };
     const { relay, channel, upstream } = watched({}, { settings });

@@ -40,6 +40,8 @@ export class ChannelChat {
   /** Whether it got the end of the whole chat, or of the requested part. */
   #isWhole = false;
   #isEntered = false;
+  /** Whether it left the room while it waited for its client or for the store. */
+  #wasSlow = false;
   #isGoingOn = false;
 
   constructor(request: ChatRequest, line: Multiplex, parts: ChannelParts, events: ChannelChatEvents) {
@@ -61,9 +63,9 @@ export class ChannelChat {
     return this.#writer.cursor;
   }
 
-  /** Whether the room may have more for the viewer: it is not in the room, and was not sent all of it. */
+  /** Whether the room may have more for the viewer, which is not in it, or left it before it had read all. */
   get isBehind(): boolean {
-    return !this.#isEntered && !this.#isWhole && this.cursor !== undefined;
+    return (!this.#isEntered || this.#wasSlow) && !this.#isWhole && this.cursor !== undefined;
   }
 
   /** Whether the viewer got all that was stored of a room that was not over by then. */
@@ -78,6 +80,7 @@ export class ChannelChat {
   async leave(): Promise<boolean> {
     const isEarly = !this.#isOver && (!this.#branch || this.#parts.rooms.isRead(this.videoId));
     if (isEarly) {
+      this.#wasSlow = this.#line.isFull || this.#branch?.isReading === true;
       this.#left.abort("another video");
       this.#branch?.closed();
     }
