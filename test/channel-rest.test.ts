@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ChannelVisitor } from "./support/channel-visitor.ts";
-import { MINUTE, watched } from "./support/watched-channel.ts";
+import { HOUR, MINUTE, watched } from "./support/watched-channel.ts";
 
 const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
 const FIRST = "live-first1";
@@ -95,6 +95,29 @@ describe("a viewer of a channel that comes back", () => {
     assert.deepEqual(back.news(), [`channel live ${FIRST}`, `init ${FIRST}`, `message ${FIRST}`]);
     assert.deepEqual(back.ids, there.ids.slice(1));
     assert.deepEqual(foreign.news(), stays.news().slice(1));
+  });
+});
+
+describe("a viewer of a channel that stays", () => {
+  it("gets a scheduled stream's chat to its end, even if the page does not list it any more", async () => {
+    const { relay, channel, clock } = watched({}, { settings: { RELAY_CHANNEL_MS: "2000" } });
+    const scheduled = channel.broadcast(FIRST, { chat: CHAT, startsAt: clock.now() + HOUR });
+    const viewer = new ChannelVisitor(relay.service);
+    const said = scheduled.chat.say(2);
+    await relay.advance(MINUTE);
+    channel.remove(scheduled);
+    await relay.advance(MINUTE);
+    said.push(...scheduled.chat.say(3));
+    await relay.advance(10_000);
+    scheduled.chat.end("reload-only");
+    await relay.advance(10_000);
+    assert.deepEqual(viewer.news(), [
+      `channel upcoming ${FIRST}`,
+      `init ${FIRST}`,
+      `message ${FIRST}`,
+      "channel waiting",
+    ]);
+    assert.deepEqual(viewer.ids, said);
   });
 });
 

@@ -141,12 +141,13 @@ export class ChannelViewer {
   }
 
   /**
-   * Whether another instance already waits for the next stream while the client's chat goes on here: that one
-   * may have restarted, and know of no stream that its pages do not show.
+   * Whether the channel already waits for the next stream while the client's chat goes on here. Its page may
+   * not list a scheduled stream any more that has a chat, and another instance may have restarted, and know
+   * of no stream that its pages do not show.
    */
   #isEarly({ videoId, reason }: ChannelState): boolean {
     const isWaiting = videoId === undefined && reason === undefined;
-    if (!this.#parts.watch.isRemote || !isWaiting || !this.#chat) return false;
+    if (!isWaiting || !this.#chat) return false;
     return this.#chat.videoId === this.#sent?.videoId;
   }
 
