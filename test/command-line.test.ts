@@ -53,12 +53,12 @@ it("an edge warns of each setting that only its origin uses", async () => {
 
 describe("a start that cannot succeed ends with one line that says what to do", () => {
   const rows: [string[], number, RegExp][] = [
-    [["serve", "--port", "x"], 2, /RELAY_PORT: must be a whole number/],
-    [["--port", "serve"], 2, /RELAY_PORT: must be a whole number.*"serve"/],
+    [["serve", "--port", "x"], 2, /: --port: must be a whole number/],
+    [["--port", "serve"], 2, /: --port: must be a whole number.*"serve"/],
     [
       ["--store", "nonsense:"],
       2,
-      /RELAY_STORE: must be `sqlite:<path>`, `memory:` or `postgres:\/\/…`, not "nonsense:"/,
+      /: --store: must be `sqlite:<path>`, `memory:` or `postgres:\/\/…`, not "nonsense:"/,
     ],
     [["--store", "sqlite:/proc/no/such.db"], 1, /RELAY_STORE: .*folder cannot be made.*choose a file/],
     [
@@ -74,7 +74,8 @@ describe("a start that cannot succeed ends with one line that says what to do", 
     [["serve", "--retention-days", "-1"], 2, /--retention-days.*--help/],
     [["--poll-min-ms", "2", "--poll-max-ms", "1"], 2, /RELAY_POLL_MIN_MS/],
     [["--egress", "ip:192.0.2.7"], 2, /RELAY_EGRESS: 192\.0\.2\.7 is not an address of this machine/],
-    [["--clients-file", "/nowhere.json"], 2, /RELAY_CLIENTS_FILE: must be .*no such file/],
+    [["--clients-file", "/nowhere.json"], 2, /: --clients-file: must be .*no such file/],
+    [["edge"], 2, /: --origin or RELAY_ORIGIN is missing: the base URL of .*; see --help$/m],
     [["srve"], 2, /"srve" is not a command; did you mean serve\?.*--help/],
     [["nonsense", "--help"], 2, /"nonsense" is not a command \(--help/],
     [
@@ -93,11 +94,7 @@ describe("a start that cannot succeed ends with one line that says what to do", 
     [["serve", "demo"], 2, /demo.*--help/],
     [["serve", "--rate", "1"], 2, /--rate is not a flag/],
     [["demo", "--rate", "0"], 2, /--rate: must be messages per second/],
-    [
-      ["watch", "v", "--server", "http://relay/?key=x"],
-      2,
-      /RELAY_URL \(--server\): must be .* without a .*query/,
-    ],
+    [["watch", "v", "--server", "http://relay/?key=x"], 2, /: --server: must be .* without a .*query/],
     [
       ["demo", "--recording", "/no/such/file"],
       2,

@@ -43,7 +43,7 @@ describe("settings", () => {
     assert.equal(values.RELAY_STORE, SETTINGS.RELAY_STORE.default);
     assert.equal(values.RELAY_TIMEZONE, "UTC");
     assert.deepEqual([...given], ["RELAY_PORT"]);
-    assert.throws(() => read(["--store", ""], {}), /^UsageError: RELAY_STORE: must be /);
+    assert.throws(() => read(["--store", ""], {}), /^UsageError: --store: must be /);
   });
 
   it("are suggested for a misspelt variable", () => {

@@ -287,7 +287,7 @@ describe("RELAY_CLIENTS_FILE", () => {
       const path = await fileOf(t, content);
       assert.throws(
         () => readFlags(SETTINGS, ["--clients-file", path], {}),
-        (error) => error instanceof UsageError && /^RELAY_CLIENTS_FILE: must be .+$/.test(error.message),
+        (error) => error instanceof UsageError && /^--clients-file: must be .+$/.test(error.message),
       );
     });
   }

@@ -41,7 +41,7 @@ export interface EdgeConfig extends PortConfig {
 export function toEdgeConfig(v: FlagValues<typeof EDGE_FLAGS>): EdgeConfig {
   if (v.RELAY_ORIGIN === "")
     throw new UsageError(
-      "--origin: is missing: the base URL of the instance that this edge follows; see --help",
+      "--origin or RELAY_ORIGIN is missing: the base URL of the instance that this edge follows; see --help",
     );
   const isBlanking = v.RELAY_DELETED === "blank";
   return {

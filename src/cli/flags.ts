@@ -104,9 +104,11 @@ export function readFlags<Table extends FlagTable>(
   const given = new Set<string>();
   const values = Object.entries(table).map(([name, flag]) => {
     const variable = isVariable(name) ? env[name] || undefined : undefined;
-    const text = texts[flagOf(name, flag)] ?? variable;
+    const typed = texts[flagOf(name, flag)];
+    const text = typed ?? variable;
     if (text !== undefined) given.add(name);
-    return [name, readValue(name, flag, text ?? flag.default)];
+    const shown = typed === undefined && isVariable(name) ? name : `--${flagOf(name, flag)}`;
+    return [name, readValue(shown, flag, text ?? flag.default)];
   });
   return { values: Object.fromEntries(values) as FlagValues<Table>, arguments: positionals, given };
 }
@@ -170,9 +172,8 @@ function isValue(args: readonly string[], index: number, flags: ReadonlyMap<stri
   return before !== undefined && !before.isSwitch;
 }
 
-function readValue(name: string, flag: Flag<unknown>, text: string): unknown {
-  const option = `--${flagOf(name, flag)}`;
-  const shown = !isVariable(name) ? option : flag.option ? `${name} (${option})` : name;
+/** `shown`: where the text comes from, as errors name it: the flag or the environment variable. */
+function readValue(shown: string, flag: Flag<unknown>, text: string): unknown {
   if (text.endsWith("\r"))
     throw new UsageError(`${shown}: ends with a carriage return: save its file with Unix line endings`);
   try {
