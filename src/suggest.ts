@@ -1,13 +1,9 @@
 /**
  * `; did you mean serve?` for `srve`; "" if no known word is near. The beginning of a known word counts as
- * near, however long the rest of that word is. `limit`: the maximum number of wrong letters; by default a
- * third of them.
+ * near, however long the rest of that word is; otherwise, at most a third of the letters may be wrong.
  */
-export function suggest(
-  unknown: string,
-  known: readonly string[],
-  limit = Math.ceil(unknown.replace(/^RELAY_|^--/, "").length / 3),
-): string {
+export function suggest(unknown: string, known: readonly string[]): string {
+  const limit = Math.ceil(unknown.replace(/^RELAY_|^--/, "").length / 3);
   const [nearest] = known
     .map((name) => ({ name, distance: name.startsWith(unknown) ? 1 : editDistance(unknown, name) }))
     .filter(({ distance }) => distance <= limit)

@@ -238,7 +238,7 @@ describe("serve", () => {
     ["nothing if nothing was set", { RELAY_PORT: "" }, []],
     ["a limit above that of open files", { RELAY_MAX_VIEWERS: "9999999" }, [/^RELAY_MAX_VIEWERS is lowered/]],
     ["a setting of an edge", { RELAY_ORIGIN: "http://a.example" }, [/^serve does not use RELAY_ORIGIN: /]],
-    ["a misspelt setting", { RELAY_GRACEMS: "1" }, [/^RELAY_GRACEMS is not .* RELAY_GRACE_MS\?$/]],
+    ["a misspelt setting", { RELAY_GRACEMS: "1" }, [/^RELAY_GRACEMS is not .* RELAY_GRACE_MS\? /]],
   ];
   for (const [what, env, expected] of rows) {
     it(`warns about ${what}`, async () => {

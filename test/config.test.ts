@@ -52,11 +52,17 @@ describe("settings", () => {
       RELAY_GRACE: "RELAY_GRACE_MS",
       RELAY_PROT: "RELAY_PORT",
       RELAY_RETENTION: "RELAY_RETENTION_DAYS",
-      RELAY_DATABASE: "RELAY_STORE",
     };
     assert.deepEqual(
       unknownVariables(SETTINGS, { ...nearest, RELAY_PORT: "1", OTHER: "" }),
-      Object.entries(nearest).map(([name, near]) => `${name} is not a setting; did you mean ${near}?`),
+      Object.entries(nearest).map(
+        ([name, near]) => `${name} is not a setting; did you mean ${near}? (see --help)`,
+      ),
+    );
+    const far = ["RELAY_FOO", "RELAY_DATABASE"];
+    assert.deepEqual(
+      unknownVariables(SETTINGS, Object.fromEntries(far.map((name) => [name, "1"]))),
+      far.map((name) => `${name} is not a setting (see --help)`),
     );
   });
 
@@ -165,7 +171,7 @@ const SETTINGS_PAGE = `# Settings
 
 Each setting is an environment variable. The flag of the same name overrides it: \`RELAY_GRACE_MS=5000\` is \`--grace-ms 5000\`. Times that end in \`_MS\` are milliseconds. An empty variable counts as not set.
 
-If a value is invalid, the service prints one line that names the setting, and does not start. An unknown variable that begins with \`RELAY_\` is logged as a warning, with the nearest setting. In a checkout, \`npm start -- --help\` prints this list.
+If a value is invalid, the service prints one line that names the setting, and does not start. An unknown variable that begins with \`RELAY_\` is logged as a warning, with the setting of a similar name, if there is one. In a checkout, \`npm start -- --help\` prints this list.
 `;
 
 describe("the table of settings", () => {

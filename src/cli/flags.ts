@@ -113,12 +113,10 @@ export function readFlags<Table extends FlagTable>(
   return { values: Object.fromEntries(values) as FlagValues<Table>, arguments: positionals, given };
 }
 
-/**
- * A line for each environment variable that looks like a setting but is not one, with the nearest setting.
- */
+/** A line for each environment variable that looks like a setting but is not one. */
 export function unknownVariables(table: FlagTable, env: NodeJS.ProcessEnv): string[] {
   const unknown = Object.keys(env).filter((name) => isVariable(name) && !(name in table));
-  return unknown.map((name) => `${name} is not a setting${suggest(name, Object.keys(table), name.length)}`);
+  return unknown.map((name) => `${name} is not a setting${suggest(name, Object.keys(table))} (see --help)`);
 }
 
 /** The flags' texts by their names on the command line, and the arguments. */
