@@ -5,10 +5,8 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { createServer, get, type IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
+import { get, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it, type TestContext } from "node:test";
@@ -120,21 +118,6 @@ describe("a start that cannot succeed ends with one line that says what to do", 
       const { code, error } = await outcome([command, "--port", "0", "--store", "memory:"]);
       assert.equal(code, 1);
       assert.match(error, /^livechat-relay: HTTPS_PROXY, HTTP_PROXY: must be a URL such as [^\n]+\n$/);
-    });
-
-    it(`${command} on a port that is taken`, async (t) => {
-      const taken = createServer().listen(0, "127.0.0.1");
-      t.after(() => taken.close());
-      await once(taken, "listening");
-      const { port } = taken.address() as AddressInfo;
-      const store = await temporaryStore(t);
-      const { code, error } = await outcome([command, "--port", `${port}`, "--store", store]);
-      assert.equal(code, 1);
-      if (command === "serve") assert.ok(!existsSync(store.replace("sqlite:", "")), "it has made a store");
-      assert.match(
-        error,
-        /^livechat-relay: cannot listen on 127\.0\.0\.1 port \d+ \(EADDRINUSE\): another program uses this port. [^\n]+ --port or RELAY_PORT[^\n]+\n$/,
-      );
     });
   }
 });

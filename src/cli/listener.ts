@@ -12,6 +12,15 @@ import { Workers } from "./workers/workers.ts";
  */
 const LISTEN_BACKLOG = 4096;
 
+const OTHER_PORT = "a different port with --port or RELAY_PORT";
+const OTHER_HOST = "a different address with --host or RELAY_HOST";
+/** By the system's error code. */
+const ADVICE: Readonly<Record<string, string>> = {
+  EADDRINUSE: `another program uses this port. Choose ${OTHER_PORT}, or ${OTHER_HOST}`,
+  EADDRNOTAVAIL: `this machine has no such address. Choose ${OTHER_HOST}`,
+  EACCES: `ports below 1024 need root. Choose ${OTHER_PORT}`,
+};
+
 export class Port {
   readonly #config: PortConfig;
   #app: FastifyInstance | undefined;
@@ -23,7 +32,7 @@ export class Port {
 
   /**
    * Listens, and starts the workers. Resolves to the URL, without a trailing slash. Rejects with an error of
-   * one clear line if the port is in use.
+   * one clear line if the system refuses the port or the address.
    */
   async open(served: Served): Promise<string> {
     const { host, http, workers } = this.#config;
@@ -61,10 +70,8 @@ export class Port {
     } catch (error) {
       const code = error instanceof Error && "code" in error ? error.code : undefined;
       if (code === undefined) throw error;
-      const why = code === "EADDRINUSE" ? "another program uses this port. Choose" : "choose";
-      throw new Error(
-        `cannot listen on ${host} port ${port} (${code}): ${why} a different port with --port or RELAY_PORT, or a different address with --host or RELAY_HOST`,
-      );
+      const advice = ADVICE[String(code)] ?? `choose ${OTHER_PORT}, or ${OTHER_HOST}`;
+      throw new Error(`cannot listen on ${host} port ${port} (${code}): ${advice}`);
     }
   }
 
