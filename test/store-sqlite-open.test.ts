@@ -155,6 +155,23 @@ test("a file or a folder without write permission is refused", {
   );
 });
 
+test("a store on a read-only file system is refused with what to do, new or not", async (t) => {
+  const path = await filledFile(t);
+  const folder = dirname(path);
+  // The mount is seen only by the process that it begins, and ends with it.
+  const script = 'mount --bind -o ro "$0" "$0" && exec "$@"';
+  const isolated = ["unshare", "--mount", "sh", "-c", script, folder];
+  if (spawnSync("unshare", [...isolated.slice(1), "true"]).status !== 0)
+    return t.skip("mounting was refused");
+  for (const file of [path, join(folder, "other.db"), join(folder, "new", "relay.db")]) {
+    const said = await new StoreProcess(t, file, [ROOM], isolated).line("refused");
+    assert.match(
+      said ?? "it was opened",
+      /is on a read-only file system: name another file, or let the service write there \(under systemd, by ReadWritePaths\)/,
+    );
+  }
+});
+
 test("a file of a newer schema is refused and left alone", async (t) => {
   const path = await filledFile(t);
   execute(path, "pragma user_version = 99");

@@ -41,14 +41,23 @@ export function isBusy(error: unknown): boolean {
   return resultCode(error) === BUSY;
 }
 
-/** Whether the file is there and the system denies it to this user: often, root has restored it. */
-function isForbidden(path: string): boolean {
+const READ_ONLY =
+  "is on a read-only file system: name another file, or let the service write there (under systemd, by ReadWritePaths)";
+
+/** What to do about a file that the system denies to this user; undefined if SQLite's reason says more. */
+function adviceOnDenied(path: string): string | undefined {
+  let existing = path;
+  while (!existsSync(existing)) existing = dirname(existing);
   try {
-    accessSync(path, constants.R_OK | constants.W_OK);
-    return false;
+    accessSync(existing, constants.R_OK | constants.W_OK);
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EACCES" && existsSync(path);
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "EROFS") return READ_ONLY;
+    // Often, root has restored the file.
+    if (code === "EACCES" && existing === path)
+      return `may not be read and written by this user: give it the owner of its folder (chown --reference=${dirname(path)} ${path})`;
   }
+  return undefined;
 }
 
 /** The failure as a `StoreError`; one that is a `StoreError` already stays as it is. */
@@ -56,8 +65,6 @@ export function unavailable(error: unknown, path: string): StoreError {
   if (error instanceof StoreError) return error;
   const reason = error instanceof Error ? error.message : String(error);
   const [trouble, known] = ADVICE[resultCode(error) ?? 0] ?? ["it failed", "failed"];
-  const advice = isForbidden(path)
-    ? `may not be read and written by this user: give it the owner of its folder (chown --reference=${dirname(path)} ${path})`
-    : known;
+  const advice = adviceOnDenied(path) ?? known;
   return new StoreError("unavailable", `store ${path} ${advice} (${reason})`, { trouble, cause: error });
 }

@@ -8,6 +8,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import type { UnreadableRow } from "../../telemetry/store-events.ts";
 import { StoreError } from "../port.ts";
+import { unavailable } from "./error.ts";
 import { FileLock } from "./file-lock.ts";
 import { type OperationReply, type OperationRequest, Rounds, type StoreFile } from "./group-commit.ts";
 import { openDatabase, type StoreOptions } from "./schema.ts";
@@ -141,6 +142,7 @@ function makeFolder(path: string): void {
   try {
     mkdirSync(folder);
   } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EROFS") throw unavailable(error, path);
     const reason = error instanceof Error ? error.message : String(error);
     refuse(`its folder cannot be made (${reason}): choose a file in a folder that this user can write to`);
   }
