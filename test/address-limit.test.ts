@@ -5,8 +5,10 @@
 import assert from "node:assert/strict";
 import { get, type IncomingMessage } from "node:http";
 import { describe, it } from "node:test";
+import { pino } from "pino";
 import { AddressLimit } from "../src/http/streams/address-limit.ts";
 import { RelayError } from "../src/protocol/errors.ts";
+import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { ask, assertRefused } from "./support/api.ts";
 import { startRelay, type TestRelayOptions } from "./support/relay.ts";
 import { streamUrl } from "./support/stream.ts";
@@ -14,8 +16,9 @@ import { streamUrl } from "./support/stream.ts";
 const VIDEO = "one-address";
 
 /** A relay that lets each address have two viewers. */
-async function withLimit(settings: TestRelayOptions["settings"] = {}) {
-  const relay = await startRelay({ settings: { RELAY_MAX_VIEWERS_PER_ADDRESS: "2", ...settings } });
+async function withLimit(settings: TestRelayOptions["settings"] = {}, telemetry?: Telemetry) {
+  const limits = { RELAY_MAX_VIEWERS_PER_ADDRESS: "2", ...settings };
+  const relay = await startRelay({ settings: limits, ...(telemetry && { telemetry }) });
   relay.upstream.chat(VIDEO).say(1);
   /** Opens a stream from a loopback address, with what a proxy would say. */
   const open = (from: string, forwardedFor?: string) => {
@@ -80,6 +83,27 @@ describe("X-Forwarded-For", () => {
     assert.equal(await limited.opens("127.0.0.1", "203.0.113.1"), true);
     assert.equal(await limited.opens("127.0.0.1", "203.0.113.2"), true);
     assert.equal(await limited.opens("127.0.0.1", "203.0.113.3"), 503);
+  });
+
+  it("is named in one warning if the proxy is not trusted and the limit counts its address", async () => {
+    for (const [settings, count] of [
+      [{}, 1],
+      [{ RELAY_TRUST_PROXY: "1" }, 0],
+      [{ RELAY_MAX_VIEWERS_PER_ADDRESS: "0" }, 0],
+    ] as const) {
+      const log: string[] = [];
+      const telemetry = new Telemetry(pino({ level: "warn" }, { write: (line) => void log.push(line) }));
+      await using limited = await withLimit(settings, telemetry);
+      assert.equal(await limited.opens("127.0.0.1"), true);
+      assert.deepEqual(log, []);
+      for (const each of ["203.0.113.1", "203.0.113.2"])
+        await fetch(limited.relay.url, { headers: { "x-forwarded-for": each } });
+      assert.equal(log.length, count, `${JSON.stringify(settings)}: ${log}`);
+      for (const line of log) {
+        assert.match(JSON.parse(line).msg, /RELAY_TRUST_PROXY is 0: .* RELAY_MAX_VIEWERS_PER_ADDRESS/);
+        assert.doesNotMatch(line, /203\.0\.113/);
+      }
+    }
   });
 
   it("is trusted for one proxy if one is configured, and no further back", async () => {

@@ -124,6 +124,12 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   answerErrors(app, telemetry);
   allowEveryOrigin(app);
   boundRequests(app);
+  if (
+    settings.trustedProxies === 0 &&
+    Number.isFinite(settings.maxViewersPerAddress) &&
+    !settings.isForWorkers
+  )
+    noticeProxy(app, telemetry);
   if (source instanceof Origin && settings.isWorker) leaveToFirst(app, source);
   refuseUnserved(app);
   describeApi(app);
@@ -193,6 +199,16 @@ function allowEveryOrigin(app: FastifyInstance): void {
       "content-length": "0",
     };
     return reply.code(204).headers(preflight).send();
+  });
+}
+
+/** Logs the first request that seems to come through a proxy. */
+function noticeProxy(app: FastifyInstance, telemetry: Telemetry): void {
+  let isNoticed = false;
+  app.addHook("onRequest", async ({ headers }) => {
+    if (isNoticed || headers["x-forwarded-for"] === undefined) return;
+    isNoticed = true;
+    telemetry.proxyNotTrusted();
   });
 }
 

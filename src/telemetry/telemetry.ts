@@ -327,6 +327,12 @@ export class Telemetry {
     );
   }
 
+  proxyNotTrusted(): void {
+    this.log.warn(
+      "a request has X-Forwarded-For, but RELAY_TRUST_PROXY is 0: behind a proxy, all viewers share one address, and its RELAY_MAX_VIEWERS_PER_ADDRESS",
+    );
+  }
+
   /** Another instance reads the room now, or will. */
   roomGivenWay(videoId: string): void {
     this.log.info({ videoId }, "another instance reads this room now; following it");
