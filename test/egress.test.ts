@@ -214,6 +214,10 @@ it("after a restart, a room is read by the egress of the same name, or from its 
     requestsOf(relay, "popout").map(({ from }) => from),
     ["a", "b", "b"],
   );
+  assert.deepEqual(
+    relay.log.filter(({ msg }) => msg === "room re-bootstrapped").map(({ why }) => why),
+    ["another egress is used: its own is not in RELAY_EGRESS"],
+  );
 });
 
 it("a session and its polls use one address while that works", async () => {

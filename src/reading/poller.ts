@@ -8,7 +8,7 @@ import { RelayError } from "../protocol/errors.ts";
 import { retry } from "../retry.ts";
 import type { Hold } from "../store/ownership.ts";
 import { isUnavailable } from "../store/port.ts";
-import type { MoveReason } from "../telemetry/metrics.ts";
+import { MOVE_WORDS, type MoveReason } from "../telemetry/metrics.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
 import { UpstreamError } from "../upstream/errors.ts";
 import type { Page, PollAnswer } from "../upstream/live-chat.ts";
@@ -249,7 +249,7 @@ export class Poller {
     const { visitorData: _, ...credentials } = this.#position.credentials;
     this.#position = { ...this.#position, credentials };
     this.#parts.telemetry.mark(this.#isReplay ? "move: replay goes on" : "move: live chat needs a page");
-    if (!this.#isReplay) this.#tokenLostBecause = `another egress is used (${why})`;
+    if (!this.#isReplay) this.#tokenLostBecause = `another egress is used: ${MOVE_WORDS[why]}`;
     this.#unread.reason = why;
   }
 

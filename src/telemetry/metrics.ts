@@ -88,6 +88,13 @@ export const MOVE_REASONS = ["throttled", "unreachable", "down"] as const;
 
 export type MoveReason = (typeof MOVE_REASONS)[number];
 
+/** What the log says of the egress that the room has left. */
+export const MOVE_WORDS: Readonly<Record<MoveReason, string>> = {
+  throttled: "its own is throttled",
+  unreachable: "its own cannot be reached",
+  down: "its own is not in RELAY_EGRESS",
+};
+
 /** The sources that gauges read whenever metrics are collected. */
 export interface MetricSources {
   /** By the name of the egress. */
