@@ -95,10 +95,13 @@ describe("a host that cannot be reached", () => {
     assert.equal(log.filter(({ videoId }) => videoId === VIDEO).length, 1);
   });
 
-  it("does not get its full deadline for each page", async () => {
+  it("does not get its full deadline for each page, and the answer names that of the first", async () => {
     const relay = new VirtualRelay();
     relay.network.silentUntil = Number.POSITIVE_INFINITY;
-    assert.equal((await relay.refusal({ videoId: VIDEO })).status, 502);
+    const { status, message } = await relay.refusal({ videoId: VIDEO });
+    assert.equal(status, 502);
+    assert.match(message, /cannot be reached: no complete answer within 7000 ms/);
+    assert.doesNotMatch(message, /1200/);
     assert.equal(Math.round(relay.clock.monotonic()), 7000 + 3 * 1200);
   });
 

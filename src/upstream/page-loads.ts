@@ -18,7 +18,8 @@ const OPENING_MS = 7000;
 export class PageLoads {
   readonly #calls: UpstreamCalls;
   readonly #options: CallOptions;
-  #isSilent = false;
+  /** The first of the loads in a row that got no answer: its error names the deadline that matters. */
+  #silence: UpstreamError | undefined;
   #times: CallTimes | undefined;
 
   constructor(calls: UpstreamCalls, options: CallOptions) {
@@ -44,15 +45,16 @@ export class PageLoads {
 
   async #load<T>(call: (deadlineMs?: number) => Promise<Answered<T>>): Promise<T> {
     const firstMs = this.#options.lane === "opening" ? OPENING_MS : undefined;
-    const deadlineMs = this.#isSilent ? AFTER_SILENCE_MS : firstMs;
-    this.#isSilent = false;
+    const before = this.#silence;
+    this.#silence = undefined;
     try {
-      const { value, ...times } = await call(deadlineMs);
+      const { value, ...times } = await call(before ? AFTER_SILENCE_MS : firstMs);
       this.#times = times;
       return value;
     } catch (error) {
-      this.#isSilent = error instanceof UpstreamError && error.unreachable === "no answer";
-      throw error;
+      if (!(error instanceof UpstreamError) || error.unreachable !== "no answer") throw error;
+      this.#silence = before ?? error;
+      throw this.#silence;
     }
   }
 }
