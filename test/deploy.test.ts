@@ -6,16 +6,14 @@ import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { globSync, readFileSync } from "node:fs";
-import { readFile, symlink, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { connect } from "node:http2";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { promisify } from "node:util";
-import { parse, parseAllDocuments } from "yaml";
 import { freePorts } from "../chaos/service.ts";
 import { chat } from "../client/index.ts";
-import { EDGE_FLAGS } from "../src/cli/edge-flags.ts";
 import { ROOT } from "./support/command.ts";
 import { linksIn, type Page } from "./support/history.ts";
 import { knownMetrics } from "./support/known-metrics.ts";
@@ -216,52 +214,6 @@ it("the documents and deploy/ name the packages by their version", async () => {
     for (const [, named] of text.matchAll(/livechat-relay(?:-client)?[-:](\d\S*?\d|\S*\*)(?=\.tgz|\s)/g))
       assert.equal(named, version, file);
   }
-});
-
-describe("deploy/kubernetes.yaml", () => {
-  const documents = parseAllDocuments(readFileSync(join(DEPLOY, "kubernetes.yaml"), "utf8")).map((each) =>
-    each.toJS(),
-  );
-
-  it("is valid for Kubernetes, and has only fields that exist", async (t) => {
-    const folder = await temporaryFolder(t);
-    await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
-    const typed = documents.map(async (document) => {
-      const module = `kubernetes-models/${document.apiVersion}/${document.kind}`;
-      const { [document.kind]: Model } = await import(module);
-      new Model(document).validate(); // values; the compiler finds fields that do not exist
-      return `(${JSON.stringify(document)}) satisfies import("${module}").I${document.kind};`;
-    });
-    await writeFile(join(folder, "typed.ts"), (await Promise.all(typed)).join("\n"));
-    const options = ["--noEmit", "--skipLibCheck", "--module", "nodenext", "--types", "", "typed.ts"];
-    const { stdout } = await run(join(ROOT, "node_modules/.bin/tsc"), options, { cwd: folder }).catch(
-      (failure) => failure,
-    );
-    assert.equal(stdout, "");
-  });
-
-  it("leads from the public address to the edges, and from them to the origin", () => {
-    const named = (kind: string, name: string) =>
-      documents.find((each) => each.kind === kind && each.metadata.name === name) ??
-      assert.fail(`no ${kind} ${name}`);
-    const [path] = named("Ingress", "livechat-relay").spec.rules[0].http.paths;
-    const edges = named("Deployment", "livechat-edge").spec.template;
-    const origin = named("StatefulSet", "livechat-origin").spec.template;
-    assert.deepEqual(named("Service", path.backend.service.name).spec.selector, edges.metadata.labels);
-    const [, , url = ""] = edges.spec.containers[0].args;
-    const { hostname, port } = new URL(url);
-    const service = named("Service", hostname).spec;
-    assert.deepEqual(service.selector, origin.metadata.labels);
-    assert.equal(service.ports[0].port, Number(port));
-  });
-});
-
-it("deploy/compose.edge.yaml starts an edge, to which Caddy leads, with settings that an edge has", () => {
-  const { services } = parse(readFileSync(join(DEPLOY, "compose.edge.yaml"), "utf8"));
-  const { edge, caddy } = services;
-  assert.deepEqual(edge.command, ["edge"]);
-  for (const name of Object.keys(edge.environment)) assert.ok(Object.hasOwn(EDGE_FLAGS, name), name);
-  assert.equal(caddy.environment.RELAY_UPSTREAM, `edge:${EDGE_FLAGS.RELAY_PORT.default}`);
 });
 
 describe("deploy/alerts.yml", () => {
