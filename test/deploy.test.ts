@@ -46,6 +46,22 @@ const PROXIES: Record<string, (folder: string, port: number, upstream: string) =
     }),
 };
 
+/** How each is started with an `example` added to the site. */
+const BELOW_A_PATH: Record<
+  string,
+  (folder: string, port: number, upstream: string, example: string) => Promise<RunningProxy>
+> = {
+  nginx: (folder, port, upstream, example) => startNginx(folder, port, [upstream], example),
+  caddy: (folder, port, upstream, example) =>
+    startCaddy(
+      "Caddyfile",
+      folder,
+      port,
+      { RELAY_UPSTREAM: upstream },
+      example.replace("127.0.0.1:8080", upstream),
+    ),
+};
+
 /** `base`: the URL of the service behind the proxy. */
 async function assertPrivate(base: string, { fetch }: Way): Promise<void> {
   for (const path of PRIVATE) {
@@ -163,15 +179,20 @@ describe("nginx", { skip: skipWithout("nginx") }, () => {
       answers.map(() => 200),
     );
   });
+});
 
-  it("serves everything below a path, as docs/deployment.md shows", async (t) => {
+for (const [name, start] of Object.entries(BELOW_A_PATH)) {
+  it(`${name} serves everything below a path, as docs/deployment.md shows`, {
+    skip: skipWithout(name),
+  }, async (t) => {
     const page = await readFile(join(ROOT, "docs/deployment.md"), "utf8");
-    const [, locations = assert.fail("no example")] = /^```nginx\n(.*?)^```$/ms.exec(page) ?? [];
+    const block = new RegExp(`^\`\`\`${name}\\n(.*?)^\`\`\`$`, "ms");
+    const [, example = assert.fail("no example")] = block.exec(page) ?? [];
     const folder = await temporaryFolder(t);
     const [port = 0] = await freePorts(1);
     await using relay = await startRelay({ settings: ADMIN });
     relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(3);
-    const { child, way } = await startNginx(folder, port, [new URL(relay.url).host], locations);
+    const { child, way } = await start(folder, port, new URL(relay.url).host, example);
     t.after(() => child.kill("SIGKILL"));
     await listens(way);
     const base = `${way.url}/chat`;
@@ -203,7 +224,7 @@ describe("nginx", { skip: skipWithout("nginx") }, () => {
       }
     }
   });
-});
+}
 
 it("the documents and deploy/ name the packages by their version", async () => {
   const { version } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));

@@ -65,15 +65,19 @@ function eachIn(line: string, instances: readonly string[]): string {
   return instances.map((instance) => line.replace("127.0.0.1:8080", instance)).join("\n");
 }
 
-/** Caddy with a file of deploy/. */
+/** Caddy with a file of deploy/, with further directives of its site. */
 export async function startCaddy(
   file: string,
   folder: string,
   port: number,
   upstreams: NodeJS.ProcessEnv,
+  directives = "",
 ): Promise<RunningProxy> {
   const example = await readFile(join(DEPLOY, file), "utf8");
-  const lean = example.replace("{\n", "{\n\tadmin off\n").replace("grace_period 5s", "grace_period 200ms");
+  const lean = example
+    .replace("{\n", "{\n\tadmin off\n")
+    .replace("grace_period 5s", "grace_period 200ms")
+    .replace("\treverse_proxy ", `${directives}\treverse_proxy `);
   await writeFile(join(folder, file), lean);
   const url = `http://127.0.0.1:${port}`;
   const child = spawn("caddy", ["run", "--adapter", "caddyfile", "--config", join(folder, file)], {
