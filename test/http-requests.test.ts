@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import type { ErrorCode } from "../src/protocol/errors.ts";
 import { ask, askRaw, assertRefused, post } from "./support/api.ts";
-import { startRelay, type TestRelay } from "./support/relay.ts";
+import { startRelay, type TestRelay, testConfig } from "./support/relay.ts";
 import { Stream } from "./support/stream.ts";
 
 const VIDEO = "http-parses";
@@ -223,20 +223,37 @@ describe("heads", () => {
     assert.deepEqual((await raw(["GET /healthz HTTP/1.1"])).body, { status: "alive" });
     assert.deepEqual((await raw(["GET /healthz HTTP/1.0"])).body, { status: "alive" });
   });
+});
 
-  it("half a head is answered 408 REQUEST_TIMEOUT after ten seconds", { timeout: 60_000 }, async () => {
-    const head = ["POST /v1/poll HTTP/1.1", "Host: a", "Content-Type: application/json", "Content-Length: 9"];
-    // Half a body has fifteen seconds.
-    const longer = askRaw(relay.url, `${head.join("\r\n")}\r\n\r\n{`);
+describe("a request that stops on its way", () => {
+  const HEAD = "GET /healthz HTTP/1.1\r\nHost: a\r\n";
+  const BODY = [
+    ...["POST /v1/poll HTTP/1.1", "Host: a", "Content-Type: application/json"],
+    ...["Content-Length: 9", "", "{"],
+  ].join("\r\n");
+
+  it("has ten seconds for its head, and fifteen for all of it", () => {
+    const expected = { headersMs: 10_000, requestMs: 15_000, checkMs: 1000 };
+    assert.deepEqual(testConfig(relay.upstream).http.timeouts, expected);
+  });
+
+  it("is answered 408 REQUEST_TIMEOUT within its head, and not yet within its body", async () => {
+    await using slow = await startRelay({ timeouts: { headersMs: 100, requestMs: 60_000, checkMs: 10 } });
     let isOver = false;
-    void longer.finally(() => {
-      isOver = true;
-    });
+    void askRaw(slow.url, BODY)
+      .catch(() => {}) // cut by the stop
+      .finally(() => {
+        isOver = true;
+      });
     const since = performance.now();
-    assertRefused(await askRaw(relay.url, "GET /healthz HTTP/1.1\r\nHost: a\r\n"), 408, "REQUEST_TIMEOUT");
-    assert.ok(performance.now() - since > 9000);
+    assertRefused(await askRaw(slow.url, HEAD), 408, "REQUEST_TIMEOUT");
+    assert.ok(performance.now() - since >= 100);
     assert.equal(isOver, false);
-    assertRefused(await longer, 408, "REQUEST_TIMEOUT");
+  });
+
+  it("is answered 408 REQUEST_TIMEOUT within its body", async () => {
+    await using slow = await startRelay({ timeouts: { headersMs: 100, requestMs: 100, checkMs: 10 } });
+    assertRefused(await askRaw(slow.url, BODY), 408, "REQUEST_TIMEOUT");
   });
 });
 

@@ -2,6 +2,7 @@
  * The settings of `serve`, `demo` and `edge` in groups, and the configuration of `serve` and `demo`.
  * Nothing here touches the process.
  */
+import { REQUEST_TIMEOUTS } from "../http/server.ts";
 import { WINDOW_MS } from "../reading/lateness.ts";
 import { QUIET_AFTER_MS } from "../reading/quiet-chat.ts";
 import { STALL_MS } from "../serving/stall.ts";
@@ -333,6 +334,7 @@ export function toConfig(v: SettingValues) {
       frameAncestors: v.RELAY_FRAME_ANCESTORS,
       maxViewersPerAddress: v.RELAY_MAX_VIEWERS_PER_ADDRESS || Number.POSITIVE_INFINITY,
       trustedProxies: v.RELAY_TRUST_PROXY,
+      timeouts: REQUEST_TIMEOUTS,
     },
     /** The videos and channels to record. */
     recordings: v.RELAY_RECORD,

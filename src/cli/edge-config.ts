@@ -2,7 +2,7 @@
  * The configuration of an edge, made from its settings; and its base, which edges, workers and other services
  * have in common.
  */
-import type { HttpSettings } from "../http/server.ts";
+import { type HttpSettings, REQUEST_TIMEOUTS } from "../http/server.ts";
 import { STALL_MS } from "../serving/stall.ts";
 import type { LogLevel } from "../telemetry/log.ts";
 import type { EDGE_FLAGS } from "./edge-flags.ts";
@@ -72,6 +72,7 @@ export function toEdgeConfig(v: FlagValues<typeof EDGE_FLAGS>): EdgeConfig {
       frameAncestors: v.RELAY_FRAME_ANCESTORS,
       maxViewersPerAddress: v.RELAY_MAX_VIEWERS_PER_ADDRESS || Number.POSITIVE_INFINITY,
       trustedProxies: v.RELAY_TRUST_PROXY,
+      timeouts: REQUEST_TIMEOUTS,
     },
     logLevel: v.RELAY_LOG_LEVEL,
   };

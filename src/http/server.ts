@@ -37,11 +37,19 @@ const MAX_URL_LENGTH = 8 * 1024;
 const MAX_HEADERS = 100;
 const MAX_BODY_BYTES = 64 * 1024;
 const MAX_BODY_NESTING = 20;
-/** Time limit for a request's headers; no browser is slower. */
-const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 15_000;
-/** The interval at which Node looks for late requests. */
-const TIMEOUT_CHECK_MS = 1000;
+
+/** How long a request may take to arrive. */
+export interface RequestTimeouts {
+  /** For its headers. */
+  headersMs: number;
+  /** For all of it. */
+  requestMs: number;
+  /** The interval at which Node looks for late requests. */
+  checkMs: number;
+}
+
+/** No browser is slower. */
+export const REQUEST_TIMEOUTS: RequestTimeouts = { headersMs: 10_000, requestMs: 15_000, checkMs: 1000 };
 
 export interface HttpSettings extends PageSettings {
   /** Whether to serve `/v1/sessions` and `/v1/poll`, which give out credentials. */
@@ -64,6 +72,7 @@ export interface HttpSettings extends PageSettings {
   maxViewersPerAddress: number;
   /** The number of proxies in front whose `X-Forwarded-For` is trusted. */
   trustedProxies: number;
+  timeouts: RequestTimeouts;
   /** The other processes on the same port. */
   group?: Group;
   /** Whether the clients are this service's own workers, whose streams do not count as viewers. */
@@ -90,19 +99,20 @@ interface OwnSource {
 
 export async function createServer(served: Served, settings: HttpSettings): Promise<FastifyInstance> {
   const { rooms, channels, source, telemetry, clock } = served;
+  const { timeouts } = settings;
   const rawErrors = new RawErrors(clock, telemetry);
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     forceCloseConnections: true,
     trustProxy: (_address, hop) => hop < settings.trustedProxies,
     clientErrorHandler: (error, socket) => rawErrors.refuseUnparseable(error, socket),
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    requestTimeout: timeouts.requestMs,
     rewriteUrl: ({ url = "" }) => withoutHost(url),
     routerOptions: { maxParamLength: MAX_URL_LENGTH }, // the parser of video ids has a limit of its own
     http: {
       maxHeaderSize: MAX_HEAD_BYTES,
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+      headersTimeout: timeouts.headersMs,
+      connectionsCheckingInterval: timeouts.checkMs,
       requireHostHeader: false, // Node's own refusal would not be JSON
     },
     // Query values stay the strings that were sent, without coercion, and a repeated field is refused. The

@@ -5,6 +5,7 @@ import { type Config, SETTINGS, type SettingName, toConfig } from "../../src/cli
 import { readFlags } from "../../src/cli/flags.ts";
 import { type Service, startService } from "../../src/cli/service.ts";
 import { type Clock, systemClock } from "../../src/clock.ts";
+import type { RequestTimeouts } from "../../src/http/server.ts";
 import { type Simulator, type SimulatorOptions, startSimulator } from "../../src/simulator/index.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
@@ -45,6 +46,7 @@ export interface TestRelayOptions {
   quietMs?: number;
   windowMs?: number;
   deadlines?: Partial<Deadlines>;
+  timeouts?: RequestTimeouts;
   /** Stands in front of the upstream's main host. */
   proxy?: { url: string };
 }
@@ -72,6 +74,7 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
   const config = testConfig(upstream, options.settings);
   const { stallMs, quietMs, windowMs } = { ...config.rooms, ...options };
   Object.assign(config.rooms, { stallMs, quietMs, windowMs });
+  config.http.timeouts = options.timeouts ?? config.http.timeouts;
   const { upstream: read } = config;
   const hosts = options.proxy ? { ...read.hosts, main: options.proxy.url } : read.hosts;
   config.upstream = { ...read, hosts, deadlines: { ...DEADLINES, ...options.deadlines } };
