@@ -328,12 +328,15 @@ describe("the file of an export", () => {
 
 it("shows its progress on a terminal if the data goes to a file", async (t) => {
   const path = `${await temporaryFile(t)}.jsonl`;
-  await using server = await AnsweringServer.start((response, call) => {
+  const shown = Promise.withResolvers<void>();
+  await using server = await AnsweringServer.start(async (response, call) => {
     streams(init(0), message(1, { details: { offsetMs: 3_723_000 } }))(response, call);
-    setTimeout(() => response.write(NOW), 400);
+    await shown.promise;
+    response.write(NOW);
   });
   const args = ["export", VIDEO, "--server", server.url, "--output", path];
-  const { code, error } = await outcome(args, { isTerminal: true });
-  assert.equal(code, 0);
-  assert.match(error, /\[2K1 message, \d+ a second, 1:02:03 into the video/);
+  const command = new Run(args, { isTerminal: true });
+  await command.printed(/\[2K1 message, \d+ a second, 1:02:03 into the video/);
+  shown.resolve();
+  assert.equal(await command.exited, 0);
 });

@@ -24,6 +24,7 @@ class Merged implements AsyncDisposable {
   readonly response: Response;
   readonly #abort: AbortController;
   readonly over: Promise<void>;
+  isOver = false;
 
   static async open(
     { url }: TestRelay,
@@ -40,7 +41,11 @@ class Merged implements AsyncDisposable {
   constructor(response: Response, abort: AbortController, cutAfter: number) {
     this.response = response;
     this.#abort = abort;
-    this.over = this.#read(cutAfter).catch(() => {});
+    this.over = this.#read(cutAfter)
+      .catch(() => {})
+      .finally(() => {
+        this.isOver = true;
+      });
   }
 
   async #read(cutAfter: number): Promise<void> {
@@ -116,14 +121,12 @@ describe("several chats on one connection", () => {
         isLast ? undefined : 500 + Math.floor(random.below(9000)),
       );
       for (const chat of chats) chat.say(1 + Math.floor(random.below(4)));
-      if (isLast) {
-        await eventually(true, () =>
-          chats.every((chat, place) => {
-            const video = VIDEOS[place] ?? "";
-            return (got.get(video)?.length ?? 0) + line.of(video).length >= said(chat).length;
-          }),
-        );
-      } else await Promise.race([line.over, new Promise((resolve) => setTimeout(resolve, 300))]);
+      const isComplete = () =>
+        chats.every((chat, place) => {
+          const video = VIDEOS[place] ?? "";
+          return (got.get(video)?.length ?? 0) + line.of(video).length >= said(chat).length;
+        });
+      await eventually(true, () => line.isOver || isComplete());
       for (const { event, data } of line.events)
         if (event === "message") got.get(data.videoId)?.push(data.id);
       lastId = line.lastId ?? lastId;

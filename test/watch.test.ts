@@ -142,15 +142,15 @@ describe("on a terminal", () => {
 
   it("probe shows its progress, and a table", async () => {
     const row = { label: "WEB", endpoint: "get_live_chat", ok: true, actions: 3, error: null };
-    await using server = await AnsweringServer.start(
-      (response) => void setTimeout(() => response.end(JSON.stringify({ videoId: VIDEO, rows: [row] })), 400),
+    const shown = Promise.withResolvers<void>();
+    await using server = await AnsweringServer.start((response) =>
+      shown.promise.then(() => response.end(JSON.stringify({ videoId: VIDEO, rows: [row] }))),
     );
-    const { code, out, error } = await outcome(["probe", VIDEO, "--server", server.url], {
-      isTerminal: true,
-    });
-    assert.equal(code, 0);
-    assert.match(error, /24 attempts.* 0 s so far/);
-    assert.match(out, /CLIENT +ENDPOINT +OK +ACTIONS +ERROR\nWEB +get_live_chat +yes +3\n/);
+    const probe = new Run(["probe", VIDEO, "--server", server.url], { isTerminal: true });
+    await probe.printed(/24 attempts.* 0 s so far/);
+    shown.resolve();
+    assert.equal(await probe.exited, 0);
+    assert.match(probe.out, /CLIENT +ENDPOINT +OK +ACTIONS +ERROR\nWEB +get_live_chat +yes +3\n/);
   });
 });
 
