@@ -1,6 +1,6 @@
 /** The amounts, colours and tiers of paid messages. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { describe, it } from "node:test";
 import { readAmount } from "../src/upstream/readers/amount.ts";
 import { hexColor, tierOf } from "../src/upstream/readers/color.ts";
 
@@ -66,24 +66,26 @@ const AMOUNTS: Record<string, [value: number | null, currency: string | null]> =
   [`$${"1".repeat(5000)}`]: [null, null],
 };
 
-for (const [text, [value, currency]] of Object.entries(AMOUNTS)) {
-  test(`reads ${JSON.stringify(text.slice(0, 30))} as ${value} ${currency}`, () => {
-    assert.deepEqual(readAmount(text), { value, currency });
+describe("the reader of amounts", () => {
+  for (const [text, [value, currency]] of Object.entries(AMOUNTS)) {
+    it(`reads ${JSON.stringify(text.slice(0, 30))} as ${value} ${currency}`, () => {
+      assert.deepEqual(readAmount(text), { value, currency });
+    });
+  }
+
+  it("colours lose their alpha and keep their leading zeros", () => {
+    assert.equal(hexColor(0xff1565c0), "#1565c0");
+    assert.equal(hexColor("4278237396"), "#00b8d4");
+    assert.equal(hexColor(0xff00050f), "#00050f");
+    assert.equal(hexColor(0), "#000000");
+    for (const odd of [undefined, null, -1, 1.5, 2 ** 32, "red", {}]) assert.equal(hexColor(odd), undefined);
   });
-}
 
-test("colours lose their alpha and keep their leading zeros", () => {
-  assert.equal(hexColor(0xff1565c0), "#1565c0");
-  assert.equal(hexColor("4278237396"), "#00b8d4");
-  assert.equal(hexColor(0xff00050f), "#00050f");
-  assert.equal(hexColor(0), "#000000");
-  for (const odd of [undefined, null, -1, 1.5, 2 ** 32, "red", {}]) assert.equal(hexColor(odd), undefined);
-});
-
-test("the tiers go from blue to red, by a header's or a body's colour", () => {
-  const headers = ["#1565c0", "#00b8d4", "#00bfa5", "#ffb300", "#e65100", "#c2185b", "#d00000"];
-  assert.deepEqual(headers.map(tierOf), [1, 2, 3, 4, 5, 6, 7]);
-  assert.equal(tierOf("#ffca28"), 4);
-  assert.equal(tierOf("#123456"), undefined);
-  assert.equal(tierOf(undefined), undefined);
+  it("the tiers go from blue to red, by a header's or a body's colour", () => {
+    const headers = ["#1565c0", "#00b8d4", "#00bfa5", "#ffb300", "#e65100", "#c2185b", "#d00000"];
+    assert.deepEqual(headers.map(tierOf), [1, 2, 3, 4, 5, 6, 7]);
+    assert.equal(tierOf("#ffca28"), 4);
+    assert.equal(tierOf("#123456"), undefined);
+    assert.equal(tierOf(undefined), undefined);
+  });
 });

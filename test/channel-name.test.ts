@@ -1,6 +1,6 @@
 /** The names of a channel: which inputs mean the same one, and which are refused. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { describe, it } from "node:test";
 import fc from "fast-check";
 import { parseChannel } from "../src/protocol/channel.ts";
 import { RelayError } from "../src/protocol/errors.ts";
@@ -94,57 +94,59 @@ const REFUSED: Record<string, [problem: RegExp, inputs: string[]]> = {
   "more than 2048 characters": [/longer than 2048/, [`@${"a".repeat(2048)}`, " ".repeat(5_000_000)]],
 };
 
-for (const [name, inputs] of Object.entries(ACCEPTED)) {
-  test(`${name} is one channel, however it is written`, () => {
-    for (const input of [name, ...inputs]) assert.equal(parseChannel(input), name, input);
-  });
-}
+describe("the parser of channel names", () => {
+  for (const [name, inputs] of Object.entries(ACCEPTED)) {
+    it(`${name} is one channel, however it is written`, () => {
+      for (const input of [name, ...inputs]) assert.equal(parseChannel(input), name, input);
+    });
+  }
 
-for (const [what, [problem, inputs]] of Object.entries(REFUSED)) {
-  test(`refuses ${what} as a channel, and says what it accepts`, () => {
-    for (const input of inputs) {
-      assert.throws(
-        () => parseChannel(input),
-        (error) => {
-          assert.ok(isRefusal(error));
-          assert.match(String(error), problem, input.slice(0, 100));
-          assert.match(String(error), /: channel .*@name, a channel id .*youtube\.com\/c\/name/);
-          return true;
-        },
-      );
-    }
-  });
-}
-
-test("any string gives either INVALID_REQUEST or a name that gives itself", () => {
-  const pieces = fc.constantFrom(
-    "https://",
-    "www.youtube.com",
-    "/",
-    "@",
-    "c",
-    "channel",
-    "live",
-    "%",
-    "?",
-    ID,
-  );
-  const inputs = fc.oneof(
-    fc.string({ unit: "binary" }),
-    fc.array(pieces).map((parts) => parts.join("")),
-    fc.string({ unit: "grapheme" }).map((text) => `@${text}`),
-  );
-  fc.assert(
-    fc.property(inputs, (input) => {
-      try {
-        const name = parseChannel(input);
-        return parseChannel(name) === name && /^(?:@|UC|c\/)[^/\s]+$/.test(name);
-      } catch (error) {
-        return isRefusal(error);
+  for (const [what, [problem, inputs]] of Object.entries(REFUSED)) {
+    it(`refuses ${what} as a channel, and says what it accepts`, () => {
+      for (const input of inputs) {
+        assert.throws(
+          () => parseChannel(input),
+          (error) => {
+            assert.ok(isRefusal(error));
+            assert.match(String(error), problem, input.slice(0, 100));
+            assert.match(String(error), /: channel .*@name, a channel id .*youtube\.com\/c\/name/);
+            return true;
+          },
+        );
       }
-    }),
-    { seed: 1, numRuns: 500 },
-  );
+    });
+  }
+
+  it("any string gives either INVALID_REQUEST or a name that gives itself", () => {
+    const pieces = fc.constantFrom(
+      "https://",
+      "www.youtube.com",
+      "/",
+      "@",
+      "c",
+      "channel",
+      "live",
+      "%",
+      "?",
+      ID,
+    );
+    const inputs = fc.oneof(
+      fc.string({ unit: "binary" }),
+      fc.array(pieces).map((parts) => parts.join("")),
+      fc.string({ unit: "grapheme" }).map((text) => `@${text}`),
+    );
+    fc.assert(
+      fc.property(inputs, (input) => {
+        try {
+          const name = parseChannel(input);
+          return parseChannel(name) === name && /^(?:@|UC|c\/)[^/\s]+$/.test(name);
+        } catch (error) {
+          return isRefusal(error);
+        }
+      }),
+      { seed: 1, numRuns: 500 },
+    );
+  });
 });
 
 function isRefusal(error: unknown): error is RelayError {
