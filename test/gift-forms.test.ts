@@ -3,7 +3,7 @@
  * first.
  */
 import assert from "node:assert/strict";
-import { it } from "node:test";
+import { describe, it } from "node:test";
 import { systemClock } from "../src/clock.ts";
 import type { MessageOf } from "../src/protocol/message.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
@@ -106,108 +106,110 @@ const CASES: [what: string, answers: JsonObject[][], held: string[]][] = [
   ],
 ];
 
-for (const [what, answers, held] of CASES) {
-  it(`is judged the same in every reading: ${what}`, async () => {
-    for (const restarts of [false, true]) {
-      const store = new MemoryStore(systemClock);
-      let take = await roomLog(store);
-      const sent: string[] = [];
-      // All of it comes again, as from a page.
-      for (const answer of [...answers, ...answers, answers.flat()]) {
-        if (restarts) take = await roomLog(store);
-        sent.push(...(await take(...answer)));
+describe("a gift that has two forms", () => {
+  for (const [what, answers, held] of CASES) {
+    it(`is judged the same in every reading: ${what}`, async () => {
+      for (const restarts of [false, true]) {
+        const store = new MemoryStore(systemClock);
+        let take = await roomLog(store);
+        const sent: string[] = [];
+        // All of it comes again, as from a page.
+        for (const answer of [...answers, ...answers, answers.flat()]) {
+          if (restarts) take = await roomLog(store);
+          sent.push(...(await take(...answer)));
+        }
+        assert.deepEqual(jewels(sent), held, restarts ? "restarted" : "in one life");
       }
-      assert.deepEqual(jewels(sent), held, restarts ? "restarted" : "in one life");
+    });
+  }
+
+  it("waits ten seconds for its other form, or for the first answer after that", async () => {
+    const clock = new FakeClock();
+    for (const { secondsOfPolls, held } of [
+      { secondsOfPolls: [9], held: [WIDGET] },
+      { secondsOfPolls: [60], held: [WIDGET] },
+      { secondsOfPolls: [5, 6, 1], held: [WIDGET, LIST] },
+    ]) {
+      const take = await roomLog(new MemoryStore(clock), clock);
+      const sent = await take(giftWidget("W", 1));
+      for (const [i, seconds] of secondsOfPolls.entries()) {
+        await clock.advance(seconds * 1000);
+        sent.push(...(await take(...(i === secondsOfPolls.length - 1 ? [listed()] : []))));
+      }
+      assert.deepEqual(sent, held, `${secondsOfPolls}`);
     }
   });
-}
 
-it("waits ten seconds for its other form, or for the first answer after that", async () => {
-  const clock = new FakeClock();
-  for (const { secondsOfPolls, held } of [
-    { secondsOfPolls: [9], held: [WIDGET] },
-    { secondsOfPolls: [60], held: [WIDGET] },
-    { secondsOfPolls: [5, 6, 1], held: [WIDGET, LIST] },
-  ]) {
+  it("is not joined with a much older gift that a page shows again", async () => {
+    const clock = new FakeClock();
     const take = await roomLog(new MemoryStore(clock), clock);
-    const sent = await take(giftWidget("W", 1));
-    for (const [i, seconds] of secondsOfPolls.entries()) {
-      await clock.advance(seconds * 1000);
-      sent.push(...(await take(...(i === secondsOfPolls.length - 1 ? [listed()] : []))));
+    const sent = await take(listed());
+    await clock.advance(11_000);
+    await take();
+    assert.deepEqual([...sent, ...(await take(listed(), giftWidget("W", 1)))], [LIST, WIDGET]);
+  });
+
+  it("has the price of the list form and the giver of the widget form, whichever came first", () => {
+    const beside = {
+      elementRenderer: { compatibilityOptions: { liveChatAuthorExternalChannelId: "UCgiver" } },
+    };
+    const widget = giftWidget("W", 1, (model) => ({ ...beside, ...model }));
+    for (const actions of [
+      [listed(), widget],
+      [widget, listed()],
+    ]) {
+      const { items } = joinGifts(readActions(actions, CONTEXT).items, new Set(), NO_GIFTS, 0);
+      const [details] = items.map(({ message }) => message.details as MessageOf<"jewels">["details"]);
+      assert.deepEqual([details?.authorId, details?.jewels.count, details?.jewels.combo], ["UCgiver", 10, 1]);
     }
-    assert.deepEqual(sent, held, `${secondsOfPolls}`);
-  }
-});
+  });
 
-it("is not joined with a much older gift that a page shows again", async () => {
-  const clock = new FakeClock();
-  const take = await roomLog(new MemoryStore(clock), clock);
-  const sent = await take(listed());
-  await clock.advance(11_000);
-  await take();
-  assert.deepEqual([...sent, ...(await take(listed(), giftWidget("W", 1)))], [LIST, WIDGET]);
-});
-
-it("has the price of the list form and the giver of the widget form, whichever came first", () => {
-  const beside = {
-    elementRenderer: { compatibilityOptions: { liveChatAuthorExternalChannelId: "UCgiver" } },
-  };
-  const widget = giftWidget("W", 1, (model) => ({ ...beside, ...model }));
-  for (const actions of [
-    [listed(), widget],
-    [widget, listed()],
-  ]) {
-    const { items } = joinGifts(readActions(actions, CONTEXT).items, new Set(), NO_GIFTS, 0);
-    const [details] = items.map(({ message }) => message.details as MessageOf<"jewels">["details"]);
-    assert.deepEqual([details?.authorId, details?.jewels.count, details?.jewels.combo], ["UCgiver", 10, 1]);
-  }
-});
-
-it("is the first form if the second is raised or deleted", () => {
-  const read = (...actions: JsonObject[]) => readActions(actions, CONTEXT).items;
-  const both = joinGifts(read(listed(), giftWidget("W", 1)), new Set(), NO_GIFTS, 0);
-  const about = read(giftWidget("W", 2), { removeChatItemAction: { targetItemId: "W" } });
-  const { items } = joinGifts(about, new Set(), both.memory, 0);
-  assert.deepEqual(
-    items.map(({ message: { id, details } }) => [id, "target" in details && details.target]),
-    [
-      ["W:2", { messageId: "C" }],
-      ["deleted:C", { messageId: "C" }],
-    ],
-  );
-});
-
-it("is remembered with 200 others, the newest", () => {
-  let memory = NO_GIFTS;
-  for (let i = 0; i < 201; i++) {
-    const both = readActions(
-      [listed(`C${i}`), giftWidget(`W${i}`, 1), listed(`D${i}`, { authorName: { content: `@${i}` } })],
-      CONTEXT,
+  it("is the first form if the second is raised or deleted", () => {
+    const read = (...actions: JsonObject[]) => readActions(actions, CONTEXT).items;
+    const both = joinGifts(read(listed(), giftWidget("W", 1)), new Set(), NO_GIFTS, 0);
+    const about = read(giftWidget("W", 2), { removeChatItemAction: { targetItemId: "W" } });
+    const { items } = joinGifts(about, new Set(), both.memory, 0);
+    assert.deepEqual(
+      items.map(({ message: { id, details } }) => [id, "target" in details && details.target]),
+      [
+        ["W:2", { messageId: "C" }],
+        ["deleted:C", { messageId: "C" }],
+      ],
     );
-    ({ memory } = joinGifts(both.items, new Set(), memory, 0));
-  }
-  const { open, firstForms } = memory;
-  assert.deepEqual(
-    [open.length, firstForms.size, firstForms.has("W0"), firstForms.get("W200")],
-    [200, 200, false, "C200"],
-  );
-});
+  });
 
-it("does not end a gap by its second form, and, like any gift, does not prove that nothing is missing", async () => {
-  const pending = { sinceMs: CONTEXT.receivedAt, reason: "down" } as const;
-  const GAP = /^gap gap:\d+ Messages may be missing here/;
-  const missed = async (...before: JsonObject[]) => {
-    const store = new MemoryStore(systemClock);
-    await (await roomLog(store))(...before);
-    return roomLog(store, systemClock, pending);
-  };
-  const unread = await missed(giftWidget("W", 1));
-  assert.deepEqual(await unread(listed()), []);
-  const [gap = "", ...others] = await unread(listed("D"), text("a", 1));
-  assert.match(gap, GAP);
-  assert.deepEqual(others, [`jewels D ${SENTENCE}`, "chat a hi"]);
-  const read = await missed(giftWidget("W", 1), listed());
-  const [again = "", ...rest] = await read(listed(), text("a", 1));
-  assert.match(again, GAP);
-  assert.deepEqual(rest, ["chat a hi"]);
+  it("is remembered with 200 others, the newest", () => {
+    let memory = NO_GIFTS;
+    for (let i = 0; i < 201; i++) {
+      const both = readActions(
+        [listed(`C${i}`), giftWidget(`W${i}`, 1), listed(`D${i}`, { authorName: { content: `@${i}` } })],
+        CONTEXT,
+      );
+      ({ memory } = joinGifts(both.items, new Set(), memory, 0));
+    }
+    const { open, firstForms } = memory;
+    assert.deepEqual(
+      [open.length, firstForms.size, firstForms.has("W0"), firstForms.get("W200")],
+      [200, 200, false, "C200"],
+    );
+  });
+
+  it("does not end a gap by its second form, and, like any gift, does not prove that nothing is missing", async () => {
+    const pending = { sinceMs: CONTEXT.receivedAt, reason: "down" } as const;
+    const GAP = /^gap gap:\d+ Messages may be missing here/;
+    const missed = async (...before: JsonObject[]) => {
+      const store = new MemoryStore(systemClock);
+      await (await roomLog(store))(...before);
+      return roomLog(store, systemClock, pending);
+    };
+    const unread = await missed(giftWidget("W", 1));
+    assert.deepEqual(await unread(listed()), []);
+    const [gap = "", ...others] = await unread(listed("D"), text("a", 1));
+    assert.match(gap, GAP);
+    assert.deepEqual(others, [`jewels D ${SENTENCE}`, "chat a hi"]);
+    const read = await missed(giftWidget("W", 1), listed());
+    const [again = "", ...rest] = await read(listed(), text("a", 1));
+    assert.match(again, GAP);
+    assert.deepEqual(rest, ["chat a hi"]);
+  });
 });
