@@ -326,17 +326,19 @@ describe("the file of an export", () => {
   });
 });
 
-it("shows its progress on a terminal if the data goes to a file", async (t) => {
-  const path = `${await temporaryFile(t)}.jsonl`;
-  const shown = Promise.withResolvers<void>();
-  await using server = await AnsweringServer.start(async (response, call) => {
-    streams(init(0), message(1, { details: { offsetMs: 3_723_000 } }))(response, call);
-    await shown.promise;
-    response.write(NOW);
+describe("an export on a terminal", () => {
+  it("shows its progress on a terminal if the data goes to a file", async (t) => {
+    const path = `${await temporaryFile(t)}.jsonl`;
+    const shown = Promise.withResolvers<void>();
+    await using server = await AnsweringServer.start(async (response, call) => {
+      streams(init(0), message(1, { details: { offsetMs: 3_723_000 } }))(response, call);
+      await shown.promise;
+      response.write(NOW);
+    });
+    const args = ["export", VIDEO, "--server", server.url, "--output", path];
+    const command = new Run(args, { isTerminal: true });
+    await command.printed(/\[2K1 message, \d+ a second, 1:02:03 into the video/);
+    shown.resolve();
+    assert.equal(await command.exited, 0);
   });
-  const args = ["export", VIDEO, "--server", server.url, "--output", path];
-  const command = new Run(args, { isTerminal: true });
-  await command.printed(/\[2K1 message, \d+ a second, 1:02:03 into the video/);
-  shown.resolve();
-  assert.equal(await command.exited, 0);
 });

@@ -293,49 +293,51 @@ describe("fairness", () => {
   });
 });
 
-it("ranks recorded rooms first, then watched ones, then lingering ones, and busy ones before quiet ones", () => {
-  const watched = { isRecorded: false, isWatched: true, isQuiet: false };
-  const order = [
-    { ...watched, isRecorded: true },
-    { ...watched, isRecorded: true, isQuiet: true },
-    watched,
-    { ...watched, isQuiet: true },
-    { ...watched, isWatched: false },
-    { ...watched, isWatched: false, isQuiet: true },
-  ].map(priorityMs);
-  assert.deepEqual(
-    order,
-    order.toSorted((a, b) => b - a),
-  );
-  assert.equal(new Set(order).size, order.length);
-});
+describe("the gate", () => {
+  it("ranks recorded rooms first, then watched ones, then lingering ones, and busy ones before quiet ones", () => {
+    const watched = { isRecorded: false, isWatched: true, isQuiet: false };
+    const order = [
+      { ...watched, isRecorded: true },
+      { ...watched, isRecorded: true, isQuiet: true },
+      watched,
+      { ...watched, isQuiet: true },
+      { ...watched, isWatched: false },
+      { ...watched, isWatched: false, isQuiet: true },
+    ].map(priorityMs);
+    assert.deepEqual(
+      order,
+      order.toSorted((a, b) => b - a),
+    );
+    assert.equal(new Set(order).size, order.length);
+  });
 
-it("keeps the spacing, the concurrency and every caller's answer under any load", async () => {
-  const load = fc.array(
-    fc.record({
-      at: fc.integer({ min: 0, max: 3000 }),
-      takesMs: fc.integer({ min: 0, max: 2000 }),
-      key: fc.integer({ min: 0, max: 12 }),
-      lane: fc.constantFrom<Lane>(...LANES),
-      dueAt: fc.integer({ min: 0, max: 3000 }),
-    }),
-    { maxLength: 40 },
-  );
-  await fc.assert(
-    fc.asyncProperty(load, fc.integer({ min: 1, max: 5 }), async (calls, concurrency) => {
-      const { clock, call, starts, peak } = gateBench({ concurrency });
-      const answers = calls.map(async ({ at, key, ...wishes }) => {
-        await clock.sleep(at);
-        assert.equal(await call(`call ${key}`, wishes), `call ${key}`);
-      });
-      await clock.advance(200_000);
-      await Promise.all(answers);
-      assert.ok(peak() <= concurrency);
-      for (const [i, { at }] of starts.entries()) {
-        const last = starts[i - 1];
-        if (last) assert.ok(at - last.at >= 250, `starts at ${last.at} and ${at}`);
-      }
-    }),
-    { numRuns: 60, seed: 7 },
-  );
+  it("keeps the spacing, the concurrency and every caller's answer under any load", async () => {
+    const load = fc.array(
+      fc.record({
+        at: fc.integer({ min: 0, max: 3000 }),
+        takesMs: fc.integer({ min: 0, max: 2000 }),
+        key: fc.integer({ min: 0, max: 12 }),
+        lane: fc.constantFrom<Lane>(...LANES),
+        dueAt: fc.integer({ min: 0, max: 3000 }),
+      }),
+      { maxLength: 40 },
+    );
+    await fc.assert(
+      fc.asyncProperty(load, fc.integer({ min: 1, max: 5 }), async (calls, concurrency) => {
+        const { clock, call, starts, peak } = gateBench({ concurrency });
+        const answers = calls.map(async ({ at, key, ...wishes }) => {
+          await clock.sleep(at);
+          assert.equal(await call(`call ${key}`, wishes), `call ${key}`);
+        });
+        await clock.advance(200_000);
+        await Promise.all(answers);
+        assert.ok(peak() <= concurrency);
+        for (const [i, { at }] of starts.entries()) {
+          const last = starts[i - 1];
+          if (last) assert.ok(at - last.at >= 250, `starts at ${last.at} and ${at}`);
+        }
+      }),
+      { numRuns: 60, seed: 7 },
+    );
+  });
 });

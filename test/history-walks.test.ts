@@ -4,7 +4,7 @@
  * gives.
  */
 import assert from "node:assert/strict";
-import { type TestContext, test } from "node:test";
+import { describe, it, type TestContext } from "node:test";
 import fc from "fast-check";
 import type { MessageType } from "../src/protocol/kinds.ts";
 import type { Hold } from "../src/store/ownership.ts";
@@ -191,15 +191,17 @@ async function follow(url: string, videoId: string, model: Model, wanted: Walk):
 
 const { skip, server } = await testPostgres();
 
-test(
-  "in memory",
-  walksOn((t, wall) => openFor(t, "memory:", wall), 120),
-);
-test(
-  "in SQLite",
-  walksOn(async (t, wall) => openFor(t, `sqlite:${await temporaryFile(t)}`, wall), 60),
-);
-test("in PostgreSQL", { skip }, async (t) => {
-  assert.ok(server);
-  await walksOn(async (context, wall) => (await clockedPostgres(context, server, wall))(), 8)(t);
+describe("a walk through a history in pages", () => {
+  it(
+    "in memory",
+    walksOn((t, wall) => openFor(t, "memory:", wall), 120),
+  );
+  it(
+    "in SQLite",
+    walksOn(async (t, wall) => openFor(t, `sqlite:${await temporaryFile(t)}`, wall), 60),
+  );
+  it("in PostgreSQL", { skip }, async (t) => {
+    assert.ok(server);
+    await walksOn(async (context, wall) => (await clockedPostgres(context, server, wall))(), 8)(t);
+  });
 });

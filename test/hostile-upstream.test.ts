@@ -90,17 +90,19 @@ it("a loop of slow redirects has one deadline in all", async () => {
   );
 });
 
-it("uses only HTTP/1.1, so that a connection that falls silent affects one call", async () => {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  await using relay = await startRelay({ proxy: { url: `https://127.0.0.1:${port}` } });
-  const refusal = refused(relay, VIDEO);
-  const [socket] = (await once(server, "connection")) as [Socket];
-  const [hello] = (await once(socket, "data")) as [Buffer];
-  assert.ok(hello.includes("\0\x09\x08http/1.1", 0, "latin1"), "a list of this protocol alone");
-  server.on("connection", (later) => later.destroy());
-  socket.destroy();
-  assert.equal((await refusal).failure, "502 SW_JS_FAILED");
-  server.close();
+describe("the transport", () => {
+  it("uses only HTTP/1.1, so that a connection that falls silent affects one call", async () => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    await using relay = await startRelay({ proxy: { url: `https://127.0.0.1:${port}` } });
+    const refusal = refused(relay, VIDEO);
+    const [socket] = (await once(server, "connection")) as [Socket];
+    const [hello] = (await once(socket, "data")) as [Buffer];
+    assert.ok(hello.includes("\0\x09\x08http/1.1", 0, "latin1"), "a list of this protocol alone");
+    server.on("connection", (later) => later.destroy());
+    socket.destroy();
+    assert.equal((await refusal).failure, "502 SW_JS_FAILED");
+    server.close();
+  });
 });

@@ -1,6 +1,6 @@
 /** A store that writes, but whose answer is lost: the room continues, and holds everything once. */
 import assert from "node:assert/strict";
-import { it } from "node:test";
+import { describe, it } from "node:test";
 import type { RoomEnd } from "../src/protocol/chat.ts";
 import { Appender } from "../src/reading/log/appender.ts";
 import { memoryOf } from "../src/reading/log/checkpoint.ts";
@@ -56,34 +56,36 @@ async function inTime<T>(clock: FakeClock, promise: Promise<T>): Promise<T> {
   return promise;
 }
 
-for (const losesLooks of [0, 1, 2]) {
-  it(`continues after a lost answer and ${losesLooks} failed looks at the room`, async () => {
-    const clock = new FakeClock();
-    const store = new ForgetfulStore(clock);
-    const hold = await own(store, VIDEO);
-    const telemetry = new Telemetry(silentLog);
-    const observed = observe(store, clock, telemetry);
-    const settings = { ...CONTEXT, isBlanking: false };
-    const parts = { store: observed, clock, telemetry, settings };
-    const appender = new Appender(parts, hold, memoryOf(hold.room, false, parts));
-    Object.assign(store, { losesWrites: 1, losesLooks });
+describe("a room whose store loses answers", () => {
+  for (const losesLooks of [0, 1, 2]) {
+    it(`continues after a lost answer and ${losesLooks} failed looks at the room`, async () => {
+      const clock = new FakeClock();
+      const store = new ForgetfulStore(clock);
+      const hold = await own(store, VIDEO);
+      const telemetry = new Telemetry(silentLog);
+      const observed = observe(store, clock, telemetry);
+      const settings = { ...CONTEXT, isBlanking: false };
+      const parts = { store: observed, clock, telemetry, settings };
+      const appender = new Appender(parts, hold, memoryOf(hold.room, false, parts));
+      Object.assign(store, { losesWrites: 1, losesLooks });
 
-    await inTime(clock, appender.append([itemsOf("1", "2")], PROGRESS, NEVER));
-    await inTime(clock, appender.append([itemsOf("2", "3")], PROGRESS, NEVER));
-    assert.deepEqual(
-      (await store.read(VIDEO, hold.head, 10)).map(({ id, cursor }) => [id, cursor - hold.head]),
-      [
-        ["1", 1],
-        ["2", 2],
-        ["3", 3],
-      ],
-    );
+      await inTime(clock, appender.append([itemsOf("1", "2")], PROGRESS, NEVER));
+      await inTime(clock, appender.append([itemsOf("2", "3")], PROGRESS, NEVER));
+      assert.deepEqual(
+        (await store.read(VIDEO, hold.head, 10)).map(({ id, cursor }) => [id, cursor - hold.head]),
+        [
+          ["1", 1],
+          ["2", 2],
+          ["3", 3],
+        ],
+      );
 
-    Object.assign(store, { losesWrites: 1, losesLooks });
-    await inTime(clock, appender.finish({ state: "ended", reason: "no more continuations" }, NEVER));
-    assert.equal(observed.health.isBlocked, false);
-  });
-}
+      Object.assign(store, { losesWrites: 1, losesLooks });
+      await inTime(clock, appender.finish({ state: "ended", reason: "no more continuations" }, NEVER));
+      assert.equal(observed.health.isBlocked, false);
+    });
+  }
+});
 
 it("a store that has lost an acknowledged write gets no more of them: they would reuse its cursors", async () => {
   class LaggingStore extends ForgetfulStore {
