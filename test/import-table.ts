@@ -113,103 +113,105 @@ describe("the import table", () => {
   });
 });
 
-for (const folder of [
-  "src",
-  "client",
-  "web",
-  "test",
-  "chaos",
-  "harness",
-  "simulation",
-  "bench",
-  "examples",
-  "pictures",
-  "release",
-  "mutants",
-]) {
-  it(`has no circular imports in ${folder}/`, () => {
-    const inside = globSync("**/*.ts", { cwd: join(ROOT, folder), exclude: ["dist/**"] });
-    const imports = new Map(
-      inside.map((file) => [
-        file,
-        importsOf(file, join(ROOT, folder))
-          .filter((name) => name.startsWith("."))
-          .map((name) => join(dirname(file), name)),
-      ]),
-    );
-    const path: string[] = [];
-    const done = new Set<string>();
-    const visit = (file: string): void => {
-      assert.ok(!path.includes(file), `${[...path.slice(path.indexOf(file)), file].join(" → ")}`);
-      if (done.has(file)) return;
-      path.push(file);
-      for (const target of imports.get(file) ?? []) visit(target);
-      path.pop();
-      done.add(file);
-    };
-    for (const file of inside) visit(file);
-  });
-}
-
-it("separates chaos/ and its clients from the code under test: of src they import only the simulator and the JSON of the wire", () => {
-  for (const file of globSync("{chaos,harness/clients}/**/*.ts", { cwd: ROOT })) {
-    const targets = importsOf(file, ROOT).map((name) => join(dirname(file), name));
-    const judged = targets.filter((target) => /^src\/(?!simulator\/|wire-json)/.test(target));
-    assert.deepEqual(judged, [], file);
+describe("the code", () => {
+  for (const folder of [
+    "src",
+    "client",
+    "web",
+    "test",
+    "chaos",
+    "harness",
+    "simulation",
+    "bench",
+    "examples",
+    "pictures",
+    "release",
+    "mutants",
+  ]) {
+    it(`has no circular imports in ${folder}/`, () => {
+      const inside = globSync("**/*.ts", { cwd: join(ROOT, folder), exclude: ["dist/**"] });
+      const imports = new Map(
+        inside.map((file) => [
+          file,
+          importsOf(file, join(ROOT, folder))
+            .filter((name) => name.startsWith("."))
+            .map((name) => join(dirname(file), name)),
+        ]),
+      );
+      const path: string[] = [];
+      const done = new Set<string>();
+      const visit = (file: string): void => {
+        assert.ok(!path.includes(file), `${[...path.slice(path.indexOf(file)), file].join(" → ")}`);
+        if (done.has(file)) return;
+        path.push(file);
+        for (const target of imports.get(file) ?? []) visit(target);
+        path.pop();
+        done.add(file);
+      };
+      for (const file of inside) visit(file);
+    });
   }
-});
 
-it("separates the SDK: of src it imports the protocol's types and, at run time, only the table of kinds", () => {
-  const client = join(ROOT, "client");
-  for (const file of globSync("*.ts", { cwd: client, exclude: ["build.ts"] })) {
-    const source = readFileSync(join(client, file), "utf8");
-    for (const [, type, name = ""] of source.matchAll(/^(?:im|ex)port (type )?[^;]*? from "([^"]+)";$/gm)) {
-      const allowed = type ? /^\.\/|^\.\.\/src\/protocol\// : /^\.\/|^\.\.\/src\/protocol\/kinds\.ts$/;
-      assert.match(name, allowed, file);
+  it("separates chaos/ and its clients from the code under test: of src they import only the simulator and the JSON of the wire", () => {
+    for (const file of globSync("{chaos,harness/clients}/**/*.ts", { cwd: ROOT })) {
+      const targets = importsOf(file, ROOT).map((name) => join(dirname(file), name));
+      const judged = targets.filter((target) => /^src\/(?!simulator\/|wire-json)/.test(target));
+      assert.deepEqual(judged, [], file);
     }
-    assert.deepEqual(
-      importsOf(file, client).filter((name) => !name.startsWith(".")),
-      [],
-      file,
-    );
-  }
-});
+  });
 
-it("lets the pages import only the SDK and the protocol's types", () => {
-  const web = join(ROOT, "web");
-  for (const file of globSync("**/*.ts", { cwd: web })) {
-    for (const name of importsOf(file, web)) {
-      assert.match(
-        relative(ROOT, join(web, dirname(file), name)),
-        /^(web\/|client\/index\.ts$|src\/protocol\/)/,
+  it("separates the SDK: of src it imports the protocol's types and, at run time, only the table of kinds", () => {
+    const client = join(ROOT, "client");
+    for (const file of globSync("*.ts", { cwd: client, exclude: ["build.ts"] })) {
+      const source = readFileSync(join(client, file), "utf8");
+      for (const [, type, name = ""] of source.matchAll(/^(?:im|ex)port (type )?[^;]*? from "([^"]+)";$/gm)) {
+        const allowed = type ? /^\.\/|^\.\.\/src\/protocol\// : /^\.\/|^\.\.\/src\/protocol\/kinds\.ts$/;
+        assert.match(name, allowed, file);
+      }
+      assert.deepEqual(
+        importsOf(file, client).filter((name) => !name.startsWith(".")),
+        [],
         file,
       );
-      assert.match(name, /^\./, file);
     }
-  }
-});
-
-it("lets every file begin with what it is for", () => {
-  const folders = "{src,client,web,test,chaos,harness,simulation,mutants,bench,pictures,release}";
-  const all = globSync(`${folders}/**/*.ts`, { cwd: ROOT, exclude: ["client/dist/**", "**/*.d.ts"] });
-  const headless = all.filter((file) => !readFileSync(join(ROOT, file), "utf8").startsWith("/**"));
-  assert.deepEqual(headless, []);
-});
-
-it("leaves time and randomness to the clock, where the simulation plays them", () => {
-  const global = files.filter((file) => {
-    const isPlayed = SIMULATED.some((folder) => file.startsWith(`${folder}/`));
-    return isPlayed && GLOBALS.test(readFileSync(join(SRC, file), "utf8"));
   });
-  assert.deepEqual(global.sort(), Object.keys(GLOBAL_TIME));
-});
 
-it(`limits every file to ${MAX_LINES} lines`, () => {
-  for (const file of globSync("{src,client,web,test,chaos,harness,simulation,mutants}/**/*.ts", {
-    cwd: ROOT,
-    exclude: ["client/dist/**"],
-  })) {
-    const lines = readFileSync(join(ROOT, file), "utf8").split("\n").length - 1;
-    assert.ok(lines <= MAX_LINES, `${file} has ${lines} lines`);
-  }
+  it("lets the pages import only the SDK and the protocol's types", () => {
+    const web = join(ROOT, "web");
+    for (const file of globSync("**/*.ts", { cwd: web })) {
+      for (const name of importsOf(file, web)) {
+        assert.match(
+          relative(ROOT, join(web, dirname(file), name)),
+          /^(web\/|client\/index\.ts$|src\/protocol\/)/,
+          file,
+        );
+        assert.match(name, /^\./, file);
+      }
+    }
+  });
+
+  it("lets every file begin with what it is for", () => {
+    const folders = "{src,client,web,test,chaos,harness,simulation,mutants,bench,pictures,release}";
+    const all = globSync(`${folders}/**/*.ts`, { cwd: ROOT, exclude: ["client/dist/**", "**/*.d.ts"] });
+    const headless = all.filter((file) => !readFileSync(join(ROOT, file), "utf8").startsWith("/**"));
+    assert.deepEqual(headless, []);
+  });
+
+  it("leaves time and randomness to the clock, where the simulation plays them", () => {
+    const global = files.filter((file) => {
+      const isPlayed = SIMULATED.some((folder) => file.startsWith(`${folder}/`));
+      return isPlayed && GLOBALS.test(readFileSync(join(SRC, file), "utf8"));
+    });
+    assert.deepEqual(global.sort(), Object.keys(GLOBAL_TIME));
+  });
+
+  it(`limits every file to ${MAX_LINES} lines`, () => {
+    for (const file of globSync("{src,client,web,test,chaos,harness,simulation,mutants}/**/*.ts", {
+      cwd: ROOT,
+      exclude: ["client/dist/**"],
+    })) {
+      const lines = readFileSync(join(ROOT, file), "utf8").split("\n").length - 1;
+      assert.ok(lines <= MAX_LINES, `${file} has ${lines} lines`);
+    }
+  });
 });

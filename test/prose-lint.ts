@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { it } from "node:test";
+import { describe, it } from "node:test";
 import { commentsOf, lint, stringsOf, titlesOf, WORDS } from "./support/prose.ts";
 
 const ROOT = join(import.meta.dirname, "..");
@@ -86,31 +86,33 @@ const SENTENCES: [bad: string, good: string][] = [
   [`A sentence ${"that goes further and further, ".repeat(9)}ends late.`, "A sentence. Another one."],
 ];
 
-it("finds every phrase to avoid, and nothing in plain sentences", async () => {
-  const found = new Set<string>();
-  for (const [bad, good] of SENTENCES) {
-    const [message] = await lint(bad);
-    assert.ok(message, `not found: ${bad}`);
-    found.add(/=> (.*)$/.exec(message)?.[1] ?? "a long sentence");
-    assert.deepEqual(await lint(good), []);
-  }
-  const rules = WORDS.match(/(?<=- expected: ).*/g) ?? [];
-  assert.deepEqual([...found].sort(), [...rules, "a long sentence"].sort());
-});
+describe("the linter of prose", () => {
+  it("finds every phrase to avoid, and nothing in plain sentences", async () => {
+    const found = new Set<string>();
+    for (const [bad, good] of SENTENCES) {
+      const [message] = await lint(bad);
+      assert.ok(message, `not found: ${bad}`);
+      found.add(/=> (.*)$/.exec(message)?.[1] ?? "a long sentence");
+      assert.deepEqual(await lint(good), []);
+    }
+    const rules = WORDS.match(/(?<=- expected: ).*/g) ?? [];
+    assert.deepEqual([...found].sort(), [...rules, "a long sentence"].sort());
+  });
 
-it("reads the comments and the strings of code, and the titles of tests, with their lines", async () => {
-  const code = [
-    "/** The first line. */",
-    "const a = 'whoever comes first'; // It is a pun.",
-    'const what = "is";',
-  ];
-  assert.deepEqual(commentsOf(code.join("\n")), "The first line. \nIt is a pun.\n");
-  assert.match((await lint(stringsOf(code.join("\n")))).join(), /^2: .*Whoever|^2: .*whoever/);
-  assert.equal(commentsOf("# A line\nkey: value # its comment\n// Code"), "A line\nits comment\nCode");
-  const tests = [
-    'describe("a room", () => {',
-    `  it(\`of \${count} is a loss\`, () => run("whoever"));`,
-    "});",
-  ];
-  assert.equal(titlesOf(tests.join("\n")), " a room.\n of X is a loss.\n");
+  it("reads the comments and the strings of code, and the titles of tests, with their lines", async () => {
+    const code = [
+      "/** The first line. */",
+      "const a = 'whoever comes first'; // It is a pun.",
+      'const what = "is";',
+    ];
+    assert.deepEqual(commentsOf(code.join("\n")), "The first line. \nIt is a pun.\n");
+    assert.match((await lint(stringsOf(code.join("\n")))).join(), /^2: .*Whoever|^2: .*whoever/);
+    assert.equal(commentsOf("# A line\nkey: value # its comment\n// Code"), "A line\nits comment\nCode");
+    const tests = [
+      'describe("a room", () => {',
+      `  it(\`of \${count} is a loss\`, () => run("whoever"));`,
+      "});",
+    ];
+    assert.equal(titlesOf(tests.join("\n")), " a room.\n of X is a loss.\n");
+  });
 });

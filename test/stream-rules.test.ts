@@ -305,8 +305,10 @@ describe("backfill normalization", () => {
   }
 });
 
-it("does not open a stream for HEAD", async () => {
-  await using room = await roomWith(1);
-  const response = await fetch(streamUrl(room.relay.url, { videoId: VIDEO }), { method: "HEAD" });
-  assert.equal(response.status, 405);
+describe("the stream", () => {
+  it("does not open a stream for HEAD", async () => {
+    await using room = await roomWith(1);
+    const response = await fetch(streamUrl(room.relay.url, { videoId: VIDEO }), { method: "HEAD" });
+    assert.equal(response.status, 405);
+  });
 });

@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Writable } from "node:stream";
-import { it } from "node:test";
+import { describe, it } from "node:test";
 import { createLog } from "../src/telemetry/log.ts";
 import { ROOT } from "./support/command.ts";
 
@@ -24,17 +24,19 @@ function linesOn(colorDepth: number): string[] {
   return out.replace(/^\[\d\d:\d\d:\d\d\] /gm, "").split("\n");
 }
 
-it("shows time, level, message and each field, and an error's stack", () => {
-  const [first, ...rest] = linesOn(1);
-  assert.deepEqual([first, ...rest.slice(0, 2)], ["WARN: slow", '    video: "a\\nb"', "    counts: [1,2]"]);
-  assert.deepEqual(rest.slice(2, 4), ["ERROR: broken", "    err: Error: broken"]);
-  assert.match(rest[4] ?? "", /^ {8}at /);
-});
+describe("the log on a terminal", () => {
+  it("shows time, level, message and each field, and an error's stack", () => {
+    const [first, ...rest] = linesOn(1);
+    assert.deepEqual([first, ...rest.slice(0, 2)], ["WARN: slow", '    video: "a\\nb"', "    counts: [1,2]"]);
+    assert.deepEqual(rest.slice(2, 4), ["ERROR: broken", "    err: Error: broken"]);
+    assert.match(rest[4] ?? "", /^ {8}at /);
+  });
 
-it("colours levels, messages and the names of fields", () => {
-  const [first, second] = linesOn(8);
-  assert.equal(first, "\x1b[33mWARN\x1b[39m: \x1b[36mslow\x1b[39m");
-  assert.equal(second, '    \x1b[35mvideo\x1b[39m: "a\\nb"');
+  it("colours levels, messages and the names of fields", () => {
+    const [first, second] = linesOn(8);
+    assert.equal(first, "\x1b[33mWARN\x1b[39m: \x1b[36mslow\x1b[39m");
+    assert.equal(second, '    \x1b[35mvideo\x1b[39m: "a\\nb"');
+  });
 });
 
 it("the documented command shows the log's warnings and skips lines of others", {

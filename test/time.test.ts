@@ -1,6 +1,6 @@
 /** How a point in time may be written, and which cannot be one. */
 import assert from "node:assert/strict";
-import { it } from "node:test";
+import { describe, it } from "node:test";
 import { parseTime } from "../src/protocol/time.ts";
 
 const NOON = Date.UTC(2026, 10, 20, 12);
@@ -22,27 +22,29 @@ const TIMES: [string, number][] = [
   ["2028-02-29T00:00Z", Date.UTC(2028, 1, 29)],
   ["1969-12-31T23:59:59.999Z", -1],
 ];
-for (const [text, ms] of TIMES) it(`reads ${text}`, () => assert.equal(parseTime(text), ms));
+describe("the parser of times", () => {
+  for (const [text, ms] of TIMES) it(`reads ${text}`, () => assert.equal(parseTime(text), ms));
 
-const NONE = [
-  "",
-  "now",
-  "-1",
-  "1.5",
-  "1e3",
-  "8640000000000001",
-  "99999999999999999",
-  "2026-11-20",
-  "2026-11-20T12:00:00",
-  "2026-11-20 12:00:00Z",
-  "2026-02-29T00:00Z",
-  "2026-13-01T00:00Z",
-  "2026-11-20T25:00Z",
-  "2026-11-20T12:60Z",
-  "2026-11-20T12:00:00+24:30",
-  "2026-11-20T12:00:00.Z",
-  "2026-11-20T12:00Z ",
-  "Fri, 20 Nov 2026 12:00:00 GMT",
-];
-for (const text of NONE)
-  it(`refuses ${JSON.stringify(text)}`, () => assert.equal(parseTime(text), undefined));
+  const NONE = [
+    "",
+    "now",
+    "-1",
+    "1.5",
+    "1e3",
+    "8640000000000001",
+    "99999999999999999",
+    "2026-11-20",
+    "2026-11-20T12:00:00",
+    "2026-11-20 12:00:00Z",
+    "2026-02-29T00:00Z",
+    "2026-13-01T00:00Z",
+    "2026-11-20T25:00Z",
+    "2026-11-20T12:60Z",
+    "2026-11-20T12:00:00+24:30",
+    "2026-11-20T12:00:00.Z",
+    "2026-11-20T12:00Z ",
+    "Fri, 20 Nov 2026 12:00:00 GMT",
+  ];
+  for (const text of NONE)
+    it(`refuses ${JSON.stringify(text)}`, () => assert.equal(parseTime(text), undefined));
+});

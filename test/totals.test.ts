@@ -1,6 +1,6 @@
 /** The totals of a room's log: folded in pieces of any size, they are what counting all at once gives. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { describe, it } from "node:test";
 import fc from "fast-check";
 import { MESSAGE_TYPES } from "../src/protocol/kinds.ts";
 import { encodeMessage } from "../src/store/stored-message.ts";
@@ -31,29 +31,31 @@ function folded(log: readonly Logged[], sizes: readonly number[]): Totals {
   return totals;
 }
 
-test("are the same in pieces of any size as all at once", () => {
-  const sizes = fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1, maxLength: 3 });
-  fc.assert(
-    fc.property(randomLog, sizes, (messages, pieces) => {
-      const log = messages.map((message, at) => ({ message, at }));
-      assert.deepEqual(folded(log, pieces), judged(log));
-    }),
-    { numRuns: 1000 },
-  );
-});
+describe("the totals of a room's log", () => {
+  it("are the same in pieces of any size as all at once", () => {
+    const sizes = fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1, maxLength: 3 });
+    fc.assert(
+      fc.property(randomLog, sizes, (messages, pieces) => {
+        const log = messages.map((message, at) => ({ message, at }));
+        assert.deepEqual(folded(log, pieces), judged(log));
+      }),
+      { numRuns: 1000 },
+    );
+  });
 
-test("count a damaged message, whatever its fields are", () => {
-  const id = fc.oneof(fc.constant("x"), fc.jsonValue());
-  const body = fc.record({ type: fc.constantFrom(...MESSAGE_TYPES), id, parts: fc.jsonValue() });
-  const details = { amount: fc.jsonValue(), authorId: fc.jsonValue(), target: fc.jsonValue() };
-  const damaged = fc.tuple(body, fc.record({ ...details, gift: fc.jsonValue() }));
-  const count = (texts: readonly string[]) => {
-    const [text = "", more = ""] = texts;
-    const { totals } = fold(NO_TOTALS, readBatch([{ cursor: 1, at: 7, body: text, details: more }]), []);
-    assert.equal(totals.lastAt, 7);
-    return totals;
-  };
-  fc.assert(fc.property(damaged, (texts) => void count(texts.map((value) => JSON.stringify(value)))));
-  const { types, unreadable } = count(['{"type":"superchat","id":"x","parts":null}', "{}"]);
-  assert.deepEqual([types, unreadable], [{ superchat: 1 }, 0]);
+  it("count a damaged message, whatever its fields are", () => {
+    const id = fc.oneof(fc.constant("x"), fc.jsonValue());
+    const body = fc.record({ type: fc.constantFrom(...MESSAGE_TYPES), id, parts: fc.jsonValue() });
+    const details = { amount: fc.jsonValue(), authorId: fc.jsonValue(), target: fc.jsonValue() };
+    const damaged = fc.tuple(body, fc.record({ ...details, gift: fc.jsonValue() }));
+    const count = (texts: readonly string[]) => {
+      const [text = "", more = ""] = texts;
+      const { totals } = fold(NO_TOTALS, readBatch([{ cursor: 1, at: 7, body: text, details: more }]), []);
+      assert.equal(totals.lastAt, 7);
+      return totals;
+    };
+    fc.assert(fc.property(damaged, (texts) => void count(texts.map((value) => JSON.stringify(value)))));
+    const { types, unreadable } = count(['{"type":"superchat","id":"x","parts":null}', "{}"]);
+    assert.deepEqual([types, unreadable], [{ superchat: 1 }, 0]);
+  });
 });

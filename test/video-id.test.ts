@@ -1,6 +1,6 @@
 /** The names of a video: which inputs are accepted, and which are refused. */
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { describe, it } from "node:test";
 import fc from "fast-check";
 import { RelayError } from "../src/protocol/errors.ts";
 import { parseVideoId } from "../src/protocol/video-id.ts";
@@ -117,79 +117,81 @@ const REFUSED: Record<string, string[]> = {
   ],
 };
 
-for (const [form, inputs] of Object.entries(ACCEPTED)) {
-  test(`accepts ${form}`, () => {
-    for (const input of inputs)
-      assert.equal(parseVideoId(input), ID.length === input.trim().length ? input.trim() : ID, input);
-  });
-}
+describe("the parser of video ids", () => {
+  for (const [form, inputs] of Object.entries(ACCEPTED)) {
+    it(`accepts ${form}`, () => {
+      for (const input of inputs)
+        assert.equal(parseVideoId(input), ID.length === input.trim().length ? input.trim() : ID, input);
+    });
+  }
 
-for (const [form, inputs] of Object.entries(REFUSED)) {
-  test(`refuses ${form}`, () => {
-    for (const input of inputs) assert.throws(() => parseVideoId(input), isRefusal, input.slice(0, 200));
-  });
-}
+  for (const [form, inputs] of Object.entries(REFUSED)) {
+    it(`refuses ${form}`, () => {
+      for (const input of inputs) assert.throws(() => parseVideoId(input), isRefusal, input.slice(0, 200));
+    });
+  }
 
-test("a refusal names the fault and the accepted forms", () => {
-  const messageOf = (input: string): string => {
-    try {
-      return parseVideoId(input);
-    } catch (error) {
-      return String(error);
-    }
-  };
-  assert.match(
-    messageOf("https://evil.example/watch?v=x"),
-    /host that is not YouTube's.*watch\?v=ID, youtu\.be\/ID/,
-  );
-  assert.match(messageOf(`https://youtu.be/${ID}0`), /not 11 characters/);
-  assert.match(messageOf("https://www.youtube.com/playlist?list=PL0123456789"), /without a video id/);
-  const channels = [
-    "@somebody",
-    "@somebody/live",
-    "youtube.com/@somebody/live",
-    "https://youtube.com/channel/UC01234",
-    "UCgmPnx-EEeOrZSg5Tiw7ZRQ",
-  ];
-  for (const channel of [...channels, "https://www.youtube.com/user/somebody", "youtube.com/c/some"])
+  it("a refusal names the fault and the accepted forms", () => {
+    const messageOf = (input: string): string => {
+      try {
+        return parseVideoId(input);
+      } catch (error) {
+        return String(error);
+      }
+    };
     assert.match(
-      messageOf(channel),
-      /is a channel.*as channel=…, or send the URL of one of its streams/,
-      channel,
+      messageOf("https://evil.example/watch?v=x"),
+      /host that is not YouTube's.*watch\?v=ID, youtu\.be\/ID/,
     );
-});
+    assert.match(messageOf(`https://youtu.be/${ID}0`), /not 11 characters/);
+    assert.match(messageOf("https://www.youtube.com/playlist?list=PL0123456789"), /without a video id/);
+    const channels = [
+      "@somebody",
+      "@somebody/live",
+      "youtube.com/@somebody/live",
+      "https://youtube.com/channel/UC01234",
+      "UCgmPnx-EEeOrZSg5Tiw7ZRQ",
+    ];
+    for (const channel of [...channels, "https://www.youtube.com/user/somebody", "youtube.com/c/some"])
+      assert.match(
+        messageOf(channel),
+        /is a channel.*as channel=…, or send the URL of one of its streams/,
+        channel,
+      );
+  });
 
-test("any string gives 11 id characters or INVALID_VIDEO_ID", () => {
-  const pieces = fc.constantFrom(
-    "https://",
-    "www.youtube.com",
-    "youtu.be",
-    "/",
-    "watch",
-    "?v=",
-    "&",
-    "#",
-    "%",
-    "!",
-    "u=",
-    ID,
-  );
-  fc.assert(
-    fc.property(
-      fc.oneof(
-        fc.string({ unit: "binary" }),
-        fc.array(pieces).map((parts) => parts.join("")),
+  it("any string gives 11 id characters or INVALID_VIDEO_ID", () => {
+    const pieces = fc.constantFrom(
+      "https://",
+      "www.youtube.com",
+      "youtu.be",
+      "/",
+      "watch",
+      "?v=",
+      "&",
+      "#",
+      "%",
+      "!",
+      "u=",
+      ID,
+    );
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string({ unit: "binary" }),
+          fc.array(pieces).map((parts) => parts.join("")),
+        ),
+        (input) => {
+          try {
+            return /^[\w-]{11}$/.test(parseVideoId(input));
+          } catch (error) {
+            return isRefusal(error);
+          }
+        },
       ),
-      (input) => {
-        try {
-          return /^[\w-]{11}$/.test(parseVideoId(input));
-        } catch (error) {
-          return isRefusal(error);
-        }
-      },
-    ),
-    { seed: 1, numRuns: 2000 },
-  );
+      { seed: 1, numRuns: 2000 },
+    );
+  });
 });
 
 function isRefusal(error: unknown): boolean {
