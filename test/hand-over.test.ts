@@ -35,9 +35,14 @@ test("a connection can be taken over, read, written and closed on this Node.js",
   assert.equal(await handOverWorks(), true);
 });
 
-test("a failure to take over a connection is noticed and breaks nothing", LIMIT, async (t) => {
+test("a failure to take over a connection is noticed at once and breaks nothing", LIMIT, async (t) => {
+  const limit = new AbortController();
+  t.mock.method(AbortSignal, "timeout", () => limit.signal);
+  const late = setTimeout(() => limit.abort(), 10_000);
   t.mock.method(ServerResponse.prototype, "detachSocket", () => assert.fail("not on this Node.js"));
   assert.equal(await handOverWorks(), false);
+  clearTimeout(late);
+  assert.equal(limit.signal.aborted, false);
 });
 
 test("nothing of the request is kept once its socket is taken over", LIMIT, async (t) => {

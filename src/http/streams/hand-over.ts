@@ -55,7 +55,8 @@ export function takeSocket(response: ServerResponse): Socket {
 
 /** Tests whether a connection can be taken, read, written and closed. Takes a few milliseconds. */
 export async function handOverWorks(): Promise<boolean> {
-  const limit = AbortSignal.timeout(TRIAL_MS);
+  const client = new AbortController();
+  const over = AbortSignal.any([AbortSignal.timeout(TRIAL_MS), client.signal]);
   const server = createServer((_request, response) => {
     response.writeHead(200);
     const socket = takenOrCut(response);
@@ -67,19 +68,19 @@ export async function handOverWorks(): Promise<boolean> {
     });
     socket.resume();
   });
-  const client = new AbortController();
   try {
     server.listen(0, "127.0.0.1");
-    await once(server, "listening", { signal: limit });
+    await once(server, "listening", { signal: over });
     const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
     socket.on("error", () => {});
+    socket.on("close", () => client.abort());
     client.signal.addEventListener("abort", () => socket.destroy());
     socket.write("GET / HTTP/1.1\r\nHost: trial\r\n\r\n");
-    await reads(socket, /^HTTP\/1\.1 200 .*chunked.*\r\n\r\n$/s, limit);
+    await reads(socket, /^HTTP\/1\.1 200 .*chunked.*\r\n\r\n$/s, over);
     socket.write("ask");
     await Promise.all([
-      reads(socket, /^3\r\nask\r\n0\r\n\r\n$/, limit),
-      once(socket, "end", { signal: limit }),
+      reads(socket, /^3\r\nask\r\n0\r\n\r\n$/, over),
+      once(socket, "end", { signal: over }),
     ]);
     return true;
   } catch {
