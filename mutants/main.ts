@@ -6,12 +6,13 @@
  *
  *     npm run mutants [-- --table NAME] [--only NAME,NAME] [--draw N] [--seed N] [--record]
  *
- * `--draw N` plays N rows that were caught before, chosen by the commit's hash. Every run checks that each
- * row applies, and that it was caught in its current version or says why not.
+ * `--draw N` plays N rows that were caught before, chosen by the commit's hash; at least one of them runs
+ * real processes. Every run checks that each row applies, and that it was caught in its current version or
+ * says why not.
  */
 import { execFileSync } from "node:child_process";
-import { createHash } from "node:crypto";
 import { commandLine } from "../chaos/command-line.ts";
+import { draw } from "./draw.ts";
 import { audit, completed, type Memories, readMemories, writeMemories } from "./memory.ts";
 import { judge, playRow, playWhole } from "./play.ts";
 import { allRows, mutated, PROJECT, type Row, TABLES } from "./tables.ts";
@@ -78,17 +79,16 @@ function print(...cells: readonly (string | number)[]): void {
 }
 
 function chosen(): readonly Row[] {
-  const { table, draw } = values;
+  const { table } = values;
   if (table !== undefined && !Object.hasOwn(TABLES, table))
     throw new Error(`--table: "${table}" is none of ${Object.keys(TABLES).join(", ")}`);
   const open = all.filter((row) => table === undefined || row.table === TABLES[table]);
   const unknown = names.find((name) => !open.some((row) => row.name === name));
   if (unknown !== undefined) throw new Error(`--only: there is no mutant "${unknown}"`);
   if (names.length > 0) return open.filter(({ name }) => names.includes(name));
-  if (draw === undefined) return open;
+  if (values.draw === undefined) return open;
   const commit = execFileSync("git", ["rev-parse", "HEAD"], { cwd: PROJECT, encoding: "utf8" });
-  const ticket = ({ key }: Row) => createHash("sha256").update(`${commit}${key}`).digest("hex");
   const { unplayed } = audit(all, memories);
   const known = open.filter(({ key }) => !unplayed.has(key));
-  return known.toSorted((one, other) => (ticket(one) < ticket(other) ? -1 : 1)).slice(0, Number(draw));
+  return draw(known, memories, Number(values.draw), commit);
 }

@@ -5,11 +5,14 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
+import { draw } from "../mutants/draw.ts";
 import { audit, completed, type Memory, readMemories } from "../mutants/memory.ts";
 import { judge } from "../mutants/play.ts";
 import { allRows, PROJECT, type Row, versionOf } from "../mutants/tables.ts";
 
 const ROWS = allRows();
+/** The number of rows of each table: a row that is gone no longer tests its judge. */
+const COUNTS = { simulation: 105, chaos: 33, cluster: 12 };
 /** The number of rows that say why no play has caught them. Lower it with each row that a play has caught. */
 const UNPLAYED = 25;
 
@@ -36,6 +39,11 @@ function caught(as: Row, by = "id 7 is stored twice"): Memory {
 describe("the tables of mutants", () => {
   it("apply, and each row was caught in its present form or says why not", () => {
     assert.deepEqual(audit(ROWS, readMemories()).failures, []);
+  });
+
+  it("have a known number of rows, so that none is dropped unnoticed", () => {
+    const tables = Map.groupBy(ROWS, ({ key }) => key.split("/")[0] ?? "");
+    assert.deepEqual(Object.fromEntries([...tables].map(([name, rows]) => [name, rows.length])), COUNTS);
   });
 
   it("have ever fewer rows that were not caught", () => {
@@ -100,6 +108,42 @@ describe("the record of the mutants", () => {
     assert.deepEqual(completed({ "simulation/gone": caught(one) }, [one]), {
       [one.key]: { caught: "never" },
     });
+  });
+});
+
+describe("a draw of mutants", () => {
+  const memories = readMemories();
+  const known = ROWS.filter(({ unplayed }) => unplayed === undefined);
+  const commits = Array.from({ length: 50 }, (_, i) => `commit ${i}`);
+  const isLive = ({ key }: Row) => !key.startsWith("simulation/");
+
+  it("has as many rows as asked for, each once, by the commit", () => {
+    const draws = commits.map((commit) => draw(known, memories, 4, commit).map(({ key }) => key));
+    for (const keys of draws) assert.equal(new Set(keys).size, 4);
+    assert.ok(new Set(draws.flat()).size > 50);
+    assert.deepEqual(
+      draw(known.toReversed(), memories, 4, "commit 0").map(({ key }) => key),
+      draws[0],
+    );
+  });
+
+  it("has a row of chaos or the cluster, which takes less than a minute if it was not drawn anyway", () => {
+    for (const commit of commits) assert.ok(draw(known, memories, 4, commit).some(isLive), commit);
+    for (const commit of commits) {
+      const [only] = draw(known, memories, 1, commit);
+      assert.ok(only && isLive(only));
+    }
+    const [simulated = row()] = known.filter((each) => !isLive(each));
+    const [live = row()] = known.filter(isLive);
+    const slow = { [live.key]: { caught: { version: "", by: "", seconds: 60 } } };
+    assert.deepEqual(draw([simulated], memories, 4, "commit"), [simulated]);
+    const drawn = new Set(commits.flatMap((commit) => draw([simulated, live], slow, 1, commit)));
+    assert.deepEqual(drawn, new Set([simulated, live]));
+    const quick = { [live.key]: { caught: { version: "", by: "", seconds: 59 } } };
+    assert.deepEqual(
+      new Set(commits.flatMap((commit) => draw([simulated, live], quick, 1, commit))),
+      new Set([live]),
+    );
   });
 });
 
