@@ -76,14 +76,18 @@ const CASES: Record<string, Case> = {
     hears: [OPENED, "message 101", "closed", AGAIN, "message 102"],
     sends: [undefined, "101"],
   },
-  "comes back from an orderly end, with a terminal frame or without": {
+  "comes back from an orderly end": {
+    answers: [once(opening(100, message(101)), "message 101", (response) => response.end()), opening(101)],
+    hears: [OPENED, "message 101", "closed", AGAIN],
+    sends: [undefined, "101"],
+  },
+  "comes back from an orderly end after a terminal frame": {
     answers: [
-      once(opening(100, message(101)), "message 101", (response) => response.end()),
-      once(opening(101, END), "end: no more continuations", (response) => response.end()),
+      once(opening(100, message(101), END), "end: no more continuations", (response) => response.end()),
       opening(101),
     ],
-    hears: [OPENED, "message 101", "closed", AGAIN, "end: no more continuations", "closed", AGAIN],
-    sends: [undefined, "101", "101"],
+    hears: [OPENED, "message 101", "end: no more continuations", "closed", AGAIN],
+    sends: [undefined, "101"],
   },
   "reports an error frame by its code": {
     answers: [opening(100, ERROR)],
