@@ -48,7 +48,7 @@ async function assertSpaced(upstream: Simulator, since: number): Promise<void> {
   assert.ok(mean >= SPACING_MS, `${mean} ms on average`);
 }
 
-describe("an egress that instances share by its name", { skip, timeout: 300_000 }, () => {
+describe("an egress that instances share by its name", { skip, timeout: 300_000, concurrency: true }, () => {
   it("starts the calls of all instances one spacing apart on average", async (t) => {
     const { upstream, one, other } = await setUp(t, [{}, {}]);
     const since = performance.now();
