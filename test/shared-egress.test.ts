@@ -81,13 +81,13 @@ describe("an egress that instances share by its name", { skip, timeout: 300_000,
 
   it("counts the rooms of other instances when it decides whether one more can be read in time", async (t) => {
     const polls = { RELAY_POLL_MIN_MS: "1000", RELAY_POLL_MAX_MS: "1000" };
-    const scarce = { ...polls, RELAY_GATE_SPACING_MS: "300", RELAY_MAX_LATENESS_MS: "0" };
+    const scarce = { ...polls, RELAY_GATE_SPACING_MS: "200", RELAY_MAX_LATENESS_MS: "0" }; // for two rooms
     const { upstream, one, other } = await setUp(t, [scarce, scarce]);
     await using _first = await Stream.open(one.url, { videoId: ROOMS[0] });
     await using _second = await Stream.open(other.url, { videoId: ROOMS[1] });
     // An instance reports its rooms' demand with its calls, and learns the others' from the answers.
     await upstream.requested("get_live_chat", { videoId: ROOMS[0], count: 3 });
-    await upstream.requested("get_live_chat", { videoId: ROOMS[1], count: 2 });
+    await upstream.requested("get_live_chat", { videoId: ROOMS[1], count: 2, since: performance.now() });
     const refused = await fetch(streamUrl(other.url, { videoId: ROOMS[2] }));
     assert.equal(refused.status, 503);
     assert.match(await refused.text(), /At capacity with 1 live chat on this address/);
