@@ -89,8 +89,8 @@ interface UpstreamJudgeHost {
   /** The next call of a room begins: all messages offered to it before must be stored. */
   chatCalled(videoId: string, instance: string): void;
   pageCame(videoId: string): void;
-  /** A chat call of the room got a good answer. */
-  answered(videoId: string): void;
+  /** A chat call of the room, begun at `calledAt`, got a good answer. */
+  answered(videoId: string, calledAt: number): void;
   /** Whether only rooms call its chat, one call at a time. */
   isRoom(videoId: string): boolean;
 }
@@ -238,6 +238,6 @@ export class UpstreamJudge {
     this.offered.set(call.videoId, { ids, at: now, instance: address.instance });
     if (call.name === LIVE)
       this.#rhythm.set(call.videoId, { at: call.at, fullMs: address.fullMs(call.at), address });
-    this.#host.answered(call.videoId);
+    this.#host.answered(call.videoId, call.at);
   }
 }

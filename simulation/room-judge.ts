@@ -13,6 +13,10 @@ import type { StoredMessage } from "../src/store/stored-message.ts";
 /** Types of messages that occur once; no ticker repeats them. */
 const PLAIN = new Set(["chat", "donation"]);
 
+/** In a shorter unread time before a page, a gap needs no message if less than one message was expected. */
+const BRIEF_MS = 10_000;
+const MINUTE_MS = 60_000;
+
 /** Messages in a row, and the cursor before them; undefined while there are none. */
 interface Log {
   base: number | undefined;
@@ -53,6 +57,10 @@ export class RoomJudge {
   /** Whether a good answer followed that page: at the next call, everything in the two must be stored. */
   #isPageFollowed = false;
   #isPageStored = false;
+  /** The begin of the last call with a good answer. */
+  #readAt = Number.NEGATIVE_INFINITY;
+  /** The longest unread time before the pages that came since the log last grew from an answer. */
+  #unread = { from: 0, to: 0 };
   /** The ledger's index of the last plain message in the log. */
   #lastPlace: number | undefined;
   #hasGapSince = false;
@@ -97,14 +105,17 @@ export class RoomJudge {
     return this.base === undefined || [this, ...this.#former].some(isEnd);
   }
 
-  pageCame(): void {
+  pageCame(at: number): void {
+    const { from, to } = this.#unread;
+    if (!this.#hasNewPage || at - this.#readAt > to - from) this.#unread = { from: this.#readAt, to: at };
     this.#hasNewPage = true;
     this.#isPageFollowed = false;
     this.#isPageStored = false;
   }
 
-  /** A call of its chat got a good answer. */
-  answered(): void {
+  /** A call of its chat, begun at `calledAt`, got a good answer. */
+  answered(calledAt: number): void {
+    this.#readAt = calledAt;
     this.#isPageFollowed = true;
   }
 
@@ -157,10 +168,25 @@ export class RoomJudge {
     const [first] = missing;
     if (!first) return;
     const what = `a gap of ${missing.length} messages, from ${first.id} on, said at ${Math.round(first.at)}`;
-    this.#journal.count(this.#hasGapSince ? "gaps reported" : "gaps not reported");
     this.#journal.note(`${this.videoId} ${what}`);
-    if (this.#hasGapSince) this.#toldUpTo = to;
+    if (this.#hasGapSince) {
+      this.#journal.count("gaps reported");
+      this.#toldUpTo = to;
+    } else if (this.#isBrief(first.at)) this.#journal.count("gaps too brief to report");
     else this.#violate(`${what}, which no gap reports`);
+  }
+
+  /**
+   * Whether a message said at that time may be missing without a `gap`: the unread time before a new page was
+   * brief, and at the chat's rate of the last minute less than one message was expected in it.
+   */
+  #isBrief(saidAt: number): boolean {
+    const { from, to } = this.#unread;
+    const recent = this.chat.ledger.filter(
+      ({ says, at }) => at >= to - MINUTE_MS && at <= from && says && this.#ids.has(says.id),
+    );
+    const expected = (recent.length * (to - from)) / MINUTE_MS;
+    return saidAt >= from && to - from < BRIEF_MS && expected < 1;
   }
 
   #isSilent(at: number): boolean {

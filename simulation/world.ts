@@ -85,9 +85,9 @@ export class World {
     const config = drawConfig(this.upstream, { seed, random: this.random, instances, concurrencies });
     this.upstreamJudge = new UpstreamJudge(config.upstream.gate, this.scheduler, this.journal, {
       chatCalled: (videoId, instance) => this.#chatCalled(videoId, instance),
-      pageCame: (videoId) => this.#room(videoId)?.pageCame(),
-      answered: (videoId) => {
-        this.#room(videoId)?.answered();
+      pageCame: (videoId) => this.#room(videoId)?.pageCame(this.scheduler.monotonic()),
+      answered: (videoId, calledAt) => {
+        this.#room(videoId)?.answered(calledAt);
         this.cluster?.answered(videoId);
       },
       isRoom: (videoId) => this.#room(videoId) !== undefined,
