@@ -172,7 +172,7 @@ it("docs/deployment.md and docs/operations.md install, back up, restore and upgr
       await service.stop();
     } else if (line.startsWith("livechat-relay demo ")) {
       const demo = start(line.replace(/ --port \d+/, ""), cwd, { RELAY_PORT: "0" });
-      await demo.printed(/Rehearse +RELAY_UPSTREAM_URL=\S+ RELAY_/);
+      await demo.printed(/Upstream +RELAY_UPSTREAM_URL=\S+ RELAY_/);
       await demo.stop();
     } else {
       const out = await start(line, cwd).ended();

@@ -46,7 +46,7 @@ describe("the demo", () => {
 
   it("prints the settings with which a real service reads its simulated YouTube", async () => {
     const demo = new Run(["demo", "--port", "0"]);
-    const settings = await demo.printed(/Rehearse +(RELAY_UPSTREAM_URL=.*)/);
+    const settings = await demo.printed(/Upstream +(RELAY_UPSTREAM_URL=.*)/);
     const env = Object.fromEntries(settings.split(" ").map((setting) => setting.split("=")));
     const service = new Run(["serve", "--port", "0", "--store", "memory:"], { env });
     const url = await service.printed(/"url":"([^"]+)"/);

@@ -135,7 +135,7 @@ The relay runs against a simulated upstream, and keeps everything in ${isDurable
   Channel  curl -N '${url}/v1/stream?channel=${CHANNEL}'
   Merged   curl -N '${url}/v1/merged?videoIds=${VIDEO_ID},${SECOND_VIDEO_ID}'
   Resume   curl -N -H 'Last-Event-ID: <the last id you saw>' '${stream}'
-  Rehearse ${settings.join(" ")}
+  Upstream ${settings.join(" ")}
   Stop     Ctrl-C
 ${isDurable ? `  Kill     kill -9 ${process.pid}; start it again within a minute, and no message is missing\n` : ""}
 `;
