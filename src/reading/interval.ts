@@ -14,7 +14,7 @@ const TARGET_ACTIONS = 75;
 const RATE_MESSAGES = 20;
 /** The answer after a page has few messages, and waiting too long loses some: accept a rough rate. */
 const PAGE_RATE_MESSAGES = 5;
-/** The upstream asks to wait as long as it keeps messages. Polls with this wait or more start earlier. */
+/** The minimum wait that is shortened: the upstream asks to wait as long as it keeps messages. */
 const LONG_WAIT_MS = 5000;
 const LONG_WAIT_FACTOR = 0.9;
 

@@ -14,8 +14,7 @@ const PAGE_INTERVAL_MS = 60_000;
 
 /**
  * The longest time that may be unread between two answers, in milliseconds. An answer shows the chat at
- * some moment between its call and its arrival: at worst, the earlier one at its call and the later one at
- * its arrival.
+ * some moment between its call and its arrival: at worst, `earlier` at its call and `later` at its arrival.
  */
 export function unreadBetween(earlier: CallTimes, later: CallTimes): number {
   return Math.max(

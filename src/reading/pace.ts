@@ -32,8 +32,8 @@ interface Ranked {
 }
 
 /**
- * How much more overdue a room's late calls count than those of a quiet, lingering room, in milliseconds. It
- * is bounded, so that no room starves.
+ * Milliseconds by which a room's late calls rank as more overdue than those of a quiet, lingering room.
+ * Bounded, so that no room starves.
  */
 export function priorityMs({ isRecorded, isWatched, isQuiet }: Ranked): number {
   return (isRecorded ? 4000 : isWatched ? 2000 : 0) + (isQuiet ? 0 : 1000);
@@ -84,7 +84,7 @@ export class Pace {
     return intervalBefore(this.#slowCalls.excessMs, this.#intervalMs, this.#parts.settings);
   }
 
-  /** An answer came. `page`: the items of the page that it follows, if the page gave its token. */
+  /** An answer came. `page`: the items of the page that gave this poll's token, if any. */
   observe(batch: PollAnswer, page: readonly Item[]): void {
     const { clock, settings, telemetry } = this.#parts;
     this.#intervalMs = waitAfter(batch, settings, page);

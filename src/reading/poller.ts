@@ -45,7 +45,7 @@ export interface PollerStart extends CallTimes {
 interface PollerParts extends PaceParts {
   appender: Appender;
   hold: Hold;
-  /** How much more overdue the room's late calls count, in milliseconds. */
+  /** Milliseconds by which the room's late calls rank as more overdue. */
   priorityMs: (isQuiet: boolean) => number;
   settings: PollerSettings;
 }
@@ -211,8 +211,8 @@ export class Poller {
     telemetry.mark(page ? "late: completed from its page" : "late: page not given");
     if (!page) return batch; // the answer without the page is better than nothing
     telemetry.roomCaughtUp(this.#videoId, unreadMs);
-    // The answer has all messages of one window, which ends at some moment of the call. This time is in the
-    // window of every such moment. It is by the upstream's clock, like the times of messages.
+    // The answer has all messages of one window, which ends at some moment of the call. `heldSince`
+    // is in that window, whichever moment it is. It is by the upstream's clock, like the times of messages.
     const tookMs = batch.answeredAt - batch.startedAt;
     const heldSince = new Date(batch.sentAt - (settings.windowMs + tookMs) / 2).toISOString();
     const items = completeInOrder(batch.items, page.items, heldSince);
@@ -324,7 +324,7 @@ export class Poller {
       telemetry.mark("poll: room given up");
       await this.#appendPendingPages(signal);
       const code = why instanceof RelayError ? why.code : "UPSTREAM_ERROR";
-      const words = why.message.replace(/\.$/, ""); // the upstream's own sentence may end with one
+      const words = why.message.replace(/\.$/, ""); // the upstream's text may end with a full stop
       const message = `${words} (the chat could not be read ${this.#failures} times in a row)`;
       await appender.finish({ state: "failed", error: { code, message } }, signal);
       return "over";

@@ -20,8 +20,8 @@ export class SlowCalls {
 
   /**
    * By how much the next call may exceed the tolerance, in milliseconds; 0 while calls are fast. It may be as
-   * slow as the last one or the second slowest: one slow call among ten is an accident. Polls do not overlap,
-   * so more than half a window does not count.
+   * slow as the last one or the second slowest: one slow call among ten is an accident. It counts as half a
+   * window at most, because polls do not overlap.
    */
   get excessMs(): number {
     return this.#excessMs;

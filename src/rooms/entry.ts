@@ -327,7 +327,7 @@ export class VideoEntry {
     else this.#host.retire(room);
   }
 
-  /** Forgets a finished room after its time, or if its messages were moved. Its viewers are still served. */
+  /** Forgets a finished room after its time, or if its cursors were shifted. Its viewers are still served. */
   #expire(isMoved = false): void {
     if (this.#state.name !== "archived") return;
     const { until, isReplay, room } = this.#state;

@@ -25,7 +25,7 @@ import { RoomEgress, type RoomEgressParts } from "../upstream/egress/room-egress
 import { historyLength } from "../upstream/order.ts";
 import { OpeningLimit } from "./opening-limit.ts";
 
-/** The maximum time to store a release. After it, the room stays open for its next owner. */
+/** The maximum time to store a release; if exceeded, the room stays open for its next owner. */
 const RELEASE_LIMIT_MS = 5000;
 
 export interface OwnedRoomParts extends RoomParts, RoomEgressParts {

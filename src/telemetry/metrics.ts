@@ -77,7 +77,7 @@ const LOOK_OUTCOMES = ["live", "upcoming", "nothing", "absent", "throttled", "un
 
 export type LookOutcome = (typeof LOOK_OUTCOMES)[number];
 
-/** The states of recordings that are run: nobody runs one that has ended. */
+/** The states of recordings that are run: no instance runs an ended one. */
 const RUN_STATES = RECORDING_STATES.filter((state) => state !== "ended");
 
 /** The label of all kinds that have no series of their own. */

@@ -42,7 +42,7 @@ export interface AppenderParts {
 
 /** The content of one append. */
 interface PreparedAppend extends Resolved, RoomMemory {
-  /** Replace the stored messages with their ids. */
+  /** New versions of stored messages. */
   overwriting: readonly EncodedMessage[];
   /** The gaps that are shown by one of the messages. */
   shown: readonly Gap[];
@@ -220,7 +220,7 @@ export class Appender {
   }
 }
 
-/** The messages as which a room may hold the item. */
+/** The forms in which a room may hold the item. */
 function messagesOf({ message, replaces }: Item): Message[] {
   return replaces ? [message, replaces.as] : [message];
 }

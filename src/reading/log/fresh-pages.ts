@@ -1,7 +1,7 @@
 /**
  * Fresh pages of a chat, from their loading to the answer that follows them. Pages that overlap form one
- * list; so do a page and the answer that follows it while the upstream still keeps all messages between them.
- * Otherwise messages may be missing between the two.
+ * list; so do a page and the answer after it, if the upstream still kept all messages between them. Otherwise
+ * messages may be missing between the two.
  */
 import type { CallTimes } from "../../clock.ts";
 import type { Marker } from "../../telemetry/marks.ts";

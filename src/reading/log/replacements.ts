@@ -1,7 +1,7 @@
 /**
  * Decides which replacements of a message are new to a room, and which were only read again. A message can
- * return to an earlier text, so versions are identified by their position, not by content: a repeated
- * sequence begins somewhere in the room's versions and continues to their end.
+ * return to an earlier text, so content alone does not identify a version. Versions that are read again come
+ * first in a batch, and equal the last ones that the room holds, in order.
  */
 import type { Message } from "../../protocol/message.ts";
 import { replacedId } from "../../upstream/readers/change.ts";
@@ -37,7 +37,7 @@ export function replacedBefore(items: readonly Item[], held: ReadonlyMap<string,
 interface Contents {
   /** All contents until now, the original first. */
   shown: string[];
-  /** The number of its next replacements that were only read again. */
+  /** How many replacements to skip next: they were only read again. */
   again: number;
 }
 

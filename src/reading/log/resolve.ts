@@ -61,7 +61,7 @@ export function resolve(
   const replacements = new Replacements(items, heldReplacements);
   const known = new Map(held);
   const authors = new Map(memory.deletions);
-  /** A deletion before a message that the author has written since is the earlier deletion, read again. */
+  /** Whether it is the known deletion, read again: the author's first message after that comes later. */
   const isReadAgain = (author: string, i: number) => {
     const since = authors.get(author);
     if (!since || !held.has(since)) return false;

@@ -48,7 +48,7 @@ type Names = Pick<ChannelState, "channelId" | "title">;
 interface ChannelView {
   /** The most interesting stream comes first. */
   streams: readonly ChannelStream[];
-  /** Why the channel's pages, or others of its streams, cannot be read. `isChatless`: one has no chat. */
+  /** Why its pages, or one of its other streams, cannot be read. `isChatless`: that stream has no chat. */
   trouble?: { why: string; isChatless: boolean };
 }
 
@@ -229,7 +229,7 @@ export class ChannelWatch implements WatchedChannel {
     this.#tryAgain();
   }
 
-  /** The look with the chosen stream in its place, unless that was replaced or cancelled. */
+  /** The look, with the chosen stream kept in it, unless that was replaced or cancelled. */
   #withChosen(look: ChannelLook): ChannelLook {
     const { state, videoId } = this.#states.current ?? {};
     if (videoId === undefined) return look;
