@@ -2,7 +2,7 @@
  * The settings of `serve`, `demo` and `edge` in groups, and the configuration of `serve` and `demo`.
  * Nothing here touches the process.
  */
-import { REQUEST_TIMEOUTS } from "../http/server.ts";
+import { REQUEST_TIMEOUTS } from "../http/request-timeouts.ts";
 import { WINDOW_MS } from "../reading/lateness.ts";
 import { QUIET_AFTER_MS } from "../reading/quiet-chat.ts";
 import { STALL_MS } from "../serving/stall.ts";

@@ -2,7 +2,8 @@
  * The configuration of an edge, made from its settings; and its base, which edges, workers and other services
  * have in common.
  */
-import { type HttpSettings, REQUEST_TIMEOUTS } from "../http/server.ts";
+import { REQUEST_TIMEOUTS } from "../http/request-timeouts.ts";
+import type { HttpSettings } from "../http/server.ts";
 import { STALL_MS } from "../serving/stall.ts";
 import type { LogLevel } from "../telemetry/log.ts";
 import type { EDGE_FLAGS } from "./edge-flags.ts";

@@ -21,6 +21,7 @@ import { type PageSettings, pageRoutes } from "./pages.ts";
 import { probeRoute } from "./probe.ts";
 import { RawErrors } from "./raw-errors.ts";
 import { recordingsRoutes } from "./recordings.ts";
+import type { RequestTimeouts } from "./request-timeouts.ts";
 import { roomRoute, roomsRoute } from "./rooms.ts";
 import { describeApi } from "./schemas/openapi.ts";
 import { AddressLimit } from "./streams/address-limit.ts";
@@ -37,19 +38,6 @@ const MAX_URL_LENGTH = 8 * 1024;
 const MAX_HEADERS = 100;
 const MAX_BODY_BYTES = 64 * 1024;
 const MAX_BODY_NESTING = 20;
-
-/** How long a request may take to arrive. */
-export interface RequestTimeouts {
-  /** For its headers. */
-  headersMs: number;
-  /** For all of it. */
-  requestMs: number;
-  /** The interval at which Node looks for late requests. */
-  checkMs: number;
-}
-
-/** No browser is slower. */
-export const REQUEST_TIMEOUTS: RequestTimeouts = { headersMs: 10_000, requestMs: 15_000, checkMs: 1000 };
 
 export interface HttpSettings extends PageSettings {
   /** Whether to serve `/v1/sessions` and `/v1/poll`, which give out credentials. */

@@ -5,7 +5,7 @@ import { type Config, SETTINGS, type SettingName, toConfig } from "../../src/cli
 import { readFlags } from "../../src/cli/flags.ts";
 import { type Service, startService } from "../../src/cli/service.ts";
 import { type Clock, systemClock } from "../../src/clock.ts";
-import type { RequestTimeouts } from "../../src/http/server.ts";
+import type { RequestTimeouts } from "../../src/http/request-timeouts.ts";
 import { type Simulator, type SimulatorOptions, startSimulator } from "../../src/simulator/index.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
