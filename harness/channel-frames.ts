@@ -85,15 +85,17 @@ export class ChannelFrames {
     const { videoId } = init;
     const chat = this.#chatOf(videoId);
     this.#leave();
+    const isAgain = chat !== undefined && this.#begun.has(chat);
     if (chat) {
       this.#judgeResumed(chat);
-      if (this.#begun.has(chat)) chat.asks(chat.cursor);
+      if (isAgain) chat.asks(chat.cursor);
       this.#begun.add(chat);
       chat.begin(init);
     } else this.#violate(videoId, `of ${this.#name} is sent an init of ${videoId}`);
     this.#current = chat;
     this.#isReading = videoId === this.#shown;
-    this.#isCatchingUp = !this.#isReading;
+    // The rest of a chat that this connection had left was bounded when sent, before a slow client reads it.
+    this.#isCatchingUp = !this.#isReading && !isAgain;
   }
 
   #sent(id: string, event: "message" | "cursor", data: string): void {
