@@ -11,7 +11,7 @@ import type { Surroundings } from "./surroundings.ts";
  * One request to stop can arrive twice: if a terminal or a supervisor signals the whole process group, npm
  * forwards its own copy.
  */
-const SAME_REQUEST_MS = 1000;
+export const SAME_REQUEST_MS = 1000;
 
 /** Windows has no SIGTERM: Ctrl-Break and a closed window arrive as these signals. */
 const SIGNALS: readonly NodeJS.Signals[] =

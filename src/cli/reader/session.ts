@@ -5,8 +5,10 @@
 import { constants } from "node:os";
 import { type ChannelChat, type Chat, ChatError, type ChatOptions, chat } from "../../../client/index.ts";
 import { certificateTrouble } from "../../certificate-trouble.ts";
+import { systemClock } from "../../clock.ts";
 import type { ReceivedMessage } from "../../formats/message.ts";
 import { cleanText } from "../../formats/text.ts";
+import { SAME_REQUEST_MS } from "../signals.ts";
 import type { Surroundings } from "../surroundings.ts";
 import { ReaderLeft } from "./output.ts";
 import { type Cursor, channelIn, newsOf } from "./subject.ts";
@@ -43,7 +45,7 @@ export interface Session {
 }
 
 /**
- * Runs a command and resolves to its exit code; a second signal ends the process at once. Rejects with
+ * Runs a command and resolves to its exit code; a later signal ends the process at once. Rejects with
  * `CommandError`, and like `work`.
  */
 export async function runSession(
@@ -53,8 +55,10 @@ export async function runSession(
 ): Promise<number> {
   const { stderr } = surroundings;
   const stopping = new AbortController();
+  let firstAt: number | undefined;
   const onSignal = (name: NodeJS.Signals) => {
-    if (stopping.signal.aborted) surroundings.exit(exitCodeOf(name));
+    firstAt ??= systemClock.monotonic();
+    if (systemClock.monotonic() - firstAt > SAME_REQUEST_MS) surroundings.exit(exitCodeOf(name));
     stopping.abort(name);
   };
   for (const name of SIGNALS) surroundings.on(name, onSignal);
