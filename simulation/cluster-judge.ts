@@ -164,9 +164,10 @@ export class ClusterJudge {
     const open = stored && stored.checkpoint !== null && stored.finalAt === null ? stored : undefined;
     const owner = open && this.#ownerOf(open, now);
     const owned = this.#owned.get(videoId);
-    const wanting = able.filter(
-      ({ instance }) => now - (owned?.get(instance) ?? Number.NEGATIVE_INFINITY) > REST_MS + UNREAD_MS,
-    );
+    // An instance can take a room and hand it on between two looks.
+    const heldAt = (instance: Instance) =>
+      Math.max(owned?.get(instance) ?? 0, stored?.takenAt.get(instance.line?.instance ?? "") ?? 0);
+    const wanting = able.filter(({ instance }) => now - heldAt(instance) > REST_MS + UNREAD_MS);
     // After the grace time, a chat that nobody follows is opened by its page, which may have to wait.
     const isGoingOn = open !== undefined && now - open.checkpointAt <= this.#graceMs;
     const isUnread = isGoingOn && open.leaseUntil <= now && wanting.length > 0;

@@ -15,6 +15,8 @@ export interface SharedRoom {
   owner: string | null;
   epoch: number;
   leaseUntil: number;
+  /** When each process last took it, by the process's id. */
+  readonly takenAt: Map<string, number>;
   readonly messages: StoredMessage[];
   readonly byId: Map<string, StoredMessage>;
 }

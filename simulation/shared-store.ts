@@ -103,13 +103,14 @@ export class SharedStore implements Peek {
     if (room && room.owner !== owner && room.leaseUntil > now) return [{ is_same: true, now, epoch: null }];
     room ??= this.#born(videoId);
     Object.assign(room, { owner, epoch: room.epoch + 1, leaseUntil: now + leaseMs });
+    room.takenAt.set(owner, now);
     return [{ is_same: true, now, epoch: room.epoch, ...this.#row(room) }];
   };
 
   #born(videoId: string): SharedRoom {
     const base = this.#clock.now();
     const room: SharedRoom = {
-      ...{ videoId, base, head: base, epoch: base, owner: null, leaseUntil: 0 },
+      ...{ videoId, base, head: base, epoch: base, owner: null, leaseUntil: 0, takenAt: new Map() },
       ...{ checkpoint: null, checkpointAt: 0, detail: null, finalAt: null },
       ...{ messages: [], byId: new Map() },
     };
