@@ -32,7 +32,7 @@ const FAILURES = {
 } as const;
 
 export class Disk {
-  commit = USUAL_COMMIT;
+  commit: Readonly<typeof USUAL_COMMIT> = USUAL_COMMIT;
   /** Until this virtual time, reads and writes fail (milliseconds). */
   goneUntil = 0;
   /** The time of the last failed write. */

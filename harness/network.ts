@@ -16,7 +16,7 @@ import type { UpstreamJudge } from "./upstream-judge.ts";
 const USUAL_LATENCY = { leastMs: 20, jitterMs: 100 };
 
 export class Network {
-  latency = USUAL_LATENCY;
+  latency: Readonly<typeof USUAL_LATENCY> = USUAL_LATENCY;
   /** Until these virtual times, connections are refused, or nothing is answered (milliseconds). */
   refusesUntil = 0;
   silentUntil = 0;

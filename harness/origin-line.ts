@@ -26,7 +26,7 @@ interface LineParts {
 type Host = NonNullable<ReturnType<LineParts["host"]>>;
 
 export class OriginLine {
-  latency = USUAL_LATENCY;
+  latency: Readonly<typeof USUAL_LATENCY> = USUAL_LATENCY;
   readonly #parts: LineParts;
   /** Breaks the open connections. */
   #broken = new AbortController();

@@ -30,7 +30,7 @@ interface StoreLineParts {
 }
 
 export class StoreLine {
-  latency = USUAL_LATENCY;
+  latency: Readonly<typeof USUAL_LATENCY> = USUAL_LATENCY;
   /** Until this virtual time, no notifications arrive (milliseconds). */
   deafUntil = 0;
   /** The time of the last failed statement. */
