@@ -238,7 +238,7 @@ export class VideoEntry {
     this.#resuming += resuming;
     let opened: OpenedRoom;
     try {
-      opened = await unlessAborted(opening, signal).finally(() => {
+      opened = await unlessAborted(unlessAborted(opening, signal), this.#host.stopped).finally(() => {
         this.#waiting -= 1;
         this.#resuming -= resuming;
       });
