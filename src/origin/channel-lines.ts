@@ -1,11 +1,10 @@
 /** The lines of an origin's stream of a channel, read strictly: what they say is sent on to clients. */
 import { asString, dig, omitUndefined, parseJson } from "../json.ts";
-import type { ChannelState } from "../protocol/channel.ts";
+import { CHANNEL_ID, type ChannelState } from "../protocol/channel.ts";
 import { isErrorCode, RelayError } from "../protocol/errors.ts";
+import { VIDEO_ID } from "../protocol/video-id.ts";
 import { OriginAway } from "./away.ts";
 
-const VIDEO_ID = /^[\w-]{11}$/;
-const CHANNEL_ID = /^UC[\w-]{22}$/;
 /** Titles and reasons have at most a few hundred characters. */
 const MAX_TEXT_LENGTH = 2000;
 

@@ -6,6 +6,9 @@
 import { RelayError } from "./errors.ts";
 import { HOSTS, HTTP_URL, MAX_INPUT_LENGTH, parseVideoId } from "./video-id.ts";
 
+/** The form of a channel's id. */
+export const CHANNEL_ID = /^UC[\w-]{22}$/;
+
 /**
  * The forms of a name, each with or without a tab of the channel's page such as `live`. Handles have 3 to 30
  * characters, in some scripts fewer. A custom name of dots would be another path.

@@ -6,7 +6,8 @@ import { RelayError } from "./errors.ts";
 
 /** The maximum length of an input that is examined. */
 export const MAX_INPUT_LENGTH = 2048;
-const ID = /^[\w-]{11}$/;
+/** The form of a video's id. */
+export const VIDEO_ID = /^[\w-]{11}$/;
 /** Host, path, query and fragment. No user names, escaped or bracketed hosts, or backslashes. */
 export const HTTP_URL =
   /^(?:(?:https?:)?\/\/)?((?:[a-z0-9-]+\.)+[a-z]+)(?::(?:80|443))?(\/[^?#]*)?(?:\?([^#]*))?(?:#(.*))?$/is;
@@ -78,10 +79,10 @@ const IS_CHANNEL =
 export function parseVideoId(input: string): string {
   if (input.length > MAX_INPUT_LENGTH) throw refusal(`is longer than ${MAX_INPUT_LENGTH} characters`);
   const text = input.trim().replaceAll("&amp;", "&");
-  if (ID.test(text)) return text;
+  if (VIDEO_ID.test(text)) return text;
   const id = APP_LINK.exec(text)?.[1] ?? idInUrl(text, true);
   if (id === undefined) throw refusal("is a URL without a video id (in a query, `&` must be written `%26`)");
-  if (!ID.test(id)) throw refusal("contains an id that is not 11 characters of A-Z a-z 0-9 _ -");
+  if (!VIDEO_ID.test(id)) throw refusal("contains an id that is not 11 characters of A-Z a-z 0-9 _ -");
   return id;
 }
 

@@ -7,12 +7,12 @@ import { find, make } from "../chat/element.ts";
 import type { ShownMessage } from "../chat/message.ts";
 import type { MarkKind, Marks } from "./marks.ts";
 import { partOf } from "./root.ts";
+import { CHANNEL_ID } from "./stored.ts";
 import { type Stored, StoredList } from "./stored-list.ts";
 import { focusFirstSeen, moveFocus, setTabStop } from "./tab-stops.ts";
 
 const NAME = "[data-field=author][role=button]";
 const NAME_OR_LINK = `${NAME}, .row a[href]`;
-const CHANNEL_ID = /^UC[\w-]{22}$/;
 const HANDLE = /^@[\w.\-·]+$/;
 
 export class AuthorCard {

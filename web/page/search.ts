@@ -5,11 +5,9 @@
 import { find } from "../chat/element.ts";
 import type { Row } from "../chat/transcript.ts";
 import { partOf } from "./root.ts";
-import type { StoredPage, StoredQuery } from "./stored.ts";
+import { CHANNEL_ID, type StoredPage, type StoredQuery } from "./stored.ts";
 import { type Stored, StoredList, timeOf } from "./stored-list.ts";
 import { focusFirstSeen } from "./tab-stops.ts";
-
-const CHANNEL_ID = /^UC[A-Za-z0-9_-]{22}$/;
 
 interface SearchOptions extends Stored {
   filter(): Pick<StoredQuery, "types" | "q">;

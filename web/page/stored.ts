@@ -14,6 +14,9 @@ export type StoredQuery = Partial<
   Record<"after" | "before" | "from" | "limit" | "types" | "q" | "author", string | number>
 >;
 
+/** The form of a channel's id, as `author` takes it. */
+export const CHANNEL_ID = /^UC[\w-]{22}$/;
+
 /** The `before` of the newest page. */
 export const AFTER_ALL = Number.MAX_SAFE_INTEGER;
 

@@ -1,5 +1,6 @@
 /** The schemas of the history endpoint. */
 import type { Static } from "typebox";
+import { CHANNEL_ID } from "../../protocol/channel.ts";
 import { GROUPS } from "../../protocol/kinds.ts";
 import { ROOM_STATES } from "../../rooms/entry-host.ts";
 import { FORMAT_NAMES } from "../../serving/history/formats.ts";
@@ -35,7 +36,7 @@ export const MessagesQuery = Type.Object({
   ),
   author: Type.Optional(
     Type.String({
-      pattern: "^UC[A-Za-z0-9_-]{22}$",
+      pattern: CHANNEL_ID.source,
       description: "Only messages of the author with this channel id.",
     }),
   ),

@@ -11,7 +11,7 @@ import {
   POLL_STATES,
   RAID_DIRECTIONS,
 } from "../../protocol/kinds.ts";
-import { MAX_INPUT_LENGTH } from "../../protocol/video-id.ts";
+import { MAX_INPUT_LENGTH, VIDEO_ID } from "../../protocol/video-id.ts";
 import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../../serving/cursor.ts";
 import { Type } from "./json-schema.ts";
 
@@ -25,7 +25,7 @@ export const VideoIdInput = Type.String({
   examples: ["dQw4w9WgXcQ", "https://youtu.be/dQw4w9WgXcQ"],
 });
 export const VideoId = Type.String({
-  pattern: "^[A-Za-z0-9_-]{11}$",
+  pattern: VIDEO_ID.source,
   description: "The resolved 11-character id.",
 });
 export const ChatType = Type.Enum([...CHAT_TYPES], {

@@ -4,6 +4,8 @@
  * Pure functions whose cost is bounded for any page.
  */
 import { asArray, asNumber, asObject, asString, dig, type JsonObject, omitUndefined } from "../../json.ts";
+import { CHANNEL_ID } from "../../protocol/channel.ts";
+import { VIDEO_ID } from "../../protocol/video-id.ts";
 import { BOUNDS } from "../bounds.ts";
 import type { WallOf } from "../errors.ts";
 import { shorten, stripMarkup, wordsOf } from "../readers/text.ts";
@@ -45,8 +47,6 @@ export type ChannelPage =
   | { shows: "nothing"; means: "absent"; why: string }
   | { shows: "nothing"; means: "wall"; why: string; wallOf: WallOf };
 
-const VIDEO_ID = /^[\w-]{11}$/;
-const CHANNEL_ID = /^UC[\w-]{22}$/;
 /** A video's length. A finished video shows it where others show a word for their state. */
 const LENGTH = /^\d{1,3}(?::\d\d){1,2}$/;
 /** Times outside these years are mistakes. */

@@ -6,6 +6,7 @@
 import { asObject, asString, dig, omitUndefined } from "../../json.ts";
 import type { Details, MessageType } from "../../protocol/kinds.ts";
 import type { Message } from "../../protocol/message.ts";
+import { VIDEO_ID } from "../../protocol/video-id.ts";
 import { event, usableId } from "./event.ts";
 import type { Context, Reader } from "./reader.ts";
 import { partsOf, wordsOf } from "./text.ts";
@@ -65,7 +66,7 @@ export const raid: Reader = (redirect, context) => {
       raid: asObject(command) && {
         direction: watch ? "out" : "in",
         ...omitUndefined({
-          videoId: videoId && /^[\w-]{11}$/.test(videoId) ? videoId : undefined,
+          videoId: videoId && VIDEO_ID.test(videoId) ? videoId : undefined,
           url: linkUrl(command),
         }),
       },
