@@ -19,6 +19,10 @@ const STALL_BYTES = 120_000;
  */
 const MAX_STALLS = 10;
 
+/**
+ * An example: a client takes 600 KB at once, and then nothing. A reader of 4 KB/s would need 150 s for them,
+ * so the client is disconnected after 150 s in place of 30 s; after 300 s if it takes 2 MB at once.
+ */
 export class Stall {
   readonly #limitMs: number;
   /** When the connection became full; undefined if it is not full. */

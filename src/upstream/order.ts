@@ -72,8 +72,8 @@ function isRepeated({ item, at }: Placed, onPage: Placed | undefined): boolean {
 /**
  * Completes an answer from a page that was loaded after it. Items of the page that are newer than the answer
  * are dropped: the next answer brings them, with everything in between. `heldSince`, in the format of
- * `publishedAt`: no later answer brings anything sent before it. It matters if the answer holds only repeats
- * of old messages.
+ * `publishedAt`: no later answer brings anything sent before it. `heldSince` decides if the answer holds only
+ * repeats of old messages.
  */
 export function completeInOrder(
   answer: readonly Item[],
