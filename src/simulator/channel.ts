@@ -15,9 +15,10 @@ export interface ChannelScenario {
   /** The language of the texts on its pages. */
   language: "en" | "de";
   /**
-   * The broadcast whose watch page `/live` is; otherwise it is the channel's home page. `picked`: the only
-   * live one, else the scheduled one that begins next, as in snapshots of 2026. `scheduled`: the scheduled
-   * one even while another is live. `alone`: one only if no other is live or scheduled.
+   * The broadcast that `/live` shows on its watch page; without one, `/live` shows the channel's home page.
+   * `picked`: the only live one, or if none is live, the scheduled one that begins next, as in snapshots of
+   * 2026. `scheduled`: the scheduled one even while another is live. `alone`: one only if no other is live or
+   * scheduled.
    */
   livePage: "picked" | "scheduled" | "alone";
   /** Whether it exists: `gone` is HTTP 404, `terminated` a page with an alert and nothing else. */
@@ -150,7 +151,7 @@ export class Channel {
     return [...scheduled, ...this.#of("live").sort(newest), ...this.#of("ended").sort(newest)];
   }
 
-  /** The broadcast whose watch page `/live` is; undefined if `/live` is the home page. */
+  /** The broadcast that `/live` shows on its watch page; undefined if it shows the channel's home page. */
   get picked(): Broadcast | undefined {
     const live = this.#of("live").filter(({ isMembersOnly }) => !isMembersOnly);
     const scheduled = this.#of("upcoming").sort((a, b) => a.startsAt - b.startsAt);

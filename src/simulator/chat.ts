@@ -168,7 +168,7 @@ export class Chat {
     this.#context.tokens.revoke(this.videoId);
   }
 
-  /** Changes the scenario. A new kind reopens an ended chat and, between live and replay, expires tokens. */
+  /** Changes the scenario. A new kind reopens an ended chat. A change to or from a replay expires tokens. */
   change(scenario: Partial<Scenario>): void {
     const before = tokenKind(this.#scenario.kind);
     this.#scenario = { ...this.#scenario, ...scenario };

@@ -1,7 +1,7 @@
 /**
  * Faults on request: which requests each one hits, how often, and its effect on the exchange. A fault that
- * fails before the answer is made leaves the request's token valid; one that loses a finished answer (`lost`,
- * `truncated`) has used it up.
+ * prevents the answer leaves the request's token valid; a fault that loses a finished answer (`lost`,
+ * `truncated`) uses the token up.
  */
 import { ServerResponse } from "node:http";
 import type { Clock } from "../clock.ts";

@@ -112,7 +112,7 @@ function listed(id: string, author: Author, gift: Gift, random: Random): Item {
   };
 }
 
-/** A widget. The giver's channel is outside the model, before or after it. */
+/** A widget. The giver's channel is not in the view model, but in an object before or after it. */
 function widget({ id, author, gift, combo }: Streak, random: Random): Spoken {
   const giftAttributionItemViewModel = {
     id,

@@ -67,8 +67,8 @@ export class ChatLog {
   }
 
   /**
-   * The position of the first action at `offsetMs` of the video or later; at its start this includes the
-   * messages from before the stream.
+   * The position of the first action at `offsetMs` of the video or later. The start of the video (0) includes
+   * the messages from before the stream.
    */
   positionAt(offsetMs: number): number {
     if (offsetMs <= 0) return this.#forgotten;

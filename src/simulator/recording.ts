@@ -37,9 +37,9 @@ export interface Recording {
 /** The content of one file or line. */
 type Content = Moment | RecordedPage;
 
-/** The time between moments without a time. */
+/** The time from one moment to the next if their times were not recorded. */
 const USUAL_GAP_MS = 1000;
-/** One folder may contain recordings of different days: the maximum time between moments. */
+/** The maximum time between moments, because one folder may contain recordings of different days. */
 const MAX_GAP_MS = 10_000;
 
 /** Reads files and folders. Rejects if none of them contains a chat. */
@@ -98,7 +98,7 @@ function isOfReplay({ actions, body }: Moment): boolean {
   );
 }
 
-/** Plays an answer that ends its chat last, and never lets time go backwards. */
+/** Puts answers without a next one at the end, and never lets time go backwards. */
 function inOrder(moments: readonly Moment[]): Moment[] {
   const isLast = ({ body }: Moment): boolean => body !== undefined && !hasNext(body);
   const ordered = [...moments.filter((moment) => !isLast(moment)), ...moments.filter(isLast)];

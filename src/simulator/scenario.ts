@@ -41,7 +41,7 @@ export interface Scenario {
    * (0).
    */
   page: number | undefined;
-  /** The number of actions from before the page that the first answer repeats. */
+  /** The first answer repeats this many actions: the last ones before the page was made. */
   overlap: number;
   /** The wait that answers ask for in milliseconds; null asks for none. */
   timeoutMs: number | null;

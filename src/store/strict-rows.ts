@@ -1,6 +1,6 @@
 /**
- * The rows of a store, read strictly: a damaged one is reported, and costs itself only. In place of a damaged
- * message, viewers get a `gap` under its cursor.
+ * The rows of a store, read strictly: a damaged one is reported, and affects no other row. In place of a
+ * damaged message, viewers get a `gap` under its cursor.
  */
 import { asArray, asObject, asString, dig, parseJson } from "../json.ts";
 import type { RoomEnd } from "../protocol/chat.ts";

@@ -8,9 +8,7 @@ import { beginFile } from "../../whole-file.ts";
 import { StoreError } from "../port.ts";
 import { APPLICATION_ID } from "./schema.ts";
 
-/**
- * Copies all pages in one step: SQLite restarts a copy in several steps after each write between two of them.
- */
+/** All pages are copied in one step. With several steps, each write between two of them restarts the copy. */
 const ALL_PAGES = 2 ** 31 - 1;
 /** The maximum wait for another program that has locked the file. */
 const BUSY_TIMEOUT_MS = 10_000;

@@ -154,7 +154,7 @@ export class SqliteMigrationEnd implements MigrationEnd {
     });
   }
 
-  /** Does not roll a failed transaction back: nothing follows it, and closing the file does. */
+  /** Leaves a failed transaction open: no call follows it, and closing the file rolls it back. */
   async #do<T>(act: () => T): Promise<T> {
     try {
       return act();

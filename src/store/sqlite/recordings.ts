@@ -1,4 +1,4 @@
-/** The list of recordings in the store file. One process uses it, so every recording is its own. */
+/** The list of recordings in the store file. Only one process uses the file, so it runs all recordings. */
 import type { Clock } from "../../clock.ts";
 import type { Recording, RecordingList, RecordingReport } from "../recordings.ts";
 import type { StoreThread } from "./thread.ts";

@@ -7,8 +7,8 @@ import { HALF_FILLED, StoreError } from "../port.ts";
 
 export interface StoreOptions {
   /**
-   * Whether deleted messages are overwritten. If so, there is an index of authors, and deleted data is
-   * overwritten with zeros.
+   * Whether the service blanks messages that were deleted in the chat. If so, the file has an index of
+   * authors, and SQLite overwrites the old data with zeros.
    */
   isBlanking: boolean;
 }
@@ -34,10 +34,11 @@ const BUSY_TIMEOUT_MS = 1000;
  * Step n takes a file from schema n to n + 1. A released step never changes.
  *
  * The messages of all rooms are in the order of their commits. So an append writes at the end of the table,
- * and pruning deletes old pages from its start without an index by time. A row can fill a whole page here. As
- * a table `without rowid` with the key (room, cursor), which keeps rows above 1 KB in pages of their own, the
- * file was 3.2 times the size of its messages instead of 1.3. `room` is a small number because it occurs in
- * three trees. `tally.cursor`: up to which the totals count; a room without a row is not counted yet.
+ * and pruning deletes old pages from its start without an index by time. A table `without rowid` with the key
+ * (room, cursor) keeps rows above 1 KB in pages of their own: with it, the file was 3.2 times the size of its
+ * messages, and not 1.3. In a table with rowids, a row can fill a whole page. `room` is a small number
+ * because it occurs in three trees. `tally.cursor` is the last cursor that the totals count; a room without a
+ * row in `tally` is not counted yet.
  */
 const STEPS: readonly string[] = [
   `create table room (
@@ -93,9 +94,9 @@ const STEPS: readonly string[] = [
 export const MIGRATION_TABLE = "relay_migration";
 
 /**
- * Opens the file, or creates it. Every commit is on disk before it returns. Throws `StoreError` "unavailable"
- * for a file of another program, or for one that is `half` of a migration if that is refused; otherwise the
- * errors of SQLite.
+ * Opens the file, or creates it. Every commit is on disk before it returns. `half`: whether to accept a file
+ * that a migration has not filled completely. Throws `StoreError` "unavailable" for a refused file, for one
+ * of another program and for one of a newer schema; otherwise the errors of SQLite.
  */
 export function openDatabase(
   path: string,
