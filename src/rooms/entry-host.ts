@@ -38,7 +38,7 @@ export interface EntryParts {
 }
 
 export interface EntryHost extends ReadingHost {
-  /** Throws `RelayError` CAPACITY if the other open rooms leave no capacity for one of this video. */
+  /** Throws `RelayError` CAPACITY if the other open rooms already reach the limit. */
   assertCapacity(videoId: string): void;
   /** Keeps ticking a room that takes no new viewers, and closes it after its last viewer has left. */
   retire(room: Room): void;

@@ -15,8 +15,8 @@ interface GraceParts {
 }
 
 /**
- * For a room that has just lost its last viewer here: resolves when the grace time is over, and after a bug,
- * so that the room does not linger for ever. Rejects with the signal's reason.
+ * For a room that has just lost its last viewer here: resolves when the grace time is over. Also resolves if
+ * a bug makes the question fail, so that the room does not linger for ever. Rejects with the signal's reason.
  */
 export async function graceOver(
   videoId: string,

@@ -51,7 +51,7 @@ async function resumeRoom(videoId: string, parts: OwnedRoomParts): Promise<RoomS
   return owned && { owned };
 }
 
-/** Rooms that were open before, and recorded ones, come before videos that may have no chat. */
+/** In the queue, recorded rooms and those that were open earlier precede videos that may have no chat. */
 async function bootstrapRoom(
   record: RoomRecord | undefined,
   videoId: string,

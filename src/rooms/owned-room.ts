@@ -175,7 +175,7 @@ export class OwnedRoom {
     telemetry.roomOpened(videoId, { chatType, ...pair, cursor: hold.head });
     return {
       owned,
-      // A replay's opener starts at the room's first message: a replay has no history before it.
+      // The viewers that waited for a replay get all of it, so nothing counts as history.
       historyEnd: isReplay ? 0 : historyEnd,
     };
   }
@@ -302,7 +302,7 @@ export class OwnedRoom {
   }
 }
 
-/** The reason of a gap after a room with this end; null: the room had not ended. */
+/** The reason of the gap when a room is read again after this end; null: it had not ended. */
 function reasonFor(lastEnd: RoomEnd | null | undefined): Gap["reason"] {
   if (!lastEnd) return "down";
   return lastEnd.state === "failed" ? "unreachable" : "unwatched";

@@ -89,8 +89,8 @@ export class RoomExchange {
   }
 
   /**
-   * A room to hand on because this instance reads too many. After one came back, none for a while: the
-   * instance that wanted it may be gone, or unable to reach the upstream.
+   * A room to hand on because this instance reads too many. After one came back, undefined for a while:
+   * the instance that wanted it may be gone, or unable to reach the upstream.
    */
   async #oneTooMany(): Promise<string | undefined> {
     const { clock, store } = this.#parts;

@@ -37,7 +37,7 @@ export class Rooms implements SharedRooms {
   readonly #entries = new Map<string, VideoEntry>();
   /** Rooms that take no new viewers, but still serve their last ones. */
   readonly #retired = new Set<Room>();
-  /** Viewers of channels that are in no room. They count as viewers, and a stop ends them, too. */
+  /** A channel's viewers while they are in no room. They count as viewers, and a stop ends them, too. */
   readonly #waiting = new Set<{ end(): void }>();
   readonly #stopped = new AbortController();
   #isDraining = false;
@@ -128,7 +128,7 @@ export class Rooms implements SharedRooms {
     await room.enter(request, request.backfill === undefined ? 0 : room.tail.head);
   }
 
-  /** The reasons why this instance should get no new viewers; empty if it should. */
+  /** The reasons why this instance should get no new viewers; empty if there are none. */
   async unreadiness(): Promise<string[]> {
     const reasons: string[] = [];
     if (this.#isDraining || this.stopped.aborted) reasons.push("the service is stopping");

@@ -83,7 +83,7 @@ export interface RoomSources {
   excerpt(videoId: string): Promise<Room>;
   /** The stored part of a chat that is over; undefined if there is none. */
   archived(videoId: string): Promise<ArchivedRoom | undefined>;
-  /** The reasons why it serves no new viewers; empty if it does. */
+  /** The reasons why it serves no new viewers; empty if there are none. */
   unreadiness(): Promise<string[]>;
   /** Exchanges rooms with other instances until the signal aborts. Absent if it has no rooms of its own. */
   share?(rooms: SharedRooms, stopped: AbortSignal): void;

@@ -19,9 +19,9 @@ export interface WatchedChannel extends Disposable {
    */
   states(signal: AbortSignal): AsyncGenerator<ChannelState, never, void>;
   /**
-   * Whether the video is one of the channel's, finished streams included. `since`: when the client
-   * that names the video connected, on the monotonic clock; the video may have begun shortly before.
-   * Undefined if that cannot be known yet; then `states` yields again, for another try.
+   * Whether the video is one of the channel's, finished streams included. Undefined if this cannot be known
+   * yet; then `states` yields again, for another try. `since`: when the client that names the video
+   * connected, on the monotonic clock; the video may have begun shortly before.
    */
   has(videoId: string, since: number): boolean | undefined | Promise<boolean | undefined>;
   /** A watcher has read a stream's chat to its end. */

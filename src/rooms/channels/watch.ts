@@ -28,7 +28,7 @@ const MAX_OVER = 100;
  * counts as another channel's.
  */
 const MAX_UNLISTED_MS = 120_000;
-/** Complete looks in a row in which a scheduled stream must be missing to count as cancelled. */
+/** A scheduled stream counts as cancelled if this many complete looks in a row do not show it. */
 const MAX_MISSED = 2;
 
 export interface ChannelWatchParts {
@@ -235,7 +235,7 @@ export class ChannelWatch implements WatchedChannel {
     if (videoId === undefined) return look;
     const upcoming = look.upcoming.filter((stream) => stream.videoId !== videoId);
     if (state === "live") {
-      // Only a stream that was not live before is newer, whatever the order on the page.
+      // The order on the page does not decide: a stream is newer only if the last look did not show it live.
       const newer = look.live.filter((id) => id !== videoId && !this.#look?.live.includes(id));
       return { ...look, live: [...new Set([...newer, videoId, ...look.live])], upcoming };
     }
@@ -278,8 +278,8 @@ export class ChannelWatch implements WatchedChannel {
   }
 
   /**
-   * The first stream that is not resting because it has no chat (see `failed`). A stream whose `restsUntil`
-   * has passed is preferred to one that is far (`isFar`).
+   * The first stream, without those that rest because they have no chat (see `failed`). A stream whose
+   * `restsUntil` has passed is preferred to one that is far (`isFar`).
    */
   #pick(streams: readonly ChannelStream[]): ChannelStream | undefined {
     const now = this.#parts.clock.monotonic();

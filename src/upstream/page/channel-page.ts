@@ -27,8 +27,8 @@ export interface ChannelNames {
 }
 
 /**
- * Streams that the tab marks as members only are left out, because anonymous visitors cannot read their
- * chats.
+ * A stream that the tab marks as members only is never in `live` or `upcoming`, because anonymous visitors
+ * cannot read its chat.
  */
 export interface ChannelSight extends ChannelNames {
   /** The ids of the videos that are live, the newest first. */
@@ -39,7 +39,7 @@ export interface ChannelSight extends ChannelNames {
 }
 
 export type ChannelPage =
-  /** `streams`: the tab, with all streams. `other`: none, such as the home page. */
+  /** `streams`: the tab, with all streams. `other`: a page that shows no streams, such as the home page. */
   | ({ shows: "streams" | "other" } & ChannelSight)
   /** The page of one video, which may be over. */
   | ({ shows: "watch"; videoId: string } & ChannelSight)
@@ -98,7 +98,7 @@ function watchPage(
   };
 }
 
-/** The scheduled start: the slate's, in seconds, or the broadcast's, ISO 8601. */
+/** The scheduled start: the player's offline slate has it in seconds, else the broadcast as ISO 8601. */
 function startIn(player: JsonObject | undefined, broadcast: unknown): number | undefined {
   const offline = dig(player, "playabilityStatus", "liveStreamability", "liveStreamabilityRenderer");
   const slate = dig(offline, "offlineSlate", "liveStreamOfflineSlateRenderer");
@@ -188,7 +188,7 @@ function badgesIn(overlay: unknown): JsonObject[] {
     .filter((badge) => badge !== undefined);
 }
 
-/** The last text of the rows: the date of a scheduled stream, after the number of viewers that wait. */
+/** The last text of the rows. For a scheduled stream it is the date; the number of viewers precedes it. */
 function noteOf(rows: readonly unknown[]): string {
   const parts = rows.flatMap((row) => asArray(dig(row, "metadataParts")) ?? []);
   return shorten(dig(parts.at(-1), "text", "content"));

@@ -72,9 +72,9 @@ function firstContinuation(renderer: JsonObject): { kind: string; token: string 
 }
 
 /**
- * The token of the wanted view if the page shows the other view. It is in the page's view menu: the first
- * entry is the selection, the second all messages (the titles are translated). Watch pages hold dead tokens
- * there, which are short and do not name the video: undefined.
+ * The token of the wanted view if the page shows the other view. It is in the page's view menu, whose titles
+ * are translated: the first entry is for the upstream's selection, the second for all messages. Undefined for
+ * the dead tokens that watch pages hold there, which are short and do not name the video.
  */
 function otherView(renderer: JsonObject, videoId: string, view: View): string | undefined {
   const menu = dig(renderer, "header", "liveChatHeaderRenderer", "viewSelector", "sortFilterSubMenuRenderer");
@@ -93,14 +93,15 @@ function tokenIn(data: unknown): string | undefined {
 }
 
 /**
- * Levels of base64 in base64 to decode. Today's tokens hold the id two levels down, a popout's of 2020 three.
+ * Levels of base64 in base64 to decode. Today's tokens hold the id two levels down; those of popout pages in
+ * 2020 held it three levels down.
  */
 const TOKEN_LEVELS = 3;
 
 /**
  * Whether a continuation token contains the id of this video: it is base64 of binary fields, some of which
- * are base64 again. A field's length byte can look like a base64 digit, so each run is decoded from four
- * offsets.
+ * are base64 again. A field's length byte can look like a base64 digit, so each run of digits is
+ * decoded from four offsets.
  */
 export function namesVideo(token: string, videoId: string): boolean {
   let texts = [token];

@@ -5,11 +5,11 @@
 import type { JsonObject } from "../../json.ts";
 import { type Assigned, assignedObjects } from "./script-object.ts";
 
-/** The names of each object, and the keys of which a real one has at least one. */
+/** For each part: the name of its object, and keys. The object counts only if it has one of the keys. */
 const PARTS = {
   content: ["ytInitialData", ["contents", "continuationContents"]],
   player: ["ytInitialPlayerResponse", ["playabilityStatus"]],
-  /** The data has only an alert if there is no such channel. */
+  /** If there is no such channel, the data has an alert and no contents. */
   channel: ["ytInitialData", ["contents", "alerts"]],
 } as const satisfies Record<string, [Assigned["name"], readonly string[]]>;
 

@@ -14,7 +14,8 @@ export interface NoChat {
   why: string;
   /**
    * `over`: a page of this very video says so. `wall`: the page says nothing about the chat, which may exist.
-   * `unknown`: the page says neither, such as a popout page, which names no video.
+   * `unknown`: the page does not name its video, as a popout page without a chat, or has no data of the
+   * player, as an answer of `next`.
    */
   means: "over" | "wall" | "unknown";
   /** What a wall concerns; the video by default. */
@@ -60,7 +61,7 @@ function findingIn(player: JsonObject | undefined, notice: JsonObject | undefine
     return ["over", "the video is for members of its channel only"];
   }
   const broadcast = dig(player, "microformat", "playerMicroformatRenderer", "liveBroadcastDetails");
-  // The answer to a busy address, for any video.
+  // The upstream's answer to an address that has made too many calls, whatever the video.
   if (/\btry again later\b/i.test(words)) return ["wall", "YouTube refuses this server", "address"];
   switch (dig(playability, "status")) {
     case "LOGIN_REQUIRED":
@@ -95,7 +96,7 @@ function noticeIn(data: JsonObject | undefined): JsonObject | undefined {
   );
 }
 
-/** The wall in place of a page without initial data, which every page of a video has. */
+/** What a page without initial data means: a wall, because every page of a video has initial data. */
 export function noData(html: string): Finding {
   return /action=["']https:\/\/consent\.(?:youtube|google)\.com\/|<title>\s*Before you continue/i.test(html)
     ? ["wall", "YouTube asks for consent to cookies in place of the page", "address"]
