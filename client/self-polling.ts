@@ -51,7 +51,7 @@ async function* messages(
   const retries = new Retries(options, clock, MAX_FAILURES);
   const known = new Set<string>();
   let expiries = 0;
-  let isFirst = true;
+  let isInitialWanted = includeInitial;
   let session: Session | undefined;
   let token: string | null = "";
   for (let delayMs = 0; token !== null; ) {
@@ -64,7 +64,7 @@ async function* messages(
         batch = await service.ask<PollResult>("v1/poll", "messages", body);
         expiries = 0;
       } else {
-        const body = { videoId, includeInitial: includeInitial || !isFirst, details };
+        const body = { videoId, includeInitial: isInitialWanted, details };
         batch = session = await service.ask<Session>("v1/sessions", "messages", body);
       }
       retries.succeed();
@@ -75,13 +75,15 @@ async function* messages(
       continue;
     }
     token = batch.token;
-    delayMs = Math.min(maxDelayMs, Math.max(minDelayMs, batch.timeoutMs));
+    delayMs = Math.min(maxDelayMs, Math.max(minDelayMs, batch.timeoutMs || 0));
     // A session that replaces one with an expired token repeats earlier messages: without `includeInitial`,
-    // skip those from before the first session as well.
-    const isRepeating = batch === session && !isFirst && !includeInitial;
-    const from = isRepeating ? batch.messages.findLastIndex(({ id }) => known.has(id)) : 0;
-    isFirst = false;
-    for (const message of from < 0 ? [] : batch.messages.slice(from)) {
+    // skip those from before the first session as well. If it has no known one, all of them are newer; but if
+    // no message is known yet, they may be older.
+    let from = 0;
+    if (batch === session && isInitialWanted !== includeInitial)
+      from = known.size ? batch.messages.findLastIndex(({ id }) => known.has(id)) + 1 : 1 / 0;
+    isInitialWanted = true;
+    for (const message of batch.messages.slice(from)) {
       if (known.has(message.id)) continue;
       known.add(message.id);
       keepNewest(known);

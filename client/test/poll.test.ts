@@ -62,6 +62,15 @@ describe("poll() of the SDK", () => {
     });
   }
 
+  it("waits minDelayMs if an answer names no wait", async () => {
+    const clock = new FakeClock();
+    const answer = () => Response.json({ ...session, timeoutMs: undefined });
+    const { fetch, calls } = new AnsweringFetch(clock, answer, silent);
+    void pollBy(clock, "http://relay", { videoId: "v", fetch }).next();
+    await clock.advance(500);
+    assert.deepEqual(calls, [0, 500]);
+  });
+
   it("opens a new session if its token expires, and yields nothing twice", async () => {
     const { ids, calls } = await idsOf([
       batch("t1", ["a", "b"]),
@@ -90,6 +99,9 @@ describe("poll() of the SDK", () => {
     assert.deepEqual([calls[0]?.body.includeInitial, calls[3]?.body.includeInitial], [false, true]);
     const silent = [batch("t1", []), EXPIRED, batch("t3", ["a"]), batch(null, ["b"])];
     assert.deepEqual((await idsOf(silent, { includeInitial: false })).ids, ["b"]);
+    // The new session no longer has the known message, so all of its messages came later.
+    const fast = [batch("t1", []), batch("t2", ["a"]), EXPIRED, batch("t3", ["b", "c"]), batch(null, ["d"])];
+    assert.deepEqual((await idsOf(fast, { includeInitial: false })).ids, ["a", "b", "c", "d"]);
   });
 
   it("throws at the fifth failure in a row, and if tokens expire five times in a row", async () => {
