@@ -127,7 +127,8 @@ async function append(
 }
 
 async function create(path: string, { header }: Format, flags: "w" | "a"): Promise<Output> {
-  const stream = createWriteStream(path, { flags, flush: true });
+  const isSpecial = statSync(path, { throwIfNoEntry: false })?.isFile() === false;
+  const stream = createWriteStream(path, { flags, flush: !isSpecial }); // a pipe cannot be flushed
   await new Promise<void>((resolve, reject) => {
     stream.once("open", () => resolve());
     stream.once("error", (error) => reject(cannotBeWritten(path, error)));

@@ -4,6 +4,7 @@
  * read and back up the data file meanwhile. The lock's file is never deleted: otherwise two processes could
  * lock two files of the same name.
  */
+import { existsSync, realpathSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { StoreError } from "../port.ts";
 import { isBusy, unavailable } from "./error.ts";
@@ -13,7 +14,7 @@ export class FileLock {
 
   /** Locks the file `path`. Throws `StoreError` "unavailable" if that fails. */
   constructor(path: string) {
-    const lockPath = `${path}-lock`;
+    const lockPath = `${existsSync(path) ? realpathSync(path) : path}-lock`; // one, whatever the file's names
     try {
       this.#database = new DatabaseSync(lockPath, { timeout: 0 });
       this.#database.exec("pragma journal_mode = memory; begin exclusive"); // no journal file next to it

@@ -1,0 +1,46 @@
+/** The places that an export writes to: a device or a pipe, and a file that has several names. */
+import assert from "node:assert/strict";
+import { readFile, symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { it } from "node:test";
+import { AnsweringServer, init, message, messages, streams } from "./support/answering-server.ts";
+import { outcome, outcomeInShell, Run } from "./support/command.ts";
+import { temporaryFolder } from "./support/store-subject.ts";
+
+const VIDEO = "dQw4w9WgXcQ";
+/** The end of the stored messages. */
+const NOW = 'event: end\ndata: {"reason":"until"}\n\n';
+
+for (const [what, command, lines] of [
+  ["a named pipe", "mkfifo F/pipe; cat F/pipe & relay ARGS --output F/pipe; code=$?; wait; exit $code", 2],
+  ["standard output under its name", "relay ARGS --output /dev/stdout | cat", 2],
+  ["nothing", "relay ARGS --output /dev/null", 0],
+] as const)
+  it(`an export into ${what} succeeds`, { skip: process.platform === "win32" }, async (t) => {
+    const folder = await temporaryFolder(t);
+    await using server = await AnsweringServer.start(streams(init(0), messages(1, 2), NOW));
+    const args = `export ${VIDEO} --server ${server.url} --format jsonl`;
+    const line = command.replaceAll("F/", `${folder}/`).replace("ARGS", args);
+    const { code, out, error } = await outcomeInShell(line);
+    assert.equal(error, "livechat-relay: 2 messages, up to cursor 2\n");
+    assert.deepEqual([code, out.split("\n").length - 1], [0, lines]);
+  });
+
+it("a file is continued by one export at a time, whatever name it is given", async (t) => {
+  const folder = await temporaryFolder(t);
+  const [path, link] = [join(folder, "chat.jsonl"), join(folder, "link.jsonl")];
+  await using server = await AnsweringServer.start(
+    streams(init(0), message(1), NOW),
+    streams(init(1), message(2)),
+  );
+  const args = (output: string) => ["export", VIDEO, "--server", server.url, "--output", output, "--append"];
+  assert.equal((await outcome(args(path))).code, 0);
+  await symlink(path, link);
+  const first = new Run(args(link));
+  await server.changes.until(() => server.calls.length === 2, "the call");
+  const { code, error } = await outcome(args(path));
+  assert.deepEqual([code, error.includes(`${path} is in use by another process`)], [2, true], error);
+  first.signal("SIGTERM");
+  assert.equal(await first.exited, 143);
+  assert.match(await readFile(path, "utf8"), /^\{"cursor":1,/);
+});
