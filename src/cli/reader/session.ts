@@ -123,11 +123,17 @@ export type Room = Chat<ReceivedMessage, Cursor>;
 /**
  * The chat; changes of its connection, and a channel's of its streams, are reported on standard error. Until
  * the first connection is open, every failure is final; with `wait`, a missing chat or service is not. Later
- * it reconnects for ever.
+ * it reconnects for ever; only with `isEndless` also after a refusal.
  */
 export function openChat(
   { server, notice }: Pick<Session, "server" | "notice">,
-  { name, cursor, wait = false, ...options }: RoomOptions & { wait?: boolean },
+  {
+    name,
+    cursor,
+    wait = false,
+    isEndless = false,
+    ...options
+  }: RoomOptions & { wait?: boolean; isEndless?: boolean },
 ): Room {
   let wasOpen = false;
   let lastReason = "";
@@ -136,10 +142,11 @@ export function openChat(
     const mayPass = error.code === "NO_LIVE_CHAT" || !error.isFinal;
     if (!wasOpen && !(wait && mayPass)) return false;
     if (error.status === undefined && error.code !== "NETWORK") return undefined; // the stream's last frame
+    if (wasOpen && error.isFinal && !isEndless) return false;
     const reason = reasonOf(error);
     if (reason !== lastReason) notice(`${reason}; ${wasOpen ? "reconnecting" : "waiting"}`);
     lastReason = reason;
-    return wasOpen ? undefined : Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** attempt);
+    return wasOpen && !error.isFinal ? undefined : Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** attempt);
   };
   const channel = channelIn(name);
   const asked = { ...options, retry };

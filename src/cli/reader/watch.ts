@@ -101,7 +101,7 @@ async function send(
 }
 
 function roomOptions({ since, backfill, types, wait }: WatchInput["values"]) {
-  return { cursor: since, backfill, types, wait };
+  return { cursor: since, backfill, types, wait, isEndless: true };
 }
 
 function over(room: Room, notice: Notice): number {
