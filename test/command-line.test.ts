@@ -86,6 +86,11 @@ describe("a start that cannot succeed ends with one line that says what to do", 
       2,
       /"nonsense" is neither a type nor a group of messages; use one of chat, paid, .*superchat, /,
     ],
+    [["watch", "x", "--types", ""], 2, /: --types needs a value; see --help$/m],
+    [["export", "x", "--types="], 2, /: --types needs a value; see --help$/m],
+    [["--versoin"], 2, /--versoin is not a flag; did you mean --version\?/],
+    [["--version=1"], 2, /--version takes no value/],
+    [["probe", "x", "--hlep"], 2, /--hlep is not a flag; did you mean --help\?/],
     [["watch", VIDEO, "@handle"], 2, /watch reads one chat: .* GET \/v1\/merged$/m],
     [["watch", `${VIDEO},@handle`], 2, /watch reads one chat: /],
     [["help", "dmo"], 2, /"dmo" is not a command; did you mean demo\?/],
@@ -185,8 +190,8 @@ describe("help", () => {
 
   it("prints the version", async () => {
     const { version } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
-    for (const flag of ["--version", "-v"])
-      assert.deepEqual(await outcome([flag]), { code: 0, out: `${version}\n`, error: "" });
+    for (const args of [["--version"], ["-v"], ["watch", "--version"]])
+      assert.deepEqual(await outcome(args), { code: 0, out: `${version}\n`, error: "" });
   });
 
   it("loads neither the HTTP server nor a store", async () => {

@@ -15,6 +15,8 @@ export interface Flag<T> {
   option?: string;
   /** Takes no value; its text is "on" if the flag is given. */
   isSwitch?: true;
+  /** An empty text is an error; without this, it means what the flag's absence does. */
+  isFilled?: true;
   /** The text may contain a password, so no error shows it. */
   isSecret?: true;
   /** Throws an error that describes valid texts, or `EntryError`. */
@@ -64,6 +66,8 @@ const VARIABLE_PREFIX = "RELAY_";
 const AFTER_SCHEME = /(?<=:\/\/).*/s;
 const USER_INFO = /(?<=:\/\/)[^/]*@/;
 const MAX_QUOTED_CHARS = 100;
+/** The flags of every command that print something instead of running it. */
+const PRINTING = ["help", "version"];
 
 /**
  * A text, or one entry of a list, is invalid: the error shows it alone. `is`: the rest of the sentence after
@@ -136,12 +140,13 @@ function parseFlags(table: FlagTable, args: readonly string[], wanted: readonly 
     if (token.kind !== "option") continue;
     const flag = flags.get(token.name);
     if (!flag) {
-      const known = [...flags.keys()].map((name) => `--${name}`);
+      const known = [...PRINTING, ...flags.keys()].map((name) => `--${name}`);
+      if (known.includes(token.rawName)) throw new UsageError(`${token.rawName} takes no value; see --help`);
       throw new UsageError(`${token.rawName} is not a flag${suggest(token.rawName, known)} (see --help)`);
     }
     if (flag.isSwitch) {
       if (token.value !== undefined) throw new UsageError(`${token.rawName} takes no value; see --help`);
-    } else if (token.value === undefined) {
+    } else if (token.value === undefined || (flag.isFilled && token.value.trim() === "")) {
       throw new UsageError(`${token.rawName} needs a value; see --help`);
     } else if (!token.inlineValue && token.value.startsWith("-")) {
       const written = `${token.rawName}=${token.value}`;

@@ -25,7 +25,7 @@ async function dispatch(args: readonly string[], surroundings: Surroundings): Pr
     return 0;
   };
   const [first = "", second] = args;
-  if (first === "--version" || first === "-v") return print(`${VERSION}\n`);
+  if (first === "-v") return print(`${VERSION}\n`);
   if (first === "help") return print(second === undefined ? help() : commandHelp(commandNamed(second)));
   const isNamed = first !== "" && !first.startsWith("-");
   const command = commandNamed(isNamed ? first : "serve");
@@ -33,6 +33,7 @@ async function dispatch(args: readonly string[], surroundings: Surroundings): Pr
   if (flags.some((flag) => flag === "--help" || flag === "-h")) {
     return print(isNamed ? commandHelp(command) : help());
   }
+  if (flags.includes("--version")) return print(`${VERSION}\n`);
   return command.run(flags, surroundings);
 }
 
