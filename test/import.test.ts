@@ -231,7 +231,8 @@ describe("import", () => {
       await recorded(t, `${VIDEO}.json`, "{}\nnot JSON"),
       await recorded(t, "no-id.live_chat.json"),
       "/no/such/file",
-      await recorded(t, `[${VIDEO}].live_chat.json`),
+      "/dev/null",
+      await recorded(t, `[${VIDEO}].live_chat.json`, `\ufeff${lines.join("\n")}`),
     ];
     const { code, error } = await importing(store, ...files);
     assert.equal(code, 1);
@@ -239,7 +240,8 @@ describe("import", () => {
     assert.match(said[0] ?? "", /^is not a recorded chat: give a \.live_chat\.json of yt-dlp/);
     assert.match(said[1] ?? "", /^the video's id is neither in the file nor in its name: add --video/);
     assert.match(said[2] ?? "", /^cannot be read: there is no such file: check its name \(ENOENT\)$/);
-    assert.match(said[3] ?? "", /^room dQw4w9WgXcQ: \d+ new messages$/);
+    assert.match(said[3] ?? "", /^is a pipe or a device, which can be read only once: write a file first$/);
+    assert.match(said[4] ?? "", /^room dQw4w9WgXcQ: \d+ new messages$/);
   });
 
   for (const [args, expected] of [

@@ -1,4 +1,5 @@
 /** `import`: stores recorded chats as ended rooms. */
+import { stat } from "node:fs/promises";
 import { systemClock } from "../../clock.ts";
 import { ENDED } from "../../protocol/chat.ts";
 import { Appender, type AppenderParts } from "../../reading/log/appender.ts";
@@ -25,6 +26,7 @@ import { type RecordedBatch, RecordingError, recordedBatches, videoIdInName } fr
 
 const NOT_A_RECORDING =
   "is not a recorded chat: give a .live_chat.json of yt-dlp, or JSON lines of export or of watch --json --details";
+const READ_ONCE = "is a pipe or a device, which can be read only once: write a file first";
 const NO_VIDEO = "the video's id is neither in the file nor in its name: add --video";
 
 /** Number of messages that one step counts into the totals of a room. */
@@ -87,6 +89,8 @@ async function importFile(
 ): Promise<Imported> {
   const { settings, clock } = parts;
   const reading = { timeOfDay: settings.timeOfDay, now: clock.now };
+  const found = await stat(path).catch(() => undefined); // the reading says why
+  if (found && !found.isFile() && !found.isDirectory()) throw new RecordingError(READ_ONCE);
   const first = await firstBatch(path, reading);
   const videoId = video ?? first.videoId ?? videoIdInName(path);
   if (videoId === undefined) throw new RecordingError(NO_VIDEO);
