@@ -1,11 +1,15 @@
 /**
  * `; did you mean serve?` for `srve`; "" if no known word is near. The beginning of a known word counts as
- * near, however long the rest of that word is; otherwise, at most a third of the letters may be wrong.
+ * near, however long the rest of that word is; otherwise, at most a third of the letters may be wrong, and
+ * small letters count as capitals.
  */
 export function suggest(unknown: string, known: readonly string[]): string {
   const limit = Math.ceil(unknown.replace(/^RELAY_|^--/, "").length / 3);
   const [nearest] = known
-    .map((name) => ({ name, distance: name.startsWith(unknown) ? 1 : editDistance(unknown, name) }))
+    .map((name) => ({
+      name,
+      distance: name.startsWith(unknown) ? 1 : editDistance(unknown.toLowerCase(), name.toLowerCase()),
+    }))
     .filter(({ distance }) => distance <= limit)
     .sort((a, b) => a.distance - b.distance);
   return nearest ? `; did you mean ${nearest.name}?` : "";

@@ -93,6 +93,7 @@ describe("a start that cannot succeed ends with one line that says what to do", 
     [["probe", "x", "--hlep"], 2, /--hlep is not a flag; did you mean --help\?/],
     [["watch", VIDEO, "@handle"], 2, /watch reads one chat: .* GET \/v1\/merged$/m],
     [["watch", `${VIDEO},@handle`], 2, /watch reads one chat: /],
+    [["WATCH", VIDEO], 2, /"WATCH" is not a command; did you mean watch\?/],
     [["help", "dmo"], 2, /"dmo" is not a command; did you mean demo\?/],
     [["serve", "demo"], 2, /demo.*--help/],
     [["serve", "--rate", "1"], 2, /--rate is not a flag/],
@@ -167,11 +168,11 @@ it("the npm scripts also run in Windows' shell: they are plain commands, or exec
 
 describe("help", () => {
   it("lists commands and settings, and the flags of each command", async () => {
-    const [all, help, demo, demoHelp] = await Promise.all(
-      [["--help"], ["help"], ["demo", "--help"], ["help", "demo"]].map((args) => outcome(args)),
-    );
+    const lines = ["--help", "demo --help", "help demo", "help", "help help", "help --help"];
+    const printed = await Promise.all(lines.map((line) => outcome(line.split(" "))));
+    const [all, demo, demoHelp, ...same] = printed;
     assert.ok(all && demo);
-    assert.deepEqual(help, all);
+    for (const help of same) assert.deepEqual(help, all);
     assert.deepEqual(demoHelp, demo);
     for (const { code, out, error } of [all, demo]) {
       assert.equal(code, 0);

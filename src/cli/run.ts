@@ -4,6 +4,9 @@ import { commandNamed } from "./commands.ts";
 import { commandHelp, help } from "./help.ts";
 import type { Surroundings } from "./surroundings.ts";
 
+/** What asks for help; after a command, only as a flag. */
+const HELP = /^(help|--help|-h)$/;
+
 /**
  * Resolves to the exit code. Rejects only if a package is not installed; the launcher then says what to do.
  */
@@ -24,15 +27,14 @@ async function dispatch(args: readonly string[], surroundings: Surroundings): Pr
     surroundings.stdout.write(text);
     return 0;
   };
-  const [first = "", second] = args;
+  const [first = "", second = "help"] = args;
   if (first === "-v") return print(`${VERSION}\n`);
-  if (first === "help") return print(second === undefined ? help() : commandHelp(commandNamed(second)));
+  if (first === "help") return print(HELP.test(second) ? help() : commandHelp(commandNamed(second)));
   const isNamed = first !== "" && !first.startsWith("-");
   const command = commandNamed(isNamed ? first : "serve");
   const flags = isNamed ? args.slice(1) : args;
-  if (flags.some((flag) => flag === "--help" || flag === "-h")) {
+  if (flags.some((flag) => flag !== "help" && HELP.test(flag)))
     return print(isNamed ? commandHelp(command) : help());
-  }
   if (flags.includes("--version")) return print(`${VERSION}\n`);
   return command.run(flags, surroundings);
 }
