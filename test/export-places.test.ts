@@ -1,6 +1,6 @@
 /** The places that an export writes to: a device or a pipe, and a file that has several names. */
 import assert from "node:assert/strict";
-import { readFile, symlink } from "node:fs/promises";
+import { readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { it } from "node:test";
 import { AnsweringServer, init, message, messages, streams } from "./support/answering-server.ts";
@@ -25,6 +25,19 @@ for (const [what, command, lines] of [
     assert.equal(error, "livechat-relay: 2 messages, up to cursor 2\n");
     assert.deepEqual([code, out.split("\n").length - 1], [0, lines]);
   });
+
+it("a file that appears while an export runs is not overwritten", async (t) => {
+  const folder = await temporaryFolder(t);
+  const path = join(folder, "chat.jsonl");
+  await using server = await AnsweringServer.start(async (response, call) => {
+    await writeFile(path, "somebody else's");
+    streams(init(0), message(1), NOW)(response, call);
+  });
+  const { code, error } = await outcome(["export", VIDEO, "--server", server.url, "--output", path]);
+  assert.deepEqual([code, error.includes(`${path} already exists`)], [2, true], error);
+  assert.deepEqual(await readdir(folder), ["chat.jsonl"]);
+  assert.equal(await readFile(path, "utf8"), "somebody else's");
+});
 
 it("a file is continued by one export at a time, whatever name it is given", async (t) => {
   const folder = await temporaryFolder(t);

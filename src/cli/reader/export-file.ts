@@ -52,7 +52,7 @@ export async function openExportFile(
     return locked(path, () => append(path, format, records, cursorInRoom));
   }
   if (!force) assertFree(path);
-  return mode === "whole" ? whole(path, format) : growing(path, format, "w");
+  return mode === "whole" ? whole(path, format, force) : growing(path, format, "w");
 }
 
 /** Throws `UsageError` if there is such a file. */
@@ -61,7 +61,7 @@ export function assertFree(path: string): void {
     throw new UsageError(`${path} already exists: name another file, or add --force or --append`);
 }
 
-async function whole(path: string, format: Format): Promise<ExportFile> {
+async function whole(path: string, format: Format, force: boolean): Promise<ExportFile> {
   const file = await beginFile(path).catch((error) => {
     throw cannotBeWritten(path, error);
   });
@@ -69,7 +69,9 @@ async function whole(path: string, format: Format): Promise<ExportFile> {
   const close = async (isComplete: boolean) => {
     await using _file = file;
     await output.finish();
-    if (isComplete) await file.finish();
+    if (!isComplete) return;
+    if (!force) assertFree(path); // one may have appeared meanwhile
+    await file.finish();
   };
   return { output, ...NOTHING, close };
 }
