@@ -129,8 +129,11 @@ function parseFlags(table: FlagTable, args: readonly string[], wanted: readonly 
   const options = Object.fromEntries(
     [...flags].map(([name, { isSwitch }]) => [name, { type: isSwitch ? "boolean" : "string" } as const]),
   );
+  const known = [...PRINTING, ...flags.keys()].map((name) => `--${name}`);
+  const isMisspelt = (arg: string) => arg.startsWith("--") && suggest(arg, known) !== "";
   const positionals = args.filter(
-    (arg, index) => wanted.some(({ pattern }) => pattern?.test(arg)) && !isValue(args, index, flags),
+    (arg, index) =>
+      wanted.some(({ pattern }) => pattern?.test(arg)) && !isMisspelt(arg) && !isValue(args, index, flags),
   );
   const rest = args.filter((arg) => !positionals.includes(arg));
   const { tokens } = parseArgs({ args: rest, options, strict: false, tokens: true });
@@ -140,9 +143,8 @@ function parseFlags(table: FlagTable, args: readonly string[], wanted: readonly 
     if (token.kind !== "option") continue;
     const flag = flags.get(token.name);
     if (!flag) {
-      const known = [...PRINTING, ...flags.keys()].map((name) => `--${name}`);
       if (known.includes(token.rawName)) throw new UsageError(`${token.rawName} takes no value; see --help`);
-      throw new UsageError(`${token.rawName} is not a flag${suggest(token.rawName, known)} (see --help)`);
+      throw noFlag(token.rawName, known);
     }
     if (flag.isSwitch) {
       if (token.value !== undefined) throw new UsageError(`${token.rawName} takes no value; see --help`);
@@ -159,6 +161,8 @@ function parseFlags(table: FlagTable, args: readonly string[], wanted: readonly 
   const { isRepeated, alone } = wanted.at(-1) ?? {};
   const unexpected = isRepeated ? undefined : positionals[wanted.length];
   if (unexpected !== undefined) {
+    const dashed = positionals.find((text) => text.startsWith("--"));
+    if (dashed !== undefined) throw noFlag(dashed, known);
     throw new UsageError(
       alone ??
         `unexpected argument "${unexpected.replace(AFTER_SCHEME, "…")}"; see --help (after npm run or npm start, put -- before flags)`,
@@ -167,6 +171,10 @@ function parseFlags(table: FlagTable, args: readonly string[], wanted: readonly 
   const missing = wanted.find(({ isOptional }, place) => !isOptional && !positionals[place]);
   if (missing) throw new UsageError(`<${missing.name}> is missing: ${missing.meaning}; see --help`);
   return { texts, positionals };
+}
+
+function noFlag(name: string, known: readonly string[]): UsageError {
+  return new UsageError(`${name} is not a flag${suggest(name, known)} (see --help)`);
 }
 
 /** Whether the word at `index` is the value of the flag before it. */
