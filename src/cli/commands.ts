@@ -133,6 +133,7 @@ export const COMMANDS = [
     arguments: [
       { name: "action", meaning: "list, add or remove" },
       {
+        ...VIDEO,
         name: "name",
         meaning: "for add and remove: a video or a channel, as id, handle or URL",
         isOptional: true,

@@ -66,6 +66,8 @@ const VARIABLE_PREFIX = "RELAY_";
 const AFTER_SCHEME = /(?<=:\/\/).*/s;
 const USER_INFO = /(?<=:\/\/)[^/]*@/;
 const MAX_QUOTED_CHARS = 100;
+/** Before an argument that looks like a flag. The system lets no argument contain it. */
+const MARK = "\0";
 /** The flags of every command that print something instead of running it. */
 const PRINTING = ["help", "version"];
 
@@ -131,15 +133,14 @@ function parseFlags(table: FlagTable, args: readonly string[], wanted: readonly 
   );
   const known = [...PRINTING, ...flags.keys()].map((name) => `--${name}`);
   const isMisspelt = (arg: string) => arg.startsWith("--") && suggest(arg, known) !== "";
-  const positionals = args.filter(
-    (arg, index) =>
-      wanted.some(({ pattern }) => pattern?.test(arg)) && !isMisspelt(arg) && !isValue(args, index, flags),
-  );
-  const rest = args.filter((arg) => !positionals.includes(arg));
-  const { tokens } = parseArgs({ args: rest, options, strict: false, tokens: true });
+  const isArgument = (arg: string, index: number) =>
+    wanted.some(({ pattern }) => pattern?.test(arg)) && !isMisspelt(arg) && !isValue(args, index, flags);
+  const marked = args.map((arg, index) => (isArgument(arg, index) ? `${MARK}${arg}` : arg));
+  const { tokens } = parseArgs({ args: marked, options, strict: false, tokens: true });
+  const positionals: string[] = [];
   const texts: Record<string, string> = {};
   for (const token of tokens) {
-    if (token.kind === "positional") positionals.push(token.value);
+    if (token.kind === "positional") positionals.push(token.value.replace(MARK, ""));
     if (token.kind !== "option") continue;
     const flag = flags.get(token.name);
     if (!flag) {

@@ -55,17 +55,28 @@ export function exportChats(input: ExportInput, surroundings: Surroundings): Pro
     );
   if (follow || given.has("since"))
     throw new UsageError("--follow and --since are for one video: a cursor is a place in one chat");
-  return runSession(values.RELAY_URL, surroundings, (session) => exportFolder(input, path, session));
+  const named = videos.map(videoNamed);
+  return runSession(values.RELAY_URL, surroundings, (session) => exportFolder(values, named, path, session));
+}
+
+/** The id. Throws `UsageError`. */
+function videoNamed(name: string): string {
+  try {
+    return parseVideoId(name);
+  } catch {
+    throw new UsageError(`${JSON.stringify(name)} is neither the id nor the URL of a video`);
+  }
 }
 
 /** One file for each chat, and an index of them. A chat that fails does not stop the others. */
 async function exportFolder(
-  { values, arguments: videos }: ExportInput,
+  values: ExportInput["values"],
+  videos: readonly string[],
   folder: string,
   session: Session,
 ): Promise<number> {
   const { server, stopped, notice } = session;
-  const named = values.all ? await storedVideos(server, stopped) : videos.map(parseVideoId);
+  const named = values.all ? await storedVideos(server, stopped) : videos;
   const format = formatFor(values.format, "", { bom: values.bom });
   const targets = [...new Set(named)].map((videoId) => ({
     videoId,
