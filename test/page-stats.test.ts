@@ -58,6 +58,23 @@ describe("the statistics of the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.equal(await page.locator("#authors li").first().innerText(), "@somebody\n13");
   });
 
+  it("count no message twice that the totals had before the stream brought it", async () => {
+    const { page, chat } = pages;
+    chat.say(texts("a", 40));
+    await visit();
+    await has("a-39");
+    await page.route("**/v1/stream?*", async (route) => {
+      await counts("messages", 40);
+      await route.continue();
+    });
+    await visit("&tab=stats");
+    await counts("rate", 40); // drawn together
+    assert.equal(await count("messages"), "40");
+    chat.say(texts("b", 2));
+    await counts("messages", 42);
+    await page.unroute("**/v1/stream?*");
+  });
+
   it("show nothing of a payment in a row whose message was deleted", async () => {
     const { page, chat } = pages;
     chat.say([paidAction("p", "$500.00"), deletionOf("p"), textAction("z")]);

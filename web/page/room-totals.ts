@@ -1,4 +1,5 @@
 /** The totals of the whole room, from `GET /v1/rooms/{videoId}`. */
+import { AFTER_ALL, readStored } from "./stored.ts";
 
 export interface Totals {
   /** Number of messages by type; a type that did not occur is absent. */
@@ -13,13 +14,18 @@ export interface Totals {
   authors: number;
   /** Number of stored messages that the totals do not contain yet. */
   uncounted: number;
+  /** The totals contain all messages up to this cursor. */
+  head: number;
 }
 
 /** Undefined if nothing of the video is stored. Rejects with the service's own words. */
 export async function readTotals(videoId: string, signal: AbortSignal): Promise<Totals | undefined> {
+  // Asked for first: a message that is stored meanwhile is counted twice, until the next request corrects
+  // it. If it were missing, a chat that is silent afterwards would never be corrected.
+  const { head } = await readStored(videoId, { before: AFTER_ALL, limit: 1 }, signal);
   const response = await fetch(`v1/rooms/${encodeURIComponent(videoId)}`, { signal });
   const body = await response.json();
   if (body.code === "NOT_STORED") return undefined;
   if (!response.ok) throw new Error(body.message);
-  return body.totals;
+  return { ...body.totals, head };
 }

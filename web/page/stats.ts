@@ -25,6 +25,7 @@ const NONE: Totals = {
   memberships: 0,
   authors: 0,
   uncounted: 0,
+  head: 0,
 };
 
 interface Author {
@@ -76,9 +77,10 @@ export class Stats {
   }
 
   count(message: ShownMessage): void {
-    const { type, author, details } = message;
+    const { type, author, cursor, details } = message;
     if (EVENTS.has(type) || type === "gap") return;
-    this.#newer += 1;
+    // What the stream begins with is older than totals that were read before it was open.
+    if (cursor > this.#totals.head) this.#newer += 1;
     this.#minutes.count(message);
     if (author !== "") this.#hear(details.authorId ?? author, author);
     this.#timer ??= setTimeout(() => this.#look(), DRAW_MS);

@@ -4,6 +4,8 @@ import { completed, type ShownMessage } from "../chat/message.ts";
 export interface StoredPage {
   /** In the order of cursors. */
   messages: ShownMessage[];
+  /** The newest stored cursor, of all messages; 0 if nothing is stored. */
+  head: number;
   /** The `after` of the next page; null at the newest message, and at `before`. */
   next: number | null;
   /** The `before` of the previous page; null if nothing older is stored. */
@@ -30,7 +32,7 @@ export async function readStored(
   for (const [name, value] of Object.entries(query)) search.set(name, String(value));
   const response = await fetch(`v1/messages?${search}`, { signal });
   const body = await response.json();
-  if (body.code === "NOT_STORED") return { messages: [], next: null, prev: null };
+  if (body.code === "NOT_STORED") return { messages: [], head: 0, next: null, prev: null };
   if (!response.ok) throw new Error(body.message);
   return { ...body, messages: body.messages.map(completed) };
 }
