@@ -51,6 +51,23 @@ describe("authors on the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await said(), ["words of old"]);
   });
 
+  it("have an edited message on their card once, as it is now", async () => {
+    const { page, chat } = pages;
+    chat.say([textAction("a", ANN), textAction("b", ANN)]);
+    await visit();
+    await has("b");
+    chat.say([
+      {
+        replaceChatItemAction: { targetItemId: "a", replacementItem: textItem("a", { ...ANN, text: "new" }) },
+      },
+    ]);
+    await page.locator(`${rowOf("a")}[data-replaced]`).waitFor();
+    await nameIn("b").click();
+    await words("2 messages in all that is kept.");
+    assert.deepEqual(await said(), ["words of b", "new"]);
+    await page.keyboard.press("Escape");
+  });
+
   it("show their messages page by page", async () => {
     const { page, chat } = pages;
     chat.say(Array.from({ length: 150 }, (_, at) => textAction(`a-${at}`, ANN)));

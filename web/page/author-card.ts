@@ -5,6 +5,7 @@
  */
 import { find, make } from "../chat/element.ts";
 import type { ShownMessage } from "../chat/message.ts";
+import { EVENTS } from "../chat/transcript.ts";
 import type { MarkKind, Marks } from "./marks.ts";
 import { partOf } from "./root.ts";
 import { CHANNEL_ID } from "./stored.ts";
@@ -92,7 +93,8 @@ export class AuthorCard {
     this.#list.begin({
       stored,
       query: { author: this.#id },
-      isWanted: ({ message }) => message.author !== "",
+      // A replacement is shown as its message.
+      isWanted: ({ message: { author, type } }) => author !== "" && !EVENTS.has(type),
       describe: ({ messages, prev }, count) => {
         if (isNewest) this.#showBadges(messages.findLast(({ author }) => author !== ""));
         isNewest = false;
