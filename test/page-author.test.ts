@@ -148,4 +148,21 @@ describe("authors on the viewer page", { skip: NO_CHROMIUM }, () => {
     await has("a");
     assert.deepEqual(await idsOf(pages.page), ["a"]);
   });
+
+  it("can be muted, and pictures switched off, if this browser can store nothing more", async () => {
+    const { page, chat } = pages;
+    await visit();
+    await evaluate(
+      "{ let size = 1e6; for (let key = 0; size >= 1; key += 1) try { localStorage.setItem(key, 'x'.repeat(size)); } catch { size /= 10; } }",
+    );
+    chat.say([textAction("a", ANN), textAction("b", BOB)]);
+    await visit();
+    await has("b");
+    await page.locator("input[name=images]").uncheck();
+    assert.match(page.url(), /images=off/);
+    await nameIn("a").click();
+    await page.locator("#author [value=hide]").click();
+    assert.deepEqual(await idsOf(page), ["b"]);
+    await page.keyboard.press("Escape");
+  });
 });

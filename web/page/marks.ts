@@ -5,7 +5,7 @@
 import { find, make } from "../chat/element.ts";
 import type { ShownMessage } from "../chat/message.ts";
 import { Parameters } from "../chat/parameters.ts";
-import { remembered, storage } from "./remembered.ts";
+import { remember, remembered } from "./remembered.ts";
 
 const KINDS = { mark: "Highlighted", hide: "Muted" } as const;
 export type MarkKind = keyof typeof KINDS;
@@ -62,7 +62,7 @@ export class Marks {
     if (!isTaken) chosen.set(id, name);
     const [oldest = ""] = chosen.keys();
     if (chosen.size > MAX_PEOPLE) chosen.delete(oldest);
-    storage()?.setItem(kind, JSON.stringify([...chosen]));
+    remember(kind, JSON.stringify([...chosen]));
     this.#show();
     this.#changed(kind, !isTaken);
   }

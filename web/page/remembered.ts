@@ -6,8 +6,16 @@ export function remembered(name: string): string | undefined {
   return storage()?.getItem(name) ?? undefined;
 }
 
+export function remember(name: string, value: string): void {
+  try {
+    storage()?.setItem(name, value);
+  } catch {
+    // The storage is full: the page works on, and forgets at the next load.
+  }
+}
+
 /** Undefined if the browser forbids storage. */
-export function storage(): Storage | undefined {
+function storage(): Storage | undefined {
   try {
     return localStorage;
   } catch {

@@ -1,7 +1,7 @@
 /** The page's settings, kept in its URL: the controls change the URL, so a link reproduces the view. */
 import { Parameters } from "../chat/parameters.ts";
 import type { Source } from "../chat/source.ts";
-import { remembered, storage, THEMES } from "./remembered.ts";
+import { remember, remembered, THEMES } from "./remembered.ts";
 import { readVideos, type Videos } from "./videos.ts";
 
 const SWITCH = ["on", "off"] as const;
@@ -81,7 +81,7 @@ export function writeUrl(changes: Record<string, string>, how: "push" | "replace
   for (const [name, value] of Object.entries(changes)) {
     if (value === "") url.searchParams.delete(name);
     else url.searchParams.set(name, value);
-    if (Object.hasOwn(REMEMBERED, name)) storage()?.setItem(name, value);
+    if (Object.hasOwn(REMEMBERED, name)) remember(name, value);
   }
   if (url.href === location.href) return;
   if (how === "push") history.pushState(null, "", url);
