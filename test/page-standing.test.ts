@@ -72,6 +72,7 @@ describe("what stays above the chat", { skip: NO_CHROMIUM }, () => {
     await visit();
     await has("p1");
     await paidAre("@ann $50.00");
+    assert.equal(await page.locator("[data-type=superchat]").count(), 1); // the message alone
     await page.clock.fastForward(LONGEST_MS - 60_000);
     assert.equal((await paid()).length, 1);
     await page.clock.fastForward(61_000);

@@ -89,7 +89,7 @@ export class Standing {
     if (!IN_TICKER.has(message.type) || this.#paid.has(message.id)) return;
     const staysMs = standsInTickerMs(message, Date.now(), 0);
     if (staysMs === 0) return;
-    const button = make("button", { type: "button", class: "paid", "data-type": message.type, tabindex: -1 });
+    const button = make("button", { type: "button", class: "paid", tabindex: -1 });
     button.addEventListener("click", () => this.#options.open(message.cursor));
     this.#paid.set(message.id, { row: { message, fate: {} }, button, until: Date.now() + staysMs });
   }
