@@ -198,6 +198,26 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     });
   }
 
+  it("does not count a place of missing messages as a new message", async () => {
+    let cut = (): unknown => assert.fail("no stream was asked for");
+    const first: Answer = (response, call) => {
+      const rows = Array.from({ length: 90 }, (_, at) => message(11 + at));
+      streams(init(10), ...rows)(response, call);
+      cut = () => response.socket?.destroy();
+    };
+    await using opened = await open("/?", [first, streams(init(200), message(201), message(202))]);
+    const { page } = opened;
+    await page.locator(rowOf("100")).waitFor();
+    await page.locator("#chat").press("PageUp");
+    await page.locator("#chat[data-following=false]").waitFor();
+    cut();
+    await stateIs(page, "reconnecting");
+    await page.clock.fastForward(MAX_WAIT_MS);
+    await page.locator(rowOf("202")).waitFor({ state: "attached" });
+    assert.equal(await page.locator("#latest").getAttribute("data-count"), "2");
+    assert.equal(await page.locator("[data-gap]").count(), 1);
+  });
+
   it("continues after a 429 with the server's words, stops at an error frame, and then resumes", async () => {
     await using opened = await open("/?", [
       refuses(429, { code: "CAPACITY", message: "Full." }, { "retry-after": "5" }),

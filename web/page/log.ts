@@ -19,7 +19,7 @@ interface LogOptions {
 }
 
 export class Log {
-  /** The number of rows that arrived since the reader stopped following. */
+  /** The number of messages that arrived since the reader stopped following. */
   news = 0;
   readonly #options: LogOptions;
   /** Every kept row with its sequence number. */
@@ -57,7 +57,7 @@ export class Log {
         this.#hidden.add(row);
         continue;
       }
-      if (!this.#following) this.news += 1;
+      if (!this.#following && row.message) this.news += 1;
       if (this.#following || (this.#waiting.size === 0 && !this.#torn && this.#drawn.size < MAX_READING)) {
         this.#drawn.add(row);
         fresh.append(elementOf(row, this.#options.look));
