@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { idsOf, NO_CHROMIUM, rowOf } from "./support/browser.ts";
-import { authorDeletionOf, deletionOf, replacementOf, textAction } from "./support/chat-actions.ts";
+import { authorDeletionOf, deletionOf, replacementOf, textAction, texts } from "./support/chat-actions.ts";
 import { usePages } from "./support/pages.ts";
 
 describe("moderation on the viewer page", { skip: NO_CHROMIUM }, () => {
@@ -99,6 +99,22 @@ describe("moderation on the viewer page", { skip: NO_CHROMIUM }, () => {
     await visit("&deleted=remove");
     await shows("z");
     assert.deepEqual(await idsOf(page), ["z"]);
+  });
+
+  it("announces no new message that was removed again", async () => {
+    const { page, chat } = pages;
+    chat.say(texts("a", 50));
+    await visit("&deleted=remove");
+    await shows("a-49");
+    await page.locator("#chat").press("PageUp");
+    await page.locator("#chat[data-following=false]").waitFor();
+    chat.say([textAction("b"), textAction("c", { channel: "UCc" })]);
+    await page.locator("#latest[data-count='2']").waitFor();
+    chat.say([deletionOf("a-3"), deletionOf("b")]);
+    await page.locator("#latest[data-count='1']").waitFor();
+    chat.say([authorDeletionOf("UCc")]);
+    await page.locator("#latest").waitFor({ state: "hidden" });
+    assert.equal(await page.locator("#chat").getAttribute("data-following"), "false");
   });
 
   it("shows moderation as rows on request", async () => {

@@ -19,7 +19,7 @@ interface LogOptions {
 }
 
 export class Log {
-  /** The number of messages that arrived since the reader stopped following. */
+  /** The number of messages that arrived since the reader stopped following, but for removed ones. */
   news = 0;
   readonly #options: LogOptions;
   /** Every kept row with its sequence number. */
@@ -39,6 +39,8 @@ export class Log {
    */
   #isAway = false;
   #came = 0;
+  /** The number of rows that had come when the reader stopped following. */
+  #read = 0;
   /** The sequence number of the oldest row that was put above. */
   #first = 0;
   /** The sequence number of the newest row that was dropped at the bound. */
@@ -146,9 +148,9 @@ export class Log {
   }
 
   remove(row: Row): void {
-    this.#rows.delete(row);
-    for (const rows of [this.#drawn, this.#hidden, this.#waiting]) rows.delete(row);
-    row.element?.remove();
+    const isNew = (this.#rows.get(row) ?? 0) > this.#read && !this.#hidden.has(row);
+    if (isNew && !this.#following) this.news = Math.max(0, this.news - 1);
+    this.#forget(row);
   }
 
   clear(): void {
@@ -163,6 +165,7 @@ export class Log {
   follow(following: boolean): void {
     this.#following = following;
     this.news = 0;
+    this.#read = this.#came;
     if (!following) return;
     this.#isAway = false;
     if (this.#torn) this.#limit(this.#drawn, 0);
@@ -229,8 +232,14 @@ export class Log {
   }
 
   #drop(row: Row): void {
-    this.remove(row);
+    this.#forget(row);
     this.#options.dropped(row);
+  }
+
+  #forget(row: Row): void {
+    this.#rows.delete(row);
+    for (const rows of [this.#drawn, this.#hidden, this.#waiting]) rows.delete(row);
+    row.element?.remove();
   }
 }
 
