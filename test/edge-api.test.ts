@@ -99,13 +99,34 @@ describe("an edge", { timeout: 60_000 }, () => {
     assert.equal(line.requests.length, length);
     assert.deepEqual((await ask(edge.url, open ?? "")).body, latest.body);
     assert.match(line.requests.at(-1) ?? "", /if-none-match/i);
-    const etag = latest.headers.get("etag") ?? "";
-    const known = await fetch(edge.url + open, { headers: { "if-none-match": etag } });
-    assert.equal(known.status, 304);
     line.shut();
     assert.deepEqual((await ask(edge.url, final ?? "")).body, first.body);
     const away = await ask<{ code: string }>(edge.url, open ?? "");
     assert.deepEqual([away.status, away.body.code], [503, "CAPACITY"]);
+  });
+
+  it("answers If-None-Match as the origin, whether it holds the page or not", async (t) => {
+    const { origin, line, edge } = await setUp(t);
+    await framesOf(edge.url, `stream?videoId=${VIDEO}&backfill=500`, 20);
+    for (const query of ["&limit=5", "&limit=5&after=0", "&limit=all&format=csv"]) {
+      const path = `/v1/messages?videoId=${VIDEO}${query}`;
+      const etag = (await fetch(origin.url + path)).headers.get("etag") ?? "";
+      const known = async (url: string, tag: string) => {
+        const response = await fetch(url + path, { headers: { "if-none-match": tag } });
+        const told = ["etag", "cache-control", "vary", "link", "content-type"];
+        return [response.status, ...told.map((name) => response.headers.get(name)), await response.text()];
+      };
+      const there = await known(origin.url, etag);
+      assert.equal(there[0], 304);
+      for (const tag of [etag, etag, `"other", ${etag}`, "*"]) {
+        assert.deepEqual(await known(edge.url, tag), there, `${query} ${tag}`);
+      }
+      assert.equal((await known(edge.url, '"other"'))[0], 200);
+      assert.deepEqual(await known(edge.url, etag), there, query);
+    }
+    line.shut();
+    const final = `${edge.url}/v1/messages?videoId=${VIDEO}&limit=5&after=0`;
+    assert.equal((await fetch(final, { headers: { "if-none-match": "*" } })).status, 304);
   });
 
   it("has neither an upstream nor recordings", async (t) => {

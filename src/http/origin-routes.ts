@@ -5,17 +5,16 @@ import { parseVideoId } from "../protocol/video-id.ts";
 import { refuseUnavailable } from "../serving/refusals.ts";
 import { clientGone } from "./client-gone.ts";
 import { MESSAGES_OPTIONS } from "./messages.ts";
-import { acceptsGzip } from "./negotiation.ts";
+import { acceptsGzip, isKnown } from "./negotiation.ts";
 import { ROOM_OPTIONS, ROOMS_OPTIONS } from "./rooms.ts";
 import type { RoomParams } from "./schemas/room-schemas.ts";
 
-/** The headers of a request that decide the answer, apart from `Accept-Encoding`. */
-const ASKED = ["accept", "if-none-match"];
-/** The headers of an answer that are the origin's to decide. */
+/** The headers of an answer that are the origin's to decide. Those of its body are left out with the body. */
 const TOLD = [
-  ...["age", "cache-control", "content-disposition", "content-encoding", "content-length", "content-type"],
-  ...["etag", "link", "retry-after", "vary", "x-content-type-options"],
+  ...["age", "cache-control", "content-disposition", "etag", "link", "retry-after", "vary"],
+  "x-content-type-options",
 ];
+const TOLD_OF_BODY = ["content-encoding", "content-length", "content-type"];
 
 interface OriginRoutesSettings {
   /** Whether to serve the list of rooms. */
@@ -27,13 +26,24 @@ interface OriginRoutesSettings {
 export function originRoutes(app: FastifyInstance, origin: Origin, settings: OriginRoutesSettings): void {
   const pass = async (path: string, { url, headers }: FastifyRequest, reply: FastifyReply) => {
     const query = url.includes("?") ? url.slice(url.indexOf("?")) : "";
-    const asked = ASKED.flatMap((name) => (headers[name] ? [[name, `${headers[name]}`]] : []));
-    // One of two values, so that answers are kept for all clients.
-    if (settings.compression && acceptsGzip(headers["accept-encoding"]))
-      asked.push(["accept-encoding", "gzip"]);
+    // Not `If-None-Match`: undici's cache would answer it with the whole page, and forget the page.
+    const asked = {
+      ...(headers.accept && { accept: headers.accept }),
+      // One of two values, so that answers are kept for all clients.
+      ...(settings.compression && acceptsGzip(headers["accept-encoding"]) && { "accept-encoding": "gzip" }),
+    };
     const gone = clientGone(reply.raw);
-    const answer = await origin.pass(path + query, Object.fromEntries(asked), gone).catch(refuseUnavailable);
-    for (const name of TOLD) if (answer.headers[name]) reply.header(name, answer.headers[name]);
+    const answer = await origin.pass(path + query, asked, gone).catch(refuseUnavailable);
+    const told = answer.headers;
+    for (const name of TOLD) if (told[name]) reply.header(name, told[name]);
+    if (answer.statusCode === 200 && told.etag && isKnown(`${told.etag}`, headers["if-none-match"])) {
+      answer.body.on("error", () => {}); // nobody waits for the rest
+      // A page is read to its end, so that it is kept; a download may be of any size.
+      if (told["content-disposition"]) answer.body.destroy();
+      else answer.body.resume();
+      return reply.code(304).send();
+    }
+    for (const name of TOLD_OF_BODY) if (told[name]) reply.header(name, told[name]);
     return reply.code(answer.statusCode).send(answer.body);
   };
   app.get("/v1/messages", MESSAGES_OPTIONS, (request, reply) => pass("/v1/messages", request, reply));
