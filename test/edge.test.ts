@@ -183,6 +183,32 @@ describe("an edge", { timeout: 60_000 }, () => {
     assert.equal(await metric(edge, "relay_origin_stream_breaks_total"), 1);
   });
 
+  it("serves new viewers with any filter and backfill what it holds while its origin is away", async (t) => {
+    const { origin, line, chat, startEdge, watch } = await setUp(t);
+    const reference = await watch(origin, { backfill: 500 });
+    chat.say(30);
+    await reference.untilMessages(33);
+    const [all, few] = [await startEdge(), await startEdge({ RELAY_EDGE_TAIL: "10" })];
+    for (const edge of [all, few]) await (await watch(edge, { backfill: 2 })).untilMessages(2);
+    line.shut();
+    for (const [edge, options, first] of [
+      [all, { types: "chat", backfill: 3 }, 30],
+      [all, { types: "chat" }, 0],
+      [all, { types: "paid" }, 33],
+      [few, {}, 23],
+      [few, { backfill: 11 }, 23],
+      [few, { types: "chat", backfill: 11 }, 23],
+    ] as const) {
+      const stream = await watch(edge, options);
+      assert.deepEqual(await stream.untilMessages(33 - first), reference.messages.slice(first));
+      assert.equal(stream.init.cursor, reference.init.cursor + first);
+    }
+    for (const query of ["lastEventId=0", `lastEventId=${reference.cursors[3]}`, "from=0"]) {
+      const { status } = await ask(few.url, `/v1/stream?videoId=${VIDEO}&${query}`);
+      assert.equal(status, 503, query);
+    }
+  });
+
   it("can be replaced by any other edge and by the origin: cursors mean the same everywhere", async (t) => {
     const { origin, chat, startEdge, watch } = await setUp(t);
     const [killed, other] = [await startEdge(), await startEdge()];

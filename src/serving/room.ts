@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../clock.ts";
 import type { ChatType, RoomEnd, StreamEnd } from "../protocol/chat.ts";
+import { isUnavailable } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { backfillCount, type CursorRange, resumeCursor } from "./cursor.ts";
 import { type Feed, Feeds } from "./feeds.ts";
@@ -150,7 +151,7 @@ export class Room implements ViewerHost {
     const { lastEventId, filter = ALL } = request;
     this.#entering += 1;
     try {
-      const cursor = this.#startInTail(request, historyEnd) ?? (await this.#start(request, historyEnd));
+      const cursor = this.#startInTail(request, historyEnd) ?? (await this.#startInLog(request, historyEnd));
       const sink = request.open();
       const reported = cursor === lastEventId ? cursor : undefined;
       const viewer = new Viewer(this, sink, this.feeds.join(sink.form, filter), cursor, reported);
@@ -169,15 +170,32 @@ export class Room implements ViewerHost {
     return !this.#parts.store.isRemote && (await this.#currentRange()).base > this.tail.head;
   }
 
-  /** The start of a viewer for whom the tail of a remote log has everything. */
+  /**
+   * The start of a viewer for whom the tail of a remote log has everything. While the log cannot be read, the
+   * messages of a backfill that the tail does not hold are left out.
+   */
   #startInTail(
     { lastEventId, from, backfill, filter = ALL }: StreamRequest,
     end = this.tail.head,
+    isAway = false,
   ): number | undefined {
     if (!this.#parts.store.isRemote) return undefined;
-    const isPlain = lastEventId === undefined && from === undefined && filter === ALL;
-    const start = isPlain ? end - backfillCount(backfill, this.chatType) : lastEventId;
-    return start !== undefined && this.tail.holds(start) ? start : undefined;
+    if (lastEventId !== undefined) return this.tail.holds(lastEventId) ? lastEventId : undefined;
+    if (from !== undefined || end !== this.tail.head) return undefined;
+    const count = backfillCount(backfill, this.chatType);
+    const { start, missing } = this.tail.backfill(count, filter);
+    const isEnough = missing === 0 || (isAway && this.#following && count < Number.POSITIVE_INFINITY);
+    return isEnough ? start : undefined;
+  }
+
+  async #startInLog(request: StreamRequest, historyEnd?: number): Promise<number> {
+    try {
+      return await this.#start(request, historyEnd);
+    } catch (error) {
+      const start = isUnavailable(error) ? this.#startInTail(request, historyEnd, true) : undefined;
+      if (start === undefined) throw error;
+      return start;
+    }
   }
 
   async #start({ lastEventId, from, backfill, filter = ALL }: StreamRequest, historyEnd?: number) {

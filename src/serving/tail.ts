@@ -8,6 +8,7 @@ import { BACKFILL_MAX } from "./cursor.ts";
 import type { Feed } from "./feeds.ts";
 import type { Packet } from "./form.ts";
 import { Held } from "./held.ts";
+import { ALL, countedBy, type TypeFilter } from "./type-filter.ts";
 
 /** So that a viewer with only a `backfill` reads no message from the store. */
 const TAIL_MESSAGES = BACKFILL_MAX;
@@ -65,6 +66,22 @@ export class Tail {
   /** Whether everything after this cursor is here. */
   holds(cursor: number): boolean {
     return cursor >= this.floor && cursor <= this.#head;
+  }
+
+  /**
+   * Where a backfill begins: the cursor before the newest `count` messages that the filter counts. If the
+   * tail holds fewer of them, it is the cursor before the oldest, and `missing` is the number of the others.
+   */
+  backfill(count: number, filter: TypeFilter): { start: number; missing: number } {
+    const counted = countedBy(filter);
+    let start = filter === ALL ? Math.max(this.floor, this.#head - count) : this.#head;
+    let missing = count - (this.#head - start);
+    for (let i = this.#held.length - 1; filter !== ALL && missing > 0 && i >= 0; i--) {
+      if (((this.#held[i]?.bit ?? 0) & counted) === 0) continue;
+      start = this.floor + i;
+      missing -= 1;
+    }
+    return { start, missing };
   }
 
   /** Throws unless the batch follows directly: nothing else would detect missing messages. */
