@@ -227,6 +227,16 @@ describe("an edge", { timeout: 60_000 }, () => {
     }
   });
 
+  it("opens no stream on a connection that its origin closes after another stream", async (t) => {
+    const { origin, line, startEdge, watch } = await setUp(t);
+    await (await watch(origin)).untilMessages(3);
+    const edge = await startEdge();
+    for (let i = 0; i < 3; i++) assert.equal((await bounded(edge.url)).match(/^id: /gm)?.length, 3);
+    const streams = line.requests.filter((head) => head.startsWith("GET /v1/stream"));
+    assert.equal(streams.length, 3);
+    for (const head of streams) assert.match(head, /^connection: close\r$/m);
+  });
+
   it("closes its streams without an end frame if the origin has lost its store", async (t) => {
     const { origin, line, chat, startEdge, watch } = await setUp(t);
     const edge = await startEdge();

@@ -62,6 +62,7 @@ export class HttpOrigin implements OriginConnections {
   stream({ path, headers }: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
     return send(this.#url + path, {
       ...{ dispatcher: this.#streams, headers, signal },
+      reset: true, // the origin closes the connection after the stream, perhaps just as the next one uses it
       headersTimeout: OPENING_TIMEOUT_MS,
       bodyTimeout: 0, // the stream's own limit is in keepalives
     });
