@@ -239,6 +239,22 @@ describe("a watched channel", () => {
     await relay.advance(MINUTE);
     assert.deepEqual(seen.news(), ["upcoming free-chat-1", "live no-chat-yet"], "it is a new one");
   });
+
+  it("tries a scheduled stream without a chat again as soon as it is live", async () => {
+    const { relay, channel, settled, in: from } = watched();
+    const stream = channel.broadcast("the-stream1", { startsAt: from(5 * MINUTE) });
+    const seen = await settled();
+    seen.watch.failed("the-stream1", NO_CHAT);
+    await relay.advance(3 * MINUTE);
+    const why = "waiting No live chat found: the chat is disabled";
+    assert.deepEqual(seen.news(), ["upcoming the-stream1", why]);
+    stream.start();
+    await relay.advance(MINUTE);
+    assert.deepEqual(seen.news(), ["live the-stream1"]);
+    seen.watch.failed("the-stream1", NO_CHAT);
+    await relay.advance(5 * MINUTE);
+    assert.deepEqual(seen.news(), [why]);
+  });
 });
 
 it("live streams come first, then those that begin next, and rooms for free chat last", () => {

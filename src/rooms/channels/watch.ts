@@ -210,6 +210,8 @@ export class ChannelWatch implements WatchedChannel {
     const { current } = this.#states;
     if (current && this.#isListAwaited) this.#states.current = { ...current };
     this.#isListAwaited = false;
+    // The chat of a scheduled stream is often switched on only as the stream begins.
+    for (const videoId of live) if (!this.#look?.live.includes(videoId)) this.#troubles.delete(videoId);
     this.#look = this.#withChosen(look);
     this.#tryAgain();
   }
