@@ -289,8 +289,10 @@ describe("a viewer of a channel", () => {
     upstream.fault({ on: "live", times: 1, as: { delayMs: 5000 } });
     const since = relay.clock.monotonic();
     const late = visit();
-    await relay.advance(10_000);
+    await relay.advance(3000);
     assert.equal((late.beganAt ?? 0) - since, 2000);
+    assert.deepEqual(late.news(), ["channel waiting the channel's pages have not been read yet"]);
+    await relay.advance(7000);
     assert.deepEqual(late.news(), ["error NO_LIVE_CHAT"]);
     assert.equal(late.sink.closedBy, "end");
   });

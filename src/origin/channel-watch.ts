@@ -34,7 +34,7 @@ interface WatchParts {
 
 export class OriginChannelWatch implements WatchedChannel {
   readonly isRemote = true;
-  readonly #channel: string;
+  readonly channel: string;
   readonly #parts: WatchParts;
   readonly #closed: AbortSignal;
   readonly #left: () => void;
@@ -49,7 +49,7 @@ export class OriginChannelWatch implements WatchedChannel {
 
   /** `left`: called when the last watcher has left; then the watch is no longer needed. */
   constructor(channel: string, parts: WatchParts, closed: AbortSignal, left: () => void) {
-    this.#channel = channel;
+    this.channel = channel;
     this.#parts = parts;
     this.#closed = AbortSignal.any([closed, this.#unwatched.signal]);
     this.#left = left;
@@ -67,6 +67,10 @@ export class OriginChannelWatch implements WatchedChannel {
     if (this.#watchers > 0) return;
     this.#unwatched.abort("nobody waits");
     this.#left();
+  }
+
+  get state(): ChannelState | undefined {
+    return this.#states.current;
   }
 
   states(signal: AbortSignal): AsyncGenerator<ChannelState, never, void> {
@@ -100,7 +104,7 @@ export class OriginChannelWatch implements WatchedChannel {
       if (!range) return false;
       using limit = new Deadline(clock, ANSWER_LIMIT_MS);
       const over = AbortSignal.any([limit.signal, this.#closed]);
-      using lines = await origin.channel(this.#channel, `${videoId}.${range.head}`, over);
+      using lines = await origin.channel(this.channel, `${videoId}.${range.head}`, over);
       for await (const batch of lines) {
         const init = batch.find((line) => line.startsWith('{"event":"init"'));
         if (init !== undefined) return asString(dig(parseJson(init), "videoId")) === videoId;
@@ -128,7 +132,7 @@ export class OriginChannelWatch implements WatchedChannel {
     const { origin, clock } = this.#parts;
     for (let waitMs = FIRST_WAIT_MS; !signal.aborted && !this.#states.absent; ) {
       try {
-        using lines = await origin.channel(this.#channel, undefined, signal);
+        using lines = await origin.channel(this.channel, undefined, signal);
         waitMs = FIRST_WAIT_MS;
         await this.#read(lines);
       } catch (error) {
@@ -149,7 +153,7 @@ export class OriginChannelWatch implements WatchedChannel {
   }
 
   #saw(line: string): void {
-    this.#latest = stateIn(line, this.#channel);
+    this.#latest = stateIn(line, this.channel);
     const { videoId } = this.#latest;
     if (videoId !== undefined) addBounded(this.#videos, videoId, MAX_VIDEOS);
     this.#show(this.#latest);
@@ -166,7 +170,7 @@ export class OriginChannelWatch implements WatchedChannel {
   }
 
   #wait(error: Error): void {
-    const { videoId: _, startsAt: __, ...names } = this.#states.current ?? { channel: this.#channel };
+    const { videoId: _, startsAt: __, ...names } = this.#states.current ?? { channel: this.channel };
     this.#show({ ...names, state: "waiting", reason: error.message.replace(/\.$/, "") });
   }
 
@@ -184,7 +188,7 @@ export class OriginChannelWatch implements WatchedChannel {
   #refusalIn(error: unknown): RelayError {
     if (error instanceof RelayError) return error;
     if (isUnavailable(error)) return error.refusal;
-    this.#parts.telemetry.channelBroken(this.#channel, error);
+    this.#parts.telemetry.channelBroken(this.channel, error);
     return new RelayError("INTERNAL", "The service failed to read the stream of the channel.");
   }
 }

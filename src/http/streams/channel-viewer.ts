@@ -14,6 +14,8 @@ import { ChannelChat, type ChannelParts } from "./channel-chat.ts";
 const FIRST_LOOK_MS = 2000;
 /** Why a client waits whose id may be of another stream. */
 const UNLISTED = "the channel's pages have not shown the stream of the last id yet";
+/** Why a client waits whose answer begins before the first look is over. */
+const UNSEEN = "the channel's pages have not been read yet";
 /** Videos whose cursors a connection remembers, for streams that are live at the same time. */
 const MAX_CURSORS = 20;
 
@@ -97,6 +99,8 @@ export class ChannelViewer {
   /** Resolves when the connection is over. */
   async run(): Promise<void> {
     this.#waits();
+    const { channel, state } = this.#parts.watch;
+    if (!state) this.#send({ channel, state: "waiting", reason: UNSEEN });
     try {
       for await (const state of this.#parts.watch.states(this.#line.gone)) await this.#follow(state);
     } catch (error) {

@@ -13,6 +13,10 @@ export interface WatchedChannel extends Disposable {
    * it has received all messages of the chat.
    */
   readonly isRemote?: boolean;
+  /** Its name, as `parseChannel` returns it. */
+  readonly channel: string;
+  /** The latest state; undefined until the first look. */
+  readonly state: ChannelState | undefined;
   /**
    * The channel's state as soon as it is known, then each change; a slow reader gets the latest only. Rejects
    * with `RelayError` NO_LIVE_CHAT if there is no such channel, and with the signal's reason.

@@ -59,7 +59,7 @@ interface Trouble {
 }
 
 export class ChannelWatch implements WatchedChannel {
-  readonly #channel: string;
+  readonly channel: string;
   readonly #parts: ChannelWatchParts;
   readonly #closed: AbortSignal;
   readonly #memory = new ChannelMemory();
@@ -85,7 +85,7 @@ export class ChannelWatch implements WatchedChannel {
   #dueAt = Number.NEGATIVE_INFINITY;
 
   constructor(channel: string, parts: ChannelWatchParts, closed: AbortSignal) {
-    this.#channel = channel;
+    this.channel = channel;
     this.#parts = parts;
     this.#closed = closed;
   }
@@ -105,7 +105,7 @@ export class ChannelWatch implements WatchedChannel {
     if (this.#watchers === 1) {
       this.#unwatched = new AbortController();
       const signal = AbortSignal.any([this.#unwatched.signal, this.#closed]);
-      void background(`watch of ${this.#channel}`, this.#parts, signal, () => this.#watch(signal));
+      void background(`watch of ${this.channel}`, this.#parts, signal, () => this.#watch(signal));
     }
     return this;
   }
@@ -116,6 +116,10 @@ export class ChannelWatch implements WatchedChannel {
     this.#unwatched.abort("nobody waits");
     // The abort has ended the first look.
     if (!this.#states.current && !this.#states.absent) this.#dueAt = Number.NEGATIVE_INFINITY;
+  }
+
+  get state(): ChannelState | undefined {
+    return this.#states.current;
   }
 
   states(signal: AbortSignal): AsyncGenerator<ChannelState, never, void> {
@@ -188,7 +192,7 @@ export class ChannelWatch implements WatchedChannel {
     const beganAt = this.#parts.clock.monotonic();
     this.#memory.needsTab ||= this.#isListAwaited;
     try {
-      const lookAt = (egress: Egress) => egress.lookAt(this.#channel, this.#memory, signal);
+      const lookAt = (egress: Egress) => egress.lookAt(this.channel, this.#memory, signal);
       this.#saw(await this.#parts.egresses.call(signal, lookAt), beganAt);
     } catch (error) {
       if (!signal.aborted) this.#sawNothing(error);
@@ -271,7 +275,7 @@ export class ChannelWatch implements WatchedChannel {
     const reason = trouble?.why ?? (chosen ? undefined : (this.#failure ?? chatless?.why));
     const waiting: Facts = { state: "waiting", ...(reason !== undefined && { reason }) };
     const facts = chosen && !trouble ? stateOf(chosen) : waiting;
-    const state = { channel: this.#channel, ...this.#names, ...facts };
+    const state = { channel: this.channel, ...this.#names, ...facts };
     if (!isDeepStrictEqual(state, this.#states.current)) {
       this.#states.current = state;
       this.#parts.telemetry.channelChanged(state);
