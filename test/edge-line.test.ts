@@ -198,6 +198,24 @@ describe("the origin's health", { timeout: 60_000 }, () => {
     await eventually(200, () => readiness(edge));
   });
 
+  it("refuses a viewer that waits for a room once the origin has been silent for ten seconds", async (t) => {
+    let answer: Answer = alive;
+    const clock = new LeapingClock();
+    const { origin, streams, startEdge } = await setUp(t, [], (...call) => answer(...call));
+    const edge = await startEdge({}, clock);
+    const refused = ask<{ code: string }>(edge.url, `/v1/stream?videoId=${VIDEO}`);
+    await origin.changes.until(() => streams.length > 0, "the stream");
+    answer = refuses(502, "no relay behind this proxy");
+    for (let i = 0; i < 3; i++) {
+      const asked = origin.calls.length;
+      clock.leap(5000);
+      await origin.changes.until(() => origin.calls.length > asked, "the health check");
+    }
+    const { status, body, headers } = await refused;
+    assert.deepEqual([status, body.code], [503, "CAPACITY"]);
+    assert.ok(headers.has("retry-after"));
+  });
+
   it("is bad from the start if the origin is away, and the edge starts nevertheless", async () => {
     await using edge = await startTestEdge("http://127.0.0.1:9");
     assert.equal(await readiness(edge), 503);

@@ -14,6 +14,7 @@ export class OriginHealth {
   readonly #events: OriginEvents;
   /** When it last answered, on the monotonic clock. */
   #aliveAt = Number.NEGATIVE_INFINITY;
+  #away = new AbortController();
 
   constructor(origin: Origin, clock: Clock, events: OriginEvents) {
     this.#origin = origin;
@@ -27,6 +28,14 @@ export class OriginHealth {
     return this.#clock.monotonic() < this.#aliveAt + AWAY_MS;
   }
 
+  /**
+   * Aborts with `OriginAway` at the next health check that fails and after which the origin is not good: what
+   * waits for it need not wait longer.
+   */
+  get away(): AbortSignal {
+    return this.#away.signal;
+  }
+
   /** Asks once. Rejects, with one line that says what to do, if something else answers. */
   async ask(signal?: AbortSignal): Promise<void> {
     try {
@@ -37,6 +46,9 @@ export class OriginHealth {
     } catch (error) {
       if (!isUnavailable(error)) throw error;
       this.#events.originAway(error.message);
+      if (this.isGood) return;
+      this.#away.abort(error);
+      this.#away = new AbortController();
     }
   }
 
