@@ -14,6 +14,8 @@ const TARGET_ACTIONS = 75;
 const RATE_MESSAGES = 20;
 /** The answer after a page has few messages, and waiting too long loses some: accept a rough rate. */
 const PAGE_RATE_MESSAGES = 5;
+/** Messages that are as close as this on average have one time, which says nothing: chats are slower. */
+const MIN_DISTANCE_MS = 1;
 /** The minimum wait that is shortened: the upstream asks to wait as long as it keeps messages. */
 const LONG_WAIT_MS = 5000;
 const LONG_WAIT_FACTOR = 0.9;
@@ -61,7 +63,7 @@ export function intervalBefore(
 
 /**
  * Milliseconds until an answer reaches `TARGET_ACTIONS`, at the rate of this answer's last messages; infinite
- * for fewer than `minimum` messages.
+ * for fewer than `minimum` messages, and for messages that all have one time.
  */
 export function filledAfterMs({ items }: Pick<PollAnswer, "items">, minimum = RATE_MESSAGES): number {
   const times = items
@@ -70,5 +72,6 @@ export function filledAfterMs({ items }: Pick<PollAnswer, "items">, minimum = RA
   const latest = times.sort((a, b) => a - b).slice(-RATE_MESSAGES);
   const [first, last] = [latest[0], latest.at(-1)];
   if (first === undefined || last === undefined || latest.length < minimum) return Number.POSITIVE_INFINITY;
-  return ((last - first) * TARGET_ACTIONS) / (latest.length - 1);
+  const distanceMs = (last - first) / (latest.length - 1);
+  return distanceMs > MIN_DISTANCE_MS ? distanceMs * TARGET_ACTIONS : Number.POSITIVE_INFINITY;
 }
