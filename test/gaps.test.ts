@@ -172,6 +172,19 @@ it("a gap stays open through empty answers and a restart, until a new message co
   );
 });
 
+it("two messages said at once in a quiet chat, while its token is lost, follow no gap", async () => {
+  const relay = new VirtualRelay();
+  const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], page: 2, timeoutMs: 500 });
+  chat.say(2);
+  const viewer = await relay.enter({ videoId: VIDEO });
+  await relay.advance(90_000);
+  await relay.requested("get_live_chat", { finished: true });
+  chat.say(2);
+  chat.expireTokens();
+  await relay.advance(5000);
+  assert.deepEqual(sentTo(viewer, chat), numbers(1, 4));
+});
+
 it("an empty page between the stored messages and its answer leaves a gap, however short the time", async () => {
   const relay = new VirtualRelay();
   const { upstream } = relay;

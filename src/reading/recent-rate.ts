@@ -41,5 +41,5 @@ function perMs(page: readonly Item[]): number {
     .filter(isSaid)
     .flatMap(({ message }) => Date.parse(message.details.publishedAt ?? "") || []);
   const spanMs = Math.max(...times) - Math.min(...times);
-  return times.length < 2 ? 0 : (times.length - 1) / Math.max(1, spanMs);
+  return times.length < 2 ? 0 : (times.length - 1) / Math.max(MIN_OBSERVED_MS, spanMs);
 }
