@@ -182,7 +182,8 @@ export class OwnedRoom {
 
   /**
    * `asked`: the time just before the room was taken. The store computed the record's age (`lastReadAgoMs`)
-   * after that. So `asked` minus the age is the time of the last read or earlier, but never later.
+   * after that. So `asked` minus the age is the time of the last read or earlier, but never later, however
+   * long the room took to be taken.
    */
   static #fromCheckpoint(
     hold: Hold,
@@ -200,7 +201,7 @@ export class OwnedRoom {
       startedUptime: uptime,
       answeredAt: at,
       answeredUptime: uptime,
-      wallAt: clock.now() - agoMs,
+      wallAt: clock.now() - (clock.uptime() - uptime),
     };
     const isReplay = isReplayChat(position.chatType);
     const demand = demandOf(isReplay, undefined, settings);
