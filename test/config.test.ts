@@ -92,6 +92,7 @@ describe("settings", () => {
     ["RELAY_CHAT_VIEW", "best"],
     ["RELAY_TIMEZONE", "Mars/Olympus"],
     ["RELAY_RETENTION_DAYS", "-1"],
+    ["RELAY_RETENTION_DAYS", "1e9"],
     ["RELAY_LOG_LEVEL", "loud"],
   ];
   for (const [name, text] of unusable) {
@@ -162,8 +163,9 @@ describe("settings", () => {
     assert.throws(() => read(["stray"]), /^UsageError: unexpected argument "stray"/);
   });
 
-  it("accept fractions of a day for the retention", () => {
-    assert.equal(config(["--retention-days", "0.5"]).retentionDays, 0.5);
+  it("accept fractions of a day for the retention, as precise as JavaScript writes them", () => {
+    for (const days of [0.5, 1 / 86_400, 5 / 86_400, 0.01 / 86_400, 100 / 3])
+      assert.equal(config([], { RELAY_RETENTION_DAYS: String(days) }).retentionDays, days);
   });
 });
 

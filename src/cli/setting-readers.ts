@@ -80,7 +80,7 @@ export function ms(min: number) {
 }
 
 export function days(value: string): number {
-  const number = /^\d{1,6}(\.\d{1,9})?$/.test(value) ? Number(value) : Number.NaN;
+  const number = /^\d{1,6}(\.\d+)?(e-\d+)?$/.test(value) ? Number(value) : Number.NaN;
   if (Number.isNaN(number)) throw new Error("a number of days, 0 or more");
   return number;
 }
