@@ -172,27 +172,31 @@ it("a gap stays open through empty answers and a restart, until a new message co
   );
 });
 
-it("a gap after a restart begins at the last good answer, however long the store takes to give the room", async () => {
-  const relay = new VirtualRelay({ hasDisk: true });
-  const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], page: 0, holdsMessages: 4 });
-  const opener = await relay.enter({ videoId: VIDEO });
-  chat.say(2);
-  await opener.untilMessages(2);
-  await relay.stop();
-  const readAt = relay.clock.now() - relay.clock.monotonic() + (relay.answers.get(VIDEO)?.at(-1) ?? 0);
-  await relay.advance(AWAY_MS);
-  relay.disk.commit = { leastMs: 2000, jitterMs: 0 };
-  relay.start();
-  chat.say(9);
-  const viewer = await relay.enter({ videoId: VIDEO, backfill: 5, details: true });
-  await viewer.until(() => viewer.messages.some(({ message }) => message.type === "gap"));
-  const gap = viewer.messages.find(({ message }) => message.type === "gap")?.message;
-  const { since } = (gap?.details as { gap: { since: string } } | undefined)?.gap ?? { since: "" };
-  assert.ok(
-    Math.abs(Date.parse(since) - readAt) <= 1000,
-    `${since}, read at ${new Date(readAt).toISOString()}`,
-  );
-});
+for (const [what, graceMs] of [
+  ["restart", 60_000],
+  ["long restart", 5000],
+] as const)
+  it(`a gap after a ${what} begins at the last good answer, however long the store takes to give the room`, async () => {
+    const settings = { RELAY_GRACE_MS: String(graceMs) };
+    const relay = new VirtualRelay({ hasDisk: true, settings });
+    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], page: 0, holdsMessages: 4 });
+    const opener = await relay.enter({ videoId: VIDEO });
+    chat.say(2);
+    await opener.untilMessages(2);
+    await relay.stop();
+    const readAt = relay.clock.now() - relay.clock.monotonic() + (relay.answers.get(VIDEO)?.at(-1) ?? 0);
+    await relay.advance(AWAY_MS);
+    relay.disk.commit = { leastMs: 2000, jitterMs: 0 };
+    relay.start();
+    chat.say(9);
+    const viewer = await relay.enter({ videoId: VIDEO, backfill: 5, details: true });
+    chat.say(1);
+    await viewer.until(() => viewer.messages.some(({ message }) => message.type === "gap"));
+    const gap = viewer.messages.find(({ message }) => message.type === "gap")?.message;
+    const { since } = (gap?.details as { gap: { since: string } } | undefined)?.gap ?? { since: "" };
+    const readUntil = new Date(readAt).toISOString();
+    assert.ok(Math.abs(Date.parse(since) - readAt) <= 1000, `${since}, read until ${readUntil}`);
+  });
 
 it("two messages said at once in a quiet chat, while its token is lost, follow no gap", async () => {
   const relay = new VirtualRelay();

@@ -117,7 +117,7 @@ export class OwnedRoom {
     }
     const egress = RoomEgress.opened(videoId, opening.egress, parts);
     try {
-      return await OwnedRoom.#bootstrap(hold, assertCapacity, egress, parts, signal);
+      return await OwnedRoom.#bootstrap(hold, asked, assertCapacity, egress, parts, signal);
     } catch (error) {
       egress.leave();
       throw error;
@@ -126,6 +126,7 @@ export class OwnedRoom {
 
   static async #bootstrap(
     hold: Hold,
+    asked: CallStart,
     assertCapacity: () => void,
     egress: RoomEgress,
     parts: OwnedRoomParts,
@@ -135,8 +136,8 @@ export class OwnedRoom {
     const { clock, telemetry, settings } = parts;
     using limit = new OpeningLimit(videoId, egress, parts);
     const until = AbortSignal.any([signal, limit.signal]);
-    // Computed before the bootstrap, because the record has the room's age at the moment when it was taken.
-    const readAt = hold.room && clock.now() - lastReadAgoMs(hold.room);
+    // From before the room was taken, because the record has the room's age at the moment when it was taken.
+    const readAt = hold.room && wallAt(asked, clock) - lastReadAgoMs(hold.room);
     const options: CallOptions = {
       lane: "opening",
       // Openings run one after the other, and each loads a page that a poll must soon follow.
@@ -201,7 +202,7 @@ export class OwnedRoom {
       startedUptime: uptime,
       answeredAt: at,
       answeredUptime: uptime,
-      wallAt: clock.now() - (clock.uptime() - uptime),
+      wallAt: wallAt(asked, clock) - agoMs,
     };
     const isReplay = isReplayChat(position.chatType);
     const demand = demandOf(isReplay, undefined, settings);
@@ -301,6 +302,11 @@ export class OwnedRoom {
     limit.signal.addEventListener("abort", () => this.#stop.abort(), { once: true });
     await this.#reading.catch(() => {}); // the failure, if any, concerns the next owner
   }
+}
+
+/** The wall time of an earlier moment, in milliseconds since 1970. */
+function wallAt({ startedUptime }: CallStart, clock: Clock): number {
+  return clock.now() - (clock.uptime() - startedUptime);
 }
 
 /** The reason of the gap when a room is read again after this end; null: it had not ended. */
