@@ -32,6 +32,9 @@ const text = (id: string, atSeconds: number) => ({
 const anonymous = ({ giftAttributionItemViewModel: model }: { giftAttributionItemViewModel: object }) => ({
   giftAttributionItemViewModel: { ...model, authorName: undefined },
 });
+const bareText = ({ giftAttributionItemViewModel: model }: { giftAttributionItemViewModel: object }) => ({
+  giftAttributionItemViewModel: { ...model, detailText: "Sent a gift" },
+});
 const replayed = (seconds: number, action: JsonObject) => ({
   replayChatItemAction: { videoOffsetTimeMsec: `${seconds * 1000}`, actions: [action] },
 });
@@ -40,6 +43,7 @@ const jewels = (lines: string[]) => lines.filter((line) => line.startsWith("jewe
 /** Answers one after another, a second apart, and what a room then holds of gifts. */
 const CASES: [what: string, answers: JsonObject[][], held: string[]][] = [
   ["the widget first", [[giftWidget("W", 1), listed()]], [WIDGET]],
+  ["a widget whose text is a bare string", [[giftWidget("W", 1, bareText)]], [WIDGET]],
   ["the list first", [[listed(), giftWidget("W", 1)]], [LIST]],
   ["in two answers", [[giftWidget("W", 1)], [text("a", 1)], [listed()]], [WIDGET]],
   [

@@ -14,10 +14,11 @@ export const giftInList: Reader = (item, context) => giftItem(item, context, "li
 
 export const giftInWidget: Reader = (widget, context) => {
   const options = dig(widget, "elementRenderer", "compatibilityOptions");
+  const text = dig(widget, "detailText");
   const item = {
     ...widget,
     authorExternalChannelId: dig(options, "liveChatAuthorExternalChannelId"),
-    text: dig(widget, "detailText"),
+    text: typeof text === "string" ? { content: text } : text,
     giftImageA11yLabel: dig(widget, "giftA11yLabel"),
     giftImage: dig(widget, "attributionImage"),
   };
