@@ -75,6 +75,22 @@ describe("a recorded chat", () => {
     assert.equal((await relay.stored(VIDEO)).length, 3);
   });
 
+  it("that has not begun is tried although the service remembers for others that there is no chat", async () => {
+    const relay = new VirtualRelay({ settings: { RELAY_NO_CHAT_MS: "3600000" } });
+    const { upstream } = relay;
+    const recording = recordChat(VIDEO, recorderOf(relay), runUntil(new AbortController().signal));
+    const looks = () => upstream.requests.filter(({ kind }) => kind === "popout").length;
+    await relay.advance(30_000);
+    assert.equal((await relay.refusal({ videoId: VIDEO })).code, "NO_LIVE_CHAT");
+    assert.equal(looks(), 1);
+    const chat = upstream.chat(VIDEO, TEXT);
+    chat.say(3);
+    await relay.advance(60_000);
+    assert.equal((await relay.stored(VIDEO)).length, 3);
+    chat.end("reload-only");
+    await relay.when(recording);
+  });
+
   it("that cannot be opened while the store fails is read as soon as the store works", async () => {
     const relay = new VirtualRelay({ hasDisk: true });
     const chat = relay.upstream.chat(VIDEO, TEXT);

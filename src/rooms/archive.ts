@@ -93,6 +93,12 @@ export function chatless(error: RelayError, archived: ArchivedRoom | undefined, 
   return { name: "archived", room: archived?.room, until, noChat: { error, range: archived?.range } };
 }
 
+/** Whether this viewer may not be served from it, so that the video is looked for again. */
+export async function isStale({ room, noChat }: Archive, { isFresh }: StreamRequest): Promise<boolean> {
+  if (noChat && isFresh) return true;
+  return (await room?.isMoved()) === true;
+}
+
 /**
  * Serves a viewer from the stored part of a finished chat. Rejects with `RelayError` if there is nothing for
  * it.

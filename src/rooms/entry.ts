@@ -7,7 +7,7 @@ import type { RoomEnd } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import { ifUnavailable, isFenced } from "../store/port.ts";
-import { type Archive, chatless, enterArchive, isOver } from "./archive.ts";
+import { type Archive, chatless, enterArchive, isOver, isStale } from "./archive.ts";
 import { type EntryHost, type EntryParts, HAND_ON, type OpenOptions, type RoomState } from "./entry-host.ts";
 import { graceOver } from "./grace.ts";
 import type { OwnedRoom } from "./owned-room.ts";
@@ -102,7 +102,7 @@ export class VideoEntry {
       case "bootstrapping":
         return this.#enterOnceOpen(state.opening, request, signal);
       case "archived":
-        if (!(await state.room?.isMoved())) return enterArchive(state, request, this.#parts.clock);
+        if (!(await isStale(state, request))) return enterArchive(state, request, this.#parts.clock);
         this.#expire(this.#state === state);
         return this.enter(request, signal);
       case "followed":

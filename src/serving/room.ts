@@ -43,6 +43,8 @@ export interface StreamRequest {
   filter?: TypeFilter;
   /** Whether the stream ends with the newest message stored now. */
   isBounded?: boolean;
+  /** Whether the upstream is asked even while the service remembers that the video has no chat. */
+  isFresh?: boolean;
   /** The viewer's address, or its network. */
   address(): string;
   /** Opens the response, once the viewer's start is known. Throws if the client is gone. */

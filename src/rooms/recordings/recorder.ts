@@ -218,7 +218,8 @@ async function read(videoId: string, parts: RecorderParts, run: RecordingRun): P
   if (end?.state !== "ended") {
     const sink = new NullSink();
     const leave = () => sink.end();
-    const request = { videoId, lastEventId: undefined, backfill: 0, address: () => "", open: () => sink };
+    const asked = { videoId, lastEventId: undefined, backfill: 0, isFresh: true };
+    const request = { ...asked, address: () => "", open: () => sink };
     await enter(request, parts, run);
     report({ state: "recording", videoId });
     deleted.addEventListener("abort", leave);
