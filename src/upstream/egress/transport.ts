@@ -105,7 +105,7 @@ export class Transport {
 function failureIn(error: unknown): { code: string; why: string } {
   if (!(error instanceof Error)) return { code: "", why: "the connection failed" };
   if (error.cause instanceof Error) return failureIn(error.cause);
-  const code = "code" in error ? String(error.code) : "";
+  const code = "code" in error && error.code !== undefined ? String(error.code) : "";
   const words = stripMarkup(error.message.includes(code) ? error.message : `${code}: ${error.message}`);
   return { code, why: `the connection failed (${words})` };
 }
