@@ -1,6 +1,7 @@
 /** The stored messages of a chat, from `/v1/messages`. */
 import type { MessageType } from "../src/protocol/kinds.ts";
 import { type Clock, systemClock } from "./clock.ts";
+import { ChatError } from "./error.ts";
 import { Service, withQuery } from "./service.ts";
 import type { HistoryOptions, Message, MessageOf, TypeOrGroup, TypesIn } from "./types.ts";
 import { MAX_FAILURES, Retries } from "./waiting.ts";
@@ -54,6 +55,9 @@ async function* pages(
       .catch((error) => clock.sleep(retries.fail(error), signal));
     if (!page) continue;
     retries.succeed();
+    // A cache may answer with an earlier page: to go on would not end.
+    if (page.next && page.next <= (after ?? 0))
+      throw new ChatError("HTTP", "The answer is not the service's.");
     yield* page.messages;
     after = page.next ?? null;
   }

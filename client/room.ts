@@ -72,8 +72,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     this.#retries = new Retries(options, clock);
     this.#isWanted = selectTypes(options.types);
     const asked = `${options.cursor ?? ""}`;
-    const places = stream.parse(asked, this.#service.names);
-    this.#received = new Map(places.filter(([, cursor]) => Number.isSafeInteger(cursor) && cursor >= 0));
+    this.#received = new Map(stream.parse(asked, this.#service.names).filter(isPlace));
     this.#handed = new Map(this.#received);
     if (`${this.cursor ?? ""}` !== asked) throw new TypeError("cursor: is invalid.");
   }
@@ -166,14 +165,13 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
       ...(id !== undefined && { "last-event-id": `${id}` }),
     };
     this.#begun.clear();
-    const idle = new ChatError("NETWORK", `No byte has come for ${idleMs} ms.`);
     const whileNotIdle = <T>(work: Promise<T>): Promise<T> => {
       const read = new AbortController();
       this.#clock.sleep(idleMs, read.signal).then(
-        () => connection.abort(idle),
+        () => connection.abort(new ChatError("NETWORK", `No byte has come for ${idleMs} ms.`)),
         () => {},
       );
-      return orNetworkError(() => work, signal, "The connection was cut.").finally(() => read.abort("done"));
+      return work.finally(() => read.abort("done"));
     };
 
     const response = await whileNotIdle(this.#service.request(withQuery(path, query), signal, { headers }));
@@ -186,7 +184,9 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
       this.#wasOpen = true;
       this.#setState("open");
       while (body) {
-        const { done, value } = await whileNotIdle(body.read());
+        const { done, value } = await whileNotIdle(
+          orNetworkError(() => body.read(), signal, "The connection was cut."),
+        );
         if (done) break;
         for (const frame of frames.read(value)) {
           if (this.#take(frame, names, `${id}`)) return;
@@ -205,26 +205,28 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
 
   /** Queues the events of a frame. Returns true if no chat is left. `asked`: the id that was sent. */
   #take({ event, data, id }: Frame, names: readonly string[], asked: string): boolean {
-    const value = readData(event, data);
-    const { videoId, code } = value;
+    const field = FIELDS[event];
+    const value = field && parseJson(data); // undefined if the id is alone
+    const { videoId, code, message } = value ?? {};
+    const isMessage = event === "message";
+    const places = isMessage || !event ? this.#stream.parse(id, names).filter(isPlace) : [];
+    if ((field && value?.[field] === undefined) || (isMessage && !new Map(places).has(videoId)))
+      throw new ChatError("NETWORK", "A frame cannot be read.");
     if (event === "init") this.#begin(value, asked);
     if (event === "channel" || event === "end") this.#enqueue(event, value);
     if (event === "end") this.#over.add(videoId);
     if (event === "error") {
-      const error = new ChatError(code, value.message, videoId && { videoId });
+      const error = new ChatError(code, message, videoId && { videoId });
       if (!videoId) throw error;
       const isFinal = this.#begun.has(videoId) || FINAL_FOR_CHAT.test(code);
       if (isFinal) this.#over.add(videoId);
       if (isFinal && !this.#listenersOf(event)[0]) reportUncaught(error);
       this.#enqueue(event, error);
     }
-    if (event === "message" || event === "") {
-      for (const place of this.#stream.parse(id, names))
-        this.#receive(place, event && place[0] === videoId ? value : undefined);
-    }
-    if (this.#over.size < this.#service.names.length) return false;
-    this.#enqueue("over");
-    return true;
+    for (const place of places) this.#receive(place, place[0] === videoId ? value : undefined);
+    const isOver = this.#over.size >= this.#service.names.length;
+    if (isOver) this.#enqueue("over");
+    return isOver;
   }
 
   #begin(init: Init, asked: string): void {
@@ -279,7 +281,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     if (place) moveTo(this.#handed, place, event === "init");
     if (event === "end") this.end = value;
     if (event === "over") this.#finish();
-    else if (event !== "passed") this.#emit(event, value as never);
+    else this.#emit(event as never, value as never); // nobody listens to "passed"
     if (event === "error" && !value.videoId) {
       if (!this.#isPulled && !this.#listenersOf(event)[0]) reportUncaught(value);
       this.#finish({ error: value });
@@ -334,12 +336,8 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
   }
 }
 
-/** The data of a frame, which must be an object with this field. Anything else is not the service's. */
-function readData(event: string, data: string) {
-  const field = FIELDS[event];
-  const value = field ? parseJson(data) : {};
-  if (field && value?.[field] === undefined) throw new ChatError("NETWORK", "A frame cannot be read.");
-  return value;
+function isPlace([, cursor]: Place): boolean {
+  return Number.isSafeInteger(cursor) && cursor >= 0;
 }
 
 /** Throws the error where nobody can catch it. */

@@ -20,8 +20,8 @@ export class Service {
    * Without a `stream`, the caller asks about one video.
    */
   constructor(url: string | URL, options: NamedOptions, clock: Clock, stream?: Stream) {
-    this.#base = new URL(url, "a://b"); // a text without a scheme gets one that is refused
-    this.#base.pathname = this.#base.pathname.replace(/\/*$/, "/");
+    // A text without a scheme gets one that is refused.
+    this.#base = new URL(`${url}`.replace(/[\s/]*$/, "/"), "a://b");
     if (!/^https?:..[^/@]+\/[^?#]*$/.test(this.#base.href))
       throw new TypeError("url: must be like http://host:8080/path.");
     const { option, form } = stream ?? VIDEO;
@@ -41,9 +41,9 @@ export class Service {
     const { fetch = globalThis.fetch } = this.#options;
     const sent = new Headers(this.#options.headers);
     for (const [name, value] of Object.entries(init.headers)) sent.set(name, value);
-    const url = new URL(path, this.#base).href;
     const response = await orNetworkError(
-      async () => fetch(url, { ...init, headers: sent, ...(signal && { signal }) }),
+      async () =>
+        fetch(new URL(path, this.#base).href, { ...init, headers: sent, ...(signal && { signal }) }),
       signal,
       `${this.#base.host} cannot be reached.`,
     );
@@ -51,7 +51,7 @@ export class Service {
     if (status === 200) return response;
     // A proxy in front of the service may send an endless body.
     const isJson = /json/.test(`${headers.get("content-type")}`);
-    let { code, message } = (isJson && (await jsonOf(response, signal))) || {};
+    let { code, message } = (isJson && (await jsonOf(response, signal).catch(unlessAbort))) || {};
     response.body?.cancel().catch(() => {}); // it may be read
     if (typeof code !== "string" || typeof message !== "string") {
       code = "HTTP";
@@ -73,6 +73,11 @@ export class Service {
     if (Array.isArray(answer?.[list])) return answer;
     throw new ChatError("HTTP", "The answer is not the service's.", { status: response.status });
   }
+}
+
+/** Ignores that the body of a refusal was cut or stalls: its status says enough. */
+function unlessAbort(error: unknown): void {
+  if (!(error instanceof ChatError)) throw error;
 }
 
 async function jsonOf(response: Response, signal: AbortSignal | undefined) {
@@ -100,7 +105,7 @@ export function orNetworkError<T>(
 ): Promise<T> {
   return unlessAborted(work(), signal).catch((cause) => {
     if (signal?.aborted) throw signal.reason;
-    throw cause instanceof ChatError ? cause : new ChatError("NETWORK", message, { cause });
+    throw new ChatError("NETWORK", message, { cause });
   });
 }
 

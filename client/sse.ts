@@ -42,7 +42,7 @@ export class FrameReader {
     this.#afterCr = text.endsWith("\r");
     const lines = text.split(/\r\n|\n|\r/);
     lines[0] = this.#rest + lines[0];
-    this.#rest = lines.pop() ?? "";
+    this.#rest = lines.pop() as string;
     for (const line of lines) {
       const event = this.#event;
       const [, name, value = ""] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
@@ -51,7 +51,7 @@ export class FrameReader {
         this.#event = {};
         if (event.data !== undefined)
           yield { event: event.event || "message", data: event.data, id: this.#id };
-        else if (event.id !== undefined) yield { event: "", data: "", id: event.id };
+        else if (event.id) yield { event: "", data: "", id: event.id };
       } else if (name === "data") {
         event.data = event.data === undefined ? value : `${event.data}\n${value}`;
       } else if (name === "event") {
@@ -65,6 +65,6 @@ export class FrameReader {
       }
     }
     if ((this.#event.data ?? "").length + this.#rest.length > MAX_LENGTH)
-      throw new ChatError("NETWORK", "A frame is longer than 16 MB.");
+      throw new ChatError("NETWORK", "A frame is over 16 MB.");
   }
 }

@@ -108,6 +108,18 @@ describe("a history of the SDK", () => {
     }
   });
 
+  it("does not go on after pages that do not advance", async () => {
+    for (const next of [6, 5]) {
+      await using server = await AnsweringServer.start(page(6, 5, 6), page(next, 5, 6));
+      const seen: number[] = [];
+      const reading = (async () => {
+        for await (const { cursor } of history(server.url, { videoId: "v" })) seen.push(cursor);
+      })();
+      await assert.rejects(reading, { code: "HTTP" });
+      assert.deepEqual([seen, server.calls.length], [[5, 6], 2]);
+    }
+  });
+
   it("does not take another service's answer for a page", async () => {
     await using server = await AnsweringServer.start(refuses(200, { messages: "none" }));
     const messages = history(server.url, { videoId: "v", retry: () => false });

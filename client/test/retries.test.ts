@@ -58,6 +58,11 @@ describe("a chat of the SDK that fails for a while", () => {
         "NETWORK",
       ]),
     ),
+    ...["x", "", "-1", "1.5", "99999999999999999999"].map((id): [string, Answer, string] => [
+      `a message whose id is ${JSON.stringify(id)}`,
+      streams(init(0), `id: ${id}\nevent: message\ndata: {"type":"chat"}\n\n`),
+      "NETWORK",
+    ]),
     [
       "a line that does not end",
       (response, call) => {
@@ -96,6 +101,26 @@ describe("a chat of the SDK that fails for a while", () => {
       await server.untilClosed();
     });
   }
+
+  for (const [what, isCut] of [
+    ["is cut", true],
+    ["stalls", false],
+  ] as const) {
+    it(`gives up after a refusal whose JSON ${what}`, async () => {
+      await using server = await AnsweringServer.start((response) => {
+        response.writeHead(404, { "content-type": "application/json" }).write('{"code":');
+        if (isCut) setTimeout(() => response.destroy(), 20);
+      }, WHOLE);
+      await assert.rejects(follow(server.url, { idleMs: 100 }), { code: "HTTP", status: 404 });
+      await server.untilClosed();
+    });
+  }
+
+  it("takes no cursor without a message that later ones could not pass", async () => {
+    const far = "id: 99999999999999999999\n\n";
+    await using server = await AnsweringServer.start(streams(init(0), message(1), far, message(2), END));
+    assert.deepEqual((await follow(server.url)).cursors, [1, 2]);
+  });
 
   it("tries again even if nobody listens", async () => {
     const server = await AnsweringServer.start(WHOLE);

@@ -81,41 +81,39 @@ interface Kind<D extends Details> {
   readonly details?: D;
 }
 
-const kind = <D extends Details>(): Kind<D> => ({});
-
 const KINDS = {
-  chat: { chat: kind<ItemDetails>() },
+  chat: { chat: {} as Kind<ItemDetails> },
   paid: {
-    superchat: kind<PaidDetails>(),
-    supersticker: kind<PaidDetails & Required<Pick<Details, "sticker">>>(),
-    jewels: kind<ItemDetails & Required<Pick<Details, "jewels">> & Pick<Details, "sticker" | "target">>(),
-    donation: kind<ItemDetails & Pick<Details, "amount">>(),
+    superchat: {} as Kind<PaidDetails>,
+    supersticker: {} as Kind<PaidDetails & Required<Pick<Details, "sticker">>>,
+    jewels: {} as Kind<ItemDetails & Required<Pick<Details, "jewels">> & Pick<Details, "sticker" | "target">>,
+    donation: {} as Kind<ItemDetails & Pick<Details, "amount">>,
   },
   members: {
-    membership: kind<ItemDetails & Pick<Details, "level">>(),
-    milestone: kind<ItemDetails & Pick<Details, "header" | "level">>(),
-    gift: kind<ItemDetails & Pick<Details, "gift">>(),
-    gift_received: kind<ItemDetails>(),
+    membership: {} as Kind<ItemDetails & Pick<Details, "level">>,
+    milestone: {} as Kind<ItemDetails & Pick<Details, "header" | "level">>,
+    gift: {} as Kind<ItemDetails & Pick<Details, "gift">>,
+    gift_received: {} as Kind<ItemDetails>,
   },
   polls: {
-    poll: kind<BannerDetails & Required<Pick<Details, "poll">>>(),
-    poll_result: kind<ItemDetails>(),
+    poll: {} as Kind<BannerDetails & Required<Pick<Details, "poll">>>,
+    poll_result: {} as Kind<ItemDetails>,
   },
   pinned: {
-    banner: kind<Details>(), // including those of the pinned message
-    banner_removed: kind<EventDetails>(),
+    banner: {} as Kind<Details>, // including those of the pinned message
+    banner_removed: {} as Kind<EventDetails>,
   },
   moderation: {
-    deleted: kind<EventDetails & { target: { messageId: string } }>(),
-    author_deleted: kind<EventDetails & { target: { authorId: string } }>(),
-    replaced: kind<Details & { target: { messageId: string } }>(), // including those of the new content
+    deleted: {} as Kind<EventDetails & { target: { messageId: string } }>,
+    author_deleted: {} as Kind<EventDetails & { target: { authorId: string } }>,
+    replaced: {} as Kind<Details & { target: { messageId: string } }>, // including those of the new content
   },
   notices: {
-    raid: kind<BannerDetails & Pick<Details, "raid">>(),
-    summary: kind<BannerDetails>(),
-    notice: kind<ItemDetails>(),
-    mode: kind<ItemDetails>(),
-    product: kind<ItemDetails & BannerDetails>(),
+    raid: {} as Kind<BannerDetails & Pick<Details, "raid">>,
+    summary: {} as Kind<BannerDetails>,
+    notice: {} as Kind<ItemDetails>,
+    mode: {} as Kind<ItemDetails>,
+    product: {} as Kind<ItemDetails & BannerDetails>,
   },
 };
 
@@ -124,7 +122,7 @@ const KINDS = {
  * messages; the upstream has no such type.
  */
 const UNGROUPED = {
-  gap: kind<EventDetails & Required<Pick<Details, "gap">>>(),
+  gap: {} as Kind<EventDetails & Required<Pick<Details, "gap">>>,
 };
 
 export type Group = keyof typeof KINDS;
