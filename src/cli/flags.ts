@@ -68,6 +68,8 @@ const USER_INFO = /(?<=:\/\/)[^/]*@/;
 const MAX_QUOTED_CHARS = 100;
 /** Before an argument that looks like a flag. The system lets no argument contain it. */
 const MARK = "\0";
+/** A flag of words: `--no-colour`. */
+const WORDS = /^--[a-z]+(-[a-z]+)*$/;
 /** The flags of every command that print something instead of running it. */
 const PRINTING = ["help", "version"];
 
@@ -160,10 +162,15 @@ function parseFlags(table: FlagTable, args: readonly string[], wanted: readonly 
     texts[token.name] = token.value ?? "on";
   }
   const { isRepeated, alone } = wanted.at(-1) ?? {};
-  const unexpected = isRepeated ? undefined : positionals[wanted.length];
+  const unexpected = positionals[wanted.length];
   if (unexpected !== undefined) {
-    const dashed = positionals.find((text) => text.startsWith("--"));
+    // One of several ids can begin with two dashes, but hardly ever has small letters alone.
+    const isWrong = (text: string) =>
+      isRepeated ? WORDS.test(text) && marked.includes(`${MARK}${text}`) : text.startsWith("--");
+    const dashed = positionals.find(isWrong);
     if (dashed !== undefined) throw noFlag(dashed, known);
+  }
+  if (unexpected !== undefined && !isRepeated) {
     throw new UsageError(
       alone ??
         `unexpected argument "${unexpected.replace(AFTER_SCHEME, "…")}"; see --help (after npm run or npm start, put -- before flags)`,
