@@ -13,7 +13,7 @@ import { asReplay } from "../src/simulator/replay.ts";
 import type { StoredMessage } from "../src/store/stored-message.ts";
 import { timeOfDay } from "../src/upstream/readers/timestamp.ts";
 import { videoIdIn } from "../src/upstream/readers/video.ts";
-import { outcome } from "./support/command.ts";
+import { outcome, Run } from "./support/command.ts";
 import { ownSchema, type PostgresServer, testPostgres } from "./support/postgres-server.ts";
 import { startRelay } from "./support/relay.ts";
 import { own, readAll } from "./support/store-reading.ts";
@@ -243,6 +243,16 @@ describe("import", () => {
     assert.match(said[3] ?? "", /^is a pipe or a device, which can be read only once: write a file first$/);
     assert.match(said[4] ?? "", /^room dQw4w9WgXcQ: \d+ new messages$/);
   });
+
+  for (const [signal, code] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const)
+    it(`ends at ${signal} with exit code ${code}`, async (t) => {
+      const command = new Run(["import", "/no/such/file", "--store", `sqlite:${await temporaryFile(t)}`]);
+      command.signal(signal);
+      assert.equal(await command.exited, code);
+    });
 
   for (const [args, expected] of [
     [["a", "b", "--video", VIDEO], /--video names the room of one file/],

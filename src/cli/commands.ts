@@ -17,7 +17,7 @@ import {
   VIDEOS,
   WATCH_FLAGS,
 } from "./reader/flags.ts";
-import { runUntilSignal } from "./signals.ts";
+import { runUntilKilled, runUntilSignal } from "./signals.ts";
 import type { Surroundings } from "./surroundings.ts";
 
 export interface Command {
@@ -125,7 +125,10 @@ export const COMMANDS = [
       "livechat-relay import chat.jsonl --video dQw4w9WgXcQ",
     ],
     flags: IMPORT_FLAGS,
-    run: async (input, surroundings) => (await import("./import/import.ts")).importFiles(input, surroundings),
+    run: (input, surroundings) =>
+      runUntilKilled(surroundings, async () =>
+        (await import("./import/import.ts")).importFiles(input, surroundings),
+      ),
   }),
   command({
     name: "record",
@@ -156,7 +159,8 @@ export const COMMANDS = [
       "livechat-relay backup /backups/relay.db --store sqlite:/var/lib/relay.db",
     ],
     flags: { RELAY_STORE: SETTINGS.RELAY_STORE },
-    run: async (input, surroundings) => (await import("./backup.ts")).backup(input, surroundings),
+    run: (input, surroundings) =>
+      runUntilKilled(surroundings, async () => (await import("./backup.ts")).backup(input, surroundings)),
   }),
   command({
     name: "migrate-store",
@@ -170,7 +174,10 @@ export const COMMANDS = [
       "livechat-relay migrate-store postgres://relay@db.example/relay sqlite:./data/relay.db",
     ],
     flags: {},
-    run: async (input, surroundings) => (await import("./migrate-store.ts")).migrate(input, surroundings),
+    run: (input, surroundings) =>
+      runUntilKilled(surroundings, async () =>
+        (await import("./migrate-store.ts")).migrate(input, surroundings),
+      ),
   }),
 ] as const satisfies Command[];
 

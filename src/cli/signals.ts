@@ -1,8 +1,9 @@
 /**
- * Ends a service: gracefully at the first SIGTERM or SIGINT or when its store is lost, at once at a later
- * signal.
+ * What a signal does to a command. It ends a service gracefully at the first SIGTERM or SIGINT, as the loss
+ * of its store does, and at once at a later signal. It ends a command that works on a store at once.
  */
 import { once } from "node:events";
+import { constants } from "node:os";
 import { systemClock } from "../clock.ts";
 import type { Service } from "./service.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -53,4 +54,26 @@ export async function runUntilSignal(
   }
   surroundings.exit(0);
   return 0;
+}
+
+/**
+ * Runs a command that works on a store, and resolves to its exit code. A signal ends the process at once, as
+ * it would by itself, but with an exit code, and also if this is the first process of a container.
+ */
+export async function runUntilKilled(
+  surroundings: Surroundings,
+  work: () => Promise<number>,
+): Promise<number> {
+  const onSignal = (name: NodeJS.Signals) => surroundings.exit(exitCodeOf(name));
+  for (const name of SIGNALS) surroundings.on(name, onSignal);
+  try {
+    return await work();
+  } finally {
+    for (const name of SIGNALS) surroundings.off(name, onSignal);
+  }
+}
+
+/** What a shell shows for a process that this signal has ended. */
+export function exitCodeOf(name: NodeJS.Signals): number {
+  return 128 + constants.signals[name];
 }

@@ -2,13 +2,12 @@
  * The common part of the commands that talk to a service: a signal ends them, the reader of their output may
  * leave, and each kind of end has its exit code.
  */
-import { constants } from "node:os";
 import { type ChannelChat, type Chat, ChatError, type ChatOptions, chat } from "../../../client/index.ts";
 import { certificateTrouble } from "../../certificate-trouble.ts";
 import { systemClock } from "../../clock.ts";
 import type { ReceivedMessage } from "../../formats/message.ts";
 import { cleanText } from "../../formats/text.ts";
-import { SAME_REQUEST_MS } from "../signals.ts";
+import { exitCodeOf, SAME_REQUEST_MS } from "../signals.ts";
 import type { Surroundings } from "../surroundings.ts";
 import { ReaderLeft } from "./output.ts";
 import { type Cursor, channelIn, newsOf } from "./subject.ts";
@@ -73,10 +72,6 @@ export async function runSession(
   } finally {
     for (const name of SIGNALS) surroundings.off(name, onSignal);
   }
-}
-
-function exitCodeOf(name: NodeJS.Signals): number {
-  return 128 + constants.signals[name];
 }
 
 /** The error as text, with the system's own text if the network failed. */
