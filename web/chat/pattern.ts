@@ -110,6 +110,7 @@ class Parser {
     while (this.#at < this.#source.length && this.#peek !== "|" && this.#peek !== ")") {
       builds.push(this.#quantified(this.#atom()));
     }
+    if (builds.length === 0) return (next) => this.#step(next); // `(){999}` costs steps, too
     return (next) => builds.reduceRight((rest, build) => build(rest), next);
   }
 
@@ -136,7 +137,8 @@ class Parser {
     if (this.#takes("*")) return [0, Number.POSITIVE_INFINITY];
     if (this.#takes("+")) return [1, Number.POSITIVE_INFINITY];
     if (this.#takes("?")) return [0, 1];
-    const found = /^\{(\d{1,3})(?:(,)(\d{0,3}))?\}/.exec(this.#source.slice(this.#at, this.#at + 9).join(""));
+    const rest = this.#source.slice(this.#at, this.#at + 40).join("");
+    const found = /^\{(\d+)(?:(,)(\d*))?\}/.exec(rest);
     if (!found) return [1, 1];
     this.#at += found[0].length;
     const least = Number(found[1]);
