@@ -16,7 +16,7 @@ const READ_AHEAD = 1000;
 const DEFAULT_IDLE_MS = 45_000;
 /** A stream that was open for this long does not count as a failure, even if it brought nothing. */
 const STABLE_MS = 5000;
-/** By event, a field that its data always have. */
+/** By event, a field that its data have. A message of another service may lack one, but then has an id. */
 const FIELDS: Record<string, string> = {
   init: "cursor",
   message: "type",
@@ -168,7 +168,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     const whileNotIdle = <T>(work: Promise<T>): Promise<T> => {
       const read = new AbortController();
       this.#clock.sleep(idleMs, read.signal).then(
-        () => connection.abort(new ChatError("NETWORK", `No byte has come for ${idleMs} ms.`)),
+        () => connection.abort(new ChatError("NETWORK", `No byte for ${idleMs} ms.`)),
         () => {},
       );
       return work.finally(() => read.abort("done"));
@@ -210,7 +210,8 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     const { videoId, code, message } = value ?? {};
     const isMessage = event === "message";
     const places = isMessage || !event ? this.#stream.parse(id, names).filter(isPlace) : [];
-    if ((field && value?.[field] === undefined) || (isMessage && !new Map(places).has(videoId)))
+    const isOdd = field && (value?.[field] ?? value?.id) === undefined;
+    if (isOdd || (isMessage && !new Map(places).has(videoId)))
       throw new ChatError("NETWORK", "A frame cannot be read.");
     if (event === "init") this.#begin(value, asked);
     if (event === "channel" || event === "end") this.#enqueue(event, value);

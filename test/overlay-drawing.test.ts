@@ -170,6 +170,7 @@ describe("the overlay draws", { skip: NO_CHROMIUM }, () => {
         { details: { colors: 5, amount: "x", target: 3 }, type: "superchat", message: "paid" },
         { type: "deleted", id: null, details: null },
         { type: "replaced", details: { target: null }, message: "replaced" },
+        { type: undefined, message: "no type" },
       ];
       const frames = oddities.map((odd, at) => ({
         type: "chat",
@@ -190,10 +191,10 @@ describe("the overlay draws", { skip: NO_CHROMIUM }, () => {
       await page.route(/v1\/stream/, (route) => route.fulfill({ contentType: "text/event-stream", body }));
       const faults = faultsOf(page);
       await page.goto(`${relay.url}${path}?videoId=odd-messages`);
-      await has("ok-8");
+      await has("ok-9");
       const ids = await idsOf(page);
       for (const at of oddities.keys()) assert.ok(ids.includes(`ok-${at}`), `the neighbour of ${at}`);
-      for (const at of [0, 2, 3, 4, 5]) assert.ok(ids.includes(`odd-${at}`), `message ${at}`);
+      for (const at of [0, 2, 3, 4, 5, 9]) assert.ok(ids.includes(`odd-${at}`), `message ${at}`);
       assert.equal(await page.locator(`${rowOf("odd-3")} [data-field=message]`).innerText(), "badges");
       assert.deepEqual(faults, []);
       await page.unroute(/v1\/stream/);

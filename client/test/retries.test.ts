@@ -226,7 +226,7 @@ describe("a chat of the SDK, in virtual time", () => {
     assert.deepEqual(calls, [0, 45_000 + RETRY_MS, 2 * (45_000 + RETRY_MS)]);
     assert.deepEqual(
       failures.map(({ code, message }) => [code, message]),
-      Array(2).fill(["NETWORK", "No byte has come for 45000 ms."]),
+      Array(2).fill(["NETWORK", "No byte for 45000 ms."]),
     );
   });
 
