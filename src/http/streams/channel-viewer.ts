@@ -139,6 +139,7 @@ export class ChannelViewer {
     if (place && isOfChannel === undefined) return this.#send(waitingOf(state, state.reason ?? UNLISTED));
     this.#resume = undefined;
     this.#send(state);
+    if (place && isOfChannel && this.#chat) await this.#leave(this.#chat); // an earlier one that goes on
     if (place && isOfChannel && (await this.#catchUp(place, state))) this.#send(state, true);
     const next = videoId ?? this.#earlier;
     if (next !== undefined && !this.#chat) this.#read(next).catch((error: unknown) => this.#fail(error));
