@@ -96,6 +96,33 @@ describe("a viewer of a channel that comes back", () => {
     assert.deepEqual(back.ids, there.ids.slice(1));
     assert.deepEqual(foreign.news(), stays.news().slice(1));
   });
+
+  it("gets each message once if the channel turns to the earlier stream after the newer one has failed", async () => {
+    const settings = { RELAY_FAILING_MS: "0", RELAY_CHANNEL_MS: "10000" };
+    const { relay, channel, upstream } = watched({}, { settings });
+    const first = channel.broadcast(FIRST, { chat: CHAT });
+    const leaves = new ChannelVisitor(relay.service);
+    const said = first.chat.say(1);
+    await relay.advance(MINUTE);
+    leaves.news();
+    leaves.leave();
+    const second = channel.broadcast("live-secon1", { chat: CHAT });
+    await relay.advance(MINUTE);
+    const back = new ChannelVisitor(relay.service, leaves.lastId);
+    said.push(...second.chat.say(2));
+    await relay.advance(MINUTE);
+    upstream.fault({ on: ["popout", "watch", "next"], videoId: "live-secon1", times: 1000, as: "bot" });
+    second.chat.expireTokens();
+    await relay.until(() => back.events.at(-1)?.data.state === "waiting");
+    second.end();
+    said.push(...first.chat.say(3));
+    await relay.advance(MINUTE);
+    assert.deepEqual(back.news().slice(-6), [
+      ...[`init ${FIRST}`, `message ${FIRST}`, `channel live ${FIRST}`], // while the newer one cannot be read
+      ...["init live-secon1", `channel live ${FIRST}`, `init ${FIRST}`], // the rest of the newer one
+    ]);
+    assert.deepEqual(back.ids, said.slice(1));
+  });
 });
 
 describe("a viewer of a channel that stays", () => {
