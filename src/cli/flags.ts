@@ -161,24 +161,35 @@ function parseFlags(table: FlagTable, args: readonly string[], wanted: readonly 
     }
     texts[token.name] = token.value ?? "on";
   }
+  assertArguments(positionals, wanted, marked, known);
+  return { texts, positionals };
+}
+
+/**
+ * Throws `UsageError` if an argument is missing or unexpected. `marked`: the command line, with MARK before
+ * each argument that looks like a flag. `known`: the flags, one of which may be misspelt.
+ */
+function assertArguments(
+  positionals: readonly string[],
+  wanted: readonly Argument[],
+  marked: readonly string[],
+  known: readonly string[],
+): void {
   const { isRepeated, alone } = wanted.at(-1) ?? {};
-  const unexpected = positionals[wanted.length];
-  if (unexpected !== undefined) {
-    // One of several ids can begin with two dashes, but hardly ever has small letters alone.
-    const isWrong = (text: string) =>
-      isRepeated ? WORDS.test(text) && marked.includes(`${MARK}${text}`) : text.startsWith("--");
-    const dashed = positionals.find(isWrong);
-    if (dashed !== undefined) throw noFlag(dashed, known);
-  }
-  if (unexpected !== undefined && !isRepeated) {
-    throw new UsageError(
-      alone ??
-        `unexpected argument "${unexpected.replace(AFTER_SCHEME, "…")}"; see --help (after npm run or npm start, put -- before flags)`,
-    );
-  }
   const missing = wanted.find(({ isOptional }, place) => !isOptional && !positionals[place]);
   if (missing) throw new UsageError(`<${missing.name}> is missing: ${missing.meaning}; see --help`);
-  return { texts, positionals };
+  const unexpected = positionals[wanted.length];
+  if (unexpected === undefined) return;
+  // One of several ids can begin with two dashes, but hardly ever has small letters alone.
+  const isFlag = (text: string) =>
+    isRepeated ? WORDS.test(text) && marked.includes(`${MARK}${text}`) : text.startsWith("--");
+  const dashed = positionals.find(isFlag);
+  if (dashed !== undefined) throw noFlag(dashed, known);
+  if (isRepeated) return;
+  throw new UsageError(
+    alone ??
+      `unexpected argument "${unexpected.replace(AFTER_SCHEME, "…")}"; see --help (after npm run or npm start, put -- before flags)`,
+  );
 }
 
 function noFlag(name: string, known: readonly string[]): UsageError {
