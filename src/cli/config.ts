@@ -93,7 +93,7 @@ const ACCESS = {
   },
   RELAY_MAX_ROOMS: flag(
     "500",
-    "maximum number of open rooms (chats that are read or served at the same time); above it `503 CAPACITY`",
+    "maximum number of live chats that are read or followed at the same time, and likewise of replays; above it `503 CAPACITY`. Chats that are over do not count",
     whole(1, 1_000_000),
   ),
   RELAY_FRAME_ANCESTORS: flag(

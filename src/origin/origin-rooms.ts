@@ -46,8 +46,8 @@ export class OriginRooms implements RoomSources {
     );
     using opening = new DisposableStack();
     opening.use(stream);
-    applicant.assertCapacity();
     const { cursor: historyEnd, chatType } = stream;
+    applicant.assertCapacity(chatType);
     const recent = await origin.messagesUpTo(
       videoId,
       historyEnd,

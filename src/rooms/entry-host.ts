@@ -1,6 +1,7 @@
 /** The environment of an entry: its settings, and its interface to the other rooms. */
 
 import type { Clock } from "../clock.ts";
+import type { ChatType } from "../protocol/chat.ts";
 import type { Room } from "../serving/room.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { ReadingHost, RoomSources } from "./sources.ts";
@@ -38,8 +39,11 @@ export interface EntryParts {
 }
 
 export interface EntryHost extends ReadingHost {
-  /** Throws `RelayError` CAPACITY if the other open rooms already reach the limit. */
-  assertCapacity(videoId: string): void;
+  /**
+   * Throws `RelayError` CAPACITY if the other chats of this type already reach the limit. Before the type is
+   * known, those are the live ones.
+   */
+  assertCapacity(videoId: string, chatType?: ChatType): void;
   /** Keeps ticking a room that takes no new viewers, and closes it after its last viewer has left. */
   retire(room: Room): void;
 }

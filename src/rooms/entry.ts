@@ -3,7 +3,7 @@
  * after its end. All transitions are here. `Room` handles viewers and log, `OwnedRoom` handles the poller.
  */
 import { unlessAborted } from "../deadline.ts";
-import type { RoomEnd } from "../protocol/chat.ts";
+import type { ChatType, RoomEnd } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import { ifUnavailable, isFenced } from "../store/port.ts";
@@ -15,7 +15,7 @@ import type { Followed, OpenedRoom, RoomSource } from "./sources.ts";
 
 type State =
   | { name: "vacant" }
-  | { name: "bootstrapping"; opening: Promise<OpenedRoom>; isFound: boolean }
+  | { name: "bootstrapping"; opening: Promise<OpenedRoom>; found?: ChatType }
   | { name: "polling"; owned: OwnedRoom }
   | { name: "lingering"; owned: OwnedRoom; cancel: AbortController }
   | { name: "followed"; followed: Followed; cancel?: AbortController }
@@ -46,10 +46,10 @@ export class VideoEntry {
     return this.#state === VACANT && !this.#leaving;
   }
 
-  /** Whether the video counts as an open room: once its chat is found, even before the bootstrap ends. */
-  get isOpen(): boolean {
-    const { roomState } = this;
-    return this.#state.name === "bootstrapping" ? this.#state.isFound : roomState !== undefined;
+  /** The chat that is read or followed: known once it is found, even before the bootstrap ends. */
+  get chatType(): ChatType | undefined {
+    if (this.#state.name === "bootstrapping") return this.#state.found;
+    return this.#state.name === "archived" ? undefined : this.room?.chatType;
   }
 
   /** The room's state; undefined if there is no room, or only the memory that the video has no chat. */
@@ -163,7 +163,7 @@ export class VideoEntry {
       const isFull = error instanceof RelayError && error.code === "CAPACITY";
       this.#parts.telemetry.roomRefused(this.videoId, error, !isFull && !isOver(error));
     });
-    this.#state = { name: "bootstrapping", opening, isFound: false };
+    this.#state = { name: "bootstrapping", opening };
     return opening;
   }
 
@@ -173,7 +173,7 @@ export class VideoEntry {
     try {
       this.#host.assertCapacity(this.videoId);
       const isResumed = () => this.#resuming > 0;
-      const asked = { address, isResumed, assertCapacity: () => this.#found() };
+      const asked = { address, isResumed, assertCapacity: (chatType: ChatType) => this.#found(chatType) };
       return this.#enterState(await this.#parts.sources.open(this.videoId, asked, this.#host.stopped));
     } catch (error) {
       if (isOver(error)) await this.#remember(error);
@@ -182,10 +182,10 @@ export class VideoEntry {
     }
   }
 
-  /** The chat is found, so the room counts as open. Throws `RelayError` CAPACITY if there are too many. */
-  #found(): void {
-    if (this.#state.name === "bootstrapping") this.#state.isFound = true;
-    this.#host.assertCapacity(this.videoId);
+  /** The chat is found, so the room counts. Throws `RelayError` CAPACITY if there are too many. */
+  #found(chatType: ChatType): void {
+    if (this.#state.name === "bootstrapping") this.#state.found = chatType;
+    this.#host.assertCapacity(this.videoId, chatType);
   }
 
   #enterState(source: RoomSource): OpenedRoom {

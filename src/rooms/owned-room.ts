@@ -98,7 +98,7 @@ export class OwnedRoom {
   static async bootstrap(
     videoId: string,
     opening: OpeningTurn,
-    assertCapacity: () => void,
+    assertCapacity: (chatType: ChatType) => void,
     parts: OwnedRoomParts,
     signal: AbortSignal,
   ): Promise<JustOpened | undefined> {
@@ -127,7 +127,7 @@ export class OwnedRoom {
   static async #bootstrap(
     hold: Hold,
     asked: CallStart,
-    assertCapacity: () => void,
+    assertCapacity: (chatType: ChatType) => void,
     egress: RoomEgress,
     parts: OwnedRoomParts,
     signal: AbortSignal,
@@ -147,7 +147,7 @@ export class OwnedRoom {
       signal: until,
     };
     const found = (chatType: ChatType) => {
-      assertCapacity();
+      assertCapacity(chatType);
       egress.admit(demandOf(isReplayChat(chatType), undefined, settings));
     };
     const { page, first } = await egress.open((chat) => chat.bootstrap(videoId, options, found), until);

@@ -3,6 +3,7 @@
  * looked up, counted, ticked and stopped; `entry.ts` has the life cycle of each one.
  */
 import { Deadline, unlessAborted } from "../deadline.ts";
+import type { ChatType } from "../protocol/chat.ts";
 import { atCapacity, refuseUnavailable, stopping } from "../serving/refusals.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import { type RoomRecord, storeUnavailable } from "../store/port.ts";
@@ -46,7 +47,7 @@ export class Rooms implements SharedRooms {
   /** The number of viewers that can certainly be taken before they are counted again. */
   #places = 0;
   readonly #host: EntryHost = {
-    assertCapacity: (videoId) => this.#assertCapacity(videoId),
+    assertCapacity: (videoId, chatType) => this.#assertCapacity(videoId, chatType),
     retire: (room) => this.#retired.add(room),
     roomsRead: () => this.ownedEntries().length,
     stopped: this.#stopped.signal,
@@ -212,9 +213,10 @@ export class Rooms implements SharedRooms {
     return entry;
   }
 
-  #assertCapacity(videoId: string): void {
-    const others = this.#entries.values().filter((entry) => entry.isOpen && entry.videoId !== videoId);
-    if (others.toArray().length >= this.#parts.settings.maxRooms)
+  /** A replay takes no place of a live chat, and neither does a chat that is over. */
+  #assertCapacity(videoId: string, chatType: ChatType = "liveChatRenderer"): void {
+    const isOther = (entry: VideoEntry) => entry.chatType === chatType && entry.videoId !== videoId;
+    if (this.#entries.values().filter(isOther).toArray().length >= this.#parts.settings.maxRooms)
       throw atCapacity("Too many rooms are open (RELAY_MAX_ROOMS).");
   }
 

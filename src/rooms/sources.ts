@@ -2,6 +2,7 @@
  * Where the rooms of an instance come from: chats that it reads into its store (`stored-rooms.ts`), or the
  * rooms of another instance. Entries, rooms and viewers are the same in both.
  */
+import type { ChatType } from "../protocol/chat.ts";
 import type { Room } from "../serving/room.ts";
 import type { Ownership } from "../store/ownership.ts";
 import type { Applicant } from "../upstream/egress/openings.ts";
@@ -42,10 +43,10 @@ export interface RoomApplicant extends Omit<Applicant, "isFirst"> {
   /** Whether a viewer that has a cursor waits for the room. The chat may already be over. */
   isResumed(): boolean;
   /**
-   * Called when the chat is found, before it is read. Throws `RelayError` CAPACITY if no further room may be
-   * open.
+   * Called when the chat is found, before it is read. Throws `RelayError` CAPACITY if no further chat of
+   * this type may be open.
    */
-  assertCapacity(): void;
+  assertCapacity(chatType: ChatType): void;
 }
 
 /** An entry as the exchange of rooms between instances sees it. */
