@@ -3,9 +3,11 @@
  * reported as what it is, and leaves viewers where they are.
  */
 import assert from "node:assert/strict";
+import { pbkdf2 } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { describe, it } from "node:test";
+import { promisify } from "node:util";
 import { VirtualRelay } from "../harness/virtual-relay.ts";
 import type { RequestKind } from "../src/simulator/requests.ts";
 import { assertFails } from "./support/answered-room.ts";
@@ -25,6 +27,11 @@ const UNUSABLE = /^unusable: (?!.*(no complete answer|undefined))./;
 const SAYS = /did not give a batch: (?!no complete answer)./;
 /** Far below the gigabytes that they hold, far above what answers may have. */
 const MOST_MB = 150;
+
+/** The threads that decompress, and work that occupies one of them for about a second. */
+const THREADS = 4;
+const HASH_ROUNDS = 1_000_000;
+const hashed = promisify(pbkdf2);
 
 /** Those that HTTP takes for an answer, and one of each sort that it does not. */
 const IN_A_ROOM = new Set([
@@ -48,6 +55,17 @@ describe("an answer that is recognisably wrong", () => {
       assert.ok(grownMb < MOST_MB, `${Math.round(grownMb)} MB more`);
     });
   }
+});
+
+it("a compressed answer is read no further while no thread can decompress it", async () => {
+  const endless = REFUSED["a deflate stream without end"];
+  assert.ok(endless);
+  const work = () => hashed("words", "salt", HASH_ROUNDS, 64, "sha512");
+  const occupy = async () => void (await Promise.all(Array.from({ length: THREADS }, work)));
+  const grownMb = await peakGrowthMb(async () => {
+    assert.match(await answerTo(endless, DEADLINE_MS, { meanwhile: occupy }), UNUSABLE);
+  });
+  assert.ok(grownMb < MOST_MB / 2, `${Math.round(grownMb)} MB more`);
 });
 
 describe("an answer that never ends is reported as the matching error", () => {

@@ -61,12 +61,15 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#head.resolve({ status, headers });
   }
 
-  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#stream) return void this.#stream.push(chunk);
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#stream) {
+      if (!this.#stream.push(chunk)) controller.pause(); // the network is faster than the decompression
+      return;
+    }
     this.#bytes.add(chunk);
     if (this.#decoders.length === 0 || this.#bytes.size <= MAX_WHOLE_BYTES) return;
     this.#stream = new Readable({
-      read() {},
+      read: () => controller.resume(),
       destroy: (error, done) => {
         this.#controller?.abort(error ?? new Error("the body was not read to its end"));
         done(error);
