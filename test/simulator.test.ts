@@ -157,13 +157,16 @@ test("next answers in the watch page's form, with a token that works without a k
 });
 
 test("a test can await a number of requests, and the peak of concurrent ones is known for each host", async (t) => {
-  const upstream = await startFor(t);
+  const clock = new FakeClock();
+  const upstream = await startFor(t, { clock });
   upstream.chat(VIDEO, { tokens: "reusable" });
   const token = await firstToken(upstream, VIDEO);
   upstream.fault({ on: "get_live_chat", times: 3, as: { delayMs: 20 } });
   const three = upstream.requested("get_live_chat", { count: 3 });
-  await Promise.all([poll(upstream, token), poll(upstream, token), poll(upstream, token)]);
+  const answers = Promise.all([poll(upstream, token), poll(upstream, token), poll(upstream, token)]);
   assert.equal((await three).length, 3);
+  await clock.advance(20);
+  await answers;
   assert.equal((await upstream.requested("get_live_chat", { count: 3, since: 0 })).length, 3);
   assert.deepEqual(upstream.peakInFlight, { main: 3, music: 0, mobile: 0 });
 });
