@@ -99,6 +99,19 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
     await page.getByText("/(/ is not used: ( has no end.").waitFor();
   });
 
+  it("writes a number as the overlay reads it, however it was entered", async () => {
+    for (const [name, entered, written] of [
+      ["fade", ".5", "0.5"],
+      ["fade", "1e2", "100"],
+      ["size", "8.0", "8"],
+      ["backfill", "-0", "0"],
+    ] as const) {
+      await goto();
+      await set(name, entered);
+      assert.deepEqual([...(await url()).searchParams], [[name, written]]);
+    }
+  });
+
   it("says beside a field that it holds no video or channel, or one for the other field", async () => {
     await goto("?videoId=no-id&channel=Some%20body");
     await problem("videoId").getByText("This is neither the id nor the URL of a video.").waitFor();

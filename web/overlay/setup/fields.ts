@@ -76,8 +76,11 @@ export function numberField(name: NumberName, label: string, hint: string, place
     ...{ name, type: "number", inputmode: "decimal", step: "any", min, max },
     placeholder: placeholder ?? String(usual),
   });
+  // A field also takes `.5` and `1e2`: the URL has the number as the overlay reads it.
   const value = (): string =>
-    input.value !== "" && input.validity.valid && Number(input.value) !== usual ? input.value : "";
+    input.value !== "" && input.validity.valid && Number(input.value) !== usual
+      ? String(Number(input.value))
+      : "";
   const field: Field = {
     ...{ name, label, value },
     element: labelled(label, input, hint),
