@@ -134,6 +134,17 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await idsOf(page), ["red"]);
   });
 
+  it("keep a card of the ticker within a narrow source", async () => {
+    const { page, chat } = pages;
+    await page.setViewportSize({ width: 320, height: 200 });
+    chat.say([paidAction("long", "$100.00", { author: `@${"long-name-".repeat(8)}` })]);
+    await open("&view=ticker");
+    await has("long");
+    const { x = 0, width = 0 } = (await page.locator(rowOf("long")).boundingBox()) ?? {};
+    assert.ok(x >= 0 && x + width <= 320, `${x} ${width}`);
+    await page.setViewportSize({ width: 600, height: 400 });
+  });
+
   it("draw alerts and the ticker whole, the shadow of a card included", async () => {
     const { page, chat } = pages;
     const box = (selector: string) =>
