@@ -126,5 +126,7 @@ describe("the statistics of the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.equal(rows.length, 41); // of three minutes each
     assert.deepEqual([rows[0], rows.at(-1)], ["1:59:00\t0.3", "-0:01:00\t1.3"]);
     assert.equal(await count("rate"), undefined);
+    const name = await page.locator("#chart svg[role=img]").getAttribute("aria-label");
+    assert.match(name ?? "", / 5 in all\.$/);
   });
 });

@@ -93,8 +93,9 @@ function axis(...words: string[]): HTMLElement {
 
 function describe(columns: readonly Column[]): string {
   const counts = columns.map(({ count }) => count);
-  const total = counts.reduce((sum, count) => sum + count, 0);
-  const average = Math.round((total / Math.max(1, counts.length)) * 10) / 10;
+  const total = columns.reduce((all, { sum }) => all + sum, 0);
+  const rates = counts.reduce((all, count) => all + count, 0);
+  const average = Math.round((rates / Math.max(1, counts.length)) * 10) / 10;
   const from = columns[0] ? ` from ${columns[0].label} to ${columns.at(-1)?.label}` : "";
   return `Messages a minute${from}: ${counts.at(-1) ?? 0} in the last one, ${Math.max(0, ...counts)} at most, ${average} on average, ${total} in all.`;
 }

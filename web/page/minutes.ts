@@ -14,6 +14,8 @@ const MAX_COLUMNS = 60;
 export interface Column {
   /** Messages a minute. */
   count: number;
+  /** Messages in all its minutes. */
+  sum: number;
   /** The time at which it begins. */
   label: string;
 }
@@ -61,7 +63,7 @@ export class Minutes {
       const from = first + at * step;
       const counts = Array.from({ length: step }, (_, next) => this.#counts.get(from + next) ?? 0);
       const sum = counts.reduce((total, count) => total + count, 0);
-      return { count: Math.round((sum / step) * 10) / 10, label: this.#label(from) };
+      return { count: Math.round((sum / step) * 10) / 10, sum, label: this.#label(from) };
     });
   }
 
