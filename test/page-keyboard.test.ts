@@ -133,6 +133,59 @@ describe("the keyboard on the viewer page", { skip: NO_CHROMIUM }, () => {
     }
   });
 
+  it("stays at the button that loads more, and goes on from it where there is no more", async () => {
+    const { page, chat } = pages;
+    chat.say(Array.from({ length: 250 }, (_, at) => textAction(`a-${at}`, ANN)));
+    await visit("&backfill=10");
+    await has("a-249");
+    await page.locator("#find button").press("Enter");
+    const more = page.locator("#found-more");
+    await more.waitFor();
+    for (const found of [200, 250]) {
+      await more.press("Enter");
+      await page.getByText(`${found} messages found.`).waitFor();
+      if (found === 200) assert.equal(await focused(), "found-more");
+    }
+    assert.equal(await focused(), "found-close");
+    await press("Escape");
+    await page.locator(`${rowOf("a-249")} [role=button]`).press("Enter");
+    await page.locator("#author-more").waitFor();
+    for (const words of ["The last 200 messages.", "250 messages in all that is kept."]) {
+      await page.locator("#author-more").press("Enter");
+      await page.getByText(words).waitFor();
+    }
+    assert.equal(await focused(), "author-close");
+    await press("Escape");
+    const older = page.locator("#older");
+    await older.press("Enter");
+    await has("a-100");
+    await older.press("Enter");
+    await page.locator("#beginning").waitFor();
+    assert.equal(await focused(), "chat");
+  });
+
+  it("stays at the button that tries again, and leads to the chat once it is open", async () => {
+    const { page, chat } = pages;
+    chat.say(texts("a", 3));
+    const full = { code: "CAPACITY", message: "It is full." };
+    await page.route("**/v1/stream?*", (route) =>
+      route.fulfill({ status: 503, headers: { "Retry-After": "3600" }, json: full }),
+    );
+    await visit();
+    const retry = page.locator("#retry");
+    for (let tries = 0; tries < 2; tries += 1) {
+      const answered = page.waitForResponse(/stream/);
+      await retry.press("Enter");
+      await answered;
+      await retry.waitFor();
+      await until(page, "document.activeElement.id === 'retry'");
+    }
+    await page.unroute("**/v1/stream?*");
+    await retry.press("Enter");
+    await has("a-2");
+    assert.equal(await focused(), "chat");
+  });
+
   it("switches a type on and off by Enter, too", async () => {
     const { page, chat } = pages;
     chat.say(texts("a", 1));

@@ -34,6 +34,37 @@ describe("the probe's page", { skip: NO_CHROMIUM }, () => {
     assert.doesNotMatch(await words(), /of 24/);
   });
 
+  it("has the focus again at its button after a probe", async () => {
+    const { page, chat, relay, videoId } = pages;
+    chat.say(3);
+    await page.goto(`${relay.url}/probe?videoId=${videoId}`);
+    const start = page.locator("#probe button");
+    await start.press("Enter");
+    await page.locator("#probe tr[data-ok]").first().waitFor();
+    assert.ok(await start.evaluate((button) => button === document.activeElement));
+  });
+
+  for (const [video, words] of [
+    ["nope", /^videoId is neither .* or similar\.$/],
+    ["no-chat-yet", /^No live chat found: (?!.*Try again).*[^.]\.$/],
+  ] as const)
+    it(`says why it cannot probe ${video}, and advises no other try of what stays so`, async () => {
+      const { page, relay } = pages;
+      await page.goto(`${relay.url}/probe?videoId=${video}`);
+      await page.locator("#probe button").click();
+      await page.locator("#probe [role=progressbar]").waitFor({ state: "hidden" });
+      assert.match(await page.locator("#probe-words").innerText(), words);
+    });
+
+  it("advises to try again later what may work then", async () => {
+    const { page, relay, videoId } = pages;
+    await page.goto(`${relay.url}/probe?videoId=${videoId}`);
+    await page.route(/v1\/probe/, (route) => route.abort());
+    await page.locator("#probe button").click();
+    await page.getByText(/ cannot be reached\. Try again later\.$/).waitFor();
+    await page.unroute(/v1\/probe/);
+  });
+
   it("asks for a video", async () => {
     const { page, relay } = pages;
     await page.goto(`${relay.url}/probe`);

@@ -24,6 +24,7 @@ export class AuthorCard {
     list: find("#author ol", HTMLElement),
     words: this.#words,
     more: find("#author-more", HTMLButtonElement),
+    leave: find("#author-close", HTMLButtonElement),
     hasAuthors: false,
     texts: { loading: "Loading …", failed: "The messages cannot be loaded" },
     close: () => this.#dialog.close(),

@@ -9,6 +9,7 @@ import { Aftermath } from "./aftermath.ts";
 import type { Log } from "./log.ts";
 import { partOf } from "./root.ts";
 import { AFTER_ALL, readStored, type StoredPage, type StoredQuery } from "./stored.ts";
+import { focusFirstSeen } from "./tab-stops.ts";
 
 const PER_PAGE = 200;
 /**
@@ -110,7 +111,9 @@ export class Past {
   show(): void {
     const { oldest } = this.#options.log;
     const isAll = this.#nothingBefore !== undefined && !((oldest ?? 0) > this.#nothingBefore);
+    const hadFocus = document.activeElement === this.#older;
     this.#older.hidden = isAll || !this.#hasMessages;
+    if (hadFocus) focusFirstSeen(this.#older, this.#chat);
     this.#older.textContent = this.#words;
     this.#beginning.hidden = !isAll;
     this.#giveTabStop();

@@ -4,6 +4,7 @@
  */
 import { type ChatError, type ProbeRow, probe } from "../../client/index.ts";
 import { find, make, setAttributes } from "../chat/element.ts";
+import { sentence } from "./sentence.ts";
 
 /** The attempts of a probe, in order. */
 const LABELS = [
@@ -49,6 +50,7 @@ async function run(): Promise<void> {
     words.textContent = "Open a video first: a probe asks for one.";
     return;
   }
+  const hadFocus = document.activeElement === start;
   start.disabled = true;
   progress.hidden = false;
   words.textContent = "Trying 12 clients with both endpoints, one after the other. This takes a while.";
@@ -64,6 +66,7 @@ async function run(): Promise<void> {
   }
   start.disabled = false;
   progress.hidden = true;
+  if (hadFocus && document.activeElement === document.body) start.focus();
 }
 
 function showRow(row: HTMLTableRowElement, label: string, endpoint: string, ...cells: string[]): void {
@@ -88,9 +91,11 @@ function showResult(row: HTMLTableRowElement, { label, endpoint, ok, actions, er
   setAttributes(row, { "data-ok": String(ok) });
 }
 
-function wordsOf({ code, message }: ChatError): string {
+/** The service's own message, and whether another try may help: only a refusal of the request stays. */
+function wordsOf({ code, message, status = 500 }: ChatError): string {
   if (code === "NOT_FOUND") return "This service does not offer probes (RELAY_PROBE=off).";
-  return `${message} Try again later.`;
+  const isFinal = status < 500 && status !== 408 && status !== 429;
+  return isFinal ? sentence(message) : `${sentence(message)} Try again later.`;
 }
 
 find("#open input[name=videoId]", HTMLInputElement).value = videoId;

@@ -32,6 +32,7 @@ export class Search {
       list: find("ol", HTMLElement, this.#place),
       words: partOf(root, "found-words", HTMLElement),
       more: partOf(root, "found-more", HTMLButtonElement),
+      leave: partOf(root, "found-close", HTMLButtonElement),
       hasAuthors: true,
       texts: { loading: "Searching …", failed: "The search failed" },
       close: () => this.close(),

@@ -1,6 +1,8 @@
 /** States the connection's condition, and what to do next if something is wrong. */
 import type { ChannelState } from "../../src/protocol/channel.ts";
 import { partOf } from "./root.ts";
+import { sentence } from "./sentence.ts";
+import { focusFirstSeen } from "./tab-stops.ts";
 
 export type PageState = "idle" | "connecting" | "open" | "reconnecting" | "ended" | "failed";
 
@@ -26,6 +28,9 @@ export class Status {
   readonly #changed: (state: PageState, code?: string) => void;
   readonly #words: HTMLElement;
   readonly #retry: HTMLButtonElement;
+  readonly #chat: HTMLElement;
+  /** Whether the chat has the focus in place of the button, while that is hidden. */
+  #keepsFocus = false;
   #slow: ReturnType<typeof setTimeout> | undefined;
   #news = "";
   state: PageState = "idle";
@@ -35,6 +40,7 @@ export class Status {
     this.#changed = changed;
     this.#words = partOf(root, "status-words", HTMLElement);
     this.#retry = partOf(root, "retry", HTMLButtonElement);
+    this.#chat = partOf(root, "chat", HTMLElement);
   }
 
   /** `detail`: the reason of an end, the type of a chat, or the service's own message. */
@@ -74,9 +80,19 @@ export class Status {
     clearTimeout(this.#slow);
     this.state = state;
     this.#changed(state, code);
-    this.#retry.hidden = retry === undefined;
-    this.#retry.textContent = retry ?? "";
+    this.#showRetry(retry);
     this.#say(words);
+  }
+
+  /** While the button is hidden, the chat keeps its focus for it, until the chat is open. */
+  #showRetry(words: string | undefined): void {
+    const { activeElement } = document;
+    this.#keepsFocus &&= activeElement === this.#chat;
+    this.#keepsFocus ||= activeElement === this.#retry;
+    this.#retry.hidden = words === undefined;
+    this.#retry.textContent = words ?? "";
+    if (this.#keepsFocus) focusFirstSeen(this.#retry, this.#chat);
+    if (this.state === "open") this.#keepsFocus = false;
   }
 
   #say(words: string): void {
@@ -98,9 +114,4 @@ function wordsFor(state: PageState, detail: string): string {
   if (detail === "") return WORDS[state];
   const lost = state === "reconnecting" ? "The connection was lost. " : "";
   return `${lost}${sentence(detail)} Trying again …`;
-}
-
-/** The service's own message, as a sentence. */
-function sentence(message: string): string {
-  return message.replace(/\.?$/, ".");
 }

@@ -3,6 +3,7 @@ import { make } from "../chat/element.ts";
 import type { ShownMessage } from "../chat/message.ts";
 import type { Row } from "../chat/transcript.ts";
 import { AFTER_ALL, type StoredPage, type StoredQuery } from "./stored.ts";
+import { focusFirstSeen } from "./tab-stops.ts";
 
 const PER_PAGE = 100;
 /** Maximum messages in the list. */
@@ -24,6 +25,8 @@ interface ListOptions {
   /** States how far the list goes. */
   words: HTMLElement;
   more: HTMLButtonElement;
+  /** Has the focus while `more` is hidden. */
+  leave: HTMLButtonElement;
   hasAuthors: boolean;
   texts: { loading: string; failed: string };
   /** Closes the list, because one of its messages is opened in the log. */
@@ -79,11 +82,13 @@ export class StoredList {
   }
 
   async #readOn(): Promise<void> {
-    const { words, more, texts } = this.#options;
+    const { words, more, leave, texts } = this.#options;
     const { signal } = this.#reads;
     if (!this.#listing || this.#next === null) return;
     const { stored, query, describe } = this.#listing;
+    const hadFocus = document.activeElement === more;
     more.hidden = true;
+    if (hadFocus) leave.focus();
     more.textContent = this.#moreLabel;
     words.textContent = texts.loading;
     try {
@@ -97,6 +102,7 @@ export class StoredList {
       more.textContent = "Try again";
     }
     more.hidden = this.#next === null || this.#shown.size >= MAX_SHOWN;
+    if (hadFocus && document.activeElement === leave) focusFirstSeen(more, leave);
   }
 
   #show(message: ShownMessage, { stored, isWanted }: Listing): void {
