@@ -227,6 +227,9 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
       assert.deepEqual(await evaluate(JUDGE), [], colorScheme);
     }
     await page.setViewportSize({ width: 320, height: 700 });
-    await until(page, "innerWidth === 320 && document.documentElement.scrollWidth <= innerWidth");
+    for (const size of ["100%", "200%"]) {
+      await evaluate(`document.documentElement.style.fontSize = "${size}"`);
+      await until(page, "innerWidth === 320 && document.documentElement.scrollWidth <= innerWidth");
+    }
   });
 });
