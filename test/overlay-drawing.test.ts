@@ -111,17 +111,19 @@ describe("the overlay draws", { skip: NO_CHROMIUM }, () => {
 
   it("times of a live chat in the reader's time zone", async () => {
     const { chat, relay, browser, videoId } = pages;
-    chat.say([textAction("a")]);
+    chat.say([textAction("a"), POLL_OPENED]); // a poll has no time of its own
     const context = await browser.newContext({ timezoneId: "Asia/Kolkata" });
     const page = await context.newPage();
     await page.goto(`${relay.url}/overlay?videoId=${videoId}&timestamps=on`);
     const time = page.locator(`${rowOf("a")} time[data-field=timestamp]`);
     const said = new Date((await time.getAttribute("datetime")) ?? "");
     assert.ok(Math.abs(Date.now() - said.getTime()) < 60_000);
-    const expected = new Intl.DateTimeFormat("en", { timeStyle: "short", timeZone: "Asia/Kolkata" }).format(
-      said,
-    );
-    assert.equal(await time.innerText(), expected.replace("\u202f", " "));
+    const zone = new Intl.DateTimeFormat("en", { timeStyle: "short", timeZone: "Asia/Kolkata" });
+    const expected = (minutes: number) =>
+      zone.format(said.getTime() + minutes * 60_000).replace("\u202f", " ");
+    assert.equal(await time.innerText(), expected(0));
+    const ofPoll = await page.locator("[data-type=poll] [data-field=timestamp]").innerText();
+    assert.ok([0, 1, 2].map(expected).includes(ofPoll), `${ofPoll} ${expected(0)}`);
     await context.close();
   });
 

@@ -10,6 +10,7 @@ import { paint } from "./paint.ts";
 import { drawParts } from "./parts.ts";
 import { drawPicture } from "./pictures.ts";
 import { drawPoll } from "./poll.ts";
+import { inReadersZone } from "./zone.ts";
 
 /** Replaces the text of a deleted message. */
 const TAKEN_DOWN = { message: "Message deleted", author: "Author’s messages deleted" } as const;
@@ -202,19 +203,21 @@ function drawBadge({ kind, label, url }: Badge, images: boolean): Node {
 }
 
 /**
- * The message's time. If the exact time is known, the title is the whole date, and a live chat's time can be
- * in the reader's time zone instead of the service's.
+ * The message's time; that of a live chat can be in the reader's time zone instead of the service's. If the
+ * exact time is known, the title is the whole date.
  */
 function drawTime(timestamp: string, details: Details, { localTimes }: Look): HTMLElement | undefined {
   const moment = new Date(details.publishedAt ?? "");
-  if (timestamp === "" || Number.isNaN(moment.getTime())) return field("timestamp", timestamp);
+  const isLocal = localTimes === true && details.offsetMs === undefined;
+  if (timestamp === "" || Number.isNaN(moment.getTime()))
+    return field("timestamp", isLocal ? inReadersZone(timestamp) : timestamp);
   const local = moment
     .toLocaleTimeString("en", { hour: "numeric", minute: "2-digit" })
     .replace("\u202f", " ");
   return make(
     "time",
     { "data-field": "timestamp", datetime: moment.toISOString(), title: moment.toLocaleString("en") },
-    localTimes && details.offsetMs === undefined ? local : timestamp,
+    isLocal ? local : timestamp,
   );
 }
 

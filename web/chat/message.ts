@@ -1,6 +1,7 @@
 /** A message as the pages draw it. It tolerates types and fields that this version does not know. */
 import type { Details } from "../../src/protocol/kinds.ts";
 import type { EightFields } from "../../src/protocol/message.ts";
+import { learnZone } from "./zone.ts";
 
 export interface ShownMessage extends EightFields {
   type: string;
@@ -13,7 +14,7 @@ export function completed(message: { type: string; cursor: number } & object): S
   const given: Partial<Record<keyof ShownMessage, unknown>> = message;
   const text = (value: unknown, otherwise = ""): string => (typeof value === "string" ? value : otherwise);
   const { parts, details } = given;
-  return {
+  const shown: ShownMessage = {
     type: text(message.type),
     id: text(given.id, `${message.cursor}`),
     timestamp: text(given.timestamp),
@@ -25,6 +26,8 @@ export function completed(message: { type: string; cursor: number } & object): S
     details: typeof details === "object" && details !== null ? details : {},
     cursor: message.cursor,
   };
+  learnZone(shown.timestamp, shown.details);
+  return shown;
 }
 
 /** Later changes to a message: its deletion, its replacement. */

@@ -2,6 +2,7 @@
 import { make } from "../chat/element.ts";
 import type { ShownMessage } from "../chat/message.ts";
 import type { Row } from "../chat/transcript.ts";
+import { inReadersZone } from "../chat/zone.ts";
 import { AFTER_ALL, type StoredPage, type StoredQuery } from "./stored.ts";
 import { focusFirstSeen } from "./tab-stops.ts";
 
@@ -136,6 +137,7 @@ export class StoredList {
 /** A live chat's moment with its date, in the reader's zone; a replay's time of the video. */
 export function timeOf({ timestamp, details }: ShownMessage): string {
   const moment = new Date(details.publishedAt ?? "");
-  if (details.offsetMs !== undefined || Number.isNaN(moment.getTime())) return timestamp;
+  if (details.offsetMs !== undefined) return timestamp;
+  if (Number.isNaN(moment.getTime())) return inReadersZone(timestamp);
   return moment.toLocaleString("en", { dateStyle: "medium", timeStyle: "short" });
 }
