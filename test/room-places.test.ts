@@ -32,6 +32,16 @@ describe("RELAY_MAX_ROOMS", () => {
     assert.deepEqual([code, message], ["CAPACITY", TOO_MANY]);
   });
 
+  it("does not count a video that is being looked for, which finds no place if another was quicker", async () => {
+    const { relay } = relayOfOne();
+    relay.upstream.fault({ on: "popout", videoId: OTHER, times: 1, as: { delayMs: 5000 } });
+    const late = relay.visit({ videoId: OTHER });
+    await relay.requested("popout", { videoId: OTHER, since: 0 });
+    const first = await relay.enter({ videoId: LIVE });
+    await assert.rejects(relay.when(late.entered), { code: "CAPACITY", message: TOO_MANY });
+    assert.equal(first.end, undefined);
+  });
+
   it("counts a room that lingers, and none whose chat is over", async () => {
     const { relay, chat } = relayOfOne();
     const viewer = await relay.enter({ videoId: LIVE });

@@ -316,16 +316,4 @@ describe("at capacity", LIMIT, () => {
     assert.ok(!first.over);
     assert.ok(!small.upstream.requests.some(({ videoId }) => videoId === OTHER));
   });
-
-  it("a video takes no place during its bootstrap, and finds none if another room was opened first", async () => {
-    await using small = await startRelay({ settings: { RELAY_MAX_ROOMS: "1" } });
-    small.upstream.chat(VIDEO, SCENARIO);
-    small.upstream.chat(OTHER, SCENARIO);
-    const slow = small.upstream.fault({ on: "popout", videoId: VIDEO, times: 1, as: { delayMs: 300 } });
-    const late = assertNoPlace(small, VIDEO);
-    await small.upstream.requested("popout", { videoId: VIDEO, since: 0 });
-    await using first = await Stream.open(small.url, { videoId: OTHER });
-    await late;
-    assert.ok(!first.over && slow.fired === 1);
-  });
 });
