@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { Line } from "../chaos/line.ts";
+import { AnsweringServer, refuses } from "./support/answering-server.ts";
 import { ask } from "./support/api.ts";
 import { startTestEdge } from "./support/edge.ts";
 import { eventually } from "./support/eventually.ts";
@@ -127,6 +128,32 @@ describe("an edge", { timeout: 60_000 }, () => {
     line.shut();
     const final = `${edge.url}/v1/messages?videoId=${VIDEO}&limit=5&after=0`;
     assert.equal((await fetch(final, { headers: { "if-none-match": "*" } })).status, 304);
+  });
+
+  it("says that its origin is away if a proxy answers for it, and passes on the origin's own refusal", async (t) => {
+    const own = { code: "STORE_UNAVAILABLE", message: "The store is unavailable; try again shortly." };
+    const refusals = [
+      refuses(502, "<h1>Bad Gateway</h1>"),
+      refuses(500, ""),
+      refuses(503, { error: "no upstream" }),
+      refuses(503, own, { "retry-after": "9" }),
+    ];
+    const proxy = await AnsweringServer.start((response, call) => {
+      const answer = call.path === "/healthz" ? refuses(200, { status: "alive" }) : refusals.shift();
+      answer?.(response, call);
+    });
+    t.after(() => proxy[Symbol.asyncDispose]());
+    const edge = await startTestEdge(proxy.url);
+    t.after(() => edge[Symbol.asyncDispose]());
+    const answers = [];
+    for (const path of ["messages?videoId=", "rooms/", "messages?videoId=", "messages?videoId="]) {
+      const { status, headers, body } = await ask<{ code: string }>(edge.url, `/v1/${path}${VIDEO}`);
+      answers.push([status, body.code, headers.get("retry-after")]);
+    }
+    assert.deepEqual(answers, [
+      ...Array.from({ length: 3 }, () => [503, "CAPACITY", "5"]),
+      [503, "STORE_UNAVAILABLE", "9"],
+    ]);
   });
 
   it("has neither an upstream nor recordings", async (t) => {

@@ -180,15 +180,23 @@ export class Origin {
     const asked = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, `${value}`]));
     using limit = new Deadline(this.#clock, PAGE_TIMEOUT_MS);
     return await this.#reached(limit.signal, async () => {
-      const answer = await this.pass(`/v1/messages?${asked}`, {}, limit.signal);
+      const path = `/v1/messages?${asked}`;
+      const answer = await this.#connections.page({ path, headers: {} }, limit.signal);
       if (answer.statusCode !== 200) throw awayIfPassing(await refusal(answer));
       return await read(answer);
     });
   }
 
-  /** Asks for `path` with its query. Rejects with `OriginAway`. */
+  /**
+   * The answer to a client's request for `path` with its query. Rejects with `OriginAway`, or with the
+   * origin's `RelayError` of status 5xx.
+   */
   pass(path: string, headers: Record<string, string>, signal: AbortSignal): Promise<OriginAnswer> {
-    return this.#reached(signal, () => this.#connections.page({ path, headers }, signal));
+    return this.#reached(signal, async () => {
+      const answer = await this.#connections.page({ path, headers }, signal);
+      if (answer.statusCode >= 500) throw await refusal(answer);
+      return answer;
+    });
   }
 
   /** Sends a request of a client on. Rejects with `OriginAway`. */
@@ -204,7 +212,7 @@ export class Origin {
     using limit = new Deadline(this.#clock, HEALTH_TIMEOUT_MS);
     const over = signal ? AbortSignal.any([signal, limit.signal]) : limit.signal;
     return await this.#reached(over, async () => {
-      const answer = await this.pass("/healthz", {}, over);
+      const answer = await this.#connections.page({ path: "/healthz", headers: {} }, over);
       const said = await note(answer);
       if (answer.statusCode >= 500) throw new OriginAway(`it answers ${answer.statusCode}`);
       const health = parseJson(said);
