@@ -130,8 +130,19 @@ describe("a PostgreSQL server", { skip }, () => {
       await refusal(url, clock),
       /refuses the user or the password.*password authentication failed/,
     );
+    const silent = server.url.replace("//relay@", "//guarded@");
+    assert.match(await refusal(silent, clock), /demands a password: name it in the URL or PGPASSWORD/);
     const none = server.url.replace(/\/postgres$/, "/nowhere");
     assert.match(await refusal(none, clock), /\/nowhere has no such database: create it/);
+  });
+
+  it("is refused if its encoding cannot store every text", { ...LIMIT, skip: noOwnPostgres() }, async (t) => {
+    const server = await ownPostgres(t);
+    const clock = standing(t);
+    await run(server.url, "create database latin encoding 'LATIN1' template template0");
+    const latin = server.url.replace(/\/postgres$/, "/latin");
+    assert.match(await refusal(latin, clock), /\/latin has the encoding LATIN1: use a database .*UTF8$/);
+    assert.deepEqual(await run(latin, "select relname from pg_class where relname = 'store'"), []);
   });
 
   it("is refused if it needs a newer program, and left unchanged", async (t) => {

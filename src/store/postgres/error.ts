@@ -50,6 +50,7 @@ export function adviceFor(error: unknown): string | undefined {
   const state = sqlState(error) ?? "";
   if (isTlsRefusal(error))
     return "cannot be reached with the requested TLS mode: check sslmode in the URL or PGSSLMODE";
+  if (isPasswordMissing(error)) return "demands a password: name it in the URL or PGPASSWORD";
   return ADVICE[state] ?? ADVICE[state.slice(0, 2)];
 }
 
@@ -64,6 +65,11 @@ export function unavailable(error: unknown, place: string): StoreError {
 export function reasonOf(error: unknown): string {
   const { message, code } = error as { message?: string; code?: string };
   return message || code || String(error); // if every address of a name refuses, the message is empty
+}
+
+/** The driver notices this itself, so the failure has no SQLSTATE. */
+function isPasswordMissing(error: unknown): boolean {
+  return /client password must be a/.test((error as { message?: string }).message ?? "");
 }
 
 function isTlsRefusal(error: unknown): boolean {

@@ -197,6 +197,7 @@ export const SCHEMA_VERSION = STEPS.length;
  * that is refused; otherwise the errors of PostgreSQL.
  */
 export async function migrateSchema(client: Client, half: "refused" | "wanted" = "refused"): Promise<void> {
+  await assertEncoding(client);
   const present = await versions(client);
   assertUsable(present, half);
   if (present.schema_version >= SCHEMA_VERSION) return;
@@ -211,6 +212,14 @@ export async function migrateSchema(client: Client, half: "refused" | "wanted" =
   if (found.schema_version < SCHEMA_VERSION)
     await client.query("update store set schema_version = $1", [SCHEMA_VERSION]);
   await client.query("commit");
+}
+
+/** In other encodings, a single message with a text that they lack would stop the storing of its chat. */
+async function assertEncoding(client: Client): Promise<void> {
+  const { rows } = await client.query<{ server_encoding: string }>("show server_encoding");
+  const encoding = rows[0]?.server_encoding ?? "";
+  if (["UTF8", "SQL_ASCII"].includes(encoding)) return;
+  throw new StoreError("unavailable", `has the encoding ${encoding}: use a database with the encoding UTF8`);
 }
 
 interface Versions {
