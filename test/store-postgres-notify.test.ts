@@ -2,7 +2,9 @@
 import assert from "node:assert/strict";
 import { EventEmitter, once } from "node:events";
 import { describe, it, type TestContext } from "node:test";
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
+import { type Logger, pino } from "pino";
+import { run } from "../chaos/cluster/postgres.ts";
 import { type Clock, systemClock } from "../src/clock.ts";
 import { Notifications } from "../src/store/postgres/notifications.ts";
 import { Pools } from "../src/store/postgres/pools.ts";
@@ -15,15 +17,21 @@ const HEARTBEAT_MS = 3000;
 
 const { skip, server } = await testPostgres();
 
-/** The notifications of an instance that listens, and the notices it got. */
-async function listening(t: TestContext, url: string, listenUrl?: string, clock: Clock = systemClock) {
+/** The notifications of an instance, and the notices it got. */
+function notified(
+  t: TestContext,
+  url: string,
+  listenUrl?: string,
+  clock: Clock = systemClock,
+  log: Logger = silentLog,
+) {
   const connections = new Pools(url, listenUrl, systemClock);
   const events = new EventEmitter();
   const notices: string[] = [];
   const notifications = new Notifications({
     connections,
     clock,
-    telemetry: new Telemetry(silentLog),
+    telemetry: new Telemetry(log),
     onNotice: (videoId, notice) => {
       notices.push(`${videoId}:${notice}`);
       events.emit(videoId);
@@ -34,9 +42,15 @@ async function listening(t: TestContext, url: string, listenUrl?: string, clock:
     notifications.close();
     await connections.close();
   });
-  await once(events, "listening");
-  assert.ok(notifications.isReceiving);
   return { connections, notifications, notices, events };
+}
+
+/** The same, once it listens. */
+async function listening(t: TestContext, url: string, listenUrl?: string, clock?: Clock) {
+  const instance = notified(t, url, listenUrl, clock);
+  await once(instance.events, "listening");
+  assert.ok(instance.notifications.isReceiving);
+  return instance;
 }
 
 describe("notifications", () => {
@@ -50,6 +64,40 @@ describe("notifications", () => {
     second.notifications.publish("second", 2);
     await once(second.events, "second");
     assert.deepEqual(second.notices, ["second:2"]);
+  });
+
+  it("say once why no connection for them can be made, and that they arrive in the end", {
+    skip,
+  }, async (t) => {
+    assert.ok(server);
+    const lines: { level: number; why?: string; msg: string }[] = [];
+    const log = pino({ level: "info" }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+    const url = await ownSchema(t, server);
+    const role = `listener_${process.pid}`;
+    let tries = 0;
+    const counted: Clock = {
+      ...systemClock,
+      random: () => 0,
+      sleep: (ms, signal) => {
+        tries++;
+        return systemClock.sleep(ms, signal);
+      },
+    };
+    const listenUrl = server.url.replace("//relay@", `//${role}@`);
+    const { events, connections } = notified(t, url, listenUrl, counted, log);
+    while (tries < 3) await delay(20);
+    assert.equal(lines.length, 1, JSON.stringify(lines));
+    assert.equal(lines[0]?.level, 40);
+    assert.match(lines[0]?.why ?? "", new RegExp(`role "${role}" does not exist`));
+    assert.match(lines[0]?.msg ?? "", /^no connection for LISTEN: .*RELAY_STORE_LISTEN_URL/);
+    const heard = once(events, "listening");
+    await connections.query("writes", `create role ${role} login`);
+    t.after(() => run(server.url, `drop role ${role}`));
+    await heard;
+    assert.deepEqual(
+      lines.slice(1).map(({ msg }) => msg),
+      ["listening for notifications of other instances"],
+    );
   });
 
   it("leave no timer of a lost connection", { skip }, async (t) => {

@@ -120,9 +120,15 @@ export class StoreEvents {
       );
   }
 
-  notificationsLost(error: unknown): void {
+  /** `wasReceiving`: whether notifications of other instances arrived until now. */
+  notificationsLost(error: unknown, wasReceiving: boolean): void {
     const why = error instanceof Error ? error.message : String(error);
-    this.#log.warn({ why }, "LISTEN connection lost: reconnecting");
+    this.#log.warn(
+      { why },
+      wasReceiving
+        ? "LISTEN connection lost: reconnecting"
+        : "no connection for LISTEN: check RELAY_STORE_LISTEN_URL if it is set; until one is made the database is polled four times a second",
+    );
   }
 
   lost(why: string): void {

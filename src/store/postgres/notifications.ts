@@ -46,6 +46,8 @@ export class Notifications {
   #unpublished = new Map<string, RoomNotice>();
   #isPublishing = false;
   #isReceiving = false;
+  /** Whether the log says that no notices arrive. */
+  #isSilenceTold = false;
   #proof: { text: string; onArrival(): void } | undefined;
 
   constructor(parts: NotificationsParts) {
@@ -91,7 +93,9 @@ export class Notifications {
       await connections
         .listening((client) => this.#receive(client))
         .catch((error: unknown) => {
-          if (this.#isReceiving && !signal.aborted) telemetry.store.notificationsLost(error);
+          if (this.#isSilenceTold || signal.aborted) return;
+          this.#isSilenceTold = true;
+          telemetry.store.notificationsLost(error, this.#isReceiving);
         });
       this.#isReceiving = false;
       const { minimum, maximum } = RECONNECT_MS;
@@ -112,6 +116,7 @@ export class Notifications {
     const [row] = await connections.query<{ channel: string }>("reads", `select ${CHANNEL} as channel`);
     await client.query(`listen ${row?.channel}`);
     this.#isReceiving = await this.#proved();
+    this.#isSilenceTold = !this.#isReceiving;
     telemetry.store.notificationsHeard(this.#isReceiving);
     this.#parts.onListening();
     const periodMs = this.#isReceiving ? HEARTBEAT_MS : PROOF_AGAIN_MS;
