@@ -75,6 +75,10 @@ describe("settings", () => {
     ["RELAY_STORE", "foo.db"],
     ["RELAY_STORE", "sqlite:"],
     ["RELAY_STORE", "ftp://user:secret@host/?password=secret"],
+    ["RELAY_STORE", "relay:secret@host/relay"],
+    ["RELAY_STORE", "postgres:relay:secret@host/relay"],
+    ["RELAY_STORE_LISTEN_URL", "relay:secret@host/relay"],
+    ["RELAY_STORE_LISTEN_URL", "postgres://relay:secret@host:port/relay"],
     ["RELAY_FRAME_ANCESTORS", "example.org"],
     ["RELAY_FRAME_ANCESTORS", "https://example.org/path"],
     ["RELAY_FRAME_ANCESTORS", "https://example.org; script-src *"],
@@ -161,6 +165,8 @@ describe("settings", () => {
     assert.throws(() => read(["--port"]), /^UsageError: --port needs a value/);
     assert.throws(() => read(["--port", "--host"]), /^UsageError: --port needs a value/);
     assert.throws(() => read(["stray"]), /^UsageError: unexpected argument "stray"/);
+    const store = "relay:secret@host/relay";
+    assert.throws(() => read([store]), /^UsageError: unexpected argument "…@host\/relay"/);
   });
 
   it("accept fractions of a day for the retention, as precise as JavaScript writes them", () => {

@@ -64,6 +64,8 @@ export class UsageError extends Error {
 const VARIABLE_PREFIX = "RELAY_";
 /** The part of a URL after its scheme may contain a password. */
 const AFTER_SCHEME = /(?<=:\/\/).*/s;
+/** The same if `//` is missing. */
+const BEFORE_HOST = /.*:.*@/s;
 const USER_INFO = /(?<=:\/\/)[^/]*@/;
 const MAX_QUOTED_CHARS = 100;
 /** Before an argument that looks like a flag. The system lets no argument contain it. */
@@ -188,8 +190,12 @@ function assertArguments(
   if (isRepeated) return;
   throw new UsageError(
     alone ??
-      `unexpected argument "${unexpected.replace(AFTER_SCHEME, "…")}"; see --help (after npm run or npm start, put -- before flags)`,
+      `unexpected argument "${withoutPassword(unexpected)}"; see --help (after npm run or npm start, put -- before flags)`,
   );
+}
+
+function withoutPassword(text: string): string {
+  return text.replace(AFTER_SCHEME, "…").replace(BEFORE_HOST, "…@");
 }
 
 function noFlag(name: string, known: readonly string[]): UsageError {
@@ -209,7 +215,7 @@ function readValue(shown: string, flag: Flag<unknown>, text: string): unknown {
   try {
     return flag.read(text);
   } catch (error) {
-    const quoted = JSON.stringify(text.replace(AFTER_SCHEME, "…").slice(0, MAX_QUOTED_CHARS));
+    const quoted = JSON.stringify(withoutPassword(text).slice(0, MAX_QUOTED_CHARS));
     if (error instanceof EntryError) throw new UsageError(`${shown}: ${error.message}`);
     const must = (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, " ");
     throw new UsageError(`${shown}: must be ${must}${flag.isSecret ? "" : `, not ${quoted}`}`);

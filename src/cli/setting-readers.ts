@@ -26,7 +26,8 @@ export function storeUrl(value: string): string {
 
 export function postgresUrl(value: string): string | undefined {
   if (value === "") return undefined;
-  if (!/^postgres(ql)?:\/\//.test(value)) throw new Error("`postgres://…`");
+  if (!/^postgres(ql)?:\/\//.test(value) || !URL.canParse(value))
+    throw new Error("`postgres://user@host:port/database`");
   return value;
 }
 
