@@ -148,7 +148,7 @@ describe("2. fetch sw.js live and extract key and version; failure is SW_JS_FAIL
 const MARKED = { kind: "replay", replayRenderer: "liveChatRenderer" } as const;
 
 function* endless(): Generator<Buffer> {
-  for (;;) yield Buffer.alloc(2 ** 16, " ");
+  for (;;) yield Buffer.alloc(2 ** 20, " ");
 }
 
 describe("3. load the popout page, falling back to the watch page; no chat with a token is NO_LIVE_CHAT", () => {

@@ -18,6 +18,8 @@ import { AnswerBytes, tooLarge } from "./answer-bytes.ts";
 const MAX_ENCODINGS = 5;
 
 const LIMIT = { maxOutputLength: BOUNDS.answerBytes };
+/** Of a body that is still coming: each piece of the result waits for a turn of a thread. */
+const PIECES = { chunkSize: 64 * 1024 };
 /** Like `fetch`, accept a compressed body without its end. */
 const LENIENT = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
 
@@ -29,17 +31,17 @@ export interface Decoder {
 
 const GZIP: Decoder = {
   whole: (bytes) => gunzipSync(bytes, { ...LIMIT, ...LENIENT }),
-  stream: () => createGunzip(LENIENT),
+  stream: () => createGunzip({ ...PIECES, ...LENIENT }),
 };
 const DECODERS: Record<string, Decoder> = {
   gzip: GZIP,
   "x-gzip": GZIP,
   deflate: {
     whole: (bytes) => inflateSync(bytes, { ...LIMIT, ...LENIENT }),
-    stream: () => createInflate(LENIENT),
+    stream: () => createInflate({ ...PIECES, ...LENIENT }),
   },
-  br: { whole: (bytes) => brotliDecompressSync(bytes, LIMIT), stream: () => createBrotliDecompress() },
-  zstd: { whole: (bytes) => zstdDecompressSync(bytes, LIMIT), stream: () => createZstdDecompress() },
+  br: { whole: (bytes) => brotliDecompressSync(bytes, LIMIT), stream: () => createBrotliDecompress(PIECES) },
+  zstd: { whole: (bytes) => zstdDecompressSync(bytes, LIMIT), stream: () => createZstdDecompress(PIECES) },
 };
 
 /**
