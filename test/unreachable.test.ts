@@ -7,11 +7,14 @@ import { once } from "node:events";
 import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { pino } from "pino";
 import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { type Clock, systemClock } from "../src/clock.ts";
 import type { ErrorBody } from "../src/protocol/errors.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { HttpConnections } from "../src/upstream/egress/connections.ts";
+import { Transport } from "../src/upstream/egress/transport.ts";
 import { UpstreamError } from "../src/upstream/errors.ts";
 import { ask, post } from "./support/api.ts";
 import { directTransport } from "./support/direct-transport.ts";
@@ -116,6 +119,43 @@ describe("a host that cannot be reached", () => {
       assert.match((body as ErrorBody).message, /^127.0.0.1:\d+ cannot be reached: /);
     }
     assert.deepEqual(asked(relay), [...pages, ...pages]);
+  });
+});
+
+describe("a proxy that takes connections and never answers", () => {
+  const call = (deadlineMs: number) =>
+    ({ method: "GET", url: "https://elsewhere.invalid/a", headers: {}, deadlineMs }) as const;
+  const through = (url: string) =>
+    new Transport(
+      systemClock,
+      new HttpConnections({ name: "silent", isNamed: false, kind: "proxy", url }),
+      true,
+    );
+
+  for (const scheme of ["http", "socks5"]) {
+    it(`keeps no call for longer than its deadline: ${scheme}`, async () => {
+      await using host = await silentHost();
+      const transport = through(host.url.replace("http", scheme));
+      const beganAt = performance.now();
+      await assert.rejects(transport.send(call(DEADLINE_MS), new AbortController().signal), {
+        message: `elsewhere.invalid cannot be reached: no complete answer within ${DEADLINE_MS} ms`,
+      });
+      const tookMs = performance.now() - beganAt;
+      assert.ok(tookMs < 10 * DEADLINE_MS, `${tookMs} ms`);
+      await transport.close();
+    });
+  }
+
+  it("cannot be reached, and its connection is closed, before the deadline of a page", async () => {
+    await using host = await silentHost();
+    const transport = through(host.url);
+    const failed = transport.send(call(15_000), new AbortController().signal).catch((error) => error);
+    while (host.sockets.length === 0) await delay(10);
+    const closed = once(host.sockets[0]?.resume() as Socket, "close");
+    const { message, unreachable } = await failed;
+    assert.equal(unreachable, "no connection", message);
+    await closed;
+    await transport.close();
   });
 });
 

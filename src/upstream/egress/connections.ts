@@ -3,7 +3,7 @@
  * a spec. A spec without either uses the environment's proxy, if any, but never for loopback addresses.
  */
 import { isIP } from "node:net";
-import { Agent, type Dispatcher, EnvHttpProxyAgent, ProxyAgent, Socks5ProxyAgent } from "undici";
+import { Agent, type Dispatcher, EnvHttpProxyAgent, Pool, ProxyAgent, Socks5ProxyAgent } from "undici";
 import { Exchange } from "./exchange.ts";
 import type { EgressSpec } from "./spec.ts";
 
@@ -38,6 +38,11 @@ export interface Connections {
 // HTTP/1.1: aborting a call closes only its own connection. With HTTP/2 all calls share one connection: if
 // it goes silent, all of them fail until it is closed.
 const OPTIONS = { connect: { timeout: CONNECT_TIMEOUT_MS }, allowH2: false };
+/** Connections to an HTTP proxy for tunnels: undici would wait five minutes for the answer to CONNECT. */
+const TUNNELS = {
+  clientFactory: (proxy: URL, options: object) =>
+    new Pool(proxy, { ...options, headersTimeout: CONNECT_TIMEOUT_MS }),
+};
 
 /**
  * The headers that `fetch` sends by default. `fetch` itself would take twice the CPU time for the same call.
@@ -89,7 +94,7 @@ function dispatcherOf(spec: EgressSpec): Dispatcher {
         return new Socks5ProxyAgent(spec.url, { requestTls: OPTIONS.connect });
       const tls = { requestTls: OPTIONS.connect, proxyTls: OPTIONS.connect };
       // A tunnel for any scheme of the upstream, so that the proxy neither reads nor answers anything.
-      return new ProxyAgent({ uri: spec.url, proxyTunnel: true, allowH2: false, ...tls });
+      return new ProxyAgent({ uri: spec.url, proxyTunnel: true, allowH2: false, ...TUNNELS, ...tls });
     }
   }
 }
@@ -97,7 +102,7 @@ function dispatcherOf(spec: EgressSpec): Dispatcher {
 /** Uses the environment's proxy, if any. Throws an error that says which settings are valid. */
 function environmentAgent(): EnvHttpProxyAgent {
   try {
-    return new EnvHttpProxyAgent(OPTIONS);
+    return new EnvHttpProxyAgent({ ...OPTIONS, ...TUNNELS });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new Error(`HTTPS_PROXY, HTTP_PROXY: must be a URL such as http://host:3128 (${why})`);

@@ -35,7 +35,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   constructor(signal: AbortSignal) {
     this.#signal = signal;
     this.#body.promise.catch(() => {}); // nobody reads it if there is no head
-    signal.addEventListener("abort", () => this.#controller?.abort(signal.reason), { once: true });
+    signal.addEventListener("abort", () => this.#abort(signal.reason), { once: true });
   }
 
   /** Rejects with the connection's error, or with the signal's reason. */
@@ -47,6 +47,12 @@ export class Exchange implements Dispatcher.DispatchHandler {
   async body(): Promise<Buffer> {
     const body = await this.#body.promise;
     return Buffer.isBuffer(body) ? decoded(body, this.#decoders) : decodedStream(body, this.#decoders);
+  }
+
+  /** Without a connection there is nothing to abort yet, and a proxy may never give one. */
+  #abort(reason: Error): void {
+    if (this.#controller) this.#controller.abort(reason);
+    else this.#fail(reason);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -85,6 +91,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(error);
+  }
+
+  #fail(error: Error): void {
     this.#head.reject(error);
     this.#body.reject(error);
     this.#stream?.destroy(error);

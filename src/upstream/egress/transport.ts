@@ -22,8 +22,9 @@ const NO_CONNECTION = new Set([
   "EPERM",
   "ETIMEDOUT",
   "UND_ERR_CONNECT_TIMEOUT",
-  // An HTTP proxy refuses the tunnel, or closes it during setup.
+  // An HTTP proxy refuses the tunnel, does not answer, or closes the tunnel during setup.
   "UND_ERR_ABORTED",
+  "UND_ERR_HEADERS_TIMEOUT",
   "UND_ERR_PRX_CONN",
 ]);
 /** Prefix of undici's codes for a SOCKS proxy that makes no connection. */
