@@ -1,5 +1,8 @@
 /** What an edge asks of its origin while that is in trouble, in virtual time. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { describe, it } from "node:test";
 import { pino } from "pino";
@@ -12,11 +15,15 @@ import { silentLog } from "../src/telemetry/log.ts";
 import { OriginEvents } from "../src/telemetry/origin-events.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { ChannelVisitor } from "./support/channel-visitor.ts";
+import { inTime } from "./support/opening.ts";
 import { virtualEdge } from "./support/virtual-edge.ts";
 import { MINUTE, watched } from "./support/watched-channel.ts";
 
 const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
 const VIDEO = "dQw4w9WgXcQ";
+/** More clients than an edge has connections of its own, and more bytes than the system buffers. */
+const SLOW_CLIENTS = 80;
+const LARGE_BYTES = 4 * 1024 * 1024;
 const PAGES = ["popout", "watch", "next"] as const;
 
 describe("a page of an origin", () => {
@@ -54,6 +61,27 @@ describe("a page of an origin", () => {
       assert.ok(sent.bytes < 100 * MEGABYTE.length, `${sent.bytes} bytes`);
     }
   });
+});
+
+it("clients that stop reading what an edge passes on keep neither it nor others from its origin", async (t) => {
+  const server = createServer(({ url }, response) => {
+    if (url === "/healthz") response.end('{"status":"alive"}');
+    else response.write(Buffer.alloc(LARGE_BYTES));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.closeAllConnections());
+  t.after(() => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const origin = new Origin({ url, keepaliveMs: 1000, clock: systemClock });
+  t.after(() => origin.close());
+  const { signal } = new AbortController();
+  const asked = { method: "GET", path: "/v1/rooms", headers: {}, body: null };
+  const unread = Array.from({ length: SLOW_CLIENTS }, (_, i) =>
+    i % 2 === 0 ? origin.pass(`/v1/messages?limit=all&after=${i}`, {}, signal) : origin.relay(asked, signal),
+  );
+  const { length } = await inTime(Promise.all(unread), "answers for all clients");
+  assert.equal(length, SLOW_CLIENTS);
+  assert.equal(await origin.isRelay(), true);
 });
 
 describe("a channel at an edge", () => {

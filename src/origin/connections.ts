@@ -1,4 +1,7 @@
-/** The connections of an edge to its origin, over HTTP. Each stream has one; other requests share a few. */
+/**
+ * The connections of an edge to its origin, over HTTP. Each stream has one, and so has each answer for a
+ * client, which may be slow. The edge's own questions share a few.
+ */
 import type { Readable } from "node:stream";
 import { Agent, cacheStores, interceptors, request as send } from "undici";
 import { unlessAborted } from "../deadline.ts";
@@ -8,7 +11,7 @@ const CONNECT_TIMEOUT_MS = 5000;
 const OPENING_TIMEOUT_MS = 60_000;
 /** Time limit for a page of an origin, and for its silence meanwhile. */
 export const PAGE_TIMEOUT_MS = 10_000;
-/** Connections for everything but streams. */
+/** Connections for the edge's own questions. */
 const MAX_CONNECTIONS = 32;
 /** The cache of answers, in bytes. A page of a thousand messages with their details has about a megabyte. */
 const CACHE = { maxSize: 64 * 1024 * 1024, maxCount: 10_000, maxEntrySize: 4 * 1024 * 1024 };
@@ -19,6 +22,8 @@ export interface OriginRequest {
   /** Begins with a slash, and includes the query. */
   path: string;
   headers: Headers;
+  /** Whether a client reads the answer, at its own pace. */
+  isForClient?: boolean;
 }
 
 /** A client's request that is sent on. */
@@ -49,10 +54,11 @@ const OPTIONS = { connect: { timeout: CONNECT_TIMEOUT_MS }, allowH2: false };
 export class HttpOrigin implements OriginConnections {
   readonly #url: string;
   readonly #streams = new Agent(OPTIONS);
-  readonly #requests = new Agent({ ...OPTIONS, connections: MAX_CONNECTIONS });
-  readonly #cached = this.#requests.compose(
-    interceptors.cache({ store: new cacheStores.MemoryCacheStore(CACHE) }),
-  );
+  readonly #own = new Agent({ ...OPTIONS, connections: MAX_CONNECTIONS });
+  readonly #clients = new Agent(OPTIONS);
+  readonly #cache = interceptors.cache({ store: new cacheStores.MemoryCacheStore(CACHE) });
+  readonly #ownCached = this.#own.compose(this.#cache);
+  readonly #clientsCached = this.#clients.compose(this.#cache);
 
   /** `url`: the origin's base URL, without a trailing slash. */
   constructor(url: string) {
@@ -68,9 +74,10 @@ export class HttpOrigin implements OriginConnections {
     });
   }
 
-  page({ path, headers }: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
+  page({ path, headers, isForClient }: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
+    const dispatcher = isForClient ? this.#clientsCached : this.#ownCached;
     const sent = send(this.#url + path, {
-      ...{ dispatcher: this.#cached, headers, signal },
+      ...{ dispatcher, headers, signal },
       ...{ headersTimeout: PAGE_TIMEOUT_MS, bodyTimeout: PAGE_TIMEOUT_MS },
     });
     // While undici's cache asks whether an answer is still valid, it ignores the signal.
@@ -78,10 +85,10 @@ export class HttpOrigin implements OriginConnections {
   }
 
   relay({ path, ...request }: RelayedRequest, signal: AbortSignal): Promise<OriginAnswer> {
-    return send(this.#url + path, { ...request, dispatcher: this.#requests, signal });
+    return send(this.#url + path, { ...request, dispatcher: this.#clients, signal });
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#streams.destroy(), this.#requests.destroy()]);
+    await Promise.all([this.#streams, this.#own, this.#clients].map((agent) => agent.destroy()));
   }
 }

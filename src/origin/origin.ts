@@ -193,7 +193,7 @@ export class Origin {
    */
   pass(path: string, headers: Record<string, string>, signal: AbortSignal): Promise<OriginAnswer> {
     return this.#reached(signal, async () => {
-      const answer = await this.#connections.page({ path, headers }, signal);
+      const answer = await this.#connections.page({ path, headers, isForClient: true }, signal);
       if (answer.statusCode >= 500) throw await refusal(answer);
       return answer;
     });
