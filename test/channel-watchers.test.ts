@@ -2,7 +2,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { RelayError } from "../src/protocol/errors.ts";
+import { ChannelStates } from "../src/rooms/channels/states.ts";
+import { heldMb } from "./support/memory.ts";
 import { HANDLE, HOUR, MINUTE, watched } from "./support/watched-channel.ts";
+
+/** Each one would keep about a kilobyte. */
+const VISITS = 10_000;
+const MOST_MB = 3;
 
 describe("the pages of a watched channel", () => {
   it("cost one look a minute for a hundred watchers, and none without watchers", async () => {
@@ -163,4 +169,24 @@ describe("a channel that cannot be read", () => {
     await relay.advance(MINUTE);
     watcher("@third");
   });
+});
+
+it("a channel whose state does not change for long keeps nothing of those that watched it", async () => {
+  const states = new ChannelStates();
+  states.current = { channel: HANDLE, state: "waiting" };
+  const visit = async () => {
+    const gone = new AbortController();
+    const seen = states.over(gone.signal);
+    await seen.next();
+    const next = seen.next();
+    gone.abort();
+    await assert.rejects(next, { name: "AbortError" });
+  };
+  const visits = async () => {
+    for (let i = 0; i < VISITS; i++) await visit();
+    return heldMb();
+  };
+  const beforeMb = await visits();
+  const grownMb = (await visits()) - beforeMb;
+  assert.ok(grownMb < MOST_MB, `${grownMb} MB for ${VISITS} visits`);
 });

@@ -38,28 +38,42 @@ export class ChannelStates {
   current: ChannelState | undefined;
   /** Set if there is no such channel. */
   absent: RelayError | undefined;
-  #changed = Promise.withResolvers<void>();
+  #changes = 0;
+  /** Those that wait for the next change. One promise for all would keep those that leave until it comes. */
+  readonly #waiting = new Set<() => void>();
 
-  /** Resolves at the next change. */
-  get changed(): Promise<void> {
-    return this.#changed.promise;
+  /** How many changes there have been. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  /** Resolves once there have been more changes than that. Rejects with the signal's reason. */
+  async changedSince(changes: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#changes > changes) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.add(resolve);
+    try {
+      await unlessAborted(promise, signal);
+    } finally {
+      this.#waiting.delete(resolve);
+    }
   }
 
   /** Call it after each change. */
   announce(): void {
-    this.#changed.resolve();
-    this.#changed = Promise.withResolvers();
+    this.#changes += 1;
+    for (const resolve of this.#waiting) resolve();
   }
 
   /** As `WatchedChannel.states`. */
   async *over(signal: AbortSignal): AsyncGenerator<ChannelState, never, void> {
     for (let shown: ChannelState | undefined; ; ) {
-      const { changed } = this;
       if (this.absent) throw this.absent;
       if (this.current && this.current !== shown) {
         shown = this.current;
         yield shown;
-      } else await unlessAborted(changed, signal);
+      } else await this.changedSince(this.#changes, signal);
     }
   }
 }

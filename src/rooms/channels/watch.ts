@@ -5,7 +5,6 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../clock.ts";
-import { unlessAborted } from "../../deadline.ts";
 import { omitUndefined } from "../../json.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import { RelayError } from "../../protocol/errors.ts";
@@ -129,10 +128,10 @@ export class ChannelWatch implements WatchedChannel {
   /** Yields after the first look, and after each further look and each report. Rejects as `states` does. */
   async *streams(signal: AbortSignal): AsyncGenerator<ChannelView, never, void> {
     for (;;) {
-      const { changed } = this.#states;
+      const { changes } = this.#states;
       if (this.#states.absent) throw this.#states.absent;
       if (this.#states.current) yield this.#view();
-      await unlessAborted(changed, signal);
+      await this.#states.changedSince(changes, signal);
     }
   }
 
