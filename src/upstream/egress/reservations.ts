@@ -8,10 +8,10 @@ import type { Reservation, SharedPace } from "../../shared-pace.ts";
 import { PlaceClock } from "./place-clock.ts";
 
 /**
- * Bounds of an instance's lateness: timers are at least this late; an instance that is later than the maximum
- * had no call to start.
+ * Bounds of an instance's lateness. Timers are at least `min` late. An instance that is once later than `max`
+ * had no call to start; one that is so again and again is busy, and counts as late by up to `busiest`.
  */
-const LATE_MS = { min: 3, max: 200 };
+const LATE_MS = { min: 3, max: 200, busiest: 1000 };
 /** Factor by which the lateness shrinks after each call in time. */
 const CALMING = 0.9;
 
@@ -25,6 +25,8 @@ export class Reservations {
   #isAsking = false;
   /** How late a call may start. The reserved spacing is longer by this. */
   #lateMs = LATE_MS.min;
+  /** How many reserved times were missed since a call last started. */
+  #missed = 0;
 
   /** `onReserved` is called with the answer of `pace`, or with undefined if there is none. */
   constructor(pace: SharedPace, clock: Clock, onReserved: (reservation: Reservation | undefined) => void) {
@@ -38,7 +40,8 @@ export class Reservations {
     const lateMs = this.#clock.monotonic() - (this.#startAt ?? Number.POSITIVE_INFINITY);
     if (lateMs > this.#lateMs) {
       this.#startAt = undefined;
-      if (lateMs < LATE_MS.max) this.#lateMs = 2 * lateMs;
+      this.#missed += 1;
+      if (lateMs < LATE_MS.max || this.#missed > 1) this.#lateMs = 2 * Math.min(lateMs, LATE_MS.busiest);
     }
     if (this.#startAt === undefined && !this.#isAsking) void this.#ask(spacingMs, pollsPerSecond);
     return this.#startAt;
@@ -47,6 +50,7 @@ export class Reservations {
   /** The call has started. */
   taken(): void {
     this.#startAt = undefined;
+    this.#missed = 0;
     this.#lateMs = Math.max(LATE_MS.min, CALMING * this.#lateMs);
   }
 
