@@ -125,6 +125,28 @@ describe("a channel that cannot be read", () => {
     assert.deepEqual(seen.news(), ["waiting"]);
   });
 
+  it("is looked at again as soon as one of two throttled egresses may, not when both may", async () => {
+    const { relay, upstream, watcher, looks } = watched(
+      {},
+      { settings: { RELAY_EGRESS: "a=direct,b=direct" } },
+    );
+    const throttles = (from: string, seconds: number) =>
+      upstream.fault({
+        on: "live",
+        from,
+        times: 1,
+        as: { status: 429, headers: { "Retry-After": `${seconds}` } },
+      });
+    throttles("a", 120);
+    throttles("b", 86_400);
+    const seen = watcher();
+    await relay.advance(1.9 * MINUTE);
+    assert.deepEqual(seen.news(), ["waiting YouTube is throttling this server"]);
+    assert.equal(looks().length, 2);
+    await relay.advance(2 * MINUTE);
+    assert.deepEqual(seen.news(), ["waiting"]);
+  });
+
   it("is also waited for without a network", async () => {
     const { relay, clock, channel, watcher } = watched();
     channel.broadcast("live-first1");

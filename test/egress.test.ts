@@ -105,6 +105,20 @@ describe("rooms on two egresses", () => {
       assert.ok(calls.length > 0);
   });
 
+  it("refuse a new room until the first of them may be used again, even if the other was throttled last", async () => {
+    const { relay, newChat } = withEgresses(2);
+    const throttles = (from: string, seconds: number) =>
+      relay.upstream.fault({
+        ...{ on: ["sw.js"], from, times: 1 },
+        as: { status: 429, headers: { "retry-after": `${seconds}` } },
+      });
+    throttles("a", 60);
+    throttles("b", 86_400);
+    const { code, retryAfterMs = 0 } = await relay.refusal({ videoId: newChat("first").videoId });
+    assert.equal(code, "RATE_LIMITED");
+    assert.ok(retryAfterMs > 50_000 && retryAfterMs <= 60_000, `${retryAfterMs}`);
+  });
+
   for (const on of ["sw.js", "get_live_chat"] as const) {
     it(`a chat is opened by the other egress if ${on} turns out to be throttled at the first one`, async () => {
       const { relay, watch, egresses } = withEgresses(2);

@@ -3,7 +3,7 @@ import type { Clock } from "../../clock.ts";
 import { unlessAborted } from "../../deadline.ts";
 import type { SharedPace } from "../../shared-pace.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { isUnanswered, isUnconnected, mayWorkElsewhere } from "../errors.ts";
+import { isUnanswered, isUnconnected, mayWorkElsewhere, UpstreamError } from "../errors.ts";
 import { Egress, type EgressParts } from "./egress.ts";
 import { type Applicant, Openings } from "./openings.ts";
 import type { EgressSpec } from "./spec.ts";
@@ -105,7 +105,8 @@ export class EgressPool {
 
   /**
    * The result of the first egress that is neither throttled nor without a connection. Tries `preferred`
-   * first if it works. Rejects like the last call.
+   * first if it works. Rejects like the last call; if that was throttled, with the wait until any egress may
+   * be used again.
    */
   async call<T>(signal: AbortSignal, use: (egress: Egress) => Promise<T>, preferred?: Egress): Promise<T> {
     let egress = preferred?.isUsable(false) ? preferred : this.best;
@@ -119,10 +120,17 @@ export class EgressPool {
         if (error instanceof Error && isUnconnected(error)) egress.unconnected(error);
         tried.add(egress);
         const [other] = mayWorkElsewhere(error) && tried.size < MAX_TRIES ? this.others(tried) : [];
-        if (!other) throw error;
+        if (!other) throw this.#untilAnyWorks(error);
         egress = other;
       }
     }
+  }
+
+  #untilAnyWorks(error: unknown): unknown {
+    const leftMs = this.best.cooldownLeftMs(true);
+    const isThrottled = error instanceof UpstreamError && error.fault === "throttled";
+    if (!isThrottled || leftMs === 0 || leftMs >= (error.retryAfterMs ?? 0)) return error;
+    return new UpstreamError("throttled", error.message, { retryAfterMs: leftMs, cause: error });
   }
 
   /** Starts no more calls, and ends those that wait. */
