@@ -7,6 +7,8 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { SimulatedSink } from "../harness/sink.ts";
 import { systemClock } from "../src/clock.ts";
 import { takeSocket } from "../src/http/streams/hand-over.ts";
 import { SendQueues } from "../src/http/streams/send-queues.ts";
@@ -14,6 +16,7 @@ import { SocketSink } from "../src/http/streams/sinks.ts";
 import { ENDED } from "../src/protocol/chat.ts";
 import { FORMS } from "../src/serving/form.ts";
 import { Room } from "../src/serving/room.ts";
+import { StoreError } from "../src/store/port.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { messages, own } from "./support/store-reading.ts";
@@ -85,4 +88,32 @@ test("an empty text cannot become a chunk, which would end the body", () => {
   for (const transferCoding of ["chunked", "gzip"] as const) {
     assert.throws(() => FORMS.sse.plain[transferCoding].pack([], false), /end the body/);
   }
+});
+
+test("a viewer that waits for the store when its room closes is ended in order, and not as one that is broken", async (t) => {
+  const store = await openFor(t, "memory:");
+  const claim = await own(store, ROOM);
+  await store.append(claim, claim.head, messages(["a", "b"]), "{}");
+  const away = { ...store, read: () => Promise.reject(new StoreError("unavailable", "it is away")) };
+  const telemetry = new Telemetry(silentLog);
+  const settings = { keepaliveMs: 1000, stallMs: 1000, isBlanking: false };
+  const parts = { store: away, clock: systemClock, telemetry, settings };
+  const room = new Room(ROOM, "liveChatReplayRenderer", claim.head + 2, parts);
+  const sink = new SimulatedSink(FORMS.sse.plain.bare, () => {});
+  const resets: string[] = [];
+  sink.reset = () => void resets.push("reset");
+  await room.enter({
+    videoId: ROOM,
+    lastEventId: claim.head,
+    backfill: 0,
+    address: () => "",
+    open: () => sink,
+  });
+  room.close();
+  await nextTurn();
+  assert.deepEqual([sink.closedBy, resets], ["end", []]);
+  assert.doesNotMatch(
+    await telemetry.registry.metrics(),
+    /^relay_viewers_dropped_total\{reason="broken"\} [^0]/m,
+  );
 });
