@@ -24,6 +24,10 @@ const VIDEO = "dQw4w9WgXcQ";
 /** More clients than an edge has connections of its own, and more bytes than the system buffers. */
 const SLOW_CLIENTS = 80;
 const LARGE_BYTES = 4 * 1024 * 1024;
+/** Each silence begins at another moment between two questions, which come every 5 s. */
+const SILENCES = 50;
+const SILENT_MS = 4900;
+const CALM_MS = 20_000;
 const PAGES = ["popout", "watch", "next"] as const;
 
 describe("a page of an origin", () => {
@@ -82,6 +86,20 @@ it("clients that stop reading what an edge passes on keep neither it nor others 
   const { length } = await inTime(Promise.all(unread), "answers for all clients");
   assert.equal(length, SLOW_CLIENTS);
   assert.equal(await origin.isRelay(), true);
+});
+
+it("an edge stays ready while its origin is silent for a shorter time than ten seconds, whenever that begins", async () => {
+  const relay = new VirtualRelay();
+  const { life, line } = await virtualEdge(relay);
+  const unready: number[] = [];
+  for (let silence = 0; silence < SILENCES; silence++) {
+    line.silence(SILENT_MS);
+    for (let passedMs = 0; passedMs < CALM_MS + 100 * silence; passedMs += 100) {
+      if ((await relay.when(life.rooms.unreadiness())).length > 0) unready.push(passedMs);
+      await relay.advance(100);
+    }
+  }
+  assert.deepEqual(unready, []);
 });
 
 describe("a channel at an edge", () => {
