@@ -18,7 +18,7 @@ import { AnswerBytes, tooLarge } from "./answer-bytes.ts";
 const MAX_ENCODINGS = 5;
 
 const LIMIT = { maxOutputLength: BOUNDS.answerBytes };
-/** Of a body that is still coming: each piece of the result waits for a turn of a thread. */
+/** A body that is still coming: each piece of the result waits for a turn of a thread. */
 const PIECES = { chunkSize: 64 * 1024 };
 /** Like `fetch`, accept a compressed body without its end. */
 const LENIENT = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
