@@ -143,8 +143,8 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
         if (this.#isClosed()) return;
         const waitMs = this.#retries.fail(error, this.#retryMs);
         if (this.#isClosed()) return;
+        this.#connection = new AbortController(); // before the listeners, which may close the chat
         this.#setState(this.#wasOpen ? "reconnecting" : "connecting");
-        this.#connection = new AbortController();
         await this.#clock.sleep(waitMs, this.#connection.signal).catch(() => {}); // closed meanwhile
       }
     }

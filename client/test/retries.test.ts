@@ -19,6 +19,7 @@ import {
   refuses,
   streams,
 } from "../../test/support/answering-server.ts";
+import { countedClock } from "../../test/support/counted-clock.ts";
 import { FakeClock } from "../../test/support/fake-clock.ts";
 import { chatBy } from "../chats.ts";
 import { type Clock, systemClock } from "../clock.ts";
@@ -269,6 +270,17 @@ describe("a chat of the SDK, in virtual time", () => {
     const cut = (clock: FakeClock) => [streamed(clock, "retry: 100\n\n", init(0))];
     assert.deepEqual((await play(1000, cut)).calls, [0, 75]);
     assert.deepEqual((await play(1000, cut, { backoff: { baseMs: 40 } })).calls, [0, 30]);
+  });
+
+  it("leaves no wait if a listener closes it when the connection is lost", async () => {
+    const fake = new FakeClock();
+    const clock = countedClock(fake);
+    const { fetch } = new AnsweringFetch(fake, streamed(fake, init(0)));
+    const room = chatBy(clock, "http://relay", { videoId: "v", fetch });
+    room.on("message", () => {});
+    room.on("state", (state) => state === "reconnecting" && room.close());
+    await fake.advance(10);
+    assert.deepEqual([room.state, clock.pending(RETRY_MS)], ["closed", 0]);
   });
 });
 
