@@ -110,7 +110,7 @@ interface CopyOptions {
 
 /** Resolves to the number of messages written. */
 async function copy(
-  { notice, surroundings }: Pick<Session, "notice" | "surroundings">,
+  { notice, stopped, surroundings }: Pick<Session, "notice" | "stopped" | "surroundings">,
   room: Room,
   output: Output,
   { format, raw, last, label }: CopyOptions,
@@ -134,7 +134,7 @@ async function copy(
       written += 1;
       offsetMs = message.details?.offsetMs ?? offsetMs;
       const record = encode(message);
-      await output.add(isShown ? `${cleanText(record.trimEnd())}\n` : record);
+      await output.add(isShown ? `${cleanText(record.trimEnd())}\n` : record, stopped);
     }
     return written;
   } finally {

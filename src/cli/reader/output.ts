@@ -41,13 +41,14 @@ export class Output {
   }
 
   /**
-   * Resolves when there is room for more. Rejects with the reason of `failed`. `lines` ends with a line
-   * break.
+   * Resolves when there is room for more, or `stopped` aborts. Rejects with the reason of `failed`. `lines`
+   * ends with a line break.
    */
-  async add(lines: string): Promise<void> {
+  async add(lines: string, stopped?: AbortSignal): Promise<void> {
     this.#failed.signal.throwIfAborted();
     this.#waiting += lines;
-    if (this.#waiting.length >= CHUNK_LENGTH) return this.#flush();
+    const isFull = this.#waiting.length >= CHUNK_LENGTH || this.#stream.writableNeedDrain;
+    if (isFull) return this.#flush(stopped);
     if (this.#isFlushDue) return;
     this.#isFlushDue = true;
     setImmediate(() => {
@@ -73,7 +74,7 @@ export class Output {
     this.#failed.signal.throwIfAborted();
   }
 
-  async #flush(): Promise<void> {
+  async #flush(stopped = this.failed): Promise<void> {
     this.#failed.signal.throwIfAborted();
     if (this.#waiting === "") return;
     const lines = this.#waiting;
@@ -83,7 +84,8 @@ export class Output {
     } catch (error) {
       this.#fail(error); // standard output to a file fails at once
     }
-    await once(this.#stream, "drain", { signal: this.failed }).catch(() => {});
+    const signal = AbortSignal.any([this.failed, stopped]);
+    await once(this.#stream, "drain", { signal }).catch(() => {});
     this.#failed.signal.throwIfAborted();
   }
 

@@ -48,7 +48,8 @@ async function print({ values, arguments: [name = ""] }: WatchInput, session: Se
     if (!details || json) notice(`messages may be missing after cursor ${after}`);
   });
   try {
-    for await (const message of room) await output.add(json ? jsonLine(message) : lines.line(message));
+    for await (const message of room)
+      await output.add(json ? jsonLine(message) : lines.line(message), stopped);
     return over(room, notice);
   } finally {
     await output.finish().catch(() => {}); // the signal's reason is already thrown
