@@ -1,4 +1,5 @@
 /** Writes a file atomically: under another name in the same folder first; then the file is renamed. */
+import { randomUUID } from "node:crypto";
 import { chmod, open, realpath, rename, rm, stat } from "node:fs/promises";
 
 /** The permissions in a file's mode. */
@@ -22,7 +23,7 @@ export async function beginFile(path: string, mode?: number): Promise<WholeFile>
   const target = found ? await realpath(path) : path;
   const kept = found?.mode ?? mode;
   const permissions = kept === undefined ? undefined : kept & PERMISSIONS;
-  const part = `${target}.${process.pid}.part`;
+  const part = `${target}.${randomUUID().slice(0, 8)}.part`;
   const file = await open(part, "wx", permissions);
   await file.close();
   if (permissions !== undefined) await chmod(part, permissions); // whatever the umask

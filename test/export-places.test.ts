@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { it } from "node:test";
+import { beginFile } from "../src/whole-file.ts";
 import { AnsweringServer, init, message, messages, streams } from "./support/answering-server.ts";
 import { outcome, outcomeInShell, Run } from "./support/command.ts";
 import { temporaryFolder } from "./support/store-subject.ts";
@@ -37,6 +38,16 @@ it("a file that appears while an export runs is not overwritten", async (t) => {
   assert.deepEqual([code, error.includes(`${path} already exists`)], [2, true], error);
   assert.deepEqual(await readdir(folder), ["chat.jsonl"]);
   assert.equal(await readFile(path, "utf8"), "somebody else's");
+});
+
+it("what a killed process has left does not stop one with the same process id, as in a container", async (t) => {
+  const path = join(await temporaryFolder(t), "chat.jsonl");
+  const { part } = await beginFile(path);
+  await using file = await beginFile(path);
+  assert.notEqual(file.part, part); // two containers may share the folder, and both be process 1
+  await writeFile(file.part, "whole");
+  await file.finish();
+  assert.equal(await readFile(path, "utf8"), "whole");
 });
 
 it("a file is continued by one export at a time, whatever name it is given", async (t) => {
