@@ -71,6 +71,7 @@ export class Column {
         for (const row of content.querySelectorAll<HTMLElement>("[style*=min-height]"))
           row.style.minHeight = "";
       this.#log.follow(following);
+      if (following) this.#past.stop();
       this.#past.show();
       this.#showNews();
     };
@@ -193,7 +194,7 @@ export class Column {
   async #openAt(cursor: number): Promise<void> {
     this.#options.clearWords();
     this.#follower.follow();
-    await this.#past.open(cursor);
+    if (!(await this.#past.open(cursor))) return;
     const row = this.#log.at(cursor);
     if (!row?.element) return;
     this.#follower.show(row.element);

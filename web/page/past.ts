@@ -81,30 +81,39 @@ export class Past {
 
   /** The filters have changed. */
   filtered(): void {
+    this.#nothingBefore = undefined;
+    this.stop();
+  }
+
+  /** Gives up the current load: its messages would no longer join the rows that are drawn. */
+  stop(): void {
     this.#loads.abort();
     this.#loads = new AbortController();
     this.#isLoading = false;
-    this.#nothingBefore = undefined;
     this.#words = WORDS.idle;
     this.show();
   }
 
   /**
    * Draws the rows around the message of this cursor. The newest ones must be drawn before, so that whatever
-   * is not drawn is older.
+   * is not drawn is older. Resolves to false if it was given up meanwhile.
    */
-  async open(cursor: number): Promise<void> {
-    const { log, keep } = this.#options;
-    if (log.oldest !== undefined && log.oldest <= cursor) return;
+  async open(cursor: number): Promise<boolean> {
+    this.stop();
+    const { log } = this.#options;
+    const { signal: given } = this.#loads;
+    if (log.oldest !== undefined && log.oldest <= cursor) return true;
     await this.#load(async (signal) => {
       const { filter } = this.#options;
       const [before, after] = await Promise.all([
         this.read({ ...filter(), before: cursor + 1, limit: PER_PAGE / 2 }, signal),
         this.read({ ...filter(), after: cursor, limit: PER_PAGE / 2 }, signal),
       ]);
-      const rows = this.#restore([...before.messages, ...after.messages].reverse()).reverse();
-      keep(() => log.jump(rows));
+      this.#change(signal, () =>
+        log.jump(this.#restore([...before.messages, ...after.messages].reverse()).reverse()),
+      );
     });
+    return !given.aborted;
   }
 
   /** Shows whether there is anything older. */
@@ -135,15 +144,18 @@ export class Past {
   }
 
   #loadOlder(): Promise<void> {
-    const { log, filter, keep } = this.#options;
+    const { log, filter } = this.#options;
     return this.#load(async (signal) => {
       const isPartial = Object.keys(filter()).length > 0;
       let before = log.oldest ?? AFTER_ALL;
       for (let pages = 0; pages < MAX_PAGES; pages += 1) {
         const page = await this.read({ ...filter(), before }, signal);
-        // The newest state of a poll is restored first.
-        const rows = this.#restore([...page.messages].reverse()).reverse();
-        keep(() => log.prepend(rows, isPartial));
+        let rows: Row[] = [];
+        this.#change(signal, () => {
+          // The newest state of a poll is restored first.
+          rows = this.#restore([...page.messages].reverse()).reverse();
+          log.prepend(rows, isPartial);
+        });
         if (page.prev === null) this.#nothingBefore = log.oldest ?? 0;
         if (page.prev === null || rows.length > 0) return;
         before = page.prev;
@@ -152,12 +164,20 @@ export class Past {
   }
 
   #loadNewer(): Promise<void> {
-    const { log, filter, keep } = this.#options;
+    const { log, filter } = this.#options;
     return this.#load(async (signal) => {
       const { missing } = log;
       const page = missing && (await this.read({ ...filter(), ...definite(missing) }, signal));
-      keep(() => log.append(page ? this.#restore(page.messages) : [], !page || page.next === null));
+      this.#change(signal, () =>
+        log.append(page ? this.#restore(page.messages) : [], !page || page.next === null),
+      );
     });
+  }
+
+  /** Changes the log. A reader who turns out to be at the bottom already has given the load up. */
+  #change(signal: AbortSignal, change: () => void): void {
+    this.#options.keep(() => signal.aborted || change());
+    signal.throwIfAborted();
   }
 
   /** One load at a time; none while a chat is not open. */

@@ -1,0 +1,90 @@
+/** The viewer page while stored messages are loaded, and something else happens meanwhile. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Route } from "playwright-core";
+import { idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
+import { paidAction, texts } from "./support/chat-actions.ts";
+import { usePages } from "./support/pages.ts";
+
+const idsFrom = (prefix: string, count: number) =>
+  Array.from({ length: count }, (_, at) => `${prefix}-${at}`);
+
+describe("the viewer page while stored messages are loaded", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/", { width: 1000, height: 600 }, { page: 2000, kinds: ["text"] });
+  const { evaluate, has, visit } = pages;
+
+  /** Holds back the answer to the next one of these requests. */
+  const hold = async (requests: RegExp) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const late = async (route: Route) => {
+      const response = await route.fetch();
+      await promise;
+      await route.fulfill({ response }).catch(() => {}); // the page may have given up
+    };
+    await pages.page.route(requests, late, { times: 1 });
+    return { asked: pages.page.waitForRequest(requests), release: resolve };
+  };
+  const settled = () => evaluate("new Promise((resolve) => setTimeout(resolve, 300))");
+  const scrollTo = (top: number) => evaluate(`document.querySelector('#chat').scrollTop = ${top}`);
+  /** Searches for the words, and opens the log at the only result. */
+  const openFound = async (words: string, id: string) => {
+    await pages.page.locator("input[name=q]").fill(words);
+    await pages.page.locator("#find").getByRole("button").click();
+    await pages.page.locator("#found li").getByRole("button").click();
+    await pages.page.locator(`${rowOf(id)}:focus`).waitFor();
+  };
+  /** Comes down to the last row, and waits for the rows below it. */
+  const goDown = async () => {
+    const last = (await idsOf(pages.page)).at(-1) ?? "";
+    await scrollTo(1e6);
+    await until(pages.page, `!document.querySelector('${rowOf(last)}:last-child')`);
+  };
+
+  for (const [what, top, requests] of [
+    ["newer", 1e6, /after=/],
+    ["older", 0, /before=/],
+  ] as const)
+    it(`stays with the newest messages if ${what} ones come after the reader has gone there`, async () => {
+      const { page, chat } = pages;
+      chat.say(texts("a", 900));
+      await visit("&backfill=50");
+      await has("a-899");
+      await openFound("words of a-400", "a-400");
+      const { asked, release } = await hold(requests);
+      await scrollTo(top);
+      await asked;
+      await page.locator("#chat").press("End");
+      await page.locator("#chat[data-following=true]").waitFor();
+      const newest = idsFrom("a", 900).slice(-50);
+      assert.deepEqual(await idsOf(page), newest);
+      release();
+      await settled();
+      assert.deepEqual(await idsOf(page), newest);
+      await scrollTo(0);
+      await has("a-650");
+      assert.deepEqual(await idsOf(page), idsFrom("a", 900).slice(650));
+    });
+
+  it("opens the message that was asked for last, while an earlier one is still loaded", async () => {
+    const { page, chat } = pages;
+    chat.say([
+      ...texts("a", 200),
+      paidAction("p1", "$50.00"),
+      ...texts("b", 200),
+      paidAction("p2", "$70.00"),
+    ]);
+    chat.say(texts("c", 200));
+    await visit("&backfill=50");
+    await page.locator("#ticker .paid").nth(1).waitFor();
+    const first = await hold(/before=/);
+    await page.getByRole("button", { name: "$50.00" }).click();
+    await first.asked;
+    await page.getByRole("button", { name: "$70.00" }).click();
+    await page.locator(`${rowOf("p2")}:focus`).waitFor();
+    const ids = await idsOf(page);
+    first.release();
+    await settled();
+    assert.deepEqual(await idsOf(page), ids);
+    assert.equal(await evaluate("document.activeElement.dataset.messageId"), "p2");
+  });
+});
