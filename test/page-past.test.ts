@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Route } from "playwright-core";
 import { idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
-import { paidAction, texts } from "./support/chat-actions.ts";
+import { paidAction, textAction, texts } from "./support/chat-actions.ts";
 import { usePages } from "./support/pages.ts";
 
 const idsFrom = (prefix: string, count: number) =>
@@ -86,5 +86,27 @@ describe("the viewer page while stored messages are loaded", { skip: NO_CHROMIUM
     await settled();
     assert.deepEqual(await idsOf(page), ids);
     assert.equal(await evaluate("document.activeElement.dataset.messageId"), "p2");
+  });
+
+  it("keeps the order, and leaves nothing out, when the filters change far above the newest messages", async () => {
+    const { page, chat } = pages;
+    const all = idsFrom("a", 1500);
+    const isInOrder = (ids: string[]) => {
+      const from = all.indexOf(ids[0] ?? "");
+      assert.deepEqual(ids, all.slice(from, from + ids.length));
+    };
+    chat.say(all.map((id, at) => (at % 2 ? textAction(id) : paidAction(id, "$5.00"))));
+    await visit("&backfill=50");
+    await has("a-1499");
+    await openFound("words of a-200", "a-200");
+    for (let times = 0; times < 5; times += 1) await goDown();
+    await page.locator("input[name=q]").fill("words"); // all of them
+    isInOrder(await idsOf(page));
+    await visit("&backfill=50&types=paid");
+    await has("a-1498");
+    await openFound("words of a-200", "a-200");
+    for (let times = 0; times < 2; times += 1) await goDown();
+    await page.locator("input[name=types][value=chat]").check();
+    isInOrder(await idsOf(page));
   });
 });

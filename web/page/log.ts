@@ -9,6 +9,8 @@ import { elementOf, type Row } from "../chat/transcript.ts";
 const MAX_FOLLOWING = 500;
 const MAX_READING = 1000;
 const MAX_WAITING = 500;
+/** Sequence numbers between a jump and the rows that wait, for the pages that are put there: one each. */
+const JUMP = 1e6;
 
 interface LogOptions {
   content: HTMLElement;
@@ -97,7 +99,9 @@ export class Log {
     this.#drawn.clear();
     this.#waiting = new Set(others);
     this.#isAway = this.#torn = true;
-    this.prepend(rows, true);
+    this.#dropped = Math.max(this.#dropped, this.#first); // no filter can show those that are missing below
+    this.#first -= JUMP;
+    this.prepend(rows, false);
   }
 
   /** The drawn row of this cursor, or the next one below it. */
