@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Route } from "playwright-core";
 import { idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
-import { paidAction, textAction, texts } from "./support/chat-actions.ts";
+import { deletionOf, paidAction, textAction, texts } from "./support/chat-actions.ts";
 import { usePages } from "./support/pages.ts";
 
 const idsFrom = (prefix: string, count: number) =>
@@ -24,6 +24,8 @@ describe("the viewer page while stored messages are loaded", { skip: NO_CHROMIUM
     await pages.page.route(requests, late, { times: 1 });
     return { asked: pages.page.waitForRequest(requests), release: resolve };
   };
+  /** Presses the button where it is: to scroll to it would load by itself. */
+  const loadOlder = () => pages.page.locator("#older").dispatchEvent("click");
   const settled = () => evaluate("new Promise((resolve) => setTimeout(resolve, 300))");
   const scrollTo = (top: number) => evaluate(`document.querySelector('#chat').scrollTop = ${top}`);
   /** Searches for the words, and opens the log at the only result. */
@@ -108,5 +110,26 @@ describe("the viewer page while stored messages are loaded", { skip: NO_CHROMIUM
     for (let times = 0; times < 2; times += 1) await goDown();
     await page.locator("input[name=types][value=chat]").check();
     isInOrder(await idsOf(page));
+  });
+
+  it("has each message once if it is stored messages that bring it first", async () => {
+    const { page, chat, videoId } = pages;
+    chat.say(texts("a", 3));
+    await page.clock.install();
+    await visit("&backfill=0");
+    await pages.stateIs("open");
+    await page.clock.pauseAt(Date.now() + 3_600_000); // what the stream brings waits to be drawn
+    const stream = page.waitForEvent("console");
+    void evaluate(`import("/client.js").then(({ chat }) => chat(location.origin, { videoId: "${videoId}" })
+      .on("message", ({ id }) => id === "b-1" && console.log(id)))`);
+    chat.say([...texts("b", 2), deletionOf("a-0")]);
+    await stream;
+    await loadOlder();
+    await has("b-1");
+    await page.clock.runFor(5000);
+    await page.clock.resume();
+    await until(page, "document.querySelector('[data-stat=messages]').dataset.count === '2'");
+    assert.deepEqual(await idsOf(page), ["a-0", "a-1", "a-2", "b-0", "b-1"]);
+    assert.equal(await page.locator(rowOf("a-0")).getAttribute("data-deleted"), "message");
   });
 });

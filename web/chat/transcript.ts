@@ -54,6 +54,7 @@ export class Transcript {
     const about = this.#targetOf(message);
     if (about) fate.about = about;
     this.#apply(message);
+    if (this.#rows.has(message.id)) return undefined; // it was restored from the store before it came
     const row: Row = { message, fate };
     if (row.fate.deleted && (this.#look.deleted === "remove" || message.type === "banner")) return undefined;
     if (message.type === "banner") {
