@@ -132,4 +132,21 @@ describe("the viewer page while stored messages are loaded", { skip: NO_CHROMIUM
     assert.deepEqual(await idsOf(page), ["a-0", "a-1", "a-2", "b-0", "b-1"]);
     assert.equal(await page.locator(rowOf("a-0")).getAttribute("data-deleted"), "message");
   });
+
+  it("keeps the rows in view when another setting changes, here or in another tab", async () => {
+    const { page, chat } = pages;
+    chat.say(texts("a", 500));
+    await visit("&backfill=50&types=chat");
+    await has("a-499");
+    await openFound("words of a-200", "a-200");
+    await scrollTo(0);
+    await page.locator("#beginning").waitFor();
+    const ids = await idsOf(page);
+    await page.locator("#looks summary").click();
+    await page.locator("select[name=theme]").selectOption("dark");
+    const read = async () => [await idsOf(page), await page.locator("#beginning").isVisible()];
+    assert.deepEqual(await read(), [ids, true]);
+    await evaluate("dispatchEvent(new StorageEvent('storage', { key: 'theme' }))");
+    assert.deepEqual(await read(), [ids, true]);
+  });
 });

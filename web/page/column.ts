@@ -111,8 +111,7 @@ export class Column {
     this.#chat.toggleAttribute("data-filtered", Object.keys(storedBy(settings)).length > 0);
     this.#stats.show(settings.tab === "stats");
     if (isNewLook) this.#redrawAll();
-    if (before && (before.types !== settings.types || before.q !== settings.q))
-      this.#filterAgain(isNarrower(settings, before));
+    if (before && filterOf(before) !== filterOf(settings)) this.#filterAgain(isNarrower(settings, before));
   }
 
   /** Other authors are highlighted or muted. */
@@ -253,6 +252,11 @@ function storedBy({ types, q }: Pick<Settings, "types" | "q"> = { types: undefin
     ...(types && { types: [...types].join() }),
     ...(sought !== "" && sought.length <= 100 && { q: sought }),
   };
+}
+
+/** The filters as a text: equal ones have the same. */
+function filterOf({ types, q }: Settings): string {
+  return JSON.stringify([types && [...types], q]);
 }
 
 /** Whether the new filters show nothing that the old ones hid. */

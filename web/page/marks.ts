@@ -28,9 +28,10 @@ export class Marks {
   constructor(changed: (kind: MarkKind, isNarrower: boolean) => void) {
     this.#changed = changed;
     this.#remember();
-    addEventListener("storage", () => {
+    addEventListener("storage", ({ key }) => {
+      if (key !== null && !Object.hasOwn(KINDS, key)) return; // another setting
       this.#remember();
-      changed("hide", false);
+      changed(key === "mark" ? key : "hide", false);
     });
   }
 
