@@ -72,6 +72,18 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual([...(await setup()).searchParams], [["videoId", pages.videoId]]);
   });
 
+  it("is opened again from the field after a failure", async () => {
+    const { page, relay } = pages;
+    relay.upstream.channel("@again");
+    const body = JSON.stringify({ code: "NOT_FOUND", message: "No." });
+    const refusal = { status: 404, contentType: "application/json", body };
+    await page.route(/v1.stream/, (route) => route.fulfill(refusal), { times: 1 });
+    await page.goto(`${relay.url}/?channel=@again`);
+    await pages.stateIs("failed");
+    await page.locator("#open").getByRole("button").click();
+    await pages.stateIs("open");
+  });
+
   for (const [query, words] of [
     ["channel=@nobody-here", /^There is no channel @nobody-here on YouTube\. It tries again at [\d:]+\.$/],
     ["channel=@no body", /^This chat cannot be shown\. channel has a handle that is not 1 to 30 letters/],

@@ -37,7 +37,8 @@ class Page {
     // The same names again, after an end or a failure, resume where it stopped.
     find("#open", HTMLFormElement).addEventListener("submit", () => {
       const { value } = find("#open input[name=videoId]", HTMLInputElement);
-      if (value.trim() === this.#settings?.names.join(", ")) this.#chats.openAgain();
+      const { names = [], channel } = this.#settings ?? {};
+      if (value.trim() === (names.join(", ") || channel)) this.#chats.openAgain();
     });
     this.#write = startControls((settings) => this.#apply(settings));
   }
