@@ -65,6 +65,17 @@ describe("the looks of the viewer page", { skip: NO_CHROMIUM }, () => {
     await evaluate("localStorage.clear()");
   });
 
+  it("takes a search back with the browser's back button, in the field, too", async () => {
+    const { page } = pages;
+    await visit();
+    await page.locator("#filters-toggle").click();
+    await page.locator("input[name=q]").fill("needle");
+    await until(page, "location.search.includes('q=needle')");
+    await page.goBack();
+    await until(page, "!location.search.includes('q=')");
+    assert.equal(await page.locator("input[name=q]").inputValue(), "");
+  });
+
   it("cuts nothing and scrolls nothing sideways at twice the size of text", async () => {
     const { page, chat } = pages;
     chat.say([bannered(TEXT, { actionId: "banner-1" }), paidAction("p", "$50.00"), ...texts("a", 3)]);

@@ -25,7 +25,7 @@ export function startControls(
 
   const show = (): void => {
     const settings = readSettings(location.search);
-    if (document.activeElement !== words) words.value = settings.q;
+    words.value = settings.q;
     video.value = settings.names.join(", ") || settings.channel;
     images.checked = settings.images;
     const { theme, timestamps, deleted, looks, size = "" } = settings;
