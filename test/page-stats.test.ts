@@ -1,6 +1,7 @@
 /** The statistics of the viewer page: those of the room, and what the page has received. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { Route } from "playwright-core";
 import { NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
 import { deletionOf, paidAction, textAction, texts } from "./support/chat-actions.ts";
 import { replaying } from "./support/chat-items.ts";
@@ -21,6 +22,20 @@ describe("the statistics of the viewer page", { skip: NO_CHROMIUM }, () => {
     await pages.page.locator("#minutes summary").click();
     await pages.page.locator("#minutes tbody tr").first().waitFor();
   };
+
+  it("count messages that come while the totals are on their way, also if the chat is silent afterwards", async () => {
+    const { page, chat } = pages;
+    chat.say(texts("a", 3));
+    const late = async (route: Route) => {
+      const response = await route.fetch();
+      chat.say([textAction("late")]);
+      await has("late");
+      await route.fulfill({ response });
+    };
+    await page.route(/v1.rooms/, late, { times: 1 });
+    await visit("&tab=stats");
+    await counts("messages", 4);
+  });
 
   it("are those of the whole room, not of this tab, exactly", async () => {
     const { page, chat } = pages;

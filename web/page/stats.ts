@@ -43,6 +43,8 @@ export class Stats {
   #totals = NONE;
   /** Messages that came after the totals. */
   #newer = 0;
+  /** The cursors of those that came since the totals were last asked for; empty if they are there. */
+  #late: number[] = [];
   /** When the totals may be asked for again. */
   #readAt = 0;
   #reads = new AbortController();
@@ -81,6 +83,7 @@ export class Stats {
     if (EVENTS.has(type) || type === "gap") return;
     // What the stream begins with is older than totals that were read before it was open.
     if (cursor > this.#totals.head) this.#newer += 1;
+    if (this.#isReading) this.#late.push(cursor);
     this.#minutes.count(message);
     if (author !== "") this.#hear(details.authorId ?? author, author);
     this.#timer ??= setTimeout(() => this.#look(), DRAW_MS);
@@ -104,12 +107,13 @@ export class Stats {
       return;
     }
     this.#isReading = true;
+    this.#late = [];
     try {
       const totals = await readTotals(this.#videoId, signal);
       signal.throwIfAborted();
       if (totals) {
         this.#totals = totals;
-        this.#newer = 0;
+        this.#newer = this.#late.filter((cursor) => cursor > totals.head).length;
       }
       this.#readAt = performance.now() + (totals ? TOTALS_MS : DRAW_MS);
     } catch (error) {
@@ -118,6 +122,8 @@ export class Stats {
       console.error("the room's totals cannot be read:", error);
     }
     this.#isReading = false;
+    this.#late = [];
+    if (this.#newer > 0) this.#timer ??= setTimeout(() => this.#look(), DRAW_MS);
     this.#drawFigures();
     this.#draw();
   }
