@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { MESSAGE_TYPES } from "../src/protocol/kinds.ts";
+import { init, message } from "./support/answering-server.ts";
 import { countOfMessages, idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
 import { deletionOf, paidAction, textAction, textItem, texts } from "./support/chat-actions.ts";
 import { adding, TEXT } from "./support/chat-items.ts";
@@ -65,6 +66,20 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await idsOf(page), ["new"]);
     await page.clock.fastForward(600_000);
     await until(page, `document.querySelector('${rowOf("new")}') === null`);
+  });
+
+  it("lets the sign of missing messages leave, too, which a user's stylesheet can show", async () => {
+    const { page } = pages;
+    const streams = [init(10) + message(11), init(20) + message(21)];
+    await page.route(/v1.stream/, async (route) => {
+      const body = streams.shift();
+      if (body) await route.fulfill({ contentType: "text/event-stream", body: `retry: 10\n\n${body}` });
+    });
+    await visit("&fade=2");
+    const gap = page.locator("#chat [data-gap]");
+    await gap.waitFor({ state: "attached" });
+    await gap.waitFor({ state: "detached", timeout: 5000 });
+    await page.unrouteAll();
   });
 
   it("lets rows leave in time where it is hidden, so that its timers run once a second", async () => {

@@ -100,7 +100,8 @@ export class Stage {
   }
 
   #staysMs({ message }: Row, isNew: boolean): number {
-    return message ? this.#view.staysMs(message, isNew) : Number.POSITIVE_INFINITY;
+    if (message) return this.#view.staysMs(message, isNew);
+    return this.#options.fadeMs || Number.POSITIVE_INFINITY;
   }
 
   #isShown({ message }: Row): boolean {
