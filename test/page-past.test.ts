@@ -149,4 +149,15 @@ describe("the viewer page while stored messages are loaded", { skip: NO_CHROMIUM
     await evaluate("dispatchEvent(new StorageEvent('storage', { key: 'theme' }))");
     assert.deepEqual(await read(), [ids, true]);
   });
+
+  it("leads past muted authors, however much they have said", async () => {
+    const { page, chat } = pages;
+    const loud = idsFrom("loud", 1400).map((id) => textAction(id, { author: "@loud" }));
+    chat.say([...texts("a", 50), ...loud, ...texts("z", 10)]);
+    await visit("&backfill=50&hide=@loud");
+    await has("z-9");
+    await loadOlder();
+    await has("a-49");
+    assert.deepEqual((await idsOf(page)).slice(-11), ["a-49", ...idsFrom("z", 10)]);
+  });
 });

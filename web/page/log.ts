@@ -73,9 +73,9 @@ export class Log {
 
   /**
    * Puts older rows above. `isPartial`: the filters left out others between them. Beyond the bound, the
-   * newest drawn rows are taken away, and wait to be drawn again.
+   * newest drawn rows are taken away, and wait to be drawn again. Returns whether the filters show any.
    */
-  prepend(rows: readonly Row[], isPartial: boolean): void {
+  prepend(rows: readonly Row[], isPartial: boolean): boolean {
     if (isPartial) this.#dropped = Math.max(this.#dropped, this.#first);
     this.#first -= rows.length;
     const { content, look, isShown } = this.#options;
@@ -90,6 +90,7 @@ export class Log {
     this.#waiting = new Set([...away, ...this.#waiting]);
     this.#isAway ||= away.length > 0;
     this.#trim();
+    return shown.length > 0;
   }
 
   /** Draws only these rows, which are older than all others; the others wait to be drawn again. */

@@ -150,14 +150,14 @@ export class Past {
       let before = log.oldest ?? AFTER_ALL;
       for (let pages = 0; pages < MAX_PAGES; pages += 1) {
         const page = await this.read({ ...filter(), before }, signal);
-        let rows: Row[] = [];
+        let hasShown = false;
         this.#change(signal, () => {
           // The newest state of a poll is restored first.
-          rows = this.#restore([...page.messages].reverse()).reverse();
-          log.prepend(rows, isPartial);
+          const rows = this.#restore([...page.messages].reverse()).reverse();
+          hasShown = log.prepend(rows, isPartial);
         });
         if (page.prev === null) this.#nothingBefore = log.oldest ?? 0;
-        if (page.prev === null || rows.length > 0) return;
+        if (page.prev === null || hasShown) return;
         before = page.prev;
       }
     });
