@@ -3,7 +3,15 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Route } from "playwright-core";
 import { idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
-import { deletionOf, paidAction, textAction, texts } from "./support/chat-actions.ts";
+import {
+  deletionOf,
+  paidAction,
+  replacementOf,
+  textAction,
+  textItem,
+  texts,
+} from "./support/chat-actions.ts";
+import { bannered } from "./support/every-kind.ts";
 import { usePages } from "./support/pages.ts";
 
 const idsFrom = (prefix: string, count: number) =>
@@ -159,5 +167,23 @@ describe("the viewer page while stored messages are loaded", { skip: NO_CHROMIUM
     await loadOlder();
     await has("a-49");
     assert.deepEqual((await idsOf(page)).slice(-11), ["a-49", ...idsFrom("z", 10)]);
+  });
+
+  it("leaves no empty space in a pinned message that is replaced while the reader looks at older ones", async () => {
+    const { page, chat } = pages;
+    chat.say([
+      textAction("p"),
+      bannered(textItem("p", { text: "old words ".repeat(20) }), { actionId: "one" }),
+      ...texts("a", 100),
+    ]);
+    await visit("&backfill=500");
+    await has("a-99");
+    const pinned = page.locator("#pinned [data-type=banner]");
+    await pinned.waitFor();
+    await scrollTo(300);
+    await page.locator("#chat[data-following=false]").waitFor();
+    chat.say([replacementOf("p", "short"), textAction("z")]);
+    await pinned.getByText("short").waitFor();
+    assert.doesNotMatch((await pinned.getAttribute("style")) ?? "", /min-height/);
   });
 });

@@ -227,7 +227,7 @@ export class Column {
 
   /** Keeps the rows in view at their place when a row above them, or among them, becomes shorter. */
   #redraw(row: Row): void {
-    if (row.element?.isConnected && !this.#follower.following) {
+    if (row.element && this.#chat.contains(row.element) && !this.#follower.following) {
       row.element.style.minHeight = `${row.element.getBoundingClientRect().height}px`;
     }
     redraw(row, this.#options.look);
