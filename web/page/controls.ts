@@ -25,7 +25,7 @@ export function startControls(
 
   const show = (): void => {
     const settings = readSettings(location.search);
-    words.value = settings.q;
+    if (words.value !== settings.q) words.value = settings.q; // an input method may be writing in it
     video.value = settings.names.join(", ") || settings.channel;
     images.checked = settings.images;
     const { theme, timestamps, deleted, looks, size = "" } = settings;
