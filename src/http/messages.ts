@@ -1,5 +1,6 @@
 /** `GET /v1/messages`: the stored messages of a video, page by page or as a download. */
 import { createHash } from "node:crypto";
+import type { ServerResponse } from "node:http";
 import { pipeline, Readable } from "node:stream";
 import { promisify } from "node:util";
 import { createGzip, gzip } from "node:zlib";
@@ -8,6 +9,7 @@ import type { Rooms } from "../rooms/rooms.ts";
 import { Semaphore } from "../semaphore.ts";
 import { FORMATS, pageBody, wholeBody } from "../serving/history/formats.ts";
 import type { History } from "../serving/history/history.ts";
+import { atCapacity } from "../serving/refusals.ts";
 import { clientGone } from "./client-gone.ts";
 import { type HistoryQuery, linksOf, readQuery } from "./history-query.ts";
 import { acceptsGzip, isKnown } from "./negotiation.ts";
@@ -29,6 +31,16 @@ const zip = promisify(gzip);
 /** One page at a time is compressed, so that the cores stay free for the live streams. */
 const zips = new Semaphore(1);
 
+/** Bounds of downloads: each holds some hundred messages that its client has not taken yet. */
+export interface DownloadLimits {
+  /** How many are sent at once. */
+  most: number;
+  /** How long a client may take nothing. */
+  stallMs: number;
+}
+
+export const DOWNLOAD_LIMITS: DownloadLimits = { most: 200, stallMs: 300_000 };
+
 interface PageParts {
   rooms: Rooms;
   history: History;
@@ -39,6 +51,7 @@ interface PageParts {
 interface MessagesParts extends PageParts {
   /** Whether answers may be compressed. */
   compresses: boolean;
+  downloads: DownloadLimits;
 }
 
 interface Answer {
@@ -55,6 +68,7 @@ export const MESSAGES_OPTIONS = {
 };
 
 export function messagesRoute(app: FastifyInstance, parts: MessagesParts): void {
+  const sending = new Set<ServerResponse>();
   app.get<{ Querystring: MessagesQuery }>(
     "/v1/messages",
     MESSAGES_OPTIONS,
@@ -62,7 +76,13 @@ export function messagesRoute(app: FastifyInstance, parts: MessagesParts): void 
       reply.headers(HEADERS);
       const wanted = readQuery(query, headers.accept);
       const gone = clientGone(reply.raw);
-      const answer = await (wanted.limit === "all" ? download : historyPage)(query, wanted, parts, gone);
+      const isDownload = wanted.limit === "all";
+      if (isDownload) {
+        if (sending.size >= parts.downloads.most) throw atCapacity("Too many downloads are being sent.");
+        sending.add(reply.raw);
+        reply.raw.once("close", () => sending.delete(reply.raw));
+      }
+      const answer = await (isDownload ? download : historyPage)(query, wanted, parts, gone);
       const etag = `W/"${answer.hash}"`;
       reply.headers({ ...answer.headers, etag });
       if (isKnown(etag, headers["if-none-match"])) return reply.code(304).send();
@@ -73,10 +93,19 @@ export function messagesRoute(app: FastifyInstance, parts: MessagesParts): void 
       if (Buffer.isBuffer(body)) {
         return reply.send(isGzip ? await zips.run(() => zip(body, GZIP), gone) : body);
       }
+      cutIfStalled(reply.raw, parts.downloads.stallMs);
       const pieces = Readable.from(body);
       return reply.send(isGzip ? pipeline(pieces, createGzip(GZIP), () => {}) : pieces);
     },
   );
+}
+
+/** Closes the connection if the client has taken nothing for `stallMs`, and not only waits for the store. */
+function cutIfStalled(response: ServerResponse, stallMs: number): void {
+  response.setTimeout(stallMs, () => {
+    if (response.writableNeedDrain) response.destroy();
+    else response.setTimeout(stallMs);
+  });
 }
 
 /** One page. Rejects with `RelayError` NOT_STORED or STORE_UNAVAILABLE, or the signal's reason. */

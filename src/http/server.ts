@@ -15,7 +15,7 @@ import { wireJson } from "../wire-json.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";
 import { answerErrors, answerUnroutable, METHODS, refuseUnserved } from "./errors.ts";
 import { type Group, healthRoutes } from "./health.ts";
-import { messagesRoute } from "./messages.ts";
+import { DOWNLOAD_LIMITS, type DownloadLimits, messagesRoute } from "./messages.ts";
 import { originRoutes } from "./origin-routes.ts";
 import { type PageSettings, pageRoutes } from "./pages.ts";
 import { probeRoute } from "./probe.ts";
@@ -52,6 +52,8 @@ export interface HttpSettings extends PageSettings {
   isBlanking: boolean;
   /** After how many days messages are deleted; 0: never. */
   retentionDays: number;
+  /** By default `DOWNLOAD_LIMITS`. */
+  downloads?: DownloadLimits;
   /** Whether to compress streams and histories for clients that accept it. */
   compression: boolean;
   /** The interval of keepalives on connections of several chats; each room has its own. */
@@ -173,8 +175,8 @@ function ownRoutes(
   }
   if (settings.rooms) roomsRoute(app, list, settings.retentionDays);
   roomRoute(app, list, settings.rooms);
-  const { compression: compresses, isBlanking } = settings;
-  messagesRoute(app, { rooms, history, compresses, isBlanking });
+  const { compression: compresses, isBlanking, downloads = DOWNLOAD_LIMITS } = settings;
+  messagesRoute(app, { rooms, history, compresses, isBlanking, downloads });
 }
 
 /** The path of a target in absolute form, `http://host/path?query`; any other target unchanged. */

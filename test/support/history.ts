@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
 import { promisify } from "node:util";
 import type { SettingName } from "../../src/cli/config.ts";
-import { createServer } from "../../src/http/server.ts";
+import { createServer, type HttpSettings } from "../../src/http/server.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import { type EncodedMessage, encodeMessage } from "../../src/store/stored-message.ts";
 import { type Answer, ask, type SentMessage } from "./api.ts";
@@ -61,9 +61,10 @@ export async function serve(
   t: TestContext,
   store: FullStore,
   settings: Partial<Record<SettingName, string>> = {},
+  http: Partial<HttpSettings> = {},
 ): Promise<Served> {
   const parts = await roomsOn(store, settings);
-  const app = await createServer(parts, parts.config.http);
+  const app = await createServer(parts, { ...parts.config.http, ...http });
   t.after(async () => {
     await app.close();
     await parts[Symbol.asyncDispose]();
@@ -90,10 +91,15 @@ export async function serve(
 export const B = BORN_MS;
 
 /** A service whose room holds these messages, with cursors from `B + 1`. */
-export async function withRoom(t: TestContext, messages = several(10), settings = {}) {
+export async function withRoom(
+  t: TestContext,
+  messages = several(10),
+  settings = {},
+  http: Partial<HttpSettings> = {},
+) {
   const wall = wallAt(BORN_MS);
   const store = await openFor(t, "memory:", wall);
-  const served = await serve(t, store, settings); // before there is a room that it would adopt
+  const served = await serve(t, store, settings, http); // before there is a room that it would adopt
   const claim = await own(store, ROOM);
   await store.append(claim, B, messages, "");
   return { ...served, store, wall, claim, path: `${served.url}/v1/messages?videoId=${ROOM}` };
