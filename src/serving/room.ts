@@ -76,6 +76,8 @@ export class Room implements ViewerHost {
   #bound: StreamEnd | undefined;
   #following: Promise<void> | undefined;
   #keepaliveDueAt: number;
+  /** Whether viewers that may have stopped reading are being checked. */
+  #isChecking = false;
   /** Called each time the last viewer leaves. */
   onIdle: (() => void) | undefined;
 
@@ -234,7 +236,7 @@ export class Room implements ViewerHost {
 
   /** Sends due keepalives, and drops viewers that have stopped reading. */
   async tick(): Promise<void> {
-    const { clock, telemetry } = this.#parts;
+    const { clock } = this.#parts;
     const { keepaliveMs } = this.#parts.settings;
     this.#pages.tick();
     const keepaliveDue = this.now() >= this.#keepaliveDueAt;
@@ -244,9 +246,21 @@ export class Room implements ViewerHost {
       if (keepaliveDue) viewer.keepalive();
       if (viewer.isSuspect) suspects.push(viewer);
     });
-    for (const viewer of suspects) {
-      if (await viewer.resetIfStopped()) telemetry.viewerDropped(this.videoId, viewer.cursor, "stalled");
+    // Beside the rounds: what the system says of a socket can take long while its threads are busy.
+    if (suspects.length > 0 && !this.#isChecking) void this.#resetStopped(suspects);
+  }
+
+  async #resetStopped(suspects: readonly Viewer[]): Promise<void> {
+    this.#isChecking = true;
+    try {
+      for (const viewer of suspects) {
+        if (await viewer.resetIfStopped())
+          this.#parts.telemetry.viewerDropped(this.videoId, viewer.cursor, "stalled");
+      }
+    } catch (error) {
+      this.broken(error);
     }
+    this.#isChecking = false;
   }
 
   /** All viewers, for an orderly shutdown. */
