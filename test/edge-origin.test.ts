@@ -284,27 +284,33 @@ describe("an edge", () => {
     assert.deepEqual([back.ids, foreign.ids], [all.slice(1), all]);
   });
 
-  it("sends the last messages of a channel's stream, even if it learns of the end first", async () => {
-    const { relay, channel } = watched();
-    const edges = [];
-    for (let left = 6; left > 0; left--) edges.push(await virtualEdge(relay));
-    const { chat } = channel.broadcast(VIDEO, { chat: CHAT });
-    const viewers = edges.map(({ life }) => new ChannelVisitor(life));
-    await relay.advance(MINUTE);
-    for (const { line } of edges) line.latency = { leastMs: 1, jitterMs: 20_000 };
-    chat.say(5);
-    chat.end("reload-only");
-    await relay.advance(MINUTE / 2);
-    for (const { line } of edges) line.calm();
-    await relay.advance(2 * MINUTE);
-    for (const viewer of viewers) {
-      assert.equal(viewer.news().at(-1), "channel waiting");
-      assert.deepEqual(
-        viewer.ids,
-        chat.ledger.map(({ id }) => id),
-      );
-    }
-  });
+  for (const [next, hasNext] of [
+    ["of the end", false],
+    ["of the next stream", true],
+  ] as const) {
+    it(`sends the last messages of a channel's stream, even if it learns ${next} first`, async () => {
+      const { relay, channel } = watched({}, { settings: { RELAY_CHANNEL_MS: "2000" } });
+      const edges = [];
+      for (let left = 6; left > 0; left--) edges.push(await virtualEdge(relay));
+      const { chat } = channel.broadcast(VIDEO, { chat: CHAT });
+      const viewers = edges.map(({ life }) => new ChannelVisitor(life));
+      await relay.advance(MINUTE);
+      for (const { line } of edges) line.latency = { leastMs: 1, jitterMs: 20_000 };
+      chat.say(5);
+      if (hasNext) channel.broadcast("live-secon1", { chat: CHAT });
+      else chat.end("reload-only");
+      await relay.advance(MINUTE / 2);
+      for (const { line } of edges) line.calm();
+      await relay.advance(2 * MINUTE);
+      for (const viewer of viewers) {
+        assert.equal(viewer.news().at(-1), hasNext ? "init live-secon1" : "channel waiting");
+        assert.deepEqual(
+          viewer.ids,
+          chat.ledger.map(({ id }) => id),
+        );
+      }
+    });
+  }
 
   it("sends the last messages of a channel's stream that is over when the origin restarts", async () => {
     const settings = { RELAY_CHANNEL_MS: "2000" };
