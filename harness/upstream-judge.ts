@@ -62,7 +62,7 @@ class Address {
   readonly inFlight = new Set<Call>();
   readonly pauses = { chat: new Pause(), page: new Pause() };
   lastAt = Number.NEGATIVE_INFINITY;
-  /** The time of its last answer. */
+  /** The time of the last answer of a working upstream. */
   answeredAt = Number.NEGATIVE_INFINITY;
   throttledAt = Number.NEGATIVE_INFINITY;
   #fullMs = 0;
@@ -138,7 +138,7 @@ export class UpstreamJudge {
     }
   }
 
-  /** The time of the last answer to a process of the instance, through any egress. */
+  /** The time of the last answer of a working upstream to the instance, through any egress. */
   answeredAt(instance: string): number {
     const own = this.#addresses.values().filter((address) => address.instance === instance);
     return Math.max(...own.map(({ answeredAt }) => answeredAt));
@@ -219,7 +219,7 @@ export class UpstreamJudge {
     const { address } = call;
     this.#landed(call);
     const now = this.#scheduler.monotonic();
-    address.answeredAt = now;
+    if (status < 500) address.answeredAt = now;
     this.#journal.note(`answer ${call.videoId} ${call.name} ${status} ${text.length}`);
     if (status === 429 || (!text.includes("ytInitialData") && QUOTA_SIGNAL.test(text))) {
       const namedMs = 1000 * Number(header("retry-after") ?? 0);

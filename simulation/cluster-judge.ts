@@ -130,7 +130,7 @@ export class ClusterJudge {
     return this.#storeWell.held(name, isWell, now);
   }
 
-  /** How long it has been able to call the upstream and has known it. */
+  /** How long it has been able to call the upstream and has known it. A 5xx answer does not show it. */
   #upstreamWellMs({ name, life, addresses, pausedUntil }: Instance, now: number): number {
     const { network, upstreamJudge } = this.#world;
     const isReached = addresses.every((address) => network.reaches(address)) && now >= pausedUntil;
