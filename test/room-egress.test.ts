@@ -99,6 +99,27 @@ describe("two egresses", () => {
   });
 });
 
+it("the answer to a room shows that the upstream is reached, while the service's own try gets no answer", async () => {
+  const relay = new VirtualRelay({ seed: 1 });
+  const { answers, egresses, upstream } = relay;
+  const { videoId } = upstream.chat("is-answered", realisticHold);
+  relay.visit({ videoId });
+  await relay.advance(60_000);
+  upstream.fault({ on: "sw.js", times: FOR_EVER, as: "silent" });
+  egresses.cutOff();
+  let isReachable = false;
+  void egresses.reachable(new AbortController().signal).then(() => {
+    isReachable = true;
+  });
+  const answered = () => answers.get(videoId)?.length ?? 0;
+  const before = answered();
+  await relay.advance(1);
+  assert.deepEqual([answered() - before, isReachable], [0, false]);
+  await relay.until(() => answered() > before);
+  await relay.advance(1);
+  assert.equal(isReachable, true);
+});
+
 it("one failed poll makes no gap: it is repeated before the upstream drops messages", async () => {
   for (const seed of [1, 2, 3, 4, 5]) {
     const relay = new VirtualRelay({ seed });
