@@ -2,6 +2,7 @@
  * Several instances on one PostgreSQL: one reads each chat, all serve it, and any of them can be replaced.
  */
 import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
 import { describe, it, type TestContext } from "node:test";
 import { Client } from "pg";
 import { run } from "../chaos/cluster/postgres.ts";
@@ -116,6 +117,34 @@ describe("instances on one PostgreSQL", { skip, timeout: 300_000 }, () => {
     chat.say(2);
     await back.untilMessages(2);
     assert.equal(bootstraps(upstream), before);
+    assert.equal(await metric(relay, "relay_rooms_resumed_total"), 1);
+  });
+
+  it("continue from the checkpoint if another one read a chat meanwhile that waits to be opened", async (t) => {
+    const { upstream, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(3);
+    const pages = () =>
+      upstream.requests.filter(({ kind, videoId }) => kind === "popout" && videoId === VIDEO).length;
+    const relay = await start({ RELAY_GATE_SPACING_MS: "1000" }); // opens one chat at a time
+    const { promise: isRead, resolve: read } = Promise.withResolvers<void>();
+    const answer = async (response: ServerResponse) => {
+      await isRead;
+      response.writeHead(404).end();
+    };
+    upstream.fault({ on: "popout", videoId: "another-one", times: 1, as: { answer } });
+    const refused = fetch(`${relay.url}/v1/stream?videoId=another-one`);
+    await upstream.requested("popout", { videoId: "another-one" });
+    const coming = watch(relay);
+    await roomsIn(relay, "bootstrapping", 2);
+    const other = await start();
+    await (await watch(other)).untilMessages(3);
+    await other.service.stop();
+    chat.say(2);
+    read();
+    await (await coming).untilMessages(5);
+    assert.equal(pages(), 1);
+    assert.equal((await refused).status, 404);
     assert.equal(await metric(relay, "relay_rooms_resumed_total"), 1);
   });
 
