@@ -128,6 +128,26 @@ describe("several workers", { timeout: 60_000 }, () => {
     assert.equal(await total(url, "relay_viewers"), CONNECTIONS);
   });
 
+  it("that the system does not start are tried again", async (t) => {
+    const before = childrenOf(process.pid);
+    const log: { msg: string; why?: string }[] = [];
+    const telemetry = new Telemetry(pino({}, { write: (line) => log.push(JSON.parse(line)) }));
+    await using relay = await startRelay({ settings: TWO, telemetry });
+    await eventually(true, () => isReady(relay.url));
+    const { execPath } = process;
+    const restore = () => {
+      process.execPath = execPath;
+    };
+    t.after(restore);
+    process.execPath = "/nowhere/node";
+    const [worker = 0] = childrenOf(process.pid).filter((pid) => !before.includes(pid));
+    process.kill(worker, "SIGKILL");
+    const reasons = () => log.flatMap(({ msg, why }) => (/a worker died/.test(msg) ? [why] : []));
+    await eventually("SIGKILL, spawn /nowhere/node ENOENT", () => reasons().slice(0, 2).join(", "));
+    restore();
+    await eventually(true, () => isReady(relay.url));
+  });
+
   it("that cannot start say why in one line, and exit", async (t) => {
     await using other = await startRelay();
     const { port, hostname } = new URL(other.url);

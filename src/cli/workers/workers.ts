@@ -123,20 +123,24 @@ export class Workers {
     const running: Running = { process, isListening: false };
     this.#running.set(name, running);
     let refusal: string | undefined;
+    const ended = (why: string) => {
+      const waitMs = running.isListening ? RESTARTS.firstMs : retryMs;
+      running.isListening = false;
+      if (this.#stopped.signal.aborted) return;
+      this.#telemetry.workerDied(name, why, waitMs);
+      const again = () => this.#run(name, config, Math.min(2 * waitMs, RESTARTS.maxMs));
+      after(this.#clock, waitMs, this.#stopped.signal, again);
+    };
     process.on("message", (message: FromWorker) => {
       if (message.kind === "listening") running.isListening = true;
       else if (message.kind === "refused") refusal = message.why;
       else this.#reports.get(message.id)?.(message.report);
     });
-    process.on("error", () => {}); // the message was for a process that has ended
-    process.on("exit", (code, signal) => {
-      const waitMs = running.isListening ? RESTARTS.firstMs : retryMs;
-      running.isListening = false;
-      if (this.#stopped.signal.aborted) return;
-      this.#telemetry.workerDied(name, refusal ?? signal ?? `exit code ${code}`, waitMs);
-      const again = () => this.#run(name, config, Math.min(2 * waitMs, RESTARTS.maxMs));
-      after(this.#clock, waitMs, this.#stopped.signal, again);
+    process.on("error", (error) => {
+      // A process that the system does not start has no exit. Other errors: a message came after the exit.
+      if (process.pid === undefined) ended(error.message);
     });
+    process.on("exit", (code, signal) => ended(refusal ?? signal ?? `exit code ${code}`));
     this.#send(process, { kind: "start", name, config });
   }
 
