@@ -146,6 +146,24 @@ describe("a page and the answer that follows it", () => {
     assert.deepEqual(words, [1, 2, "gap", ...numbers(3, 29), "poll", "poll", 30, 31]);
     assert.equal(requestsOf(relay, "popout").length, 2);
   }
+
+  it("are read if the `Date` of the late answer is not of the form that servers write", async () => {
+    const relay = new VirtualRelay();
+    const saidFrom = speaker(relay);
+    const chat = relay.upstream.chat(VIDEO, { page: 5 });
+    chat.say(saidFrom(1, 2));
+    const viewer = await relay.enter({ videoId: VIDEO });
+    await viewer.untilMessages(2);
+    const throttled = relay.upstream.fault({ on: "get_live_chat", times: 1, as: "quota" });
+    while (throttled.fired === 0) await relay.requested("get_live_chat", { finished: true });
+    chat.say(saidFrom(3, 5));
+    const continuations = [{ timedContinuationData: { continuation: "unknown", timeoutMs: 1000 } }];
+    const body = { continuationContents: { liveChatContinuation: { continuations, actions: [] } } };
+    const headers = { date: "-271821-04-20T00:00:00Z" };
+    relay.upstream.fault({ on: "get_live_chat", times: 1, as: { status: 200, headers, body } });
+    await viewer.untilMessages(5);
+    assert.deepEqual(viewer.ids.map(Number), numbers(1, 5));
+  });
 });
 
 describe("history, for the viewer that opens a room,", () => {

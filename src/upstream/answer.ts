@@ -177,6 +177,11 @@ function isCaptcha({ status, text, header }: UpstreamAnswer): boolean {
 /** The format that servers write. `Date.parse` also accepts many words that are not dates. */
 const HTTP_DATE = /^\s*[A-Z][a-z]+, .* GMT\s*$/;
 
+/** Milliseconds since 1970; NaN if the header is absent or no date. */
+function dateIn(header = ""): number {
+  return HTTP_DATE.test(header) ? Date.parse(header) : Number.NaN;
+}
+
 /**
  * `Retry-After` in milliseconds: seconds, or a date compared with the upstream's own clock. Undefined unless
  * it is in the future.
@@ -184,13 +189,12 @@ const HTTP_DATE = /^\s*[A-Z][a-z]+, .* GMT\s*$/;
 function retryAfterMs(answer: UpstreamAnswer): number | undefined {
   const named = answer.header("retry-after") ?? "";
   const seconds = /^\s*\d{1,9}\s*$/.test(named) ? Number(named) : undefined;
-  const until = HTTP_DATE.test(named) ? Date.parse(named) : Number.NaN;
-  const ms = seconds === undefined ? until - sentAt(answer) : seconds * 1000;
+  const ms = seconds === undefined ? dateIn(named) - sentAt(answer) : seconds * 1000;
   return ms > 0 ? ms : undefined;
 }
 
 function sentAt({ header, receivedAt }: UpstreamAnswer): number {
-  return Date.parse(header("date") ?? "") || receivedAt;
+  return dateIn(header("date")) || receivedAt;
 }
 
 function wordsOf(error: JsonObject): string {
