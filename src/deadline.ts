@@ -4,13 +4,25 @@
  */
 import { after, type Clock } from "./clock.ts";
 
+/**
+ * A timer that fires this late shows that the process was frozen. Timers fire before the network is read, so
+ * what the deadline limits may have come meanwhile.
+ */
+const FROZEN_MS = 100;
+/** The time to read it. */
+const GRACE_MS = 1000;
+
 export class Deadline implements Disposable {
   readonly #passed = new AbortController();
   readonly #disposed = new AbortController();
 
   constructor(clock: Clock, ms: number) {
     const end = () => this.#passed.abort(new Error(`not done within ${ms} ms`));
-    after(clock, ms, this.#disposed.signal, end);
+    const dueAt = clock.monotonic() + ms;
+    after(clock, ms, this.#disposed.signal, () => {
+      if (clock.monotonic() - dueAt < FROZEN_MS) end();
+      else after(clock, GRACE_MS, this.#disposed.signal, end);
+    });
   }
 
   /** Aborts when the time is over. */

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer as createHttpServer } from "node:http";
+import { createServer as createHttpServer, type ServerResponse } from "node:http";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -119,6 +119,35 @@ describe("a host that cannot be reached", () => {
       assert.match((body as ErrorBody).message, /^127.0.0.1:\d+ cannot be reached: /);
     }
     assert.deepEqual(asked(relay), [...pages, ...pages]);
+  });
+});
+
+describe("a call whose time is over while the process is frozen", () => {
+  /** Calls a server that freezes the process; the answer, or the error's message. */
+  async function calledWith(answer: (response: ServerResponse) => void): Promise<string> {
+    await using server = createHttpServer((_, response) => {
+      answer(response);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * DEADLINE_MS);
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const transport = directTransport(systemClock);
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/a`;
+    const call = { method: "GET", url, headers: {}, deadlineMs: DEADLINE_MS } as const;
+    const sent = transport.send(call, new AbortController().signal);
+    const outcome = await sent.then(
+      ({ text }) => text,
+      ({ message }) => message,
+    );
+    await transport.close();
+    return outcome;
+  }
+
+  it("has the answer that came meanwhile", async () => {
+    assert.equal(await calledWith((response) => response.end("answered")), "answered");
+  });
+
+  it("fails if none came", async () => {
+    assert.match(await calledWith(() => {}), /cannot be reached: no complete answer within 300 ms/);
   });
 });
 
