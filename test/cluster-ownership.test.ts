@@ -62,6 +62,30 @@ describe("rooms of several instances", { skip, timeout: 300_000 }, () => {
     await own(other, ROOM);
   });
 
+  it("are not proved to an instance whose computer has slept for a lease, until it is renewed", async (t) => {
+    let sleptMs = 0;
+    const clock: Clock = {
+      ...systemClock,
+      now: () => systemClock.now() + sleptMs,
+      uptime: () => systemClock.uptime() + sleptMs,
+    };
+    const store = await open(t, await setUp(t), clock);
+    const hold = await own(store, ROOM);
+    await store.append(hold, hold.head, [], "one");
+    hold.assertHeld();
+    sleptMs = LEASE_MS;
+    assert.throws(() => hold.assertHeld(), /its lease cannot be proved/);
+    const isProved = () => {
+      try {
+        hold.assertHeld();
+        return true;
+      } catch {
+        return false;
+      }
+    };
+    await eventually(true, isProved);
+  });
+
   it("are moved with all their messages before the first one is taken, if the database is another one", async (t) => {
     const url = await setUp(t);
     const before = await open(t, url);

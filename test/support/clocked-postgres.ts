@@ -40,7 +40,8 @@ export async function clockedPostgres(t: TestContext, server: PostgresServer, cl
     const telemetry = new Telemetry(silentLog);
     const health = new StoreHealth(clock, telemetry);
     await onTime();
-    const ownClock = { ...clock, monotonic: () => clock.now() }; // runs as the database's does
+    const now = () => clock.now();
+    const ownClock = { ...clock, monotonic: now, uptime: now }; // run as the database's does
     const engine = await openPostgres(url, SETTINGS, ownClock, telemetry, health);
     const store = observed(timely(engine, onTime), clock, telemetry, health);
     t.after(() => store.close());

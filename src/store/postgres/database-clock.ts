@@ -14,7 +14,7 @@ export class DatabaseClock {
 
   /** An answer has just come, with the database's time in wall milliseconds. */
   hear(time: number): void {
-    this.#heard = { time, at: this.#clock.monotonic() };
+    this.#heard = { time, at: this.#clock.uptime() };
   }
 
   /**
@@ -22,6 +22,6 @@ export class DatabaseClock {
    * before the first answer.
    */
   now(): number | null {
-    return this.#heard ? this.#heard.time + this.#clock.monotonic() - this.#heard.at : null;
+    return this.#heard ? this.#heard.time + this.#clock.uptime() - this.#heard.at : null;
   }
 }

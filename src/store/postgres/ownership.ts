@@ -1,9 +1,9 @@
 /**
- * The rooms that this instance owns, by leases on the database's clock. A lease counts as proven on this
- * instance's monotonic clock, from the moment before its statement was sent. So an instance that was frozen,
- * or cannot reach the database, notices by itself that it may have lost its rooms. A room that is given back
- * is not renewed, even if the database does not answer, so no room stays without a reader for longer than a
- * lease.
+ * The rooms that this instance owns, by leases on the database's clock. A lease counts as proven by this
+ * computer's uptime, which includes its sleep, from the moment before its statement was sent. So an instance
+ * that was frozen or asleep, or cannot reach the database, notices by itself that it may have lost its rooms.
+ * A room that is given back is not renewed, even if the database does not answer, so no room stays without a
+ * reader for longer than a lease.
  */
 import type { Clock } from "../../clock.ts";
 import { background } from "../../telemetry/background.ts";
@@ -43,6 +43,7 @@ export const ONE_TOO_MANY = `with load as (
 
 interface Lease {
   epoch: number;
+  /** By the computer's uptime, in milliseconds. */
   provenUntil: number;
 }
 
@@ -78,7 +79,7 @@ export class PostgresOwnership implements Ownership {
       this.#parts;
     await viewerCounts.written(); // otherwise a room could be released before its new viewer is known
     for (;;) {
-      const sentAt = clock.monotonic();
+      const sentAt = clock.uptime();
       const [row] = await connections.query<TakenRow>("writes", SQL.take, [videoId, instance, leaseMs]);
       if (!row?.is_same) await watch.adoptLineage();
       else if (row.epoch === null) return undefined;
@@ -95,7 +96,7 @@ export class PostgresOwnership implements Ownership {
 
   /** See `Hold.assertHeld`. */
   assertHeld(claim: Claim): void {
-    if (this.#parts.clock.monotonic() >= this.leaseOf(claim).provenUntil) {
+    if (this.#parts.clock.uptime() >= this.leaseOf(claim).provenUntil) {
       throw new StoreError("unavailable", `room ${claim.videoId}: its lease cannot be proved`);
     }
   }
@@ -112,7 +113,7 @@ export class PostgresOwnership implements Ownership {
     if (this.end(claim)) await this.#free([claim]);
   }
 
-  /** Records that a statement sent at `sentAt` has set the lease. */
+  /** Records that a statement sent at `sentAt`, by the uptime, has set the lease. */
   prove({ videoId, epoch }: Claim, sentAt: number): void {
     const lease = this.#leases.get(videoId);
     if (lease?.epoch === epoch) lease.provenUntil = Math.max(lease.provenUntil, sentAt + this.#provenMs);
@@ -186,7 +187,7 @@ export class PostgresOwnership implements Ownership {
   async #renew(): Promise<void> {
     const { clock, connections, databaseClock, health, leaseMs } = this.#parts;
     const claims = this.#claims();
-    const sentAt = clock.monotonic();
+    const sentAt = clock.uptime();
     try {
       const values = [...arrays(claims), leaseMs];
       const renewing = connections.query<{ video_id: string; now: number }>("leases", SQL.renew, values);

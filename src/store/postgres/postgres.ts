@@ -137,7 +137,7 @@ export class PostgresStore implements StoreEngine {
     const written = this.#databaseClock.now();
     return this.#write(claim, expectedHead, async () => {
       const { videoId, epoch } = claim;
-      const sentAt = this.#clock.monotonic();
+      const sentAt = this.#clock.uptime();
       const [row] = await this.#connections.query<FenceRow & { added: number[] | null }>(
         "writes",
         overwriting.length > 0 ? SQL.appendAndOverwrite : SQL.append,
