@@ -27,20 +27,25 @@ function breakerOf(rooms = 20) {
 }
 
 /** Rooms behind one breaker, each of whose tries fails with the error; when they tried, in seconds. */
-function failingRooms(count: number, error: UpstreamError, canTry: (room: string) => boolean = always) {
+function failingRooms(
+  count: number,
+  how: UpstreamError | (() => UpstreamError),
+  canTry: (room: string) => boolean = always,
+) {
+  const failure = () => (how instanceof UpstreamError ? how : how());
   const { clock, breaker } = breakerOf();
   const tries: number[] = [];
   const tried: string[] = [];
   const stop = new AbortController();
   const rooms = Array.from({ length: count }, (_, i) => `room ${i}`);
-  const counted = rooms.filter((room) => !breaker.failed(room, error));
+  const counted = rooms.filter((room) => !breaker.failed(room, failure()));
   const run = async (room: string) => {
     for (;;) {
       await breaker.mayCall(room, () => canTry(room), stop.signal);
       if (breaker.isUp) return;
       tries.push(Math.round(clock.monotonic() / 1000));
       tried.push(room);
-      breaker.failed(room, error);
+      breaker.failed(room, failure());
     }
   };
   const running = Promise.all(rooms.map(run)).catch(() => {});
@@ -110,6 +115,17 @@ describe("the breaker of an egress", () => {
       await running;
     });
   }
+
+  it("starts again with 1 s when a try is answered, with an error, after tries without a connection", async () => {
+    let error: UpstreamError = UNCONNECTED;
+    const { clock, tries, stop, running } = failingRooms(20, () => error);
+    await clock.advance(32_500);
+    error = FAILED;
+    await clock.advance(20_000);
+    assert.deepEqual(tries.slice(-6), [32, 37, 38, 40, 44, 52]);
+    stop.abort();
+    await running;
+  });
 
   it("lets all rooms continue at the first sign of life", async () => {
     const { clock, breaker, tries, running } = failingRooms(20, FAILED);

@@ -10,7 +10,7 @@
 import { after, type Clock } from "../../clock.ts";
 import { unlessAborted } from "../../deadline.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { isUnconnected, isUnreached, UpstreamError } from "../errors.ts";
+import { isUnanswered, isUnconnected, isUnreached, UpstreamError } from "../errors.ts";
 
 /** This many rooms that fail together are not a coincidence. */
 const MIN_FAILING_ROOMS = 3;
@@ -33,6 +33,8 @@ interface WaitingRoom {
 interface Outage {
   since: number;
   tries: number;
+  /** Whether the last call got no answer at all. */
+  isSilent: boolean;
   /** When the next room may try, and when the last try began. */
   tryAt: number;
   triedAt: number;
@@ -169,7 +171,7 @@ export class Breaker {
   #begin(error: Error, isUnreachable: boolean): void {
     const { name, clock, telemetry } = this.#parts;
     const now = clock.monotonic();
-    this.#outage = { since: now, tries: 0, tryAt: now, triedAt: now, isHurried: false };
+    this.#outage = { since: now, tries: 0, isSilent: false, tryAt: now, triedAt: now, isHurried: false };
     telemetry.egressDown(name, this.#failing.size, error.message);
     if (isUnreachable) this.#abandon(error);
     this.#endTrial(error);
@@ -183,12 +185,20 @@ export class Breaker {
     for (const { go } of this.#waiting.values()) go();
   }
 
-  /** Doubles the wait before the next try. The wait counts from the beginning of the last try. */
+  /**
+   * Doubles the wait before the next try. The wait counts from the beginning of the last try. If the upstream
+   * answers again, the waits start from 1 s again: its error may be only that room's.
+   */
   #endTrial(error?: Error): void {
     this.#trial?.over.abort();
     this.#trial = undefined;
     if (!this.#outage) return;
     const { clock } = this.#parts;
+    if (error) {
+      const isSilent = isUnanswered(error);
+      if (this.#outage.isSilent && !isSilent) this.#outage.tries = 0;
+      this.#outage.isSilent = isSilent;
+    }
     const maxMs = isUnconnected(error) ? MAX_WAIT_UNCONNECTED_MS : MAX_WAIT_MS;
     const waitMs = Math.min(maxMs, FIRST_WAIT_MS * 2 ** this.#outage.tries) * (0.5 + clock.random() / 2);
     this.#outage.tries += 1;
