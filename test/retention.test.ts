@@ -193,6 +193,27 @@ it("a video without a chat leaves nothing in the store, and a finished one its e
   assert.deepEqual(rooms(), before);
 });
 
+it("a room of a process that did not finish it goes with its last message, unless it is read again", async (t) => {
+  const url = `sqlite:${await temporaryFile(t)}`;
+  const wall = wallAt(BORN_MS);
+  const killed = await openFor(t, url, wall);
+  for (const name of [ROOM, OTHER]) {
+    const hold = await own(killed, name);
+    await killed.append(hold, hold.head, messages([1, 2, 3]), "");
+  }
+  await killed.close();
+  wall.nowMs += DAY_MS;
+  const store = await openFor(t, url, wall);
+  await own(store, OTHER);
+  assert.equal(await store.prune(DAY_MS / 2, 2), 2);
+  assert.equal(await store.prune(DAY_MS / 2, 100), 4);
+  const rooms = await store.listRooms(10);
+  assert.deepEqual(
+    rooms.map(({ videoId, floor, head }) => [videoId, head - floor]),
+    [[OTHER, 0]],
+  );
+});
+
 it("a store file that is written and pruned again and again does not grow, because its pages are reused", async (t) => {
   const path = await temporaryFile(t);
   const wall = wallAt(BORN_MS);

@@ -117,7 +117,7 @@ test("pruning counts an uncounted room before it deletes a part of it", async ()
   const { store, when, fill, disk } = simulated();
   fill(ROOM, 100);
   disk.tables.finish({ videoId: ROOM, epoch: 1 }, ENDED, 1);
-  assert.equal(disk.tables.prune(0, 30, 2), 30);
+  assert.equal(disk.tables.prune(0, 30, 2, []), 30);
   assert.deepEqual(disk.tables.getAccount(ROOM, 2)?.totals.types, { chat: 30 });
   assert.deepEqual((await when(store.getAccount(ROOM)))?.totals.types, { chat: 100 });
 });

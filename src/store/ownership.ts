@@ -141,6 +141,11 @@ export class LocalOwnership implements Ownership {
     });
   }
 
+  /** The rooms that this process owns. */
+  get held(): readonly string[] {
+    return [...this.#epochs.keys()];
+  }
+
   /** Throws `StoreError` "fenced" if the claim is not the room's newest one. */
   assertHeld({ videoId, epoch }: Claim): void {
     if (this.#epochs.get(videoId) === epoch) return;

@@ -134,11 +134,12 @@ export interface Store {
 export interface Retention {
   /**
    * Deletes data that was stored longer ago than `keptMs` (by the store's clock), in one bounded step and one
-   * commit. First come rooms that were finished before that time, the earliest first; each loses its oldest
-   * messages first, and is deleted with its last. Then come the oldest messages of all other rooms, in the
-   * order of their commits. A message with a time in the future was stored while the clock was wrong: it is
-   * deleted together with the next one after it. Floors rise accordingly. Rooms that were taken but never
-   * read, by an instance that died, are deleted too, even if everything is kept (`keptMs` infinite).
+   * commit. First come rooms that were finished before that time, the earliest first, and open rooms that
+   * nobody has owned or read since. Each loses its oldest messages first, and is deleted with its last. Then
+   * come the oldest messages of all other rooms, in the order of their commits. A message with a time in the
+   * future was stored while the clock was wrong: it is deleted together with the next one after it. Floors
+   * rise accordingly. Rooms that were taken but never read, by an instance that died, are deleted too, even
+   * if everything is kept (`keptMs` infinite).
    *
    * Resolves to the number of deleted entries: messages, and rooms without messages; at most `limit`. Fewer
    * than `limit` means that nothing is left to delete.

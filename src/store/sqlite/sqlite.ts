@@ -109,7 +109,7 @@ export class SqliteStore implements StoreEngine {
   }
 
   prune(keptMs: number, limit: number): Promise<number> {
-    return this.#thread.call("prune", keptMs, limit, this.#clock.now());
+    return this.#thread.call("prune", keptMs, limit, this.#clock.now(), this.ownership.held);
   }
 
   moveCursors(): Promise<number> {

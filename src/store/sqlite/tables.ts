@@ -34,6 +34,9 @@ type AccountRow = Omit<RoomAccount, "end" | "totals"> & {
   kept: number;
 };
 
+/** An open room that was read within this time may be adopted, however short the retention is. */
+const ADOPTABLE_MS = 3_600_000;
+
 const ROOM = `key, video_id as videoId, epoch, base, floor, head, checkpoint, checkpoint_at as readAt,
   ending as end, ended_at as endedAt`;
 
@@ -79,6 +82,9 @@ const SQL = {
     where room = (select key from room where video_id = :videoId) and ${AUTHOR_ID} = :authorId`,
   overwrite: "update message set body = ?, details = ? where room = ? and id = ?",
   longestFinished: "select key, floor, head from room where ended_at < ? order by ended_at limit 1",
+  // Left by a process that was stopped or killed, and not taken since.
+  abandoned: `select key, floor, head from room where ended_at is null and checkpoint_at < ?
+    and video_id not in (select value from json_each(?)) order by key limit 1`,
   deleteUpTo: "delete from message where room = ? and cursor <= ?",
   raiseFloor: "update room set floor = ? where key = ?",
   deleteRoom: "delete from room where key = ?",
@@ -224,12 +230,13 @@ export class Tables {
     return rooms.length < limit ? undefined : done;
   }
 
-  /** See `Retention.prune`. */
-  prune(keptMs: number, limit: number, now: number): number {
+  /** See `Retention.prune`. `held`: the rooms that this process owns. */
+  prune(keptMs: number, limit: number, now: number, held: readonly string[]): number {
     const before = now - keptMs;
+    const unread = [Math.min(before, now - ADOPTABLE_MS), JSON.stringify(held)] as const;
     let left = limit;
     while (left > 0) {
-      const found = this.#sql.longestFinished.get(before);
+      const found = this.#sql.longestFinished.get(before) ?? this.#sql.abandoned.get(...unread);
       const room = found as Pick<RoomRow, "key" | "floor" | "head"> | undefined;
       if (!room) return limit - left + this.#deleteOldest(before, left, now);
       const upTo = Math.min(room.head, room.floor + left);
