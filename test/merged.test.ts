@@ -2,11 +2,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createParser } from "eventsource-parser";
+import { openMerged } from "../harness/several-chats.ts";
+import { SimulatedSink } from "../harness/sink.ts";
 import { parseVector, vectorOf } from "../src/protocol/cursor-vector.ts";
+import { FORMS } from "../src/serving/form.ts";
 import type { Chat } from "../src/simulator/chat.ts";
 import { Random } from "../src/simulator/random.ts";
 import { eventually } from "./support/eventually.ts";
 import { metric, startRelay, type TestRelay } from "./support/relay.ts";
+import { VIDEO, virtualRoom } from "./support/virtual-room.ts";
 
 const VIDEOS = ["merged-one1", "merged-two2", "merged-thr3"] as const;
 const TEXT = { kinds: ["text"] } as const;
@@ -145,6 +149,18 @@ describe("several chats on one connection", () => {
       assert.equal(await connections(), 1);
     }
     await eventually(0, connections);
+  });
+
+  it("count as viewers no longer, even if the client leaves while the store is asked where they begin", async () => {
+    const { relay, viewer } = await virtualRoom(3);
+    const sink = new SimulatedSink(FORMS.sse.plain.bare, () => {});
+    openMerged(relay.service, [VIDEO], { lastEventId: undefined, backfill: 3, address: "viewer" }, sink);
+    sink.leave();
+    viewer.leave();
+    await relay.advance(relay.config.rooms.graceMs + 1000);
+    assert.equal(relay.rooms.viewerCount, 0);
+    const [room] = await relay.when(relay.list.all());
+    assert.equal(room?.state, "released");
   });
 
   it("begin with one init each, and every event begins with its video", async () => {

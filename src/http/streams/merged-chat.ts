@@ -55,8 +55,12 @@ class MergedChat {
   async #stay(): Promise<boolean> {
     const { line, form, rooms } = this.#parts;
     const branch = line.branch(form, (part) => this.#write(part));
+    const open = () => {
+      line.gone.throwIfAborted();
+      return branch;
+    };
     try {
-      const request = { ...this.#request, lastEventId: this.cursor, open: () => branch };
+      const request = { ...this.#request, lastEventId: this.cursor, open };
       await rooms.enter(request, line.gone);
       const { isOver } = await branch.left;
       return isOver;
