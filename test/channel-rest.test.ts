@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ChannelVisitor } from "./support/channel-visitor.ts";
+import { virtualEdge } from "./support/virtual-edge.ts";
 import { HOUR, MINUTE, watched } from "./support/watched-channel.ts";
 
 const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
@@ -122,6 +123,27 @@ describe("a viewer of a channel that comes back", () => {
       ...["init live-secon1", `channel live ${FIRST}`, `init ${FIRST}`], // the rest of the newer one
     ]);
     assert.deepEqual(back.ids, said.slice(1));
+  });
+
+  it("to an edge keeps a place at the origin for the question about its stream only while it waits", async () => {
+    const { relay } = watched();
+    relay.upstream.chat("other-one-1", CHAT).say(1);
+    await relay.enter({ videoId: "other-one-1" });
+    const edge = await virtualEdge(relay);
+    new ChannelVisitor(edge.life);
+    await relay.advance(MINUTE);
+    const back = [1, 2].map(() => new ChannelVisitor(edge.life, "other-one-1.5"));
+    for (const viewer of back) {
+      await relay.advance(5000);
+      assert.equal(edge.streams.at(-1), 2);
+      viewer.leave();
+    }
+    await relay.advance(1000);
+    assert.equal(edge.streams.at(-1), 1);
+    const late = new ChannelVisitor(edge.life, "other-one-1.5");
+    await relay.advance(MINUTE);
+    assert.equal(edge.streams.at(-1), 2, "somebody waits again");
+    assert.equal(late.sink.closedBy, undefined);
   });
 });
 

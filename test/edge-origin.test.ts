@@ -104,6 +104,7 @@ it("an edge stays ready while its origin is silent for a shorter time than ten s
 
 describe("a channel at an edge", () => {
   const CHANNEL = "@channel";
+  const SIGNAL = new AbortController().signal;
   const LIVE = { state: "live", videoId: VIDEO, title: "a title" };
 
   /** The first state of a channel whose origin sends these events, and the log. */
@@ -160,7 +161,7 @@ describe("a channel at an edge", () => {
     origin.range = async () => {
       throw new TypeError("a bug");
     };
-    assert.equal(await watch.has(VIDEO), undefined);
+    assert.equal(await watch.has(VIDEO, 0, SIGNAL), undefined);
     const [line, ...others] = log.map((text) => JSON.parse(text));
     assert.match(line.err.stack, /^TypeError: a bug\n/);
     assert.deepEqual([line.channel, others], [CHANNEL, []]);
@@ -169,8 +170,8 @@ describe("a channel at an edge", () => {
   it("remembers a limited number of videos", async () => {
     const streams = Array.from({ length: 502 }, (_, n) => ({ ...LIVE, videoId: `${n}`.padStart(11, "v") }));
     const { watch } = await shown(...streams);
-    assert.equal(await watch.has("vvvvvvvv501"), true);
-    assert.equal(await watch.has("vvvvvvvvvv0"), false);
+    assert.equal(await watch.has("vvvvvvvv501", 0, SIGNAL), true);
+    assert.equal(await watch.has("vvvvvvvvvv0", 0, SIGNAL), false);
   });
 });
 

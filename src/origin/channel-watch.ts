@@ -32,6 +32,29 @@ interface WatchParts {
   telemetry: Telemetry;
 }
 
+/** The question to the origin whether a video is one of the channel's. Clients that wait for it share it. */
+class Question {
+  readonly answer: Promise<boolean | undefined>;
+  readonly #askers = new Set<AbortSignal>();
+  readonly #unasked = new AbortController();
+
+  /** `ask`: asks until its signal aborts, which it does when the last asker has left. */
+  constructor(ask: (unasked: AbortSignal) => Promise<boolean | undefined>) {
+    this.answer = ask(this.#unasked.signal);
+  }
+
+  /** Adds an asker, whose signal aborts when it leaves. */
+  join(gone: AbortSignal): void {
+    if (this.#askers.has(gone)) return;
+    this.#askers.add(gone);
+    const leave = () => {
+      this.#askers.delete(gone);
+      if (this.#askers.size === 0) this.#unasked.abort("nobody waits");
+    };
+    gone.addEventListener("abort", leave, { once: true });
+  }
+}
+
 export class OriginChannelWatch implements WatchedChannel {
   readonly isRemote = true;
   readonly channel: string;
@@ -42,8 +65,7 @@ export class OriginChannelWatch implements WatchedChannel {
   /** The latest state that the origin has sent. */
   #latest: ChannelState | undefined;
   readonly #videos = new Set<string>();
-  /** By video, whether it is one of the channel's. */
-  readonly #asked = new Map<string, Promise<boolean | undefined>>();
+  readonly #questions = new Map<string, Question>();
   readonly #unwatched = new AbortController();
   #watchers = 0;
 
@@ -78,32 +100,35 @@ export class OriginChannelWatch implements WatchedChannel {
   }
 
   /** The viewers of a video share one question. The origin may answer it after its next look only. */
-  async has(videoId: string): Promise<boolean | undefined> {
+  async has(videoId: string, _since: number, gone: AbortSignal): Promise<boolean | undefined> {
     if (this.#videos.has(videoId)) return true;
-    const asked = this.#asked.getOrInsertComputed(videoId, () => this.#ask(videoId));
+    if (gone.aborted) return undefined;
+    const begin = () => new Question((unasked) => this.#ask(videoId, unasked));
+    const question = this.#questions.getOrInsertComputed(videoId, begin);
+    question.join(gone);
     using limit = new Deadline(this.#parts.clock, ASK_LIMIT_MS);
-    return await unlessAborted(asked, limit.signal).catch(() => undefined);
+    return await unlessAborted(question.answer, limit.signal).catch(() => undefined);
   }
 
-  async #ask(videoId: string): Promise<boolean | undefined> {
-    const isOwn = await this.#answer(videoId);
+  async #ask(videoId: string, unasked: AbortSignal): Promise<boolean | undefined> {
+    const isOwn = await this.#answer(videoId, unasked);
     if (isOwn) addBounded(this.#videos, videoId, MAX_VIDEOS);
     if (isOwn !== undefined) this.#showAgain();
     after(this.#parts.clock, ANSWER_KEPT_MS, this.#closed, () => {
-      this.#asked.delete(videoId);
+      this.#questions.delete(videoId);
       if (isOwn === undefined) this.#showAgain();
     });
     return isOwn;
   }
 
   /** The origin sends the rest of a video that is the channel's to a viewer that resumes behind it. */
-  async #answer(videoId: string): Promise<boolean | undefined> {
+  async #answer(videoId: string, unasked: AbortSignal): Promise<boolean | undefined> {
     const { origin, clock } = this.#parts;
     try {
       const range = await origin.range(videoId);
       if (!range) return false;
       using limit = new Deadline(clock, ANSWER_LIMIT_MS);
-      const over = AbortSignal.any([limit.signal, this.#closed]);
+      const over = AbortSignal.any([limit.signal, unasked, this.#closed]);
       using lines = await origin.channel(this.channel, `${videoId}.${range.head}`, over);
       for await (const batch of lines) {
         const init = batch.find((line) => line.startsWith('{"event":"init"'));

@@ -135,7 +135,8 @@ export class ChannelViewer {
       this.#behind = undefined;
     }
     const place = this.#resume;
-    const isOfChannel = place && (await this.#parts.watch.has(place.videoId, this.#request.cameAt));
+    const { gone } = this.#line;
+    const isOfChannel = place && (await this.#parts.watch.has(place.videoId, this.#request.cameAt, gone));
     if (place && isOfChannel === undefined) return this.#send(waitingOf(state, state.reason ?? UNLISTED));
     this.#resume = undefined;
     this.#send(state);

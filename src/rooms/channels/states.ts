@@ -25,9 +25,10 @@ export interface WatchedChannel extends Disposable {
   /**
    * Whether the video is one of the channel's, finished streams included. Undefined if this cannot be known
    * yet; then `states` yields again, for another try. `since`: when the client that names the video
-   * connected, on the monotonic clock; the video may have begun shortly before.
+   * connected, on the monotonic clock; the video may have begun shortly before. `gone`: aborts when the
+   * client leaves.
    */
-  has(videoId: string, since: number): boolean | undefined | Promise<boolean | undefined>;
+  has(videoId: string, since: number, gone: AbortSignal): boolean | undefined | Promise<boolean | undefined>;
   /** A watcher has read a stream's chat to its end. */
   ended(videoId: string): void;
   /** The room of a stream failed, or the stream has no chat. Not for errors of one viewer alone. */
