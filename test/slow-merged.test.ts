@@ -113,6 +113,18 @@ describe("a connection of several chats whose client is slow", () => {
     }
   });
 
+  it("holds no more and more errors while its chats are refused", async () => {
+    const relay = new VirtualRelay();
+    chatsOf(relay);
+    relay.upstream.fault({ on: ["popout", "watch", "next"], times: 100_000, as: { status: 429 } });
+    const { sink } = watch(relay, 0, true);
+    await relay.advance(OPENED_MS);
+    const held = await heldBytes(sink);
+    assert.ok(held > 0);
+    await relay.advance(60 * OPENED_MS);
+    assert.ok((await heldBytes(sink)) <= held + 200, `${held} bytes, then ${await heldBytes(sink)}`);
+  });
+
   it("gets all that it missed once it reads again", async () => {
     const relay = new VirtualRelay();
     const chats = chatsOf(relay);

@@ -71,8 +71,10 @@ class MergedChat {
 
   #failed({ body }: RelayError): boolean {
     const { line } = this.#parts;
-    line.write(errorEvent(line.events, this.#request.videoId, body));
-    return ERRORS[body.code].retry === "relay";
+    const mayPass = ERRORS[body.code].retry === "relay";
+    // Between rooms nobody judges whether the client reads, so what will be said again waits until it does.
+    if (!mayPass || !line.isFull) line.write(errorEvent(line.events, this.#request.videoId, body));
+    return mayPass;
   }
 
   #write(part: ChatPart): void {
