@@ -57,7 +57,8 @@ export class EdgeLife implements OriginService {
   }
 
   async pages(query: string, signal: AbortSignal): Promise<OriginAnswer> {
-    return await this.#origin.pass(`/v1/messages${query}`, {}, signal).catch(refuseUnavailable);
+    const request = { path: `/v1/messages${query}`, headers: {} };
+    return await this.#origin.pass(request, signal).catch(refuseUnavailable);
   }
 
   /** Stops it as a signal stops an edge. */

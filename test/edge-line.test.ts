@@ -15,6 +15,9 @@ const VIDEO = "dQw4w9WgXcQ";
 /** The origin's cursors. */
 const [BASE, HEAD] = [1000, 1010];
 
+/** More than an edge waits for a page. */
+const SEARCH_MS = 12_000;
+
 type Line = (send: (...lines: string[]) => void, lastEventId: string | undefined) => unknown;
 
 const init = (cursor: number) =>
@@ -272,5 +275,24 @@ describe("an edge's request for a page", { timeout: 20_000 }, () => {
     await eventually(2, () => asked);
     waiting.abort(new Error("nobody waits"));
     await assert.rejects(again, /nobody waits/);
+  });
+});
+
+describe("a download through an edge", { timeout: 60_000 }, () => {
+  it("continues, although the origin finds nothing for longer than a page may take", async (t) => {
+    const found: Answer = (response) => void setTimeout(() => response.end("found\n"), SEARCH_MS);
+    await using origin = await AnsweringServer.start((response, call) => {
+      if (call.path === "/healthz") return alive(response, call);
+      response.writeHead(200, { "content-disposition": "attachment", "content-type": "text/plain" });
+      if (call.path.includes("types=chat")) response.write("a message\n");
+      return found(response, call);
+    });
+    const edge = await startTestEdge(origin.url);
+    t.after(() => edge[Symbol.asyncDispose]());
+    const bodies = ["chat", "raid"].map(async (types) => {
+      const query = `videoId=${VIDEO}&limit=all&format=text&types=${types}`;
+      return (await fetch(`${edge.url}/v1/messages?${query}`)).text();
+    });
+    assert.deepEqual(await Promise.all(bodies), ["a message\nfound\n", "found\n"]);
   });
 });

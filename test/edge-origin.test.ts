@@ -81,7 +81,9 @@ it("an edge and its other clients reach the origin while some read nothing of wh
   const { signal } = new AbortController();
   const asked = { method: "GET", path: "/v1/rooms", headers: {}, body: null };
   const unread = Array.from({ length: SLOW_CLIENTS }, (_, i) =>
-    i % 2 === 0 ? origin.pass(`/v1/messages?limit=all&after=${i}`, {}, signal) : origin.relay(asked, signal),
+    i % 2 === 0
+      ? origin.pass({ path: `/v1/messages?limit=all&after=${i}`, headers: {} }, signal)
+      : origin.relay(asked, signal),
   );
   const { length } = await inTime(Promise.all(unread), "answers for all clients");
   assert.equal(length, SLOW_CLIENTS);

@@ -7,6 +7,7 @@ import { clientGone } from "./client-gone.ts";
 import { MESSAGES_OPTIONS } from "./messages.ts";
 import { acceptsGzip, isKnown } from "./negotiation.ts";
 import { ROOM_OPTIONS, ROOMS_OPTIONS } from "./rooms.ts";
+import type { MessagesQuery } from "./schemas/history-schemas.ts";
 import type { RoomParams } from "./schemas/room-schemas.ts";
 
 /** The headers of an answer that are the origin's to decide. Those of its body are left out with the body. */
@@ -24,7 +25,9 @@ interface OriginRoutesSettings {
 }
 
 export function originRoutes(app: FastifyInstance, origin: Origin, settings: OriginRoutesSettings): void {
-  const pass = async (path: string, { url, headers }: FastifyRequest, reply: FastifyReply) => {
+  const pass = async (path: string, request: FastifyRequest, reply: FastifyReply) => {
+    const { url, headers } = request;
+    const isDownload = (request.query as MessagesQuery).limit === "all";
     const query = url.includes("?") ? url.slice(url.indexOf("?")) : "";
     // Not `If-None-Match`: undici's cache would answer it with the whole page, and forget the page.
     const asked = {
@@ -33,7 +36,8 @@ export function originRoutes(app: FastifyInstance, origin: Origin, settings: Ori
       ...(settings.compression && acceptsGzip(headers["accept-encoding"]) && { "accept-encoding": "gzip" }),
     };
     const gone = clientGone(reply.raw);
-    const answer = await origin.pass(path + query, asked, gone).catch(refuseUnavailable);
+    const sent = { path: path + query, headers: asked, isDownload };
+    const answer = await origin.pass(sent, gone).catch(refuseUnavailable);
     const told = answer.headers;
     for (const name of TOLD) if (told[name]) reply.header(name, told[name]);
     if (answer.statusCode === 200 && told.etag && isKnown(`${told.etag}`, headers["if-none-match"])) {

@@ -11,6 +11,11 @@ const CONNECT_TIMEOUT_MS = 5000;
 const OPENING_TIMEOUT_MS = 60_000;
 /** Time limit for a page of an origin, and for its silence meanwhile. */
 export const PAGE_TIMEOUT_MS = 10_000;
+/**
+ * Time limit for the silence of a download: the origin may read millions of messages that its filter leaves
+ * out, or wait for its store.
+ */
+const DOWNLOAD_TIMEOUT_MS = 300_000;
 /** Connections for the edge's own questions. */
 const MAX_CONNECTIONS = 32;
 /** The cache of answers, in bytes. A page of a thousand messages with their details has about a megabyte. */
@@ -24,6 +29,8 @@ export interface OriginRequest {
   headers: Headers;
   /** Whether a client reads the answer, at its own pace. */
   isForClient?: boolean;
+  /** Whether the answer is a download: all messages that match. */
+  isDownload?: boolean;
 }
 
 /** A client's request that is sent on. */
@@ -74,11 +81,13 @@ export class HttpOrigin implements OriginConnections {
     });
   }
 
-  page({ path, headers, isForClient }: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
+  page(request: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
+    const { path, headers, isForClient, isDownload } = request;
     const dispatcher = isForClient ? this.#clientsCached : this.#ownCached;
+    const limitMs = isDownload ? DOWNLOAD_TIMEOUT_MS : PAGE_TIMEOUT_MS;
     const sent = send(this.#url + path, {
       ...{ dispatcher, headers, signal },
-      ...{ headersTimeout: PAGE_TIMEOUT_MS, bodyTimeout: PAGE_TIMEOUT_MS },
+      ...{ headersTimeout: limitMs, bodyTimeout: limitMs },
     });
     // While undici's cache asks whether an answer is still valid, it ignores the signal.
     return unlessAborted(sent, signal);

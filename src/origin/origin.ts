@@ -15,6 +15,7 @@ import {
   HttpOrigin,
   type OriginAnswer,
   type OriginConnections,
+  type OriginRequest,
   PAGE_TIMEOUT_MS,
   type RelayedRequest,
 } from "./connections.ts";
@@ -188,12 +189,12 @@ export class Origin {
   }
 
   /**
-   * The answer to a client's request for `path` with its query. Rejects with `OriginAway`, or with the
-   * origin's `RelayError` of status 5xx.
+   * The answer to a client's request, of which its path with the query and its headers are sent on. Rejects
+   * with `OriginAway`, or with the origin's `RelayError` of status 5xx.
    */
-  pass(path: string, headers: Record<string, string>, signal: AbortSignal): Promise<OriginAnswer> {
+  pass(request: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
     return this.#reached(signal, async () => {
-      const answer = await this.#connections.page({ path, headers, isForClient: true }, signal);
+      const answer = await this.#connections.page({ ...request, isForClient: true }, signal);
       if (answer.statusCode >= 500) throw await refusal(answer);
       return answer;
     });
