@@ -133,5 +133,8 @@ describe("livechat-relay rooms", () => {
       new RegExp(`\n${VIDEO} +polling +4 +${time} +${time} +1 +\\d+\\.\\d s +0 +0 +direct\n$`),
     );
     assert.equal(error, "livechat-relay: messages are deleted after 30 days (RELAY_RETENTION_DAYS)\n");
+    // As many slashes as the SDK forgives.
+    for (const slashes of ["/", "//"])
+      assert.equal((await outcome(["rooms", "--server", relay.url + slashes])).code, 0, slashes);
   });
 });

@@ -179,7 +179,7 @@ function serviceUrl(text: string): string {
     throw new Error(
       "an http or https URL without a password, query or fragment, such as http://127.0.0.1:8080",
     );
-  return url.href.replace(/\/$/, "");
+  return url.href.replace(/\/+$/, "");
 }
 
 function webhookUrl(text: string): URL {
