@@ -1,6 +1,6 @@
 /** `export` of parts of a chat, and of several chats into a folder. */
 import assert from "node:assert/strict";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { parse } from "csv-parse/sync";
@@ -130,6 +130,21 @@ describe("an export of several chats", () => {
         [OTHER, "5"],
       ]),
     );
+  });
+
+  it("replaces the index as it does the other files: its permissions stay, and a link leads to it", {
+    skip: process.platform === "win32",
+  }, async (t) => {
+    const { url, folder } = await two(t);
+    const index = join(folder, "..", "the index.csv");
+    await writeFile(index, "old", { mode: 0o600 });
+    await mkdir(folder);
+    await symlink(index, join(folder, "index.csv"));
+    const args = ["export", "--server", url, "--output", folder, "--force"];
+    assert.equal((await outcome([...args, ROOM, OTHER])).code, 0);
+    assert.match(await readFile(index, "utf8"), /^videoId,/);
+    assert.equal((await stat(index)).mode & 0o777, 0o600);
+    assert.deepEqual((await readdir(folder)).sort(), [`${OTHER}.jsonl`, `${ROOM}.jsonl`, "index.csv"].sort());
   });
 
   it("writes nothing if a file exists already", async (t) => {

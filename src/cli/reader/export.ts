@@ -1,12 +1,13 @@
 /** `export`: writes stored messages of chats as files, or of one chat to standard output. */
 
 import { constants, existsSync, statSync } from "node:fs";
-import { access, mkdir, rename, writeFile } from "node:fs/promises";
+import { access, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ChatError } from "../../../client/index.ts";
 import { fileTrouble } from "../../file-trouble.ts";
 import { csvRow } from "../../formats/csv.ts";
 import { parseVideoId } from "../../protocol/video-id.ts";
+import { beginFile } from "../../whole-file.ts";
 import { UsageError } from "../flags.ts";
 import type { Surroundings } from "../surroundings.ts";
 import { type Exported, type ExportInput, exportChat, modeOf } from "./export-chat.ts";
@@ -106,9 +107,9 @@ async function exportFolder(
       rows.push([videoId, undefined, undefined, undefined, reason]);
     }
   }
-  const part = join(folder, `${INDEX}.${process.pid}.part`);
-  await writeFile(part, rows.map(csvRow).join(""));
-  await rename(part, join(folder, INDEX));
+  await using index = await beginFile(join(folder, INDEX));
+  await writeFile(index.part, rows.map(csvRow).join(""));
+  await index.finish();
   return failures === 0 ? 0 : 1;
 }
 
