@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { parse } from "csv-parse/sync";
 import { counted } from "../src/cli/counted.ts";
+import { AnsweringServer } from "./support/answering-server.ts";
 import { outcome } from "./support/command.ts";
 import { B, several, withRoom } from "./support/history.ts";
 import { own } from "./support/store-reading.ts";
@@ -145,6 +146,26 @@ describe("an export of several chats", () => {
     assert.match(await readFile(index, "utf8"), /^videoId,/);
     assert.equal((await stat(index)).mode & 0o777, 0o600);
     assert.deepEqual((await readdir(folder)).sort(), [`${OTHER}.jsonl`, `${ROOM}.jsonl`, "index.csv"].sort());
+  });
+
+  it("says that rooms may be missing with --all, if the service's list is full", async (t) => {
+    const folder = await temporaryFolder(t);
+    for (const [count, code, words] of [
+      [999, 0, ""],
+      [
+        1000,
+        1,
+        "livechat-relay: the service lists 1000 rooms at most, and others may be missing: export them by their ids\n",
+      ],
+    ] as const) {
+      const rooms = Array.from({ length: count }, () => ({ videoId: ROOM, messages: 0 }));
+      await using server = await AnsweringServer.start((response) =>
+        response.setHeader("content-type", "application/json").end(JSON.stringify({ rooms })),
+      );
+      const args = ["export", "--all", "--server", server.url, "--output", folder, "--append"];
+      const { code: actual, error } = await outcome(args);
+      assert.deepEqual([actual, error], [code, words]);
+    }
   });
 
   it("writes nothing if a file exists already", async (t) => {

@@ -18,6 +18,8 @@ import { CommandError, reasonOf, runSession, type Session } from "./session.ts";
 import { assertPlace, channelIn } from "./subject.ts";
 
 const INDEX = "index.csv";
+/** The maximum number of rooms in the service's list. */
+const MAX_LISTED = 1000;
 
 /** Resolves to the exit code. Rejects with `CommandError` or `UsageError`. */
 export function exportChats(input: ExportInput, surroundings: Surroundings): Promise<number> {
@@ -77,7 +79,9 @@ async function exportFolder(
   session: Session,
 ): Promise<number> {
   const { server, stopped, notice } = session;
-  const named = values.all ? await storedVideos(server, stopped) : videos;
+  const listed = values.all ? (await roomsOf(server, stopped)).rooms : [];
+  const stored = listed.filter(({ messages }) => messages > 0).map(({ videoId }) => videoId);
+  const named = values.all ? stored : videos;
   const format = formatFor(values.format, "", { bom: values.bom });
   const targets = [...new Set(named)].map((videoId) => ({
     videoId,
@@ -110,7 +114,12 @@ async function exportFolder(
   await using index = await beginFile(join(folder, INDEX));
   await writeFile(index.part, rows.map(csvRow).join(""));
   await index.finish();
-  return failures === 0 ? 0 : 1;
+  const isFull = listed.length >= MAX_LISTED;
+  if (isFull)
+    notice(
+      `the service lists ${MAX_LISTED} rooms at most, and others may be missing: export them by their ids`,
+    );
+  return failures === 0 && !isFull ? 0 : 1;
 }
 
 /** Why one chat or its file was refused; undefined if the error concerns all of them. */
@@ -118,11 +127,6 @@ function refusalOf(error: unknown): string | undefined {
   if (error instanceof CommandError || error instanceof UsageError) return error.message;
   const isRefusal = error instanceof ChatError && error.code !== "NETWORK" && error.code !== "HTTP";
   return isRefusal ? reasonOf(error) : undefined;
-}
-
-async function storedVideos(server: string, signal: AbortSignal): Promise<string[]> {
-  const { rooms } = await roomsOf(server, signal);
-  return rooms.filter(({ messages }) => messages > 0).map(({ videoId }) => videoId);
 }
 
 function isDirectory(path: string): boolean {
