@@ -73,7 +73,15 @@ describe("the looks of the viewer page", { skip: NO_CHROMIUM }, () => {
     await until(page, "location.search.includes('q=needle')");
     await page.goBack();
     await until(page, "!location.search.includes('q=')");
-    assert.equal(await page.locator("input[name=q]").inputValue(), "");
+    const words = page.locator("input[name=q]");
+    assert.equal(await words.inputValue(), "");
+    const without = page.url();
+    for (const typed of ["r", "s"]) {
+      await words.pressSequentially(typed); // the field keeps the focus
+      await until(page, `location.search.includes('q=${typed}')`);
+      await page.goBack();
+      assert.equal(page.url(), without);
+    }
   });
 
   it("cuts nothing and scrolls nothing sideways at twice the size of text", async () => {

@@ -76,7 +76,10 @@ export function startControls(
   menu.addEventListener("click", () => openFilters());
   // In a small window, they would leave the results too little room.
   find("#find", HTMLFormElement).addEventListener("submit", () => openFilters(false));
-  addEventListener("popstate", show);
+  addEventListener("popstate", () => {
+    typed = false; // the next key adds an entry
+    show();
+  });
   show();
   return write;
 }
