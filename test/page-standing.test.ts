@@ -48,6 +48,22 @@ describe("what stays above the chat", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await paid(), []);
   });
 
+  it("looks again at the next connection for paid messages that it could not load", async () => {
+    const { page, chat } = pages;
+    chat.say([paidAction("p1", "$50.00", { author: "@ann" }), ...texts("a", 20)]);
+    const requests = /v1\/messages/;
+    await page.route(requests, (route) => route.abort());
+    const failed = page.waitForEvent("requestfailed", (request) => requests.test(request.url()));
+    await visit("&backfill=10");
+    await has("a-19");
+    await failed;
+    await page.unroute(requests);
+    chat.end("continuations-absent");
+    await pages.stateIs("ended");
+    await page.locator("#open button").click();
+    await paidAre("@ann $50.00");
+  });
+
   it("follows deletions and replacements, even after the log has dropped the messages", async () => {
     const { chat } = pages;
     const said = (name: string) => ({ author: name, channel: `UC${name}` });

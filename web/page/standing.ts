@@ -77,7 +77,9 @@ export class Standing {
         for (const message of (await this.#options.read(query, signal)).messages) this.take(message);
         this.show();
       } catch (error) {
-        if (!signal.aborted) console.error("earlier paid messages cannot be loaded:", error);
+        if (signal.aborted) return;
+        console.error("earlier paid messages cannot be loaded:", error);
+        this.#isFilled = false; // the next connection tries again
       }
     }, FILL_AFTER_MS);
     signal.addEventListener("abort", () => clearTimeout(timer));
