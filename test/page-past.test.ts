@@ -169,6 +169,22 @@ describe("the viewer page while stored messages are loaded", { skip: NO_CHROMIUM
     assert.deepEqual((await idsOf(page)).slice(-11), ["a-49", ...idsFrom("z", 10)]);
   });
 
+  it("shows no other message if the one that was found cannot be loaded, but says so", async () => {
+    const { page, chat } = pages;
+    chat.say(texts("a", 500));
+    await visit("&backfill=50");
+    await has("a-499");
+    await page.locator("input[name=q]").fill("words of a-200");
+    await page.locator("#find").getByRole("button").click();
+    const found = page.locator("#found li").getByRole("button");
+    await found.waitFor();
+    await page.route(/v1\/messages/, (route) => route.abort());
+    await found.click();
+    await page.locator("#older:focus", { hasText: "could not be loaded" }).waitFor();
+    assert.deepEqual(await idsOf(page), idsFrom("a", 500).slice(-50));
+    await page.unroute(/v1\/messages/);
+  });
+
   it("leaves no empty space in a pinned message that is replaced while the reader looks at older ones", async () => {
     const { page, chat } = pages;
     chat.say([

@@ -96,14 +96,15 @@ export class Past {
 
   /**
    * Draws the rows around the message of this cursor. The newest ones must be drawn before, so that whatever
-   * is not drawn is older. Resolves to false if it was given up meanwhile.
+   * is not drawn is older. Resolves to false if it was given up meanwhile, and if they cannot be loaded: then
+   * the focus is where that is said.
    */
   async open(cursor: number): Promise<boolean> {
     this.stop();
     const { log } = this.#options;
     const { signal: given } = this.#loads;
     if (log.oldest !== undefined && log.oldest <= cursor) return true;
-    await this.#load(async (signal) => {
+    const isLoaded = await this.#load(async (signal) => {
       const { filter } = this.#options;
       const [before, after] = await Promise.all([
         this.read({ ...filter(), before: cursor + 1, limit: PER_PAGE / 2 }, signal),
@@ -113,7 +114,8 @@ export class Past {
         log.jump(this.#restore([...before.messages, ...after.messages].reverse()).reverse()),
       );
     });
-    return !given.aborted;
+    if (!isLoaded && !given.aborted) this.#older.focus();
+    return isLoaded;
   }
 
   /** Shows whether there is anything older. */
@@ -143,7 +145,7 @@ export class Past {
     if (log.isAway && scrollHeight - scrollTop < 2 * clientHeight) void this.#loadNewer();
   }
 
-  #loadOlder(): Promise<void> {
+  #loadOlder(): Promise<boolean> {
     const { log, filter } = this.#options;
     return this.#load(async (signal) => {
       const isPartial = Object.keys(filter()).length > 0;
@@ -163,7 +165,7 @@ export class Past {
     });
   }
 
-  #loadNewer(): Promise<void> {
+  #loadNewer(): Promise<boolean> {
     const { log, filter } = this.#options;
     return this.#load(async (signal) => {
       const { missing } = log;
@@ -180,9 +182,9 @@ export class Past {
     signal.throwIfAborted();
   }
 
-  /** One load at a time; none while a chat is not open. */
-  async #load(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
-    if (this.#isLoading || this.#videoId === "") return;
+  /** One load at a time; none while a chat is not open. Resolves to whether it has succeeded. */
+  async #load(work: (signal: AbortSignal) => Promise<void>): Promise<boolean> {
+    if (this.#isLoading || this.#videoId === "") return false;
     const { signal } = this.#loads;
     this.#isLoading = true;
     this.#words = WORDS.loads;
@@ -191,11 +193,12 @@ export class Past {
       () => undefined,
       (error: unknown) => error,
     );
-    if (signal.aborted) return;
+    if (signal.aborted) return false;
     this.#isLoading = false;
     this.#words = failure ? WORDS.failed : WORDS.idle;
     if (failure) console.error("stored messages cannot be loaded:", failure);
     this.#options.keep(() => this.show());
+    return failure === undefined;
   }
 
   /** A page of the store, and what became of its messages. */
