@@ -169,6 +169,25 @@ describe("the viewer page while stored messages are loaded", { skip: NO_CHROMIUM
     assert.deepEqual((await idsOf(page)).slice(-11), ["a-49", ...idsFrom("z", 10)]);
   });
 
+  it("goes on where it stopped behind more muted messages than one try reads", async () => {
+    const { page, chat } = pages;
+    const loud = idsFrom("loud", 5100).map((id) => textAction(id, { author: "@loud" }));
+    chat.say(texts("a", 3));
+    await visit("&hide=@loud");
+    await has("a-2");
+    chat.say([...loud, ...texts("z", 10)]);
+    await has("z-9");
+    await visit("&backfill=20&hide=@loud");
+    await has("z-9");
+    const older = page.getByRole("button", { name: "Older messages", exact: true });
+    await loadOlder();
+    await older.waitFor(); // 25 pages of 200
+    assert.deepEqual(await idsOf(page), idsFrom("z", 10));
+    await loadOlder();
+    await has("a-0");
+    assert.deepEqual(await idsOf(page), [...idsFrom("a", 3), ...idsFrom("z", 10)]);
+  });
+
   it("shows no other message if the one that was found cannot be loaded, but says so", async () => {
     const { page, chat } = pages;
     chat.say(texts("a", 500));

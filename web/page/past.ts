@@ -47,6 +47,8 @@ export class Past {
   #hasMessages = false;
   /** Nothing that the filters show is stored before this cursor. */
   #nothingBefore: number | undefined;
+  /** Up to where a search has found nothing that the filters show, and the oldest drawn row at that time. */
+  #stopped: { before: number; top: Row | undefined } | undefined;
   #words = WORDS.idle;
 
   constructor(options: PastOptions) {
@@ -82,6 +84,7 @@ export class Past {
   /** The filters have changed. */
   filtered(): void {
     this.#nothingBefore = undefined;
+    this.#stopped = undefined;
     this.stop();
   }
 
@@ -149,7 +152,9 @@ export class Past {
     const { log, filter } = this.#options;
     return this.#load(async (signal) => {
       const isPartial = Object.keys(filter()).length > 0;
+      const top = log.at(0);
       let before = log.oldest ?? AFTER_ALL;
+      if (this.#stopped && this.#stopped.top === top) before = this.#stopped.before;
       for (let pages = 0; pages < MAX_PAGES; pages += 1) {
         const page = await this.read({ ...filter(), before }, signal);
         let hasShown = false;
@@ -161,6 +166,7 @@ export class Past {
         if (page.prev === null) this.#nothingBefore = log.oldest ?? 0;
         if (page.prev === null || hasShown) return;
         before = page.prev;
+        this.#stopped = { before, top };
       }
     });
   }
