@@ -77,6 +77,8 @@ describe("the demo", () => {
     const url = await demo.printed(URL_LINE);
     await using stream = await Stream.open(url, { videoId: VIDEO });
     await stream.untilMessages(70);
+    assert.match(demo.out, /Videos +demo-stream; no other one has a chat here$/m);
+    assert.doesNotMatch(demo.out, /demo-second|@demo/, "the recording has one chat, and no channel");
     demo.signal("SIGTERM");
     assert.equal(await demo.exited, 0);
   });

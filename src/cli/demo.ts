@@ -50,7 +50,7 @@ export async function demo(
     const own = toConfig({ ...values, RELAY_STORE: values.store, ...simulated });
     const config = { ...own, http: { ...own.http, demoVideo: VIDEO_ID } };
     const service = await startConfigured(config, input, surroundings, stopped);
-    surroundings.stdout.write(welcome(service.url, values.store, simulated));
+    surroundings.stdout.write(welcome(service.url, values.store, simulated, !given.has("recording")));
     for (const name of Object.keys(REPLACED).filter((name) => surroundings.env[name]))
       surroundings.stderr.write(`livechat-relay: the demo ignores ${name}: ${OWN}\n`);
     const stop = async () => {
@@ -119,21 +119,30 @@ function whyOf(error: unknown, path: string): string {
   return "code" in error ? `${path} cannot be read (${error.code})` : error.message;
 }
 
-/** `simulated`: the settings with which another service reads the demo's upstream. */
-function welcome(url: string, store: string, simulated: Readonly<Record<string, string>>): string {
+/**
+ * `simulated`: the settings with which another service reads the demo's upstream. `speaks`: whether its chats
+ * are the generated ones; a recording is a single chat, without a channel.
+ */
+function welcome(
+  url: string,
+  store: string,
+  simulated: Readonly<Record<string, string>>,
+  speaks: boolean,
+): string {
   const stream = `${url}/v1/stream?videoId=${VIDEO_ID}`;
   const settings = Object.entries(simulated).map(([name, value]) => `${name}=${value}`);
   const isDurable = store !== "memory:";
+  const channel = `
+  Channel  curl -N '${url}/v1/stream?channel=${CHANNEL}'
+  Merged   curl -N '${url}/v1/merged?videoIds=${VIDEO_ID},${SECOND_VIDEO_ID}'`;
   return `
 The relay runs against a simulated upstream, and keeps everything in ${isDurable ? store : "memory"}.
 
-  Videos   ${VIDEO_ID} and ${SECOND_VIDEO_ID}; no other one has a chat here
+  Videos   ${VIDEO_ID}${speaks ? ` and ${SECOND_VIDEO_ID}` : ""}; no other one has a chat here
   Page     ${url}/?videoId=${VIDEO_ID}
   Overlay  ${url}/overlay?videoId=${VIDEO_ID}
   Set-up   ${url}/overlay/setup
-  Stream   curl -N '${stream}'
-  Channel  curl -N '${url}/v1/stream?channel=${CHANNEL}'
-  Merged   curl -N '${url}/v1/merged?videoIds=${VIDEO_ID},${SECOND_VIDEO_ID}'
+  Stream   curl -N '${stream}'${speaks ? channel : ""}
   Resume   curl -N -H 'Last-Event-ID: <the last id you saw>' '${stream}'
   Upstream ${settings.join(" ")}
   Stop     Ctrl-C
