@@ -29,7 +29,13 @@ interface Described {
   >;
 }
 interface Operation {
-  parameters?: { name: string; in: string; example?: string; examples?: Record<string, { value: string }> }[];
+  parameters?: {
+    name: string;
+    in: string;
+    description?: string;
+    example?: string;
+    examples?: Record<string, { value: string }>;
+  }[];
   requestBody?: { content: Record<string, { schema: object; example: Record<string, unknown> }> };
   responses: Record<string, Described>;
 }
@@ -78,12 +84,17 @@ const ERRORS: Record<Path, Record<number, string[]>> = {
     429: ["RATE_LIMITED"],
     502: ["SW_JS_FAILED"],
   },
-  "/v1/rooms": { 503: ["STORE_UNAVAILABLE"] },
-  "/v1/rooms/{videoId}": { 400: ["INVALID_VIDEO_ID"], 404: ["NOT_STORED"], 503: ["STORE_UNAVAILABLE"] },
+  // CAPACITY: an edge without its origin; above the number of downloads.
+  "/v1/rooms": { 503: ["CAPACITY", "STORE_UNAVAILABLE"] },
+  "/v1/rooms/{videoId}": {
+    400: ["INVALID_REQUEST", "INVALID_VIDEO_ID"],
+    404: ["NOT_STORED"],
+    503: ["CAPACITY", "STORE_UNAVAILABLE"],
+  },
   "/v1/messages": {
     400: ["INVALID_REQUEST", "INVALID_VIDEO_ID"],
     404: ["NOT_STORED"],
-    503: ["STORE_UNAVAILABLE"],
+    503: ["CAPACITY", "STORE_UNAVAILABLE"],
   },
 };
 
@@ -164,6 +175,16 @@ describe("the description", () => {
       }
     });
   }
+
+  it("describes the id that resumes each stream, and the backfill of a replay", () => {
+    const words = (path: Path, name: string) =>
+      operationOf(path).parameters?.find((each) => each.name === name)?.description ?? "";
+    for (const name of ["lastEventId", "last-event-id"]) {
+      assert.match(words("/v1/stream", name), /cursor, or `<videoId>\.<cursor>` of a channel/);
+      assert.match(words("/v1/merged", name), /vector/);
+    }
+    assert.match(words("/v1/stream", "backfill"), /all of a replay/);
+  });
 
   it("describes the stream's frames in words and in an example that a parser reads", () => {
     const content = operationOf("/v1/stream").responses[200]?.content["text/event-stream"];

@@ -68,5 +68,9 @@ export const MessagesResponse = Type.Object({
   head: Cursor("The cursor of the newest stored message."),
   messages: Type.Array(refTo("StoredMessage")),
   next: orNull(Cursor("The `after` of the next page; null at the head, `before` or `to`.")),
-  prev: orNull(Cursor("The `before` of the previous page; null at the floor or `from`.")),
+  prev: orNull(
+    Cursor(
+      "The `before` of the previous page; null at the floor or `from`, and at `after` if the request has `before`, too.",
+    ),
+  ),
 });

@@ -10,6 +10,8 @@ import { refTo } from "./schemas.ts";
 
 const OF_VIDEO = ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NO_LIVE_CHAT", "SW_JS_FAILED"] as const;
 const OF_BODY = ["INVALID_REQUEST", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"] as const;
+/** CAPACITY: too many downloads, or an edge without its origin. */
+const OF_STORE = ["CAPACITY", "STORE_UNAVAILABLE"] as const;
 
 // [spec] Errors: endpoints. In addition, every endpoint can answer METHOD_NOT_ALLOWED and similar errors.
 const ERRORS_OF = {
@@ -25,9 +27,9 @@ const ERRORS_OF = {
   "/v1/sessions": [...OF_VIDEO, ...OF_BODY, "NO_WORKING_CLIENT", "UPSTREAM_ERROR"],
   "/v1/poll": [...OF_BODY, "TOKEN_EXPIRED", "UNKNOWN_CLIENT", "UPSTREAM_ERROR"],
   "/v1/probe": [...OF_VIDEO, ...OF_BODY, "RATE_LIMITED"],
-  "/v1/rooms": ["STORE_UNAVAILABLE"],
-  "/v1/rooms/{videoId}": ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NOT_STORED", "STORE_UNAVAILABLE"],
-  "/v1/messages": ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NOT_STORED", "STORE_UNAVAILABLE"],
+  "/v1/rooms": OF_STORE,
+  "/v1/rooms/{videoId}": ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NOT_STORED", ...OF_STORE],
+  "/v1/messages": ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NOT_STORED", ...OF_STORE],
   "/v1/recordings": ["INVALID_REQUEST", "UNAUTHORIZED", "STORE_UNAVAILABLE"],
   "/v1/recordings/:name": [
     ...["INVALID_REQUEST", "UNAUTHORIZED", "NOT_FOUND", "CONFLICT", "CAPACITY", "STORE_UNAVAILABLE"],

@@ -186,6 +186,16 @@ export const NAMED_SCHEMAS = {
 /** A reference to a named schema; valid only within the description. */
 export const refTo = (name: keyof typeof NAMED_SCHEMAS) => Type.Ref(`#/components/schemas/${name}`);
 
+const text = (description: string) => Type.Optional(Type.String({ description }));
+/** `id`: which ids resume the stream. */
+const asHeader = (id: string) => text(`The last id received: ${id}. Anything else counts as absent.`);
+const asQuery = (id: string) =>
+  text(
+    `The same as \`Last-Event-ID\`, for clients that cannot send it with their first request: ${id}. The header wins, and anything else counts as absent.`,
+  );
+const OF_STREAM = "a cursor, or `<videoId>.<cursor>` of a channel";
+const OF_SEVERAL = "a vector, for the same `videoIds` in the same order";
+
 export const StreamQuery = Type.Object({
   videoId: Type.Optional(VideoIdInput),
   channel: Type.Optional(
@@ -201,7 +211,7 @@ export const StreamQuery = Type.Object({
   backfill: Type.Optional(
     Type.String({
       maxLength: 400,
-      description: `Number of recent messages to start with: 0 to ${BACKFILL_MAX}, by default ${BACKFILL_DEFAULT}.`,
+      description: `Number of recent messages to start with: 0 to ${BACKFILL_MAX}, by default ${BACKFILL_DEFAULT}, and all of a replay.`,
       examples: ["100"],
     }),
   ),
@@ -227,12 +237,7 @@ export const StreamQuery = Type.Object({
         "`now`: the stream ends with the newest message stored now. Everything comes from the store; no chat is read.",
     }),
   ),
-  lastEventId: Type.Optional(
-    Type.String({
-      description:
-        "The same as `Last-Event-ID`, for clients that cannot send it with their first request. The header wins, and anything that is no such id counts as absent.",
-    }),
-  ),
+  lastEventId: asQuery(OF_STREAM),
 });
 export type StreamQuery = Static<typeof StreamQuery>;
 
@@ -245,12 +250,10 @@ export const MergedQuery = Type.Object({
     examples: ["dQw4w9WgXcQ,jNQXAC9IVRw"],
   }),
   ...StreamOptions,
+  lastEventId: asQuery(OF_SEVERAL),
 });
 export type MergedQuery = Static<typeof MergedQuery>;
 
-export const StreamHeaders = Type.Object({
-  "last-event-id": Type.Optional(
-    Type.String({ description: "The last id received, a cursor; anything else counts as absent." }),
-  ),
-});
+export const StreamHeaders = Type.Object({ "last-event-id": asHeader(OF_STREAM) });
 export type StreamHeaders = Static<typeof StreamHeaders>;
+export const MergedHeaders = Type.Object({ "last-event-id": asHeader(OF_SEVERAL) });

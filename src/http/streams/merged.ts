@@ -8,7 +8,7 @@ import { PART_FORMS } from "../../serving/multiplex/parts.ts";
 import { clientGone } from "../client-gone.ts";
 import { errorConverter } from "../errors.ts";
 import { MergedResponse, routeOptions } from "../schemas/responses.ts";
-import { MergedQuery, StreamHeaders } from "../schemas/schemas.ts";
+import { MergedHeaders, MergedQuery, type StreamHeaders } from "../schemas/schemas.ts";
 import { knownParametersOnly } from "../strict-query.ts";
 import { networkOf } from "./address-limit.ts";
 import { readMerged } from "./merged-chat.ts";
@@ -20,7 +20,7 @@ const MAX_CHATS = 20;
 const EXPECTED = {
   summary: "Subscribe to several videos' chats on one connection",
   querystring: MergedQuery,
-  headers: StreamHeaders,
+  headers: MergedHeaders,
 };
 
 export function mergedRoute(app: FastifyInstance, parts: StreamParts): void {
