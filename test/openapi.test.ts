@@ -28,14 +28,12 @@ interface Described {
     }
   >;
 }
+interface Examples {
+  example?: string;
+  examples?: Record<string, { value: string }>;
+}
 interface Operation {
-  parameters?: {
-    name: string;
-    in: string;
-    description?: string;
-    example?: string;
-    examples?: Record<string, { value: string }>;
-  }[];
+  parameters?: (Record<"name" | "in" | "description", string> & Examples)[];
   requestBody?: { content: Record<string, { schema: object; example: Record<string, unknown> }> };
   responses: Record<string, Described>;
 }
@@ -84,7 +82,6 @@ const ERRORS: Record<Path, Record<number, string[]>> = {
     429: ["RATE_LIMITED"],
     502: ["SW_JS_FAILED"],
   },
-  // CAPACITY: an edge without its origin; above the number of downloads.
   "/v1/rooms": { 503: ["CAPACITY", "STORE_UNAVAILABLE"] },
   "/v1/rooms/{videoId}": {
     400: ["INVALID_REQUEST", "INVALID_VIDEO_ID"],
