@@ -201,6 +201,17 @@ describe("the reader of chat pages", () => {
     it(`says why there is no chat: ${because}`, () => assert.match(whyIn(html), why));
   }
 
+  it("a video that is not shown in this country may have a chat", () => {
+    const reason = "The uploader has not made this video available in your country";
+    const page = readChatPage(watchWith(undefined, status("UNPLAYABLE", { reason })), VIDEO, "all");
+    assert.ok(!page.chat);
+    assert.equal(page.means, "wall");
+    assert.match(
+      page.why,
+      /^YouTube does not show the video in this server's country \(YouTube says: The up/,
+    );
+  });
+
   it("the upstream's words are shortened and stripped of markup", () => {
     const reason = `<a href="https://evil.example">Sorry</a> <${"x".repeat(1000)}`;
     const why = whyIn(watchWith(undefined, status("ERROR", { reason })));

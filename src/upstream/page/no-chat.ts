@@ -73,7 +73,10 @@ function findingIn(player: JsonObject | undefined, notice: JsonObject | undefine
     case "ERROR":
       return ["over", "the video does not exist or was deleted"];
     case "UNPLAYABLE":
-      return ["over", "the video cannot be played"];
+      // Another egress may be in another country.
+      return /\bcountry\b/i.test(words)
+        ? ["wall", "YouTube does not show the video in this server's country"]
+        : ["over", "the video cannot be played"];
   }
   if (notice) return ["over", "the chat is disabled or not open"];
   if (dig(playability, "status") === "LIVE_STREAM_OFFLINE") {
