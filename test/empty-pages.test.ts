@@ -90,7 +90,8 @@ test("an empty text cannot become a chunk, which would end the body", () => {
   }
 });
 
-test("a viewer that waits for the store when its room closes is ended in order, and not as one that is broken", async (t) => {
+/** A room whose store is away, and the entry of a viewer that has to read there. */
+async function roomWithoutStore(t: TestContext) {
   const store = await openFor(t, "memory:");
   const claim = await own(store, ROOM);
   await store.append(claim, claim.head, messages(["a", "b"]), "{}");
@@ -100,15 +101,16 @@ test("a viewer that waits for the store when its room closes is ended in order, 
   const parts = { store: away, clock: systemClock, telemetry, settings };
   const room = new Room(ROOM, "liveChatReplayRenderer", claim.head + 2, parts);
   const sink = new SimulatedSink(FORMS.sse.plain.bare, () => {});
+  const enter = (open: () => SimulatedSink) =>
+    room.enter({ videoId: ROOM, lastEventId: claim.head, backfill: 0, address: () => "", open });
+  return { room, sink, telemetry, enter };
+}
+
+test("a viewer that waits for the store when its room closes is ended in order, and not as one that is broken", async (t) => {
+  const { room, sink, telemetry, enter } = await roomWithoutStore(t);
   const resets: string[] = [];
   sink.reset = () => void resets.push("reset");
-  await room.enter({
-    videoId: ROOM,
-    lastEventId: claim.head,
-    backfill: 0,
-    address: () => "",
-    open: () => sink,
-  });
+  await enter(() => sink);
   room.close();
   await nextTurn();
   assert.deepEqual([sink.closedBy, resets], ["end", []]);
@@ -116,4 +118,14 @@ test("a viewer that waits for the store when its room closes is ended in order, 
     await telemetry.registry.metrics(),
     /^relay_viewers_dropped_total\{reason="broken"\} [^0]/m,
   );
+});
+
+test("a viewer that enters a room while it closes is ended, so that it can come back", async (t) => {
+  const { room, sink, enter } = await roomWithoutStore(t);
+  await enter(() => {
+    room.close();
+    return sink;
+  });
+  await nextTurn();
+  assert.deepEqual([sink.closedBy, room.viewerCount], ["end", 0]);
 });
