@@ -72,7 +72,7 @@ test("an answer's messages are each visited only a few times, however many delet
 });
 
 test("a tail's messages are each visited only a few times, however many deletions come at once", () => {
-  const tail = new Tail(0, true);
+  const tail = new Tail(0, { isBlanking: true });
   const held = counting(
     MESSAGES.slice(0, 400).map((message, i) => ({ ...encodeMessage(message), cursor: i + 1 })),
   );

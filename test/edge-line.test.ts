@@ -227,6 +227,31 @@ describe("the origin's health", { timeout: 60_000 }, () => {
     assert.deepEqual([status, body.code], [503, "CAPACITY"]);
   });
 
+  it("decides whether deleted messages are blanked, in rooms that are open, too", async (t) => {
+    const clock = new LeapingClock();
+    let say: (...lines: string[]) => void = () => {};
+    const health = { status: "alive", deleted: "keep" };
+    const line: Line = (send) => {
+      say = send;
+      send(init(HEAD));
+    };
+    const told: Answer = (response) => response.end(JSON.stringify(health));
+    const { startEdge, watch } = await setUp(t, [line], told);
+    const edge = await startEdge({}, clock);
+    const first = await watch(edge);
+    await first.untilMessages(HEAD - BASE);
+    health.deleted = "blank";
+    clock.leap(5000);
+    const isTold = async () => (await ask<{ deleted?: string }>(edge.url, "/healthz")).body.deleted;
+    await eventually("blank", isTold);
+    const deleted = `"type":"deleted","id":"deleted:m${HEAD}","message":""`;
+    say(`{"event":"message","cursor":${HEAD + 1},${deleted},"details":{"target":{"messageId":"m${HEAD}"}}}`);
+    await first.untilMessages(HEAD + 1 - BASE);
+    const later = await watch(edge);
+    const texts = (await later.untilMessages(HEAD + 1 - BASE)).map(({ message }) => message.message);
+    assert.deepEqual(texts.slice(-3), ["x", "", ""]);
+  });
+
   it("stops the start if something other than a relay answers", async (t) => {
     for (const answer of [refuses(200, "<html>"), refuses(404, "{}"), refuses(200, '{"status":"ok"}')]) {
       const { startEdge } = await setUp(t, [], answer);

@@ -156,7 +156,7 @@ describe("viewers with the same filter", () => {
 
   it("share their bytes, up to 64 filters per room; further ones get their own, uncompressed", () => {
     const feeds = new Feeds();
-    const tail = new Tail(0, false);
+    const tail = new Tail(0, { isBlanking: false });
     tail.push([typed("superchat", 1), typed("chat", 2)]);
     assert.ok(distinct.length > 70);
     const joined = distinct

@@ -30,7 +30,7 @@ function readAll(tail: Tail): number[] {
 
 describe("a tail", () => {
   it("keeps the newest 500 messages", () => {
-    const tail = new Tail(HEAD, false);
+    const tail = new Tail(HEAD, { isBlanking: false });
     tail.push(messages(HEAD, 700, 10));
     tail.push(messages(HEAD + 700, 1, 10));
     assert.deepEqual([tail.floor, tail.head], [HEAD + 201, HEAD + 701]);
@@ -38,7 +38,7 @@ describe("a tail", () => {
   });
 
   it("keeps fewer long messages, and then short ones again", () => {
-    const tail = new Tail(HEAD, false);
+    const tail = new Tail(HEAD, { isBlanking: false });
     tail.push(messages(HEAD, 100, 100_000));
     assert.equal(tail.head, HEAD + 100);
     assert.equal(tail.head - tail.floor, 41, "as many as 4 MiB hold");
@@ -59,7 +59,7 @@ describe("a tail", () => {
   });
 
   it("keeps nothing of a message that is longer than the whole tail", () => {
-    const tail = new Tail(HEAD, false);
+    const tail = new Tail(HEAD, { isBlanking: false });
     tail.push(messages(HEAD, 1, 5_000_000));
     assert.deepEqual([tail.floor, tail.head, tail.chunk(tail.head, PLAIN)], [HEAD + 1, HEAD + 1, undefined]);
     tail.push(messages(tail.head, 2, 10));

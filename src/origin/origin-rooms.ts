@@ -55,9 +55,14 @@ export class OriginRooms implements RoomSources {
     );
     const before = (recent[0]?.cursor ?? historyEnd + 1) - 1;
     const store = new OriginRoomLog(this.#parts, { recent, stream });
-    const isBlanking = settings.isBlanking || origin.isBlanking;
-    const parts = { ...this.#parts, settings: { ...settings, isBlanking } };
-    const room = new Room(videoId, chatType, before, { ...parts, store });
+    const blanking = {
+      ...settings,
+      // Asked at each deletion: a room may outlive a restart of the origin with another setting.
+      get isBlanking() {
+        return settings.isBlanking || origin.isBlanking;
+      },
+    };
+    const room = new Room(videoId, chatType, before, { ...this.#parts, store, settings: blanking });
     opening.move();
     events.roomFollowed(videoId, { chatType, cursor: historyEnd });
     // It lingers as a room that is read here does: its stream keeps the origin's room open.

@@ -21,8 +21,8 @@ export interface RoomSettings {
   keepaliveMs: number;
   /** How long a viewer may go without taking any bytes, in milliseconds. */
   stallMs: number;
-  /** Whether deleted messages are blanked in the store, and here. */
-  isBlanking: boolean;
+  /** Whether deleted messages are blanked in the store, and here; may change at any time. */
+  readonly isBlanking: boolean;
   /** The number of newest messages that the room holds in memory; 500 if absent. */
   tailMessages?: number;
 }
@@ -85,8 +85,7 @@ export class Room implements ViewerHost {
   constructor(videoId: string, chatType: ChatType, head: number, parts: RoomParts) {
     this.videoId = videoId;
     this.chatType = chatType;
-    const { isBlanking, tailMessages } = parts.settings;
-    this.tail = new Tail(head, isBlanking, tailMessages);
+    this.tail = new Tail(head, parts.settings);
     this.#parts = parts;
     const { store: log, clock } = parts;
     this.#pages = new SharedPages({ videoId, log, tail: this.tail, clock, closed: this.#closed.signal });

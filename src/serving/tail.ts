@@ -34,6 +34,13 @@ export interface Chunk {
   next: number;
 }
 
+interface TailSettings {
+  /** Whether deletions also blank the messages in the tail; may change at any time. */
+  readonly isBlanking: boolean;
+  /** The number of newest messages that it holds; 500 if absent. */
+  readonly tailMessages?: number;
+}
+
 export class Tail {
   #held: Held[] = [];
   #bytes = 0;
@@ -41,15 +48,15 @@ export class Tail {
   /** The next chunk for viewers of a feed, by their cursor. */
   readonly #shared = new Map<Feed, Map<number, Chunk>>();
   #sharedBytes = 0;
-  readonly #isBlanking: boolean;
+  readonly #settings: TailSettings;
   readonly #maxMessages: number;
   readonly #maxBytes: number;
 
-  /** An empty tail after cursor `head`. `isBlanking`: deletions also blank the messages in the tail. */
-  constructor(head: number, isBlanking: boolean, maxMessages = TAIL_MESSAGES) {
-    this.#isBlanking = isBlanking;
-    this.#maxMessages = maxMessages;
-    this.#maxBytes = (TAIL_BYTES / TAIL_MESSAGES) * maxMessages;
+  /** An empty tail after cursor `head`. */
+  constructor(head: number, settings: TailSettings) {
+    this.#settings = settings;
+    this.#maxMessages = settings.tailMessages ?? TAIL_MESSAGES;
+    this.#maxBytes = (TAIL_BYTES / TAIL_MESSAGES) * this.#maxMessages;
     this.#head = head;
   }
 
@@ -96,7 +103,7 @@ export class Tail {
       this.#held.push(held);
     }
     this.#trim();
-    if (this.#isBlanking) this.#blankFor(messages);
+    if (this.#settings.isBlanking) this.#blankFor(messages);
     this.#shared.clear();
     this.#sharedBytes = 0;
   }
