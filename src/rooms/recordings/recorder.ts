@@ -119,6 +119,7 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
     if (!signal.aborted) report(newsOf([...streamNews.values()], channelNews));
   };
   while (!signal.aborted) {
+    let retryMs = RETRY_MS;
     try {
       using watch = channels.watch(channel);
       for await (const { streams, trouble } of watch.streams(signal)) {
@@ -146,13 +147,14 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
         tell();
       }
     } catch (error) {
+      if (isOver(error)) retryMs = RETRY_CHANNEL_MS;
       if (!signal.aborted) {
-        logWhy(telemetry, { channel }, error, RETRY_CHANNEL_MS);
+        logWhy(telemetry, { channel }, error, retryMs);
         channelNews = { ...afterError(error), state: "failed" };
         tell();
       }
     }
-    await clock.sleep(RETRY_CHANNEL_MS, signal).catch(() => {});
+    await clock.sleep(retryMs, signal).catch(() => {});
   }
 }
 
