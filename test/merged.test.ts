@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { createParser } from "eventsource-parser";
 import { openMerged } from "../harness/several-chats.ts";
 import { SimulatedSink } from "../harness/sink.ts";
+import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { parseVector, vectorOf } from "../src/protocol/cursor-vector.ts";
 import { FORMS } from "../src/serving/form.ts";
 import type { Chat } from "../src/simulator/chat.ts";
@@ -13,6 +14,7 @@ import { metric, startRelay, type TestRelay } from "./support/relay.ts";
 import { VIDEO, virtualRoom } from "./support/virtual-room.ts";
 
 const VIDEOS = ["merged-one1", "merged-two2", "merged-thr3"] as const;
+const MINUTE = 60_000;
 const TEXT = { kinds: ["text"] } as const;
 
 interface Event {
@@ -161,6 +163,22 @@ describe("several chats on one connection", () => {
     assert.equal(relay.rooms.viewerCount, 0);
     const [room] = await relay.when(relay.list.all());
     assert.equal(room?.state, "released");
+  });
+
+  it("count as one viewer each while they are refused, until they are over", async () => {
+    const relay = new VirtualRelay({ settings: { RELAY_MAX_VIEWERS: "3" } });
+    const wall = relay.upstream.fault({ on: ["sw.js"], times: 1, as: { status: 429 } });
+    const open = () => {
+      const sink = new SimulatedSink(FORMS.sse.plain.bare, () => {});
+      openMerged(relay.service, VIDEOS, { lastEventId: undefined, address: "viewer" }, sink);
+      return sink;
+    };
+    const sink = open();
+    await relay.advance(10_000);
+    assert.deepEqual([wall.fired, relay.rooms.viewerCount], [1, VIDEOS.length]);
+    assert.throws(open, { code: "CAPACITY" });
+    await relay.advance(MINUTE);
+    assert.deepEqual([sink.closedBy, relay.rooms.viewerCount], ["end", 0], "none of them has a chat");
   });
 
   it("begin with one init each, and every event begins with its video", async () => {

@@ -33,6 +33,8 @@ class MergedChat {
   readonly #request: ChatRequest;
   readonly #parts: MergedChatParts;
   readonly #writer: ChatWriter;
+  /** Counts it as a viewer between two tries: a room counts its own. */
+  #slot: Disposable | undefined;
 
   constructor(request: ChatRequest, parts: MergedChatParts) {
     this.#request = request;
@@ -49,7 +51,8 @@ class MergedChat {
   run(): Promise<void> {
     const { line } = this.#parts;
     const stays = { stay: () => this.#stay(), failed: (error: RelayError) => this.#failed(error) };
-    return stayEntered(line, this.#parts, stays, line.gone);
+    const over = stayEntered(line, this.#parts, stays, line.gone);
+    return over.finally(() => this.#slot?.[Symbol.dispose]());
   }
 
   async #stay(): Promise<boolean> {
@@ -59,6 +62,7 @@ class MergedChat {
       line.gone.throwIfAborted();
       return branch;
     };
+    this.#slot?.[Symbol.dispose]();
     try {
       const request = { ...this.#request, lastEventId: this.cursor, open };
       await rooms.enter(request, line.gone);
@@ -66,6 +70,7 @@ class MergedChat {
       return isOver;
     } finally {
       line.leave(branch);
+      this.#slot = rooms.countWaiting({ end() {} }); // a stop ends the whole connection
     }
   }
 
