@@ -1,11 +1,14 @@
 /** The places that an export writes to: a device or a pipe, and a file that has several names. */
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { beginFile } from "../src/whole-file.ts";
 import { AnsweringServer, init, message, messages, streams } from "./support/answering-server.ts";
-import { outcome, outcomeInShell, Run } from "./support/command.ts";
+import { Command, outcome, outcomeInShell, ROOT, Run } from "./support/command.ts";
+import { eventually } from "./support/eventually.ts";
 import { temporaryFolder } from "./support/store-subject.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
@@ -26,6 +29,42 @@ for (const [what, command, lines] of [
     assert.equal(error, "livechat-relay: 2 messages, up to cursor 2\n");
     assert.deepEqual([code, out.split("\n").length - 1], [0, lines]);
   });
+
+/** More than a pipe holds. */
+const MUCH = Array.from({ length: 300 }, (_, at) => message(at + 1, { message: "words ".repeat(200) })).join(
+  "",
+);
+
+for (const [what, line] of [
+  ["a named pipe whose reader has stalled", "mkfifo F/pipe; exec relay ARGS --output F/pipe 3<>F/pipe"],
+  ["standard output whose reader has stalled", "mkfifo F/pipe; exec relay ARGS 3<>F/pipe >F/pipe"],
+] as const)
+  it(`an export into ${what} ends at the first signal`, { skip: process.platform === "win32" }, async (t) => {
+    const folder = await temporaryFolder(t);
+    await using server = await AnsweringServer.start(streams(init(0), MUCH));
+    const args = `export ${VIDEO} --server ${server.url} --format jsonl --follow`;
+    const script = line
+      .replace("ARGS", args)
+      .replace("relay", `'${process.execPath}' '${join(ROOT, "bin/livechat-relay.js")}'`)
+      .replaceAll("F/", `${folder}/`);
+    const command = new Command([script], { node: "bash", main: "-c", env: { PATH: process.env.PATH } });
+    await server.changes.until(() => server.calls.length === 1, "the call");
+    await delay(500); // until it waits for the reader
+    command.child.kill("SIGTERM");
+    assert.deepEqual((await command.exited)[0], 143, command.error);
+  });
+
+it("an export into a named pipe that nobody opens ends at the first signal", {
+  skip: process.platform === "win32",
+}, async (t) => {
+  const pipe = join(await temporaryFolder(t), "pipe");
+  execFileSync("mkfifo", [pipe]);
+  const command = new Run(["export", VIDEO, "--output", pipe, "--server", "http://127.0.0.1:1"]);
+  await eventually(true, () => command.listens("SIGTERM"));
+  await delay(200); // until it waits for a reader
+  command.signal("SIGTERM");
+  assert.equal(await command.exited, 143);
+});
 
 it("a file that appears while an export runs is not overwritten", async (t) => {
   const folder = await temporaryFolder(t);

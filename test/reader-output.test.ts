@@ -12,7 +12,7 @@ describe("the output of a command", () => {
     setTimeout(() => stopping.abort(), 10);
     for (let added = 0; added < 100; added += 1) await output.add("x".repeat(100_000), stopping.signal);
     await output.add("the last line\n", stopping.signal);
-    await output.finish();
+    await output.finish(stopping.signal);
   });
 
   it("waits for a slow reader, however few lines come at once", async () => {

@@ -76,6 +76,10 @@ export class Run extends Printing {
     }).then(resolve, reject);
   }
 
+  listens(name: NodeJS.Signals): boolean {
+    return this.#signals.listenerCount(name) > 0;
+  }
+
   signal(name: NodeJS.Signals): void {
     assert.ok(this.#signals.emit(name, name), `nothing listens for ${name}`);
   }

@@ -51,8 +51,8 @@ export async function exportChat(
   const cursorInRoom = (last: LastMessage) => placeInRoom(session.server, name, path, last, session.stopped);
   const file =
     path === ""
-      ? standardOutput(session.surroundings.stdout, format)
-      : await openExportFile(path, format, mode, force, cursorInRoom);
+      ? standardOutput(session.surroundings.stdout, format, session.stopped)
+      : await openExportFile(path, format, mode, force, cursorInRoom, session.stopped);
   const signal = AbortSignal.any([session.stopped, file.output.failed]);
   const placeOf = async <T>(time: number | undefined, none: T) =>
     time === undefined ? none : cursorBefore(session.server, name, time, signal);
@@ -142,10 +142,10 @@ async function copy(
   }
 }
 
-function standardOutput(stdout: Writable, format: Format): ExportFile {
+function standardOutput(stdout: Writable, format: Format, stopped: AbortSignal): ExportFile {
   const output = new Output(stdout);
   if (format.header !== "") void output.add(format.header).catch(() => {}); // the next line reports a failure
-  return { output, cursor: undefined, messages: 0, close: () => output.finish() };
+  return { output, cursor: undefined, messages: 0, close: () => output.finish(stopped) };
 }
 
 function clockTime(ms: number): string {

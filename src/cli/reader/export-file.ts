@@ -12,6 +12,7 @@ import { beginFile } from "../../whole-file.ts";
 import { UsageError } from "../flags.ts";
 import type { Format, LastMessage } from "./formats.ts";
 import { Output } from "./output.ts";
+import { openPipe } from "./pipe.ts";
 import type { Cursor } from "./subject.ts";
 
 export type FileMode = "whole" | "growing" | "append";
@@ -34,7 +35,8 @@ type CursorInRoom = (last: LastMessage) => Promise<Cursor>;
 
 /**
  * Rejects with `UsageError` if the file exists already, has another format or is damaged, and like
- * `cursorInRoom`. A refused file is unchanged.
+ * `cursorInRoom`, and with the reason of `stopped` while a named pipe has no reader. A refused file is
+ * unchanged.
  */
 export async function openExportFile(
   path: string,
@@ -42,9 +44,11 @@ export async function openExportFile(
   mode: FileMode,
   force: boolean,
   cursorInRoom: CursorInRoom,
+  stopped: AbortSignal,
 ): Promise<ExportFile> {
   const found = statSync(path, { throwIfNoEntry: false });
-  if (found && !found.isFile()) return growing(path, format, "w"); // a device or a pipe is written as it is
+  if (found?.isFIFO()) return pipe(path, format, stopped);
+  if (found && !found.isFile()) return growing(path, format, "w"); // a device is written as it is
   if (mode === "append") {
     const { records } = format;
     if (!records)
@@ -74,6 +78,15 @@ async function whole(path: string, format: Format, force: boolean): Promise<Expo
     await file.finish();
   };
   return { output, ...NOTHING, close };
+}
+
+async function pipe(path: string, { header }: Format, stopped: AbortSignal): Promise<ExportFile> {
+  const stream = await openPipe(path, stopped).catch((error) => {
+    throw stopped.aborted ? error : cannotBeWritten(path, error);
+  });
+  const output = new Output(stream, path);
+  if (header !== "") await output.add(header);
+  return { output, ...NOTHING, close: () => output.finish(stopped) };
 }
 
 const NOTHING = { cursor: undefined, messages: 0 };
@@ -130,7 +143,7 @@ async function append(
 
 async function create(path: string, { header }: Format, flags: "w" | "a"): Promise<Output> {
   const isSpecial = statSync(path, { throwIfNoEntry: false })?.isFile() === false;
-  const stream = createWriteStream(path, { flags, flush: !isSpecial }); // a pipe cannot be flushed
+  const stream = createWriteStream(path, { flags, flush: !isSpecial }); // a device cannot be flushed
   await new Promise<void>((resolve, reject) => {
     stream.once("open", () => resolve());
     stream.once("error", (error) => reject(cannotBeWritten(path, error)));

@@ -3,13 +3,14 @@
  * takes them.
  */
 import { once } from "node:events";
+import { Socket } from "node:net";
 import type { Writable } from "node:stream";
 import { WriteStream } from "node:tty";
 import { fileTrouble } from "../../file-trouble.ts";
 
 const CHUNK_LENGTH = 65_536;
-/** Time limit of the last write if its reader does not take it, in milliseconds. */
-const LAST_WRITE_MS = 1000;
+/** A reader that takes nothing for this long has stalled, in milliseconds. */
+const STALLED_MS = 1000;
 
 /** The reader of the pipe has left (EPIPE, on Windows also EOF); this is not a failure. */
 export class ReaderLeft extends Error {
@@ -57,21 +58,37 @@ export class Output {
     });
   }
 
-  /** Writes the rest, and closes a file. Rejects with the reason of `failed`. */
-  async finish(): Promise<void> {
-    await this.#flush();
+  /**
+   * Writes the rest, and closes a file. Does not wait for a reader of standard output that has stalled, and
+   * after `stopped` aborts, for none of a named pipe. Rejects with the reason of `failed`.
+   */
+  async finish(stopped?: AbortSignal): Promise<void> {
+    await this.#flush(stopped);
     if (this.#path === undefined) {
       const written = new Promise<void>((resolve) => this.#stream.write("", () => resolve()));
-      await Promise.race([
-        written,
-        aborted(AbortSignal.any([this.failed, AbortSignal.timeout(LAST_WRITE_MS)])),
-      ]);
+      await Promise.race([written, aborted(this.failed), this.#stalled()]);
     } else {
       const closed = once(this.#stream, "close", { signal: this.failed }).catch(() => {});
       this.#stream.end();
-      await closed;
+      const isPipe = this.#stream instanceof Socket;
+      await Promise.race([
+        closed,
+        ...(isPipe && stopped ? [aborted(stopped).then(() => this.#stalled())] : []),
+      ]);
     }
     this.#failed.signal.throwIfAborted();
+  }
+
+  /** Resolves when the reader has taken nothing for a while. */
+  async #stalled(): Promise<void> {
+    for (let before = ""; before !== this.#left; await aborted(AbortSignal.timeout(STALLED_MS)))
+      before = this.#left;
+  }
+
+  /** What the reader has not taken yet: a write of Node's can be taken in parts. */
+  get #left(): string {
+    const { _handle: handle } = this.#stream as { _handle?: { writeQueueSize?: number } | null };
+    return `${handle?.writeQueueSize} of ${this.#stream.writableLength}`;
   }
 
   async #flush(stopped = this.failed): Promise<void> {

@@ -25,8 +25,8 @@ export function probeVideo(
       () => `24 attempts, one after another: ${seconds()} s so far`,
     );
     const answer = await probe(server, { videoId, signal }).finally(hideProgress);
-    await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.rows));
-    await output.finish();
+    await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.rows), stopped);
+    await output.finish(stopped);
     const working = answer.rows.filter(({ ok }) => ok).length;
     notice(`${working} of ${answer.rows.length} attempts worked`);
     return working > 0 ? 0 : 1;

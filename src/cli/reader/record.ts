@@ -51,8 +51,8 @@ export async function record(
     const output = new Output(surroundings.stdout);
     const signal = AbortSignal.any([stopped, output.failed]);
     const answer = await ask<Answer>(server, "/v1/recordings", { headers, signal }, "recordings");
-    await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.recordings));
-    await output.finish();
+    await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.recordings), stopped);
+    await output.finish(stopped);
     return 0;
   });
 }

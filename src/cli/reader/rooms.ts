@@ -37,8 +37,8 @@ export function listRooms(
   return runSession(server, surroundings, async ({ stopped, notice }) => {
     const output = new Output(surroundings.stdout);
     const answer = await roomsOf(server, AbortSignal.any([stopped, output.failed]));
-    await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.rooms));
-    await output.finish();
+    await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.rooms), stopped);
+    await output.finish(stopped);
     if (answer.retentionDays > 0)
       notice(`messages are deleted after ${counted(answer.retentionDays, "day")} (RELAY_RETENTION_DAYS)`);
     return 0;

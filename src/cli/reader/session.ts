@@ -63,15 +63,19 @@ export async function runSession(
   for (const name of SIGNALS) surroundings.on(name, onSignal);
   stderr.on("error", () => {}); // the reader of standard error has left
   const notice = (text: string) => void stderr.write(`livechat-relay: ${cleanText(text)}\n`);
+  let code: number;
   try {
-    return await work({ server, surroundings, stopped: stopping.signal, notice });
+    code = await work({ server, surroundings, stopped: stopping.signal, notice });
   } catch (error) {
-    if (stopping.signal.aborted) return exitCodeOf(stopping.signal.reason);
-    if (error instanceof ReaderLeft) return 0;
-    throw error instanceof ChatError ? explained(error, server) : error;
+    if (stopping.signal.aborted) code = exitCodeOf(stopping.signal.reason);
+    else if (error instanceof ReaderLeft) return 0;
+    else throw error instanceof ChatError ? explained(error, server) : error;
   } finally {
     for (const name of SIGNALS) surroundings.off(name, onSignal);
   }
+  // Lines for a reader that has stalled would keep the process alive.
+  if (stopping.signal.aborted) surroundings.exit(code);
+  return code;
 }
 
 /** The error as text, with the system's own text if the network failed. */

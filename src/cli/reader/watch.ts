@@ -52,7 +52,7 @@ async function print({ values, arguments: [name = ""] }: WatchInput, session: Se
       await output.add(json ? jsonLine(message) : lines.line(message), stopped);
     return over(room, notice);
   } finally {
-    await output.finish().catch(() => {}); // the signal's reason is already thrown
+    await output.finish(stopped).catch(() => {}); // the signal's reason is already thrown
     const isUnread = output.failed.aborted; // a failed output has not taken the last messages
     if (!room.end && !isUnread && room.cursor !== undefined)
       notice(`to resume from here: ${sinceFlag(room.cursor)}`);
