@@ -85,7 +85,8 @@ export class Webhook {
     if (response.ok) return;
     if (response.status === GONE)
       throw new CommandError(1, "the webhook answered 410: it wants no more messages");
-    const seconds = Number(response.headers.get("retry-after"));
+    const named = response.headers.get("retry-after") ?? "";
+    const seconds = Number(named) || (Date.parse(named) - systemClock.now()) / 1000; // it can be a date
     throw new NotTaken(
       `the webhook answered ${response.status}`,
       seconds > 0 ? Math.min(seconds, MAX_RETRY_AFTER_S) * 1000 : 0,
