@@ -68,6 +68,24 @@ describe("authors on the viewer page", { skip: NO_CHROMIUM }, () => {
     await page.keyboard.press("Escape");
   });
 
+  it("have a card for the chat in view alone: the browser's back button closes it, too", async () => {
+    const { page, chat, relay } = pages;
+    const other = relay.upstream.chat("other-video", { timeoutMs: 50, page: 1000, kinds: ["text"] });
+    chat.say([textAction("a", ANN)]);
+    other.say(Array.from({ length: 150 }, (_, at) => textAction(`o-${at}`, ANN)));
+    await visit();
+    await has("a");
+    await page.locator("#open input[name=videoId]").fill("other-video");
+    await page.locator("#open button").click();
+    await has("o-149");
+    await nameIn("o-149").click();
+    await words("The last 100 messages.");
+    await page.goBack();
+    await has("a");
+    assert.equal(await page.locator("#author").isVisible(), false);
+    other.end("continuations-absent");
+  });
+
   it("show their messages page by page", async () => {
     const { page, chat } = pages;
     chat.say(Array.from({ length: 150 }, (_, at) => textAction(`a-${at}`, ANN)));

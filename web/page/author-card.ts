@@ -77,6 +77,11 @@ export class AuthorCard {
     else this.#words.textContent = "The messages of an author without a channel id cannot be found.";
   }
 
+  /** Another chat is shown: the messages on the card would be of the one before. */
+  close(): void {
+    this.#dialog.close();
+  }
+
   /** Removes messages that were deleted after they were listed. */
   check(): void {
     this.#list.check();

@@ -128,6 +128,7 @@ export class Column {
     this.#stats.begin(videoId);
     this.#past.begin(videoId);
     this.#search.close();
+    this.#options.card.close();
     this.#options.begun?.(videoId);
     this.#follower.follow();
   }
