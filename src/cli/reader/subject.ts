@@ -11,6 +11,11 @@ export function channelIn(name: string): string | undefined {
   return found !== undefined && isChannel(found) ? found : undefined;
 }
 
+/** The id of the video that a name stands for; a name that the service will refuse stays as it is. */
+export function videoIn(name: string): string {
+  return parsed(name) ?? name;
+}
+
 export function isVideoOrChannel(name: string): boolean {
   return parsed(name) !== undefined;
 }

@@ -8,7 +8,7 @@ import { CursorFile } from "./cursor-file.ts";
 import { ONE_CHAT, type WATCH_FLAGS } from "./flags.ts";
 import { Output } from "./output.ts";
 import { type Notice, openChat, type Room, runSession, type Session } from "./session.ts";
-import { assertPlace, isVideoOrChannel, sinceFlag } from "./subject.ts";
+import { assertPlace, isVideoOrChannel, sinceFlag, videoIn } from "./subject.ts";
 import { Webhook } from "./webhook.ts";
 
 /** The interval at which the cursor is saved while only unwanted messages arrive. */
@@ -73,7 +73,7 @@ async function send(
   const ending = new AbortController();
   const signal = AbortSignal.any([stopped, ending.signal]);
   const room = openChat(session, { ...roomOptions(values), cursor, name, signal, details: true });
-  const webhook = new Webhook(url, values.RELAY_POST_SECRET, name, notice);
+  const webhook = new Webhook(url, values.RELAY_POST_SECRET, videoIn(name), notice);
   room.on("gap", ({ after }) => notice(`messages may be missing after cursor ${after}`));
   let isTaken = true; // whether the receiver has all messages handed out so far
   room.on("message", () => {

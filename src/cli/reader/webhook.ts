@@ -19,17 +19,17 @@ const FIXED_HEADERS = { "content-type": "application/json", "user-agent": `livec
 export class Webhook {
   readonly #url: URL;
   readonly #key: Buffer | undefined;
-  readonly #name: string;
+  readonly #videoId: string;
   readonly #notice: Notice;
 
   /**
-   * `secret`: `whsec_` and the key in base64, or any text, which then is the key. `name`: of the video, for
-   * messages that do not name theirs.
+   * `secret`: `whsec_` and the key in base64, or any text, which then is the key. `videoId`: for messages
+   * that do not name theirs.
    */
-  constructor(url: URL, secret: string | undefined, name: string, notice: Notice) {
+  constructor(url: URL, secret: string | undefined, videoId: string, notice: Notice) {
     this.#url = url;
     this.#key = secret === undefined ? undefined : keyOf(secret);
-    this.#name = name;
+    this.#videoId = videoId;
     this.#notice = notice;
   }
 
@@ -39,7 +39,7 @@ export class Webhook {
    * if the URL cannot be called.
    */
   async post(message: ReceivedMessage, signal: AbortSignal): Promise<void> {
-    const id = `${message.videoId ?? this.#name}:${message.cursor}`;
+    const id = `${message.videoId ?? this.#videoId}:${message.cursor}`;
     const body = JSON.stringify(message);
     let hasFailed = false;
     await retry(
