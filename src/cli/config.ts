@@ -98,7 +98,7 @@ const ACCESS = {
   ),
   RELAY_FRAME_ANCESTORS: flag(
     "",
-    "which sites may embed `/` and `/overlay` in a frame: a comma-separated list of origins such as `https://example.org` or `https://*.example.org`, `*` for all sites, or `none` for no site. If not set, any site may embed `/overlay`, and only the service itself may embed `/`",
+    "which sites may embed the pages in a frame: a comma-separated list of origins such as `https://example.org` or `https://*.example.org`, `*` for all sites, or `none` for no site. If not set, any site may embed `/overlay`, and only the service itself the other pages",
     frameAncestors,
     "not set",
   ),

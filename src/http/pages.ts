@@ -80,7 +80,7 @@ interface StaticFile {
 export interface PageSettings {
   /** The video that an empty page offers when the service runs as the demo. */
   demoVideo?: string;
-  /** The sources of `frame-ancestors` for both pages; undefined: the default of each page. */
+  /** The sources of `frame-ancestors` for all pages; undefined: the default of each page. */
   frameAncestors: string | undefined;
 }
 
