@@ -7,7 +7,7 @@ import { sumOf, type Totals } from "../store/totals.ts";
 import type { RoomState } from "./entry-host.ts";
 
 /** The maximum length of a list of rooms. */
-const MAX_LISTED = 1000;
+export const MAX_LISTED = 1000;
 
 export interface ListedRoom {
   videoId: string;

@@ -7,6 +7,7 @@ import { ChatError } from "../../../client/index.ts";
 import { fileTrouble } from "../../file-trouble.ts";
 import { csvRow } from "../../formats/csv.ts";
 import { parseVideoId } from "../../protocol/video-id.ts";
+import { MAX_LISTED } from "../../rooms/listing.ts";
 import { beginFile } from "../../whole-file.ts";
 import { UsageError } from "../flags.ts";
 import type { Surroundings } from "../surroundings.ts";
@@ -18,8 +19,6 @@ import { CommandError, reasonOf, runSession, type Session } from "./session.ts";
 import { assertPlace, channelIn } from "./subject.ts";
 
 const INDEX = "index.csv";
-/** The maximum number of rooms in the service's list. */
-const MAX_LISTED = 1000;
 
 /** Resolves to the exit code. Rejects with `CommandError` or `UsageError`. */
 export function exportChats(input: ExportInput, surroundings: Surroundings): Promise<number> {
@@ -79,7 +78,7 @@ async function exportFolder(
   session: Session,
 ): Promise<number> {
   const { server, stopped, notice } = session;
-  const listed = values.all ? (await roomsOf(server, stopped)).rooms : [];
+  const listed = values.all ? (await roomsOf(server, stopped, notice)).rooms : [];
   const stored = listed.filter(({ messages }) => messages > 0).map(({ videoId }) => videoId);
   const named = values.all ? stored : videos;
   const format = formatFor(values.format, "", { bom: values.bom });
@@ -114,12 +113,7 @@ async function exportFolder(
   await using index = await beginFile(join(folder, INDEX));
   await writeFile(index.part, rows.map(csvRow).join(""));
   await index.finish();
-  const isFull = listed.length >= MAX_LISTED;
-  if (isFull)
-    notice(
-      `the service lists ${MAX_LISTED} rooms at most, and others may be missing: export them by their ids`,
-    );
-  return failures === 0 && !isFull ? 0 : 1;
+  return failures === 0 && listed.length < MAX_LISTED ? 0 : 1;
 }
 
 /** Why one chat or its file was refused; undefined if the error concerns all of them. */

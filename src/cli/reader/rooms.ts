@@ -1,13 +1,13 @@
 /** `rooms`: shows the rooms that a service stores and reads, as a table or as the service's answer. */
 import { jsonLine } from "../../formats/text.ts";
-import type { ListedRoom } from "../../rooms/listing.ts";
+import { type ListedRoom, MAX_LISTED } from "../../rooms/listing.ts";
 import { counted } from "../counted.ts";
 import type { Input } from "../flags.ts";
 import type { Surroundings } from "../surroundings.ts";
 import { ask } from "./ask.ts";
 import type { ANSWER_FLAGS } from "./flags.ts";
 import { Output } from "./output.ts";
-import { runSession } from "./session.ts";
+import { type Notice, runSession } from "./session.ts";
 import { tableOf } from "./table.ts";
 
 interface Answer {
@@ -36,7 +36,7 @@ export function listRooms(
   const { RELAY_URL: server, json } = values;
   return runSession(server, surroundings, async ({ stopped, notice }) => {
     const output = new Output(surroundings.stdout);
-    const answer = await roomsOf(server, AbortSignal.any([stopped, output.failed]));
+    const answer = await roomsOf(server, AbortSignal.any([stopped, output.failed]), notice);
     await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.rooms), stopped);
     await output.finish(stopped);
     if (answer.retentionDays > 0)
@@ -45,9 +45,12 @@ export function listRooms(
   });
 }
 
-/** All rooms of the service. Rejects as `ask` does. */
-export function roomsOf(server: string, signal: AbortSignal): Promise<Answer> {
-  return ask<Answer>(server, "/v1/rooms", { signal }, "rooms");
+/** The rooms that the service lists. If there may be more, a notice says so. Rejects as `ask` does. */
+export async function roomsOf(server: string, signal: AbortSignal, notice: Notice): Promise<Answer> {
+  const answer = await ask<Answer>(server, "/v1/rooms", { signal }, "rooms");
+  if (answer.rooms.length >= MAX_LISTED)
+    notice(`the service lists only the ${MAX_LISTED} rooms that were read last; there may be more`);
+  return answer;
 }
 
 /** To the minute, in UTC. */
