@@ -158,6 +158,16 @@ describe("recordings while the service runs", () => {
     assert.deepEqual([status, body.code], [400, "INVALID_REQUEST"]);
   });
 
+  it("are described with the statuses that each method answers", async () => {
+    await using relay = await startRelay({ settings: settings() });
+    const { paths } = JSON.parse(await (await fetch(`${relay.url}/v1/openapi.json`)).text());
+    const { put, delete: remove } = paths["/v1/recordings/{name}"];
+    assert.deepEqual(Object.keys(put.responses), ["200", "201", "400", "401", "503"]);
+    assert.deepEqual(Object.keys(remove.responses), ["204", "400", "401", "404", "409", "503"]);
+    assert.equal(put.responses[503].description, "CAPACITY or STORE_UNAVAILABLE");
+    assert.equal(remove.responses[503].description, "STORE_UNAVAILABLE");
+  });
+
   it("have no body, so that any body is ignored", async () => {
     await using relay = await startRelay({ settings: settings() });
     const url = `${relay.url}/v1/recordings/${VIDEO}`;

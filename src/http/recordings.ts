@@ -85,7 +85,7 @@ export function recordingsRoutes(app: FastifyInstance, recordings: Recordings, t
   );
   app.put<Named>(
     PATH,
-    { ...checks, schema: bodiless(PATH, PUT, { 201: "Added.", 200: "It was there." }) },
+    { ...checks, schema: bodiless(`PUT ${PATH}`, PUT, { 201: "Added.", 200: "It was there." }) },
     async ({ params }, reply) => {
       const isNew = await recordings.put(parseVideoOrChannel(params.name));
       return reply.code(isNew ? 201 : 200).send();
@@ -93,7 +93,7 @@ export function recordingsRoutes(app: FastifyInstance, recordings: Recordings, t
   );
   app.delete<Named>(
     PATH,
-    { ...checks, schema: bodiless(PATH, DELETE, { 204: "Deleted." }) },
+    { ...checks, schema: bodiless(`DELETE ${PATH}`, DELETE, { 204: "Deleted." }) },
     async ({ params }, reply) => {
       await recordings.delete(parseVideoOrChannel(params.name));
       return reply.code(204).send();

@@ -10,7 +10,7 @@ import { refTo } from "./schemas.ts";
 
 const OF_VIDEO = ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NO_LIVE_CHAT", "SW_JS_FAILED"] as const;
 const OF_BODY = ["INVALID_REQUEST", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"] as const;
-/** CAPACITY: too many downloads, or an edge without its origin. */
+/** CAPACITY: too many downloads or recordings, or an edge without its origin. */
 const OF_STORE = ["CAPACITY", "STORE_UNAVAILABLE"] as const;
 
 // [spec] Errors: endpoints. In addition, every endpoint can answer METHOD_NOT_ALLOWED and similar errors.
@@ -31,8 +31,9 @@ const ERRORS_OF = {
   "/v1/rooms/{videoId}": ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NOT_STORED", ...OF_STORE],
   "/v1/messages": ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NOT_STORED", ...OF_STORE],
   "/v1/recordings": ["INVALID_REQUEST", "UNAUTHORIZED", "STORE_UNAVAILABLE"],
-  "/v1/recordings/:name": [
-    ...["INVALID_REQUEST", "UNAUTHORIZED", "NOT_FOUND", "CONFLICT", "CAPACITY", "STORE_UNAVAILABLE"],
+  "PUT /v1/recordings/:name": ["INVALID_REQUEST", "UNAUTHORIZED", ...OF_STORE],
+  "DELETE /v1/recordings/:name": [
+    ...["INVALID_REQUEST", "UNAUTHORIZED", "NOT_FOUND", "CONFLICT", "STORE_UNAVAILABLE"],
   ],
 } as const satisfies Record<string, readonly ErrorCode[]>;
 
