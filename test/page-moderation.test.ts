@@ -117,6 +117,31 @@ describe("moderation on the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.equal(await page.locator("#chat").getAttribute("data-following"), "false");
   });
 
+  it("knows the deletion of an older message even if many others come while it is looked for", async () => {
+    await visit();
+    const deleted = await evaluate(`(async () => {
+      const { Aftermath } = await import("/web/page/aftermath.js");
+      const aftermath = new Aftermath();
+      const deletion = (cursor, messageId) => ({ type: "deleted", id: "d-" + cursor, cursor, details: { target: { messageId } } });
+      const noteMany = (from, count) => {
+        for (let at = 0; at < count; at += 1) aftermath.note(deletion(from + at, "other-" + (from + at)));
+      };
+      aftermath.begin(50_000);
+      noteMany(50_001, 9990); // nearly all that it keeps
+      const pages = [{ messages: [deletion(40_000, "old")], prev: 30_000 }, { messages: [], prev: null }];
+      window.fetch = async () => {
+        if (pages.length === 1) noteMany(70_000, 20); // the older half is forgotten
+        return new Response(JSON.stringify(pages.shift()));
+      };
+      const message = { type: "chat", id: "old", cursor: 10, details: {} };
+      await aftermath.reach("video", [message], new AbortController().signal);
+      const row = { message, fate: {} };
+      aftermath.apply(row);
+      return row.fate.deleted;
+    })()`);
+    assert.equal(deleted, "message");
+  });
+
   it("shows moderation as rows on request", async () => {
     const { page, chat } = pages;
     chat.say([textAction("a"), deletionOf("a"), textAction("z")]);

@@ -40,6 +40,12 @@ export class Aftermath {
     const [first] = messages;
     if (!first) return;
     const subjects = new Set(messages.flatMap(subjectsOf));
+    // Kept apart, because `note` may forget decisions before all pages are read.
+    const found = new Map<string, Decision>();
+    for (const key of subjects) {
+      const known = this.#decisionOn(key);
+      if (known) found.set(key, known);
+    }
     for (let after = this.#knownAfter; after > first.cursor; ) {
       const query = { before: after + 1, types: "moderation", limit: 1000 };
       const page = await readStored(videoId, query, signal);
@@ -47,10 +53,14 @@ export class Aftermath {
       const isRoom = isNext && this.#kept.size + page.messages.length <= MAX_KEPT;
       for (const message of page.messages) {
         if (isRoom) keep(this.#kept, message);
-        else if (subjects.has(keyOf(message) ?? "")) keep(this.#found, message);
+        if (subjects.has(keyOf(message) ?? "")) keep(found, message);
       }
       after = page.prev === null ? 0 : page.prev - 1;
       if (isRoom) this.#knownAfter = after;
+    }
+    for (const [key, decision] of found) {
+      this.#found.delete(key); // the newest come last
+      this.#found.set(key, decision);
     }
     for (const key of this.#found.keys()) {
       if (this.#found.size <= MAX_FOUND) break;
