@@ -133,13 +133,16 @@ export class Gate {
 
   /** Starts the calls that may start now. Also called when a queued call has become more urgent. */
   advance(): void {
-    while (!this.#closed.signal.aborted) {
+    while (!this.#closed.signal.aborted && this.#queue.size > 0) {
       const now = this.#parts.clock.monotonic();
+      const spacedAt = this.#spacedAt(now);
+      if (spacedAt > now) {
+        this.#wakeAt(spacedAt, now); // without a search: a flood of calls must not cost one for each
+        return;
+      }
       const call = this.#next(now);
       if (!call) {
-        if (this.#queue.size > 0 && this.#pageCooldown.until > now) {
-          this.#wakeAt(this.#pageCooldown.until, now);
-        }
+        if (this.#pageCooldown.until > now) this.#wakeAt(this.#pageCooldown.until, now);
         return;
       }
       const mayStartAt = this.#mayStartAt(call.waiting.lane, now);
@@ -172,13 +175,17 @@ export class Gate {
     return lane && first.get(lane)?.call;
   }
 
+  /** Before this time no call may start. */
+  #spacedAt(now: number): number {
+    this.#lastStartAt = Math.min(this.#lastStartAt, now); // a suspend can set the clock back
+    return Math.max(this.#lastStartAt + this.#parts.settings.spacingMs, this.#cooldown.until);
+  }
+
   /** Undefined until the reservation with other instances says when the next call may start. */
   #mayStartAt(lane: Lane, now: number): number | undefined {
     const { settings, capacity } = this.#parts;
-    this.#lastStartAt = Math.min(this.#lastStartAt, now); // a suspend can set the clock back
-    const spacedAt = Math.max(this.#lastStartAt + settings.spacingMs, this.#cooldown.until);
     // The next call of a bootstrap directly follows the previous one's answer.
-    const at = lane === "probe" ? Math.max(spacedAt, this.#openingLandedAt + settings.spacingMs) : spacedAt;
+    const at = lane === "probe" ? Math.max(now, this.#openingLandedAt + settings.spacingMs) : now;
     if (at > now || !this.#shared) return at;
     return this.#shared.reservations.next(settings.spacingMs, capacity.minPollsPerSecond);
   }
