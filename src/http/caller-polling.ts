@@ -2,7 +2,9 @@
  * `POST /v1/sessions` and `POST /v1/poll`, for callers that poll themselves: a bootstrap, and the exchange of
  * a continuation token for the next batch. Neither opens a room or stores anything.
  */
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply } from "fastify";
+import type { Clock } from "../clock.ts";
+import { Deadline } from "../deadline.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { type Message, messageFor } from "../protocol/message.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
@@ -25,7 +27,11 @@ const POLL = { summary: "Exchange a continuation token for the next batch", body
 /** Maximum number of tokens whose egress is remembered. A forgotten token works through any egress. */
 const MAX_TOKENS = 10_000;
 
-export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool): void {
+/** Time limit of a request: its calls wait for their turn, and those of the rooms go first. */
+const LIMIT_MS = 60_000;
+const RETRY_AFTER_MS = 5000;
+
+export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool, clock: Clock): void {
   const byToken = new Map<string, Egress>();
   const remember = (token: string | null, egress: Egress) => {
     if (token === null || egresses.isSingle) return;
@@ -40,12 +46,12 @@ export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool):
     async (request, reply) => {
       const { includeInitial = true, details = false } = request.body;
       const videoId = parseVideoId(request.body.videoId);
-      const signal = clientGone(reply.raw);
-      const options = { lane: "caller", maxCooldownMs: 0, signal } as const;
-      const { page, first, egress } = await egresses.call(signal, async (egress) => ({
-        ...(await egress.liveChat.bootstrap(videoId, options)),
-        egress,
-      }));
+      const { page, first, egress } = await inTime(reply, clock, (options) =>
+        egresses.call(options.signal, async (egress) => ({
+          ...(await egress.liveChat.bootstrap(videoId, options)),
+          egress,
+        })),
+      );
       const { chatType, pair, credentials, continuation } = page.position;
       // An answer without a continuation has not used up the page's token: the next poll with it reports the
       // end again.
@@ -86,11 +92,12 @@ export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool):
         continuation: token,
         panels: NO_PANELS,
       };
-      const options = { lane: "caller", maxCooldownMs: 0, signal: clientGone(reply.raw) } as const;
-      const { answer, egress } = await egresses.call(
-        options.signal,
-        async (egress) => ({ answer: await egress.liveChat.poll(position, options), egress }),
-        byToken.get(token),
+      const { answer, egress } = await inTime(reply, clock, (options) =>
+        egresses.call(
+          options.signal,
+          async (egress) => ({ answer: await egress.liveChat.poll(position, options), egress }),
+          byToken.get(token),
+        ),
       );
       byToken.delete(token);
       if (answer.kind === "no chat") return { token: null, timeoutMs: DEFAULT_TIMEOUT_MS, messages: [] };
@@ -102,6 +109,24 @@ export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool):
       };
     },
   );
+}
+
+/** Settles as `act` does; rejects with `RelayError` CAPACITY if its calls wait for too long. */
+async function inTime<T>(
+  reply: FastifyReply,
+  clock: Clock,
+  act: (options: { lane: "caller"; maxCooldownMs: number; signal: AbortSignal }) => Promise<T>,
+): Promise<T> {
+  using limit = new Deadline(clock, LIMIT_MS);
+  const gone = clientGone(reply.raw);
+  const signal = limit.or(gone);
+  try {
+    return await act({ lane: "caller", maxCooldownMs: 0, signal });
+  } catch (error) {
+    if (!signal.aborted || gone.aborted) throw error;
+    const message = `Too many calls wait for YouTube: this one was not made within ${LIMIT_MS / 1000} s.`;
+    throw new RelayError("CAPACITY", message, { retryAfterMs: RETRY_AFTER_MS });
+  }
 }
 
 /** The messages without duplicates: the first of those with the same id. */

@@ -151,7 +151,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   streamRoute(app, streamParts);
   mergedRoute(app, streamParts);
   if (source instanceof Origin) originRoutes(app, source, settings);
-  else ownRoutes(app, rooms, source, settings);
+  else ownRoutes(app, rooms, source, settings, clock);
   const isBlanking = () => settings.isBlanking || (source instanceof Origin && source.isBlanking);
   healthRoutes(app, rooms, telemetry, settings.group, isBlanking);
   pageRoutes(app, settings);
@@ -163,8 +163,9 @@ function ownRoutes(
   rooms: Rooms,
   { list, history, recordings, egresses }: OwnSource,
   settings: HttpSettings,
+  clock: Clock,
 ): void {
-  if (settings.callerPolling) callerPollingRoutes(app, egresses);
+  if (settings.callerPolling) callerPollingRoutes(app, egresses, clock);
   if (settings.probe) probeRoute(app, egresses);
   const { adminToken } = settings;
   if (adminToken) {
