@@ -42,6 +42,8 @@ export class RoomJudge {
   readonly #journal: Journal;
   /** The cursor before the first row; undefined while there is none. */
   base: number | undefined;
+  /** The same while there is no row, as the store last said: an edge may hold a log without rows. */
+  #emptyBase: number | undefined;
   rows: StoredMessage[] = [];
   /** The logs of lost stores, which edges may still hold. */
   readonly #former: Log[] = [];
@@ -82,8 +84,9 @@ export class RoomJudge {
 
   /** The store is lost, and the room's log with it. */
   forget(): void {
-    this.#former.push({ base: this.base, rows: this.rows });
+    this.#former.push({ base: this.base ?? this.#emptyBase, rows: this.rows });
     this.base = undefined;
+    this.#emptyBase = undefined;
     this.rows = [];
     this.#ids.clear();
     this.#lastPlace = undefined;
@@ -128,6 +131,7 @@ export class RoomJudge {
   async look(peek: Peek): Promise<void> {
     if (this.base === undefined) {
       const record = await peek.room(this.videoId);
+      this.#emptyBase = record?.base;
       if (!record || record.head === record.base) return;
       this.base = record.base;
     }
