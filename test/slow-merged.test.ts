@@ -144,6 +144,20 @@ describe("a connection of several chats whose client is slow", () => {
     assert.equal(sink.closedBy, undefined);
   });
 
+  it("is ended once at a stop, so that it still gets what it has not taken", async () => {
+    const relay = new VirtualRelay();
+    chatsOf(relay);
+    const { sink } = watch(relay, 0);
+    await relay.advance(OPENED_MS);
+    let ends = 0;
+    sink.end = () => {
+      ends += 1;
+    };
+    await relay.when(relay.rooms.stop());
+    await relay.advance(1000);
+    assert.equal(ends, 1);
+  });
+
   it("is cut after the limit without a read, and counts as one dropped viewer", async () => {
     const relay = new VirtualRelay();
     const chats = chatsOf(relay);

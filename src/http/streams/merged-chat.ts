@@ -26,7 +26,7 @@ export async function readMerged(
   const id = () => vectorOf(chats.map(({ cursor }) => cursor));
   const chats: MergedChat[] = requests.map((request) => new MergedChat(request, { ...parts, line, id }));
   await Promise.all(chats.map((chat) => chat.run()));
-  if (!line.gone.aborted) line.end();
+  line.end();
 }
 
 class MergedChat {

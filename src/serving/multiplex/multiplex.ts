@@ -82,8 +82,9 @@ export class Multiplex implements SinkOwner {
     });
   }
 
-  /** Ends the connection once its client has taken everything. */
+  /** Ends the connection once its client has taken everything. Each chat may ask for it at a stop. */
   end(): void {
+    if (this.#gone.signal.aborted) return; // a second end would cut off what the client has not taken
     this.closed();
     this.sink.end();
   }
