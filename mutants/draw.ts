@@ -3,23 +3,21 @@ import { createHash } from "node:crypto";
 import type { Memories } from "./memory.ts";
 import type { Row } from "./tables.ts";
 
-/** How long the play of a row may take that is chosen for its table, in seconds. */
+/** How long the play of a drawn row may take, in seconds, as it was recorded. */
 const MAX_SECONDS = 60;
 
 /**
- * Draws `count` of the rows, decided by the commit. If none is of chaos or the cluster, the last one gives
- * way to one of those that was caught in less than a minute.
+ * Draws `count` of the rows that are played in less than a minute, decided by the commit. If none is of chaos
+ * or the cluster, the last one gives way to one of those.
  */
 export function draw(rows: readonly Row[], memories: Memories, count: number, commit: string): Row[] {
   const ticket = ({ key }: Row) => createHash("sha256").update(`${commit}${key}`).digest("hex");
-  const mixed = rows.toSorted((one, other) => (ticket(one) < ticket(other) ? -1 : 1));
+  const mixed = rows
+    .filter(({ key }) => (memories[key]?.caught.seconds ?? MAX_SECONDS) < MAX_SECONDS)
+    .sort((one, other) => (ticket(one) < ticket(other) ? -1 : 1));
   const drawn = mixed.slice(0, count);
   if (drawn.some(isLive)) return drawn;
-  const isQuick = ({ key }: Row) => {
-    const { caught } = memories[key] ?? { caught: "never" };
-    return caught !== "never" && caught.seconds < MAX_SECONDS;
-  };
-  const live = mixed.find((row) => isLive(row) && isQuick(row));
+  const live = mixed.find(isLive);
   return live ? [...drawn.slice(0, -1), live] : drawn;
 }
 

@@ -50,8 +50,7 @@ export function judge(
   if (by === undefined) {
     const [other] = violations;
     const seen = other ? `not by /${expects}/, but: ${other.slice(0, MAX_CHARACTERS)}` : "by nothing";
-    const before =
-      memory && memory.caught !== "never" ? `; before it was caught by: ${memory.caught.by}` : "";
+    const before = memory ? `; before it was caught by: ${memory.caught.by}` : "";
     return { failure: `caught ${seen}${before}` };
   }
   const version = versionOf(row);

@@ -17,8 +17,6 @@ export interface Mutant {
   expects: string;
   /** The file of the test, if no run can notice the bug. */
   test?: string;
-  /** Why no play has caught its present version. The list of such rows only shrinks. */
-  unplayed?: string;
   /** The names of the chaos events, if only these can show the bug. */
   events?: string;
   /** The number of instances, if only a simulation with several can show the bug. */

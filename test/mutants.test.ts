@@ -6,15 +6,13 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import { draw } from "../mutants/draw.ts";
-import { audit, completed, type Memory, readMemories } from "../mutants/memory.ts";
+import { audit, type Memory, readMemories, withoutStrays } from "../mutants/memory.ts";
 import { judge } from "../mutants/play.ts";
 import { allRows, PROJECT, type Row, versionOf } from "../mutants/tables.ts";
 
 const ROWS = allRows();
 /** The number of rows of each table: a row that is gone no longer tests its judge. */
 const COUNTS = { simulation: 105, chaos: 33, cluster: 12 };
-/** The number of rows that say why no play has caught them. Lower it with each row that a play has caught. */
-const UNPLAYED = 25;
 
 function row(changed: Partial<Row> = {}): Row {
   const first = ROWS.find(({ test }) => test === undefined);
@@ -37,18 +35,13 @@ function caught(as: Row, by = "id 7 is stored twice"): Memory {
 }
 
 describe("the tables of mutants", () => {
-  it("apply, and each row was caught in its present form or says why not", () => {
-    assert.deepEqual(audit(ROWS, readMemories()).failures, []);
+  it("apply, and each row was caught in its present form", () => {
+    assert.deepEqual(audit(ROWS, readMemories()), []);
   });
 
   it("have a known number of rows, so that none is dropped unnoticed", () => {
     const tables = Map.groupBy(ROWS, ({ key }) => key.split("/")[0] ?? "");
     assert.deepEqual(Object.fromEntries([...tables].map(([name, rows]) => [name, rows.length])), COUNTS);
-  });
-
-  it("have ever fewer rows that were not caught", () => {
-    const unplayed = ROWS.filter((each) => each.unplayed !== undefined).map(({ key }) => key);
-    assert.equal(unplayed.length, UNPLAYED, unplayed.join(", "));
   });
 
   it("name tests that exist", () => {
@@ -67,83 +60,66 @@ describe("the tables of mutants", () => {
 
 describe("the record of the mutants", () => {
   const one = row();
-  const audited = (rows: readonly Row[], memories: Record<string, Memory>) => {
-    const { failures, unplayed } = audit(rows, memories);
-    return [...failures, ...unplayed].map(String);
-  };
+  const audited = (rows: readonly Row[], memories: Record<string, Memory>) => audit(rows, memories).join();
 
   it("is silent about a row that was caught in its present form", () => {
-    assert.deepEqual(audited([one], { [one.key]: caught(one) }), []);
+    assert.equal(audited([one], { [one.key]: caught(one) }), "");
   });
 
-  it("fails for a row that does not apply, a row without a record, and a record without a row", () => {
+  it("fails for a row that does not apply, a row that is there twice, and a record without a row", () => {
     const gone = row({ find: "this text stands nowhere" });
-    assert.match(audited([gone], { [gone.key]: caught(gone) }).join(), /does not stand exactly once/);
-    assert.match(audited([one], {}).join(), /has no record of it/);
-    assert.match(audited([], { [one.key]: caught(one) }).join(), /no table has the row/);
-    assert.match(audited([one, one], { [one.key]: caught(one) }).join(), /there are two such rows/);
+    assert.match(audited([gone], { [gone.key]: caught(gone) }), /does not stand exactly once/);
+    assert.match(audited([], { [one.key]: caught(one) }), /no table has the row/);
+    assert.match(audited([one, one], { [one.key]: caught(one) }), /there are two such rows/);
   });
 
-  const NOT_CAUGHT: [how: string, as: Row, memory: Memory][] = [
-    ["never caught", one, { caught: "never" }],
-    ["changed since caught", row({ replace: "something else" }), caught(one)],
-    ["caught by other words", one, caught(one, "id 7 stands there twice")],
+  const NOT_CAUGHT: [how: string, as: Row, memories: Record<string, Memory>][] = [
+    ["never caught", one, {}],
+    ["changed since caught", row({ replace: "something else" }), { [one.key]: caught(one) }],
+    ["caught by other words", one, { [one.key]: caught(one, "id 7 stands there twice") }],
   ];
-  for (const [how, as, memory] of NOT_CAUGHT) {
-    it(`fails for a row that was ${how}, and reports it alone if the row says why`, () => {
-      const { failures, unplayed } = audit([as], { [as.key]: memory });
-      assert.match(failures.join(), new RegExp(`^${as.key}: ${how}; play it`));
-      assert.equal(unplayed.get(as.key), how);
-      const excused = audit([{ ...as, unplayed: "it takes an hour" }], { [as.key]: memory });
-      assert.deepEqual([excused.failures, excused.unplayed.get(as.key)], [[], how]);
+  for (const [how, as, memories] of NOT_CAUGHT) {
+    it(`fails for a row that was ${how}`, () => {
+      assert.equal(audited([as], memories), `${as.key}: ${how}; play it with --record`);
     });
   }
 
-  it("fails for a row that was caught and still says why not", () => {
-    const excused = row({ unplayed: "it takes an hour" });
-    assert.match(audited([excused], { [one.key]: caught(excused) }).join(), /it was caught, but its field/);
-  });
-
-  it("gains new rows, and drops deleted ones", () => {
-    assert.deepEqual(completed({ "simulation/gone": caught(one) }, [one]), {
-      [one.key]: { caught: "never" },
-    });
+  it("drops the records of deleted rows", () => {
+    const memories = { [one.key]: caught(one), "simulation/gone": caught(one) };
+    assert.deepEqual(withoutStrays(memories, [one]), { [one.key]: caught(one) });
   });
 });
 
 describe("a draw of mutants", () => {
   const memories = readMemories();
-  const known = ROWS.filter(({ unplayed }) => unplayed === undefined);
   const commits = Array.from({ length: 50 }, (_, i) => `commit ${i}`);
   const isLive = ({ key }: Row) => !key.startsWith("simulation/");
 
   it("has as many rows as asked for, each once, by the commit", () => {
-    const draws = commits.map((commit) => draw(known, memories, 4, commit).map(({ key }) => key));
+    const draws = commits.map((commit) => draw(ROWS, memories, 4, commit).map(({ key }) => key));
     for (const keys of draws) assert.equal(new Set(keys).size, 4);
     assert.ok(new Set(draws.flat()).size > 50);
     assert.deepEqual(
-      draw(known.toReversed(), memories, 4, "commit 0").map(({ key }) => key),
+      draw(ROWS.toReversed(), memories, 4, "commit 0").map(({ key }) => key),
       draws[0],
     );
   });
 
-  it("has a row of chaos or the cluster, which takes less than a minute if it was not drawn anyway", () => {
-    for (const commit of commits) assert.ok(draw(known, memories, 4, commit).some(isLive), commit);
+  it("has a row of chaos or the cluster, and none that takes a minute", () => {
+    for (const commit of commits) assert.ok(draw(ROWS, memories, 4, commit).some(isLive), commit);
     for (const commit of commits) {
-      const [only] = draw(known, memories, 1, commit);
+      const [only] = draw(ROWS, memories, 1, commit);
       assert.ok(only && isLive(only));
     }
-    const [simulated = row()] = known.filter((each) => !isLive(each));
-    const [live = row()] = known.filter(isLive);
-    const slow = { [live.key]: { caught: { version: "", by: "", seconds: 60 } } };
-    assert.deepEqual(draw([simulated], memories, 4, "commit"), [simulated]);
-    const drawn = new Set(commits.flatMap((commit) => draw([simulated, live], slow, 1, commit)));
-    assert.deepEqual(drawn, new Set([simulated, live]));
-    const quick = { [live.key]: { caught: { version: "", by: "", seconds: 59 } } };
-    assert.deepEqual(
-      new Set(commits.flatMap((commit) => draw([simulated, live], quick, 1, commit))),
-      new Set([live]),
-    );
+    const [simulated = row()] = ROWS.filter((each) => !isLive(each));
+    const [live = row()] = ROWS.filter(isLive);
+    const after = (seconds: number) => {
+      const record = { caught: { version: "", by: "", seconds } };
+      const both = { [simulated.key]: caught(simulated), [live.key]: record };
+      return new Set(commits.flatMap((commit) => draw([simulated, live], both, 1, commit)));
+    };
+    assert.deepEqual(after(59), new Set([live]));
+    assert.deepEqual(after(60), new Set([simulated]));
   });
 });
 
