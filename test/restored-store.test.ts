@@ -9,11 +9,13 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, it, type TestContext } from "node:test";
 import { pino } from "pino";
 import { Line } from "../chaos/line.ts";
+import { systemClock } from "../src/clock.ts";
+import { openDatabase } from "../src/store/sqlite/schema.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { startTestEdge } from "./support/edge.ts";
 import { textAction } from "./support/opening.ts";
 import { startRelay, type TestRelayOptions } from "./support/relay.ts";
-import { temporaryFolder } from "./support/store-subject.ts";
+import { openFor, temporaryFile, temporaryFolder } from "./support/store-subject.ts";
 import { Stream } from "./support/stream.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
@@ -132,3 +134,42 @@ it("a start with RELAY_RESTORED=on reports how many rooms it moved, and reminds 
   assert.equal(line.rooms, 1);
   assert.match(line.msg, /switch it off/);
 });
+
+it("a stop ends a start with RELAY_RESTORED=on between two rooms, and the next start moves all of them", async (t) => {
+  const path = await temporaryFile(t);
+  const rooms = ["aaaaaaaaaaa", "bbbbbbbbbbb", "ccccccccccc"];
+  fill(path, rooms, 100_000);
+  const store = await openFor(t, `sqlite:${path}`, systemClock);
+  const stop = new AbortController();
+  const moving = store.moveCursors(stop.signal);
+  stop.abort("SIGTERM");
+  await assert.rejects(moving, (reason) => reason === "SIGTERM");
+  const bases = async () =>
+    Promise.all(rooms.map(async (videoId) => (await store.getRoom(videoId))?.base ?? 0));
+  const isMoved = (base: number) => base > 1000;
+  assert.deepEqual((await bases()).map(isMoved), [true, true, false]);
+  await systemClock.sleep(5);
+  assert.equal(await store.moveCursors(), 3);
+  assert.ok((await bases()).every(isMoved));
+  for (const videoId of rooms) {
+    const { floor, head } = (await store.getRoom(videoId)) ?? assert.fail();
+    const [first, last] = [await store.read(videoId, floor, 1), await store.read(videoId, head - 1, 1)];
+    assert.deepEqual([first[0]?.cursor, last[0]?.cursor, head - floor], [floor + 1, head, 100_000]);
+  }
+});
+
+/** Rooms with messages whose cursors begin above 1000. */
+function fill(path: string, rooms: readonly string[], messages: number): void {
+  const database = openDatabase(path);
+  database.exec("begin");
+  for (const [index, videoId] of rooms.entries()) {
+    const room = `insert into room (key, video_id, epoch, base, floor, head, checkpoint, checkpoint_at)
+      values (?, ?, 1, 1000, 1000, 1000 + ?, '{}', 1000)`;
+    database.prepare(room).run(index + 1, videoId, messages);
+    const message = `with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ?2)
+      insert into message (room, cursor, at, id, body, details) select ?1, 1000 + n, 1000, n, '{}', '{}' from numbers`;
+    database.prepare(message).run(index + 1, messages);
+  }
+  database.exec("commit");
+  database.close();
+}

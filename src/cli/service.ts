@@ -53,7 +53,8 @@ export async function startService(
   const store = await openNamedStore("RELAY_STORE", storeUrl, clock, telemetry, shared, file, stopped);
   starting.defer(() => store.close());
   starting.defer(() => port.close());
-  if (config.restored) telemetry.store.cursorsMoved(await store.moveCursors()); // before any room is taken
+  // Before any room is taken.
+  if (config.restored) telemetry.store.cursorsMoved(await store.moveCursors(stopped));
   for (const { name } of specs.filter(({ isNamed }) => isNamed)) {
     const pace = store.paceOf(name);
     if (pace) egresses.share(name, pace);

@@ -169,12 +169,13 @@ export interface Tallying {
  */
 export interface Restoration {
   /**
-   * Moves each room that was created before now to cursors that no client can hold, in one commit. The base
-   * becomes the clock's milliseconds, or the cursor after the head if that is higher; floor, head and
+   * Moves each room that was created before now to cursors that no client can hold, each in one commit. The
+   * base becomes the clock's milliseconds, or the cursor after the head if that is higher; floor, head and
    * messages move by the same amount. Epochs change too. Call it before any room is taken or followed.
-   * Resolves to the number of moved rooms.
+   * Resolves to the number of moved rooms. Rejects with the reason of `stopped` if that aborts before a store
+   * that moves rooms one after another is done: call it again at the next start.
    */
-  moveCursors(): Promise<number>;
+  moveCursors(stopped?: AbortSignal): Promise<number>;
 }
 
 /** Why a store does not work, in words that may be public: without a path, a host or a user. */

@@ -112,8 +112,14 @@ export class SqliteStore implements StoreEngine {
     return this.#thread.call("prune", keptMs, limit, this.#clock.now(), this.ownership.held);
   }
 
-  moveCursors(): Promise<number> {
-    return this.#thread.call("moveCursors", this.#clock.now());
+  async moveCursors(stopped?: AbortSignal): Promise<number> {
+    const now = this.#clock.now();
+    for (let moved = 0; ; ) {
+      stopped?.throwIfAborted();
+      const rooms = await this.#thread.call("moveCursors", now);
+      if (rooms === 0) return moved;
+      moved += rooms;
+    }
   }
 
   probeWrite(spareBytes: number): Promise<void> {

@@ -36,6 +36,8 @@ type AccountRow = Omit<RoomAccount, "end" | "totals"> & {
 
 /** An open room that was read within this time may be adopted, however short the retention is. */
 const ADOPTABLE_MS = 3_600_000;
+/** With this many messages, a step of `moveCursors` takes no further room. */
+const MOVED_AT_ONCE = 200_000;
 
 const ROOM = `key, video_id as videoId, epoch, base, floor, head, checkpoint, checkpoint_at as readAt,
   ending as end, ended_at as endedAt`;
@@ -92,7 +94,9 @@ const SQL = {
   nextInTime: "select at from message where seq > ? and at <= ? order by seq limit 1",
   deleteOldest: "delete from message where seq <= ?",
   // Shifts by more than the room's span, so the new cursors exceed all old ones, and none collide on the way.
-  moves: "select key, max(:now, head + 1) - base as by from room where base < :now",
+  moves: `select key, by from (select key, max(:now, head + 1) - base as by,
+      sum(head - floor + 1) over (order by key) - (head - floor + 1) as others from room where base < :now)
+    where others < ${MOVED_AT_ONCE}`,
   moveRoom: `update room set epoch = max(epoch, :now) + 1, base = base + :by, floor = floor + :by, head = head + :by
     where key = :key`,
   moveMessages: "update message set cursor = cursor + :by where room = :key",
@@ -275,7 +279,7 @@ export class Tables {
     return gone.length;
   }
 
-  /** See `Restoration.moveCursors`. */
+  /** A step of `Restoration.moveCursors`. Returns the number of rooms that it has moved; 0 at the end. */
   moveCursors(now: number): number {
     const moves = this.#sql.moves.all({ now }) as unknown as { key: number; by: number }[];
     for (const { key, by } of moves) {
