@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { copyFile, rename, rm } from "node:fs/promises";
+import { copyFile, rename, rm, symlink, unlink } from "node:fs/promises";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
@@ -20,6 +21,7 @@ import {
   openFor,
   ROOM,
   temporaryFile,
+  temporaryFolder,
   wallAt,
 } from "./support/store-subject.ts";
 import { Stream } from "./support/stream.ts";
@@ -29,6 +31,9 @@ async function nextThread(): Promise<Worker> {
   const [worker] = await once(process, "worker");
   return worker;
 }
+
+/** The time within which the store notices a deleted file. */
+const FILE_CHECK_MS = 2000;
 
 const PRLIMIT = "prlimit";
 const canLimit = spawnSync(PRLIMIT, ["--version"]).status === 0;
@@ -222,6 +227,30 @@ for (const [what, lose] of Object.entries(LOSSES)) {
     await unused.lost;
   });
 }
+
+test("a folder that the system does not let the store look into costs it neither its thread nor its file", {
+  skip: process.platform === "win32",
+}, async (t) => {
+  const folder = join(await temporaryFolder(t), "data");
+  const starting = nextThread();
+  const store = await openFor(t, `sqlite:${join(folder, "relay.db")}`, wallAt(BORN_MS));
+  const claim = await own(store, ROOM);
+  await store.append(claim, BORN_MS, messages(["a"]), "");
+  let hasDied = false;
+  const thread = await starting;
+  thread.once("exit", () => {
+    hasDied = true;
+  });
+  await rename(folder, `${folder}-away`);
+  await symlink(folder, folder); // a link to itself: every look at the file fails
+  await systemClock.sleep(2 * FILE_CHECK_MS);
+  await assert.rejects(store.append(claim, BORN_MS + 1, messages(["b"]), ""), isUnavailable);
+  await unlink(folder);
+  await rename(`${folder}-away`, folder);
+  await store.append(claim, BORN_MS + 1, messages(["b"]), "");
+  assert.equal(hasDied, false);
+  assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, ["a", "b"]));
+});
 
 test("a service whose store is lost logs this, disconnects its viewers and exits with 1", async (t) => {
   const path = await temporaryFile(t);

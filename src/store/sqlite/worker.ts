@@ -57,7 +57,7 @@ class SqliteWorker implements StoreFile {
       this.#accept(posted);
       this.#work();
     });
-    setInterval(() => this.#isFileInPlace(), FILE_CHECK_MS).unref(); // without the service's clock
+    setInterval(() => this.#lookAtFile(), FILE_CHECK_MS).unref(); // without the service's clock
   }
 
   #accept(posted: ToThread): void {
@@ -103,6 +103,14 @@ class SqliteWorker implements StoreFile {
     if (this.#fileId === undefined || this.#fileId === fileIdOf(this.path)) return true;
     this.#port.postMessage({ lost: goneFrom(this.path) } satisfies FromThread);
     return false;
+  }
+
+  #lookAtFile(): void {
+    try {
+      this.#isFileInPlace();
+    } catch {
+      // the system does not allow a look, which the next call reports
+    }
   }
 
   #takeLock(): FileLock {
