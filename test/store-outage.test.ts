@@ -12,6 +12,7 @@ import { Random } from "../src/simulator/random.ts";
 import { Followers } from "../src/store/follow.ts";
 import { StoreHealth } from "../src/store/health.ts";
 import { MemoryStore } from "../src/store/memory/memory.ts";
+import type { StoreEngine } from "../src/store/observed.ts";
 import { StoreError } from "../src/store/port.ts";
 import { ClusterWatch } from "../src/store/postgres/cluster-watch.ts";
 import type { StoreOperation } from "../src/telemetry/metrics.ts";
@@ -134,6 +135,16 @@ it("a request for the metrics ends an outage that no room's write would end", as
   relay.disk.calm();
   await relay.advance(MINUTE_MS);
   assert.deepEqual([worked().length, await relay.when(value("relay_store_available"))], [0, 1]);
+});
+
+it("metrics come even if the disk cannot be asked for its free space, which is then NaN", async () => {
+  const { telemetry } = listening();
+  const engine: StoreEngine = new MemoryStore(systemClock);
+  engine.freeBytes = async () => {
+    throw Object.assign(new Error("EIO: i/o error, statfs"), { code: "EIO" });
+  };
+  observe(engine, systemClock, telemetry);
+  assert.match(await telemetry.registry.metrics(), /^relay_store_free_bytes Nan$/m);
 });
 
 it("a store that keeps failing is reported once a minute, with the duration", async () => {

@@ -86,7 +86,8 @@ export function observed(
   };
   telemetry.sources.store = {
     sizeBytes: () => engine.sizeBytes(),
-    freeBytes: async () => engine.freeBytes?.(),
+    // A disk that fails must not cost the other metrics.
+    freeBytes: async () => engine.freeBytes?.().catch(() => Number.NaN),
     isAvailable: async () => health.isAvailable || ((await probe()) && health.isAvailable),
   };
   const tallier = new Tallier(operations, clock, (videoId, error) =>

@@ -311,7 +311,7 @@ export function createMetrics(sources: MetricSources) {
     ),
     storeFreeBytes: reading.gauge(
       "relay_store_free_bytes",
-      "Free space on the store's disk; infinite for a store without a disk of its own",
+      "Free space on the store's disk; infinite for a store without a disk of its own, NaN while it cannot be read",
       [],
       async (free) => free.set((await sources.store?.freeBytes()) ?? Number.POSITIVE_INFINITY),
     ),
