@@ -1,5 +1,6 @@
 /** Writes a file atomically: under another name in the same folder first; then the file is renamed. */
 import { randomUUID } from "node:crypto";
+import { rmSync } from "node:fs";
 import { chmod, open, realpath, rename, rm, stat } from "node:fs/promises";
 
 /** The permissions in a file's mode. */
@@ -10,7 +11,7 @@ interface WholeFile {
   part: string;
   /** Puts it into its place. */
   finish(): Promise<void>;
-  /** Removes it, unless it is in its place. */
+  /** Removes it, unless it is in its place. The end of the process does so, too. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -25,11 +26,16 @@ export async function beginFile(path: string, mode?: number): Promise<WholeFile>
   const permissions = kept === undefined ? undefined : kept & PERMISSIONS;
   const part = `${target}.${randomUUID().slice(0, 8)}.part`;
   const file = await open(part, "wx", permissions);
+  const remove = () => rmSync(part, { force: true });
+  process.on("exit", remove); // a signal may end the process at once
   await file.close();
   if (permissions !== undefined) await chmod(part, permissions); // whatever the umask
   return {
     part,
     finish: () => rename(part, target),
-    [Symbol.asyncDispose]: () => rm(part, { force: true }),
+    [Symbol.asyncDispose]: async () => {
+      process.off("exit", remove);
+      await rm(part, { force: true });
+    },
   };
 }

@@ -1,6 +1,6 @@
 /** The places that an export writes to: a device or a pipe, and a file that has several names. */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { it } from "node:test";
@@ -87,6 +87,16 @@ it("what a killed process has left does not stop one with the same process id, a
   await writeFile(file.part, "whole");
   await file.finish();
   assert.equal(await readFile(path, "utf8"), "whole");
+});
+
+it("a process that a signal ends at once leaves no part of a backup or an export", async (t) => {
+  const folder = await temporaryFolder(t);
+  const begin = `import { beginFile } from ${JSON.stringify(join(ROOT, "src/whole-file.ts"))};
+    await beginFile("chat.jsonl");
+    process.exit(143);`;
+  const ended = spawnSync(process.execPath, ["--input-type=module", "--eval", begin], { cwd: folder });
+  assert.equal(ended.status, 143, String(ended.stderr));
+  assert.deepEqual(await readdir(folder), []);
 });
 
 it("a file is continued by one export at a time, whatever name it is given", async (t) => {
