@@ -247,7 +247,7 @@ it("a computer sleeps between a page and the answer that follows it: a gap marks
   assert.deepEqual(sentTo(viewer, chat), [...numbers(1, 6), "gap", ...numbers(33, 36)]);
 });
 
-it("an empty page that no answer has followed before a restart is no sign that the chat was read until then", async () => {
+it("an empty page that no answer has followed before a restart does not show that the chat was read until then", async () => {
   const relay = new VirtualRelay({ hasDisk: true });
   const { upstream } = relay;
   const options = { kinds: ["text" as const], page: PAGE, holdsMessages: 4, timeoutMs: 9000 };
