@@ -123,7 +123,7 @@ class Parser {
 
   #repeated(atom: Build, least: number, most: number): Build {
     return (next) => {
-      let rest = next;
+      let rest = most === 0 ? this.#step(next) : next; // `(a{0}){999}` costs steps, too
       if (most === Number.POSITIVE_INFINITY) {
         rest = this.#step();
         rest.next = [atom(rest), next];
