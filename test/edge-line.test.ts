@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { text } from "node:stream/consumers";
 import { describe, it, type TestContext } from "node:test";
+import { merged } from "../client/index.ts";
 import { HttpOrigin } from "../src/origin/connections.ts";
 import { type Answer, AnsweringServer, refuses } from "./support/answering-server.ts";
 import { ask } from "./support/api.ts";
@@ -145,6 +146,28 @@ describe("an edge's stream from its origin", { timeout: 60_000 }, () => {
     const stream = await watch(await startEdge());
     assert.equal(await stream.ended(), undefined);
     assert.deepEqual(streams, [undefined, "1011"]);
+  });
+
+  it("continues one of several chats that cannot be opened again at once, and reports no error", async (t) => {
+    const clock = new LeapingClock();
+    const { streams, startEdge } = await setUp(t, [
+      (send) => send(init(HEAD), end("room released")),
+      () => "over",
+      (send) => send(init(HEAD), message(HEAD + 1)),
+    ]);
+    const edge = await startEdge({}, clock);
+    const room = merged(edge.url, { videoIds: [VIDEO], backfill: 0 });
+    const errors: string[] = [];
+    room.on("error", ({ code }) => errors.push(code));
+    const received: number[] = [];
+    room.on("message", ({ cursor }) => received.push(cursor));
+    t.after(() => room.close());
+    const goesOn = () => {
+      if (streams.length === 2) clock.leap(1000); // the wait before the third try
+      return received.includes(HEAD + 1) || room.state === "closed";
+    };
+    await eventually(true, goesOn);
+    assert.deepEqual([received, errors, room.state], [[HEAD + 1], [], "open"]);
   });
 
   it("passes on the failure of a room", async (t) => {

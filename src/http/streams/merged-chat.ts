@@ -77,8 +77,10 @@ class MergedChat {
   #failed({ body }: RelayError): boolean {
     const { line } = this.#parts;
     const mayPass = ERRORS[body.code].retry === "relay";
-    // Between rooms nobody judges whether the client reads, so what will be said again waits until it does.
-    if (!mayPass || !line.isFull) line.write(errorEvent(line.events, this.#request.videoId, body));
+    // After its `init`, a client takes an error for the end of the chat. And between rooms nobody judges
+    // whether the client reads, so what will be said again waits until it does.
+    const isSilent = mayPass && (this.#writer.isBegun || line.isFull);
+    if (!isSilent) line.write(errorEvent(line.events, this.#request.videoId, body));
     return mayPass;
   }
 

@@ -24,6 +24,10 @@ export class ChatWriter {
     this.#id = id;
   }
 
+  get isBegun(): boolean {
+    return this.#isBegun;
+  }
+
   /** Writes what a part says, except the end of the chat, which it returns. */
   write(part: ChatPart): StreamEnd | undefined {
     switch (part.kind) {
