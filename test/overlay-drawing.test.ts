@@ -1,9 +1,11 @@
 /** How the overlay draws in hard conditions: little room, an old engine, forced colours, odd messages. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { Route } from "playwright-core";
 import { faultsOf, idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
 import { paidAction, textAction, textItem, texts } from "./support/chat-actions.ts";
 import { adding, TEXT } from "./support/chat-items.ts";
+import { eventually } from "./support/eventually.ts";
 import { bannered } from "./support/every-kind.ts";
 import { giftWidget } from "./support/jewels.ts";
 import { makeOld } from "./support/older-engine.ts";
@@ -85,6 +87,32 @@ describe("the overlay draws", { skip: NO_CHROMIUM }, () => {
     assert.equal(await page.locator("#pinned .row:visible").count(), 2);
     await page.setViewportSize({ width: 600, height: 700 });
     await page.emulateMedia({ reducedMotion: "no-preference" });
+  });
+
+  it("a pinned message cut at a line, also if its pictures come late, or not at all", async () => {
+    const { page, chat } = pages;
+    const [item] = Object.values(EMOJI.addChatItemAction.item);
+    const waves = Array.from({ length: 80 }, () => item?.message.runs[0]);
+    chat.say([
+      bannered({ liveChatTextMessageRenderer: { ...item, message: { runs: waves } } }, { actionId: "one" }),
+    ]);
+    const pictures: Route[] = [];
+    await page.route(/ggpht/, (route) => void pictures.push(route));
+    const picture = '<svg xmlns="http://www.w3.org/2000/svg" width="80" height="40"/>';
+    for (const comes of [true, false]) {
+      await visit("&size=30");
+      await page.locator("#pinned img.emoji").first().waitFor({ state: "attached" });
+      await eventually(true, () => pictures.length > 0);
+      for (const route of pictures.splice(0))
+        await (comes ? route.fulfill({ contentType: "image/svg+xml", body: picture }) : route.abort());
+      await until(
+        page,
+        `document.querySelectorAll("#pinned img.emoji${comes ? ":not([data-loaded])" : ""}").length === 0`,
+      );
+      await evaluate("new Promise((resolve) => setTimeout(() => setTimeout(resolve)))");
+      assert.deepEqual(await evaluate(CUT), [], comes ? "they come" : "they fail");
+    }
+    await page.unroute(/ggpht/);
   });
 
   it("the new text of a pinned message that was replaced, until it is taken down", async () => {

@@ -7,10 +7,13 @@ const MAX_LINES = 40;
 
 export class Pinned {
   readonly #place: HTMLElement;
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(place: HTMLElement) {
     this.#place = place;
     addEventListener("resize", () => this.fit());
+    // A picture takes its place only once it is there, or its text does once it fails.
+    for (const event of ["load", "error"]) place.addEventListener(event, () => this.#fitSoon(), true);
   }
 
   get count(): number {
@@ -34,6 +37,12 @@ export class Pinned {
     let lines = 1;
     while (lines < MAX_LINES && this.#hasPlaceFor(lines + 1)) lines += 1;
     this.#hasPlaceFor(lines);
+  }
+
+  /** Once for all pictures that come together. */
+  #fitSoon(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.fit());
   }
 
   /**
