@@ -26,3 +26,16 @@ export function drawPicture(
   image.src = address.href;
   return image;
 }
+
+/** A picture that fails at once. */
+const NO_PICTURE = "data:,";
+
+/**
+ * Gives up the pictures of an element that leaves for good. Until a picture has come or failed, the browser
+ * keeps it in memory, and with it the element, however long its host does not answer.
+ */
+export function giveUpPictures(element: Element | undefined): void {
+  // Without a `src`, Chromium would keep one outside the document for as long as the page.
+  for (const image of element?.querySelectorAll<HTMLImageElement>("img:not([data-loaded])") ?? [])
+    image.src = NO_PICTURE;
+}

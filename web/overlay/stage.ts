@@ -3,6 +3,7 @@
  * Nothing is kept of a message that is not shown.
  */
 import type { ShownMessage } from "../chat/message.ts";
+import { giveUpPictures } from "../chat/pictures.ts";
 import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
 import type { Options } from "./options.ts";
 import { Pinned } from "./pinned.ts";
@@ -155,6 +156,7 @@ export class Stage {
     this.#rows.delete(row);
     this.#waiting.delete(row);
     row.element?.remove();
+    giveUpPictures(row.element);
   }
 
   #showPinned(): void {

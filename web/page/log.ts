@@ -4,6 +4,7 @@
  * they wait in memory.
  */
 import type { Look } from "../chat/message.ts";
+import { giveUpPictures } from "../chat/pictures.ts";
 import { elementOf, type Row } from "../chat/transcript.ts";
 
 const MAX_FOLLOWING = 500;
@@ -245,6 +246,7 @@ export class Log {
     this.#rows.delete(row);
     for (const rows of [this.#drawn, this.#hidden, this.#waiting]) rows.delete(row);
     row.element?.remove();
+    giveUpPictures(row.element);
   }
 }
 
