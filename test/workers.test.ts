@@ -128,6 +128,51 @@ describe("several workers", { timeout: 60_000 }, () => {
     assert.equal(await total(url, "relay_viewers"), CONNECTIONS);
   });
 
+  it("have sums of counts that never fall, whether one does not answer, dies or begins again", async (t) => {
+    const before = childrenOf(process.pid);
+    await using relay = await startRelay({ settings: TWO });
+    const { url } = relay;
+    const started = () => childrenOf(process.pid).filter((pid) => !before.includes(pid));
+    const [worker = 0] = started();
+    t.after(() => isAlive(worker) && process.kill(worker, "SIGKILL"));
+    await eventually(true, () => isReady(url));
+    relay.upstream.chat(VIDEO, CHAT).say(20);
+    const streams = await Promise.all(
+      Array.from({ length: CONNECTIONS }, () => watch(t, url, { backfill: 500 })),
+    );
+    for (const stream of streams) await stream.untilMessages(20);
+    /** The kernel may give a connection to the process that does not answer. */
+    const scraped = async (): Promise<string> => {
+      const answer = await fetch(`${url}/metrics`, {
+        headers: { connection: "close" },
+        signal: AbortSignal.timeout(3000),
+      }).catch(() => undefined);
+      return answer === undefined ? await scraped() : await answer.text();
+    };
+    const measured = async () => {
+      const text = await scraped();
+      return ["relay_sent_bytes_total", "relay_publish_delay_seconds_count"].map((name) =>
+        Number(new RegExp(`^${name} (.+)$`, "m").exec(text)?.[1]),
+      );
+    };
+    let last = await measured();
+    const here = (await metric(relay, "relay_sent_bytes_total")) ?? 0;
+    assert.ok((last[0] ?? 0) > here, "the worker sent nothing");
+    const assertGrown = async (when: string) => {
+      const next = await measured();
+      const isGrown = next.every((count, index) => count >= (last[index] ?? 0));
+      assert.ok(isGrown, `${when}: ${last} then ${next}`);
+      last = next;
+    };
+    process.kill(worker, "SIGSTOP");
+    await assertGrown("it does not answer");
+    process.kill(worker, "SIGKILL");
+    await eventually(false, () => isAlive(worker));
+    await assertGrown("it is dead");
+    await eventually(true, () => isReady(url));
+    await assertGrown("another one is there");
+  });
+
   it("that the system does not start are tried again", async (t) => {
     const before = childrenOf(process.pid);
     const log: { msg: string; why?: string }[] = [];

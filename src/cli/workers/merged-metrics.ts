@@ -14,23 +14,39 @@ const VIEWERS = "relay_viewers";
 const STREAMS = "relay_origin_streams";
 
 /**
- * `workers`: the metrics of each worker, by its name; those that only a worker has are left out. `ofFirst`:
- * see `Telemetry`.
+ * `workers`: the metrics of each worker that answers, by its name; those that only a worker has are left out.
+ * `counts`: those of all workers that there are or were. `ofFirst`: see `Telemetry`.
  */
 export function mergedMetrics(
   first: Metrics,
   workers: ReadonlyMap<string, Metrics>,
+  counts: readonly Metrics[],
   ofFirst: Registry,
 ): Registry {
   const streams = [...workers.values()].reduce((sum, metrics) => sum + singleValue(metrics, STREAMS), 0);
   const summed = new Set(first.map((metric) => metric.name).filter((name) => !ofFirst.getSingleMetric(name)));
+  const isSummed = ({ name }: Metrics[number]) => summed.has(name);
   const others = [...workers].map(([name, metrics]) =>
     named(
-      metrics.filter((metric) => summed.has(metric.name)),
+      metrics.filter((metric) => isSummed(metric) && !isCount(metric)),
       name,
     ),
   );
-  return AggregatorRegistry.aggregate([named(withoutStreams(first, streams), FIRST), ...others]);
+  const counted = counts.map((metrics) => metrics.filter(isSummed));
+  return AggregatorRegistry.aggregate([named(withoutStreams(first, streams), FIRST), ...others, ...counted]);
+}
+
+/** The metrics that only grow. A sum of them that fell would be taken for one that began again. */
+export function countsOf(metrics: Metrics): Metrics {
+  return metrics.filter(isCount);
+}
+
+export function sumOfCounts(...counts: Metrics[]): Metrics {
+  return AggregatorRegistry.aggregate(counts).getMetricsAsArray() as unknown as Metrics;
+}
+
+function isCount({ name, type }: Metrics[number]): boolean {
+  return !OF_PROCESS.test(name) && /^(counter|histogram)$/.test(String(type));
 }
 
 function named(metrics: Metrics, worker: string): Metrics {

@@ -15,8 +15,8 @@ import type { RetryWaits } from "../../retry.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { OF_EDGE } from "../config.ts";
 import type { EdgeConfig, PortConfig } from "../edge-config.ts";
-import { mergedMetrics } from "./merged-metrics.ts";
-import type { FromWorker, ToWorker, WorkerReport } from "./worker-messages.ts";
+import { countsOf, mergedMetrics, sumOfCounts } from "./merged-metrics.ts";
+import type { FromWorker, Metrics, ToWorker, WorkerReport } from "./worker-messages.ts";
 
 /** `.ts` in the sources, `.js` in the compiled package. */
 const WORKER_FILE = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
@@ -39,6 +39,8 @@ const GRACE_MS = 5000;
 interface Running {
   process: ChildProcess;
   isListening: boolean;
+  /** As last reported. */
+  counts: Metrics;
 }
 
 export class Workers {
@@ -49,6 +51,8 @@ export class Workers {
   readonly #reports = new Map<number, (report: WorkerReport) => void>();
   readonly #stopped = new AbortController();
   #lastId = 0;
+  /** The sums of the workers that have died. */
+  #countsBefore: Metrics = [];
   readonly #names: readonly string[];
   #private: FastifyInstance | undefined;
 
@@ -96,7 +100,9 @@ export class Workers {
     const reports = await this.#reportsOf();
     const others = new Map([...reports].map(([name, { metrics }]) => [name, metrics]));
     const { registry, ofFirst } = this.#telemetry;
-    return await mergedMetrics(await registry.getMetricsAsJSON(), others, ofFirst).metrics();
+    const first = await registry.getMetricsAsJSON();
+    const counts = [this.#countsBefore, ...this.#running.values().map(({ counts }) => counts)];
+    return await mergedMetrics(first, others, counts, ofFirst).metrics();
   }
 
   /** Ends all workers, each with its streams. */
@@ -120,12 +126,14 @@ export class Workers {
   /** `retryMs`: the wait before the next start, should this one fail. */
   #run(name: string, config: EdgeConfig, retryMs = RESTARTS.firstMs): void {
     const process = fork(WORKER_FILE, { serialization: "advanced", env: ENVIRONMENT });
-    const running: Running = { process, isListening: false };
+    const running: Running = { process, isListening: false, counts: [] };
     this.#running.set(name, running);
     let refusal: string | undefined;
     const ended = (why: string) => {
       const waitMs = running.isListening ? RESTARTS.firstMs : retryMs;
       running.isListening = false;
+      this.#countsBefore = sumOfCounts(this.#countsBefore, running.counts);
+      running.counts = [];
       if (this.#stopped.signal.aborted) return;
       this.#telemetry.workerDied(name, why, waitMs);
       const again = () => this.#run(name, config, Math.min(2 * waitMs, RESTARTS.maxMs));
@@ -134,7 +142,10 @@ export class Workers {
     process.on("message", (message: FromWorker) => {
       if (message.kind === "listening") running.isListening = true;
       else if (message.kind === "refused") refusal = message.why;
-      else this.#reports.get(message.id)?.(message.report);
+      else {
+        running.counts = countsOf(message.report.metrics);
+        this.#reports.get(message.id)?.(message.report);
+      }
     });
     process.on("error", (error) => {
       // A process that the system does not start has no exit. Other errors: a message came after the exit.
