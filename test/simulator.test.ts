@@ -171,6 +171,20 @@ test("a test can await a number of requests, and the peak of concurrent ones is 
   assert.deepEqual(upstream.peakInFlight, { main: 3, music: 0, mobile: 0 });
 });
 
+test("a chat may say one message in years: none of its waits is longer than a timer's", async (t) => {
+  const clock = new FakeClock();
+  const waits: number[] = [];
+  const sleep = clock.sleep.bind(clock);
+  clock.sleep = (ms, signal) => {
+    waits.push(ms);
+    return sleep(ms, signal);
+  };
+  const upstream = await startFor(t, { clock });
+  upstream.chat(VIDEO).speakEndlessly(1e-8, 5);
+  assert.notDeepEqual(waits, []);
+  assert.ok(Math.max(...waits) < 2 ** 31, `${waits}`);
+});
+
 test("only the last of very many requests are kept", async (t) => {
   const upstream = await startFor(t, { keepRequests: 5 });
   for (let index = 0; index < 12; index += 1) await fetch(`${upstream.urls.main}/nowhere?${index}`);

@@ -10,7 +10,10 @@ export function inBackground(signal: AbortSignal, work: (signal: AbortSignal) =>
   });
 }
 
-/** Calls `say` about `perSecond` times a second, at most every 50 ms, until the signal aborts. */
+/** The bounds of a wait: a timer fires at once if it is given more than the longest delay. */
+const [SHORTEST_MS, LONGEST_MS] = [50, 2 ** 31 - 1];
+
+/** Calls `say` about `perSecond` times a second, within these bounds, until the signal aborts. */
 export async function speakAt(
   perSecond: number,
   clock: Clock,
@@ -18,7 +21,7 @@ export async function speakAt(
   say: () => void,
 ): Promise<void> {
   while (!stopped.aborted) {
-    await clock.sleep(Math.max(1000 / perSecond, 50), stopped);
+    await clock.sleep(Math.min(Math.max(1000 / perSecond, SHORTEST_MS), LONGEST_MS), stopped);
     say();
   }
 }
