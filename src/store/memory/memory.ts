@@ -199,7 +199,7 @@ export class MemoryStore implements StoreEngine {
     this.#assertOpen();
     const before = this.#clock.now() - keptMs;
     let left = limit;
-    for (const room of this.#finishedBefore(before)) {
+    for (const room of this.#leftBefore(before)) {
       if (left === 0) return limit;
       left -= Math.max(1, this.#deleteOldest(room, left));
       if (room.messages.length === 0) this.#rooms.delete(room.videoId);
@@ -303,11 +303,14 @@ export class MemoryStore implements StoreEngine {
     return passed.findLastIndex(({ at }) => at < before) + 1;
   }
 
-  /** The rooms finished before a time, the earliest first. */
-  #finishedBefore(before: number): HeldRoom[] {
+  /** The rooms finished before a time, the earliest first, then those that nobody has owned or read since. */
+  #leftBefore(before: number): HeldRoom[] {
     const endOf = ({ endedAt }: HeldRoom) => endedAt ?? Number.POSITIVE_INFINITY;
-    const finished = [...this.#rooms.values()].filter((room) => endOf(room) < before);
-    return finished.sort((one, other) => endOf(one) - endOf(other));
+    const held = new Set(this.ownership.held);
+    const left = [...this.#rooms.values()].filter((room) =>
+      room.end ? endOf(room) < before : room.readAt < before && !held.has(room.videoId),
+    );
+    return left.sort((one, other) => endOf(one) - endOf(other) || 0); // both may be infinite
   }
 
   /** Deletes a room's oldest messages, at most `limit`. Returns their number. */
