@@ -8,6 +8,7 @@ import type { Peek } from "../harness/peek.ts";
 import type { Clock } from "../src/clock.ts";
 import type { Random } from "../src/simulator/random.ts";
 import { AFTER_LEASE_MS, LOOK, ORPHANS, RELEASE } from "../src/store/postgres/cluster-watch.ts";
+import { CHANNEL_NAME } from "../src/store/postgres/notifications.ts";
 import { ONE_TOO_MANY, SPARE_ROOMS } from "../src/store/postgres/ownership.ts";
 import { type RoomRow, SQL, toMessage, toRecord } from "../src/store/postgres/tables.ts";
 import { WANTED_ELSEWHERE, WATCHED_FOR, WRITE } from "../src/store/postgres/viewer-counts.ts";
@@ -37,11 +38,18 @@ export class SharedStore implements Peek {
     this.#statements = this.#all();
   }
 
+  knows(text: string): boolean {
+    return this.#statementOf(text) !== undefined;
+  }
+
   /** The rows that a statement returns. Throws for an unknown statement. */
   execute(text: string, values: readonly unknown[]): object[] {
-    const statement = text.startsWith("select pg_notify(") ? this.#notify : this.#statements.get(text);
-    if (!statement) throw new Error(`the shared store of a run does not know: ${text.slice(0, 80)}`);
+    const statement = this.#statementOf(text) ?? assert.fail(`an unknown statement: ${text}`);
     return (statement as (...values: readonly unknown[]) => object[])(...values);
+  }
+
+  #statementOf(text: string) {
+    return text.startsWith("select pg_notify(") ? this.#notify : this.#statements.get(text);
   }
 
   /** A room's row of the table. */
@@ -87,6 +95,8 @@ export class SharedStore implements Peek {
       [SQL.room, this.#room],
       ...this.#tallies.statements(),
       ...[SQL.touch, "listen relay", "select 1"].map((text) => [text, () => []] as const),
+      [SQL.size, () => [{ bytes: 0 }]],
+      [CHANNEL_NAME, () => [{ channel: "relay" }]],
       [WRITE, this.#watch],
       [WATCHED_FOR, this.#watchedFor],
       [WANTED_ELSEWHERE, this.#wantedElsewhere],

@@ -15,6 +15,7 @@ import { SCHEMA } from "./schema.ts";
 
 /** A database may contain several clusters, each in its own schema. */
 const CHANNEL = `'relay_' || ${SCHEMA}::oid`;
+export const CHANNEL_NAME = `select ${CHANNEL} as channel`;
 /** PostgreSQL accepts less than 8000 bytes. */
 const MAX_PAYLOAD = 7000;
 const SPACING_MS = 20;
@@ -113,7 +114,7 @@ export class Notifications {
     const over = AbortSignal.any([signal, gone.signal]);
     client.on("notification", ({ payload = "" }) => this.#take(payload));
     // By the store's URL: `listenUrl` need not name the schema.
-    const [row] = await connections.query<{ channel: string }>("reads", `select ${CHANNEL} as channel`);
+    const [row] = await connections.query<{ channel: string }>("reads", CHANNEL_NAME);
     await client.query(`listen ${row?.channel}`);
     this.#isReceiving = await this.#proved(client);
     this.#isSilenceTold = !this.#isReceiving;
