@@ -149,3 +149,26 @@ test("rooms are not handed on again and again to an instance that is gone, even 
   assert.ok(videoIds.every((videoId) => reads(first, videoId)));
   await world.upstream.close();
 });
+
+test("an instance gives up a room that another one has taken over and released, even while its own next call must wait", async () => {
+  const { world, first, second, watch, reads, until } = twoInstances(10); // one address each
+  const [{ videoId } = assert.fail()] = world.liveRooms;
+  const [address = assert.fail()] = first.addresses;
+  const state = () => first.life?.rooms.entryOf(videoId)?.roomState;
+  await until(1000);
+  watch(first, videoId);
+  await until(20_000);
+  assert.ok(reads(first, videoId));
+  const as = { status: 429, headers: { "retry-after": "3600" } };
+  world.upstream.fault({ on: "get_live_chat", from: address, times: 1, as });
+  await until(40_000);
+  first.line?.cut(150_000);
+  await until(60_000);
+  assert.ok(reads(second, videoId));
+  await until(185_000);
+  assert.ok(world.cluster?.store.at(videoId)?.finalAt);
+  assert.equal(state(), "polling");
+  await until(195_000);
+  assert.equal(state(), undefined);
+  await world.upstream.close();
+});

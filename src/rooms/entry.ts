@@ -216,7 +216,6 @@ export class VideoEntry {
     };
     room.follow().then(() => {
       if (!isHere()) return;
-      followed.leave?.();
       if (room.end) this.#keep(room, room.end);
       else this.close();
     }, giveUp);
@@ -313,8 +312,9 @@ export class VideoEntry {
   }
 
   #afterEnd(owned: OwnedRoom): void {
+    if (this.owned !== owned) return;
     const { end } = owned.room;
-    if (!end || this.owned !== owned) return;
+    if (!end) return void this.close(); // released by another owner
     this.#parts.telemetry.roomClosed(this.videoId, end);
     this.#keep(owned.room, end);
   }

@@ -268,9 +268,12 @@ export class OwnedRoom {
     return this.#poller.fullAnswers;
   }
 
-  /** Resolves when the room's end has reached its followers; rejects if the poller or the follower fails. */
+  /**
+   * Resolves when the room's end has reached its followers, even if that is the end of another owner, while
+   * the poller here waits. Rejects if the poller or the follower fails.
+   */
   async over(): Promise<void> {
-    await Promise.all([this.#reading, this.#following]);
+    await Promise.all([this.#reading, this.#following.then(() => this.#stopPolling())]);
   }
 
   /** Stops polling because the room has no viewers, and closes the room in the store. */
