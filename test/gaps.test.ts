@@ -246,3 +246,24 @@ it("a computer sleeps between a page and the answer that follows it: a gap marks
   await viewer.until(() => viewer.ids.includes(ids.at(-1) ?? ""));
   assert.deepEqual(sentTo(viewer, chat), [...numbers(1, 6), "gap", ...numbers(33, 36)]);
 });
+
+it("an empty page that no answer has followed before a restart does not show that the chat was read until then", async () => {
+  const relay = new VirtualRelay({ hasDisk: true });
+  const { upstream } = relay;
+  const options = { kinds: ["text" as const], page: PAGE, holdsMessages: 4, timeoutMs: 9000 };
+  const chat = upstream.chat(VIDEO, { ...options, foundOn: "both" });
+  chat.say(5);
+  const opener = await relay.enter({ videoId: VIDEO });
+  const lastEventId = (await opener.untilMessages(5)).at(-1)?.cursor ?? 0;
+  chat.say(30);
+  // Its token is refused, then that of the watch page, which shows no messages; then no page comes at all.
+  const refusal = upstream.fault({ on: "get_live_chat", times: 2, as: "invalid-argument" });
+  upstream.fault({ on: "popout", times: 1, as: "bot" });
+  await relay.until(() => refusal.fired === 2);
+  upstream.fault({ on: "popout", times: 1, as: "silent" });
+  await relay.advance(2000);
+  await relay.restart();
+  const viewer = await relay.enter({ videoId: VIDEO, lastEventId });
+  await viewer.until(() => viewer.ids.includes(chat.ledger.at(-1)?.id ?? ""));
+  assert.deepEqual(sentTo(viewer, chat), ["gap", ...numbers(26, 35)]);
+});

@@ -275,10 +275,9 @@ export class Poller {
 
   /** Stores the items of pages that no answer has followed. */
   async #appendPendingPages(signal: AbortSignal): Promise<void> {
-    const { lastPage } = this.#unread;
-    if (!lastPage) return;
+    if (!this.#unread.hasPages) return;
     this.#parts.telemetry.mark("pages: stored alone");
-    this.#startedAt = lastPage.startedAt; // later calls have brought nothing
+    this.#startedAt = this.#unread.shownAt ?? this.#startedAt; // the other calls have brought nothing
     await this.#append(this.#unread.pagesAlone(), this.#position, signal);
   }
 

@@ -49,9 +49,14 @@ export class Unread {
     this.#rate = new RecentRate(isFresh, clock.monotonic());
   }
 
-  /** The last of the pages that no answer has followed yet. */
-  get lastPage(): FreshPage | undefined {
-    return this.#pages.at(-1);
+  /** Whether there are pages that no answer has followed yet. */
+  get hasPages(): boolean {
+    return this.#pages.length > 0;
+  }
+
+  /** When the last of these pages that shows a message was asked for; undefined if none does. */
+  get shownAt(): number | undefined {
+    return lastOf(this.#pages)?.startedAt;
   }
 
   get onPages(): readonly Item[] {
