@@ -126,7 +126,8 @@ describe("a page and the answer that follows it", () => {
   it("leave it to the next answer if the service's clock is an hour behind", () => late(-3_600_000));
   it("leave it to the next answer if the service's clock is an hour ahead", () => late(3_600_000));
 
-  async function late(aheadMs: number): Promise<void> {
+  /** A room that has read messages 1 and 2, and whose next answer comes late. */
+  async function throttled(aheadMs = 0) {
     const relay = new VirtualRelay();
     relay.computer.aheadMs = aheadMs;
     const saidFrom = speaker(relay);
@@ -134,8 +135,13 @@ describe("a page and the answer that follows it", () => {
     chat.say(saidFrom(1, 2));
     const viewer = await relay.enter({ videoId: VIDEO });
     await viewer.untilMessages(2);
-    const throttled = relay.upstream.fault({ on: "get_live_chat", times: 1, as: "quota" });
-    while (throttled.fired === 0) await relay.requested("get_live_chat", { finished: true });
+    const fault = relay.upstream.fault({ on: "get_live_chat", times: 1, as: "quota" });
+    while (fault.fired === 0) await relay.requested("get_live_chat", { finished: true });
+    return { relay, saidFrom, chat, viewer };
+  }
+
+  async function late(aheadMs: number): Promise<void> {
+    const { relay, saidFrom, chat, viewer } = await throttled(aheadMs);
     chat.say(saidFrom(3, 9));
     await relay.requested("get_live_chat", { finished: true });
     chat.say([...saidFrom(10, 29), POLL_OPENED, POLL_UPDATED, ...saidFrom(30, 31)]);
@@ -148,14 +154,7 @@ describe("a page and the answer that follows it", () => {
   }
 
   it("are read if the `Date` of the late answer is not of the form that servers write", async () => {
-    const relay = new VirtualRelay();
-    const saidFrom = speaker(relay);
-    const chat = relay.upstream.chat(VIDEO, { page: 5 });
-    chat.say(saidFrom(1, 2));
-    const viewer = await relay.enter({ videoId: VIDEO });
-    await viewer.untilMessages(2);
-    const throttled = relay.upstream.fault({ on: "get_live_chat", times: 1, as: "quota" });
-    while (throttled.fired === 0) await relay.requested("get_live_chat", { finished: true });
+    const { relay, saidFrom, chat, viewer } = await throttled();
     chat.say(saidFrom(3, 5));
     const continuations = [{ timedContinuationData: { continuation: "unknown", timeoutMs: 1000 } }];
     const body = { continuationContents: { liveChatContinuation: { continuations, actions: [] } } };
