@@ -9,7 +9,7 @@ describe("the output of a command", () => {
   it("does not wait for a reader that has stalled once the command is stopped", async () => {
     const output = new Output(new Writable({ write: () => {} }));
     const stopping = new AbortController();
-    setTimeout(() => stopping.abort(), 10);
+    void turn().then(() => stopping.abort());
     for (let added = 0; added < 100; added += 1) await output.add("x".repeat(100_000), stopping.signal);
     await output.add("the last line\n", stopping.signal);
     await output.finish(stopping.signal);
