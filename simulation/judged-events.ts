@@ -1,4 +1,5 @@
-/** The events of an instance or an edge: counted where a run must have had them, and judged. */
+/** The events of an instance or an edge, and its log: counted where a run must have had them, and judged. */
+import { pino } from "pino";
 import type { Journal } from "../harness/journal.ts";
 import type { Logger } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
@@ -41,15 +42,19 @@ export class JudgedEvents extends Telemetry {
     super.roomBroken(videoId, error);
     if (!`${error}`.includes(LATE_STOP)) this.#parts.journal.violate(videoId, `room broken: ${error}`);
   }
+}
 
-  override taskFailed(task: string, error: unknown): void {
-    super.taskFailed(task, error);
-    const what = error instanceof Error ? error.stack : error;
-    this.#parts.journal.violate("", `a background task failed: ${task}: ${what}`);
-  }
+/** The errors that faults of a run explain, and those that `roomBroken` judges. */
+const EXPLAINED =
+  /^(upstream unavailable|no egress reaches YouTube|the store failed|room failed|room broken)\b/;
 
-  override readerFailed(bug: Parameters<Telemetry["readerFailed"]>[0]): void {
-    super.readerFailed(bug);
-    this.#parts.journal.violate("", `a reader failed: ${bug.error}`);
-  }
+/** Any other error in it is a bug, which the service may outlive unseen. `name`: of its process. */
+export function judgedLog(name: string, journal: Journal): Logger {
+  const write = (line: string) => {
+    journal.note(`log${name && ` ${name}`} ${line.trimEnd()}`);
+    if (!/^\{"level":[56]0,/.test(line)) return;
+    const { msg, videoId = "", task = "", err } = JSON.parse(line);
+    if (!EXPLAINED.test(msg)) journal.violate(videoId, `logged: ${msg}: ${task} ${err?.stack ?? ""}`);
+  };
+  return pino({ level: "info", base: null, timestamp: false }, { write });
 }

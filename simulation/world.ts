@@ -2,7 +2,6 @@
  * The world of a run: virtual time, the upstream with its chats, the disk, the service's lives, the viewers,
  * and the judges. `events.ts` has the events that happen to them.
  */
-import { pino } from "pino";
 import { Disk } from "../harness/disk.ts";
 import { Journal } from "../harness/journal.ts";
 import { Network } from "../harness/network.ts";
@@ -16,11 +15,11 @@ import type { Fault, FaultOrder } from "../src/simulator/faults.ts";
 import { type InProcessSimulator, simulateInProcess } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
 import type { Scenario } from "../src/simulator/scenario.ts";
-import type { Logger } from "../src/telemetry/log.ts";
 import { Audience } from "./audience.ts";
 import { Cluster } from "./cluster.ts";
 import { type Edge, type EdgeTiers, edgesIn } from "./edges.ts";
 import { Instance } from "./instance.ts";
+import { judgedLog } from "./judged-events.ts";
 import type { LiveChannel } from "./live-channel.ts";
 import { RoomJudge } from "./room-judge.ts";
 import { drawConfig, HOLD } from "./settings.ts";
@@ -111,7 +110,7 @@ export class World {
     this.edges = edgesIn(
       {
         ...{ seed, scheduler: this.scheduler, journal: this.journal, instances: this.instances },
-        logOf: (name) => this.#logOf(name),
+        logOf: (name) => judgedLog(name, this.journal),
         viewersOf: (name) => this.#viewersOf(name),
       },
       { edges, tiers },
@@ -131,7 +130,7 @@ export class World {
 
   #newInstance(name: string, config: Config): Instance {
     const { scheduler, network, journal, upstreamJudge, disk, cluster } = this;
-    const log = this.#logOf(name);
+    const log = judgedLog(name, journal);
     const { line, aheadMs, storage } = cluster?.member(name) ?? {};
     return new Instance({
       ...{ name, config, scheduler, network, journal, upstreamJudge, log, line, aheadMs },
@@ -142,13 +141,6 @@ export class World {
         if (!disk && !cluster) for (const room of this.rooms) room.forget();
       },
     });
-  }
-
-  #logOf(name: string): Logger {
-    return pino(
-      { level: "info", base: null, timestamp: false },
-      { write: (line: string) => this.journal.note(`log${name && ` ${name}`} ${line.trimEnd()}`) },
-    );
   }
 
   #viewersOf(name: string): Viewer[] {
