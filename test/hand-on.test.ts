@@ -108,6 +108,30 @@ test("an instance that opens rooms and reaches nothing leaves them to an instanc
   await world.upstream.close();
 });
 
+test("an owner does not take the time in which it may not call, because its lease cannot be proved, for silence of the upstream", async () => {
+  const { world, first, second, watch, reads, until } = twoInstances(10); // one address each
+  const [{ videoId } = assert.fail()] = world.liveRooms;
+  await until(1000);
+  watch(first, videoId);
+  await until(10_000);
+  watch(second, videoId);
+  await until(20_000);
+  assert.ok(reads(first, videoId));
+  for (const address of first.addresses) world.network.lost.add(address);
+  await until(26_000);
+  first.line?.cut(22_000);
+  second.line?.cut(60_000);
+  await until(40_000);
+  world.network.lost.clear();
+  await until(60_000);
+  assert.ok(reads(first, videoId));
+  assert.deepEqual(
+    world.journal.lines.filter((line) => line.includes("no egress reaches")),
+    [],
+  );
+  await world.upstream.close();
+});
+
 test("rooms are handed on, at most one a second, until no instance reads more than twice the minimum plus four", async () => {
   const { world, first, second, now, watch, reads, until } = twoInstances();
   const videoIds = world.liveRooms.map(({ videoId }) => videoId);

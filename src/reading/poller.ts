@@ -146,6 +146,7 @@ export class Poller {
     } catch (error) {
       if (isUnavailable(error)) {
         this.#parts.telemetry.mark("poll: lease not proved");
+        this.#parts.egress.heldBack();
         return { delayMs: this.#parts.settings.pollMinMs };
       }
       if (!(error instanceof UpstreamError)) throw error;

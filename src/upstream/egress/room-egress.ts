@@ -51,7 +51,7 @@ export class RoomEgress {
    * egress does not count as unreachable yet, which takes the failures of several rooms.
    */
   #isUnreached = false;
-  /** When the upstream last answered. */
+  /** When the upstream last answered, or a call of the room last had to wait for something else. */
   #answeredAt: number;
   /**
    * Whether its last call failed before an answer began, as in a network that loses packets. If false, its
@@ -198,6 +198,12 @@ export class RoomEgress {
     const mayLeave = isUnreached(error) || this.#moves > 0;
     if (mayLeave && !this.#parts.egresses.isSingle) this.#isUnreached = true;
     return this.#egress.failed(this.#videoId, error);
+  }
+
+  /** The room may not call now, whatever the upstream does: this time does not count as its silence. */
+  heldBack(): void {
+    this.#isCutOff = false;
+    this.#answeredAt = this.#parts.clock.monotonic();
   }
 
   /** A client now waits for the room. */
