@@ -68,6 +68,33 @@ test("an owner that cannot reach the upstream leaves the room to an instance wit
   await world.upstream.close();
 });
 
+test("an instance takes rooms again after an outage even while its page loads are throttled for long", async () => {
+  const { world, first, second, watch, reads, until } = twoInstances(10); // one address each
+  const [{ videoId } = assert.fail()] = world.liveRooms;
+  const [address = assert.fail()] = first.addresses;
+  await until(1000);
+  watch(first, videoId);
+  await until(10_000);
+  watch(second, videoId);
+  await until(20_000);
+  assert.ok(reads(first, videoId));
+  const as = { status: 429, headers: { "retry-after": "3600" } };
+  for (const on of ["popout", "watch", "next"] as const)
+    world.upstream.fault({ on, from: address, times: 1, as });
+  const { request } = visit("other", "other");
+  void first.life?.rooms.enter(request, new AbortController().signal).catch(() => {}); // is refused
+  await until(26_000);
+  world.network.lost.add(address);
+  await until(60_000);
+  assert.ok(reads(second, videoId));
+  world.network.lost.clear();
+  await until(100_000);
+  void second.kill(600_000);
+  await until(140_000);
+  assert.ok(reads(first, videoId));
+  await world.upstream.close();
+});
+
 test("instances of which none reaches the upstream say so, until one does", async () => {
   const { world, first, second, watch, reads, until } = twoInstances(10);
   const [{ videoId } = assert.fail()] = world.liveRooms;

@@ -133,6 +133,11 @@ export class Telemetry {
     this.log.info("YouTube is reached again: rooms are read here as before");
   }
 
+  /** After `upstreamLost`: whether YouTube is reached stays unknown, because page loads are throttled. */
+  upstreamUntried(): void {
+    this.log.info("no page may be loaded to see whether YouTube is reached: rooms are read here again");
+  }
+
   /** The room moved to another egress. */
   roomMoved(videoId: string, egress: string, to: string, reason: MoveReason): void {
     this.#metrics.roomsMoved.inc({ egress, reason });

@@ -132,8 +132,8 @@ export class Egress {
   /**
    * Calls the upstream just to see whether it answers. Rejects with `UpstreamError`, or the signal's reason.
    */
-  async call(signal: AbortSignal): Promise<void> {
-    await this.#calls.page(SMALL_PAGE, { lane: "probe", maxCooldownMs: Number.POSITIVE_INFINITY, signal });
+  async call(signal: AbortSignal, maxCooldownMs = Number.POSITIVE_INFINITY): Promise<void> {
+    await this.#calls.page(SMALL_PAGE, { lane: "probe", maxCooldownMs, signal });
   }
 
   /** Looks at the pages of a channel. Rejects as `lookAtChannel` does. */

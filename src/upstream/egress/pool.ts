@@ -78,7 +78,11 @@ export class EgressPool {
   reached(): void {
     if (!this.#reaching) return;
     this.#telemetry.upstreamReached();
-    this.#reaching.resolve();
+    this.#trust();
+  }
+
+  #trust(): void {
+    this.#reaching?.resolve();
     this.#reaching = undefined;
   }
 
@@ -139,16 +143,21 @@ export class EgressPool {
     await Promise.all(this.#all.map((egress) => egress.close()));
   }
 
-  /** Tries until the upstream answers any caller. */
+  /**
+   * Tries until the upstream answers any caller. While page loads alone are throttled, which can take hours,
+   * only the calls of rooms can show whether it does.
+   */
   async #reach(reaching: PromiseWithResolvers<void>): Promise<void> {
-    while (this.#reaching === reaching) {
-      try {
-        await this.best.call(this.#closed.signal);
-        return this.reached();
-      } catch (error) {
-        if (this.#closed.signal.aborted || !isUnanswered(error)) return this.reached();
-      }
-      await this.#clock.sleep(TRY_MS, this.#closed.signal).catch(() => {});
+    const { signal } = this.#closed;
+    while (this.#reaching === reaching && !signal.aborted) {
+      const { best } = this;
+      const mayTry = best.cooldownLeftMs(true) <= TRY_MS;
+      const failure = mayTry ? await best.call(signal, TRY_MS).catch((error: unknown) => error) : undefined;
+      if (mayTry && !isUnanswered(failure)) return this.reached();
+      await this.#clock.sleep(TRY_MS, signal).catch(() => {});
+      if (mayTry || best.cooldownLeftMs() > 0 || this.#reaching !== reaching) continue;
+      this.#telemetry.upstreamUntried();
+      this.#trust();
     }
   }
 
