@@ -95,6 +95,24 @@ test("an instance takes rooms again after an outage even while its page loads ar
   await world.upstream.close();
 });
 
+test("an instance that reaches nothing takes no room that another one hands on because it reads too many", async () => {
+  const { world, first, second, watch, reads, until } = twoInstances(10);
+  const [own = "", ...others] = world.liveRooms.slice(0, 7).map(({ videoId }) => videoId);
+  await until(1000);
+  watch(first, own);
+  await until(10_000);
+  for (const videoId of [...others, own]) watch(second, videoId);
+  await until(20_000);
+  for (const videoId of others) watch(first, videoId);
+  await until(30_000);
+  assert.ok(reads(first, own) && others.every((videoId) => reads(second, videoId)));
+  for (const address of first.addresses) world.network.lost.add(address);
+  await until(55_000);
+  assert.ok(reads(second, own));
+  await until(120_000, () => assert.ok(![own, ...others].some((videoId) => reads(first, videoId))));
+  await world.upstream.close();
+});
+
 test("instances of which none reaches the upstream say so, until one does", async () => {
   const { world, first, second, watch, reads, until } = twoInstances(10);
   const [{ videoId } = assert.fail()] = world.liveRooms;

@@ -49,8 +49,8 @@ export class FollowedRoom implements Followed {
     await clock.sleep(this.#restMs, over).catch(() => {});
     while (!over.aborted) {
       try {
-        await egresses.reachable(over);
         await store.ownership.freed(videoId, over);
+        await egresses.reachable(over); // else the room is left to others
         await clock.sleep(clock.random() * SPREAD_MS + host.roomsRead() * SPREAD_PER_ROOM_MS, over);
         const owned = await OwnedRoom.resume(videoId, this.#parts, this.room);
         if (owned) return owned;
