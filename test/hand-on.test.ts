@@ -113,6 +113,26 @@ test("an instance that reaches nothing takes no room that another one hands on b
   await world.upstream.close();
 });
 
+test("rooms that move from one address of an owner to another leave it in time if neither reaches the upstream", async () => {
+  const { world, first, second, watch, reads, until } = twoInstances(3);
+  const videoIds = world.liveRooms.slice(0, 14).map(({ videoId }) => videoId);
+  const [one = "", ...rest] = first.addresses;
+  assert.equal(rest.length, 1);
+  const as = { status: 429, headers: { "retry-after": "40" } };
+  world.upstream.fault({ on: ["popout", "get_live_chat", "sw.js"], from: one, times: 3, as });
+  await until(1000);
+  for (const videoId of videoIds) watch(first, videoId);
+  await until(60_000); // the other address reads all of them
+  for (const address of first.addresses) world.network.lost.add(address);
+  await until(74_000);
+  assert.ok(videoIds.every((videoId) => reads(first, videoId)));
+  for (const videoId of videoIds) watch(second, videoId);
+  await until(79_000);
+  const left = videoIds.filter((videoId) => reads(first, videoId));
+  assert.deepEqual(left, []);
+  await world.upstream.close();
+});
+
 test("instances of which none reaches the upstream say so, until one does", async () => {
   const { world, first, second, watch, reads, until } = twoInstances(10);
   const [{ videoId } = assert.fail()] = world.liveRooms;

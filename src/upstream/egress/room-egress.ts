@@ -54,8 +54,8 @@ export class RoomEgress {
   /** When the upstream last answered, or a call of the room last had to wait for something else. */
   #answeredAt: number;
   /**
-   * Whether its last call failed before an answer began, as in a network that loses packets. If false, its
-   * call may only wait behind those of others.
+   * Whether its last call failed before an answer began, as in a network that loses packets, or its egress
+   * was lost. If false, its call may only wait behind those of others.
    */
   #isCutOff = false;
   /** Number of moves since the last success. */
@@ -242,6 +242,7 @@ export class RoomEgress {
     this.#isUnreached = false;
     const next = egresses.others(new Set([old])).find((egress) => this.#isAdmitted(egress));
     if (!next) return false;
+    if (why === "unreachable") this.#isCutOff = true; // the next one may not reach it either
     // A room that could not reach the upstream remains evidence about its old egress.
     old.leave(this.#videoId, why !== "throttled" && old.isUp);
     this.#egress = next;
