@@ -92,6 +92,7 @@ describe("settings", () => {
     ["RELAY_COOLDOWN_MS", "0"],
     ["RELAY_POLL_MIN_MS", "99999999999"],
     ["RELAY_KEEPALIVE_MS", "0"],
+    ["RELAY_LEASE_MS", "1800001"],
     ["RELAY_MAX_FAILURES", "0"],
     ["RELAY_CHAT_VIEW", "best"],
     ["RELAY_TIMEZONE", "Mars/Olympus"],
