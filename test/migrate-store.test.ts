@@ -6,8 +6,9 @@ import { Client } from "pg";
 import { run } from "../chaos/cluster/postgres.ts";
 import { systemClock } from "../src/clock.ts";
 import { ENDED } from "../src/protocol/chat.ts";
-import { copyStore } from "../src/store/migration.ts";
+import { copyStore, type MigrationEnd } from "../src/store/migration.ts";
 import { migrateStore, openStore } from "../src/store/open.ts";
+import { PostgresMigrationEnd } from "../src/store/postgres/migration-end.ts";
 import { SqliteMigrationEnd } from "../src/store/sqlite/migration-end.ts";
 import { encodeMessage } from "../src/store/stored-message.ts";
 import { silentLog } from "../src/telemetry/log.ts";
@@ -139,37 +140,45 @@ describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
     await (await openFor(t, `sqlite:${back}`)).close();
   });
 
-  it("fails if the source was written meanwhile, and succeeds once it is not", async (t) => {
-    const path = await filledFile(t);
-    const copy = await temporaryFile(t);
-    const foreign = new DatabaseSync(path);
-    t.after(() => foreign.close());
-    const attempt = async (meanwhile: () => void) => {
-      await using ends = new AsyncDisposableStack();
-      const [from, to] = (["from", "to"] as const).map((role) =>
-        ends.adopt(new SqliteMigrationEnd(role === "from" ? path : copy, role), (end) => end.close()),
-      ) as [SqliteMigrationEnd, SqliteMigrationEnd];
-      const messages = from.messages.bind(from);
-      from.messages = async (seq, limit) => {
-        const found = await messages(seq, limit);
-        if (found.length === 0) meanwhile();
-        return found;
+  for (const target of ["a file", "PostgreSQL"]) {
+    it(`fails if the source was written meanwhile, and succeeds once it is not, to ${target}`, async (t) => {
+      const path = await filledFile(t);
+      const copy = await temporaryFile(t);
+      const url = target === "a file" ? `sqlite:${copy}` : await ownSchema(t, server as PostgresServer);
+      const foreign = new DatabaseSync(path);
+      t.after(() => foreign.close());
+      const attempt = async (meanwhile: () => void) => {
+        await using ends = new AsyncDisposableStack();
+        const until = (end: MigrationEnd) => ends.adopt(end, () => end.close());
+        const from = until(new SqliteMigrationEnd(path, "from"));
+        const isFile = target === "a file";
+        const to = until(
+          isFile ? new SqliteMigrationEnd(copy, "to") : await PostgresMigrationEnd.open(url, "to"),
+        );
+        const messages = from.messages.bind(from);
+        from.messages = async (seq, limit) => {
+          const found = await messages(seq, limit);
+          if (found.length === 0) meanwhile();
+          return found;
+        };
+        return await copyStore(from, to, systemClock, () => {});
       };
-      return await copyStore(from, to, systemClock, () => {});
-    };
-    for (const write of [
-      "update room set checkpoint = checkpoint || '.'",
-      "update recording set state = 'ended'",
-    ]) {
-      await assert.rejects(
-        attempt(() => foreign.exec(write)),
-        /changed during the run.* stop all services on both stores/,
-      );
-    }
-    await assert.rejects(openFor(t, `sqlite:${copy}`), /is incomplete/);
-    await attempt(() => {});
-    assert.deepEqual(contents(copy), contents(path));
-  });
+      for (const write of [
+        // As a service that blanks a deleted message: a copy must not keep its text.
+        `update message set body = '{"blank":true}' where seq = 7; update room set checkpoint = checkpoint || '.'`,
+        "update recording set state = 'ended'",
+      ]) {
+        await assert.rejects(
+          attempt(() => foreign.exec(write)),
+          /changed during the run.* stop all services on both stores/,
+        );
+      }
+      await assert.rejects(openFor(t, url), /is incomplete/);
+      await attempt(() => {});
+      if (target !== "a file") await migrated(url, `sqlite:${copy}`);
+      assert.deepEqual(contents(copy), contents(path));
+    });
+  }
 
   const SESSIONS =
     "select from pg_stat_activity where application_name = 'livechat-relay' and datname = current_database()";

@@ -61,7 +61,10 @@ export interface MigrationEnd {
   putRooms(rooms: readonly MovedRoom[]): Promise<void>;
   /** Writes these items of a room's totals, and overwrites items with the same keys. */
   putTallyItems(videoId: string, items: readonly TallyItem[]): Promise<void>;
-  /** Adds the messages in this order, and records the last `seq` in the same commit. */
+  /**
+   * Adds the messages in this order, and overwrites those with the same cursors. Records the last `seq`, or
+   * 0, in the same commit.
+   */
   putMessages(messages: readonly MovedMessage[]): Promise<void>;
   /** Writes these recordings, which nobody runs, and overwrites those with the same name. */
   putRecordings(recordings: readonly Recording[]): Promise<void>;
@@ -96,6 +99,11 @@ export async function copyStore(
       throw refused(
         `${to.place} holds room ${foreignRoom}, which is not of ${from.place}: name an empty store`,
       );
+    // A service has written since: it may have blanked messages that were copied before.
+    if (await firstDifference(to, from, isDeepStrictEqual)) {
+      await to.putMessages([]);
+      seq = 0;
+    }
   }
   let rooms = 0;
   for await (const page of roomPages(from)) {
@@ -105,7 +113,7 @@ export async function copyStore(
   }
   await to.putRecordings(await from.recordings());
   const total = await from.countMessages();
-  let messages = seq === undefined ? 0 : await to.countMessages();
+  let messages = seq ? await to.countMessages() : 0;
   let reportedAt = clock.monotonic();
   for (seq ??= 0; ; ) {
     const batch = await from.messages(seq, MESSAGES_AT_ONCE);

@@ -64,7 +64,8 @@ const SQL = {
     insert into message (video_id, cursor, id, body, details, at)
     select v, c, i, b, d, to_timestamp(a / 1000)
     from unnest($2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::float8[]) with ordinality
-      as moved (v, c, i, b, d, a, place) order by place`,
+      as moved (v, c, i, b, d, a, place) order by place
+    on conflict (video_id, cursor) do update set body = excluded.body, details = excluded.details`,
   putRecordings: `insert into recording (name, since, state, video_id, error)
     select n, to_timestamp(s / 1000), t, v, e
     from unnest($1::text[], $2::float8[], $3::text[], $4::text[], $5::text[]) as put (n, s, t, v, e)
@@ -184,7 +185,7 @@ export class PostgresMigrationEnd implements MigrationEnd {
 
   async putMessages(messages: readonly MovedMessage[]): Promise<void> {
     const keys = ["videoId", "cursor", "id", "body", "details", "at"] as const;
-    await this.#query(SQL.putMessages, [messages.at(-1)?.seq, ...columns(messages, keys)]);
+    await this.#query(SQL.putMessages, [messages.at(-1)?.seq ?? 0, ...columns(messages, keys)]);
   }
 
   async putRecordings(recordings: readonly Recording[]): Promise<void> {

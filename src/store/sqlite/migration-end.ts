@@ -23,7 +23,8 @@ const SQL = {
     on conflict (video_id) do update set epoch = :epoch, base = :base, floor = :floor, head = :head,
       checkpoint = :checkpoint, checkpoint_at = :checkpointAt, ending = :end, ended_at = :endedAt`,
   putMessage: `insert into message (room, cursor, at, id, body, details)
-    values ((select key from room where video_id = :videoId), :cursor, :at, :id, :body, :details)`,
+    values ((select key from room where video_id = :videoId), :cursor, :at, :id, :body, :details)
+    on conflict (room, cursor) do update set body = :body, details = :details`,
   tallyItems: `select tally_item.key, author, first, payment from tally_item join room on room.key = room
     where video_id = ? and tally_item.key > ? order by tally_item.key limit ?`,
   putTally: `insert into tally (room, cursor, totals) select key, :countedTo, :totals from room
