@@ -75,6 +75,27 @@ describe("room lingering, grace period elapses with no viewer", () => {
     assert.equal(upstream.requests.length, requests);
   });
 
+  it("nothing follows the room any more, even if its release cannot be stored", async () => {
+    const relay = new VirtualRelay({ hasDisk: true });
+    const { store } = relay;
+    let followers = 0;
+    const follow = store.follow.bind(store);
+    store.follow = async function* (...parts) {
+      followers += 1;
+      yield* follow(...parts);
+      followers -= 1;
+    };
+    relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(2);
+    const viewer = await relay.enter({ videoId: VIDEO });
+    await viewer.untilMessages(2);
+    viewer.leave();
+    await relay.advance(89_000);
+    assert.equal(followers, 1);
+    relay.disk.goneUntil = relay.clock.monotonic() + 20_000;
+    await relay.advance(30_000);
+    assert.equal(followers, 0);
+  });
+
   it("a viewer that comes later opens the room again, and its cursors continue", async () => {
     const room = await virtualRoom(3, {}, { page: 3 });
     const { relay, viewer } = room;

@@ -282,6 +282,7 @@ export class OwnedRoom {
     this.room.finish(RELEASED);
     this.#stopPolling();
     await this.#reading;
+    this.room.close(); // if the release is not stored, the log does not end
   }
 
   /** Ends a room that has failed. The stored room stays as it is, for its next owner. */
