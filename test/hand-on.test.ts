@@ -261,3 +261,23 @@ test("an instance gives up a room that another one has taken over and released, 
   assert.equal(state(), undefined);
   await world.upstream.close();
 });
+
+test("an owner whose room another one has taken over follows it soon, even while its own next call must wait", async () => {
+  const { world, first, second, watch, reads, until } = twoInstances(10); // one address each
+  const [{ videoId } = assert.fail()] = world.liveRooms;
+  const [address = assert.fail()] = first.addresses;
+  const entry = () => first.life?.rooms.entryOf(videoId);
+  await until(1000);
+  watch(first, videoId);
+  await until(20_000);
+  const as = { status: 429, headers: { "retry-after": "3600" } };
+  world.upstream.fault({ on: "get_live_chat", from: address, times: 1, as });
+  await until(40_000);
+  first.line?.cut(20_000);
+  await until(59_000);
+  assert.ok(reads(second, videoId));
+  assert.ok(entry()?.owned);
+  await until(64_000);
+  assert.deepEqual([entry()?.owned, entry()?.roomState, entry()?.viewerCount], [undefined, "polling", 1]);
+  await world.upstream.close();
+});

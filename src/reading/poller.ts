@@ -7,7 +7,7 @@ import { ENDED, isReplayChat } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { retry } from "../retry.ts";
 import type { Hold } from "../store/ownership.ts";
-import { isUnavailable } from "../store/port.ts";
+import { isFenced, isUnavailable } from "../store/port.ts";
 import { MOVE_WORDS, type MoveReason } from "../telemetry/metrics.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
 import { UpstreamError } from "../upstream/errors.ts";
@@ -93,7 +93,7 @@ export class Poller {
 
   /**
    * Polls until the room's end is stored. `windDown` lets the current step finish and then stops; `stop`
-   * stops at once. Rejects with `StoreError` "fenced" if the room has another owner.
+   * stops at once. Rejects with `StoreError` "fenced" if the room has another owner; `windDown` may say so.
    */
   async run(windDown: AbortSignal, stop: AbortSignal): Promise<void> {
     const { egress, clock, telemetry } = this.#parts;
@@ -113,6 +113,7 @@ export class Poller {
         telemetry.polled(clock.monotonic() - dueAt);
       }
     } catch (error) {
+      if (isFenced(windDown.reason)) throw windDown.reason;
       if (!windDown.aborted && !stop.aborted) throw error;
       await this.#appendPendingPages(stop).catch((failure) => {
         if (!stop.aborted) throw failure;
@@ -201,8 +202,7 @@ export class Poller {
     options: CallOptions,
   ): Promise<Pick<Page, "items" | "position">> {
     const { clock, egress, settings, telemetry } = this.#parts;
-    const now = clock.monotonic();
-    const dueAt = Math.min(now, now - unreadMs + filledAfterMs(batch));
+    const dueAt = clock.monotonic() + Math.min(0, filledAfterMs(batch) - unreadMs);
     // A lease that cannot be proved now will soon be proved or lost.
     const page = await this.#attempt({ ...options, dueAt }, (own) =>
       retry(LEASE_RETRY, clock, own.signal, isUnavailable, () =>

@@ -221,6 +221,7 @@ export class OwnedRoom {
     room = new Room(hold.videoId, start.position.chatType, hold.head, parts),
   ) {
     hold.keep();
+    hold.lost.addEventListener("abort", () => this.#stopPolling(hold.lost.reason), { once: true });
     this.room = room;
     this.#hold = hold;
     this.#appender = appender;
@@ -291,9 +292,9 @@ export class OwnedRoom {
     this.room.close();
   }
 
-  #stopPolling(): void {
-    this.#windDown.abort();
-    this.#stop.abort();
+  #stopPolling(reason?: unknown): void {
+    this.#windDown.abort(reason);
+    this.#stop.abort(reason);
   }
 
   /**

@@ -62,6 +62,7 @@ export class Hold implements Claim, AsyncDisposable {
   /** The cursor after which the room continues. */
   readonly head: number;
   readonly #keeper: Keeper;
+  readonly #lost = new AbortController();
   #isKept = false;
 
   constructor({ videoId, epoch }: Claim, head: number, room: RoomRecord | undefined, keeper: Keeper) {
@@ -78,6 +79,19 @@ export class Hold implements Claim, AsyncDisposable {
    */
   assertHeld(): void {
     this.#keeper.assertHeld(this);
+  }
+
+  /**
+   * Aborts with `StoreError` "fenced" if the ownership learns that another instance has taken the room, which
+   * may be long before the next call or write.
+   */
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  /** For the ownership: another instance has taken the room. */
+  lose(): void {
+    this.#lost.abort(new StoreError("fenced", `room ${this.videoId}: another instance has taken it`));
   }
 
   /** Makes the hold last beyond its scope, until `giveBack` or the end of the room. */

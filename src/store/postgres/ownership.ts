@@ -43,6 +43,7 @@ export const ONE_TOO_MANY = `with load as (
 
 interface Lease {
   epoch: number;
+  hold: Hold;
   /** By the computer's uptime, in milliseconds. */
   provenUntil: number;
 }
@@ -86,10 +87,11 @@ export class PostgresOwnership implements Ownership {
       else {
         const { is_same: _, now, epoch, checkpoint, ...rest } = row;
         databaseClock.hear(now);
-        this.#leases.set(videoId, { epoch, provenUntil: sentAt + this.#provenMs });
         const room =
           checkpoint === null ? undefined : toRecord({ ...rest, checkpoint }, telemetry.store.unreadable);
-        return new Hold({ videoId, epoch }, row.head, room, this);
+        const hold = new Hold({ videoId, epoch }, row.head, room, this);
+        this.#leases.set(videoId, { epoch, hold, provenUntil: sentAt + this.#provenMs });
+        return hold;
       }
     }
   }
@@ -122,6 +124,11 @@ export class PostgresOwnership implements Ownership {
   /** Ends the renewal of the lease. Returns whether the claim still had one. */
   end({ videoId, epoch }: Claim): boolean {
     return this.#leases.get(videoId)?.epoch === epoch && this.#leases.delete(videoId);
+  }
+
+  #lose(claim: Claim): void {
+    const lease = this.#leases.get(claim.videoId);
+    if (this.end(claim)) lease?.hold.lose();
   }
 
   freed(videoId: string, signal: AbortSignal): Promise<void> {
@@ -196,7 +203,7 @@ export class PostgresOwnership implements Ownership {
       const mine = new Set(rows.map(({ video_id }) => video_id));
       for (const claim of claims) {
         if (mine.has(claim.videoId)) this.prove(claim, sentAt);
-        else this.end(claim);
+        else this.#lose(claim);
       }
     } catch (error) {
       if (!isUnavailable(error)) throw error; // already reported; the leases expire
