@@ -212,6 +212,18 @@ describe("a video without a chat", () => {
     await viewer.untilMessages(1);
   });
 
+  it("does not count as watched by those that it was refused to", async () => {
+    const relay = new VirtualRelay();
+    const { ownership } = relay.store;
+    relay.upstream.chat(VIDEO, { kind: "disabled" });
+    for (const isFromMemory of [false, true]) {
+      const calls = relay.upstream.requests.length;
+      await relay.refusal({ videoId: VIDEO });
+      assert.equal(relay.upstream.requests.length === calls, isFromMemory);
+      assert.equal(await ownership.watchedForMs(VIDEO), 0);
+    }
+  });
+
   it("is looked up again at once if its page could not be read", async () => {
     await using relay = await startRelay({ settings: { RELAY_NO_CHAT_MS: "60000" } });
     relay.upstream.chat(VIDEO, TEXT).say(1);

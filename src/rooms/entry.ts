@@ -84,14 +84,12 @@ export class VideoEntry {
     return this.#waiting + (this.room?.viewerCount ?? 0);
   }
 
-  /**
-   * Takes a viewer into the room, and opens the room if necessary. Rejects with `RelayError`,
-   * `UpstreamError`, `StoreError`, or the signal's reason if the viewer leaves while it waits.
-   */
+  /** Takes a viewer in. Rejects as `RoomSources.open` does, and with the signal's reason if the viewer leaves. */
   async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
     this.#expire();
-    this.#parts.sources.ownership.setViewers(this.videoId, this.viewerCount + 1);
     const state = this.#state;
+    const { ownership } = this.#parts.sources;
+    if (state.name !== "archived") ownership.setViewers(this.videoId, this.viewerCount + 1);
     switch (state.name) {
       case "vacant":
       case "releasing": {
@@ -253,10 +251,10 @@ export class VideoEntry {
 
   /** The upstream has no chat for this video, but the store may have one that ended. */
   async #remember(error: RelayError): Promise<void> {
-    const { sources, settings } = this.#parts;
-    const archived = await sources.archived(this.videoId).catch(ifUnavailable(undefined));
-    if (archived?.isUnfinished) return this.#vacate(); // somebody may continue with it
-    this.#state = chatless(error, archived, this.#in(error.retryAfterMs ?? settings.noChatMs));
+    const archived = await this.#parts.sources.archived(this.videoId).catch(ifUnavailable(undefined));
+    this.#vacate(); // nobody watches it any more
+    if (archived?.isUnfinished) return; // somebody may continue with it
+    this.#state = chatless(error, archived, this.#in(error.retryAfterMs ?? this.#parts.settings.noChatMs));
   }
 
   /** Keeps the room, which this instance reads, until it ends; without viewers, it lingers. */
