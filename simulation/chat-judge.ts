@@ -131,7 +131,9 @@ export class ChatJudge implements ChatFrames {
     const { journal, scheduler } = this.#parts;
     this.#violate(this.#sequence.end("end"));
     journal.count("frames end");
-    const { head, overSince } = this.room;
+    const { head, overSince, isReplay } = this.room;
+    const lacking = isReplay && this.cursor === head && this.room.lacking;
+    if (lacking) this.#violate(`is sent end of a replay without ${lacking}`);
     if (!this.room.endsAt(this.cursor)) this.#violate(`is sent end at ${this.cursor} of ${head}`);
     if (scheduler.monotonic() < overSince) {
       journal.count("false ends");

@@ -27,6 +27,8 @@ export class RoomJudge {
   readonly chat: Chat;
   /** The time at which the upstream drops its last burst, on the simulation's clock. */
   burstHeldUntil = 0;
+  /** Whether the chat is a replay: all of it can be read at any time. */
+  isReplay = false;
   /** The time at which the chat ended; infinite while it is open. */
   overSince = Number.POSITIVE_INFINITY;
   /** The home instance of its viewers; undefined if they come to any. */
@@ -106,6 +108,12 @@ export class RoomJudge {
   endsAt(cursor: number | undefined): boolean {
     const isEnd = ({ base = Number.NaN, rows }: Log) => cursor === base + rows.length;
     return this.base === undefined || [this, ...this.#former].some(isEnd);
+  }
+
+  /** The first message of the chat that the log lacks. */
+  get lacking(): string | undefined {
+    this.#listen();
+    return this.#places.keys().find((id) => !this.#ids.has(id));
   }
 
   pageCame(at: number): void {

@@ -217,6 +217,8 @@ export class Viewer {
   lag(): { room: RoomJudge; what: string } | undefined {
     const open = this.rooms.find(({ overSince }) => overSince === Number.POSITIVE_INFINITY);
     if (open && this.#isAway) return { room: open, what: `is not connected: ${this.closeReason}` };
+    const over = this.watching.find(({ overSince }) => overSince < Number.POSITIVE_INFINITY);
+    if (over) return { room: over, what: "is not sent the end of a chat that is over" };
     return this.#subscription.lag();
   }
 

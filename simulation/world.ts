@@ -168,6 +168,7 @@ export class World {
         };
     const chat = this.upstream.chat(`simroom-${String(number).padStart(3, "0")}`, scenario);
     const room = new RoomJudge(chat, this.journal);
+    room.isReplay = isReplay;
     if (isReplay) room.overSince = 0;
     room.home = this.cluster?.drawHome();
     this.rooms.push(room);

@@ -64,6 +64,20 @@ test("a chat speaks at its rate until it is stopped", async (t) => {
   assert.equal(chat.ledger.length, 200);
 });
 
+test("a chat that has ended speaks no more, so that its readers reach its end", async (t) => {
+  const clock = new FakeClock();
+  const upstream = await startFor(t, { clock });
+  const chat = upstream.chat(VIDEO);
+  chat.speak(40);
+  await clock.advance(1000);
+  chat.end("reload-only");
+  await clock.advance(1000);
+  assert.equal(chat.ledger.length, 40);
+  chat.change({ kind: "live" });
+  await clock.advance(1000);
+  assert.equal(chat.ledger.length, 80);
+});
+
 test("a replay's actions have their offset in the video, and its answers a token to seek with", async (t) => {
   const upstream = await startFor(t);
   const chat = upstream.chat(VIDEO, { kind: "replay", pageSize: 3, spacingMs: 40_000, kinds: ["text"] });

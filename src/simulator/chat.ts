@@ -93,7 +93,7 @@ export class Chat {
     );
   }
 
-  /** Appends generated actions at this rate until stopped, or until the simulator closes. */
+  /** Appends generated actions at this rate until stopped or the simulator closes; none once it is over. */
   speak(perSecond: number): { stop(): void } {
     const { clock, signal } = this.#context;
     const stop = new AbortController();
@@ -102,8 +102,8 @@ export class Chat {
     inBackground(AbortSignal.any([signal, stop.signal]), (stopped) =>
       speakAt(perSecond, clock, stopped, () => {
         const due = Math.floor(((clock.monotonic() - from) * perSecond) / 1000) - said;
-        this.say(due);
         said += due;
+        if (!this.#end) this.say(due);
       }),
     );
     return { stop: () => stop.abort() };
