@@ -84,7 +84,7 @@ export class VideoEntry {
     return this.#waiting + (this.room?.viewerCount ?? 0);
   }
 
-  /** Takes a viewer in. Rejects as `RoomSources.open` does, and with the signal's reason if the viewer leaves. */
+  /** Takes a viewer in. Rejects as `RoomSources.open` does, and with the reason if the viewer leaves. */
   async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
     this.#expire();
     const state = this.#state;
