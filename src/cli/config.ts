@@ -198,7 +198,7 @@ const INSTANCES = {
   ),
   RELAY_LEASE_MS: flag(
     "6000",
-    "PostgreSQL: how long an instance that no longer answers stays the owner of its rooms",
+    "PostgreSQL: how long an instance that no longer answers stays the owner of its rooms; at most half an hour",
     whole(300, 1_800_000), // a lease that ends later than in an hour counts as a mistake of the clock
   ),
   RELAY_DRAIN_MS: flag(
