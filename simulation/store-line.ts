@@ -44,6 +44,8 @@ export class StoreLine {
   #unanswered: number[] = [];
   /** The listeners, each with its process's clock. */
   readonly #listeners = new Map<EventEmitter, MortalClock>();
+  /** Those that have asked for notifications. */
+  readonly #hearing = new WeakSet<EventEmitter>();
 
   constructor(parts: StoreLineParts) {
     this.#parts = parts;
@@ -62,7 +64,7 @@ export class StoreLine {
   /** Breaks all connections, and refuses new ones for `forMs`. */
   cut(forMs: number): void {
     this.#cutUntil = Math.max(this.#cutUntil, this.#now + forMs);
-    this.#emit("error", lost("the connection was reset"));
+    for (const listener of this.#living()) listener.emit("error", lost("the connection was reset"));
   }
 
   /** Answers nothing for `forMs`. */
@@ -83,11 +85,16 @@ export class StoreLine {
     this.#unanswered = [];
   }
 
-  /** Delivers a notification to all instances. */
+  /** Delivers a notification to the instance, if it listens. */
   async heard(payload: string): Promise<void> {
-    await this.#parts.scheduler.sleep(this.#way());
-    if (!this.isOpen || this.#now < this.deafUntil) return;
-    this.#emit("notification", { payload });
+    const { scheduler, journal } = this.#parts;
+    await scheduler.sleep(this.#way());
+    if (!this.isOpen) return;
+    for (const listener of this.#living()) {
+      if (!this.#hearing.has(listener)) continue;
+      if (this.#now < this.deafUntil) journal.count("notifications lost");
+      else listener.emit("notification", { payload });
+    }
   }
 
   /** The connections of one process. */
@@ -112,10 +119,10 @@ export class StoreLine {
     return connections;
   }
 
-  #emit(name: "error" | "notification", what: object): void {
+  *#living(): Iterable<EventEmitter> {
     for (const [listener, life] of this.#listeners) {
       if (life.isDead) this.#listeners.delete(listener);
-      else listener.emit(name, what);
+      else yield listener;
     }
   }
 
@@ -144,10 +151,16 @@ export class StoreLine {
   }
 
   async #assertOpen(limitMs: number): Promise<void> {
+    const { scheduler, journal } = this.#parts;
     const silentMs = this.#silentUntil - this.#now;
-    if (silentMs > 0) await this.#parts.scheduler.sleep(Math.min(silentMs, limitMs));
+    if (silentMs > 0) {
+      journal.count("lines silent");
+      await scheduler.sleep(Math.min(silentMs, limitMs));
+    }
     if (silentMs > limitMs) throw lost("no answer in time");
-    if (this.#now < this.#cutUntil) throw lost("the connection was reset");
+    if (this.#now >= this.#cutUntil) return;
+    journal.count("lines cut");
+    throw lost("the connection was reset");
   }
 
   #assertAnswered(): void {
@@ -161,7 +174,10 @@ export class StoreLine {
 
   async #listening<T>(life: MortalClock, act: (client: Client) => Promise<T>): Promise<T> {
     const listener = Object.assign(new EventEmitter(), {
-      query: (text: string) => life.untilDeath(this.#statement(false, text, [])),
+      query: async (text: string) => {
+        await life.untilDeath(this.#statement(false, text, []));
+        if (text.startsWith("listen ")) this.#hearing.add(listener);
+      },
     });
     listener.on("error", () => {}); // statements on it reject by themselves
     try {
@@ -174,5 +190,7 @@ export class StoreLine {
 }
 
 function lost(why: string): StoreError {
-  return new StoreError("unavailable", `${PLACE} failed (${why})`);
+  return new StoreError("unavailable", `${PLACE} failed (${why})`, {
+    trouble: "the database cannot be reached",
+  });
 }
