@@ -29,6 +29,8 @@ const LEVELS: Readonly<Record<number, string>> = {
   60: "fatal",
 };
 const ERROR_LEVEL = 50;
+/** Errors that no trouble of the upstream, the store or a client explains. */
+const BUG = /by a fault of the service|^(a request failed|a reader failed|messages were not counted)/;
 
 /**
  * Linux gives outgoing connections ports from 32768 on: a service that is down must not lose its own to one.
@@ -116,9 +118,9 @@ export class Service implements AsyncDisposable {
     return pid !== undefined && unlessGone(() => process.kill(pid, name)) === true;
   }
 
-  /** A bug in a background task, which the service outlives, as it logged it. */
+  /** A bug that the service outlives, as it logged it. */
   get bug(): string | undefined {
-    return this.errors.keys().find((text) => text.startsWith("a background task failed"));
+    return this.errors.keys().find((text) => BUG.test(text));
   }
 
   /** Resident memory; undefined while it is not running. */
