@@ -133,6 +133,27 @@ test("rooms that move from one address of an owner to another leave it in time i
   await world.upstream.close();
 });
 
+test("an instance knows from a video without a chat that it reaches the upstream again", async () => {
+  const { world, first, second, watch, reads, until } = twoInstances(10); // one address each
+  const [{ videoId } = assert.fail()] = world.liveRooms;
+  await until(1000);
+  watch(first, videoId);
+  await until(10_000);
+  watch(second, videoId);
+  await until(20_000);
+  for (const address of first.addresses) world.network.lost.add(address);
+  await until(45_000);
+  assert.ok(reads(second, videoId));
+  // Its own tries show nothing.
+  world.upstream.fault({ on: "sw.js", from: first.addresses[0] ?? "", times: 100, as: "reset" });
+  world.network.lost.clear();
+  const { request } = visit("none-------", "other");
+  void first.life?.rooms.enter(request, new AbortController().signal).catch(() => {}); // is refused
+  await until(70_000);
+  assert.ok(world.journal.lines.some((line) => /log 1 .*YouTube is reached again/.test(line)));
+  await world.upstream.close();
+});
+
 test("instances of which none reaches the upstream say so, until one does", async () => {
   const { world, first, second, watch, reads, until } = twoInstances(10);
   const [{ videoId } = assert.fail()] = world.liveRooms;

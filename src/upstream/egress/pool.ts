@@ -1,9 +1,10 @@
 /** All egresses. Chooses the least loaded that works; one that is throttled or down only if none works. */
 import type { Clock } from "../../clock.ts";
 import { unlessAborted } from "../../deadline.ts";
+import { RelayError } from "../../protocol/errors.ts";
 import type { SharedPace } from "../../shared-pace.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { isUnanswered, isUnconnected, mayWorkElsewhere, UpstreamError } from "../errors.ts";
+import { isOutage, isUnanswered, isUnconnected, mayWorkElsewhere, UpstreamError } from "../errors.ts";
 import { Egress, type EgressParts } from "./egress.ts";
 import { type Applicant, Openings } from "./openings.ts";
 import type { EgressSpec } from "./spec.ts";
@@ -121,6 +122,7 @@ export class EgressPool {
         return given;
       } catch (error) {
         signal.throwIfAborted();
+        if (isAnswer(error)) this.reached();
         if (error instanceof Error && isUnconnected(error)) egress.unconnected(error);
         tried.add(egress);
         const [other] = mayWorkElsewhere(error) && tried.size < MAX_TRIES ? this.others(tried) : [];
@@ -171,6 +173,11 @@ export class EgressPool {
     }
     return undefined;
   }
+}
+
+/** Whether the upstream gave an answer that cannot be used, such as that there is no such video. */
+function isAnswer(error: unknown): boolean {
+  return error instanceof RelayError && !mayWorkElsewhere(error) && !isOutage(error);
 }
 
 /** The best first. A single one needs no rank. */
