@@ -48,15 +48,23 @@ function twoInstances(seed = 1) {
   };
 }
 
-test("an owner that cannot reach the upstream leaves the room to an instance with viewers of it, and does not take it again until it has reached the upstream", async () => {
-  const { world, first, second, watch, reads, until } = twoInstances();
+/** At 20 s, both instances have a viewer of a room, and the first one reads it. `address`: one of its own. */
+async function roomOfFirst(seed?: number) {
+  const instances = twoInstances(seed);
+  const { world, first, second, watch, reads, until } = instances;
   const [{ videoId } = assert.fail()] = world.liveRooms;
+  const [address = assert.fail()] = first.addresses;
   await until(1000);
   watch(first, videoId);
   await until(10_000);
   watch(second, videoId);
   await until(20_000);
   assert.ok(reads(first, videoId));
+  return { ...instances, videoId, address };
+}
+
+test("an owner that cannot reach the upstream leaves the room to an instance with viewers of it, and does not take it again until it has reached the upstream", async () => {
+  const { world, first, second, reads, until, videoId } = await roomOfFirst();
   for (const address of first.addresses) world.network.lost.add(address);
   await until(45_000);
   assert.ok(reads(second, videoId));
@@ -69,15 +77,7 @@ test("an owner that cannot reach the upstream leaves the room to an instance wit
 });
 
 test("an instance takes rooms again after an outage even while its page loads are throttled for long", async () => {
-  const { world, first, second, watch, reads, until } = twoInstances(10); // one address each
-  const [{ videoId } = assert.fail()] = world.liveRooms;
-  const [address = assert.fail()] = first.addresses;
-  await until(1000);
-  watch(first, videoId);
-  await until(10_000);
-  watch(second, videoId);
-  await until(20_000);
-  assert.ok(reads(first, videoId));
+  const { world, first, second, reads, until, videoId, address } = await roomOfFirst(10); // one address each
   const as = { status: 429, headers: { "retry-after": "3600" } };
   for (const on of ["popout", "watch", "next"] as const)
     world.upstream.fault({ on, from: address, times: 1, as });
@@ -134,18 +134,12 @@ test("rooms that move from one address of an owner to another leave it in time i
 });
 
 test("an instance knows from a video without a chat that it reaches the upstream again", async () => {
-  const { world, first, second, watch, reads, until } = twoInstances(10); // one address each
-  const [{ videoId } = assert.fail()] = world.liveRooms;
-  await until(1000);
-  watch(first, videoId);
-  await until(10_000);
-  watch(second, videoId);
-  await until(20_000);
+  const { world, first, second, reads, until, videoId, address } = await roomOfFirst(10); // one address each
   for (const address of first.addresses) world.network.lost.add(address);
   await until(45_000);
   assert.ok(reads(second, videoId));
   // Its own tries show nothing.
-  world.upstream.fault({ on: "sw.js", from: first.addresses[0] ?? "", times: 100, as: "reset" });
+  world.upstream.fault({ on: "sw.js", from: address, times: 100, as: "reset" });
   world.network.lost.clear();
   const { request } = visit("none-------", "other");
   void first.life?.rooms.enter(request, new AbortController().signal).catch(() => {}); // is refused
@@ -195,14 +189,7 @@ test("an instance that opens rooms and reaches nothing leaves them to an instanc
 });
 
 test("an owner does not take the time in which it may not call, because its lease cannot be proved, for silence of the upstream", async () => {
-  const { world, first, second, watch, reads, until } = twoInstances(10); // one address each
-  const [{ videoId } = assert.fail()] = world.liveRooms;
-  await until(1000);
-  watch(first, videoId);
-  await until(10_000);
-  watch(second, videoId);
-  await until(20_000);
-  assert.ok(reads(first, videoId));
+  const { world, first, second, reads, until, videoId } = await roomOfFirst(10); // one address each
   for (const address of first.addresses) world.network.lost.add(address);
   await until(26_000);
   first.line?.cut(22_000);
