@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { treeOf } from "./support/accessibility.ts";
 import { violationsIn } from "./support/axe.ts";
-import { NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
+import { addressOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
 import { paidAction, textAction, texts } from "./support/chat-actions.ts";
 import { TEXT } from "./support/chat-items.ts";
 import { bannered, SENT } from "./support/every-kind.ts";
@@ -238,7 +238,7 @@ describe("the viewer page's accessibility", { skip: NO_CHROMIUM }, () => {
     await page.locator("#tab-chat").focus();
     await page.keyboard.press("ArrowRight");
     await page.locator("#stats").waitFor();
-    assert.equal(new URL(page.url()).searchParams.get("tab"), "stats");
+    assert.equal((await addressOf(page)).searchParams.get("tab"), "stats");
     await page.keyboard.press("ArrowLeft");
 
     await page.locator("#chat").focus();

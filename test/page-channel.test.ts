@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Page } from "playwright-core";
 import { startSimulator } from "../src/simulator/index.ts";
-import { idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
+import { addressOf, idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
 import { textAction, texts } from "./support/chat-actions.ts";
 import { usePages } from "./support/pages.ts";
 import { startRelay } from "./support/relay.ts";
@@ -59,7 +59,7 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
       page,
       "/^Waiting for the next stream/.test(document.querySelector('#status-words').innerText)",
     );
-    assert.equal(new URL(page.url()).searchParams.get("channel"), "https://www.youtube.com/@quiet/live");
+    assert.equal((await addressOf(page)).searchParams.get("channel"), "https://www.youtube.com/@quiet/live");
     assert.equal(await page.locator("html").getAttribute("data-state"), "open");
     assert.deepEqual(channel.listed, []);
     assert.equal((await setup()).searchParams.get("channel"), "https://www.youtube.com/@quiet/live");
@@ -68,7 +68,7 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
     await page.keyboard.press("Enter");
     await pages.has("v");
     assert.equal(await statusOf(page), "Live");
-    assert.equal(new URL(page.url()).searchParams.get("channel"), null);
+    assert.equal((await addressOf(page)).searchParams.get("channel"), null);
     assert.deepEqual([...(await setup()).searchParams], [["videoId", pages.videoId]]);
   });
 

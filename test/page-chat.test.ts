@@ -1,7 +1,7 @@
 /** The viewer page in a browser, over the simulator: messages and their changes, following, filters, URL. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { faultsOf, idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
+import { addressOf, faultsOf, idsOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
 import {
   deletionOf,
   paidAction,
@@ -209,7 +209,7 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
       await page.locator(`input[name=types][value=${group}]`).uncheck();
     }
     assert.deepEqual(await idsOf(page), ["paid-1"]);
-    assert.equal(new URL(page.url()).searchParams.get("types"), "paid");
+    assert.equal((await addressOf(page)).searchParams.get("types"), "paid");
     chat.say(texts("flood", 600));
     await until(page, "document.querySelector('[data-stat=messages]').dataset.count === '642'");
     assert.deepEqual(await idsOf(page), ["paid-1"]);
@@ -232,7 +232,7 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.equal((await idsOf(page)).includes("y"), false);
     await page.locator("input[name=q]").fill("words of y");
     assert.deepEqual(await idsOf(page), ["y"]);
-    assert.equal(new URL(page.url()).searchParams.get("q"), "words of y");
+    assert.equal((await addressOf(page)).searchParams.get("q"), "words of y");
   });
 
   it("filters replaced messages again, and shows nothing if no type is chosen", async () => {

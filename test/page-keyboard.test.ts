@@ -1,7 +1,7 @@
 /** The keyboard on the viewer page: the way to the chat, and a focus that is never lost. */
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
+import { addressOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
 import { paidAction, textAction, textItem, texts } from "./support/chat-actions.ts";
 import { adding } from "./support/chat-items.ts";
 import { usePages } from "./support/pages.ts";
@@ -40,7 +40,7 @@ describe("the keyboard on the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.ok(x > 0 && width > 50 && (await page.locator("#skip").isVisible()));
     await press("Enter");
     assert.equal(await focused(), "chat");
-    assert.equal(new URL(page.url()).hash, "");
+    assert.equal((await addressOf(page)).hash, "");
     await page.locator("#tab-stats").click();
     await page.locator("#skip").focus();
     await press("Enter");
@@ -195,9 +195,9 @@ describe("the keyboard on the viewer page", { skip: NO_CHROMIUM }, () => {
     await press("Enter");
     assert.equal(await page.locator("input[value=paid]").isChecked(), false);
     assert.equal(await page.locator("#found").isVisible(), false);
-    assert.match(new URL(page.url()).searchParams.get("types") ?? "", /^chat,members/);
+    assert.match((await addressOf(page)).searchParams.get("types") ?? "", /^chat,members/);
     await press("Enter");
-    assert.equal(new URL(page.url()).searchParams.get("types"), null);
+    assert.equal((await addressOf(page)).searchParams.get("types"), null);
   });
 
   it("leaves the results of a search the room of the filters in a small window", async () => {

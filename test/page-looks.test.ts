@@ -1,7 +1,7 @@
 /** The looks that the viewer page's parameters choose. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
+import { addressOf, NO_CHROMIUM, rowOf, until } from "./support/browser.ts";
 import { paidAction, textAction, texts } from "./support/chat-actions.ts";
 import { TEXT } from "./support/chat-items.ts";
 import { bannered, SENT } from "./support/every-kind.ts";
@@ -75,12 +75,12 @@ describe("the looks of the viewer page", { skip: NO_CHROMIUM }, () => {
     await until(page, "!location.search.includes('q=')");
     const words = page.locator("input[name=q]");
     assert.equal(await words.inputValue(), "");
-    const without = page.url();
+    const without = (await addressOf(page)).href;
     for (const typed of ["r", "s"]) {
       await words.pressSequentially(typed); // the field keeps the focus
       await until(page, `location.search.includes('q=${typed}')`);
       await page.goBack();
-      assert.equal(page.url(), without);
+      assert.equal((await addressOf(page)).href, without);
     }
   });
 

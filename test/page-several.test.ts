@@ -4,7 +4,7 @@ import { beforeEach, describe, it } from "node:test";
 import type { Page } from "playwright-core";
 import { treeOf } from "./support/accessibility.ts";
 import { violationsIn } from "./support/axe.ts";
-import { idsOf, NO_CHROMIUM, until } from "./support/browser.ts";
+import { addressOf, idsOf, NO_CHROMIUM, until } from "./support/browser.ts";
 import { paidAction, texts } from "./support/chat-actions.ts";
 import { placeAway } from "./support/distance.ts";
 import { type Chat, usePages } from "./support/pages.ts";
@@ -250,7 +250,7 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     await tabs.getByRole("tab", { name: videoIds[0] }).focus();
     await page.keyboard.press("ArrowRight");
     assert.deepEqual(await shown(), [videoIds[1]]);
-    assert.equal(new URL(page.url()).searchParams.get("chat"), videoIds[1]);
+    assert.equal((await addressOf(page)).searchParams.get("chat"), videoIds[1]);
     await page.keyboard.press("ArrowLeft");
     await page.keyboard.press("ArrowLeft");
     assert.deepEqual(await shown(), [videoIds[2]]);

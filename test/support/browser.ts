@@ -66,6 +66,11 @@ export async function until(page: Page, expression: string): Promise<void> {
   }
 }
 
+/** The page's address as the page knows it: `page.url()` learns of a changed query a moment later. */
+export async function addressOf(page: Page): Promise<URL> {
+  return new URL(await page.evaluate<string>("location.href"));
+}
+
 /** The memory of a page without its garbage, in MB: that of its scripts and of its document. */
 export async function heapMbOf(page: Page): Promise<number> {
   const devtools = await page.context().newCDPSession(page);
