@@ -99,6 +99,7 @@ describe("the overlay draws", { skip: NO_CHROMIUM }, () => {
     const pictures: Route[] = [];
     await page.route(/ggpht/, (route) => void pictures.push(route));
     const picture = '<svg xmlns="http://www.w3.org/2000/svg" width="80" height="40"/>';
+    await page.emulateMedia({ reducedMotion: "reduce" }); // a row that enters is drawn below its place
     for (const comes of [true, false]) {
       await visit("&size=30");
       await page.locator("#pinned img.emoji").first().waitFor({ state: "attached" });
@@ -112,6 +113,7 @@ describe("the overlay draws", { skip: NO_CHROMIUM }, () => {
       await evaluate("new Promise((resolve) => setTimeout(() => setTimeout(resolve)))");
       assert.deepEqual(await evaluate(CUT), [], comes ? "they come" : "they fail");
     }
+    await page.emulateMedia({ reducedMotion: "no-preference" });
     await page.unroute(/ggpht/);
   });
 
