@@ -1,8 +1,12 @@
 /** The totals of rooms in a database that several instances use. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
+import { Client } from "pg";
 import { run } from "../chaos/cluster/postgres.ts";
+import { TALLY_SQL } from "../src/store/postgres/tallies.ts";
 import { encodeMessage } from "../src/store/stored-message.ts";
+import { NO_TOTALS } from "../src/store/totals.ts";
+import { eventually } from "./support/eventually.ts";
 import { ownSchemaAndTime, type PostgresServer, testPostgres } from "./support/postgres-server.ts";
 import { own } from "./support/store-reading.ts";
 import { BORN_MS, type FullStore, openFor, ROOM } from "./support/store-subject.ts";
@@ -32,6 +36,8 @@ async function uncountedRoom(t: TestContext) {
   return { url, stores, hold };
 }
 
+const WAITING = "select from pg_locks where not granted and relation = 'tally_item'::regclass";
+
 describe("the totals in PostgreSQL", { skip }, () => {
   it("count each message once, even if two instances count at the same time", async (t) => {
     const { stores, hold } = await uncountedRoom(t);
@@ -52,5 +58,22 @@ describe("the totals in PostgreSQL", { skip }, () => {
     assert.deepEqual(await counted(stores[0]), { count: 80, authors: AUTHORS, uncounted: 0 });
     await stores[0].append(hold, hold.head + 100, chats(100, 101), "");
     assert.equal((await counted(stores[1])).count, 81);
+  });
+
+  it("do not go on from those that another instance has meanwhile found unreadable", async (t) => {
+    const { url, stores, hold } = await uncountedRoom(t);
+    await counted(stores[0]);
+    await stores[0].append(hold, hold.head + 100, chats(100, 101), "");
+    const [tally] = await run<{ born: string; cursor: string }>(url, "select * from tally");
+    await using held = new AsyncDisposableStack();
+    const client = held.adopt(new Client({ connectionString: url }), (each) => each.end());
+    await client.connect();
+    await client.query("begin; lock table tally_item in access exclusive mode");
+    const counting = stores[1].tally(ROOM, 10); // reads the totals, and waits for the items
+    await eventually(1, async () => (await run(url, WAITING)).length);
+    await client.query(TALLY_SQL.forget, [ROOM, tally?.born, tally?.cursor, JSON.stringify(NO_TOTALS)]);
+    await client.query("commit");
+    assert.equal(await counting, 1);
+    assert.deepEqual(await counted(stores[0]), { count: 101, authors: AUTHORS, uncounted: 0 });
   });
 });

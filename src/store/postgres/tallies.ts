@@ -5,7 +5,7 @@
 import type { RoomAccount } from "../port.ts";
 import { foldStored, withTotals } from "../stored-totals.ts";
 import { type OnUnreadable, withEnd } from "../strict-rows.ts";
-import { readBatch, type TallyBatch, type TallyItem, type TallyMessage } from "../totals.ts";
+import { NO_TOTALS, readBatch, type TallyBatch, type TallyItem, type TallyMessage } from "../totals.ts";
 import type { Database } from "./pools.ts";
 import { ms, SUMMARY, type SummaryRow } from "./tables.ts";
 import { columns } from "./text.ts";
@@ -39,9 +39,14 @@ export const TALLY_SQL = {
         set author = excluded.author, first = excluded.first, payment = excluded.payment
     )
     select from mine`,
-  // Another instance may have counted meanwhile.
-  forget: `with gone as (delete from tally where video_id = $1 and born = $2 and cursor = $3 returning video_id, born)
-    delete from tally_item i using gone where i.video_id = gone.video_id and i.born = gone.born`,
+  // The row stays: an instance that read it before, and saves after this, finds that the cursor has moved.
+  forget: `with reset as (
+      update tally t set cursor = r.floor - r.shift, totals = $4 from room r
+      where t.video_id = $1 and t.born = $2 and t.cursor = $3
+        and r.video_id = t.video_id and r.base - r.shift = t.born
+      returning t.video_id, t.born
+    )
+    delete from tally_item i using reset where i.video_id = reset.video_id and i.born = reset.born`,
   rooms: `select r.video_id as "videoId", ${UNCOUNTED} from ${TALLIED}
     where r.video_id > $1 and checkpoint is not null order by r.video_id limit $2`,
 } as const;
@@ -74,7 +79,7 @@ export class Tallies {
 
   /**
    * See `Tallying.tally`. If another instance counted meanwhile, nothing is stored, and all is left. Totals
-   * that cannot be read are deleted: the next step begins at the oldest stored message.
+   * that cannot be read are set to zero: the next step begins at the oldest stored message.
    */
   async tally(videoId: string, limit: number): Promise<number> {
     const [room] = await this.#connections.query<TallyRow>("reads", TALLY_SQL.tally, [videoId]);
@@ -86,7 +91,8 @@ export class Tallies {
     const after = foldStored(room.totals, batch, await this.#items(videoId, born, batch));
     if (!after) {
       this.#onUnreadable({ part: "totals", videoId });
-      await this.#connections.query("writes", TALLY_SQL.forget, [videoId, born, cursor]);
+      const nothing = [videoId, born, cursor, JSON.stringify(NO_TOTALS)];
+      await this.#connections.query("writes", TALLY_SQL.forget, nothing);
       return kept;
     }
     const last = messages.at(-1);
