@@ -10,7 +10,6 @@ import { parseSync } from "oxc-parser";
 
 const ROOT = join(import.meta.dirname, "..");
 const SRC = join(ROOT, "src");
-const MAX_LINES = 350;
 
 /** The folders that each folder may import besides itself. The files of `src/` itself are open to all. */
 const LAYERS: Record<string, readonly string[]> = {
@@ -203,15 +202,5 @@ describe("the code", () => {
       return isPlayed && GLOBALS.test(readFileSync(join(SRC, file), "utf8"));
     });
     assert.deepEqual(global.sort(), Object.keys(GLOBAL_TIME));
-  });
-
-  it(`limits every file to ${MAX_LINES} lines`, () => {
-    for (const file of globSync("{src,client,web,test,chaos,harness,simulation,mutants}/**/*.ts", {
-      cwd: ROOT,
-      exclude: ["client/dist/**"],
-    })) {
-      const lines = readFileSync(join(ROOT, file), "utf8").split("\n").length - 1;
-      assert.ok(lines <= MAX_LINES, `${file} has ${lines} lines`);
-    }
   });
 });
