@@ -199,7 +199,7 @@ it("docs/deployment.md and docs/operations.md install, back up, restore and upgr
   for (const block of blocksOf("docs/deployment.md")) await playBlock(block);
   const curl = `curl -sN 'http://127.0.0.1:${port}/v1/stream?videoId=${VIDEO}'`;
   await cursorsOf(start(curl, clone));
-  const packages = join(clone, "release/packages");
+  const packages = join(clone, "tools/release/packages");
   for (const page of ["docs/sdk.md", "client/README.md"]) {
     const project = await mkdtemp(within("project-"));
     for (const block of blocksOf(page)) {

@@ -7,7 +7,7 @@ import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { transformSync } from "esbuild";
-import { iconSheet, SHEET } from "../pictures/icons.ts";
+import { iconSheet, SHEET } from "../tools/pictures/icons.ts";
 import { tooNewIn } from "./support/older-engine.ts";
 
 const WEB = join(import.meta.dirname, "../web");

@@ -121,10 +121,8 @@ describe("the code", () => {
     "chaos",
     "harness",
     "simulation",
-    "bench",
     "examples",
-    "pictures",
-    "release",
+    "tools",
     "mutants",
   ]) {
     it(`has no circular imports in ${folder}/`, () => {
@@ -190,7 +188,7 @@ describe("the code", () => {
   });
 
   it("lets every file begin with what it is for", () => {
-    const folders = "{src,client,web,test,chaos,harness,simulation,mutants,bench,pictures,release}";
+    const folders = "{src,client,web,test,chaos,harness,simulation,mutants,tools}";
     const all = globSync(`${folders}/**/*.ts`, { cwd: ROOT, exclude: ["client/dist/**", "**/*.d.ts"] });
     const headless = all.filter((file) => !readFileSync(join(ROOT, file), "utf8").startsWith("/**"));
     assert.deepEqual(headless, []);

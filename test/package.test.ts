@@ -49,7 +49,7 @@ before(async () => {
   installed = join(folder, "node_modules/livechat-relay");
   await mkdir(dirname(LEFT_OVER), { recursive: true });
   await writeFile(LEFT_OVER, "");
-  await run(process.execPath, [join(ROOT, "release/main.ts"), folder]);
+  await run(process.execPath, [join(ROOT, "tools/release/main.ts"), folder]);
   await writeFile(join(folder, "package.json"), '{"type":"module"}');
   const { version } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
   await run("npm", ["install", "--offline", `./livechat-relay-client-${version}.tgz`], { cwd: folder });

@@ -1,13 +1,13 @@
 /**
  * `npm run pictures`: photographs the pages in headless Chromium, over the simulated upstream, into
- * docs/pictures; with a folder as argument, states into it that the documentation does not show, too; with a
- * second argument, only the pictures whose names contain it.
+ * docs/pictures. With a folder as argument, it also takes pictures of states that the documentation does not
+ * show, and writes all of them there. With a second argument, it takes only those whose names contain it.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { CHROMIUM, launchChromium } from "../test/support/browser.ts";
-import { startRelay } from "../test/support/relay.ts";
+import { CHROMIUM, launchChromium } from "../../test/support/browser.ts";
+import { startRelay } from "../../test/support/relay.ts";
 import { evening, everything, GAME, pinned, scripts } from "./scene.ts";
 
 interface Picture {
@@ -20,7 +20,7 @@ interface Picture {
   before?: (page: Page) => Promise<unknown>;
 }
 
-const DOCS = join(import.meta.dirname, "../docs/pictures");
+const DOCS = join(import.meta.dirname, "../../docs/pictures");
 const OPENED = "/?videoId=the-evening";
 const ALL = "/?videoId=everything1&backfill=200";
 const SCRIPTS = "/?videoId=eight-scrip";

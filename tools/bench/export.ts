@@ -1,5 +1,5 @@
 /**
- * The cost of an export: `node bench/export.ts [--messages 1000000]` serves this many messages to
+ * The cost of an export: `node tools/bench/export.ts [--messages 1000000]` serves this many messages to
  * `livechat-relay export` in a process of its own, in each format, and prints that process's CPU time and
  * peak memory.
  */
@@ -9,12 +9,12 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { FORMAT_NAMES } from "../src/cli/reader/formats.ts";
+import { FORMAT_NAMES } from "../../src/cli/reader/formats.ts";
 
 const { values } = parseArgs({ options: { messages: { type: "string", default: "1000000" } } });
 const COUNT = Number(values.messages);
 const PER_CHUNK = 200;
-const MAIN = join(import.meta.dirname, "../src/cli/main.ts");
+const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 const REPORT = `process.on("exit", () => {
   const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
   console.error(JSON.stringify({ cpuMs: (userCPUTime + systemCPUTime) / 1000, maxMiB: maxRSS / 1024 }));

@@ -1,11 +1,11 @@
 /**
  * Shared by all benches: contestants that take turns in each of five rounds, so that a busy machine affects
  * all of them, ratios within a round, and their median. Results go to a table on the terminal and to
- * `bench/results/`.
+ * `tools/bench/results/`.
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
-import { commandLine } from "../chaos/command-line.ts";
+import { commandLine } from "../../chaos/command-line.ts";
 
 export const ROUNDS = 5;
 
@@ -57,7 +57,7 @@ export function residentBytes(pid: number): number {
 }
 
 /**
- * Prints the rows as a table, and writes them to `bench/results/` line by line, with the date and the
+ * Prints the rows as a table, and writes them to `tools/bench/results/` line by line, with the date and the
  * machine.
  */
 export function report(bench: string, measured: readonly Figures[]): void {

@@ -5,14 +5,14 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { judge } from "../chaos/cluster/judges.ts";
-import { run } from "../chaos/cluster/postgres.ts";
-import { watchLeases } from "../chaos/cluster/tables.ts";
-import { ViewerLog } from "../chaos/cluster/viewer-log.ts";
-import { freePorts, Service } from "../chaos/service.ts";
-import { Client } from "../harness/clients/client.ts";
-import { startSimulator } from "../src/simulator/index.ts";
-import { Random } from "../src/simulator/random.ts";
+import { judge } from "../../chaos/cluster/judges.ts";
+import { run } from "../../chaos/cluster/postgres.ts";
+import { watchLeases } from "../../chaos/cluster/tables.ts";
+import { ViewerLog } from "../../chaos/cluster/viewer-log.ts";
+import { freePorts, Service } from "../../chaos/service.ts";
+import { Client } from "../../harness/clients/client.ts";
+import { startSimulator } from "../../src/simulator/index.ts";
+import { Random } from "../../src/simulator/random.ts";
 import type { Figures } from "./rounds.ts";
 
 const INSTANCES = 3;
@@ -57,7 +57,7 @@ export async function restarts(postgresUrl: string): Promise<Figures[]> {
     RELAY_DRAIN_MS: `${DRAIN_MS}`,
     RELAY_LEASE_MS: `${LEASE_MS}`,
   };
-  const projectDir = fileURLToPath(new URL("..", import.meta.url));
+  const projectDir = fileURLToPath(new URL("../..", import.meta.url));
   const services = (await freePorts(INSTANCES)).map((port) =>
     stack.use(new Service({ projectDir, port, settings })),
   );

@@ -11,8 +11,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
-import { chat } from "../client/index.ts";
-import { heldMb } from "../test/support/memory.ts";
+import { chat } from "../../client/index.ts";
+import { heldMb } from "../../test/support/memory.ts";
 
 const STEP = 1_000_000;
 const CHUNK = 500;

@@ -1,6 +1,6 @@
 /**
  * The pages' icons: those of Lucide that they use, as data URIs in custom properties, so that a stylesheet
- * can draw them as masks and a page loads no file for them. `node pictures/icons.ts` writes the sheet anew.
+ * can draw them as masks and a page loads no file for them. `node tools/pictures/icons.ts` rewrites the sheet.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -25,9 +25,9 @@ const ICONS = {
   copied: "check",
 } as const;
 
-export const SHEET = fileURLToPath(new URL("../web/chat/icons.css", import.meta.url));
+export const SHEET = fileURLToPath(new URL("../../web/chat/icons.css", import.meta.url));
 
-const HEAD = `/* Icons of Lucide (https://lucide.dev, ISC licence, see icons.LICENSE), written by pictures/icons.ts. */
+const HEAD = `/* Icons of Lucide (https://lucide.dev, ISC licence, see icons.LICENSE), written by tools/pictures/icons.ts. */
 @layer design {
   :root {
 `;

@@ -10,14 +10,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { freePorts } from "../chaos/service.ts";
-import type { SettingName } from "../src/cli/config.ts";
-import { type Simulator, startSimulator } from "../src/simulator/index.ts";
+import { freePorts } from "../../chaos/service.ts";
+import type { SettingName } from "../../src/cli/config.ts";
+import { type Simulator, startSimulator } from "../../src/simulator/index.ts";
 
 const START_MS = 60_000;
 const STOP_MS = 3000;
 /** The checkout whose service is measured; name another one to compare two versions. */
-const PROJECT = process.env.BENCH_PROJECT ?? fileURLToPath(new URL("..", import.meta.url));
+const PROJECT = process.env.BENCH_PROJECT ?? fileURLToPath(new URL("../..", import.meta.url));
 const NCHAN = "/usr/lib/nginx/modules/ngx_nchan_module.so";
 
 export interface Served extends AsyncDisposable {

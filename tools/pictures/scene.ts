@@ -1,6 +1,6 @@
 /** What the pictures show: an evening's chat, in the upstream's shapes, and the background of a game. */
-import { adding, runs } from "../test/support/chat-items.ts";
-import { SENT } from "../test/support/every-kind.ts";
+import { adding, runs } from "../../test/support/chat-items.ts";
+import { SENT } from "../../test/support/every-kind.ts";
 
 type Badge = "OWNER" | "MODERATOR" | "VERIFIED" | "member";
 

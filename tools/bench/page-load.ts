@@ -6,10 +6,10 @@
  *     npm run bench:page-load
  */
 import { loadavg } from "node:os";
-import { CHROMIUM, launchChromium, until } from "../test/support/browser.ts";
-import { paidAction, texts } from "../test/support/chat-actions.ts";
-import { placeAway } from "../test/support/distance.ts";
-import { startRelay } from "../test/support/relay.ts";
+import { CHROMIUM, launchChromium, until } from "../../test/support/browser.ts";
+import { paidAction, texts } from "../../test/support/chat-actions.ts";
+import { placeAway } from "../../test/support/distance.ts";
+import { startRelay } from "../../test/support/relay.ts";
 import { inRounds, median } from "./rounds.ts";
 
 const ROUND_TRIP_MS = 100;

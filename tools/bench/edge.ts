@@ -9,7 +9,7 @@
 import { readFileSync } from "node:fs";
 import { loadavg } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
-import { chat as follow } from "../client/index.ts";
+import { chat as follow } from "../../client/index.ts";
 import { type Readers, startReaders } from "./readers.ts";
 import { type Figures, inRounds, median, ratio, report, settings } from "./rounds.ts";
 import { serveEdge, serveRelay } from "./servers.ts";

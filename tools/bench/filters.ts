@@ -5,7 +5,7 @@
  *
  *     npm run bench:filters [-- --viewers 2000 --batches 40]
  */
-import { MESSAGE_TYPES } from "../src/protocol/kinds.ts";
+import { MESSAGE_TYPES } from "../../src/protocol/kinds.ts";
 import { type Figures, inRounds, median, ratio, report, settings } from "./rounds.ts";
 import { serveRelay } from "./servers.ts";
 import { batchesOf, EVERY_MS, watched } from "./watched.ts";

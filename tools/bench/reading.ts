@@ -4,14 +4,14 @@
  * process.
  *
  *     npm run bench:reading [-- FILE ...]        recorded answers or lists of actions, not generated ones
- *     npm ci --prefix bench/peers                once, for the two
+ *     npm ci --prefix tools/bench/peers                once, for the two
  */
 import { readFileSync } from "node:fs";
-import { asArray, asObject } from "../src/json.ts";
-import { startSimulator } from "../src/simulator/index.ts";
-import { readChatAnswer } from "../src/upstream/answer.ts";
-import { readActions } from "../src/upstream/readers/actions.ts";
-import { timeOfDay } from "../src/upstream/readers/timestamp.ts";
+import { asArray, asObject } from "../../src/json.ts";
+import { startSimulator } from "../../src/simulator/index.ts";
+import { readChatAnswer } from "../../src/upstream/answer.ts";
+import { readActions } from "../../src/upstream/readers/actions.ts";
+import { timeOfDay } from "../../src/upstream/readers/timestamp.ts";
 import { type Figures, inRounds, median, ratio, report } from "./rounds.ts";
 
 const UTC = timeOfDay("UTC");
@@ -120,7 +120,7 @@ const peers: Record<string, Reader> = {};
 for (const [name, load] of Object.entries(PEERS)) {
   const peer = await load();
   if (peer) peers[name] = peer;
-  else console.log(`${name} is not installed (npm ci --prefix bench/peers): not measured.`);
+  else console.log(`${name} is not installed (npm ci --prefix tools/bench/peers): not measured.`);
 }
 const files = process.argv.slice(2);
 const rows =

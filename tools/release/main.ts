@@ -9,8 +9,8 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
-const ROOT = join(import.meta.dirname, "..");
-const folder = resolve(process.argv[2] ?? join(ROOT, "release/packages"));
+const ROOT = join(import.meta.dirname, "../..");
+const folder = resolve(process.argv[2] ?? join(ROOT, "tools/release/packages"));
 
 const npm = (...args: string[]): string => execFileSync("npm", args, { cwd: ROOT, encoding: "utf8" });
 

@@ -9,11 +9,11 @@
 import assert from "node:assert/strict";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Browser, Page } from "playwright-core";
-import { history } from "../client/index.ts";
-import { CHROMIUM, heapMbOf, launchChromium, rowOf, until } from "../test/support/browser.ts";
-import { paidAction, textAction } from "../test/support/chat-actions.ts";
-import { POLL_OPENED } from "../test/support/poll-items.ts";
-import { startRelay } from "../test/support/relay.ts";
+import { history } from "../../client/index.ts";
+import { CHROMIUM, heapMbOf, launchChromium, rowOf, until } from "../../test/support/browser.ts";
+import { paidAction, textAction } from "../../test/support/chat-actions.ts";
+import { POLL_OPENED } from "../../test/support/poll-items.ts";
+import { startRelay } from "../../test/support/relay.ts";
 
 const [seconds = 100, rate = 200, chats = 1] = process.argv.slice(2).map(Number);
 const PARTS = 5;

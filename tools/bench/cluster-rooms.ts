@@ -5,15 +5,15 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { installedPostgres, run, startPostgres } from "../chaos/cluster/postgres.ts";
-import { freePorts, Service } from "../chaos/service.ts";
-import { type Simulator, startSimulator } from "../src/simulator/index.ts";
+import { installedPostgres, run, startPostgres } from "../../chaos/cluster/postgres.ts";
+import { freePorts, Service } from "../../chaos/service.ts";
+import { type Simulator, startSimulator } from "../../src/simulator/index.ts";
 import { percentile } from "./cluster-restarts.ts";
 import { type Figures, report, settings } from "./rounds.ts";
 
 const { rooms, messages } = settings({ rooms: 200, messages: 3_000_000 });
 const IDS = Array.from({ length: rooms }, (_, n) => `manyrooms${n}`.padEnd(11, "-").slice(0, 11));
-const projectDir = fileURLToPath(new URL("..", import.meta.url));
+const projectDir = fileURLToPath(new URL("../..", import.meta.url));
 const INTERVAL_MS = 3000;
 const WARM_MS = 10_000;
 /** Enough for the lease and a check. */
