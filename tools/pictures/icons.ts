@@ -1,6 +1,7 @@
 /**
  * The pages' icons: those of Lucide that they use, as data URIs in custom properties, so that a stylesheet
- * can draw them as masks and a page loads no file for them. `node tools/pictures/icons.ts` rewrites the sheet.
+ * can draw them as masks and a page loads no file for them.
+ * `node tools/pictures/icons.ts` rewrites the sheet.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
