@@ -7,7 +7,7 @@ import { chmod, copyFile, readdir, readFile, readlink, stat, symlink, writeFile 
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
-import { Disk } from "../chaos/disk.ts";
+import { Disk } from "./chaos/disk.ts";
 import { outcome, outcomeOfProcess } from "./support/command.ts";
 import { startRelay } from "./support/relay.ts";
 import { temporaryFile, temporaryFolder } from "./support/store-subject.ts";

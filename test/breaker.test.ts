@@ -1,12 +1,12 @@
 /** Trouble of the whole address: the rooms wait together, one of them tries, none of them pays for it. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
-import type { VirtualViewer } from "../harness/virtual-viewer.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { Breaker } from "../src/upstream/egress/breaker.ts";
 import { UpstreamError } from "../src/upstream/errors.ts";
+import { VirtualRelay } from "./harness/virtual-relay.ts";
+import type { VirtualViewer } from "./harness/virtual-viewer.ts";
 import { FakeClock } from "./support/fake-clock.ts";
 import { failAlways } from "./support/opening.ts";
 import { assertConsecutive } from "./support/stream.ts";

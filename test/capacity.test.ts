@@ -1,13 +1,13 @@
 /** How many rooms one address reads in time: which are taken in, which wait, which are refused. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
-import type { VirtualViewer } from "../harness/virtual-viewer.ts";
-import { carry } from "../simulation/carry.ts";
 import { RelayError } from "../src/protocol/errors.ts";
 import type { Chat } from "../src/simulator/chat.ts";
 import { Capacity } from "../src/upstream/egress/capacity.ts";
 import { Openings } from "../src/upstream/egress/openings.ts";
+import { VirtualRelay } from "./harness/virtual-relay.ts";
+import type { VirtualViewer } from "./harness/virtual-viewer.ts";
+import { carry } from "./simulation/carry.ts";
 import { FakeClock } from "./support/fake-clock.ts";
 import { virtualRoom } from "./support/virtual-room.ts";
 

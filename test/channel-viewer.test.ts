@@ -1,9 +1,9 @@
 /** A channel's connection in virtual time: the chats of its streams, one after the other, each whole. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { VirtualRelayOptions } from "../harness/virtual-relay.ts";
 import { RelayError } from "../src/protocol/errors.ts";
 import type { ChannelScenario } from "../src/simulator/channel.ts";
+import type { VirtualRelayOptions } from "./harness/virtual-relay.ts";
 import { ChannelVisitor, KEEPALIVE_MS } from "./support/channel-visitor.ts";
 import { HOUR, MINUTE, watched } from "./support/watched-channel.ts";
 

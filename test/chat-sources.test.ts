@@ -3,10 +3,10 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
 import type { Failure } from "../src/simulator/index.ts";
 import type { RequestKind } from "../src/simulator/requests.ts";
 import { KeptCredentials } from "../src/upstream/credential-sources.ts";
+import { VirtualRelay } from "./harness/virtual-relay.ts";
 import { post, session } from "./support/api.ts";
 import { FakeClock } from "./support/fake-clock.ts";
 import { asked, chatCalls, failAlways, opened, textAction } from "./support/opening.ts";

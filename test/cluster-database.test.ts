@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { run } from "../chaos/cluster/postgres.ts";
-import { Line } from "../chaos/line.ts";
 import { SCHEMA_VERSION } from "../src/store/postgres/schema.ts";
+import { run } from "./chaos/cluster/postgres.ts";
+import { Line } from "./chaos/line.ts";
 import { eventually } from "./support/eventually.ts";
 import { assertSame, CHAT, SETTINGS, setUpInstances, VIDEO } from "./support/instances.ts";
 import { LeapingClock } from "./support/leaping-clock.ts";

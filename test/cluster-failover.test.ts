@@ -4,9 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { installedPostgres, run, startPostgres } from "../chaos/cluster/postgres.ts";
-import { Line } from "../chaos/line.ts";
 import { startSimulator } from "../src/simulator/index.ts";
+import { installedPostgres, run, startPostgres } from "./chaos/cluster/postgres.ts";
+import { Line } from "./chaos/line.ts";
 import { eventually } from "./support/eventually.ts";
 import { noPooler, poolerTo } from "./support/pooler.ts";
 import { startRelay } from "./support/relay.ts";

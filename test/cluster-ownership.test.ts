@@ -5,8 +5,6 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { Client } from "pg";
-import { run } from "../chaos/cluster/postgres.ts";
-import { Line } from "../chaos/line.ts";
 import { type Clock, systemClock } from "../src/clock.ts";
 import { ENDED } from "../src/protocol/chat.ts";
 import type { ObservedStore } from "../src/store/observed.ts";
@@ -15,6 +13,8 @@ import { LOOK } from "../src/store/postgres/cluster-watch.ts";
 import { SQL } from "../src/store/postgres/tables.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { run } from "./chaos/cluster/postgres.ts";
+import { Line } from "./chaos/line.ts";
 import { eventually } from "./support/eventually.ts";
 import { ownSchema, ownSchemaAndTime, testPostgres } from "./support/postgres-server.ts";
 import { messages, own, readAll, stored } from "./support/store-reading.ts";

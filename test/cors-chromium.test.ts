@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { createServer as createHttpServer } from "node:http";
 import { after, before, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import { Line, portOf } from "../chaos/line.ts";
+import { Line, portOf } from "./chaos/line.ts";
 import { type PollBody, type ProbeBody, pollOf, type SessionBody } from "./support/api.ts";
 import { launchChromium, NO_CHROMIUM } from "./support/browser.ts";
 import { startRelay, type TestRelay } from "./support/relay.ts";

@@ -1,7 +1,7 @@
 /** What an edge serves besides the stream of a video: history, rooms, several chats, channels, refusals. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { Line } from "../chaos/line.ts";
+import { Line } from "./chaos/line.ts";
 import { AnsweringServer, refuses } from "./support/answering-server.ts";
 import { ask } from "./support/api.ts";
 import { startTestEdge } from "./support/edge.ts";

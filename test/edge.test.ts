@@ -1,8 +1,8 @@
 /** An edge: an instance that follows the rooms of another one, over real sockets. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { Line } from "../chaos/line.ts";
 import { SPECIES } from "../src/simulator/index.ts";
+import { Line } from "./chaos/line.ts";
 import { ask } from "./support/api.ts";
 import { deletionOf, textAction } from "./support/chat-actions.ts";
 import { startTestEdge } from "./support/edge.ts";

@@ -4,10 +4,10 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
-import { carry } from "../simulation/carry.ts";
 import type { Chat } from "../src/simulator/chat.ts";
 import type { RequestKind } from "../src/simulator/requests.ts";
+import { VirtualRelay } from "./harness/virtual-relay.ts";
+import { carry } from "./simulation/carry.ts";
 import { post, session } from "./support/api.ts";
 import { failAlways } from "./support/opening.ts";
 import { startRelay } from "./support/relay.ts";

@@ -8,7 +8,6 @@ import { createServer } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { SimulatedSink } from "../harness/sink.ts";
 import { systemClock } from "../src/clock.ts";
 import { takeSocket } from "../src/http/streams/hand-over.ts";
 import { SendQueues } from "../src/http/streams/send-queues.ts";
@@ -19,6 +18,7 @@ import { Room } from "../src/serving/room.ts";
 import { StoreError } from "../src/store/port.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { SimulatedSink } from "./harness/sink.ts";
 import { messages, own } from "./support/store-reading.ts";
 import { openFor, ROOM, temporaryFile } from "./support/store-subject.ts";
 

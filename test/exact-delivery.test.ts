@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { run } from "../chaos/run.ts";
+import { run } from "./chaos/run.ts";
 
 const PROJECT = fileURLToPath(new URL("..", import.meta.url));
 

@@ -4,9 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { realisticHold } from "../src/simulator/index.ts";
 import { Random } from "../src/simulator/random.ts";
+import { VirtualRelay } from "./harness/virtual-relay.ts";
 import { gapsIn } from "./support/gaps-in.ts";
 
 const MINUTES = 5;

@@ -6,10 +6,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { EVERYTHING, FILTERS, type Filter, passes } from "../harness/filters.ts";
-import { Scheduler } from "../harness/scheduler.ts";
-import { Sequence } from "../harness/sequence.ts";
-import { SimulatedSink } from "../harness/sink.ts";
 import { MESSAGE_TYPES, type MessageType } from "../src/protocol/kinds.ts";
 import { FORMS, type Format } from "../src/serving/form.ts";
 import { Room } from "../src/serving/room.ts";
@@ -20,6 +16,10 @@ import { MemoryStore } from "../src/store/memory/memory.ts";
 import type { StoredMessage } from "../src/store/stored-message.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { EVERYTHING, FILTERS, type Filter, passes } from "./harness/filters.ts";
+import { Scheduler } from "./harness/scheduler.ts";
+import { Sequence } from "./harness/sequence.ts";
+import { SimulatedSink } from "./harness/sink.ts";
 import { own } from "./support/store-reading.ts";
 import { observe } from "./support/store-subject.ts";
 

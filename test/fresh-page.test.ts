@@ -4,9 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { SETTINGS } from "../src/cli/config.ts";
 import type { JsonObject } from "../src/simulator/json.ts";
+import { VirtualRelay } from "./harness/virtual-relay.ts";
 import { failAlways } from "./support/opening.ts";
 import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED } from "./support/poll-items.ts";
 import { assertConsecutive } from "./support/stream.ts";

@@ -1,8 +1,8 @@
 /** A service whose store's disk has space for a small write, and none for the messages of a chat. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Disk } from "../chaos/disk.ts";
-import { longActions } from "../chaos/long-messages.ts";
+import { Disk } from "./chaos/disk.ts";
+import { longActions } from "./chaos/long-messages.ts";
 import { ask, assertRefused } from "./support/api.ts";
 import { eventually } from "./support/eventually.ts";
 import { startRelay } from "./support/relay.ts";

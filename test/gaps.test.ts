@@ -4,9 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
-import type { VirtualViewer } from "../harness/virtual-viewer.ts";
 import type { Chat } from "../src/simulator/chat.ts";
+import { VirtualRelay } from "./harness/virtual-relay.ts";
+import type { VirtualViewer } from "./harness/virtual-viewer.ts";
 import { failAlways } from "./support/opening.ts";
 import { assertConsecutive } from "./support/stream.ts";
 

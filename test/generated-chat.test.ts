@@ -5,8 +5,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { isDeepStrictEqual } from "node:util";
-import { type ExpectedMessage, ExpectedMessages, withoutHash } from "../chaos/expected-messages.ts";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { systemClock } from "../src/clock.ts";
 import { Appender } from "../src/reading/log/appender.ts";
 import { memoryOf, positionOf } from "../src/reading/log/checkpoint.ts";
@@ -18,6 +16,8 @@ import { MemoryStore } from "../src/store/memory/memory.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
 import { readActions } from "../src/upstream/readers/actions.ts";
+import { type ExpectedMessage, ExpectedMessages, withoutHash } from "./chaos/expected-messages.ts";
+import { VirtualRelay } from "./harness/virtual-relay.ts";
 import { READ_TYPES } from "./support/every-kind.ts";
 import { POSITION } from "./support/position.ts";
 import { UTC } from "./support/read-messages.ts";

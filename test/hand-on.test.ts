@@ -4,9 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { visit } from "../harness/sink.ts";
-import type { Instance } from "../simulation/instance.ts";
-import { World } from "../simulation/world.ts";
+import { visit } from "./harness/sink.ts";
+import type { Instance } from "./simulation/instance.ts";
+import { World } from "./simulation/world.ts";
 
 function twoInstances(seed = 1) {
   const world = new World({ seed, rooms: 20, instances: 2 });

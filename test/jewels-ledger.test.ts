@@ -5,11 +5,11 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { it } from "node:test";
-import { ExpectedMessages } from "../chaos/expected-messages.ts";
 import type { MessageOf } from "../src/protocol/message.ts";
 import type { Chat } from "../src/simulator/chat.ts";
 import { startSimulator } from "../src/simulator/index.ts";
 import { GIFTS } from "../src/simulator/words.ts";
+import { ExpectedMessages } from "./chaos/expected-messages.ts";
 import { type PollBody, pollOf, post, session } from "./support/api.ts";
 import { gift, giftWidget } from "./support/jewels.ts";
 import { openStream, textAction } from "./support/opening.ts";

@@ -4,11 +4,11 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { answeredNow, startedNow } from "../src/clock.ts";
 import { waitAfter } from "../src/reading/interval.ts";
 import { Lateness, WINDOW_MS } from "../src/reading/lateness.ts";
 import type { Item } from "../src/upstream/readers/reader.ts";
+import { VirtualRelay } from "./harness/virtual-relay.ts";
 import { FakeClock } from "./support/fake-clock.ts";
 import { failAlways } from "./support/opening.ts";
 import { POSITION } from "./support/position.ts";

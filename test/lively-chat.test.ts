@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { World } from "../simulation/world.ts";
+import { World } from "./simulation/world.ts";
 
 const JUMPS = 2;
 const PHASE_MS = 20_000;

@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createParser } from "eventsource-parser";
-import { openMerged } from "../harness/several-chats.ts";
-import { SimulatedSink } from "../harness/sink.ts";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { parseVector, vectorOf } from "../src/protocol/cursor-vector.ts";
 import { FORMS } from "../src/serving/form.ts";
 import type { Chat } from "../src/simulator/chat.ts";
 import { Random } from "../src/simulator/random.ts";
+import { openMerged } from "./harness/several-chats.ts";
+import { SimulatedSink } from "./harness/sink.ts";
+import { VirtualRelay } from "./harness/virtual-relay.ts";
 import { eventually } from "./support/eventually.ts";
 import { metric, startRelay, type TestRelay } from "./support/relay.ts";
 import { VIDEO, virtualRoom } from "./support/virtual-room.ts";

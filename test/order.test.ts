@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { ExpectedMessages, withoutHash } from "../chaos/expected-messages.ts";
 import type { Message } from "../src/protocol/message.ts";
 import { type ReadMemory, resolve } from "../src/reading/log/resolve.ts";
 import { simulateInProcess } from "../src/simulator/index.ts";
@@ -12,6 +11,7 @@ import { NO_GIFTS } from "../src/upstream/readers/gifts.ts";
 import type { Panels } from "../src/upstream/readers/panels.ts";
 import type { Item } from "../src/upstream/readers/reader.ts";
 import { timeOfDay } from "../src/upstream/readers/timestamp.ts";
+import { ExpectedMessages, withoutHash } from "./chaos/expected-messages.ts";
 import { FakeClock } from "./support/fake-clock.ts";
 
 const UTC = timeOfDay("UTC");

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
+import { VirtualRelay } from "./harness/virtual-relay.ts";
 import { failAlways } from "./support/opening.ts";
 import { assertConsecutive } from "./support/stream.ts";
 

@@ -1,8 +1,6 @@
 /** Bugs of the service itself: they are logged with their stacks, and stop neither the service nor a room. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { SimulatedSink } from "../harness/sink.ts";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { errorConverter } from "../src/http/errors.ts";
 import { ChannelViewer } from "../src/http/streams/channel-viewer.ts";
 import type { ChannelWatch } from "../src/rooms/channels/watch.ts";
@@ -11,6 +9,8 @@ import { FORMS } from "../src/serving/form.ts";
 import { Multiplex } from "../src/serving/multiplex/multiplex.ts";
 import { PART_FORMS } from "../src/serving/multiplex/parts.ts";
 import { ALL } from "../src/serving/type-filter.ts";
+import { SimulatedSink } from "./harness/sink.ts";
+import { VirtualRelay } from "./harness/virtual-relay.ts";
 import { recorderOf, runUntil } from "./support/recorder-parts.ts";
 
 const VIDEO = "dQw4w9WgXcQ";

@@ -4,8 +4,8 @@
  */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
 import type { Hold } from "../src/store/ownership.ts";
+import { VirtualRelay } from "./harness/virtual-relay.ts";
 import { own } from "./support/store-reading.ts";
 import { isFenced } from "./support/store-subject.ts";
 

@@ -3,10 +3,10 @@
  */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
 import type { Details } from "../src/protocol/kinds.ts";
 import { decodePosition, encodePosition } from "../src/upstream/position.ts";
 import { NO_PANELS, type Panels } from "../src/upstream/readers/panels.ts";
+import { VirtualRelay } from "./harness/virtual-relay.ts";
 import { frozen } from "./support/frozen.ts";
 import { textAction } from "./support/opening.ts";
 import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED, poll } from "./support/poll-items.ts";

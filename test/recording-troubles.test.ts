@@ -1,8 +1,8 @@
 /** What keeps a recording from recording, as the list of recordings shows it, in virtual time. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { VirtualRelay, type VirtualRelayOptions } from "../harness/virtual-relay.ts";
 import { type ListedRecording, Recordings } from "../src/rooms/recordings/recordings.ts";
+import { VirtualRelay, type VirtualRelayOptions } from "./harness/virtual-relay.ts";
 import { countedClock } from "./support/counted-clock.ts";
 import { recorderOf } from "./support/recorder-parts.ts";
 

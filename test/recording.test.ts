@@ -1,9 +1,9 @@
 /** Chats that are recorded, watched or not, and the list of stored and open rooms. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
 import type { ListedRoom } from "../src/rooms/listing.ts";
 import { recordChat } from "../src/rooms/recordings/recorder.ts";
+import { VirtualRelay } from "./harness/virtual-relay.ts";
 import { ask } from "./support/api.ts";
 import { outcome } from "./support/command.ts";
 import { eventually } from "./support/eventually.ts";

@@ -1,7 +1,7 @@
 /** RELAY_MAX_ROOMS in virtual time: which chats take a place. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
+import { VirtualRelay } from "./harness/virtual-relay.ts";
 
 const [LIVE, OTHER, REPLAY, SECOND] = ["live-first1", "live-secon1", "replay-1st1", "replay-2nd1"];
 const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;

@@ -4,8 +4,8 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
 import type { Chat } from "../src/simulator/chat.ts";
+import { VirtualRelay } from "./harness/virtual-relay.ts";
 import { assertConsecutive } from "./support/stream.ts";
 import { requestsOf, VIDEO, virtualRoom } from "./support/virtual-room.ts";
 

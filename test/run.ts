@@ -18,18 +18,18 @@ const SHARED = 16;
 /** Files with a process of their own: the long ones, which start first so that no core idles at the end. */
 const ALONE = [
   "test/package.test.ts",
-  "test/simulation.test.ts",
+  "test/simulation/simulation.test.ts",
   "test/hostile-content.test.ts", // measures its memory
   "test/exact-delivery.test.ts",
   "test/operations.test.ts",
-  "test/neighbours.test.ts",
+  "test/simulation/neighbours.test.ts",
   "test/page-access.test.ts",
   "test/cluster-database.test.ts",
   "test/cluster.test.ts",
   "test/firefox.test.ts",
-  "test/chaos-service.test.ts",
+  "test/chaos/chaos-service.test.ts",
   "test/slow-viewers.test.ts", // reads at a pace
-  "test/chaos-clients.test.ts", // asserts that it leaves no timer behind
+  "test/chaos/chaos-clients.test.ts", // asserts that it leaves no timer behind
   "test/http-fuzz.test.ts", // measures its memory
   "test/hostile-deadlines.test.ts", // measures its memory
   "test/hostile-text.test.ts", // measures its memory

@@ -3,9 +3,9 @@
  */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { run } from "../chaos/cluster/postgres.ts";
 import type { SettingName } from "../src/cli/config.ts";
 import { type Simulator, startSimulator } from "../src/simulator/index.ts";
+import { run } from "./chaos/cluster/postgres.ts";
 import { eventually } from "./support/eventually.ts";
 import { ownSchema, type PostgresServer, testPostgres } from "./support/postgres-server.ts";
 import { startRelay } from "./support/relay.ts";

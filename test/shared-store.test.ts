@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Client, types } from "pg";
-import { SharedStore } from "../simulation/shared-store.ts";
 import { RELEASED } from "../src/protocol/chat.ts";
 import { Random } from "../src/simulator/random.ts";
 import { LOOK, ORPHANS, RELEASE } from "../src/store/postgres/cluster-watch.ts";
@@ -10,6 +9,7 @@ import { ONE_TOO_MANY } from "../src/store/postgres/ownership.ts";
 import { SQL } from "../src/store/postgres/tables.ts";
 import { TALLY_SQL } from "../src/store/postgres/tallies.ts";
 import { WANTED_ELSEWHERE, WATCHED_FOR, WRITE } from "../src/store/postgres/viewer-counts.ts";
+import { SharedStore } from "./simulation/shared-store.ts";
 import { ownSchemaAndTime, type PostgresServer, testPostgres } from "./support/postgres-server.ts";
 import { BORN_MS, openFor } from "./support/store-subject.ts";
 

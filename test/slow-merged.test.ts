@@ -1,14 +1,14 @@
 /** A connection of several chats whose client reads slowly or not at all. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { longActions } from "../chaos/long-messages.ts";
-import { openMerged } from "../harness/several-chats.ts";
-import { SimulatedSink } from "../harness/sink.ts";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { vectorOf } from "../src/protocol/cursor-vector.ts";
 import { FORMS } from "../src/serving/form.ts";
 import { STALL_MS } from "../src/serving/stall.ts";
 import type { Chat } from "../src/simulator/chat.ts";
+import { longActions } from "./chaos/long-messages.ts";
+import { openMerged } from "./harness/several-chats.ts";
+import { SimulatedSink } from "./harness/sink.ts";
+import { VirtualRelay } from "./harness/virtual-relay.ts";
 
 const VIDEOS = Array.from({ length: 20 }, (_, n) => `slow-chat${n + 10}`);
 const LAST = "slow-chat29";

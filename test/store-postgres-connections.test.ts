@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { Client } from "pg";
-import { run } from "../chaos/cluster/postgres.ts";
-import { Line } from "../chaos/line.ts";
 import { Notifications } from "../src/store/postgres/notifications.ts";
 import { type PoolName, Pools } from "../src/store/postgres/pools.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { run } from "./chaos/cluster/postgres.ts";
+import { Line } from "./chaos/line.ts";
 import { FakeClock } from "./support/fake-clock.ts";
 import { testPostgres } from "./support/postgres-server.ts";
 

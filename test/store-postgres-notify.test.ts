@@ -4,12 +4,12 @@ import { EventEmitter, once } from "node:events";
 import { describe, it, type TestContext } from "node:test";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import { type Logger, pino } from "pino";
-import { run } from "../chaos/cluster/postgres.ts";
 import { type Clock, systemClock } from "../src/clock.ts";
 import { Notifications } from "../src/store/postgres/notifications.ts";
 import { Pools } from "../src/store/postgres/pools.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { run } from "./chaos/cluster/postgres.ts";
 import { countedClock } from "./support/counted-clock.ts";
 import { ownSchema, testPostgres } from "./support/postgres-server.ts";
 

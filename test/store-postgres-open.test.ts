@@ -3,8 +3,6 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { describe, it, type TestContext } from "node:test";
-import { run } from "../chaos/cluster/postgres.ts";
-import { portOf } from "../chaos/line.ts";
 import { SETTINGS, toConfig } from "../src/cli/config.ts";
 import { readFlags } from "../src/cli/flags.ts";
 import { startService } from "../src/cli/service.ts";
@@ -14,6 +12,8 @@ import { unavailable } from "../src/store/postgres/error.ts";
 import { Pools } from "../src/store/postgres/pools.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { run } from "./chaos/cluster/postgres.ts";
+import { portOf } from "./chaos/line.ts";
 import { FakeClock } from "./support/fake-clock.ts";
 import {
   noOwnPostgres,

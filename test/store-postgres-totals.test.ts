@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { Client } from "pg";
-import { run } from "../chaos/cluster/postgres.ts";
 import { TALLY_SQL } from "../src/store/postgres/tallies.ts";
 import { encodeMessage } from "../src/store/stored-message.ts";
 import { NO_TOTALS } from "../src/store/totals.ts";
+import { run } from "./chaos/cluster/postgres.ts";
 import { eventually } from "./support/eventually.ts";
 import { ownSchemaAndTime, type PostgresServer, testPostgres } from "./support/postgres-server.ts";
 import { own } from "./support/store-reading.ts";

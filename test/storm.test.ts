@@ -4,8 +4,6 @@
  */
 import assert from "node:assert/strict";
 import { it, type TestContext } from "node:test";
-import { LoadClients } from "../chaos/load/load-clients.ts";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { systemClock } from "../src/clock.ts";
 import { Feed } from "../src/serving/feeds.ts";
 import { FORMS } from "../src/serving/form.ts";
@@ -14,6 +12,8 @@ import { ALL } from "../src/serving/type-filter.ts";
 import { MemoryStore } from "../src/store/memory/memory.ts";
 import { silentLog } from "../src/telemetry/log.ts";
 import { Telemetry } from "../src/telemetry/telemetry.ts";
+import { LoadClients } from "./chaos/load/load-clients.ts";
+import { VirtualRelay } from "./harness/virtual-relay.ts";
 import { startRelay } from "./support/relay.ts";
 import { own } from "./support/store-reading.ts";
 import { observe, temporaryFile } from "./support/store-subject.ts";

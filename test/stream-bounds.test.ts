@@ -4,8 +4,8 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
-import type { VirtualViewer } from "../harness/virtual-viewer.ts";
+import { VirtualRelay } from "./harness/virtual-relay.ts";
+import type { VirtualViewer } from "./harness/virtual-viewer.ts";
 import { VIDEO, virtualRoom } from "./support/virtual-room.ts";
 
 const GRACE_MS = 60_000;

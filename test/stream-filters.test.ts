@@ -4,13 +4,13 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
-import type { VirtualViewer } from "../harness/virtual-viewer.ts";
 import { GROUPS, MESSAGE_TYPES } from "../src/protocol/kinds.ts";
 import { Feeds } from "../src/serving/feeds.ts";
 import { FORMS } from "../src/serving/form.ts";
 import { Tail } from "../src/serving/tail.ts";
 import { ALL, parseTypes, typeBit } from "../src/serving/type-filter.ts";
+import { VirtualRelay } from "./harness/virtual-relay.ts";
+import type { VirtualViewer } from "./harness/virtual-viewer.ts";
 import { paidAction, textAction } from "./support/chat-actions.ts";
 
 const VIDEO = "filtered-ab";

@@ -1,8 +1,6 @@
 /** Bugs in the loops that run in the background: each is logged with its stack, and its loop goes on. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { SimulatedSink } from "../harness/sink.ts";
-import { VirtualRelay } from "../harness/virtual-relay.ts";
 import type { ChannelWatchParts } from "../src/rooms/channels/watch.ts";
 import { ChannelWatch } from "../src/rooms/channels/watch.ts";
 import { OpeningLimit } from "../src/rooms/opening-limit.ts";
@@ -22,6 +20,8 @@ import { ViewerCounts } from "../src/store/postgres/viewer-counts.ts";
 import { runRetention } from "../src/store/retention.ts";
 import { runTally } from "../src/store/tallier.ts";
 import type { RoomEgress } from "../src/upstream/egress/room-egress.ts";
+import { SimulatedSink } from "./harness/sink.ts";
+import { VirtualRelay } from "./harness/virtual-relay.ts";
 import { recorderOf } from "./support/recorder-parts.ts";
 
 const VIDEO = "dQw4w9WgXcQ";

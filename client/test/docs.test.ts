@@ -8,7 +8,7 @@ import { join, resolve } from "node:path";
 import { describe, it } from "node:test";
 import { parseSync } from "oxc-parser";
 import type { Page } from "playwright-core";
-import { portOf } from "../../chaos/line.ts";
+import { portOf } from "../../test/chaos/line.ts";
 import { launchChromium, NO_CHROMIUM } from "../../test/support/browser.ts";
 import { adding, COMMON, PAID } from "../../test/support/chat-items.ts";
 import { eventually } from "../../test/support/eventually.ts";

@@ -6,8 +6,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { Line, portOf } from "../../chaos/line.ts";
 import { toBrowserModule } from "../../src/http/browser-modules.ts";
+import { Line, portOf } from "../../test/chaos/line.ts";
 import { launchChromium, NO_CHROMIUM } from "../../test/support/browser.ts";
 import { startRelay, type TestRelay } from "../../test/support/relay.ts";
 import { outputOf, RUNTIMES } from "../../test/support/runtimes.ts";

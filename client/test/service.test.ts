@@ -4,8 +4,8 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Line } from "../../chaos/line.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
+import { Line } from "../../test/chaos/line.ts";
 import { AnsweringFetch } from "../../test/support/answering-fetch.ts";
 import { END, init, messages } from "../../test/support/answering-server.ts";
 import { FakeClock } from "../../test/support/fake-clock.ts";

@@ -1,9 +1,9 @@
 /** A viewer of a channel in virtual time: what `/v1/stream?channel=` sends, without its socket. */
 import { createParser } from "eventsource-parser";
-import { openChannel, type Served } from "../../harness/several-chats.ts";
-import { SimulatedSink } from "../../harness/sink.ts";
 import type { ChannelState } from "../../src/protocol/channel.ts";
 import { FORMS } from "../../src/serving/form.ts";
+import { openChannel, type Served } from "../harness/several-chats.ts";
+import { SimulatedSink } from "../harness/sink.ts";
 import { HANDLE } from "./watched-channel.ts";
 
 /** The interval of the relay's keepalives. */

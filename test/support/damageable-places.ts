@@ -1,7 +1,7 @@
 /** Stores on a disk whose rows a test damages behind the service's back. */
 import { DatabaseSync } from "node:sqlite";
 import type { TestContext } from "node:test";
-import { run } from "../../chaos/cluster/postgres.ts";
+import { run } from "../chaos/cluster/postgres.ts";
 import { ownSchema, type PostgresServer } from "./postgres-server.ts";
 import { temporaryFile } from "./store-subject.ts";
 

@@ -1,5 +1,5 @@
 /** The gaps of a room's log, beside what its chat really said. */
-import type { VirtualRelay } from "../../harness/virtual-relay.ts";
+import type { VirtualRelay } from "../harness/virtual-relay.ts";
 
 /**
  * Counts the places where messages are missing without a gap and with one, and the gaps without missing

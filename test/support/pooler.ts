@@ -7,8 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { installedPostgres, run } from "../../chaos/cluster/postgres.ts";
-import { freePorts } from "../../chaos/service.ts";
+import { installedPostgres, run } from "../chaos/cluster/postgres.ts";
+import { freePorts } from "../chaos/service.ts";
 
 const PROGRAM = "/usr/sbin/pgbouncer";
 const START_LIMIT_MS = 10_000;

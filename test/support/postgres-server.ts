@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { after, type TestContext } from "node:test";
 import { Client } from "pg";
-import { installedPostgres, type Postgres, run, startPostgres } from "../../chaos/cluster/postgres.ts";
+import { installedPostgres, type Postgres, run, startPostgres } from "../chaos/cluster/postgres.ts";
 
 export type PostgresServer = Pick<Postgres, "url">;
 

@@ -7,7 +7,7 @@ import { writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { freePorts } from "../../chaos/service.ts";
+import { freePorts } from "../chaos/service.ts";
 
 export const USER = "wayfarer";
 export const PASSWORD = "sesame";

@@ -1,6 +1,7 @@
 /** A recorder in a virtual relay. */
-import type { VirtualRelay } from "../../harness/virtual-relay.ts";
+
 import type { RecorderParts, RecordingRun } from "../../src/rooms/recordings/recorder.ts";
+import type { VirtualRelay } from "../harness/virtual-relay.ts";
 
 /** What a recorder in a virtual relay is made of. */
 export function recorderOf({

@@ -1,8 +1,8 @@
 /** The service as a process of its own, begun as `npm start` does, on a port of its own. */
 import { fileURLToPath } from "node:url";
-import { freePorts, Service } from "../../chaos/service.ts";
 import type { SettingName } from "../../src/cli/config.ts";
 import type { Simulator } from "../../src/simulator/index.ts";
+import { freePorts, Service } from "../chaos/service.ts";
 import { testEnvironment } from "./relay.ts";
 
 /** Resolves once it listens. */

@@ -1,6 +1,5 @@
 /** A relay in this process against a simulated upstream, both on real sockets, with waits scaled down. */
 
-import { metricOf } from "../../harness/metric.ts";
 import { type Config, SETTINGS, type SettingName, toConfig } from "../../src/cli/config.ts";
 import { readFlags } from "../../src/cli/flags.ts";
 import { type Service, startService } from "../../src/cli/service.ts";
@@ -10,6 +9,7 @@ import { type Simulator, type SimulatorOptions, startSimulator } from "../../src
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import type { Deadlines } from "../../src/upstream/calls.ts";
+import { metricOf } from "../harness/metric.ts";
 import { eventually } from "./eventually.ts";
 
 /** Fast enough for tests, in the product's own proportions. */

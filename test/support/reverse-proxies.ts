@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { Agent, fetch as undiciFetch } from "undici";
-import { freePorts } from "../../chaos/service.ts";
+import { freePorts } from "../chaos/service.ts";
 import { ROOT } from "./command.ts";
 
 const run = promisify(execFile);

@@ -21,7 +21,7 @@ export interface Runtime {
 }
 
 /** A program that `npm run runtimes` installs. */
-export const inRuntimes = (path: string): string => join(ROOT, "runtimes/node_modules", path);
+export const inRuntimes = (path: string): string => join(ROOT, "test/runtimes/node_modules", path);
 
 const runtime = (name: string, [program = "", ...args]: readonly string[]): Runtime => {
   const isThere = existsSync(program);

@@ -4,10 +4,10 @@
  * not expect it is a failure, not something to be hidden.
  */
 import assert from "node:assert/strict";
-import { frameParser, type SseFrame, type StreamQuery, streamUrl } from "../../harness/clients/sse.ts";
-import { Sequence } from "../../harness/sequence.ts";
 import type { Init } from "../../src/protocol/chat.ts";
 import type { Message } from "../../src/protocol/message.ts";
+import { frameParser, type SseFrame, type StreamQuery, streamUrl } from "../harness/clients/sse.ts";
+import { Sequence } from "../harness/sequence.ts";
 import { Changes } from "./viewers.ts";
 
 export { streamUrl };

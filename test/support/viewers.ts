@@ -3,10 +3,10 @@
  * they have, when the test says so. What they are sent is judged as it comes.
  */
 import assert from "node:assert/strict";
-import { Client, type ClientKind } from "../../harness/clients/client.ts";
-import type { ChatObserver, ClientOptions } from "../../harness/clients/observer.ts";
-import { Sequence } from "../../harness/sequence.ts";
 import { Random } from "../../src/simulator/random.ts";
+import { Client, type ClientKind } from "../harness/clients/client.ts";
+import type { ChatObserver, ClientOptions } from "../harness/clients/observer.ts";
+import { Sequence } from "../harness/sequence.ts";
 
 /** How long a test waits for anything. */
 const PATIENCE_MS = 60_000;

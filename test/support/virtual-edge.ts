@@ -1,15 +1,16 @@
 /** An edge of a virtual relay, or of another edge, on a line that a test can cut and silence. */
-import { EdgeLife } from "../../harness/edge-life.ts";
-import type { OriginService } from "../../harness/origin-api.ts";
-import { OriginLine } from "../../harness/origin-line.ts";
-import type { MortalClock } from "../../harness/scheduler.ts";
-import type { VirtualRelay } from "../../harness/virtual-relay.ts";
+
 import { toEdgeConfig } from "../../src/cli/edge-config.ts";
 import { EDGE_FLAGS } from "../../src/cli/edge-flags.ts";
 import { readFlags } from "../../src/cli/flags.ts";
 import { Random } from "../../src/simulator/random.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
+import { EdgeLife } from "../harness/edge-life.ts";
+import type { OriginService } from "../harness/origin-api.ts";
+import { OriginLine } from "../harness/origin-line.ts";
+import type { MortalClock } from "../harness/scheduler.ts";
+import type { VirtualRelay } from "../harness/virtual-relay.ts";
 
 interface VirtualEdge {
   life: EdgeLife;

@@ -3,10 +3,10 @@
  * said so far.
  */
 import assert from "node:assert/strict";
-import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
-import type { Visit } from "../../harness/virtual-viewer.ts";
 import type { RequestKind, RequestRecord } from "../../src/simulator/requests.ts";
 import type { Scenario } from "../../src/simulator/scenario.ts";
+import { VirtualRelay, type VirtualRelayOptions } from "../harness/virtual-relay.ts";
+import type { Visit } from "../harness/virtual-viewer.ts";
 import { chatCalls } from "./opening.ts";
 
 export const VIDEO = "watched-one";

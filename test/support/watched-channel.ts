@@ -1,8 +1,9 @@
 /** A channel of a virtual relay, and watchers of it. */
-import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
+
 import type { ChannelState } from "../../src/protocol/channel.ts";
 import type { ChannelWatch } from "../../src/rooms/channels/watch.ts";
 import type { ChannelScenario } from "../../src/simulator/channel.ts";
+import { VirtualRelay, type VirtualRelayOptions } from "../harness/virtual-relay.ts";
 
 export const HANDLE = "@somebody";
 export const MINUTE = 60_000;

@@ -5,14 +5,14 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { judge } from "../../chaos/cluster/judges.ts";
-import { run } from "../../chaos/cluster/postgres.ts";
-import { watchLeases } from "../../chaos/cluster/tables.ts";
-import { ViewerLog } from "../../chaos/cluster/viewer-log.ts";
-import { freePorts, Service } from "../../chaos/service.ts";
-import { Client } from "../../harness/clients/client.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
 import { Random } from "../../src/simulator/random.ts";
+import { judge } from "../../test/chaos/cluster/judges.ts";
+import { run } from "../../test/chaos/cluster/postgres.ts";
+import { watchLeases } from "../../test/chaos/cluster/tables.ts";
+import { ViewerLog } from "../../test/chaos/cluster/viewer-log.ts";
+import { freePorts, Service } from "../../test/chaos/service.ts";
+import { Client } from "../../test/harness/clients/client.ts";
 import type { Figures } from "./rounds.ts";
 
 const INSTANCES = 3;

@@ -5,9 +5,9 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { installedPostgres, run, startPostgres } from "../../chaos/cluster/postgres.ts";
-import { freePorts, Service } from "../../chaos/service.ts";
 import { type Simulator, startSimulator } from "../../src/simulator/index.ts";
+import { installedPostgres, run, startPostgres } from "../../test/chaos/cluster/postgres.ts";
+import { freePorts, Service } from "../../test/chaos/service.ts";
 import { percentile } from "./cluster-restarts.ts";
 import { type Figures, report, settings } from "./rounds.ts";
 

@@ -5,7 +5,7 @@
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
-import { commandLine } from "../../chaos/command-line.ts";
+import { commandLine } from "../../test/chaos/command-line.ts";
 
 export const ROUNDS = 5;
 

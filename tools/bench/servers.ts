@@ -10,9 +10,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { freePorts } from "../../chaos/service.ts";
 import type { SettingName } from "../../src/cli/config.ts";
 import { type Simulator, startSimulator } from "../../src/simulator/index.ts";
+import { freePorts } from "../../test/chaos/service.ts";
 
 const START_MS = 60_000;
 const STOP_MS = 3000;

@@ -1,0 +1,42 @@
+/**
+ * Minutes of kills, freezes, cut lines, wrong clocks, dying databases and failovers against three instances
+ * on one PostgreSQL.
+ *
+ *     npm run chaos:cluster -- --seed 7 --minutes 2 [--viewers 40] [--project DIR]
+ */
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { commandLine } from "../command-line.ts";
+import { run } from "./run.ts";
+
+/** The number of violations to print for each judge; the others are counted. */
+const SHOWN = 8;
+
+const { values } = commandLine({
+  options: {
+    seed: { type: "string", default: String(Math.floor(Date.now() / 1000)) },
+    minutes: { type: "string", default: "1" },
+    viewers: { type: "string", default: "40" },
+    project: { type: "string", default: fileURLToPath(new URL("../../..", import.meta.url)) },
+  },
+});
+const [seed, minutes, viewers] = [Number(values.seed), Number(values.minutes), Number(values.viewers)];
+if (!(seed >= 0 && minutes > 0 && viewers >= 1)) {
+  process.stderr.write("--seed, --minutes and --viewers must be numbers above 0\n");
+  process.exit(2);
+}
+const { violations, counts } = await run({ seed, minutes, viewers, projectDir: resolve(values.project) });
+for (const [name, count] of [...counts].sort())
+  process.stdout.write(`${String(count).padStart(9)}  ${name}\n`);
+process.stdout.write(`${String(violations.length).padStart(9)}  violations\n`);
+const judgeOf = (violation: string) => violation.slice(0, violation.indexOf(":"));
+for (const [judge, all] of Map.groupBy(violations, judgeOf)) {
+  for (const violation of all.slice(0, SHOWN)) process.stdout.write(`VIOLATION ${violation}\n`);
+  if (all.length > SHOWN) process.stdout.write(`          ${judge}: ${all.length - SHOWN} more\n`);
+}
+if (violations.length > 0) {
+  process.stdout.write(
+    `To play it again: npm run chaos:cluster -- --seed ${seed} --minutes ${minutes} --viewers ${viewers}\n`,
+  );
+}
+process.exit(violations.length > 0 ? 1 : 0);

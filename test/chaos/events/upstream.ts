@@ -1,0 +1,91 @@
+/** Failures of the upstream, and events in its chats. */
+import type { Failure } from "../../../src/simulator/faults.ts";
+import type { RequestKind } from "../../../src/simulator/requests.ts";
+import { LOSSY_ROOM } from "../chat-script.ts";
+import { ECHO_MS, type Event, expire } from "./event.ts";
+
+/** Failures of a chat call. */
+const CHAT_FAILURES: Failure[] = [
+  { status: 500 },
+  { status: 503 },
+  { status: 403 },
+  { status: 404 },
+  { status: 400 },
+  "reset",
+  "lost",
+  "truncated",
+  "invalid-argument",
+  "response-errors",
+  "html",
+  "empty",
+  "null",
+  "array",
+  "object",
+  { delayMs: 1500 },
+  { drip: { bytes: 3000, everyMs: 10 } },
+];
+/** An answer without a chat ends a replay, and makes the service load the page of a live chat. */
+const LIVE_FAILURES: Failure[] = [...CHAT_FAILURES, "no-contents", "silent"];
+/** For pages only failures that yield no page: a page without a chat says that the chat is over. */
+const PAGE_FAILURES: Failure[] = [{ status: 503 }, "reset", "truncated", { delayMs: 700 }];
+const SCRIPT_FAILURES: Failure[] = [...PAGE_FAILURES, "html", "empty", { status: 404 }];
+
+const FAILURES: [kind: RequestKind, failures: Failure[]][] = [
+  ["get_live_chat", LIVE_FAILURES],
+  ["get_live_chat", LIVE_FAILURES],
+  ["get_live_chat_replay", CHAT_FAILURES],
+  ["popout", PAGE_FAILURES],
+  ["watch", PAGE_FAILURES],
+  ["live", PAGE_FAILURES],
+  ["streams", PAGE_FAILURES],
+  ["sw.js", SCRIPT_FAILURES],
+];
+
+export const UPSTREAM_EVENTS: Record<string, Event> = {
+  "upstream failure": {
+    times: 16,
+    async play(world) {
+      const [on, failures] = world.random.pick(FAILURES);
+      const as = world.random.pick(failures);
+      world.order({ on, as, times: 1 + world.random.below(3) });
+      // Pages are only loaded after a token is refused.
+      if (on !== "get_live_chat" && on !== "get_live_chat_replay") expire(world);
+    },
+  },
+
+  expiry: {
+    times: 3,
+    async play(world) {
+      expire(world);
+    },
+  },
+
+  throttling: {
+    times: 2,
+    async play(world) {
+      world.order({
+        on: world.random.pick(["get_live_chat", "get_live_chat", "popout"]),
+        as: world.random.pick<Failure>([{ status: 429 }, { status: 429 }, "quota", "captcha"]),
+        times: 1,
+      });
+      expire(world);
+      await world.pause(ECHO_MS);
+    },
+  },
+
+  burst: {
+    times: 4,
+    async play(world) {
+      // In the lossy room the upstream would drop messages that nobody can have known of.
+      const room = world.random.pick(world.liveRooms.filter(({ videoId }) => videoId !== LOSSY_ROOM));
+      room.chat.say(50 + world.random.below(250));
+    },
+  },
+
+  "new replay": {
+    times: 1,
+    async play(world) {
+      await world.changeReplay();
+    },
+  },
+};

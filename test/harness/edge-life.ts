@@ -1,0 +1,78 @@
+/** One life of an edge: composed as in `cli/`, on a simulated clock and a simulated line to its origin. */
+import type { EdgeConfig } from "../../src/cli/edge-config.ts";
+import { OriginChannels } from "../../src/origin/channels.ts";
+import type { OriginAnswer } from "../../src/origin/connections.ts";
+import { OriginHealth } from "../../src/origin/health.ts";
+import { Origin } from "../../src/origin/origin.ts";
+import { OriginRooms } from "../../src/origin/origin-rooms.ts";
+import { Rooms } from "../../src/rooms/rooms.ts";
+import { refuseUnavailable } from "../../src/serving/refusals.ts";
+import { OriginEvents } from "../../src/telemetry/origin-events.ts";
+import type { Telemetry } from "../../src/telemetry/telemetry.ts";
+import type { OriginService } from "./origin-api.ts";
+import type { OriginLine } from "./origin-line.ts";
+import { MortalClock, type Scheduler } from "./scheduler.ts";
+
+interface EdgeLifeParts {
+  config: EdgeConfig;
+  scheduler: Scheduler;
+  line: OriginLine;
+  telemetry: Telemetry;
+}
+
+export class EdgeLife implements OriginService {
+  readonly rooms: Rooms;
+  readonly channels: OriginChannels;
+  readonly clock: MortalClock;
+  readonly telemetry: Telemetry;
+  readonly keepaliveMs: number;
+  readonly #origin: Origin;
+  readonly #background = new AbortController();
+
+  static async begin(parts: EdgeLifeParts): Promise<EdgeLife> {
+    const clock = new MortalClock(parts.scheduler);
+    const { keepaliveMs } = parts.config.rooms;
+    const connections = parts.line.connections(clock);
+    const origin = new Origin({ url: parts.config.origin, keepaliveMs, clock, connections });
+    const events = new OriginEvents(parts.telemetry);
+    const health = new OriginHealth(origin, clock, events);
+    await health.ask();
+    return new EdgeLife(parts, { clock, origin, events, health });
+  }
+
+  private constructor(
+    { config, telemetry }: EdgeLifeParts,
+    parts: { clock: MortalClock; origin: Origin; events: OriginEvents; health: OriginHealth },
+  ) {
+    const { clock, origin, health } = parts;
+    const { rooms: settings } = config;
+    const sources = new OriginRooms({ ...parts, telemetry, settings });
+    this.rooms = new Rooms({ sources, clock, telemetry, settings });
+    this.channels = new OriginChannels({ origin, clock, telemetry, settings });
+    this.clock = clock;
+    this.telemetry = telemetry;
+    this.keepaliveMs = settings.keepaliveMs;
+    this.#origin = origin;
+    void health.watch(this.#background.signal);
+  }
+
+  async pages(query: string, signal: AbortSignal): Promise<OriginAnswer> {
+    const request = { path: `/v1/messages${query}`, headers: {} };
+    return await this.#origin.pass(request, signal).catch(refuseUnavailable);
+  }
+
+  /** Stops it as a signal stops an edge. */
+  async stop(): Promise<void> {
+    this.#background.abort();
+    await this.rooms.stop();
+    this.channels.close();
+    await this.#origin.close();
+    await this.clock.sleep(1); // the service closes its listener here
+    this.clock.die();
+  }
+
+  /** Freezes it silently: nothing continues, and no connection is closed. */
+  kill(): void {
+    this.clock.die();
+  }
+}

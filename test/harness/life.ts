@@ -1,0 +1,113 @@
+/**
+ * One life of the service: the real relay from the store upwards, composed as in `cli/`, on a simulated
+ * clock, store and network. A kill cuts it off from all three and leaves it as it is.
+ */
+
+import type { Config } from "../../src/cli/config.ts";
+import type { OriginAnswer } from "../../src/origin/connections.ts";
+import { Channels } from "../../src/rooms/channels/channels.ts";
+import { RoomList } from "../../src/rooms/listing.ts";
+import { Rooms } from "../../src/rooms/rooms.ts";
+import { StoredRooms } from "../../src/rooms/stored-rooms.ts";
+import { History } from "../../src/serving/history/history.ts";
+import { StoreHealth } from "../../src/store/health.ts";
+import { type ObservedStore, observed } from "../../src/store/observed.ts";
+import type { Telemetry } from "../../src/telemetry/telemetry.ts";
+import { EgressPool } from "../../src/upstream/egress/pool.ts";
+import type { EgressSpec } from "../../src/upstream/egress/spec.ts";
+import { probe } from "../../src/upstream/probe.ts";
+import type { Network } from "./network.ts";
+import { historyAnswer, type OriginService } from "./origin-api.ts";
+import type { Peek } from "./peek.ts";
+import { MortalClock, type Scheduler } from "./scheduler.ts";
+import type { Storage } from "./storage.ts";
+
+interface LifeParts {
+  config: Config;
+  scheduler: Scheduler;
+  network: Network;
+  storage: Storage;
+  telemetry: Telemetry;
+  /** The name of its instance; "" if there is only one. */
+  instance?: string;
+  /** The error of its wall clock, in milliseconds. */
+  aheadMs?: number;
+}
+
+export class Life implements OriginService {
+  readonly rooms: Rooms;
+  readonly list: RoomList;
+  readonly channels: Channels;
+  readonly peek: Peek;
+  readonly egresses: EgressPool;
+  readonly clock: MortalClock;
+  readonly store: ObservedStore;
+  readonly telemetry: Telemetry;
+  readonly keepaliveMs: number;
+  readonly #drainMs: number;
+  readonly #history: History;
+  readonly #isBlanking: boolean;
+
+  /** Rejects if the store does not work: then there is no service until the next attempt. */
+  static async begin(parts: LifeParts): Promise<Life> {
+    const life = new Life(parts);
+    try {
+      await life.store.probeWrite(0);
+      return life;
+    } catch (error) {
+      life.kill();
+      throw error;
+    }
+  }
+
+  constructor({ config, scheduler, network, storage, telemetry, instance = "", aheadMs }: LifeParts) {
+    const clock = new MortalClock(scheduler, aheadMs);
+    const connectionsOf = ({ name }: EgressSpec) => network.connectionsOf(clock, name, instance);
+    this.egresses = new EgressPool({ ...config.upstream, clock, telemetry, connectionsOf });
+    const health = new StoreHealth(clock, telemetry);
+    const { engine, peek } = storage({ clock, telemetry, health });
+    const store = observed(engine, clock, telemetry, health);
+    const parts = { store, egresses: this.egresses, clock, telemetry };
+    const settings = config.rooms;
+    const sources = new StoredRooms({ ...parts, settings });
+    this.rooms = new Rooms({ sources, clock, telemetry, settings });
+    this.list = new RoomList(store, this.rooms);
+    this.channels = new Channels({ ...parts, settings });
+    this.peek = peek;
+    this.clock = clock;
+    this.store = store;
+    this.telemetry = telemetry;
+    this.keepaliveMs = config.rooms.keepaliveMs;
+    this.#drainMs = instance === "" ? 0 : config.drainMs;
+    this.#history = new History(store, clock);
+    this.#isBlanking = settings.isBlanking;
+  }
+
+  pages(query: string, signal: AbortSignal): Promise<OriginAnswer> {
+    const parts = { rooms: this.rooms, history: this.#history, isBlanking: this.#isBlanking };
+    return historyAnswer(query, parts, signal);
+  }
+
+  /** Probes a video by the best egress. Resolves at the end of the probe, whatever its result. */
+  async probe(videoId: string): Promise<void> {
+    await this.clock
+      .untilDeath(probe(this.egresses.best, videoId, new AbortController().signal))
+      .catch(() => {});
+  }
+
+  /** Stops it as a signal stops the service. */
+  async stop(): Promise<void> {
+    if (this.#drainMs > 0) await this.rooms.drain(this.#drainMs);
+    await this.rooms.stop();
+    this.channels.close();
+    await this.egresses.close();
+    await this.clock.sleep(1); // the service closes its listener here
+    await this.store.close();
+    this.clock.die();
+  }
+
+  /** Freezes it silently: nothing continues, and no connection is closed. */
+  kill(): void {
+    this.clock.die();
+  }
+}

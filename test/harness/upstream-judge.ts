@@ -1,0 +1,243 @@
+/**
+ * Checks the service's calls against its promises, from the upstream's side: the gate's spacing, concurrency
+ * and cooldown; one poll of a room at a time; and an answer's messages stored before the next call of its
+ * room.
+ */
+
+import { parseObject } from "../../src/simulator/json.ts";
+import { videoIdIn } from "../../src/simulator/tokens.ts";
+import type { IncomingAnswer, OutgoingRequest } from "../../src/upstream/egress/connections.ts";
+import type { GateSettings } from "../../src/upstream/egress/gate.ts";
+import { addressOf, type EgressAddress } from "./egress-address.ts";
+import type { Journal } from "./journal.ts";
+import type { Scheduler } from "./scheduler.ts";
+
+interface Call {
+  at: number;
+  name: string;
+  videoId: string;
+  /** A chat call; otherwise a page or a script. */
+  isChat: boolean;
+  address: Address;
+}
+
+/** Sums of fractional milliseconds are inexact. */
+const TOLERANCE_MS = 0.01;
+/**
+ * Maximum time between polls of a healthy live chat: intervals of nine seconds, plus the lateness that still
+ * loses nothing.
+ */
+const MAX_RHYTHM_MS = 10_500;
+const MAX_COOLDOWN_MS = 10 * 60_000;
+const POPOUT = "/live_chat";
+const LIVE = "/youtubei/v1/live_chat/get_live_chat";
+const QUOTA_SIGNAL = /RESOURCE_EXHAUSTED|captcha-form/;
+
+/** A class of calls, and the pause that a quota signal imposes on it. */
+class Pause {
+  until = 0;
+  #beganAt = 0;
+  #count = 0;
+
+  /** `isSame`: the answer reports a throttling that is already known. */
+  throttled(isSame: boolean, now: number, cooldownMs: number, namedMs: number): void {
+    // The previous throttling expires after as long as its pause lasted.
+    if (now - this.until > this.until - this.#beganAt) this.#count = 0;
+    const doubled = Math.min(MAX_COOLDOWN_MS, cooldownMs * 2 ** this.#count);
+    if (namedMs > 0) this.until = Math.max(this.until, now + namedMs);
+    else if (!isSame) this.until = Math.max(this.until, now + doubled);
+    if (isSame) return;
+    this.#count += 1;
+    this.#beganAt = now;
+  }
+
+  succeeded(): void {
+    this.#count = 0;
+  }
+}
+
+/** The upstream's view of one address. */
+class Address {
+  readonly instance: string;
+  readonly inFlight = new Set<Call>();
+  readonly pauses = { chat: new Pause(), page: new Pause() };
+  lastAt = Number.NEGATIVE_INFINITY;
+  /** The time of the last answer of a working upstream. */
+  answeredAt = Number.NEGATIVE_INFINITY;
+  throttledAt = Number.NEGATIVE_INFINITY;
+  #fullMs = 0;
+  #fullSince: number | undefined;
+
+  constructor(instance: string) {
+    this.instance = instance;
+  }
+
+  /** How long polls without an answer held slots while all slots were taken; no other call can start then. */
+  fullMs(now: number): number {
+    return this.#fullMs + (now - (this.#fullSince ?? now));
+  }
+
+  /** Call it at the beginning and the end of each call. */
+  look(now: number, concurrency: number): void {
+    this.#fullMs = this.fullMs(now);
+    const isFull = this.inFlight.size >= concurrency && this.inFlight.values().some(({ isChat }) => isChat);
+    this.#fullSince = isFull ? now : undefined;
+  }
+}
+
+interface UpstreamJudgeHost {
+  /** The next call of a room begins: all messages offered to it before must be stored. */
+  chatCalled(videoId: string, instance: string): void;
+  pageCame(videoId: string): void;
+  /** A chat call of the room, begun at `calledAt`, got a good answer. */
+  answered(videoId: string, calledAt: number): void;
+  /** Whether only rooms call its chat, one call at a time. */
+  isRoom(videoId: string): boolean;
+}
+
+export class UpstreamJudge {
+  /** The number of loads of each room's page, where every search for a chat begins. */
+  readonly pageLoads = new Map<string, number>();
+  /**
+   * The time of each room's last poll, if it was answered well and nothing intervened: such a room keeps its
+   * rhythm.
+   */
+  readonly #rhythm = new Map<string, { at: number; fullMs: number; address: Address }>();
+  /** Whether everything that rooms share works, so that only a room's own trouble may break its rhythm. */
+  isSharedWell = false;
+  /** The messages in the last good answers of a room; its log must contain them at its next call. */
+  readonly offered = new Map<string, { ids: string[]; at: number; instance: string }>();
+  readonly #gate: GateSettings;
+  readonly #scheduler: Scheduler;
+  readonly #journal: Journal;
+  readonly #host: UpstreamJudgeHost;
+  /**
+   * If a room's call began at least this long before its owner's lease expired, it may overlap a call of the
+   * next owner.
+   */
+  marginMs = Number.POSITIVE_INFINITY;
+  readonly #addresses = new Map<string, Address>();
+
+  constructor(gate: GateSettings, scheduler: Scheduler, journal: Journal, host: UpstreamJudgeHost) {
+    this.#gate = gate;
+    this.#scheduler = scheduler;
+    this.#journal = journal;
+    this.#host = host;
+  }
+
+  /** A process of the instance has ended, and its calls with it; the next process knows nothing of them. */
+  lifeEnds(instance: string): void {
+    for (const [name, address] of this.#addresses) {
+      if (address.instance === instance) this.#addresses.delete(name);
+    }
+    for (const [videoId, { address }] of this.#rhythm) {
+      if (address.instance === instance) this.#rhythm.delete(videoId);
+    }
+    for (const [videoId, offer] of this.offered) {
+      if (offer.instance === instance) this.offered.delete(videoId);
+    }
+  }
+
+  /** The time of the last answer of a working upstream to the instance, through any egress. */
+  answeredAt(instance: string): number {
+    const own = this.#addresses.values().filter((address) => address.instance === instance);
+    return Math.max(...own.map(({ answeredAt }) => answeredAt));
+  }
+
+  began({ url, body }: OutgoingRequest, from: EgressAddress): Call {
+    const { pathname, searchParams } = new URL(url);
+    const asked = parseObject(body ?? "") ?? {};
+    const token = asked.continuation;
+    const isChat = typeof token === "string";
+    const videoId = (isChat ? videoIdIn(token) : searchParams.get("v")) ?? String(asked.videoId ?? "");
+    const name = pathname;
+    const { instance } = from;
+    const address = this.#addresses.getOrInsertComputed(addressOf(from), () => new Address(instance));
+    const call: Call = { at: this.#scheduler.monotonic(), name, videoId, isChat, address };
+    this.#journal.note(`call ${videoId} ${pathname}`);
+    this.#judge(call);
+    if (!isChat) {
+      if (name === POPOUT) this.pageLoads.set(videoId, (this.pageLoads.get(videoId) ?? 0) + 1);
+      this.offered.delete(videoId); // the page may replace an answer that was given up
+    }
+    this.#judgeRhythm(call);
+    address.lastAt = call.at;
+    address.inFlight.add(call);
+    address.look(call.at, this.#gate.concurrency);
+    if (isChat) this.#host.chatCalled(videoId, instance);
+    return call;
+  }
+
+  #judge(call: Call): void {
+    const { at, videoId, name, isChat } = call;
+    const { lastAt, inFlight, pauses } = call.address;
+    const { spacingMs, concurrency } = this.#gate;
+    const violate = (what: string) => this.#journal.violate(videoId, `${name}: ${what}`);
+    if (at - lastAt < spacingMs - TOLERANCE_MS) violate(`${at - lastAt} ms after the last call`);
+    if (inFlight.size >= concurrency) violate(`${inFlight.size} calls are in flight already`);
+    const until = isChat ? pauses.chat.until : Math.max(pauses.chat.until, pauses.page.until);
+    if (at < until - TOLERANCE_MS) violate(`${until - at} ms before the end of a cooldown`);
+    if (isChat && this.#host.isRoom(videoId) && this.#isPolled(call))
+      violate("the room is being polled already");
+  }
+
+  /**
+   * Whether another call of its room is in progress, excluding another instance's call that its lease
+   * excuses.
+   */
+  #isPolled({ videoId, at, address }: Call): boolean {
+    const all = this.#addresses.values().flatMap(({ inFlight }) => inFlight);
+    return all
+      .filter((other) => other.isChat && other.videoId === videoId)
+      .some((other) => other.address.instance === address.instance || at - other.at < this.marginMs);
+  }
+
+  #judgeRhythm({ videoId, at, name, isChat, address }: Call): void {
+    const last = this.#rhythm.get(videoId);
+    this.#rhythm.delete(videoId); // until it is answered well
+    const apartMs = last ? at - last.at - (address.fullMs(at) - last.fullMs) : 0;
+    if (!this.isSharedWell || !isChat || !this.#host.isRoom(videoId) || apartMs <= MAX_RHYTHM_MS) return;
+    this.#journal.violate(
+      videoId,
+      `${name}: polls ${apartMs} ms apart, though nothing was wrong with the room`,
+    );
+  }
+
+  failed(call: Call, error: unknown): void {
+    this.#journal.note(
+      `failed ${call.videoId} ${call.name} ${error instanceof Error ? error.message : error}`,
+    );
+    this.#landed(call);
+  }
+
+  #landed(call: Call): void {
+    call.address.inFlight.delete(call);
+    call.address.look(this.#scheduler.monotonic(), this.#gate.concurrency);
+  }
+
+  delivered(call: Call, { status, header }: Omit<IncomingAnswer, "body">, text: string): void {
+    const { address } = call;
+    this.#landed(call);
+    const now = this.#scheduler.monotonic();
+    if (status < 500) address.answeredAt = now;
+    this.#journal.note(`answer ${call.videoId} ${call.name} ${status} ${text.length}`);
+    if (status === 429 || (!text.includes("ytInitialData") && QUOTA_SIGNAL.test(text))) {
+      const namedMs = 1000 * Number(header("retry-after") ?? 0);
+      const pause = call.isChat ? address.pauses.chat : address.pauses.page;
+      // Calls that were in flight together report the same throttling.
+      const isSame = call.at < address.throttledAt;
+      pause.throttled(isSame, now, this.#gate.cooldownMs, namedMs);
+      if (!isSame) address.throttledAt = now;
+      return;
+    }
+    if (status !== 200) return;
+    for (const pause of Object.values(address.pauses)) pause.succeeded();
+    if (!call.isChat) this.#host.pageCame(call.videoId);
+    if (!call.isChat || !text.includes('"continuationContents"')) return;
+    const ids = [...text.matchAll(/"id":"([^"]+)"/g)].map(([, id = ""]) => id);
+    this.offered.set(call.videoId, { ids, at: now, instance: address.instance });
+    if (call.name === LIVE)
+      this.#rhythm.set(call.videoId, { at: call.at, fullMs: address.fullMs(call.at), address });
+    this.#host.answered(call.videoId, call.at);
+  }
+}

@@ -1,0 +1,162 @@
+/**
+ * What `npm run mutants` holds its tables to before it plays any row, and how it judges what a play has seen.
+ */
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, it } from "node:test";
+import { draw } from "./draw.ts";
+import { audit, type Memory, readMemories, withoutStrays } from "./memory.ts";
+import { judge } from "./play.ts";
+import { allRows, PROJECT, type Row, versionOf } from "./tables.ts";
+
+const ROWS = allRows();
+/** The number of rows of each table: a row that is gone no longer tests its judge. */
+const COUNTS = { simulation: 110, chaos: 34, cluster: 12 };
+
+function row(changed: Partial<Row> = {}): Row {
+  const first = ROWS.find(({ test }) => test === undefined);
+  assert.ok(first);
+  return { ...first, expects: "is stored twice", ...changed };
+}
+
+/** The texts of a test's file and of the files beside it that it imports, which may have its suites. */
+function textsOf(file: string, seen = new Set<string>()): string[] {
+  if (seen.has(file)) return [];
+  seen.add(file);
+  const text = readFileSync(file, "utf8");
+  const imported = Array.from(text.matchAll(/ from "(\.\/[^/"]+)";/g), ([, name = ""]) => name);
+  return [text, ...imported.flatMap((name) => textsOf(join(dirname(file), name), seen))];
+}
+
+/** The memory of a row in its present form. */
+function caught(as: Row, by = "id 7 is stored twice"): Memory {
+  return { seed: 3, caught: { version: versionOf(as), by, virtualSeconds: 61.2, seconds: 9 } };
+}
+
+describe("the tables of mutants", () => {
+  it("apply, and each row was caught in its present form", () => {
+    assert.deepEqual(audit(ROWS, readMemories()), []);
+  });
+
+  it("have a known number of rows, so that none is dropped unnoticed", () => {
+    const tables = Map.groupBy(ROWS, ({ key }) => key.split("/")[0] ?? "");
+    assert.deepEqual(Object.fromEntries([...tables].map(([name, rows]) => [name, rows.length])), COUNTS);
+  });
+
+  it("name tests that exist", () => {
+    const named = ROWS.filter(({ test }) => test !== undefined);
+    assert.ok(named.length > 10);
+    for (const { key, test = "", expects } of named) {
+      assert.ok(existsSync(join(PROJECT, test)), key);
+      const title = new RegExp(expects);
+      assert.ok(
+        textsOf(join(PROJECT, test)).some((text) => title.test(text)),
+        `${key}: no test of ${test} has the title ${title}`,
+      );
+    }
+  });
+});
+
+describe("the record of the mutants", () => {
+  const one = row();
+  const audited = (rows: readonly Row[], memories: Record<string, Memory>) => audit(rows, memories).join();
+
+  it("is silent about a row that was caught in its present form", () => {
+    assert.equal(audited([one], { [one.key]: caught(one) }), "");
+  });
+
+  it("fails for a row that does not apply, a row that is there twice, and a record without a row", () => {
+    const gone = row({ find: "this text stands nowhere" });
+    assert.match(audited([gone], { [gone.key]: caught(gone) }), /does not stand exactly once/);
+    assert.match(audited([], { [one.key]: caught(one) }), /no table has the row/);
+    assert.match(audited([one, one], { [one.key]: caught(one) }), /there are two such rows/);
+  });
+
+  const NOT_CAUGHT: [how: string, as: Row, memories: Record<string, Memory>][] = [
+    ["never caught", one, {}],
+    ["changed since caught", row({ replace: "something else" }), { [one.key]: caught(one) }],
+    ["caught by other words", one, { [one.key]: caught(one, "id 7 stands there twice") }],
+  ];
+  for (const [how, as, memories] of NOT_CAUGHT) {
+    it(`fails for a row that was ${how}`, () => {
+      assert.equal(audited([as], memories), `${as.key}: ${how}; play it with --record`);
+    });
+  }
+
+  it("drops the records of deleted rows", () => {
+    const memories = { [one.key]: caught(one), "simulation/gone": caught(one) };
+    assert.deepEqual(withoutStrays(memories, [one]), { [one.key]: caught(one) });
+  });
+});
+
+describe("a draw of mutants", () => {
+  const memories = readMemories();
+  const commits = Array.from({ length: 50 }, (_, i) => `commit ${i}`);
+  const isLive = ({ key }: Row) => !key.startsWith("simulation/");
+
+  it("has as many rows as asked for, each once, by the commit", () => {
+    const draws = commits.map((commit) => draw(ROWS, memories, 4, commit).map(({ key }) => key));
+    for (const keys of draws) assert.equal(new Set(keys).size, 4);
+    assert.ok(new Set(draws.flat()).size > 50);
+    assert.deepEqual(
+      draw(ROWS.toReversed(), memories, 4, "commit 0").map(({ key }) => key),
+      draws[0],
+    );
+  });
+
+  it("has a row of chaos or the cluster, and none that takes a minute", () => {
+    for (const commit of commits) assert.ok(draw(ROWS, memories, 4, commit).some(isLive), commit);
+    for (const commit of commits) {
+      const [only] = draw(ROWS, memories, 1, commit);
+      assert.ok(only && isLive(only));
+    }
+    const [simulated = row()] = ROWS.filter((each) => !isLive(each));
+    const [live = row()] = ROWS.filter(isLive);
+    const after = (seconds: number) => {
+      const record = { caught: { version: "", by: "", seconds } };
+      const both = { [simulated.key]: caught(simulated), [live.key]: record };
+      return new Set(commits.flatMap((commit) => draw([simulated, live], both, 1, commit)));
+    };
+    assert.deepEqual(after(59), new Set([live]));
+    assert.deepEqual(after(60), new Set([simulated]));
+  });
+});
+
+describe("a mutant that was played", () => {
+  const one = row();
+  const seen = (...violations: string[]) => ({ violations, seconds: 5 });
+
+  it("is recorded with the seed, the virtual time and the violation that its row expects", () => {
+    const violations = seen(
+      "seed 8, after 2.000 s, a: lost",
+      "seed 9, after 12.345 s, b: id 7 is stored twice",
+    );
+    assert.deepEqual(judge(one, violations, 4, undefined), {
+      seed: 9,
+      caught: { version: versionOf(one), by: "b: id 7 is stored twice", virtualSeconds: 12.345, seconds: 5 },
+    });
+    assert.deepEqual(judge(one, seen("viewer 3: id 7 is stored twice"), 4, undefined), {
+      seed: 4,
+      caught: { version: versionOf(one), by: "viewer 3: id 7 is stored twice", seconds: 5 },
+    });
+  });
+
+  it("fails if nothing catches it, or something else does, and names what caught it before", () => {
+    const failure = (...violations: string[]) => {
+      const played = judge(one, seen(...violations), 4, caught(one));
+      return "failure" in played ? played.failure : "";
+    };
+    assert.match(failure(), /^caught by nothing; before it was caught by: id 7 is stored twice$/);
+    assert.match(
+      failure("TypeError: it does not start"),
+      /^caught not by \/is stored twice\/, but: TypeError/,
+    );
+  });
+
+  it("has no seed if a test catches it", () => {
+    const tested = row({ test: "test/gate.test.ts", expects: "3 of 4 slots" });
+    const played = judge(tested, seen("a row of 3 of 4 slots (12ms)"), 4, undefined);
+    assert.deepEqual(Object.keys(played), ["caught"]);
+  });
+});

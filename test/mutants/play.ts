@@ -1,0 +1,90 @@
+/**
+ * Plays one mutant: copies the project with its bug, starts a run or a test there, and collects the findings.
+ */
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Catch, Memory } from "./memory.ts";
+import { type Mutant, mutated, PROJECT, type Row, type Table, versionOf } from "./tables.ts";
+
+/** The parts of the project to copy. */
+const COPIED = [...["bin", "client", "docs", "src", "test", "web"], "package.json"];
+const MAX_CHARACTERS = 200;
+
+/** The findings of a run: the texts of its violations, or the names of the failed tests. */
+export interface Seen {
+  violations: readonly string[];
+  seconds: number;
+}
+
+/** How a row was caught, or why it does not count as caught. */
+type Played = (Memory & { caught: Catch }) | { failure: string };
+
+export function playRow(row: Row, seed: number): Seen {
+  const { test, expects, table, file } = row;
+  return inCopy((copy) => {
+    writeFileSync(join(copy, file), mutated(row) ?? "");
+    return see(test ? testArgs(join(copy, test), expects) : table.args(copy, seed, row), table.limitMs);
+  });
+}
+
+/** The findings of a run on a copy without a mutant: there must be none. */
+export function playWhole({ args, limitMs }: Table, seed: number): Seen {
+  return inCopy((copy) => see(args(copy, seed, {}), limitMs));
+}
+
+/** Compares the findings with the row's expectation: any other violation, or a crash, proves nothing. */
+export function judge(
+  row: Mutant,
+  { violations, seconds }: Seen,
+  seed: number,
+  memory: Memory | undefined,
+): Played {
+  const { expects, test } = row;
+  const expected = new RegExp(expects);
+  const by = violations.find((violation) => expected.test(violation));
+  if (by === undefined) {
+    const [other] = violations;
+    const seen = other ? `not by /${expects}/, but: ${other.slice(0, MAX_CHARACTERS)}` : "by nothing";
+    const before = memory ? `; before it was caught by: ${memory.caught.by}` : "";
+    return { failure: `caught ${seen}${before}` };
+  }
+  const version = versionOf(row);
+  if (test) return { caught: { version, by: shortened(by, expected), seconds } };
+  // The simulation plays several seeds, and prefixes the one that failed.
+  const [, own, virtual, what = by] = /^seed (\d+), after ([\d.]+) s, (.*)$/.exec(by) ?? [];
+  const virtualSeconds = virtual === undefined ? {} : { virtualSeconds: Number(virtual) };
+  const caught = { version, by: shortened(what, expected), ...virtualSeconds, seconds };
+  return { seed: Number(own ?? seed), caught };
+}
+
+function inCopy<T>(act: (copy: string) => T): T {
+  const copy = mkdtempSync(join(tmpdir(), "relay-mutant-"));
+  try {
+    for (const name of COPIED) cpSync(join(PROJECT, name), join(copy, name), { recursive: true });
+    symlinkSync(join(PROJECT, "node_modules"), join(copy, "node_modules"));
+    return act(copy);
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+}
+
+function see(args: readonly string[], limitMs: number): Seen {
+  const from = performance.now();
+  const { status, stdout } = spawnSync(process.execPath, args, { encoding: "utf8", timeout: limitMs });
+  const lines = status === 1 ? stdout.matchAll(/^(?:VIOLATION|FAILED| *✖) (.*?)(?: \([\d.]+ms\))?$/gm) : [];
+  const violations = Array.from(lines, ([, violation = ""]) => violation);
+  return { violations, seconds: Math.round((performance.now() - from) / 1000) };
+}
+
+function testArgs(file: string, name: string): readonly string[] {
+  return ["--test", "--test-reporter=spec", `--test-name-pattern=${name}`, file];
+}
+
+/** Shortens the text around the expected part, wherever it is. */
+function shortened(text: string, expected: RegExp): string {
+  const { index } = expected.exec(text) ?? { index: 0 };
+  const from = Math.max(0, index - MAX_CHARACTERS / 2);
+  return text.slice(from, from + MAX_CHARACTERS);
+}

@@ -1,0 +1,97 @@
+/**
+ * The tables of mutants: each row breaks one promise of the service, and names the check that must notice it.
+ */
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export interface Mutant {
+  name: string;
+  /** The promise that the copy breaks. */
+  breaks: string;
+  /**
+   * A regular expression that must match: the violation, or for a row with a test, the name of the failed
+   * test.
+   */
+  expects: string;
+  /** The file of the test, if no run can notice the bug. */
+  test?: string;
+  /** The names of the chaos events, if only these can show the bug. */
+  events?: string;
+  /** The number of instances, if only a simulation with several can show the bug. */
+  instances?: number;
+  /** The number of edges, if only a simulation with some can show the bug. */
+  edges?: number;
+  file: string;
+  /** Must occur exactly once in the file. */
+  find: string;
+  replace: string;
+}
+
+/** A mutant and its table. */
+export interface Row extends Mutant {
+  /** The table's name and the mutant's. */
+  key: string;
+  table: Table;
+}
+
+/** The program that plays a table's rows; exit code 1 and a line `VIOLATION …` report a violation. */
+export interface Table {
+  /** The arguments of Node.js for a run against the copy. */
+  args(copy: string, seed: number, mutant: Partial<Mutant>): readonly string[];
+  limitMs: number;
+}
+
+export const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
+
+const CHAOS_MINUTES = 2;
+const CLUSTER_MINUTES = 0.7;
+
+export const TABLES: Record<string, Table> = {
+  simulation: {
+    args: (copy, seed, { instances, edges = 0 }) => [
+      join(copy, "test/simulation/main.ts"),
+      ...["--seeds", "24", "--from", `${seed}`, "--until-failure"],
+      ...(instances ? ["--instances", `${instances}`] : []),
+      ...(instances || edges ? ["--minutes", "3", "--rooms", "12"] : []),
+      ...["--edges", `${edges}`, "--tiers", "2"],
+    ],
+    limitMs: 180_000,
+  },
+  chaos: {
+    args: (copy, seed, { events }) => [
+      join(PROJECT, "test/chaos/main.ts"),
+      ...["--seed", `${seed}`, "--minutes", `${CHAOS_MINUTES}`, "--viewers", "60", "--project", copy],
+      ...(events ? ["--events", events] : []),
+    ],
+    limitMs: CHAOS_MINUTES * 60_000 + 90_000, // includes the start, the settling and the judging
+  },
+  cluster: {
+    args: (copy, seed) => [
+      join(PROJECT, "test/chaos/cluster/main.ts"),
+      ...["--seed", `${seed}`, "--minutes", `${CLUSTER_MINUTES}`, "--viewers", "24", "--project", copy],
+    ],
+    limitMs: CLUSTER_MINUTES * 60_000 + 200_000, // includes the trials
+  },
+};
+
+/** The rows of all tables. */
+export function allRows(): Row[] {
+  return Object.entries(TABLES).flatMap(([name, table]) => {
+    const mutants: Mutant[] = JSON.parse(readFileSync(new URL(`${name}.json`, import.meta.url), "utf8"));
+    return mutants.map((mutant): Row => ({ ...mutant, key: `${name}/${mutant.name}`, table }));
+  });
+}
+
+/** The file with the mutant in it; undefined if the text to replace does not occur exactly once. */
+export function mutated({ file, find, replace }: Mutant): string | undefined {
+  const [before, after, ...more] = readFileSync(join(PROJECT, file), "utf8").split(find);
+  return after === undefined || more.length > 0 ? undefined : before + replace + after;
+}
+
+/** A hash of everything that decides how the row is played and judged. */
+export function versionOf({ expects, test, events, instances, edges, file, find, replace }: Mutant): string {
+  const decisive = [expects, test, events, instances, ...(edges ? [edges] : []), file, find, replace];
+  return createHash("sha256").update(JSON.stringify(decisive)).digest("hex").slice(0, 12);
+}

@@ -1,0 +1,108 @@
+/** The viewers of a run: those of each room, and in some runs those of several chats, and of a channel. */
+
+import { Random } from "../../src/simulator/random.ts";
+import { FrameReader } from "../harness/frames.ts";
+import { ChannelChats } from "./channel-chats.ts";
+import type { Edge } from "./edges.ts";
+import type { Host } from "./host.ts";
+import { type ChannelWorld, LiveChannel } from "./live-channel.ts";
+import { MergedChats } from "./merged-chats.ts";
+import { OneChat } from "./subscription.ts";
+import { Viewer, type ViewerParts } from "./viewer.ts";
+
+const VIEWERS_PER_ROOM = 2;
+const MERGED_VIEWERS = 3;
+const CHANNEL_VIEWERS = 3;
+/** Viewers of any room, for each edge; like all others they come to any process. */
+const VIEWERS_PER_EDGE = 2;
+/** The most chats of one connection. */
+const MAX_MERGED = 6;
+
+/** The parts of the world that the audience uses. */
+interface AudienceWorld extends ChannelWorld {
+  instances: readonly Host[];
+  edges: readonly Edge[];
+  /** Whether each trouble affects only one party. */
+  isNeighbourly: boolean;
+}
+
+export class Audience {
+  readonly viewers: Viewer[] = [];
+  /** Undefined in a run without one. */
+  readonly channel: LiveChannel | undefined;
+  readonly #world: AudienceWorld;
+  readonly #onFrames: (viewer: Viewer) => void;
+  readonly #frames = new FrameReader();
+  readonly #hasTastes: boolean;
+
+  /** `onFrames`: called when there is something to judge. */
+  constructor(world: AudienceWorld, onFrames: (viewer: Viewer) => void) {
+    this.#world = world;
+    this.#onFrames = onFrames;
+    this.#hasTastes = this.#draws("tastes", 0.5, "runs with filters");
+    for (const room of world.rooms) {
+      for (let left = VIEWERS_PER_ROOM; left > 0; left--)
+        this.#add((judge) => new OneChat(judge(room)), room.home);
+    }
+    if (this.#draws("merged chats", 0.4, "runs with viewers of several chats")) this.#addMerged();
+    if (this.#draws("channel", 0.4, "runs with a channel")) this.channel = this.#addChannel();
+    this.#addForEdges();
+  }
+
+  /** From a sequence of its own, so that the rest of a seed stays the same. */
+  #draws(what: string, share: number, counted: string): boolean {
+    const { seed, journal } = this.#world;
+    const isDrawn = new Random(seed, what).chance(share);
+    if (isDrawn) journal.count(counted);
+    return isDrawn;
+  }
+
+  #addMerged(): void {
+    const random = new Random(this.#world.seed, "chats of a connection");
+    const rooms = this.#world.rooms.filter(({ home }) => home === undefined);
+    for (let left = MERGED_VIEWERS; left > 0; left--) {
+      const count = 2 + random.below(MAX_MERGED - 1);
+      const chosen = new Set(Array.from({ length: count }, () => random.pick(rooms)));
+      this.#add((judge, violate) => new MergedChats([...chosen].map(judge), violate));
+    }
+  }
+
+  #addChannel(): LiveChannel {
+    const channel = new LiveChannel(this.#world);
+    for (let left = CHANNEL_VIEWERS; left > 0; left--)
+      this.#add((judge, violate) => new ChannelChats(channel, judge, violate));
+    return channel;
+  }
+
+  #addForEdges(): void {
+    const { seed, edges, rooms } = this.#world;
+    const random = new Random(seed, "viewers of edges");
+    const open = rooms.filter(({ home }) => home === undefined);
+    for (let left = VIEWERS_PER_EDGE * edges.length; left > 0; left--) {
+      const room = random.pick(open);
+      this.#add((judge) => new OneChat(judge(room)));
+    }
+  }
+
+  /** `home`: the name of the only instance to which it comes. */
+  #add(subscribe: ViewerParts["subscribe"], home?: string): void {
+    const { seed, scheduler, journal, isNeighbourly: isSharedWell } = this.#world;
+    const index = this.viewers.length;
+    const random = new Random(seed, `viewer ${index}`);
+    const tastes = this.#hasTastes ? new Random(seed, `tastes of viewer ${index}`) : undefined;
+    const parts: ViewerParts = {
+      ...{ scheduler, random, journal, tastes, isSharedWell, subscribe },
+      frames: this.#frames,
+      host: () => this.#hostFor(home, random),
+      onFrames: this.#onFrames,
+    };
+    this.viewers.push(new Viewer(String(index), parts));
+  }
+
+  /** A process that takes viewers, if there is one. */
+  #hostFor(home: string | undefined, random: Random): Host | undefined {
+    const hosts = [...this.#world.instances, ...this.#world.edges];
+    const open = hosts.filter(({ life, name }) => life && (home ?? name) === name);
+    return open.length > 1 ? random.pick(open) : open[0];
+  }
+}

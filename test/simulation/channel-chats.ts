@@ -1,0 +1,89 @@
+/** The chats of a channel's streams, one after the other on one connection. */
+
+import type { Random } from "../../src/simulator/random.ts";
+import { ChannelFrames } from "../harness/channel-frames.ts";
+import type { Violate } from "../harness/chat-frames.ts";
+import type { Frame } from "../harness/frames.ts";
+import { openChannel, type Served } from "../harness/several-chats.ts";
+import type { SimulatedSink } from "../harness/sink.ts";
+import type { ChatJudge } from "./chat-judge.ts";
+import type { RoomJudge } from "./room-judge.ts";
+import { type Asked, lagOf, type Subscription } from "./subscription.ts";
+
+/** The channel as its viewers' judge knows it. */
+export interface WatchedChannel {
+  readonly handle: string;
+  /** The rooms of its streams so far. */
+  readonly rooms: readonly RoomJudge[];
+  /** The room of the only stream that is left in calm. */
+  readonly last: RoomJudge | undefined;
+  /** The id of a message of another channel. */
+  foreignId(random: Random): string;
+}
+
+export class ChannelChats implements Subscription {
+  readonly name: string;
+  readonly mayEnd = false;
+  readonly isBroken = false;
+  readonly hasEnded = false;
+  readonly #channel: WatchedChannel;
+  readonly #judge: (room: RoomJudge) => ChatJudge;
+  readonly #chats = new Map<string, ChatJudge>();
+  readonly #frames: ChannelFrames;
+  #sink: SimulatedSink | undefined;
+
+  constructor(channel: WatchedChannel, judge: (room: RoomJudge) => ChatJudge, violate: Violate) {
+    this.#channel = channel;
+    this.name = channel.handle;
+    this.#judge = judge;
+    this.#frames = new ChannelFrames(channel.handle, (videoId) => this.#chat(videoId), violate);
+  }
+
+  get rooms(): readonly RoomJudge[] {
+    return this.#channel.rooms;
+  }
+
+  /** None while it stalls: bytes that it has not taken may turn it away from its chat. */
+  get watching(): readonly RoomJudge[] {
+    const { isReading, current } = this.#frames;
+    if (!isReading || this.#sink?.isBehind) return [];
+    return this.rooms.filter(({ videoId }) => videoId === current?.videoId);
+  }
+
+  get lastEventId(): string | undefined {
+    return this.#frames.lastEventId;
+  }
+
+  forgedId(random: Random): string {
+    const chat = random.chance(0.5) && this.#chat(this.#frames.current?.videoId);
+    return chat ? `${chat.videoId}.${chat.forged(random)}` : this.#channel.foreignId(random);
+  }
+
+  begin(lastEventId: string | undefined): void {
+    this.#frames.begin(lastEventId);
+  }
+
+  async open(service: Served, asked: Asked, open: () => SimulatedSink, gone: AbortSignal): Promise<void> {
+    const opened = () => {
+      this.#sink = open();
+      return this.#sink;
+    };
+    await openChannel(service, this.#channel.handle, asked, opened, gone);
+  }
+
+  take(frame: Frame): void {
+    this.#frames.take(frame);
+  }
+
+  lag() {
+    const { last: room } = this.#channel;
+    const chat = this.#chat(this.#frames.current?.videoId);
+    if (room && chat?.room !== room) return { room, what: `watches ${chat?.videoId ?? "nothing"}` };
+    return chat && lagOf(chat);
+  }
+
+  #chat(videoId: string | undefined): ChatJudge | undefined {
+    const room = this.#channel.rooms.find((each) => each.videoId === videoId);
+    return room && this.#chats.getOrInsertComputed(room.videoId, () => this.#judge(room));
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * Judges what one viewer is sent of one chat, over all its connections: its room's log from the beginning of
+ * each connection, without a gap.
+ */
+
+import { isDeepStrictEqual } from "node:util";
+import { parseObject } from "../../src/simulator/json.ts";
+import type { Random } from "../../src/simulator/random.ts";
+import type { ChatFrames, InitFrame } from "../harness/chat-frames.ts";
+import { type Filter, passes } from "../harness/filters.ts";
+import type { Journal } from "../harness/journal.ts";
+import type { Scheduler } from "../harness/scheduler.ts";
+import { Sequence } from "../harness/sequence.ts";
+import type { RoomJudge } from "./room-judge.ts";
+
+interface ChatJudgeParts {
+  /** Its name in violations. */
+  viewer: string;
+  filter: Filter;
+  isDetailed: boolean;
+  /** Whether everything that rooms share works. */
+  isSharedWell: boolean;
+  scheduler: Scheduler;
+  journal: Journal;
+}
+
+export class ChatJudge implements ChatFrames {
+  readonly room: RoomJudge;
+  readonly #parts: ChatJudgeParts;
+  readonly #sequence: Sequence;
+  #asked: number | undefined;
+  #headWhenAsked = 0;
+
+  constructor(room: RoomJudge, parts: ChatJudgeParts) {
+    this.room = room;
+    this.#parts = parts;
+    this.#sequence = new Sequence((cursor) => passes(parts.filter, this.#typeAt(cursor)));
+  }
+
+  get videoId(): string {
+    return this.room.videoId;
+  }
+
+  get cursor(): number | undefined {
+    return this.#sequence.cursor;
+  }
+
+  get hasEnded(): boolean {
+    return this.#sequence.hasEnded;
+  }
+
+  /**
+   * Whether it has everything, up to the final message and beyond. With a filter, the next keepalive brings
+   * it the cursors of the last messages. In a room without messages, it has everything once it has begun.
+   */
+  get isUpToDate(): boolean {
+    const { head = this.cursor ?? Number.NaN, finalCursor = 0 } = this.room;
+    return !this.#sequence.lacks(head) && (this.cursor ?? Number.NaN) >= finalCursor;
+  }
+
+  get lacksOld(): boolean {
+    const isBehind = (this.cursor ?? 0) < this.#headWhenAsked;
+    return this.#isHonoured && isBehind && this.#sequence.lacks(this.#headWhenAsked);
+  }
+
+  /** A cursor that this viewer was never sent, or hardly ever. */
+  forged(random: Random): number {
+    const { base = 1000, rows } = this.room;
+    return random.pick([
+      0,
+      1,
+      base - 1,
+      base,
+      base + random.below(rows.length + 1),
+      base + rows.length + 1,
+      2 ** 52,
+    ]);
+  }
+
+  asks(cursor: number | undefined): void {
+    this.#asked = cursor;
+    this.#headWhenAsked = this.room.head ?? 0;
+  }
+
+  /** Whether the cursor that the viewer asked for is one of the room, so that it begins there. */
+  get #isHonoured(): boolean {
+    const { base = Number.NaN } = this.room;
+    const asked = this.#asked === 0 ? base : this.#asked;
+    return asked !== undefined && asked >= base && asked <= this.#headWhenAsked;
+  }
+
+  begin({ cursor: start }: Pick<InitFrame, "cursor">): void {
+    const { base = Number.NaN, head = Number.NaN } = this.room;
+    const asked = this.#asked === 0 ? base : this.#asked;
+    this.#violate(this.#sequence.begin(start, this.#isHonoured ? asked : undefined));
+    if (!this.room.holds(start)) this.#violate(`begins after ${start}, in a room from ${base} to ${head}`);
+  }
+
+  message(cursor: number, data: string): void {
+    const { filter, isDetailed } = this.#parts;
+    const row = this.room.at(cursor);
+    this.#violate(this.#sequence.next(cursor));
+    if (!row) this.#violate(`is sent ${cursor}, which is not durable`);
+    else if (!passes(filter, this.#typeAt(cursor)))
+      this.#violate(`is sent ${cursor} of type ${this.#typeAt(cursor)}, wants ${filter.types}`);
+    const { body = "", details = "" } = row ?? {};
+    const text = isDetailed ? `${body.slice(0, -1)},"details":${details}}` : body;
+    if (/[\p{Cc}\u2028\u2029]/u.test(data)) this.#violate(`is sent ${cursor} with a raw control character`);
+    // equal except for the escapes
+    if (data !== text && !isDeepStrictEqual(JSON.parse(data), parseObject(text)))
+      this.#violate(`is sent other words under ${cursor} than are stored: ${data.slice(0, 200)}`);
+  }
+
+  moved(cursor: number): void {
+    this.#violate(this.#sequence.moved(cursor));
+  }
+
+  /** `isLast`: whether nothing of the chat may follow on its connection. */
+  failed(data: string, isLast = false): void {
+    const { journal, isSharedWell } = this.#parts;
+    if (isLast) this.#violate(this.#sequence.end("error"));
+    journal.count("frames error");
+    // A failed room may have been opened again since, and may hold more than its last life's viewers
+    // received.
+    const { head = Number.POSITIVE_INFINITY } = this.room;
+    if ((this.cursor ?? 0) > head) this.#violate(`is sent error at ${this.cursor} of ${head}`);
+    if (isSharedWell && parseObject(data)?.code === "CAPACITY") this.#violate(`is sent ${data}`);
+  }
+
+  end(data: string): void {
+    const { journal, scheduler } = this.#parts;
+    this.#violate(this.#sequence.end("end"));
+    journal.count("frames end");
+    const { head, overSince, isReplay } = this.room;
+    const lacking = isReplay && this.cursor === head && this.room.lacking;
+    if (lacking) this.#violate(`is sent end of a replay without ${lacking}`);
+    if (!this.room.endsAt(this.cursor)) this.#violate(`is sent end at ${this.cursor} of ${head}`);
+    if (scheduler.monotonic() < overSince) {
+      journal.count("false ends");
+      this.room.overSince = scheduler.monotonic();
+      this.#violate(`is sent an end of a chat that is open: ${data}`);
+    }
+  }
+
+  #typeAt(cursor: number): string {
+    return String(parseObject(this.room.at(cursor)?.body ?? "")?.type);
+  }
+
+  #violate(what: string | undefined): void {
+    const { journal, viewer } = this.#parts;
+    if (what) journal.violate(this.room.videoId, `viewer ${viewer} ${what}`);
+  }
+}

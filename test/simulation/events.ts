@@ -1,0 +1,313 @@
+/**
+ * The events of a run and their frequencies: faults of the upstream, the network, the disk and the process.
+ */
+import type { Failure } from "../../src/simulator/faults.ts";
+import { WALLS } from "../../src/simulator/pages.ts";
+import type { RoomJudge } from "./room-judge.ts";
+import { HOLD } from "./settings.ts";
+import { PROBED, type World } from "./world.ts";
+
+/** Bad answers to a chat call. */
+const CHAT_FAILURES: Record<string, Failure> = {
+  "500": { status: 500 },
+  "503": { status: 503 },
+  "403": { status: 403 },
+  "404": { status: 404 },
+  html: "html",
+  empty: "empty",
+  null: "null",
+  array: "array",
+  object: "object",
+  "without contents": "no-contents",
+  "invalid argument": "invalid-argument",
+  "response errors": "response-errors",
+  lost: "lost",
+  truncated: "truncated",
+  reset: "reset",
+  silent: "silent",
+  slow: { delayMs: 5000 },
+  "in pieces": { drip: { bytes: 400, everyMs: 30 } },
+};
+
+/** The outcome of all chat calls of a room for a while. */
+const DEAD: readonly Failure[] = [{ status: 503 }, { status: 403 }, "lost"];
+
+const THROTTLINGS: Record<string, Failure> = {
+  "429": { status: 429 },
+  "429 with Retry-After": { status: 429, headers: { "retry-after": "4" } },
+  quota: "quota",
+  captcha: "captcha",
+};
+
+/** Replaces a script. */
+const SCRIPT_FAILURES: Record<string, Failure> = {
+  "503": { status: 503 },
+  redirect: { redirect: "https://accounts.google.com/ServiceLogin" },
+  captcha: "captcha",
+  html: "html",
+  truncated: "truncated",
+  silent: "silent",
+  reset: "reset",
+};
+
+/** Replaces a page. */
+const PAGE_FAILURES: Record<string, Failure> = {
+  ...SCRIPT_FAILURES,
+  ...Object.fromEntries(WALLS.map((wall) => [wall, wall])),
+};
+
+const OVER_SHAPES = [
+  "reload-only",
+  "seek-only",
+  "continuations-absent",
+  "continuations-empty",
+  "no-contents",
+] as const;
+
+const PAGES = ["popout", "watch", "next"] as const;
+
+export interface Event {
+  /** Its share of all events. */
+  share: number;
+  /** Whether it affects something that rooms share: the address, the disk, the process. */
+  isShared: boolean;
+  /** Resolves at the end of the event. */
+  play(world: World): Promise<void>;
+}
+
+const event = (share: number, play: Event["play"]): Event => ({ share, play, isShared: false });
+/** An event that affects something that rooms share. */
+export const shared = (share: number, play: Event["play"]): Event => ({ share, play, isShared: true });
+
+function entry<T>(world: World, table: Record<string, T>): [string, T] {
+  return world.random.pick(Object.entries(table));
+}
+
+function room(world: World) {
+  return world.random.pick(world.liveRooms);
+}
+
+/**
+ * One burst at a time: if more than 200 messages come in one interval, some are gone before anybody could
+ * read them.
+ */
+function burst({ scheduler, random, journal }: World, judge: RoomJudge): void {
+  const now = scheduler.monotonic();
+  if (now < judge.burstHeldUntil) return;
+  judge.burstHeldUntil = now + 2 * HOLD.holdsMs;
+  judge.chat.say(20 + random.below(100));
+  journal.count("bursts");
+}
+
+/** Several rooms whose tokens expire while their pages fail. */
+async function withoutPages(world: World, name: string, as: Failure): Promise<void> {
+  const rooms = new Set(Array.from({ length: 3 + world.random.below(4) }, () => room(world)));
+  const orders = [...rooms].map(({ chat, videoId }) => {
+    chat.expireTokens();
+    return world.order(name, { on: PAGES, videoId, times: 1000, as });
+  });
+  await Promise.all(orders);
+}
+
+export const EVENTS: Record<string, Event> = {
+  "chat failure": event(40, async (world) => {
+    const [name, as] = entry(world, CHAT_FAILURES);
+    const times = 1 + world.random.below(3);
+    await world.order(`chat ${name}`, { on: "get_live_chat", videoId: room(world).videoId, times, as });
+  }),
+  // Its pages still work, each with more messages, but for a long time no answer follows them.
+  "dead chat": event(3, async (world) => {
+    const judge = room(world);
+    const as = world.random.pick(DEAD);
+    judge.chat.expireTokens();
+    const isOver = world.order("dead chats", {
+      on: "get_live_chat",
+      videoId: judge.videoId,
+      times: 1000,
+      as,
+    });
+    await world.scheduler.sleep(15_000);
+    burst(world, judge);
+    await isOver;
+  }),
+  throttling: shared(6, async (world) => {
+    const [name, as] = entry(world, THROTTLINGS);
+    await world.order(`chat ${name}`, { on: "get_live_chat", times: 1, as });
+  }),
+  "page failure": event(14, async (world) => {
+    const [name, as] = entry(world, PAGE_FAILURES);
+    const { chat, videoId } = room(world);
+    const on = world.random.pick(PAGES);
+    chat.expireTokens();
+    await world.order(`page ${name}`, { on, videoId, times: 1 + world.random.below(3), as });
+  }),
+  "script failure": event(5, async (world) => {
+    const [name, as] = entry(world, SCRIPT_FAILURES);
+    room(world).chat.expireTokens();
+    await world.order(`script ${name}`, { on: world.random.pick(["sw.js", "sw.js_data"]), times: 2, as });
+  }),
+  wall: event(6, async (world) => {
+    const [name, as] = entry(world, PAGE_FAILURES);
+    const { chat, videoId } = room(world);
+    chat.expireTokens();
+    await world.order(`wall ${name}`, { on: PAGES, videoId, times: 1000, as });
+  }),
+  "tokens expired": event(8, async (world) => {
+    room(world).chat.expireTokens();
+    world.journal.count("tokens expired");
+  }),
+  "all tokens expired": event(1, async (world) => {
+    for (const { chat } of world.liveRooms) chat.expireTokens();
+    world.journal.count("all tokens expired");
+  }),
+  "walls together": event(2, (world) => withoutPages(world, "walls together", world.random.pick(WALLS))),
+  "dead pages together": event(1, (world) => withoutPages(world, "dead pages together", "silent")),
+  "made-up ids": event(2, async (world) => {
+    const flood = Array.from(
+      { length: 5 + world.random.below(40) },
+      (_, i) => `made-up--${String(i).padStart(2, "0")}`,
+    );
+    for (const videoId of flood) void world.visit(videoId, "flood");
+    world.journal.count("made-up ids", flood.length);
+  }),
+  "replays beside": event(1, async (world) => {
+    const replays = Array.from(
+      { length: 1 + world.random.below(6) },
+      (_, i) => `beside---${String(i).padStart(2, "0")}`,
+    );
+    const leaving = replays.map((videoId) => world.visit(videoId, "reader", world.random.next() * 60_000));
+    world.journal.count("replays beside", replays.length);
+    await Promise.all(leaving);
+  }),
+  probes: event(1, async (world) => {
+    const probes = Array.from({ length: 1 + world.random.below(8) }, () =>
+      world.pickInstance().life?.probe(PROBED),
+    );
+    world.journal.count("probes", probes.length);
+    await Promise.allSettled(probes);
+  }),
+  "tokens silent": event(2, async (world) => {
+    const { scheduler, journal } = world;
+    const judge = world.random.pick(world.rooms.slice(1));
+    const silence = { from: scheduler.monotonic() - 60_000, to: Number.POSITIVE_INFINITY };
+    judge.silences.push(silence);
+    judge.chat.change({ holdsMs: 0, timeoutMs: 3000 });
+    journal.note(`silent ${judge.videoId}`);
+    journal.count("tokens silent");
+    // The service loads a page after a minute and twenty polls, which follow each other quickly.
+    const until = scheduler.monotonic() + 60_000 + world.random.next() * 240_000;
+    const wall = world.random.pick(WALLS);
+    const isWalled = world.random.chance(0.3);
+    while (scheduler.monotonic() < until && !world.isCalm) {
+      if (isWalled)
+        await world.order(`wall ${wall}`, { on: PAGES, videoId: judge.videoId, times: 1000, as: wall });
+      else await scheduler.sleep(10_000);
+    }
+    silence.to = scheduler.monotonic();
+    judge.chat.change({ ...HOLD, timeoutMs: 10_000 });
+  }),
+  burst: event(5, async (world) => burst(world, room(world))),
+  "chat over": event(0.6, async (world) => {
+    if (world.liveRooms.length < 10) return;
+    const judge = room(world);
+    const shape = world.random.pick(OVER_SHAPES);
+    judge.chat.end(shape, { lastWords: world.random.chance(0.5) });
+    judge.overSince = world.scheduler.monotonic();
+    world.journal.note(`over ${judge.videoId} ${shape}`);
+    world.journal.count(`chats over ${shape}`);
+  }),
+  "connections refused": shared(2, async ({ network, random, scheduler, journal }) => {
+    network.refusesUntil = scheduler.monotonic() + random.next() * 40_000;
+    journal.note("connections refused");
+    journal.count("connections refused");
+  }),
+  outage: shared(1, async ({ network, random, scheduler, journal }) => {
+    network.silentUntil = scheduler.monotonic() + random.next() * 60_000;
+    journal.note("outage");
+    journal.count("outages");
+  }),
+  "slow network": shared(2, async ({ network, random, scheduler, journal }) => {
+    network.latency = { leastMs: 300, jitterMs: 2500 };
+    journal.count("slow network");
+    await scheduler.sleep(random.next() * 30_000);
+    network.latency = { leastMs: 20, jitterMs: 100 };
+  }),
+  "commit fails": shared(6, async ({ disk, random }) => {
+    disk?.failAtCommit(1 + random.below(20), random.pick(["refused", "unanswered"]));
+  }),
+  "disk gone": shared(1, async ({ disk, random, scheduler }) => {
+    if (disk) disk.goneUntil = scheduler.monotonic() + random.next() * 15_000;
+  }),
+  "slow disk": shared(2, async ({ disk, random, scheduler, journal }) => {
+    if (!disk) return;
+    const usual = disk.commit;
+    disk.commit = { leastMs: 50, jitterMs: 1500 };
+    journal.count("slow disk");
+    await scheduler.sleep(random.next() * 20_000);
+    disk.commit = usual;
+  }),
+  kill: shared(1.5, async (world) => {
+    const instance = world.pickInstance();
+    if (!instance.life) return;
+    world.journal.count("kills");
+    await instance.kill(world.random.next() ** 2 * 30_000);
+  }),
+  // An instance that follows a room fails it if it cannot read the room's position: it should have been
+  // upgraded first.
+  "another version": shared(0.5, async (world) => {
+    const { disk, cluster, random, journal } = world;
+    const instance = world.pickInstance();
+    if (!instance.life || !(disk || cluster)) return;
+    const isBack = instance.kill(random.next() * 10_000);
+    for (const { videoId } of world.rooms.filter(() => random.chance(0.5))) {
+      const part = cluster ? "gifts" : random.pick(["position", "gifts"]);
+      const change = (checkpoint: string) =>
+        JSON.stringify({ ...JSON.parse(checkpoint), [part]: "of another version" });
+      disk?.rewrite(videoId, change);
+      cluster?.store.rewrite(videoId, change);
+    }
+    journal.count("checkpoints of another version");
+    await isBack;
+  }),
+  stop: shared(1, async (world) => {
+    const instance = world.pickInstance();
+    if (!instance.life) return;
+    world.journal.count("stops");
+    await instance.restart(world.random.next() ** 2 * 30_000);
+  }),
+};
+
+const named = (prefix: string, table: object) => Object.keys(table).map((name) => `${prefix} ${name}`);
+
+/** Every kind of fault, as runs count it. */
+export const FAULT_KINDS: readonly string[] = [
+  ...named("chat", { ...CHAT_FAILURES, ...THROTTLINGS }),
+  ...["page", "wall"].flatMap((prefix) => named(prefix, PAGE_FAILURES)),
+  ...named("script", SCRIPT_FAILURES),
+  ...OVER_SHAPES.map((shape) => `chats over ${shape}`),
+  "address throttled",
+  "address lost",
+  "dead chats",
+  "tokens expired",
+  "all tokens expired",
+  "walls together",
+  "dead pages together",
+  "made-up ids",
+  "replays beside",
+  "probes",
+  "tokens silent",
+  "bursts",
+  "connections refused",
+  "outages",
+  "slow network",
+  "commit refused",
+  "commit unanswered",
+  "disk gone",
+  "slow disk",
+  "kills",
+  "checkpoints of another version",
+  "stops",
+  "viewers stalled",
+  "viewers left",
+  "viewers forged cursor",
+];

@@ -1,0 +1,60 @@
+/** The events of an instance or an edge, and its log: counted where a run must have had them, and judged. */
+import { pino } from "pino";
+import type { Logger } from "../../src/telemetry/log.ts";
+import { Telemetry } from "../../src/telemetry/telemetry.ts";
+import type { Journal } from "../harness/journal.ts";
+
+interface JudgedEventsParts {
+  log: Logger;
+  journal: Journal;
+  /** Whether no other instance writes to its store. */
+  isAlone: boolean;
+  /** An egress makes no calls for this time, in milliseconds. */
+  throttled?(cooldownMs: number): void;
+}
+
+/** A stop that took too long may break a room. */
+const LATE_STOP = "not done within";
+
+export class JudgedEvents extends Telemetry {
+  readonly #parts: JudgedEventsParts;
+
+  constructor(parts: JudgedEventsParts) {
+    super(parts.log);
+    this.#parts = parts;
+    this.mark = (mark) => parts.journal.mark(mark);
+  }
+
+  override throttled(...event: Parameters<Telemetry["throttled"]>): void {
+    super.throttled(...event);
+    const [, cooldownMs] = event;
+    this.#parts.throttled?.(cooldownMs);
+  }
+
+  override roomGivenWay(videoId: string): void {
+    super.roomGivenWay(videoId);
+    const { journal, isAlone } = this.#parts;
+    journal.count("rooms left to others");
+    if (isAlone) journal.violate(videoId, "left to another instance, and there is none");
+  }
+
+  override roomBroken(videoId: string, error: unknown): void {
+    super.roomBroken(videoId, error);
+    if (!`${error}`.includes(LATE_STOP)) this.#parts.journal.violate(videoId, `room broken: ${error}`);
+  }
+}
+
+/** The errors that faults of a run explain, and those that `roomBroken` judges. */
+const EXPLAINED =
+  /^(upstream unavailable|no egress reaches YouTube|the store failed|room failed|room broken)\b/;
+
+/** Any other error in it is a bug, which the service may outlive unseen. `name`: of its process. */
+export function judgedLog(name: string, journal: Journal): Logger {
+  const write = (line: string) => {
+    journal.note(`log${name && ` ${name}`} ${line.trimEnd()}`);
+    if (!/^\{"level":[56]0,/.test(line)) return;
+    const { msg, videoId = "", task = "", err } = JSON.parse(line);
+    if (!EXPLAINED.test(msg)) journal.violate(videoId, `logged: ${msg}: ${task} ${err?.stack ?? ""}`);
+  };
+  return pino({ level: "info", base: null, timestamp: false }, { write });
+}

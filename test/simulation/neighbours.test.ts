@@ -1,0 +1,98 @@
+/**
+ * Isolation: how chats, viewers and callers in trouble affect live chats that are read beside them.
+ */
+import assert from "node:assert/strict";
+import { before, describe, it } from "node:test";
+import { realisticHold } from "../../src/simulator/index.ts";
+import { VirtualRelay } from "../harness/virtual-relay.ts";
+import { beside, NEIGHBOURS } from "./neighbours.ts";
+
+/** How much longer than alone a newcomer may wait, in milliseconds. */
+const MAX_EXTRA_MS = 10_000;
+/** While the upstream refuses every page, no new chat can be found. */
+const REFUSED: Record<string, string> = { "pages throttled for 120 s": "RATE_LIMITED" };
+/** For each lane at the gate, the scenario that disturbs others most; `npm run neighbours` plays all. */
+const PLAYED = [
+  "three chats whose pages are never answered",
+  "pages throttled for 120 s",
+  "twenty replays",
+  "100 made-up ids every 20 s",
+  "200 watched channels",
+  "30 probes",
+  "100 callers that poll by themselves",
+];
+
+describe("twenty live chats lose nothing, and a new one waits at most 10 s longer, beside", () => {
+  let aloneMs: number;
+  before(async () => {
+    const { newcomer } = await playedBeside("nobody in trouble");
+    aloneMs = Number(newcomer);
+    assert.ok(aloneMs < 5000, `alone it waits ${newcomer}`);
+  });
+
+  for (const name of PLAYED) {
+    it(name, async () => {
+      const { lost, gaps, newcomer } = await playedBeside(name);
+      assert.deepEqual({ lost, gaps }, { lost: 0, gaps: 0 });
+      if (REFUSED[name]) assert.equal(newcomer, REFUSED[name]);
+      else assert.ok(Number(newcomer) <= aloneMs + MAX_EXTRA_MS, `it waits ${newcomer}`);
+    });
+  }
+
+  function playedBeside(name: string) {
+    const neighbour = NEIGHBOURS[name];
+    assert.ok(neighbour, name);
+    return beside(neighbour, { troubleMs: 60_000 });
+  }
+});
+
+it("a page that a late answer requests and that is never answered holds up no poll of its room", async () => {
+  const relay = new VirtualRelay({ seed: 1 });
+  const { clock, upstream, answers } = relay;
+  const videoId = "late-answer";
+  const chat = upstream.chat(videoId, { ...realisticHold, kinds: ["text"], timeoutMs: 10_000 });
+  chat.speak(1);
+  relay.visit({ videoId });
+  void (async () => {
+    await clock.sleep(30_000);
+    const away = upstream.fault({
+      on: "get_live_chat",
+      videoId,
+      times: Number.POSITIVE_INFINITY,
+      as: { status: 503 },
+    });
+    upstream.fault({ on: "popout", videoId, times: Number.POSITIVE_INFINITY, as: "silent" });
+    await clock.sleep(20_000);
+    away.cancel();
+  })();
+  await relay.advance(120_000);
+  const times = (answers.get(videoId) ?? []).filter((at) => at > 50_000);
+  const apartMs = times.slice(1).map((at, i) => at - (times[i] ?? at));
+  assert.ok(apartMs.length >= 6 && Math.max(...apartMs) < 9500, apartMs.join());
+});
+
+it("a viewer whose bytes the system takes minutes to count delays no keepalive, and is then cut off", async () => {
+  const relay = new VirtualRelay();
+  const [same, other] = ["same-room-1", "other-room1"] as const;
+  const chat = relay.upstream.chat(same, { kinds: ["text"] });
+  relay.upstream.chat(other, { kinds: ["text"] });
+  const slow = await relay.enter({ videoId: same });
+  const beside = [await relay.enter({ videoId: same }), await relay.enter({ videoId: other })];
+  const counted = Promise.withResolvers<number>();
+  slow.sink.taken = () => counted.promise;
+  slow.sink.stall();
+  chat.say(50);
+  await relay.advance(60_000);
+  const keepalives = () => beside.map(({ text }) => text.split(": keepalive\n").length);
+  const before = keepalives();
+  await relay.advance(4 * 15_000);
+  const after = keepalives();
+  assert.deepEqual(
+    after.map((count, index) => count - (before[index] ?? 0)),
+    [4, 4],
+  );
+  assert.equal(slow.sink.closedBy, undefined);
+  counted.resolve(0);
+  await relay.advance(60_000);
+  assert.equal(slow.sink.closedBy, "reset");
+});

@@ -1,0 +1,257 @@
+/**
+ * Checks one room's log in the store against its chat: consecutive cursors, each id once, the chat's order,
+ * no gap without a `gap` message, and no loss of messages that an answer contained.
+ */
+
+import { isDeepStrictEqual } from "node:util";
+import type { Chat } from "../../src/simulator/chat.ts";
+import type { Says } from "../../src/simulator/says.ts";
+import type { StoredMessage } from "../../src/store/stored-message.ts";
+import type { Journal } from "../harness/journal.ts";
+import type { Peek } from "../harness/peek.ts";
+
+/** Types of messages that occur once; no ticker repeats them. */
+const PLAIN = new Set(["chat", "donation"]);
+
+/** In a shorter unread time before a page, a gap needs no message if less than one message was expected. */
+const BRIEF_MS = 10_000;
+const MINUTE_MS = 60_000;
+
+/** Messages in a row, and the cursor before them; undefined while there are none. */
+interface Log {
+  base: number | undefined;
+  rows: readonly StoredMessage[];
+}
+
+export class RoomJudge {
+  readonly chat: Chat;
+  /** The time at which the upstream drops its last burst, on the simulation's clock. */
+  burstHeldUntil = 0;
+  /** Whether the chat is a replay: all of it can be read at any time. */
+  isReplay = false;
+  /** The time at which the chat ended; infinite while it is open. */
+  overSince = Number.POSITIVE_INFINITY;
+  /** The home instance of its viewers; undefined if they come to any. */
+  home: string | undefined;
+  /** The id of the message that the chat says at the end, in calm, and its cursor once it is stored. */
+  finalMessageId: string | undefined;
+  finalCursor: number | undefined;
+  /**
+   * Times in which the upstream withheld messages: no answer has them, and the service cannot know of the
+   * gap. Virtual milliseconds.
+   */
+  readonly silences: { from: number; to: number }[] = [];
+  readonly #journal: Journal;
+  /** The cursor before the first row; undefined while there is none. */
+  base: number | undefined;
+  /** The same while there is no row, as the store last said: an edge may hold a log without rows. */
+  #emptyBase: number | undefined;
+  rows: StoredMessage[] = [];
+  /** The logs of lost stores, which edges may still hold. */
+  readonly #former: Log[] = [];
+  readonly #ids = new Set<string>();
+  /** The ledger's index of each plain message. */
+  readonly #places = new Map<string, number>();
+  #heard = 0;
+  /**
+   * Whether a page of the chat has arrived that may show older messages than the log: they follow in order,
+   * once.
+   */
+  #hasNewPage = false;
+  /** Whether a good answer followed that page: at the next call, everything in the two must be stored. */
+  #isPageFollowed = false;
+  #isPageStored = false;
+  /** The begin of the last call with a good answer. */
+  #readAt = Number.NEGATIVE_INFINITY;
+  /** The longest unread time before the pages that came since the log last grew from an answer. */
+  #unread = { from: 0, to: 0 };
+  /** The ledger's index of the last plain message in the log. */
+  #lastPlace: number | undefined;
+  #hasGapSince = false;
+  /** The ledger's index up to which a `gap` message accounts for missing messages. */
+  #toldUpTo = -1;
+
+  constructor(chat: Chat, journal: Journal) {
+    this.chat = chat;
+    this.#journal = journal;
+  }
+
+  get videoId(): string {
+    return this.chat.videoId;
+  }
+
+  get head(): number | undefined {
+    return this.base === undefined ? undefined : this.base + this.rows.length;
+  }
+
+  /** The store is lost, and the room's log with it. */
+  forget(): void {
+    this.#former.push({ base: this.base ?? this.#emptyBase, rows: this.rows });
+    this.base = undefined;
+    this.#emptyBase = undefined;
+    this.rows = [];
+    this.#ids.clear();
+    this.#lastPlace = undefined;
+  }
+
+  at(cursor: number): StoredMessage | undefined {
+    const { base = 0, rows }: Log = [this, ...this.#former].find((log) => isIn(log, cursor - 1)) ?? this;
+    return rows[cursor - base - 1];
+  }
+
+  /** Whether a connection may begin after the cursor: after any, while nothing is stored. */
+  holds(cursor: number): boolean {
+    return this.base === undefined || [this, ...this.#former].some((log) => isIn(log, cursor));
+  }
+
+  /** Whether a viewer at the cursor has everything: also of a log that only an edge still holds. */
+  endsAt(cursor: number | undefined): boolean {
+    const isEnd = ({ base = Number.NaN, rows }: Log) => cursor === base + rows.length;
+    return this.base === undefined || [this, ...this.#former].some(isEnd);
+  }
+
+  /** The first message of the chat that the log lacks. */
+  get lacking(): string | undefined {
+    this.#listen();
+    return this.#places.keys().find((id) => !this.#ids.has(id));
+  }
+
+  pageCame(at: number): void {
+    const { from, to } = this.#unread;
+    if (!this.#hasNewPage || at - this.#readAt > to - from) this.#unread = { from: this.#readAt, to: at };
+    this.#hasNewPage = true;
+    this.#isPageFollowed = false;
+    this.#isPageStored = false;
+  }
+
+  /** A call of its chat, begun at `calledAt`, got a good answer. */
+  answered(calledAt: number): void {
+    this.#readAt = calledAt;
+    this.#isPageFollowed = true;
+  }
+
+  /** A call of its chat begins. */
+  called(): void {
+    this.#isPageStored = this.#isPageFollowed;
+  }
+
+  /** Reads the rows that the store has added since the last look. */
+  async look(peek: Peek): Promise<void> {
+    if (this.base === undefined) {
+      const record = await peek.room(this.videoId);
+      this.#emptyBase = record?.base;
+      if (!record || record.head === record.base) return;
+      this.base = record.base;
+    }
+    const added = await peek.after(this.videoId, this.head ?? 0);
+    for (const row of added) this.#take(row);
+    this.#listen();
+    for (const row of added) this.#place(row);
+    if (this.#isPageStored) this.#hasNewPage = false;
+  }
+
+  #take(row: StoredMessage): void {
+    const expected = (this.head ?? 0) + 1;
+    if (row.cursor !== expected)
+      this.#violate(`cursor ${row.cursor} is stored where ${expected} was to come`);
+    if (this.#ids.has(row.id)) this.#violate(`id ${row.id} is stored twice`);
+    this.#ids.add(row.id);
+    if (row.id === this.finalMessageId) this.finalCursor = row.cursor;
+    this.rows.push(row);
+  }
+
+  #place(row: StoredMessage): void {
+    if (row.id.startsWith("gap:")) this.#hasGapSince = true;
+    const place = this.#places.get(row.id);
+    if (place === undefined) return;
+    const last = this.#lastPlace ?? place;
+    if (place >= last) this.#judgeGap(last, place);
+    else if (this.#hasNewPage) this.#hasNewPage = false;
+    else this.#violate(`${row.id} at ${row.cursor} was said before what stands before it`);
+    this.#lastPlace = place;
+    this.#hasGapSince = false;
+  }
+
+  /** Judges the messages of the chat that are missing between two messages of the log. */
+  #judgeGap(from: number, to: number): void {
+    const missing = this.chat.ledger
+      .slice(from + 1, to)
+      .filter(({ says, at }) => isPlain(says) && !this.#ids.has(says.id) && !this.#isSilent(at));
+    const [first] = missing;
+    if (!first) return;
+    const what = `a gap of ${missing.length} messages, from ${first.id} on, said at ${Math.round(first.at)}`;
+    this.#journal.note(`${this.videoId} ${what}`);
+    if (this.#hasGapSince) {
+      this.#journal.count("gaps reported");
+      this.#toldUpTo = to;
+    } else if (this.#isBrief(first.at)) this.#journal.count("gaps too brief to report");
+    else this.#violate(`${what}, which no gap reports`);
+  }
+
+  /**
+   * Whether a message said at that time may be missing without a `gap`: the unread time before a new page was
+   * brief, and at the chat's rate of the last minute less than one message was expected in it.
+   */
+  #isBrief(saidAt: number): boolean {
+    const { from, to } = this.#unread;
+    const recent = this.chat.ledger.filter(
+      ({ says, at }) => at >= to - MINUTE_MS && at <= from && says && this.#ids.has(says.id),
+    );
+    const expected = (recent.length * (to - from)) / MINUTE_MS;
+    return saidAt >= from && to - from < BRIEF_MS && expected < 1;
+  }
+
+  #isSilent(at: number): boolean {
+    return this.silences.some(({ from, to }) => at >= from && at <= to);
+  }
+
+  /** Each stored message must count once in the totals, up to their cursor. */
+  async judgeTotals(peek: Peek): Promise<void> {
+    await this.look(peek);
+    const account = await peek.account(this.videoId);
+    if (!account || this.base === undefined) return;
+    const counted = this.rows.slice(0, this.rows.length - account.uncounted);
+    this.#journal.count("messages in totals", counted.length);
+    const types = Map.groupBy(counted, ({ body }) => JSON.parse(body).type);
+    const stored = Object.fromEntries([...types].map(([type, rows]) => [type, rows.length]));
+    if (!isDeepStrictEqual(account.totals.types, stored))
+      this.#violate(`totals: ${JSON.stringify(account.totals.types)}, stored: ${JSON.stringify(stored)}`);
+  }
+
+  /** The messages of an answer must be stored when the room's next call begins. */
+  judgeOffered(ids: readonly string[]): void {
+    this.#listen();
+    const lost = ids.find((id) => this.#places.has(id) && !this.#ids.has(id));
+    if (lost !== undefined) this.#violate(`${lost} was in an answer, and is not stored at the next call`);
+  }
+
+  /**
+   * True also if a gap accounts for the message: it came before the room was opened again, and its page does
+   * not reach back.
+   */
+  get hasFinalMessage(): boolean {
+    if (this.finalMessageId === undefined || this.#ids.has(this.finalMessageId)) return true;
+    return (this.#places.get(this.finalMessageId) ?? Number.POSITIVE_INFINITY) < this.#toldUpTo;
+  }
+
+  #listen(): void {
+    const { ledger } = this.chat;
+    for (; this.#heard < ledger.length; this.#heard++) {
+      const { says, action, id = "" } = ledger[this.#heard] ?? {};
+      if (action?.replaceChatItemAction) this.#places.delete(id); // the replacement may come later, or never
+      if (isPlain(says) && !this.#places.has(says.id)) this.#places.set(says.id, this.#heard);
+    }
+  }
+
+  #violate(what: string): void {
+    this.#journal.violate(this.videoId, what);
+  }
+}
+
+function isIn({ base = Number.NaN, rows }: Log, cursor: number): boolean {
+  return cursor >= base && cursor <= base + rows.length;
+}
+
+function isPlain(says: Says | undefined): says is Says {
+  return says !== undefined && PLAIN.has(says.type) && says.replaces === undefined;
+}

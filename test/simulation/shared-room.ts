@@ -1,0 +1,37 @@
+/** A room of the shared store. */
+import type { StoredMessage } from "../../src/store/stored-message.ts";
+
+/** A row of the table `room`, with its rows of `message`. Times are virtual milliseconds. */
+export interface SharedRoom {
+  readonly videoId: string;
+  readonly base: number;
+  head: number;
+  /** Null until it is first read. */
+  checkpoint: string | null;
+  checkpointAt: number;
+  /** How it ended, as JSON; null while it is open. */
+  detail: string | null;
+  finalAt: number | null;
+  owner: string | null;
+  epoch: number;
+  leaseUntil: number;
+  /** When each process last took it, by the process's id. */
+  readonly takenAt: Map<string, number>;
+  readonly messages: StoredMessage[];
+  readonly byId: Map<string, StoredMessage>;
+}
+
+/** Ends the ownership; the former owner's writes are refused. */
+export function free(room: SharedRoom): void {
+  room.owner = null;
+  room.epoch += 1;
+  room.leaseUntil = 0;
+}
+
+export function messagesIn(
+  ids: readonly string[],
+  bodies: readonly string[],
+  details: readonly string[],
+): Omit<StoredMessage, "cursor">[] {
+  return ids.map((id, i) => ({ id, body: bodies[i] ?? "", details: details[i] ?? "" }));
+}

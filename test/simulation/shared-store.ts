@@ -1,0 +1,339 @@
+/**
+ * Replaces PostgreSQL for the instances of a run: the tables of the shared store and its statements, each
+ * executed at once and durably. Each gives the rows that PostgreSQL gives: a test compares them.
+ */
+
+import assert from "node:assert/strict";
+import type { Clock } from "../../src/clock.ts";
+import type { Random } from "../../src/simulator/random.ts";
+import { AFTER_LEASE_MS, LOOK, ORPHANS, RELEASE } from "../../src/store/postgres/cluster-watch.ts";
+import { CHANNEL_NAME } from "../../src/store/postgres/notifications.ts";
+import { ONE_TOO_MANY, SPARE_ROOMS } from "../../src/store/postgres/ownership.ts";
+import { type RoomRow, SQL, toMessage, toRecord } from "../../src/store/postgres/tables.ts";
+import { WANTED_ELSEWHERE, WATCHED_FOR, WRITE } from "../../src/store/postgres/viewer-counts.ts";
+import type { StoredMessage } from "../../src/store/stored-message.ts";
+import type { Peek } from "../harness/peek.ts";
+import { free, messagesIn, type SharedRoom } from "./shared-room.ts";
+import { SharedTallies } from "./shared-tallies.ts";
+
+interface Watching {
+  viewers: number;
+  until: number;
+}
+
+export class SharedStore implements Peek {
+  /** Receives every notification. */
+  onNotify: (payload: string) => void = () => {};
+  readonly #clock: Pick<Clock, "now" | "monotonic">;
+  readonly #random: Random;
+  readonly #rooms = new Map<string, SharedRoom>();
+  readonly #tallies = new SharedTallies((videoId) => this.#rooms.get(videoId));
+  /** The viewer counts of each room, by instance. */
+  readonly #interest = new Map<string, Map<string, Watching>>();
+  readonly #statements: ReadonlyMap<string, (...values: never[]) => object[]>;
+
+  constructor(clock: Pick<Clock, "now" | "monotonic">, random: Random) {
+    this.#clock = clock;
+    this.#random = random;
+    this.#statements = this.#all();
+  }
+
+  knows(text: string): boolean {
+    return this.#statementOf(text) !== undefined;
+  }
+
+  /** The rows that a statement returns. Throws for an unknown statement. */
+  execute(text: string, values: readonly unknown[]): object[] {
+    const statement = this.#statementOf(text) ?? assert.fail(`an unknown statement: ${text}`);
+    return (statement as (...values: readonly unknown[]) => object[])(...values);
+  }
+
+  #statementOf(text: string) {
+    return text.startsWith("select pg_notify(") ? this.#notify : this.#statements.get(text);
+  }
+
+  /** A room's row of the table. */
+  at(videoId: string): SharedRoom | undefined {
+    return this.#rooms.get(videoId);
+  }
+
+  /** Changes a room's checkpoint regardless of its owner. */
+  rewrite(videoId: string, change: (checkpoint: string) => string): void {
+    const room = this.#rooms.get(videoId);
+    if (room?.checkpoint) room.checkpoint = change(room.checkpoint);
+  }
+
+  async room(videoId: string) {
+    const [row] = this.#room(videoId);
+    return row && toRecord(row, () => assert.fail("every row can be read"));
+  }
+
+  async account(videoId: string) {
+    return this.#tallies.account(videoId);
+  }
+
+  async after(videoId: string, cursor: number): Promise<StoredMessage[]> {
+    return this.#read(videoId, cursor, Number.POSITIVE_INFINITY).map(toMessage);
+  }
+
+  get #now(): number {
+    return this.#clock.monotonic();
+  }
+
+  #all(): ReadonlyMap<string, (...values: never[]) => object[]> {
+    return new Map<string, (...values: never[]) => object[]>([
+      [SQL.take, this.#take],
+      [SQL.giveBack, this.#giveBack],
+      [SQL.renew, this.#renew],
+      [SQL.append, this.#append],
+      [SQL.appendAndOverwrite, this.#append],
+      [SQL.finish, this.#finish],
+      [SQL.read, this.#read],
+      [SQL.messagesById, this.#messagesById],
+      [SQL.byIdPrefix, (v: string, prefix: string) => this.#found(v, ({ id }) => id.startsWith(prefix))],
+      [SQL.byText, this.#byText],
+      [SQL.room, this.#room],
+      ...this.#tallies.statements(),
+      ...[SQL.touch, "listen relay", "select 1"].map((text) => [text, () => []] as const),
+      [SQL.size, () => [{ bytes: 0 }]],
+      [CHANNEL_NAME, () => [{ channel: "relay" }]],
+      [WRITE, this.#watch],
+      [WATCHED_FOR, this.#watchedFor],
+      [WANTED_ELSEWHERE, this.#wantedElsewhere],
+      [ONE_TOO_MANY, this.#oneTooMany],
+      [LOOK, this.#look],
+      [ORPHANS, this.#orphans],
+      [RELEASE, this.#release],
+    ]);
+  }
+
+  readonly #take = (videoId: string, owner: string, leaseMs: number): object[] => {
+    const now = this.#now;
+    let room = this.#rooms.get(videoId);
+    if (room && room.owner !== owner && room.leaseUntil > now) return [{ is_same: true, now, epoch: null }];
+    room ??= this.#born(videoId);
+    Object.assign(room, { owner, epoch: room.epoch + 1, leaseUntil: now + leaseMs });
+    room.takenAt.set(owner, now);
+    return [{ is_same: true, now, epoch: room.epoch, ...this.#row(room) }];
+  };
+
+  #born(videoId: string): SharedRoom {
+    const base = this.#clock.now();
+    const room: SharedRoom = {
+      ...{ videoId, base, head: base, epoch: base, owner: null, leaseUntil: 0, takenAt: new Map() },
+      ...{ checkpoint: null, checkpointAt: 0, detail: null, finalAt: null },
+      ...{ messages: [], byId: new Map() },
+    };
+    this.#rooms.set(videoId, room);
+    return room;
+  }
+
+  readonly #giveBack = (videoIds: readonly string[], epochs: readonly number[]): object[] =>
+    this.#owned(videoIds, epochs).flatMap((room) => {
+      if (room.checkpoint === null) {
+        this.#rooms.delete(room.videoId);
+        return [];
+      }
+      free(room);
+      return [{ video_id: room.videoId, is_open: room.finalAt === null }];
+    });
+
+  readonly #renew = (videoIds: readonly string[], epochs: readonly number[], leaseMs: number): object[] =>
+    this.#owned(videoIds, epochs).map((room) => {
+      room.leaseUntil = this.#now + leaseMs;
+      return { video_id: room.videoId, now: this.#now };
+    });
+
+  /** The rooms that are still owned under these epochs. */
+  #owned(videoIds: readonly string[], epochs: readonly number[]): SharedRoom[] {
+    return videoIds.flatMap((videoId, i) => {
+      const room = this.#rooms.get(videoId);
+      return room && room.epoch === epochs[i] && room.owner !== null ? [room] : [];
+    });
+  }
+
+  readonly #append = (
+    videoId: string,
+    epoch: number,
+    expected: number,
+    ids: readonly string[],
+    bodies: readonly string[],
+    details: readonly string[],
+    checkpoint: string,
+    leaseMs: number,
+    written: number | null,
+    ...overwriting: (readonly string[])[]
+  ): object[] => {
+    const room = this.#rooms.get(videoId);
+    if (!room) return [];
+    if (room.epoch !== epoch || room.head !== expected || room.owner === null) {
+      return [{ epoch: room.epoch, head: room.head, added: null }];
+    }
+    const now = this.#now;
+    const [overIds = [], overBodies = [], overDetails = []] = overwriting;
+    for (const message of messagesIn(overIds, overBodies, overDetails)) {
+      const before = room.byId.get(message.id); // one of this append is not yet there for the statement
+      if (before) this.#put(room, { ...message, cursor: before.cursor });
+    }
+    const added: number[] = [];
+    for (const [i, message] of messagesIn(ids, bodies, details).entries()) {
+      if (room.byId.has(message.id)) continue;
+      added.push(i + 1);
+      room.head += 1;
+      this.#put(room, { ...message, cursor: room.head });
+    }
+    const open = { detail: null, finalAt: null };
+    const checkpointAt = Math.min(now, written ?? now);
+    Object.assign(room, { checkpoint, checkpointAt, leaseUntil: now + leaseMs, ...open });
+    return [{ epoch, head: room.head, added }];
+  };
+
+  #put(room: SharedRoom, message: StoredMessage): void {
+    room.byId.set(message.id, message);
+    room.messages[message.cursor - room.base - 1] = message;
+  }
+
+  readonly #finish = (videoId: string, epoch: number, final: string, detail: string): object[] => {
+    const room = this.#rooms.get(videoId);
+    if (!room) return [];
+    const { owner, head } = room;
+    if (room.epoch !== epoch || owner === null || room.checkpoint === null)
+      return [{ epoch: room.epoch, head, outcome: "fenced" }];
+    if (final === "released" && this.#others(videoId, owner).length > 0) {
+      free(room);
+      return [{ epoch: room.epoch, head, outcome: "free" }];
+    }
+    Object.assign(room, { detail, finalAt: this.#now, owner: null, leaseUntil: 0 });
+    return [{ epoch, head, outcome: "final" }];
+  };
+
+  readonly #read = (videoId: string, after: number, limit: number): StoredMessage[] => {
+    const { base = 0, messages = [] } = this.#rooms.get(videoId) ?? {};
+    const start = Math.max(0, after - base);
+    return messages.slice(start, start + limit);
+  };
+
+  readonly #messagesById = (videoId: string, ids: readonly string[]): object[] => {
+    const room = this.#rooms.get(videoId);
+    return [...new Set(ids)].flatMap((id) => room?.byId.get(id) ?? []);
+  };
+
+  readonly #byText = (videoId: string, text: string, after: number, last: number): object[] =>
+    this.#found(videoId, ({ cursor, details }) => cursor > after && cursor <= last && details.includes(text));
+
+  #found(videoId: string, isWanted: (message: StoredMessage) => boolean): object[] {
+    return this.#rooms.get(videoId)?.messages.filter(isWanted) ?? [];
+  }
+
+  readonly #room = (videoId: string): RoomRow[] => {
+    const room = this.#rooms.get(videoId);
+    return room && room.checkpoint !== null ? [this.#row(room) as RoomRow] : [];
+  };
+
+  #row(room: SharedRoom) {
+    const { videoId, base, head, checkpoint, checkpointAt, detail, finalAt } = room;
+    const endedAgoMs = finalAt === null ? null : this.#now - finalAt;
+    const readAgoMs = checkpoint === null ? null : this.#now - checkpointAt;
+    const ages = { readAgoMs, endedAgoMs };
+    return { videoId, base, floor: base, head, checkpoint, end: detail, ...ages };
+  }
+
+  readonly #watch = (
+    videoIds: readonly string[],
+    instance: string,
+    viewers: readonly number[],
+    keepMs: readonly number[],
+  ): object[] => {
+    for (const [i, videoId] of videoIds.entries()) {
+      const instances = this.#interest.getOrInsertComputed(videoId, () => new Map<string, Watching>());
+      const count = viewers[i] ?? 0;
+      const until = this.#now + (keepMs[i] ?? 0);
+      const before = instances.get(instance)?.until ?? 0;
+      instances.set(instance, { viewers: count, until: count === 0 ? until : Math.max(before, until) });
+    }
+    return [];
+  };
+
+  /** The instances that watch the room, or did until a moment ago. */
+  #watching(videoId: string): [instance: string, Watching][] {
+    return [...(this.#interest.get(videoId) ?? [])].filter(([, { until }]) => until > this.#now);
+  }
+
+  /** The other instances that have viewers of the room. */
+  #others(videoId: string, instance: string): string[] {
+    const others = this.#watching(videoId).filter(([name, { viewers }]) => name !== instance && viewers > 0);
+    return others.map(([name]) => name);
+  }
+
+  readonly #watchedFor = (videoId: string): object[] => {
+    const left = this.#watching(videoId).map(([, { until }]) => until - this.#now);
+    return [{ ms: Math.max(0, ...left) }];
+  };
+
+  readonly #wantedElsewhere = (videoIds: readonly string[], instance: string): object[] =>
+    videoIds
+      .filter((videoId) => this.#others(videoId, instance).length > 0)
+      .map((video_id) => ({ video_id }));
+
+  readonly #oneTooMany = (instance: string, held: number): object[] => {
+    const firstWanted = new Map<string, string>();
+    for (const { videoId, owner, finalAt, checkpoint } of this.#rooms.values()) {
+      if (owner !== instance || finalAt !== null || checkpoint === null) continue;
+      for (const other of this.#others(videoId, instance)) {
+        const first = firstWanted.get(other) ?? videoId;
+        firstWanted.set(other, first < videoId ? first : videoId);
+      }
+    }
+    const loads = [...firstWanted].map(([other, video_id]) => ({ video_id, rooms: this.readBy(other) }));
+    const far = loads.filter(({ rooms }) => held > 2 * rooms + SPARE_ROOMS);
+    far.sort((one, other) => one.rooms - other.rooms);
+    return far.slice(0, 1).map(({ video_id }) => ({ video_id }));
+  };
+
+  /** The number of open rooms for which an instance has a valid lease. */
+  readBy(instance: string): number {
+    const isRead = ({ owner, finalAt, leaseUntil }: SharedRoom) =>
+      owner === instance && finalAt === null && leaseUntil > this.#now;
+    return this.#rooms.values().filter(isRead).toArray().length;
+  }
+
+  readonly #look = (videoIds: readonly string[]): object[] => {
+    const rows = videoIds.flatMap((videoId) => {
+      const room = this.#rooms.get(videoId);
+      if (!room) return [];
+      const { base, head, finalAt, leaseUntil } = room;
+      const lease_left_ms = Math.max(0, leaseUntil - this.#now);
+      return [{ is_same: true, video_id: videoId, base, head, is_final: finalAt !== null, lease_left_ms }];
+    });
+    return rows.length > 0 ? rows : [{ is_same: true, video_id: null, is_final: false, lease_left_ms: 0 }];
+  };
+
+  /** Open rooms without an owner that were read before, watched or not. */
+  #unowned(isWatched: boolean): SharedRoom[] {
+    const isUnowned = ({ videoId, finalAt, checkpoint, leaseUntil }: SharedRoom) =>
+      finalAt === null &&
+      checkpoint !== null &&
+      leaseUntil <= this.#now - AFTER_LEASE_MS &&
+      this.#watching(videoId).length > 0 === isWatched;
+    return this.#rooms.values().filter(isUnowned).toArray();
+  }
+
+  readonly #orphans = (): object[] => {
+    const drawn = this.#unowned(true).map((room) => ({ video_id: room.videoId, draw: this.#random.next() }));
+    return drawn.sort((one, other) => one.draw - other.draw);
+  };
+
+  readonly #release = (graceMs: number, detail: string): object[] => {
+    for (const room of this.#unowned(false)) {
+      if (room.checkpointAt > this.#now - graceMs) continue;
+      free(room);
+      Object.assign(room, { detail, finalAt: this.#now });
+    }
+    return [];
+  };
+
+  readonly #notify = (payloads: string | readonly string[]): object[] => {
+    for (const payload of [payloads].flat()) this.onNotify(payload);
+    return [];
+  };
+}

@@ -1,0 +1,72 @@
+/**
+ * The service in virtual time, for a few minutes per seed; `npm run simulate` plays the same for hours.
+ * Together, the seeds meet most kinds of trouble, except those of a single answer.
+ */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { CLUSTER_FAULT_KINDS } from "./cluster-events.ts";
+import { EDGE_FAULT_KINDS } from "./edge-events.ts";
+import { EVENTS, FAULT_KINDS } from "./events.ts";
+import { drawMix } from "./mix.ts";
+import { type Outcome, type RunOptions, run } from "./run.ts";
+
+const ROOMS = 12;
+const ONE = { instances: 1, edges: 0, minutes: 4, rooms: ROOMS };
+const THREE = { ...ONE, instances: 3, minutes: 3 };
+const EDGES = { ...ONE, edges: 4, tiers: 3, minutes: 3 };
+
+describe("in virtual time, no promise is broken, whatever happens", () => {
+  const rows: [what: string, options: Omit<RunOptions, "seed">, seeds: number[], kinds: readonly string[]][] =
+    [
+      ["to one instance", ONE, [1, 2, 4], FAULT_KINDS.filter((kind) => !isOfOneAnswer(kind))],
+      ["to three instances", THREE, [2, 6, 9], CLUSTER_FAULT_KINDS],
+      ["to edges of edges", EDGES, [11], EDGE_FAULT_KINDS],
+    ];
+  for (const [what, options, seeds, kinds] of rows) {
+    it(what, async () => {
+      const fired = new Set<string>();
+      for (const seed of seeds) {
+        const { violation, counts, last } = await played({ ...options, seed });
+        assert.equal(violation, undefined, `seed ${seed}:\n${last.join("\n")}`);
+        for (const [kind, count] of counts) if (count > 0) fired.add(kind);
+      }
+      const met = kinds.filter((kind) => fired.has(kind));
+      assert.ok(met.length >= (2 / 3) * kinds.length, `of ${kinds.join(", ")} they met ${met.join(", ")}`);
+    });
+  }
+});
+
+const outcomes = new Map<string, Promise<Outcome>>();
+
+/** What a run came to, which is played once. */
+function played(options: RunOptions): Promise<Outcome> {
+  return outcomes.getOrInsertComputed(JSON.stringify(options), () => run(options));
+}
+
+function isOfOneAnswer(kind: string): boolean {
+  return /^(chat|page|wall|script|chats over) /.test(kind);
+}
+
+it("a seed always plays the same, line by line, and another seed plays differently", async () => {
+  for (const [options, seed, other] of [
+    [ONE, 4, 2],
+    [THREE, 6, 2],
+  ] as const) {
+    const { lines } = await run({ ...options, seed });
+    assert.ok(lines.length > 500);
+    assert.deepEqual(lines, (await played({ ...options, seed })).lines);
+    assert.notDeepEqual(lines, (await played({ ...options, seed: other })).lines);
+  }
+});
+
+it("seeds differ in what happens, not only in its order: no kind of event is in all seeds, and each dominates some", () => {
+  const shareOf = (events: typeof EVENTS, name: string) =>
+    (events[name]?.share ?? 0) / Object.values(events).reduce((sum, { share }) => sum + share, 0);
+  const mixes = Array.from({ length: 100 }, (_, seed) => drawMix(seed, EVENTS));
+  for (const name of Object.keys(EVENTS)) {
+    const shares = mixes.map((mix) => shareOf(mix, name));
+    assert.ok(shares.includes(0), `${name} is never absent`);
+    assert.ok(Math.max(...shares) > Math.min(3 * shareOf(EVENTS, name), 0.6), `${name} is never much`);
+  }
+  assert.deepEqual(drawMix(7, EVENTS), mixes[7]);
+});

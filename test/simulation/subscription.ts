@@ -1,0 +1,125 @@
+/** What a viewer watches: how its client asks for it, and how its frames are judged. */
+
+import type { Format } from "../../src/serving/form.ts";
+import { parseTypes } from "../../src/serving/type-filter.ts";
+import { parseObject } from "../../src/simulator/json.ts";
+import type { Random } from "../../src/simulator/random.ts";
+import type { Frame } from "../harness/frames.ts";
+import type { Served } from "../harness/several-chats.ts";
+import type { SimulatedSink } from "../harness/sink.ts";
+import type { ChatJudge } from "./chat-judge.ts";
+import type { RoomJudge } from "./room-judge.ts";
+
+/** A request of a client. */
+export interface Asked {
+  lastEventId: string | undefined;
+  backfill: number | undefined;
+  /** As in the query. */
+  types: string;
+  format: Format;
+  isDetailed: boolean;
+  address: string;
+}
+
+export interface Subscription {
+  /** For the journal. */
+  readonly name: string;
+  /** The rooms of the chats that it may be sent, and those in which it is now. */
+  readonly rooms: readonly RoomJudge[];
+  readonly watching: readonly RoomJudge[];
+  /** The id with which its client comes back. */
+  readonly lastEventId: string | undefined;
+  /** Whether nothing is left to watch for now, as its client knows. */
+  readonly hasEnded: boolean;
+  /** Whether the service may end the connection although the service itself continues to run. */
+  readonly mayEnd: boolean;
+  /** Whether the client should come back because a chat does not continue here. */
+  readonly isBroken: boolean;
+  /** An id that this client should not have. */
+  forgedId(random: Random): string;
+  /** A connection begins. */
+  begin(lastEventId: string | undefined): void;
+  /** Resolves when the answer has begun; rejects as the route refuses. */
+  open(service: Served, asked: Asked, open: () => SimulatedSink, gone: AbortSignal): Promise<void>;
+  take(frame: Frame): void;
+  /** What it lacks, in calm; undefined if it has everything. */
+  lag(): { room: RoomJudge; what: string } | undefined;
+}
+
+/** One chat, as `/v1/stream?videoId=` serves it. */
+export class OneChat implements Subscription {
+  readonly name: string;
+  readonly rooms: readonly RoomJudge[];
+  readonly mayEnd = true;
+  readonly isBroken = false;
+  readonly #chat: ChatJudge;
+  /** Whether its connection has an init. */
+  #isBegun = false;
+
+  constructor(chat: ChatJudge) {
+    this.#chat = chat;
+    this.name = chat.room.videoId;
+    this.rooms = [chat.room];
+  }
+
+  get lastEventId(): string | undefined {
+    return this.#chat.cursor?.toString();
+  }
+
+  get watching(): readonly RoomJudge[] {
+    return this.#isBegun && !this.hasEnded ? this.rooms : [];
+  }
+
+  get hasEnded(): boolean {
+    return this.#chat.hasEnded;
+  }
+
+  forgedId(random: Random): string {
+    return String(this.#chat.forged(random));
+  }
+
+  begin(lastEventId: string | undefined): void {
+    this.#isBegun = false;
+    this.#chat.asks(lastEventId === undefined ? undefined : Number(lastEventId));
+  }
+
+  open(
+    { rooms }: Served,
+    { lastEventId, backfill, types, address }: Asked,
+    open: () => SimulatedSink,
+    gone: AbortSignal,
+  ): Promise<void> {
+    const request = {
+      videoId: this.#chat.room.videoId,
+      lastEventId: lastEventId === undefined ? undefined : Number(lastEventId),
+      ...{ backfill, filter: parseTypes(types) },
+      address: () => address,
+      open,
+    };
+    return rooms.enter(request, gone);
+  }
+
+  take({ event, cursor = Number.NaN, data }: Frame): void {
+    if (event === "init") {
+      this.#isBegun = true;
+      this.#chat.begin({ cursor: Number(parseObject(data)?.cursor) });
+    } else if (event === "message") this.#chat.message(cursor, data);
+    else if (event === "cursor") this.#chat.moved(cursor);
+    else if (event === "end") this.#chat.end(data);
+    else this.#chat.failed(data, true);
+  }
+
+  lag() {
+    return lagOf(this.#chat);
+  }
+}
+
+/** What a viewer of a chat lacks; undefined if it has everything, or the chat is over. */
+export function lagOf({
+  room,
+  isUpToDate,
+  cursor,
+}: ChatJudge): { room: RoomJudge; what: string } | undefined {
+  if (isUpToDate || room.overSince < Number.POSITIVE_INFINITY) return undefined;
+  return { room, what: `stands at ${cursor} of ${room.head}` };
+}

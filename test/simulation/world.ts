@@ -1,0 +1,309 @@
+/**
+ * The world of a run: virtual time, the upstream with its chats, the disk, the service's lives, the viewers,
+ * and the judges. `events.ts` has the events that happen to them.
+ */
+
+import type { Config } from "../../src/cli/config.ts";
+import type { Fault, FaultOrder } from "../../src/simulator/faults.ts";
+import { type InProcessSimulator, simulateInProcess } from "../../src/simulator/index.ts";
+import { Random } from "../../src/simulator/random.ts";
+import type { Scenario } from "../../src/simulator/scenario.ts";
+import { Disk } from "../harness/disk.ts";
+import { Journal } from "../harness/journal.ts";
+import { Network } from "../harness/network.ts";
+import type { Peek } from "../harness/peek.ts";
+import { Scheduler } from "../harness/scheduler.ts";
+import { visit } from "../harness/sink.ts";
+import { inMemory, onDisk } from "../harness/storage.ts";
+import { UpstreamJudge } from "../harness/upstream-judge.ts";
+import { Audience } from "./audience.ts";
+import { Cluster } from "./cluster.ts";
+import { type Edge, type EdgeTiers, edgesIn } from "./edges.ts";
+import { Instance } from "./instance.ts";
+import { judgedLog } from "./judged-events.ts";
+import type { LiveChannel } from "./live-channel.ts";
+import { RoomJudge } from "./room-judge.ts";
+import { drawConfig, HOLD } from "./settings.ts";
+import type { Viewer } from "./viewer.ts";
+
+export interface WorldOptions extends Partial<EdgeTiers> {
+  seed: number;
+  rooms: number;
+  /** The number of instances; several share a store. */
+  instances?: number;
+}
+
+/** The interval at which every room is checked, even if nobody receives anything. */
+const LOOK_MS = 15_000;
+/** How long the upstream holds the final messages of a run. */
+const RELAYED_MS = 60_000;
+/** A fault that has hit no request within this time is cancelled, in milliseconds. */
+const ORDER_MS = 30_000;
+const REPLAYS_BESIDE = 6;
+/** A video that belongs to no room: a probe's calls would count as the room's polls. */
+export const PROBED = "simprobe-01";
+
+export class World {
+  readonly scheduler: Scheduler;
+  readonly journal: Journal;
+  readonly random: Random;
+  readonly upstream: InProcessSimulator;
+  readonly upstreamJudge: UpstreamJudge;
+  readonly seed: number;
+  /** The addresses of the service, of all instances. */
+  readonly addresses: readonly string[];
+  readonly network: Network;
+  /** Undefined if the store is in memory or shared. */
+  readonly disk: Disk | undefined;
+  readonly instances: readonly Instance[];
+  readonly edges: readonly Edge[];
+  /** The state that several instances share; undefined if there is one. */
+  readonly cluster: Cluster | undefined;
+  /** Whether each trouble affects only one party, and nothing that rooms share. */
+  readonly isNeighbourly: boolean;
+  readonly rooms: RoomJudge[] = [];
+  readonly viewers: readonly Viewer[];
+  /** Undefined in a run without one. */
+  readonly channel: LiveChannel | undefined;
+  /** All faults are over. */
+  isCalm = false;
+  readonly #dirty = new Set<Viewer>();
+  #offers: { room: RoomJudge; ids: readonly string[]; at: number; instance: string }[] = [];
+  #lookedAt = 0;
+  readonly #faults = new Set<Fault>();
+
+  constructor({ seed, rooms, instances = 1, edges = 0, tiers = 0 }: WorldOptions) {
+    this.random = new Random(seed, "events");
+    this.scheduler = new Scheduler(new Random(seed, "time"));
+    this.journal = new Journal(() => this.scheduler.monotonic());
+    this.upstream = simulateInProcess({ seed, clock: this.scheduler, keepRequests: 100 });
+    this.seed = seed;
+    this.isNeighbourly = instances === 1 && new Random(seed, "neighbours").chance(0.3);
+    // With two slots, the others share one while a page that is never answered holds the other: then
+    // newcomers wait longer.
+    const concurrencies = this.isNeighbourly ? [4, 4, 8] : [2, 4, 8];
+    const config = drawConfig(this.upstream, { seed, random: this.random, instances, concurrencies });
+    this.upstreamJudge = new UpstreamJudge(config.upstream.gate, this.scheduler, this.journal, {
+      chatCalled: (videoId, instance) => this.#chatCalled(videoId, instance),
+      pageCame: (videoId) => this.#room(videoId)?.pageCame(this.scheduler.monotonic()),
+      answered: (videoId, calledAt) => {
+        this.#room(videoId)?.answered(calledAt);
+        this.cluster?.answered(videoId);
+      },
+      isRoom: (videoId) => this.#room(videoId) !== undefined,
+    });
+    this.upstreamJudge.isSharedWell = this.isNeighbourly;
+    this.journal.count(
+      `runs with ${this.isNeighbourly ? "neighbours' trouble alone" : "trouble of all kinds"}`,
+    );
+    this.network = new Network(
+      this.upstream,
+      this.scheduler,
+      new Random(seed, "network"),
+      this.upstreamJudge,
+    );
+    const hasDisk = this.random.chance(0.8) && instances === 1;
+    this.disk = hasDisk ? new Disk(this.scheduler, new Random(seed, "disk"), this.journal) : undefined;
+    this.cluster = instances > 1 ? new Cluster(this, config.shared) : undefined;
+    this.journal.count(`runs on ${this.cluster ? `${instances} instances` : hasDisk ? "sqlite" : "memory"}`);
+    const numbers = Array.from({ length: instances }, (_, index) => (this.cluster ? String(index + 1) : ""));
+    this.instances = numbers.map((name) => this.#newInstance(name, config));
+    this.edges = edgesIn(
+      {
+        ...{ seed, scheduler: this.scheduler, journal: this.journal, instances: this.instances },
+        logOf: (name) => judgedLog(name, this.journal),
+        viewersOf: (name) => this.#viewersOf(name),
+      },
+      { edges, tiers },
+    );
+    if (edges > 0) this.journal.count(`runs with edges in ${tiers} tiers`);
+    this.addresses = this.instances.flatMap((instance) => instance.addresses);
+    for (let number = 1; number <= rooms; number++) this.#addRoom(number);
+    for (let number = 0; number < REPLAYS_BESIDE; number++) {
+      const scenario: Partial<Scenario> = { kind: "replay", kinds: ["text"], tokens: "reusable" };
+      this.upstream.chat(`beside---${String(number).padStart(2, "0")}`, scenario).say(3000);
+    }
+    this.upstream.chat(PROBED, { tokens: "reusable" }).say(10);
+    const audience = new Audience(this, (viewer) => void this.#dirty.add(viewer));
+    this.viewers = audience.viewers;
+    this.channel = audience.channel;
+  }
+
+  #newInstance(name: string, config: Config): Instance {
+    const { scheduler, network, journal, upstreamJudge, disk, cluster } = this;
+    const log = judgedLog(name, journal);
+    const { line, aheadMs, storage } = cluster?.member(name) ?? {};
+    return new Instance({
+      ...{ name, config, scheduler, network, journal, upstreamJudge, log, line, aheadMs },
+      isAlone: !cluster,
+      storage: storage ?? (disk ? onDisk(disk) : inMemory()),
+      viewers: () => this.#viewersOf(name),
+      started: () => {
+        if (!disk && !cluster) for (const room of this.rooms) room.forget();
+      },
+    });
+  }
+
+  #viewersOf(name: string): Viewer[] {
+    return this.viewers.filter(({ host }) => host?.name === name);
+  }
+
+  /** A random instance. */
+  pickInstance(): Instance {
+    const [only] = this.instances;
+    return only && !this.cluster ? only : this.random.pick(this.instances);
+  }
+
+  #addRoom(number: number): void {
+    const { random } = this;
+    const isReplay = number === 1;
+    const scenario: Partial<Scenario> = isReplay
+      ? { kind: "replay", pageSize: 40, tokens: "reusable" }
+      : {
+          timeoutMs: random.pick([3000, 10_000, 10_000]),
+          page: 20,
+          tokens: random.pick(["strict", "reusable"]),
+          overlap: random.pick([0, 10]),
+          foundOn: random.pick(["everywhere", "both", "popout", "watch", "next"]),
+          ...(random.chance(0.7) ? HOLD : {}),
+        };
+    const chat = this.upstream.chat(`simroom-${String(number).padStart(3, "0")}`, scenario);
+    const room = new RoomJudge(chat, this.journal);
+    room.isReplay = isReplay;
+    if (isReplay) room.overSince = 0;
+    room.home = this.cluster?.drawHome();
+    this.rooms.push(room);
+    chat.say(isReplay ? 600 : random.below(60));
+    if (!isReplay) chat.speak(random.pick([0.02, 0.05, 0.1, 0.3, 0.8]));
+  }
+
+  get liveRooms(): RoomJudge[] {
+    return this.rooms.filter(({ overSince }) => overSince === Number.POSITIVE_INFINITY);
+  }
+
+  /** Starts the service and its edges, and retries like a supervisor until they keep running. */
+  async start(): Promise<void> {
+    await Promise.all(this.instances.map((instance) => instance.start()));
+    for (const edge of this.edges) await edge.start();
+  }
+
+  /** A visitor, who is not a viewer of the run, enters a video and leaves after a while. */
+  async visit(videoId: string, address: string, forMs = 0, { life } = this.pickInstance()): Promise<void> {
+    const { request, sink } = visit(videoId, address);
+    life?.rooms.enter(request, new AbortController().signal).catch(() => {});
+    await this.scheduler.sleep(forMs);
+    sink.leave();
+  }
+
+  /** The end of the last pause after throttling that the service has reported, in virtual milliseconds. */
+  get pausedUntil(): number {
+    return Math.max(...this.instances.map(({ pausedUntil }) => pausedUntil));
+  }
+
+  /** Adds a fault of the upstream, for a while. */
+  async order(name: string, order: FaultOrder): Promise<void> {
+    this.journal.note(`order ${order.videoId ?? ""} ${name} ${order.times} times`);
+    const fault = this.upstream.fault(order);
+    this.#faults.add(fault);
+    await this.scheduler.sleep(ORDER_MS);
+    fault.cancel();
+    this.#faults.delete(fault);
+    if (fault.fired > 0) this.journal.count(name, fault.fired);
+  }
+
+  /** Ends all faults, and makes every viewer stay. */
+  calm(): void {
+    this.isCalm = true;
+    for (const fault of this.#faults) fault.cancel();
+    this.network.calm();
+    this.disk?.calm();
+    this.cluster?.calm();
+    for (const { line } of this.edges) line.calm();
+    for (const viewer of this.viewers) {
+      viewer.isCalm = true;
+      viewer.sink?.readOn();
+    }
+    this.journal.note("calm");
+  }
+
+  /**
+   * If an owner gives the room up before it stores an answer, the next owner is offered the same messages
+   * again.
+   */
+  #chatCalled(videoId: string, instance: string): void {
+    const offer = this.upstreamJudge.offered.get(videoId);
+    const room = this.#room(videoId);
+    room?.called();
+    if (room) this.cluster?.called(videoId, instance);
+    this.upstreamJudge.offered.delete(videoId);
+    const isOwn = offer?.instance === instance && !this.cluster?.hasNewOwner(videoId);
+    if (isOwn && room) this.#offers.push({ room, ...offer });
+  }
+
+  #room(videoId: string): RoomJudge | undefined {
+    return this.rooms.find((room) => room.videoId === videoId);
+  }
+
+  /** Call it when everything that a timer started has come to rest. */
+  async judge(): Promise<void> {
+    const now = this.scheduler.monotonic();
+    const isDue = now - this.#lookedAt >= LOOK_MS || this.#isStoreEnding;
+    const peek = this.#peek;
+    if (peek && (isDue || this.#dirty.size > 0 || this.#offers.length > 0)) {
+      const rooms = isDue
+        ? this.rooms
+        : new Set([
+            ...[...this.#dirty].flatMap(({ rooms }) => rooms),
+            ...this.#offers.map(({ room }) => room),
+          ]);
+      for (const room of rooms) await room.look(peek);
+    }
+    if (isDue) this.#lookedAt = now;
+    for (const viewer of this.#dirty) viewer.judge();
+    this.#dirty.clear();
+    for (const { room, ids, at, instance } of this.#offers) {
+      const failedAt = this.disk?.failedAt ?? this.cluster?.failedAt(instance) ?? Number.NEGATIVE_INFINITY;
+      if (at > failedAt) room.judgeOffered(ids);
+    }
+    this.#offers = [];
+    this.cluster?.judge();
+  }
+
+  /** A store in memory is about to be lost, while edges hold what nobody has been sent yet. */
+  get #isStoreEnding(): boolean {
+    const isInMemory = !this.disk && !this.cluster;
+    return isInMemory && this.edges.length > 0 && this.instances.some(({ life }) => !life);
+  }
+
+  /** Call it at the end of a run. */
+  async judgeTotals(): Promise<void> {
+    const peek = this.#peek;
+    for (const room of peek ? this.rooms : []) await room.judgeTotals(peek as Peek);
+  }
+
+  /** A view of the service's store, of its last life. */
+  get #peek(): Peek | undefined {
+    return this.instances[0]?.peek;
+  }
+
+  /** Every open chat says one more message, which must arrive. */
+  sayFinalMessages(): void {
+    for (const room of this.liveRooms) {
+      room.chat.change({ kinds: ["text"], holdsMs: RELAYED_MS });
+      room.finalMessageId = room.chat.say(3).at(-1); // earlier work comes first
+    }
+    this.journal.note("last words");
+  }
+
+  /** The first viewer or room that lacks messages; undefined if there is none. */
+  lagging(): { room: RoomJudge; what: string } | undefined {
+    for (const room of this.liveRooms) {
+      if (!room.hasFinalMessage) return { room, what: `the room lacks ${room.finalMessageId}` };
+    }
+    for (const viewer of this.viewers) {
+      const lag = viewer.lag();
+      if (lag) return { ...lag, what: `viewer ${viewer.name} ${lag.what}` };
+    }
+    return this.cluster?.overloaded();
+  }
+}
