@@ -90,8 +90,8 @@ describe("neither the service nor the disk outlives a driver that", () => {
   for (const [name, end] of Object.entries(ends)) {
     it(name, async () => {
       const script = `
-        import { Disk } from "./chaos/disk.ts";
-        import { freePorts, Service } from "./chaos/service.ts";
+        import { Disk } from "./test/chaos/disk.ts";
+        import { freePorts, Service } from "./test/chaos/service.ts";
         const disk = new Disk(8 << 20);
         const [port] = await freePorts(1);
         const service = new Service({ projectDir: ".", port, settings: { RELAY_STORE: disk.storeUrl } });

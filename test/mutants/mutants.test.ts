@@ -155,7 +155,7 @@ describe("a mutant that was played", () => {
   });
 
   it("has no seed if a test catches it", () => {
-    const tested = row({ test: "test/gate.test.ts", expects: "3 of 4 slots" });
+    const tested = row({ test: "test/unit/upstream/egress/gate.test.ts", expects: "3 of 4 slots" });
     const played = judge(tested, seen("a row of 3 of 4 slots (12ms)"), 4, undefined);
     assert.deepEqual(Object.keys(played), ["caught"]);
   });

@@ -1,0 +1,235 @@
+/** The overlay's set-up page: its controls, its preview, and the URL that it makes. */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import type { Locator } from "playwright-core";
+import { CHOICES, NUMBERS } from "../../web/overlay/options.ts";
+import { faultsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
+import { textAction } from "../support/chat-actions.ts";
+import { usePages } from "../support/pages.ts";
+
+const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
+const JUDGE = `axe.run({ resultTypes: ["violations"], iframes: false }).then(({ violations }) =>
+  violations.map(({ id, nodes }) => [id, nodes[0].html]))`;
+
+/** Another value than the default for every parameter, in the order of the page. */
+const EVERY: [name: string, value: string][] = [
+  ["videoId", "https://youtu.be/abcdefghijk"],
+  ["channel", "@somebody"],
+  ["view", "ticker"],
+  ["demo", "on"],
+  ["theme", "bubbles"],
+  ["size", "31"],
+  ["align", "right"],
+  ["direction", "down"],
+  ["avatars", "off"],
+  ["badges", "off"],
+  ["images", "off"],
+  ["timestamps", "on"],
+  ["types", "chat,paid"],
+  ["max", "12"],
+  ["backfill", "7"],
+  ["fade", "60"],
+  ["hold", "5"],
+  ["deleted", "strike"],
+  ["commands", "off"],
+  ["hide", "@bot,UCx,/a+b, c/"],
+  ["mark", "@me"],
+];
+
+describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/overlay/setup", { width: 1280, height: 900 });
+  const { evaluate } = pages;
+  let faults: string[];
+  before(() => {
+    faults = faultsOf(pages.page);
+  });
+  after(() => assert.deepEqual(faults, []));
+
+  const field = (name: string): Locator => pages.page.locator(`#parameters [name=${name}]`);
+  const problem = (name: string) => pages.page.locator(`.field:has([name=${name}]) .problem`);
+  const isFine = (name: string) => problem(name).filter({ hasText: /^$/ }).waitFor({ state: "attached" });
+  const url = async (): Promise<URL> => new URL(await pages.page.locator("#url").inputValue());
+  const goto = (query = "") => pages.page.goto(`${pages.relay.url}/overlay/setup${query}`);
+
+  async function set(name: string, value: string): Promise<void> {
+    const control = field(name).first();
+    const type = await control.getAttribute("type");
+    if (type === "radio") await pages.page.locator(`#parameters [name=${name}][value=${value}]`).check();
+    else if (name === "types") {
+      for (const box of await field(name).all()) {
+        await box.setChecked(value.split(",").includes((await box.getAttribute("value")) ?? ""));
+      }
+    } else if (type === "checkbox") await control.setChecked(value === "on");
+    else if ((await control.locator("option").count()) > 0) await control.selectOption(value);
+    else await control.fill(value);
+  }
+
+  it("has a control for every parameter, and a URL that matches the controls", async () => {
+    await goto();
+    assert.equal((await url()).href, `${pages.relay.url}/overlay`);
+    for (const [name, value] of EVERY) await set(name, value);
+    assert.deepEqual([...(await url()).searchParams], EVERY);
+    const others = ["videoId", "channel", "types", "hide", "mark"];
+    const known = [...Object.keys(CHOICES), ...Object.keys(NUMBERS), ...others];
+    assert.deepEqual(new Set(EVERY.map(([name]) => name)), new Set(known));
+  });
+
+  it("shows the values of its own URL, also after a reload", async () => {
+    const { page } = pages;
+    await goto(`?${new URLSearchParams([...EVERY, ["width", "900"], ["backdrop", "light"]])}`);
+    await page.reload();
+    assert.deepEqual([...(await url()).searchParams], EVERY);
+    assert.equal(await page.locator("[name=width]").inputValue(), "900");
+    assert.equal(await page.locator("#dimensions").innerText(), "900 × 600");
+    await set("size", "40");
+    const own = new URLSearchParams(await evaluate<string>("location.search"));
+    assert.deepEqual([own.get("size"), own.get("width"), own.get("theme")], ["40", "900", "bubbles"]);
+  });
+
+  it("omits invalid values, and explains the fault of a list", async () => {
+    const { page } = pages;
+    await goto("?size=3000&theme=nonsense&max=7&types=none");
+    assert.deepEqual([...(await url()).searchParams], [["max", "7"]]);
+    await set("max", "0");
+    assert.equal((await url()).search, "");
+    await problem("max").getByText("Not used: enter a number from 1 to 200.").waitFor();
+    await set("hide", "@a,/(/");
+    await page.getByText("/(/ is not used: ( has no end.").waitFor();
+  });
+
+  it("writes a number as the overlay reads it, however it was entered", async () => {
+    for (const [name, entered, written] of [
+      ["fade", ".5", "0.5"],
+      ["fade", "1e2", "100"],
+      ["size", "8.0", "8"],
+      ["backfill", "-0", "0"],
+    ] as const) {
+      await goto();
+      await set(name, entered);
+      assert.deepEqual([...(await url()).searchParams], [[name, written]]);
+    }
+  });
+
+  it("says beside a field that it holds no video or channel, or one for the other field", async () => {
+    await goto("?videoId=no-id&channel=Some%20body");
+    await problem("videoId").getByText("This is neither the id nor the URL of a video.").waitFor();
+    await problem("channel").getByText("neither a handle (@name) nor the id or URL of a channel").waitFor();
+    await set("videoId", "youtube.com/@somebody");
+    await problem("videoId").getByText("This is a channel: enter it in the next field.").waitFor();
+    await set("channel", "https://youtu.be/abcdefghijk");
+    await problem("channel").getByText("This is a video: enter it in the field above.").waitFor();
+    await set("videoId", "https://youtu.be/abcdefghijk");
+    await isFine("videoId");
+    await set("channel", "UCabcdefghijklmnopqrstuv");
+    await problem("channel").getByText("The overlay shows the video above.").waitFor();
+    await set("videoId", "");
+    await isFine("channel");
+  });
+
+  it("says below the field that the channel or the chat of the video does not exist", async () => {
+    const { page } = pages;
+    await goto("?preview=chat");
+    await set("channel", "@nobody-here");
+    await isFine("channel"); // it may not be complete
+    await page.keyboard.press("Tab");
+    await problem("channel").getByText("There is no channel @nobody-here on YouTube.").waitFor();
+    await page.reload();
+    await problem("channel").getByText("There is no channel @nobody-here on YouTube.").waitFor();
+    await set("channel", "");
+    pages.relay.upstream.chat("no-chat-now", { kind: "none" });
+    await set("videoId", "no-chat-now");
+    await page.keyboard.press("Tab");
+    await problem("videoId").filter({ hasText: /chat/ }).waitFor();
+    pages.chat.say([textAction("there")]);
+    await set("videoId", pages.videoId);
+    await page.keyboard.press("Tab");
+    await page.frameLocator("#preview").locator(rowOf("there")).waitFor();
+    await isFine("videoId");
+  });
+
+  it("takes a handle without its @", async () => {
+    await goto();
+    await set("channel", "livestreams"); // as long as the id of a video
+    assert.equal((await url()).search, "?channel=@livestreams");
+    await isFine("channel");
+  });
+
+  it("previews the samples or the chat according to the parameters", async () => {
+    const { page, chat } = pages;
+    const preview = page.frameLocator("#preview");
+    await goto("?theme=plate");
+    await preview.locator("html[data-theme=plate] [data-type=chat]").first().waitFor();
+    await set("theme", "light");
+    await preview.locator("html[data-theme=light] [data-type=chat]").first().waitFor();
+    chat.say([textAction("a")]);
+    await set("videoId", pages.videoId);
+    await page.locator("[name=preview]").selectOption("chat");
+    await preview.locator(`html[data-theme=light] ${rowOf("a")}`).waitFor();
+    assert.equal((await url()).searchParams.has("demo"), false);
+    const ground =
+      "getComputedStyle(document.querySelector('#preview').contentDocument.body).backgroundColor";
+    assert.equal(await evaluate(ground), "rgba(0, 0, 0, 0)");
+  });
+
+  it("copies the URL, and can be used by the keyboard alone", async () => {
+    const { page } = pages;
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await goto(`?videoId=${pages.videoId}`);
+    const reached: string[] = [];
+    const focused =
+      "(({ id, name, value, type }) => type === 'radio' ? name : id && !/^field/.test(id) ? id : name)(document.activeElement)";
+    while (reached.at(-1) !== "mark" && reached.length < 60) {
+      await page.keyboard.press("Tab");
+      const now = await evaluate<string>(focused);
+      reached.push(now);
+      if (now === "theme") await page.keyboard.press("ArrowDown");
+      if (now === "size") await page.keyboard.type("18");
+      if (now === "badges") await page.keyboard.press("Space");
+    }
+    for (const [name] of EVERY) assert.ok(reached.includes(name), `${name} is not among ${reached}`);
+    assert.equal((await url()).search, `?videoId=${pages.videoId}&theme=light&size=18&badges=off`);
+    await page.locator("#copy").focus();
+    await page.keyboard.press("Enter");
+    await page.getByText("Copied.", { exact: true }).waitFor();
+    assert.equal(await evaluate("navigator.clipboard.readText()"), (await url()).href);
+  });
+
+  it("warns at a copy of a URL without a chat, or beside a field with a fault", async () => {
+    const { page } = pages;
+    const said = async (query: string) => {
+      await goto(query);
+      await page.locator("#copy").click();
+      await page
+        .locator("#copied")
+        .getByText(/^Copied/)
+        .waitFor();
+      return page.locator("#copied").innerText();
+    };
+    assert.match(await said(""), /^Copied\. But it names no chat/);
+    assert.equal(await said("?demo=on"), "Copied.");
+    assert.match(await said("?videoId=nonsense"), /^Copied\. But read what is said below “Video”\.$/);
+    await set("hide", "/(/");
+    assert.equal(await page.locator("#copied").innerText(), "");
+    assert.match(await said(`?videoId=${pages.videoId}&hide=/(/`), /“Hide”/);
+    assert.equal(await page.locator("#copy[data-copied]").count(), 0);
+    assert.equal(await said(`?videoId=${pages.videoId}`), "Copied.");
+    assert.equal(await page.locator("#copy[data-copied]").count(), 1);
+  });
+
+  it("passes axe by day and night, and scrolls nothing sideways", async () => {
+    const { page } = pages;
+    await goto("?hide=/(/");
+    await evaluate(AXE);
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      assert.deepEqual(await evaluate(JUDGE), [], colorScheme);
+    }
+    await page.setViewportSize({ width: 320, height: 700 });
+    for (const size of ["100%", "200%"]) {
+      await evaluate(`document.documentElement.style.fontSize = "${size}"`);
+      await until(page, "innerWidth === 320 && document.documentElement.scrollWidth <= innerWidth");
+    }
+  });
+});

@@ -1,0 +1,326 @@
+/** The overlay in a browser: its parameters, its bounds, and what a user's stylesheet can rely on. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { MESSAGE_TYPES } from "../../src/protocol/kinds.ts";
+import { init, message } from "../support/answering-server.ts";
+import { countOfMessages, idsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
+import { deletionOf, paidAction, textAction, textItem, texts } from "../support/chat-actions.ts";
+import { adding, TEXT } from "../support/chat-items.ts";
+import { bannered } from "../support/every-kind.ts";
+import { usePages } from "../support/pages.ts";
+import { POLL_OPENED } from "../support/poll-items.ts";
+
+const PROPERTIES =
+  "font-family font-size line-height color outline author-color owner-color moderator-color verified-color member-color background radius padding gap avatar-size emoji-size width enter-ms fade-ms";
+
+describe("the overlay", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/overlay", { width: 600, height: 700 });
+  const { evaluate, has, visit } = pages;
+  const styleOf = (selector: string, name: string) =>
+    evaluate<string>(`getComputedStyle(document.querySelector('${selector}')).getPropertyValue('${name}')`);
+
+  it("begins with as many messages as it holds, and holds no more", async () => {
+    const { page, chat } = pages;
+    chat.say(texts("a", 40));
+    await visit("&max=10");
+    await has("a-39");
+    assert.deepEqual(
+      await idsOf(page),
+      Array.from({ length: 10 }, (_, at) => `a-${at + 30}`),
+    );
+    chat.say([...texts("b", 15), deletionOf("b-10")]);
+    await until(
+      page,
+      `!document.querySelector('${rowOf("b-10")}') && !!document.querySelector('${rowOf("b-14")}')`,
+    );
+    const ids = await idsOf(page);
+    assert.ok(ids.length <= 10 && ids.at(-1) === "b-14", ids.join());
+  });
+
+  it("counts pinned messages, and always has a place for the newest row", async () => {
+    const { page, chat } = pages;
+    const pinned = (id: string) => bannered(textItem(id), { actionId: `pin-${id}` });
+    chat.say([...texts("a", 3), pinned("a-0"), pinned("a-1"), pinned("a-2")]);
+    for (const [max, expected] of [
+      [2, ["banner:pin-a-2", "b-2"]],
+      [1, ["c-2"]],
+    ] as const) {
+      await visit(`&max=${max}`);
+      const said = texts(max === 2 ? "b" : "c", 3);
+      chat.say(said);
+      await has(expected.at(-1) ?? "");
+      assert.deepEqual(await idsOf(page, "body"), expected);
+    }
+  });
+
+  it("lets rows fade and leave, and then does not begin with old ones", async () => {
+    const { browser, relay, videoId, chat } = pages;
+    await using page = await browser.newPage();
+    await page.clock.install();
+    chat.say(texts("old", 3));
+    await page.goto(`${relay.url}/overlay?videoId=${videoId}&fade=3600`);
+    await until(page, "document.documentElement.dataset.state === 'open'");
+    chat.say([textAction("new")]);
+    await page.locator(rowOf("new")).waitFor();
+    await page.clock.fastForward(3_000_000); // the test itself may take the rest
+    assert.deepEqual(await idsOf(page), ["new"]);
+    await page.clock.fastForward(600_000);
+    await until(page, `document.querySelector('${rowOf("new")}') === null`);
+  });
+
+  it("lets the sign of missing messages leave, too, which a user's stylesheet can show", async () => {
+    const { page } = pages;
+    const streams = [init(10) + message(11), init(20) + message(21)];
+    await page.route(/v1.stream/, async (route) => {
+      const body = streams.shift();
+      if (body) await route.fulfill({ contentType: "text/event-stream", body: `retry: 10\n\n${body}` });
+    });
+    await visit("&fade=2");
+    const gap = page.locator("#chat [data-gap]");
+    await gap.waitFor({ state: "attached" });
+    await gap.waitFor({ state: "detached", timeout: 5000 });
+    await page.unrouteAll();
+  });
+
+  it("lets rows leave in time where it is hidden, so that its timers run once a second", async () => {
+    const { browser, relay, videoId, chat } = pages;
+    await using page = await browser.newPage();
+    await page.clock.install();
+    await page.addInitScript(`
+      Object.defineProperty(document, "hidden", { value: true });
+      const repeat = window.setInterval;
+      window.setInterval = (work, ms) =>
+        repeat(() => { window.ranAt = performance.now(); work(); }, Math.max(ms, 1000));`);
+    chat.say(texts("old", 1));
+    await page.goto(`${relay.url}/overlay?videoId=${videoId}&fade=2`);
+    await until(page, "document.documentElement.dataset.state === 'open'");
+    await page.clock.pauseAt(Date.now() + 2000);
+    const now = () => page.evaluate<number>("performance.now()");
+    while ((await now()) - (await page.evaluate<number>("window.ranAt")) > 100) await page.clock.runFor(50);
+    chat.say([textAction("new")]);
+    const isThere = () => page.evaluate(`document.querySelector('${rowOf("new")}') !== null`);
+    while (!(await isThere())) await page.clock.runFor(10);
+    const cameAt = await now();
+    while (await isThere()) await page.clock.runFor(50);
+    const late = (await now()) - cameAt - 2000;
+    assert.ok(late >= 0 && late < 1500, `${late} ms late`);
+  });
+
+  it("leaves out bots, commands and types that are not requested", async () => {
+    const { page, chat } = pages;
+    chat.say([
+      textAction("bot", { author: "@NightBot" }),
+      textAction("command", { text: "!uptime" }),
+      paidAction("paid", "$5.00"),
+      textAction("a"),
+    ]);
+    await visit("&hide=nightbot,other&commands=off");
+    await has("a");
+    assert.deepEqual(await idsOf(page), ["paid", "a"]);
+    await visit("&types=paid,nonsense");
+    await has("paid");
+    assert.deepEqual(await idsOf(page), ["paid"]);
+  });
+
+  it("leaves out pictures, authors' pictures and badges on request", async () => {
+    const { page, chat } = pages;
+    chat.say([JSON.parse(JSON.stringify(adding(TEXT)).replaceAll("img.example", "yt3.ggpht.com"))]);
+    const counts = async (query: string) => {
+      await visit(query);
+      await has("made-up-id");
+      const drawn = ["img[data-field=avatar]", ".face", "[data-field=badge]"];
+      return Promise.all(drawn.map((each) => page.locator(`#chat ${each}`).count()));
+    };
+    await page.route(/ggpht/, () => {}); // has no answer
+    assert.deepEqual(await counts(""), [1, 1, 2]);
+    assert.deepEqual(await counts("&images=off"), [0, 1, 2]);
+    assert.deepEqual(await counts("&avatars=off"), [0, 0, 2]);
+    assert.deepEqual(await counts("&badges=off"), [1, 1, 0]);
+    await page.unroute(/ggpht/);
+  });
+
+  it("shows deleted messages as a notice, or struck through, on request", async () => {
+    const { page, chat } = pages;
+    chat.say([textAction("a"), textAction("z"), deletionOf("a")]);
+    for (const [deleted, words] of [
+      ["hide", "Message deleted"],
+      ["strike", "words of a"],
+    ] as const) {
+      await visit(`&deleted=${deleted}`);
+      await has("z");
+      await page
+        .locator(`${rowOf("a")}[data-deleted=message] :is(.taken-down, del)`, { hasText: words })
+        .waitFor();
+    }
+  });
+
+  it("keeps its rows when the chat is over, and says nothing", async () => {
+    const { page, chat } = pages;
+    chat.say(texts("a", 3));
+    await visit();
+    await has("a-2");
+    chat.end("continuations-absent");
+    await pages.stateIs("ended");
+    assert.equal((await idsOf(page)).length, 3);
+    assert.equal(await page.locator("#status").isVisible(), false);
+  });
+
+  const many = Array.from({ length: 300 }, (_, at) => `m-${at}`);
+  for (const [query, unshown] of [
+    ["types=paid", many.map((id) => textAction(id))],
+    ["hide=nightbot", many.map((id) => textAction(id, { author: "@NightBot" }))],
+    ["commands=off", many.map((id) => textAction(id, { text: "!uptime" }))],
+    ["", many.map(deletionOf)],
+  ] as const) {
+    it(`keeps nothing that it does not show: ${query || "deletions"}`, async () => {
+      const { page, chat } = pages;
+      await visit(`&max=10&${query}`);
+      await pages.stateIs("open");
+      chat.say([...unshown, paidAction("last", "$5.00")]);
+      await has("last");
+      const held = await countOfMessages(page);
+      assert.ok(held >= 1 && held <= 50, `${held} messages are in memory`);
+    });
+  }
+
+  it("is transparent without scroll bars, in every theme, and takes its side from the parameters", async () => {
+    const { page, chat } = pages;
+    chat.say(texts("a", 30));
+    for (const theme of ["dark", "light", "bubbles", "plate", "terminal", "none"]) {
+      await visit(`&theme=${theme}&size=33&direction=down&align=right`);
+      await has("a-29");
+      for (const element of ["html", "body"]) {
+        assert.equal(await styleOf(element, "background-color"), "rgba(0, 0, 0, 0)");
+        assert.equal(await styleOf(element, "overflow-y"), "hidden");
+      }
+      assert.deepEqual(await page.evaluate("({ ...document.querySelector('#chat').dataset })"), {
+        direction: "down",
+        align: "right",
+      });
+      const unset = `${JSON.stringify(PROPERTIES.split(" "))}.filter((name) =>
+        getComputedStyle(document.documentElement).getPropertyValue("--chat-" + name) === "")`;
+      assert.deepEqual(await evaluate(unset), []);
+      assert.equal(await styleOf("html", "--chat-font-size"), "33px");
+      assert.equal(await page.locator("[data-field=timestamp]").count(), 0);
+    }
+    const tops = await page.evaluate<number[]>(
+      "[...document.querySelectorAll('.row')].map((row) => row.getBoundingClientRect().top)",
+    );
+    assert.deepEqual(
+      tops,
+      tops.toSorted((a, b) => b - a),
+    );
+  });
+
+  it("gives precedence to any rule of the user's", async () => {
+    const { page, chat } = pages;
+    chat.say([paidAction("paid", "$5.00"), textAction("a")]);
+    await visit();
+    await has("a");
+    const css =
+      ":root { --chat-font-size: 50px } [data-type=superchat] { background: rgb(1, 2, 3) } [data-field=author] { color: rgb(4, 5, 6) }";
+    await page.evaluate(`document.head.insertAdjacentHTML('beforeend', '<style>${css}</style>')`);
+    assert.equal(await styleOf("html", "--chat-font-size"), "50px");
+    assert.equal(await styleOf(rowOf("paid"), "background-color"), "rgb(1, 2, 3)");
+    assert.equal(await styleOf(`${rowOf("a")} [data-field=author]`, "color"), "rgb(4, 5, 6)");
+  });
+
+  it("covers no more of the game than its rows in the theme terminal, unless it shows the chat", async () => {
+    const { page, chat } = pages;
+    chat.say([paidAction("paid", "$5.00"), POLL_OPENED]);
+    for (const view of ["alerts", "poll", "ticker"]) {
+      await visit(`&theme=terminal&view=${view}&backfill=50&hold=3600`);
+      await page.locator("#chat .row").waitFor({ state: "attached" });
+      assert.equal(await styleOf("#chat", "background-color"), "rgba(0, 0, 0, 0)", view);
+    }
+  });
+
+  const designs: [theme: string, rules: [selector: string, property: string, value: string][]][] = [
+    ["dark", [[rowOf("a"), "color", "rgb(255, 255, 255)"]]],
+    ["light", [[rowOf("a"), "color", "rgb(22, 23, 28)"]]],
+    [
+      "none",
+      [
+        [rowOf("a"), "color", "rgb(0, 0, 0)"],
+        [rowOf("a"), "text-shadow", "none"],
+        [rowOf("paid"), "background-color", "rgba(0, 0, 0, 0)"],
+      ],
+    ],
+    ["bubbles", [[rowOf("a"), "background-color", "rgba(18, 20, 28, 0.78)"]]],
+    [
+      "plate",
+      [
+        [`${rowOf("a")} [data-field=author]`, "background-color", "rgb(61, 58, 184)"],
+        [`${rowOf("a")} [data-field=message]`, "color", "rgb(22, 23, 28)"],
+      ],
+    ],
+    [
+      "terminal",
+      [
+        [rowOf("a"), "color", "rgb(183, 255, 176)"],
+        ["#chat", "background-color", "rgba(0, 12, 0, 0.72)"],
+        [`${rowOf("a")} .face`, "display", "none"],
+      ],
+    ],
+  ];
+  for (const [theme, rules] of designs) {
+    it(`has the theme ${theme}`, async () => {
+      const { page, chat } = pages;
+      chat.say([paidAction("paid", "$5.00"), textAction("a", { text: "w".repeat(300) })]);
+      await visit(`&theme=${theme}&timestamps=on`);
+      await has("a");
+      for (const [selector, property, value] of rules) {
+        assert.equal(await styleOf(selector, property), value, `${property} of ${selector}`);
+      }
+      assert.equal(await styleOf("body", "background-color"), "rgba(0, 0, 0, 0)");
+      assert.doesNotMatch(
+        await styleOf(rowOf("a"), "text-shadow"),
+        /px -?[\d.]+px (?!0px)/,
+        "a shadow blurs",
+      );
+      const widths =
+        "[...document.querySelectorAll('#chat .row')].map((row) => row.getBoundingClientRect().right)";
+      assert.ok(Math.max(...(await evaluate<number[]>(widths))) <= 600);
+      const words = await page.locator(`${rowOf("a")} .head`).innerText();
+      assert.match(words, /^\d+:\d\d [AP]M\s+@somebody$/);
+      if (theme !== "none") {
+        assert.equal(await styleOf(rowOf("paid"), "background-color"), "rgb(230, 33, 23)");
+      }
+    });
+  }
+
+  it("explains itself only if the video is missing or invalid", async () => {
+    const { page, relay } = pages;
+    for (const query of ["", "?videoId=no"]) {
+      await page.goto(`${relay.url}/overlay${query}`);
+      await page.locator("#status").waitFor();
+      assert.match(await page.locator("#status").innerText(), /videoId/);
+    }
+    await page.goto(`${relay.url}/overlay?videoId=not-a-chat_`);
+    await until(page, "document.documentElement.dataset.state === 'connecting'");
+    assert.equal(await page.locator("#status").isVisible(), false);
+  });
+
+  it("shows a sample of each kind within five seconds, without calls to the service", async () => {
+    const { page, relay } = pages;
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+    await page.clock.install();
+    await page.goto(
+      `${relay.url}/overlay?demo=on&max=200&deleted=hide&types=chat,paid,members,polls,pinned,moderation,notices`,
+    );
+    await until(page, "document.querySelector('.row') !== null");
+    await page.clock.runFor(4900);
+    const types = await page.evaluate<string[]>(
+      "[...document.querySelectorAll('#chat [data-type]')].map((row) => row.dataset.type)",
+    );
+    assert.deepEqual(
+      MESSAGE_TYPES.filter((type) => !types.includes(type)),
+      ["banner", "gap"], // the banner is above the rows, and the gap does not come from the upstream
+    );
+    assert.deepEqual(
+      asked.filter((path) => path.startsWith("/v1/")),
+      [],
+    );
+  });
+});

@@ -1,0 +1,128 @@
+/** A channel on the pages: its streams, one after the other. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Page } from "playwright-core";
+import { startSimulator } from "../../src/simulator/index.ts";
+import { addressOf, idsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
+import { textAction, texts } from "../support/chat-actions.ts";
+import { usePages } from "../support/pages.ts";
+import { startRelay } from "../support/relay.ts";
+
+const TEXT = { chat: { kinds: ["text"], timeoutMs: 50 } } as const;
+
+describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/", { width: 1000, height: 700 });
+  const statusOf = (page: Page) => page.locator("#status-words").innerText();
+
+  it("is shown by its live stream, and then by the next one alone, on both pages", async () => {
+    const { browser } = pages;
+    await using relay = await startRelay({ settings: { RELAY_CHANNEL_MS: "1000" } });
+    const channel = relay.upstream.channel("@somebody");
+    const first = channel.broadcast("live-first1", TEXT);
+    first.chat.say(texts("a", 3));
+    const both = await Promise.all(
+      ["/?channel=@somebody", "/overlay?channel=@somebody"].map(async (path) => {
+        const page = await browser.newPage();
+        await page.goto(relay.url + path);
+        return page;
+      }),
+    );
+    const [page] = both;
+    assert.ok(page);
+    const has = (id: string) => Promise.all(both.map((each) => each.locator(rowOf(id)).waitFor()));
+    await has("a-2");
+    assert.equal(await statusOf(page), "Live");
+    assert.equal(await page.locator("#open input").inputValue(), "@somebody");
+    assert.match(
+      (await page.locator("#download a").first().getAttribute("href")) ?? "",
+      /videoId=live-first1/,
+    );
+    first.chat.say([textAction("a-last")]);
+    await has("a-last");
+    channel.broadcast("live-second", TEXT).chat.say([textAction("b")]);
+    first.end("continuations-absent");
+    await has("b");
+    for (const each of both) assert.deepEqual(await idsOf(each), ["b"]);
+    await Promise.all(both.map((each) => each.close()));
+  });
+
+  it("waits for a stream, and can be opened from the field", async () => {
+    const { page, relay } = pages;
+    const channel = relay.upstream.channel("@quiet");
+    await page.goto(relay.url);
+    const setup = async () =>
+      new URL(String(await page.locator("#overlay-setup").evaluate((link) => String(link))));
+    assert.deepEqual([(await setup()).pathname, (await setup()).search], ["/overlay/setup", ""]);
+    await page.locator("#open input").fill("https://www.youtube.com/@quiet/live");
+    await page.keyboard.press("Enter");
+    await until(
+      page,
+      "/^Waiting for the next stream/.test(document.querySelector('#status-words').innerText)",
+    );
+    assert.equal((await addressOf(page)).searchParams.get("channel"), "https://www.youtube.com/@quiet/live");
+    assert.equal(await page.locator("html").getAttribute("data-state"), "open");
+    assert.deepEqual(channel.listed, []);
+    assert.equal((await setup()).searchParams.get("channel"), "https://www.youtube.com/@quiet/live");
+    await page.locator("#open input").fill(pages.videoId);
+    pages.chat.say([textAction("v")]);
+    await page.keyboard.press("Enter");
+    await pages.has("v");
+    assert.equal(await statusOf(page), "Live");
+    assert.equal((await addressOf(page)).searchParams.get("channel"), null);
+    assert.deepEqual([...(await setup()).searchParams], [["videoId", pages.videoId]]);
+  });
+
+  it("is opened again from the field after a failure", async () => {
+    const { page, relay } = pages;
+    relay.upstream.channel("@again");
+    const body = JSON.stringify({ code: "NOT_FOUND", message: "No." });
+    const refusal = { status: 404, contentType: "application/json", body };
+    await page.route(/v1.stream/, (route) => route.fulfill(refusal), { times: 1 });
+    await page.goto(`${relay.url}/?channel=@again`);
+    await pages.stateIs("failed");
+    await page.locator("#open").getByRole("button").click();
+    await pages.stateIs("open");
+  });
+
+  for (const [query, words] of [
+    ["channel=@nobody-here", /^There is no channel @nobody-here on YouTube\. It tries again at [\d:]+\.$/],
+    ["channel=@no body", /^This chat cannot be shown\. channel has a handle that is not 1 to 30 letters/],
+    ["videoId=nonsense", /^This chat cannot be shown\. videoId is neither a video id of 11 characters/],
+    [
+      "videoId=@somebody",
+      /videoId is a channel, not a video: request it alone, as channel=…, or send the URL/,
+    ],
+    [
+      "videoIds=demo-stream,@somebody",
+      /“@somebody” is a channel, not a video: request it alone, as channel=…, or/,
+    ],
+  ] as const)
+    it(`says plainly why it cannot open ${query}`, async () => {
+      const { page, relay } = pages;
+      await page.goto(`${relay.url}/?${query}`);
+      await page.locator("#retry").waitFor();
+      assert.match(await statusOf(page), words);
+    });
+
+  it("cannot be reached without the internet: the viewer page says so, the overlay shows nothing", async () => {
+    const { browser } = pages;
+    const upstream = await startSimulator();
+    await upstream[Symbol.asyncDispose](); // as if the line was cut
+    await using relay = await startRelay({ upstream });
+    await using context = await browser.newContext();
+    const page = await context.newPage();
+    for (const source of [`videoId=${pages.videoId}`, "channel=@somebody"]) {
+      await page.goto(`${relay.url}/?${source}`);
+      await until(page, "/cannot be reached/.test(document.querySelector('#status-words').innerText)");
+
+      assert.doesNotMatch(await statusOf(page), /^Connecting/);
+      const answered = page.waitForResponse(/v1.stream/);
+      await page.goto(`${relay.url}/overlay?${source}`);
+      await answered;
+      await page.evaluate(
+        "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))",
+      );
+      assert.equal(await page.locator("body").innerText(), "");
+    }
+  });
+});

@@ -1,0 +1,339 @@
+/** How the pages handle failures: they explain them, continue, and lose or repeat nothing. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Page } from "playwright-core";
+import { startSimulator } from "../../src/simulator/index.ts";
+import {
+  type Answer,
+  AnsweringServer,
+  END,
+  init,
+  message,
+  refuses,
+  streams,
+} from "../support/answering-server.ts";
+import { idsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
+import { texts } from "../support/chat-actions.ts";
+import { usePages } from "../support/pages.ts";
+import { startProcess } from "../support/relay-process.ts";
+import { temporaryFile } from "../support/store-subject.ts";
+
+/** The longest wait before the SDK connects again. */
+const MAX_WAIT_MS = 30_000;
+const BROKEN = 'event: error\ndata: {"code":"UPSTREAM_ERROR","message":"It is broken."}\n\n';
+const RELEASED = END.replace("no more continuations", "room released");
+const NONE = refuses(404, { code: "NO_LIVE_CHAT", message: "No chat." });
+
+/** In the page: a window that is not seen, as OBS hides sources. The browser draws no frame of it. */
+const HIDDEN = `
+  Object.defineProperties(document, { visibilityState: { value: "hidden" }, hidden: { value: true } });
+  window.requestAnimationFrame = () => 0;
+  for (const name of ["ResizeObserver", "IntersectionObserver"])
+    window[name] = class { observe() {} unobserve() {} disconnect() {} };`;
+
+const stateIs = (page: Page, state: string) =>
+  until(page, `document.documentElement.dataset.state === '${state}'`);
+const statusOf = (page: Page) => page.locator("#status").innerText();
+
+describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/", { width: 800, height: 600 });
+  const { has, visit } = pages;
+
+  it("is idle without a video, and explains a refusal", async () => {
+    const { page, relay, chat } = pages;
+    await page.goto(relay.url);
+    await stateIs(page, "idle");
+    assert.match(await statusOf(page), /Paste a video/);
+    await page.locator("#open input[name=videoId]").fill("no video");
+    await page.keyboard.press("Enter");
+    await stateIs(page, "failed");
+    assert.equal(await page.locator("html").getAttribute("data-code"), "INVALID_VIDEO_ID");
+    assert.match(await statusOf(page), /Send the 11-character id of a video/);
+    chat.change({ kind: "none" });
+    await visit();
+    await page.locator("html[data-state=connecting][data-code=NO_LIVE_CHAT]").waitFor({ state: "attached" });
+    assert.match(await statusOf(page), / no live chat\. It tries again at \d\d:\d\d:\d\d\.\s+Try now/);
+    chat.change({ kind: "live" });
+    chat.say(texts("a", 2));
+    await page.locator("#retry").click();
+    await has("a-1");
+    await stateIs(page, "open");
+    assert.equal(await page.locator("html").getAttribute("data-code"), null);
+    assert.equal(await page.locator("#retry").isVisible(), false);
+  });
+
+  it("says that a chat is over, and shows all of it", async () => {
+    const { page, chat } = pages;
+    chat.say(texts("a", 3));
+    await visit();
+    await stateIs(page, "open");
+    chat.say(texts("b", 3));
+    chat.end("continuations-absent");
+    await stateIs(page, "ended");
+    assert.match(await statusOf(page), /no more continuations/);
+    assert.equal((await idsOf(page)).length, 6);
+  });
+
+  it("loses and repeats nothing over a stop and a kill -9 of the service, on both pages", async (t) => {
+    await using upstream = await startSimulator();
+    const chat = upstream.chat("page-broken", { timeoutMs: 50 });
+    const service = await startProcess(upstream, { RELAY_STORE: `sqlite:${await temporaryFile(t)}` });
+    await using _ = { [Symbol.asyncDispose]: () => service.close() };
+    const both = await Promise.all(
+      ["/", "/overlay"].map(async (path) => {
+        const page = await pages.browser.newPage();
+        await page.clock.install();
+        await page.goto(`${service.url}${path}?videoId=page-broken&max=200`);
+        return page;
+      }),
+    );
+    const shows = (id: string) => Promise.all(both.map((page) => page.locator(rowOf(id)).waitFor()));
+    chat.say(texts("a", 20));
+    await shows("a-19");
+    for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+      service.signal(signal);
+      await service.exited;
+      await Promise.all(both.map((page) => stateIs(page, "reconnecting")));
+      chat.say(texts(signal, 20));
+      await service.start();
+      await Promise.all(both.map((page) => page.clock.fastForward(MAX_WAIT_MS)));
+      await shows(`${signal}-19`);
+    }
+    const expected = ["a", "SIGTERM", "SIGKILL"].flatMap((name) =>
+      Array.from({ length: 20 }, (_, at) => `${name}-${at}`),
+    );
+    for (const page of both) {
+      assert.deepEqual(
+        (await idsOf(page)).filter((id) => !id.startsWith("gap:")),
+        expected,
+      );
+      await page.close();
+    }
+  });
+
+  for (const path of ["/", "/overlay"])
+    it(`keeps its stream and loses nothing while it is hidden, on ${path}`, async () => {
+      const { browser, relay, chat, videoId } = pages;
+      await using page = await browser.newPage();
+      await page.addInitScript(HIDDEN);
+      const streams: string[] = [];
+      page.on("request", (request) => request.url().includes("v1/stream") && streams.push(request.url()));
+      chat.say(texts("a", 3));
+      await page.goto(`${relay.url}${path}?videoId=${videoId}&max=200`);
+      await until(page, `document.querySelector('${rowOf("a-2")}') !== null`);
+      await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+      chat.say(texts("b", 100));
+      await until(page, `document.querySelector('${rowOf("b-99")}') !== null`);
+      assert.equal((await idsOf(page)).length, 103);
+      assert.equal(streams.length, 1);
+    });
+
+  const files = new Map<string, Promise<{ type: string; text: string }>>();
+  /** A file of the pages, asked of the relay once. */
+  const fileAt = (path: string) =>
+    files.getOrInsertComputed(path, async () => {
+      const file = await fetch(pages.relay.url + path);
+      return { type: file.headers.get("content-type") ?? "", text: await file.text() };
+    });
+
+  /** A page of a service whose streams are answered one after the other as given. */
+  async function open(
+    path: string,
+    answers: Answer[],
+    time: "goes on" | "stands still" = "goes on",
+  ): Promise<{ page: Page; calls: () => (string | undefined)[] } & AsyncDisposable> {
+    const asked: (string | undefined)[] = [];
+    const server = await AnsweringServer.start(async (response, call) => {
+      if (call.path.startsWith("/v1/stream")) {
+        const answer = answers[asked.length] ?? answers.at(-1);
+        asked.push(call.lastEventId);
+        return answer?.(response, call);
+      }
+      const { type, text } = await fileAt(call.path.split("?")[0] ?? "");
+      return response.writeHead(200, { "content-type": type }).end(text);
+    });
+    const page = await pages.browser.newPage();
+    await page.clock.install();
+    if (time === "stands still") await page.clock.pauseAt(Date.now() + 60_000);
+    await page.addInitScript(`
+      window.waits = [];
+      const wait = window.setTimeout;
+      window.setTimeout = (callback, ms) => { if (ms >= 1000) waits.push(ms); return wait(callback, ms); };`);
+    await page.goto(`${server.url}${path}videoId=page-broken`);
+    return {
+      page,
+      calls: () => asked,
+      [Symbol.asyncDispose]: async () => {
+        await page.close();
+        await server[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  for (const path of ["/?types=paid,chat&q=x&", "/overlay?"]) {
+    it(`marks the places of missing messages, and shows nothing twice, on ${path}`, async () => {
+      const gap = message(24, { type: "gap", id: "gap:24", message: "Missing.", details: {} });
+      const again = message(21) + message(22, { id: "21" }) + message(23) + gap;
+      let cut = (): unknown => assert.fail("no stream was asked for");
+      const first: Answer = (response, call) => {
+        streams(init(10), message(11))(response, call);
+        cut = () => response.socket?.destroy();
+      };
+      await using opened = await open(path, [first, streams(init(20), message(21), again)]);
+      const { page, calls } = opened;
+      await page.locator(rowOf("11")).waitFor();
+      cut();
+      await stateIs(page, "reconnecting");
+      await page.clock.fastForward(MAX_WAIT_MS);
+      await until(page, `document.querySelector('${rowOf("gap:24")}') !== null`);
+      const rows = "[...document.querySelectorAll('#chat [data-message-id], #chat [data-gap]')]";
+      const order = await page.evaluate(`${rows}.map((row) => row.dataset.messageId ?? 'gap')`);
+      assert.deepEqual(
+        [order, calls()],
+        [
+          ["11", "gap", "21", "23", "gap:24"],
+          [undefined, "11"],
+        ],
+      );
+    });
+  }
+
+  it("does not count a place of missing messages as a new message", async () => {
+    let cut = (): unknown => assert.fail("no stream was asked for");
+    const first: Answer = (response, call) => {
+      const rows = Array.from({ length: 90 }, (_, at) => message(11 + at));
+      streams(init(10), ...rows)(response, call);
+      cut = () => response.socket?.destroy();
+    };
+    await using opened = await open("/?", [first, streams(init(200), message(201), message(202))]);
+    const { page } = opened;
+    await page.locator(rowOf("100")).waitFor();
+    await page.locator("#chat").press("PageUp");
+    await page.locator("#chat[data-following=false]").waitFor();
+    cut();
+    await stateIs(page, "reconnecting");
+    await page.clock.fastForward(MAX_WAIT_MS);
+    await page.locator(rowOf("202")).waitFor({ state: "attached" });
+    assert.equal(await page.locator("#latest").getAttribute("data-count"), "2");
+    assert.equal(await page.locator("[data-gap]").count(), 1);
+  });
+
+  it("continues after a 429 with the server's words, stops at an error frame, and then resumes", async () => {
+    await using opened = await open("/?", [
+      refuses(429, { code: "CAPACITY", message: "Full." }, { "retry-after": "5" }),
+      streams(init(10), message(11), BROKEN),
+      streams(init(11), message(12)),
+    ]);
+    const { page, calls } = opened;
+    await page.getByText("Full.").waitFor();
+    await stateIs(page, "connecting");
+    await page.clock.fastForward(MAX_WAIT_MS);
+    await stateIs(page, "failed");
+    assert.equal(await page.locator("html").getAttribute("data-code"), "UPSTREAM_ERROR");
+    assert.match(await statusOf(page), /It is broken\./);
+    await page.locator("#retry").click();
+    await page.locator(rowOf("12")).waitFor();
+    assert.deepEqual(
+      [await idsOf(page), calls()],
+      [
+        ["11", "12"],
+        [undefined, undefined, "11"],
+      ],
+    );
+  });
+
+  it("says until when it waits, for a chat that has not begun and at 429 and 503, and can try at once", async () => {
+    await using opened = await open(
+      "/?",
+      [
+        NONE,
+        refuses(503, { code: "CAPACITY", message: "Full." }),
+        refuses(429, { code: "LIMIT", message: "Many." }, { "retry-after": "7200" }),
+        streams(init(10), message(11)),
+      ],
+      "stands still",
+    );
+    const { page, calls } = opened;
+    const timeIn = (seconds: number, length: number) =>
+      page.evaluate<string>(`new Date(Date.now() + ${seconds * 1000}).toTimeString().slice(0, ${length})`);
+    await page.getByText(`No chat. It tries again at ${await timeIn(30, 8)}.`).waitFor();
+    await page.clock.fastForward(30_000);
+    await page.getByText(`Full. It tries again at ${await timeIn(30, 8)}.`).waitFor();
+    await page.clock.fastForward(30_000);
+    await page.getByText(`Many. It tries again at ${await timeIn(7200, 5)}.`).waitFor();
+    assert.equal(calls().length, 3);
+    await page.locator("#retry").click();
+    await stateIs(page, "open");
+    await page.clock.runFor(1000);
+    await page.locator(rowOf("11")).waitFor();
+    assert.equal(await page.locator("#retry").isVisible(), false);
+    await page.clock.fastForward(7_200_000);
+    assert.equal(calls().length, 4);
+  });
+
+  it("resumes when a released chat is opened again", async () => {
+    await using opened = await open("/?", [
+      streams(init(10), message(11), RELEASED),
+      streams(init(11), message(12)),
+    ]);
+    const { page, calls } = opened;
+    await stateIs(page, "ended");
+    assert.match(await statusOf(page), /room released/);
+    await page.locator("#open button").click();
+    await page.locator(rowOf("12")).waitFor();
+    assert.deepEqual(
+      [await idsOf(page), calls()],
+      [
+        ["11", "12"],
+        [undefined, "11"],
+      ],
+    );
+  });
+
+  it("says after 10 s of connecting what the reason may be", async () => {
+    await using opened = await open("/?", [() => {}], "stands still");
+    const { page } = opened;
+    await stateIs(page, "connecting");
+    await until(page, "waits.includes(10_000)");
+    assert.doesNotMatch(await statusOf(page), /six streams/);
+    await page.clock.fastForward(10_000);
+    assert.match(await statusOf(page), /six streams to one host/);
+  });
+
+  const waits: [what: string, answers: Answer[], seconds: number[]][] = [
+    ["a chat that has not begun, every 30 s", [NONE], [30, 30, 30]],
+    [
+      "a chat that fails, after 30 s and up to 5 min",
+      [streams(init(10), message(11), BROKEN), streams(init(11), BROKEN)],
+      [30, 60, 120, 240, 300, 300],
+    ],
+    ["a chat that was released, after 3 s", [streams(init(10), message(11), RELEASED)], [3, 3]],
+  ];
+  for (const [what, answers, seconds] of waits) {
+    it(`has an overlay that silently asks again for ${what}`, async () => {
+      await using opened = await open("/overlay?", answers, "stands still");
+      const { page, calls } = opened;
+      for (const [at, wait] of seconds.entries()) {
+        await until(page, `waits.filter((ms) => ms !== 45_000).length === ${at + 1}`);
+        assert.equal(await page.evaluate("waits.filter((ms) => ms !== 45_000).at(-1)"), wait * 1000);
+        assert.equal(calls().length, at + 1);
+        await page.clock.fastForward(wait * 1000);
+      }
+      assert.equal(await page.locator("#status").isVisible(), false);
+      const words = (await page.locator("body").innerText()).trim();
+      assert.equal(words, calls()[1] === undefined ? "" : "x");
+      const state = await page.locator("html").getAttribute("data-state");
+      assert.match(state ?? "", /^(connecting|open|reconnecting)$/);
+    });
+  }
+
+  it("draws messages without some fields as far as possible", async () => {
+    const bare = 'id: 11\nevent: message\ndata: {"type":"brand_new","id":"bare","message":"hi"}\n\n';
+    for (const path of ["/?", "/overlay?"]) {
+      await using opened = await open(path, [streams(init(10), bare, message(12))]);
+      const { page } = opened;
+      await page.locator(rowOf("12")).waitFor();
+      assert.deepEqual(await idsOf(page), ["bare", "12"]);
+    }
+  });
+});

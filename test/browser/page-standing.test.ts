@@ -1,0 +1,118 @@
+/** What stays above the chat of the viewer page: paid messages, by their tier, and the open poll. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { idsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
+import {
+  authorDeletionOf,
+  deletionOf,
+  paidAction,
+  replacementOf,
+  textAction,
+  texts,
+} from "../support/chat-actions.ts";
+import { usePages } from "../support/pages.ts";
+import { assertPinnedReplaced } from "../support/pinned.ts";
+import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED } from "../support/poll-items.ts";
+
+/** The platform's times, with the time that a message may be on its way. */
+const LONGEST_MS = 3_615_000;
+
+/** A paid message of the lowest tier, which does not stay. */
+const blue = (id: string) =>
+  JSON.parse(
+    JSON.stringify(paidAction(id, "$1.00")).replace(/("headerBackgroundColor":)\d+/, `$1${0xff1565c0}`),
+  );
+
+describe("what stays above the chat", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/", { width: 1000, height: 700 }, { page: 1000, kinds: ["text"] });
+  const { has, visit } = pages;
+  const paid = () => pages.page.locator("#ticker .paid").allInnerTexts();
+  const paidAre = (...expected: string[]) =>
+    until(
+      pages.page,
+      `[...document.querySelectorAll('#ticker .paid')].map((each) => each.innerText).join() === '${expected.join()}'`,
+    );
+
+  it("holds paid messages by their tier, the newest first, and opens the log at one", async () => {
+    const { page, chat } = pages;
+    chat.say([paidAction("p1", "$50.00", { author: "@ann" }), blue("p2"), ...texts("a", 120)]);
+    chat.say([paidAction("p3", "$70.00", { author: "@bob" }), ...texts("b", 30)]);
+    await visit("&backfill=100");
+    await has("b-29");
+    await paidAre("@bob $70.00", "@ann $50.00"); // said before the backfill
+    await page.getByRole("button", { name: "@ann $50.00" }).click();
+    await has("p1");
+    assert.equal(await page.evaluate("document.activeElement.dataset.messageId"), "p1");
+    assert.equal(await page.locator("#chat").getAttribute("data-following"), "false");
+    await page.locator("input[name=types][value=paid]").uncheck();
+    assert.deepEqual(await paid(), []);
+  });
+
+  it("looks again at the next connection for paid messages that it could not load", async () => {
+    const { page, chat } = pages;
+    chat.say([paidAction("p1", "$50.00", { author: "@ann" }), ...texts("a", 20)]);
+    const requests = /v1\/messages/;
+    await page.route(requests, (route) => route.abort());
+    const failed = page.waitForEvent("requestfailed", (request) => requests.test(request.url()));
+    await visit("&backfill=10");
+    await has("a-19");
+    await failed;
+    await page.unroute(requests);
+    chat.end("continuations-absent");
+    await pages.stateIs("ended");
+    await page.locator("#open button").click();
+    await paidAre("@ann $50.00");
+  });
+
+  it("follows deletions and replacements, even after the log has dropped the messages", async () => {
+    const { chat } = pages;
+    const said = (name: string) => ({ author: name, channel: `UC${name}` });
+    chat.say(["ann", "bob", "cem"].map((name) => paidAction(name, "$50.00", said(name))));
+    await visit();
+    await has("cem");
+    chat.say(texts("a", 600));
+    await has("a-599");
+    assert.equal((await idsOf(pages.page)).includes("cem"), false);
+    chat.say([deletionOf("ann"), authorDeletionOf("UCbob"), replacementOf("cem", "new words")]);
+    await paidAre("@somebody new words");
+  });
+
+  it("replaces a pinned message, too", async () => {
+    await assertPinnedReplaced(pages);
+  });
+
+  it("removes them when their time is over", async () => {
+    const { page, chat } = pages;
+    await page.clock.install();
+    chat.say([paidAction("p1", "$50.00", { author: "@ann" })]);
+    await visit();
+    await has("p1");
+    await paidAre("@ann $50.00");
+    assert.equal(await page.locator("[data-type=superchat]").count(), 1); // the message alone
+    await page.clock.fastForward(LONGEST_MS - 60_000);
+    assert.equal((await paid()).length, 1);
+    await page.clock.fastForward(61_000);
+    await paidAre();
+  });
+
+  it("has the open poll below the pinned messages, up to date, until it is closed", async () => {
+    const { page, chat } = pages;
+    chat.say([POLL_OPENED, ...texts("a", 3)]);
+    await visit();
+    await has("a-2");
+    const poll = page.locator("#pinned .poll");
+    await poll.waitFor();
+    chat.say([POLL_UPDATED, ...texts("b", 700)]);
+    await has("b-699");
+    await poll.getByText("53%").first().waitFor();
+    assert.equal(await page.locator("[data-poll-id]").count(), 0); // the log has dropped it
+    await page.locator("input[name=types][value=polls]").uncheck();
+    assert.equal(await poll.count(), 0);
+    await page.locator("input[name=types][value=polls]").check();
+    assert.equal(await poll.count(), 1);
+    chat.say([POLL_CLOSED, textAction("z")]);
+    await has("z");
+    assert.equal(await poll.count(), 0);
+    assert.equal(await page.locator(rowOf("z")).count(), 1);
+  });
+});

@@ -1,0 +1,262 @@
+/**
+ * Several instances on one PostgreSQL: one reads each chat, all serve it, and any of them can be replaced.
+ */
+import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
+import { describe, it, type TestContext } from "node:test";
+import { Client } from "pg";
+import type { Simulator } from "../../src/simulator/index.ts";
+import { run } from "../chaos/cluster/postgres.ts";
+import { Line } from "../chaos/line.ts";
+import { eventually } from "../support/eventually.ts";
+import { assertSame, CHAT, SETTINGS, setUpInstances, VIDEO } from "../support/instances.ts";
+import { textAction } from "../support/opening.ts";
+import { testPostgres } from "../support/postgres-server.ts";
+import { metric, roomsIn, type TestRelay } from "../support/relay.ts";
+import { startProcess } from "../support/relay-process.ts";
+
+const BOOTSTRAP_KINDS = ["sw.js", "sw.js_data", "popout", "watch", "next"];
+
+const { skip, server } = await testPostgres();
+
+const setUp = (t: TestContext) => setUpInstances(t, server);
+
+const bootstraps = ({ requests }: Simulator) =>
+  requests.filter(({ kind }) => BOOTSTRAP_KINDS.includes(kind)).length;
+
+describe("instances on one PostgreSQL", { skip, timeout: 300_000 }, () => {
+  it("read a chat once, and serve the same messages under the same cursors", async (t) => {
+    const { upstream, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(3);
+    const relays = await Promise.all([start(), start(), start()]);
+    const streams = await Promise.all(relays.map((relay) => watch(relay)));
+    const before = bootstraps(upstream);
+    for (let said = 4; said <= 20; said += 4) {
+      chat.say(4);
+      await assertSame(streams, said);
+    }
+    assert.equal(bootstraps(upstream), before);
+    const pages = upstream.requests.filter(({ kind }) => kind === "popout");
+    assert.equal(pages.length, 1);
+    chat.end("reload-only");
+    for (const stream of streams) assert.equal((await stream.ended())?.event, "end");
+  });
+
+  it("replace one that stops, without a bootstrap and without a gap", async (t) => {
+    const { upstream, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(3);
+    const [first, second] = [await start(), await start()];
+    const [leaving, staying] = [await watch(first), await watch(second)];
+    const before = bootstraps(upstream);
+    const talking = setInterval(() => chat.say(1), 20);
+    await staying.untilMessages(10);
+    const stopping = first.service.stop();
+    assert.equal(await leaving.ended(), undefined);
+    await stopping;
+    const back = await watch(second, { lastEventId: leaving.cursors.at(-1) ?? 0 });
+    await back.untilMessages(10);
+    clearInterval(talking);
+    await assertSame([staying], staying.messages.length);
+    assert.equal(back.init.cursor, leaving.cursors.at(-1));
+    assert.equal(bootstraps(upstream), before);
+    assert.equal(await metric(second, "relay_rooms_resumed_total"), 1);
+    assert.equal(
+      staying.messages.some(({ message }) => message.type === "gap"),
+      false,
+    );
+  });
+
+  it("replace one that dies once its lease has expired, for viewers that stayed and viewers that come back", async (t) => {
+    const { upstream, url, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(3);
+    const relay = await start();
+    // Another instance opened the room, said that it has a viewer, and died.
+    const owner = await start();
+    const lost = await watch(owner);
+    const staying = await watch(relay);
+    await owner.service.stop();
+    const diedAt = performance.now();
+    await run(
+      url,
+      "update room set owner = 'dead', epoch = epoch + 1, lease_until = clock_timestamp() + interval '600 ms'",
+    );
+    await lost.ended();
+    chat.say(5);
+    await staying.untilMessages(8);
+    const tookMs = performance.now() - diedAt;
+    assert.ok(tookMs >= 600, `replaced after ${tookMs} ms`);
+    await assertSame([staying, await watch(relay, { lastEventId: staying.init.cursor })], 8);
+  });
+
+  it("continue from the checkpoint if a lease expires just while a viewer's room is being opened", async (t) => {
+    const { upstream, url, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(3);
+    const owner = await start();
+    const seen = await watch(owner);
+    await seen.untilMessages(3);
+    await owner.service.stop();
+    const before = bootstraps(upstream);
+    const relay = await start();
+    await run(url, "update room set owner = 'dead', lease_until = clock_timestamp() + interval '1 s'");
+    // An instance that finds the lease valid then waits for the row, until the lease is over.
+    const held = new Client({ connectionString: url });
+    await using ending = new AsyncDisposableStack();
+    ending.defer(() => held.end());
+    await held.connect();
+    await held.query("begin; select from room for update");
+    const coming = watch(relay, { lastEventId: seen.cursors.at(-1) ?? 0 });
+    const waiting =
+      "select from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database() and query like 'with here as (%')";
+    await eventually(1, async () => (await run(url, waiting)).length);
+    await held.query("select pg_sleep_until(lease_until) from room; rollback");
+    const back = await coming;
+    chat.say(2);
+    await back.untilMessages(2);
+    assert.equal(bootstraps(upstream), before);
+    assert.equal(await metric(relay, "relay_rooms_resumed_total"), 1);
+  });
+
+  it("continue from the checkpoint if another one read a chat meanwhile that waits to be opened", async (t) => {
+    const { upstream, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(3);
+    const pages = () =>
+      upstream.requests.filter(({ kind, videoId }) => kind === "popout" && videoId === VIDEO).length;
+    const relay = await start({ RELAY_GATE_SPACING_MS: "1000" }); // opens one chat at a time
+    const { promise: isRead, resolve: read } = Promise.withResolvers<void>();
+    const answer = async (response: ServerResponse) => {
+      await isRead;
+      response.writeHead(404).end();
+    };
+    upstream.fault({ on: "popout", videoId: "another-one", times: 1, as: { answer } });
+    const refused = fetch(`${relay.url}/v1/stream?videoId=another-one`);
+    await upstream.requested("popout", { videoId: "another-one" });
+    const coming = watch(relay);
+    await roomsIn(relay, "bootstrapping", 2);
+    const other = await start();
+    await (await watch(other)).untilMessages(3);
+    await other.service.stop();
+    chat.say(2);
+    read();
+    await (await coming).untilMessages(5);
+    assert.equal(pages(), 1);
+    assert.equal((await refused).status, 404);
+    assert.equal(await metric(relay, "relay_rooms_resumed_total"), 1);
+  });
+
+  it("release a room once it has had no viewer on any of them for the grace time", async (t) => {
+    const { upstream, url, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(3);
+    const graceMs = 600;
+    const [owner, other] = [
+      await start({ RELAY_GRACE_MS: `${graceMs}` }),
+      await start({ RELAY_GRACE_MS: `${graceMs}` }),
+    ];
+    const first = await watch(owner);
+    const second = await watch(other);
+    await first.close();
+    await roomsIn(owner, "lingering");
+    for (const until = performance.now() + 2.5 * graceMs; performance.now() < until; ) {
+      chat.say(1);
+      await second.untilMessages(chat.ledger.length);
+    }
+    assert.equal(await stateOf(url), "polling", "the other's viewer keeps it");
+    const leftAt = performance.now();
+    await second.close();
+    await eventually("released", () => stateOf(url));
+    const tookMs = performance.now() - leftAt;
+    assert.ok(tookMs >= graceMs - 50, `released after ${tookMs} ms`);
+    await roomsIn(owner, "lingering", 0);
+    const again = await watch(other, { lastEventId: second.cursors.at(-1) ?? second.init.cursor });
+    assert.equal(again.init.cursor, second.cursors.at(-1) ?? second.init.cursor);
+  });
+
+  it("end a failed room for the viewers of all instances", async (t) => {
+    const { upstream, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(2);
+    const relays = [await start({ RELAY_MAX_FAILURES: "1" }), await start({ RELAY_MAX_FAILURES: "1" })];
+    const streams = [await watch(relays[0] as TestRelay), await watch(relays[1] as TestRelay)];
+    upstream.fault({ on: "get_live_chat", times: Number.POSITIVE_INFINITY, as: { status: 500 } });
+    const ends = await Promise.all(streams.map((stream) => stream.ended()));
+    assert.equal(ends[0]?.event, "error");
+    assert.deepEqual(ends[0]?.data, ends[1]?.data);
+  });
+
+  it("resume a viewer whose cursor is ahead of the messages followed so far", async (t) => {
+    const { upstream, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(3);
+    const settings = { RELAY_STORE_NOTIFY: "off" };
+    const [owner, late] = [await start(settings), await start(settings)];
+    const [ahead, behind] = [await watch(owner), await watch(late)];
+    chat.say(5);
+    await ahead.untilMessages(8);
+    const from = ahead.cursors[6] ?? 0;
+    const resumed = await watch(late, { lastEventId: from });
+    assert.equal(resumed.init.cursor, from);
+    chat.say(4);
+    await assertSame([ahead, behind], 12);
+    await resumed.untilMessages(5);
+    assert.deepEqual(resumed.ids, ahead.ids.slice(7, 12));
+  });
+
+  it("blank deleted messages for later viewers of each instance", async (t) => {
+    const { upstream, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    const relays = [await start({ RELAY_DELETED: "blank" }), await start({ RELAY_DELETED: "blank" })];
+    const live = await Promise.all(relays.map((relay) => watch(relay)));
+    chat.say([textAction("a"), textAction("b")]);
+    await assertSame(live, 2);
+    chat.say([{ markChatItemAsDeletedAction: { targetItemId: "a" } }]);
+    await assertSame(live, 3);
+    for (const relay of relays) {
+      const later = await (await watch(relay, { backfill: 10 })).untilMessages(3);
+      assert.deepEqual(
+        later.map(({ message }) => message.message),
+        ["", "b", ""],
+      );
+    }
+  });
+
+  it("take over from a frozen instance, which then follows and stores nothing more", async (t) => {
+    const { upstream, url, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, { ...CHAT, timeoutMs: 200 });
+    chat.say(3);
+    const line = await Line.to(Number(new URL(upstream.urls.main).port));
+    t.after(() => line[Symbol.asyncDispose]());
+    const settings = { ...SETTINGS, RELAY_STORE: url, RELAY_UPSTREAM_URL: line.url, RELAY_LEASE_MS: "600" };
+    const frozen = await startProcess(upstream, settings);
+    t.after(() => frozen.close());
+    const thawing = await watch(frozen);
+    const relay = await start();
+    const staying = await watch(relay);
+    await thawing.untilMessages(3);
+    await upstream.requested("get_live_chat", { finished: true });
+    frozen.signal("SIGSTOP");
+    chat.say(3);
+    await staying.untilMessages(6);
+    chat.say(3);
+    const asked = line.requests.length;
+    frozen.signal("SIGCONT");
+    await assertSame([staying, thawing], 9);
+    chat.say(3);
+    await assertSame([staying, thawing], 12);
+    assert.equal(line.requests.length, asked, "it polled without a lease");
+    assert.equal(await metric(relay, "relay_rooms_resumed_total"), 1);
+    const [room] = await run<{ rooms: number }>(
+      url,
+      "select count(*)::int as rooms from room where epoch = base + 2",
+    );
+    assert.equal(room?.rooms, 1, "taken once, and taken over once");
+  });
+});
+
+async function stateOf(url: string): Promise<string | undefined> {
+  return (await run<{ state: string }>(url, "select state from room"))[0]?.state;
+}

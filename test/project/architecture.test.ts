@@ -1,0 +1,55 @@
+/**
+ * Holds ARCHITECTURE.md to the tree: the files that it names are there, and so are the tests that lock its
+ * oddities.
+ */
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+const ROOT = join(import.meta.dirname, "../..");
+const TEXT = readFileSync(join(ROOT, "ARCHITECTURE.md"), "utf8");
+const MAX_LINES = 150;
+const MAX_ODDITIES = 25;
+
+/** The lines of a section's list. */
+function listed(heading: string): string[] {
+  const section = TEXT.split(/^## /m).find((part) => part.startsWith(heading)) ?? "";
+  return section.split("\n").filter((line) => line.startsWith("- "));
+}
+
+describe("ARCHITECTURE.md", () => {
+  it("names files that exist", () => {
+    const names = [...TEXT.matchAll(/`([\w./*-]+\.ts)`/g)].map(([, name = ""]) => name);
+    assert.ok(names.length > 50);
+    const tables = globSync("{src,.}/**/*.ts", { cwd: ROOT, exclude: ["**/node_modules", "**/dist"] });
+    const isThere = (name: string) => {
+      const pattern = new RegExp(`(^|/)${name.replaceAll(".", "\\.").replaceAll("*", "[^/]*")}$`);
+      return tables.some((path) => pattern.test(path));
+    };
+    assert.deepEqual(
+      names.filter((name) => !isThere(name)),
+      [],
+    );
+  });
+
+  it("names for each oddity the test that fails if the oddity is changed", () => {
+    const tests = globSync("test/**/*.ts", { cwd: ROOT }).map((file) =>
+      readFileSync(join(ROOT, file), "utf8"),
+    );
+    const titles = listed("Looks wrong").map((line) => /\[`([^`]+)`\]$/.exec(line)?.[1] ?? line);
+    assert.ok(titles.length > 0 && titles.length <= MAX_ODDITIES, `${titles.length} entries`);
+    const isThere = (title: string) =>
+      tests.some((source) =>
+        [`"${title}"`, `\`${title}\``, `\`${title}\${`].some((text) => source.includes(text)),
+      );
+    assert.deepEqual(
+      titles.filter((title) => !isThere(title)),
+      [],
+    );
+  });
+
+  it(`has at most ${MAX_LINES} lines`, () => {
+    assert.ok(TEXT.split("\n").length - 1 <= MAX_LINES, `${TEXT.split("\n").length - 1} lines`);
+  });
+});

@@ -1,0 +1,193 @@
+/**
+ * Holds the folders of `src/` to the layers of ARCHITECTURE.md: what each may import, and nothing else. Holds
+ * the files of all folders to their form.
+ */
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { describe, it } from "node:test";
+import { parseSync } from "oxc-parser";
+
+const ROOT = join(import.meta.dirname, "../..");
+const SRC = join(ROOT, "src");
+
+/** The folders that each folder may import besides itself. The files of `src/` itself are open to all. */
+const LAYERS: Record<string, readonly string[]> = {
+  protocol: [],
+  telemetry: ["protocol"],
+  formats: ["protocol"],
+  simulator: [],
+  upstream: ["protocol", "telemetry"],
+  store: ["protocol", "telemetry"],
+  serving: ["protocol", "telemetry", "formats", "store"],
+  reading: ["protocol", "telemetry", "upstream", "store"],
+  rooms: ["protocol", "telemetry", "upstream", "store", "serving", "reading"],
+  origin: ["protocol", "telemetry", "store", "serving", "rooms"],
+  http: ["protocol", "telemetry", "upstream", "serving", "rooms", "origin"],
+  cli: [
+    "protocol",
+    "telemetry",
+    "formats",
+    "simulator",
+    "upstream",
+    "store",
+    "serving",
+    "reading",
+    "rooms",
+    "origin",
+    "http",
+  ],
+};
+
+/** The commands that read from a service are built upon the SDK. */
+const SDK = "../client/index.ts";
+
+/** The folders that the simulation plays: their time and randomness come from the clock that they get. */
+const SIMULATED = ["store", "upstream", "reading", "serving", "rooms"];
+const GLOBALS =
+  /\b(?:Date\.now|performance\.now|Math\.random|set(?:Timeout|Interval)|random\w+)\(|new Date\(\)/;
+/** The files that use such a global nevertheless, and for what. */
+const GLOBAL_TIME: Record<string, string> = {
+  "store/postgres/notifications.ts": "a text that no other notification has",
+  "store/postgres/postgres.ts": "the id of the process among all instances",
+  "store/sqlite/worker.ts": "a thread without the service's clock looks for its file",
+};
+
+const files = globSync("**/*.ts", { cwd: SRC });
+
+/** The modules that a file of `folder` imports, dynamically too. */
+function importsOf(file: string, folder = SRC): string[] {
+  const source = readFileSync(join(folder, file), "utf8");
+  const { module, errors } = parseSync(file, source);
+  assert.deepEqual(errors, [], file);
+  const dynamic = module.dynamicImports.map(({ moduleRequest: at }) =>
+    source.slice(at.start + 1, at.end - 1),
+  );
+  const exported = module.staticExports.flatMap(({ entries }) =>
+    entries.map((entry) => entry.moduleRequest?.value),
+  );
+  return [...module.staticImports.map((found) => found.moduleRequest.value), ...exported, ...dynamic].filter(
+    (name): name is string => name !== undefined,
+  );
+}
+
+const folderOf = (file: string): string => (file.includes("/") ? (file.split("/")[0] ?? "") : "");
+
+describe("the import table", () => {
+  it("lists every folder of src", () => {
+    assert.deepEqual(new Set(files.map(folderOf)), new Set(["", ...Object.keys(LAYERS)]));
+  });
+
+  for (const [folder, allowed] of Object.entries<readonly string[]>({ "": [], ...LAYERS })) {
+    it(`${folder || "src itself"} imports ${allowed.join(", ") || "no other folder"}`, () => {
+      for (const file of files.filter((name) => folderOf(name) === folder)) {
+        for (const name of importsOf(file).filter((found) => found.startsWith("."))) {
+          const target = relative(SRC, join(SRC, dirname(file), name));
+          const layer = folderOf(target);
+          const open =
+            layer === folder ||
+            allowed.includes(layer) ||
+            layer === "" ||
+            (folder === "cli" && target === SDK);
+          assert.ok(open, `${file} must not import ${target}`);
+        }
+      }
+    });
+  }
+
+  it("lets the protocol and the simulator use only themselves and Node", () => {
+    for (const file of files.filter((name) => ["protocol", "simulator"].includes(folderOf(name)))) {
+      const foreign = importsOf(file).filter((name) => !name.startsWith(".") && !name.startsWith("node:"));
+      assert.deepEqual(foreign, [], file);
+    }
+  });
+
+  it("is the one in ARCHITECTURE.md", () => {
+    const architecture = readFileSync(join(ROOT, "ARCHITECTURE.md"), "utf8");
+    for (const [folder, allowed] of Object.entries(LAYERS)) {
+      const row = new RegExp(`^${folder}/ +(.*?) {2,}`, "m").exec(architecture)?.[1];
+      const listed = { [folder]: row === "–" ? [] : row === "everything" ? allowed : row?.split(" ") };
+      assert.deepEqual(listed, { [folder]: allowed });
+    }
+  });
+});
+
+describe("the code", () => {
+  for (const folder of ["src", "client", "web", "test", "examples", "tools"]) {
+    it(`has no circular imports in ${folder}/`, () => {
+      const inside = globSync("**/*.ts", { cwd: join(ROOT, folder), exclude: ["dist/**"] });
+      const imports = new Map(
+        inside.map((file) => [
+          file,
+          importsOf(file, join(ROOT, folder))
+            .filter((name) => name.startsWith("."))
+            .map((name) => join(dirname(file), name)),
+        ]),
+      );
+      const path: string[] = [];
+      const done = new Set<string>();
+      const visit = (file: string): void => {
+        assert.ok(!path.includes(file), `${[...path.slice(path.indexOf(file)), file].join(" → ")}`);
+        if (done.has(file)) return;
+        path.push(file);
+        for (const target of imports.get(file) ?? []) visit(target);
+        path.pop();
+        done.add(file);
+      };
+      for (const file of inside) visit(file);
+    });
+  }
+
+  it("separates test/chaos/ and its clients from the code under test: of src they import only the simulator and the JSON of the wire", () => {
+    for (const file of globSync("test/{chaos,harness/clients}/**/*.ts", { cwd: ROOT })) {
+      const targets = importsOf(file, ROOT).map((name) => join(dirname(file), name));
+      const judged = targets.filter((target) => /^src\/(?!simulator\/|wire-json)/.test(target));
+      assert.deepEqual(judged, [], file);
+    }
+  });
+
+  it("separates the SDK: of src it imports the protocol's types and, at run time, only the table of kinds", () => {
+    const client = join(ROOT, "client");
+    for (const file of globSync("*.ts", { cwd: client, exclude: ["build.ts"] })) {
+      const source = readFileSync(join(client, file), "utf8");
+      for (const [, type, name = ""] of source.matchAll(/^(?:im|ex)port (type )?[^;]*? from "([^"]+)";$/gm)) {
+        const allowed = type ? /^\.\/|^\.\.\/src\/protocol\// : /^\.\/|^\.\.\/src\/protocol\/kinds\.ts$/;
+        assert.match(name, allowed, file);
+      }
+      assert.deepEqual(
+        importsOf(file, client).filter((name) => !name.startsWith(".")),
+        [],
+        file,
+      );
+    }
+  });
+
+  it("lets the pages import only the SDK and the protocol's types", () => {
+    const web = join(ROOT, "web");
+    for (const file of globSync("**/*.ts", { cwd: web })) {
+      for (const name of importsOf(file, web)) {
+        assert.match(
+          relative(ROOT, join(web, dirname(file), name)),
+          /^(web\/|client\/index\.ts$|src\/protocol\/)/,
+          file,
+        );
+        assert.match(name, /^\./, file);
+      }
+    }
+  });
+
+  it("lets every file begin with what it is for", () => {
+    const folders = "{src,client,web,test,tools}";
+    const all = globSync(`${folders}/**/*.ts`, { cwd: ROOT, exclude: ["client/dist/**", "**/*.d.ts"] });
+    const headless = all.filter((file) => !readFileSync(join(ROOT, file), "utf8").startsWith("/**"));
+    assert.deepEqual(headless, []);
+  });
+
+  it("leaves time and randomness to the clock, where the simulation plays them", () => {
+    const global = files.filter((file) => {
+      const isPlayed = SIMULATED.some((folder) => file.startsWith(`${folder}/`));
+      return isPlayed && GLOBALS.test(readFileSync(join(SRC, file), "utf8"));
+    });
+    assert.deepEqual(global.sort(), Object.keys(GLOBAL_TIME));
+  });
+});

@@ -1,0 +1,345 @@
+/**
+ * What a person sees who starts it: help, the demo's lines, one line for whatever cannot be started, and the
+ * end.
+ */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { get, type IncomingMessage } from "node:http";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, it, type TestContext } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { SETTINGS } from "../../src/cli/config.ts";
+import { REPLACED } from "../../src/cli/demo-flags.ts";
+import { startSimulator } from "../../src/simulator/index.ts";
+import { freePorts } from "../chaos/service.ts";
+import { Command, outcome, outcomeOfProcess, ROOT, Run } from "../support/command.ts";
+import { testEnvironment } from "../support/relay.ts";
+import { temporaryFile } from "../support/store-subject.ts";
+import { Stream } from "../support/stream.ts";
+
+const LAUNCHER = join(ROOT, "bin/livechat-relay.js");
+const VIDEO = "dQw4w9WgXcQ";
+const LISTENING = /listening on (http:\/\/127\.0\.0\.1:\d+)"/;
+
+/** Reports on stderr each module that is loaded. */
+const LOAD_HOOK = `import { registerHooks } from "node:module";
+  registerHooks({ load: (url, context, next) => { console.error(url); return next(url, context); } });`;
+const REPORTING_LOADS = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(LOAD_HOOK)}` };
+
+const CLAIM_AGE = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.1.0" } });`;
+
+const temporaryStore = async (t: TestContext): Promise<string> => `sqlite:${await temporaryFile(t)}`;
+
+it("an edge warns of each setting that only its origin uses", async () => {
+  const unused = { RELAY_STORE: "memory:", RELAY_RECORD: "@handle", RELAY_EGRESS: "direct", RELAY_PROBE: "" };
+  const env = { ...unused, RELAY_GRACE_MS: "1", RELAY_GRACEMS: "1" };
+  const command = new Run(["edge", "--origin", "http://127.0.0.1:9", "--port", "0"], { env });
+  await command.printed(/RELAY_GRACEMS/);
+  command.signal("SIGTERM");
+  assert.equal(await command.exited, 0);
+  const warned = command.out.split("\n").flatMap((line) => /"level":40.*"msg":"(.*)"/.exec(line)?.[1] ?? []);
+  assert.deepEqual(
+    new Set(warned.filter((line) => line.includes("edge"))),
+    new Set(
+      ["STORE", "RECORD", "EGRESS"].map((name) => `an edge does not use RELAY_${name}: set it at the origin`),
+    ),
+  );
+});
+
+describe("a start that cannot succeed ends with one line that says what to do", () => {
+  const rows: [string[], number, RegExp][] = [
+    [["serve", "--port", "x"], 2, /: --port: must be a whole number/],
+    [["--port", "serve"], 2, /: --port: must be a whole number.*"serve"/],
+    [
+      ["--store", "nonsense:"],
+      2,
+      /: --store: must be `sqlite:<path>`, `memory:` or `postgres:\/\/…`, not "nonsense:"/,
+    ],
+    [["--store", "sqlite:/proc/no/such.db"], 1, /RELAY_STORE: .*folder cannot be made.*choose a file/],
+    [
+      ["--store", `sqlite:${ROOT}`],
+      1,
+      /RELAY_STORE: \S+ is a folder: name a file in it, such as \S+\/relay\.db$/m,
+    ],
+    [
+      ["--restored", "on", "--store", "sqlite:/proc/no/relay.db"],
+      1,
+      /RELAY_RESTORED: there is no file to restore: put the backup at \/proc\/no\/relay\.db, then start again$/m,
+    ],
+    [["serve", "--retention-days", "-1"], 2, /--retention-days.*--help/],
+    [["--poll-min-ms", "2", "--poll-max-ms", "1"], 2, /RELAY_POLL_MIN_MS/],
+    [["--egress", "ip:192.0.2.7"], 2, /RELAY_EGRESS: 192\.0\.2\.7 is not an address of this machine/],
+    [["--clients-file", "/nowhere.json"], 2, /: --clients-file: must be .*no such file/],
+    [["edge"], 2, /: --origin or RELAY_ORIGIN is missing: the base URL of .*; see --help$/m],
+    [["srve"], 2, /"srve" is not a command; did you mean serve\?.*--help/],
+    [["nonsense", "--help"], 2, /"nonsense" is not a command \(--help/],
+    [
+      ["watch", "x", "--types", "paid,superchta"],
+      2,
+      /--types: "superchta" is neither a type nor a group of messages; did you mean superchat\?$/m,
+    ],
+    [
+      ["watch", "x", "--types", "nonsense"],
+      2,
+      /"nonsense" is neither a type nor a group of messages; use one of chat, paid, .*superchat, /,
+    ],
+    [["watch", "x", "--types", ""], 2, /: --types needs a value; see --help$/m],
+    [["export", "x", "--types="], 2, /: --types needs a value; see --help$/m],
+    [["--versoin"], 2, /--versoin is not a flag; did you mean --version\?/],
+    [["--version=1"], 2, /--version takes no value/],
+    [["probe", "x", "--hlep"], 2, /--hlep is not a flag; did you mean --help\?/],
+    [["watch", VIDEO, "@handle"], 2, /watch reads one chat: .* GET \/v1\/merged$/m],
+    [["watch", `${VIDEO},@handle`], 2, /watch reads one chat: /],
+    [["WATCH", VIDEO], 2, /"WATCH" is not a command; did you mean watch\?/],
+    [["watch", VIDEO, "--no-colour"], 2, /--no-colour is not a flag \(see --help\)$/m],
+    [["export", VIDEO, "--no-colour"], 2, /--no-colour is not a flag \(see --help\)$/m],
+    [["watch", VIDEO, "--backfills", "5"], 2, /--backfills is not a flag; did you mean --backfill\?/],
+    [["record", "add", "-abcdefghij"], 2, /RELAY_ADMIN_TOKEN \(--admin-token\) is missing/],
+    [["record", "-abcdefghij", "add"], 2, /<action>: must be one of list, add, remove/],
+    [
+      ["export", VIDEO, "@handle", "--output", "x"],
+      2,
+      /"@handle" is neither the id nor the URL of a video$/m,
+    ],
+    [["help", "dmo"], 2, /"dmo" is not a command; did you mean demo\?/],
+    [["serve", "demo"], 2, /demo.*--help/],
+    [["serve", "--rate", "1"], 2, /--rate is not a flag/],
+    [["demo", "--rate", "0"], 2, /--rate: must be messages per second/],
+    [["watch", "v", "--server", "http://relay/?key=x"], 2, /: --server: must be .* without a .*query/],
+    [
+      ["demo", "--recording", "/no/such/file"],
+      2,
+      /--recording: \/no\/such\/file cannot be read \(ENOENT\); name a recorded answer/,
+    ],
+  ];
+  for (const [args, expected, line] of rows) {
+    it(args.join(" "), async () => {
+      // Warnings must not come before it.
+      const env = { RELAY_MAX_VIEWERS: "9999999", RELAY_GRACEMS: "1" };
+      const { code, out, error } = await outcome(args, { env });
+      assert.equal(code, expected);
+      assert.equal(out, "");
+      assert.match(error, /^livechat-relay: [^\n]+\n$/);
+      assert.match(error, line);
+    });
+  }
+
+  for (const command of ["serve", "demo"]) {
+    it(`${command} with a proxy that cannot be used`, async (t) => {
+      process.env.HTTPS_PROXY = "notaurl";
+      t.after(() => delete process.env.HTTPS_PROXY);
+      const { code, error } = await outcome([command, "--port", "0", "--store", "memory:"]);
+      assert.equal(code, 1);
+      assert.match(error, /^livechat-relay: HTTPS_PROXY, HTTP_PROXY: must be a URL such as [^\n]+\n$/);
+    });
+  }
+});
+
+describe("a Node.js version that is too old", () => {
+  const installed = "/usr/bin/node";
+  const isOld = isOlderThan(24, installed);
+  const node = isOld ? installed : process.execPath;
+  // If no old one is installed, the project's own claims to be one.
+  const env = isOld ? {} : { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(CLAIM_AGE)}` };
+  for (const [main, args] of [
+    [LAUNCHER, ["serve"]],
+    [LAUNCHER, ["demo"]],
+    [join(ROOT, "bin/check-node.js"), []],
+  ] as const) {
+    it(`is reported in one line by ${[main.slice(ROOT.length + 1), ...args].join(" ")}`, async () => {
+      const { code, out, error } = await outcomeOfProcess([...args], { node, main, env });
+      assert.equal(code, 1);
+      assert.equal(out, "");
+      assert.match(error, /^livechat-relay: Node\.js \d[\d.]+ is too old: 24 or newer is needed[^\n]*\n$/);
+    });
+  }
+});
+
+function isOlderThan(major: number, node: string): boolean {
+  const { stdout, error } = spawnSync(node, ["-p", "process.versions.node"], { encoding: "utf8" });
+  return !error && Number.parseInt(stdout, 10) < major;
+}
+
+it("the npm scripts also run in Windows' shell: they are plain commands, or exec.cmd stands in for exec", async () => {
+  const { scripts } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
+  assert.equal(
+    await readFile(join(ROOT, "exec.cmd"), "utf8").then((text) => text.trimEnd().endsWith("\n@%*")),
+    true,
+  );
+  for (const [name, script] of Object.entries<string>(scripts)) {
+    const commands = script.replace(/^exec (?=node bin\/)/, "").split(" && ");
+    for (const command of commands)
+      assert.match(command, /^(node|npm|tsc|biome|knip|publint)( [\w./:=*"-]+)*$/, name);
+  }
+});
+
+describe("help", () => {
+  it("lists commands and settings, and the flags of each command", async () => {
+    const lines = ["--help", "demo --help", "help demo", "help", "help help", "help --help"];
+    const printed = await Promise.all(lines.map((line) => outcome(line.split(" "))));
+    const [all, demo, demoHelp, ...same] = printed;
+    assert.ok(all && demo);
+    for (const help of same) assert.deepEqual(help, all);
+    assert.deepEqual(demoHelp, demo);
+    for (const { code, out, error } of [all, demo]) {
+      assert.equal(code, 0);
+      assert.equal(error, "");
+      assert.match(out, /\nCommon settings:\n {2}RELAY_HOST, --host \(default 127/);
+      assert.match(out, / {2}RELAY_PORT, --port \(default 8080\)/);
+    }
+    for (const name of Object.keys(SETTINGS)) {
+      assert.ok(all.out.includes(name), name);
+      assert.equal(demo.out.includes(`  ${name}, `), !(name in REPLACED), name);
+    }
+    assert.match(all.out, /^ {2}serve .*\n {2}demo /m);
+    assert.doesNotMatch(all.out, /--rate/);
+    assert.match(demo.out, /--rate \(default 5\)/);
+  });
+
+  it("prints the version", async () => {
+    const { version } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
+    for (const args of [["--version"], ["-v"], ["watch", "--version"]])
+      assert.deepEqual(await outcome(args), { code: 0, out: `${version}\n`, error: "" });
+  });
+
+  it("loads neither the HTTP server nor a store", async () => {
+    const { error } = await outcomeOfProcess(["--help"], { env: REPORTING_LOADS });
+    assert.match(error, /src\/cli\/main\.ts/);
+    assert.doesNotMatch(error, /fastify|sqlite/);
+  });
+});
+
+describe("serve", () => {
+  it("prints where it listens, whatever the log's level", async (t) => {
+    const store = await temporaryStore(t);
+    const serve = new Run(["--port", "0", "--store", store, "--log-level", "silent"]);
+    const url = await serve.printed(LISTENING);
+    assert.equal((await fetch(`${url}/readyz`)).status, 200);
+    serve.signal("SIGTERM");
+    assert.equal(await serve.exited, 0);
+  });
+
+  it("says that it created a new store, so that a typo in the name is noticed", async (t) => {
+    const store = await temporaryStore(t);
+    for (const isNew of [true, false]) {
+      const serve = new Run(["--port", "0", "--store", store]);
+      await serve.printed(LISTENING);
+      assert.equal(serve.out.includes('"made a new store"'), isNew);
+      serve.signal("SIGTERM");
+      await serve.exited;
+    }
+  });
+
+  const rows: [string, NodeJS.ProcessEnv, RegExp[]][] = [
+    ["nothing if nothing was set", { RELAY_PORT: "" }, []],
+    ["a limit above that of open files", { RELAY_MAX_VIEWERS: "9999999" }, [/^RELAY_MAX_VIEWERS is lowered/]],
+    ["a setting of an edge", { RELAY_ORIGIN: "http://a.example" }, [/^serve does not use RELAY_ORIGIN: /]],
+    ["a misspelt setting", { RELAY_GRACEMS: "1" }, [/^RELAY_GRACEMS is not .* RELAY_GRACE_MS\? /]],
+  ];
+  for (const [what, env, expected] of rows) {
+    it(`warns about ${what}`, async () => {
+      const serve = new Run(["--port", "0", "--store", "memory:"], { env });
+      await serve.printed(LISTENING);
+      serve.signal("SIGTERM");
+      await serve.exited;
+      const lines = serve.out
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line));
+      const warnings = lines.filter(({ level }) => level >= 40).map(({ msg }) => String(msg));
+      assert.equal(warnings.length, expected.length, warnings.join());
+      for (const [index, pattern] of expected.entries()) assert.match(warnings[index] ?? "", pattern);
+    });
+  }
+});
+
+describe("a signal", () => {
+  it("also stops it before the service listens", async () => {
+    const serve = new Run(["--port", "0", "--store", "memory:"]);
+    serve.signal("SIGTERM");
+    assert.equal(await serve.exited, 0);
+    assert.doesNotMatch(serve.out, LISTENING);
+  });
+
+  it("is still taken while the process exits, as npm's copy of it may come late", async () => {
+    const serve = new Run(["--port", "0", "--store", "memory:"]);
+    await serve.printed(LISTENING);
+    serve.signal("SIGTERM");
+    await serve.exited;
+    assert.ok(serve.takenAtExit.includes("SIGTERM"));
+  });
+
+  it("also stops it while the start waits for its store", async () => {
+    const [port = 0] = await freePorts(1);
+    const serve = new Run(["--port", "0", "--store", `postgres://nobody@127.0.0.1:${port}/none`]);
+    await serve.printed(/the start waits for it/);
+    serve.signal("SIGINT");
+    assert.equal(await serve.exited, 0); // 1 if the wait is over first
+  });
+
+  it("stops it even if nobody reads its log any more", async () => {
+    const serve = new Command(["--port", "0", "--store", "memory:"]);
+    await serve.printed(LISTENING);
+    serve.child.stdout?.destroy();
+    serve.child.kill("SIGTERM");
+    assert.deepEqual(await serve.exited, [0, null]);
+  });
+
+  it("that comes a second time, more than a second later, ends it at once", async () => {
+    await using upstream = await startSimulator();
+    upstream.chat(VIDEO);
+    const serve = new Run([], { env: testEnvironment(upstream) });
+    await using _viewer = await Stream.open(await serve.printed(LISTENING), { videoId: VIDEO });
+    const unanswered = upstream.fault({ on: "get_live_chat", times: 1, as: "silent" });
+    while (unanswered.fired === 0) await upstream.requested("get_live_chat", { videoId: VIDEO });
+    serve.signal("SIGTERM");
+    await serve.printed(/"stopping"/);
+    await pause(1100);
+    serve.signal("SIGTERM");
+    assert.equal(await serve.exited, 1);
+    assert.doesNotMatch(serve.out, /"stopped"/);
+  });
+
+  it("to npm start alone reaches the service", async () => {
+    const { PATH, HOME } = process.env;
+    const env = { PATH, HOME, RELAY_PORT: "0", RELAY_STORE: "memory:" };
+    const npm = new Command([], { node: "npm", main: "start", env });
+    await npm.printed(LISTENING);
+    npm.child.kill("SIGTERM");
+    assert.deepEqual(await npm.exited, [0, null], npm.out);
+    assert.match(npm.out, /"stopped"/);
+  });
+
+  it("to the whole process group of npm start, which arrives twice, stops it gracefully", async (t) => {
+    const upstream = await startSimulator();
+    t.after(() => upstream.close());
+    upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 20 }).speak(100);
+    const { PATH, HOME } = process.env;
+    const stopOnce = async (signal: NodeJS.Signals) => {
+      const store = await temporaryStore(t);
+      const env = { PATH, HOME, ...testEnvironment(upstream, { RELAY_STORE: store }) };
+      const npm = new Command([], { node: "npm", main: "start", env, detached: true });
+      const url = await npm.printed(LISTENING);
+      const response = await new Promise<IncomingMessage>((resolve, reject) => {
+        get(`${url}/v1/stream?videoId=${VIDEO}`, { agent: false }, resolve).on("error", reject);
+      });
+      let stream = "";
+      response.setEncoding("utf8").on("data", (text) => (stream += text));
+      while (!stream.includes("id: ")) await once(response, "data");
+      process.kill(-(npm.child.pid ?? Number.NaN), signal);
+      await once(response, "end");
+      assert.deepEqual(await npm.exited, [0, null], npm.out);
+      assert.ok(response.complete, "the stream was cut");
+      assert.doesNotMatch(stream, /^event: (end|error)$/m);
+      const lastSeen = Number([...stream.matchAll(/^id: (\d+)$/gm)].at(-1)?.[1]);
+      const database = new DatabaseSync(store.slice("sqlite:".length));
+      const head = Number(database.prepare("select head from room").get()?.head);
+      database.close();
+      assert.ok(head >= lastSeen, "what was sent is not stored");
+    };
+    await Promise.all((["SIGINT", "SIGTERM"] as const).map(stopOnce));
+  });
+});

@@ -1,0 +1,149 @@
+/** The demo: its output, its chats, and its state after a kill. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, it, type TestContext } from "node:test";
+import { SPECIES, startSimulator } from "../../src/simulator/index.ts";
+import type { Entry } from "../../src/simulator/log.ts";
+import type { Says } from "../../src/simulator/says.ts";
+import { Command, outcome, ROOT, Run } from "../support/command.ts";
+import { noRecordings } from "../support/recorded.ts";
+import { own } from "../support/store-reading.ts";
+import { fileStore, temporaryFile } from "../support/store-subject.ts";
+import { Stream } from "../support/stream.ts";
+
+const VIDEO = "demo-stream";
+const URL_LINE = /curl -N '(\S+)\/v1\/stream/;
+
+/** The first message of each id. What replaces a placeholder, which is not a message, is a new message. */
+function newMessages(ledger: readonly Entry[]): Says[] {
+  const first = new Map<string, Says>();
+  for (const { says } of ledger) if (says) first.getOrInsert(says.id, says);
+  return [...first.values()];
+}
+
+describe("the demo", () => {
+  it("prints a stream that brings messages and continues, logs no warning, and stops at Ctrl-C", async () => {
+    const demo = new Run(["demo", "--port", "0", "--log-level", "warn"]);
+    const url = await demo.printed(URL_LINE);
+    const stream = await Stream.open(url, { videoId: VIDEO });
+    await stream.untilMessages(70);
+    demo.signal("SIGINT");
+    assert.equal(await stream.ended(), undefined);
+    assert.equal(await demo.exited, 0);
+    const [listening = "", ...more] = demo.out.match(/^\{.*/gm) ?? [];
+    assert.match(listening, /"msg":"listening on /);
+    assert.deepEqual(more, []);
+  });
+
+  it("has a channel, and a second chat", async () => {
+    const demo = new Run(["demo", "--port", "0"]);
+    const channel = await demo.printed(/Channel +curl -N '(\S+)'/);
+    const several = await demo.printed(/Merged +curl -N '(\S+)'/);
+    const sent = async (url: string, expected: RegExp) => {
+      let text = "";
+      for await (const part of (await fetch(url)).body ?? []) {
+        text += Buffer.from(part);
+        if (expected.test(text)) return;
+      }
+      assert.fail(`ended after ${text}`);
+    };
+    await Promise.all([
+      sent(channel, /"state":"live","videoId":"demo-stream".*^event: message$/ms),
+      sent(several, /"videoId":"demo-stream","type".*"videoId":"demo-second","type"/s),
+    ]);
+    demo.signal("SIGTERM");
+    assert.equal(await demo.exited, 0);
+  });
+
+  it("prints the settings with which a real service reads its simulated YouTube", async () => {
+    const demo = new Run(["demo", "--port", "0"]);
+    const settings = await demo.printed(/Upstream +(RELAY_UPSTREAM_URL=.*)/);
+    const env = Object.fromEntries(settings.split(" ").map((setting) => setting.split("=")));
+    const service = new Run(["serve", "--port", "0", "--store", "memory:"], { env });
+    const url = await service.printed(/"url":"([^"]+)"/);
+    await using stream = await Stream.open(url, { videoId: VIDEO });
+    await stream.untilMessages(10);
+    for (const running of [service, demo]) {
+      running.signal("SIGTERM");
+      assert.equal(await running.exited, 0);
+    }
+  });
+
+  it("lists the settings that it does not use", async () => {
+    const demo = new Run(["demo", "--port", "0"], {
+      env: { RELAY_STORE: "sqlite:/no/such/folder/relay.db" },
+    });
+    await demo.printed(
+      /the demo ignores RELAY_STORE: it has a simulated upstream, and its own store \(--store\)/,
+    );
+    demo.signal("SIGTERM");
+    assert.equal(await demo.exited, 0);
+  });
+
+  it("plays a recording", { skip: noRecordings }, async () => {
+    const recorded = join(ROOT, "../shared/recorded/replay");
+    const demo = new Run(["demo", "--port", "0", "--recording", recorded]);
+    const url = await demo.printed(URL_LINE);
+    await using stream = await Stream.open(url, { videoId: VIDEO });
+    await stream.untilMessages(70);
+    assert.match(demo.out, /Videos +demo-stream; no other one has a chat here$/m);
+    assert.doesNotMatch(demo.out, /demo-second|@demo/, "the recording has one chat, and no channel");
+    demo.signal("SIGTERM");
+    assert.equal(await demo.exited, 0);
+  });
+});
+
+describe("the demo on a store", () => {
+  const RATE = 20;
+  const start = async (t: TestContext, store: string) => {
+    const demo = new Command(["demo", "--port", "0", "--rate", `${RATE}`, "--store", store]);
+    t.after(() => demo.child.kill("SIGKILL"));
+    return { demo, url: await demo.printed(URL_LINE) };
+  };
+
+  it("continues after a kill -9, with the messages sent meanwhile", async (t) => {
+    const store = `sqlite:${await temporaryFile(t)}`;
+    const first = await start(t, store);
+    const before = await Stream.open(first.url, { videoId: VIDEO });
+    await before.untilMessages(60);
+    first.demo.child.kill("SIGKILL");
+    await before.ended();
+    const cursor = before.cursors.at(-1) ?? 0;
+
+    const { url } = await start(t, store);
+    await using after = await Stream.open(url, { videoId: VIDEO, lastEventId: cursor });
+    await after.untilMessages(3 * RATE);
+    assert.equal(after.init.cursor, cursor);
+    const read = [...before.messages, ...after.messages];
+    const cursors = read.map((message) => message.cursor);
+    assert.deepEqual(
+      cursors,
+      [...cursors.keys()].map((index) => (cursors[0] ?? 0) + index),
+    );
+
+    // The chat depends on the clock alone, so another simulator gives the expected messages.
+    await using upstream = await startSimulator();
+    const chat = upstream.chat(VIDEO, { kinds: SPECIES.filter((kind) => kind !== "unknown") });
+    chat.speakEndlessly(RATE, 1000);
+    const ids = read.filter(({ message }) => message.type === "chat").map(({ message }) => message.id);
+    const said = newMessages(chat.ledger).filter(({ type }) => type === "chat");
+    const from = said.findIndex(({ id }) => id === ids[0]);
+    assert.deepEqual(
+      ids,
+      said.slice(from, from + ids.length).map(({ id }) => id),
+    );
+    assert.deepEqual(
+      read.filter(({ message }) => message.type === "gap"),
+      [],
+    );
+  });
+
+  it("refuses a store in which a real service has open rooms", async (t) => {
+    const { path, store } = await fileStore(t);
+    await store.append(await own(store, "dQw4w9WgXcQ"), 0, [], "{}");
+    await store.close();
+    const { code, error } = await outcome(["demo", "--port", "0", "--store", `sqlite:${path}`]);
+    assert.equal(code, 2);
+    assert.match(error, /^livechat-relay: --store: sqlite:\S+ belongs to a real service \(room dQw4w9WgXcQ /);
+  });
+});

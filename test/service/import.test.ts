@@ -1,0 +1,335 @@
+/** `import`: recorded chats become rooms, as if the service had read them. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { createWriteStream } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { before, describe, it, type TestContext } from "node:test";
+import { recordedBatches, videoIdInName } from "../../src/cli/import/recorded-chat.ts";
+import type { Details } from "../../src/protocol/kinds.ts";
+import { SPECIES, startSimulator } from "../../src/simulator/index.ts";
+import { asReplay } from "../../src/simulator/replay.ts";
+import type { StoredMessage } from "../../src/store/stored-message.ts";
+import { timeOfDay } from "../../src/upstream/readers/timestamp.ts";
+import { videoIdIn } from "../../src/upstream/readers/video.ts";
+import { outcome, Run } from "../support/command.ts";
+import { ownSchema, type PostgresServer, testPostgres } from "../support/postgres-server.ts";
+import { startRelay } from "../support/relay.ts";
+import { own, readAll } from "../support/store-reading.ts";
+import { fileStore, openFor, temporaryFile } from "../support/store-subject.ts";
+import { Stream } from "../support/stream.ts";
+
+const { skip, server } = await testPostgres();
+const VIDEO = "dQw4w9WgXcQ";
+/** More than one batch. */
+const COUNT = 1300;
+const READING = { timeOfDay: timeOfDay("UTC"), now: Date.now };
+
+/** The lines of a replay as yt-dlp writes them, and the messages that the service reads from it. */
+let lines: string[];
+let read: StoredMessage[];
+before(async () => {
+  await using upstream = await startSimulator();
+  const kinds = SPECIES.filter((kind) => kind !== "unknown");
+  const chat = upstream.chat(VIDEO, { kind: "replay", kinds, pageSize: 500, spacingMs: 100 });
+  chat.say(COUNT);
+  lines = chat.ledger.map((entry) => JSON.stringify(asReplay(entry)));
+  await using relay = await startRelay({ upstream });
+  await using viewer = await Stream.open(relay.url, { videoId: VIDEO, lastEventId: 0, details: true });
+  await viewer.ended();
+  read = viewer.messages.map(({ cursor, message: { details, ...body } }) => {
+    const { likes: _, replies: __, ...recorded }: Details = details ?? {}; // they come beside the actions
+    return { cursor, id: body.id, body: JSON.stringify(body), details: JSON.stringify(recorded) };
+  });
+});
+
+async function recorded(t: TestContext, name: string, text = lines.join("\n")): Promise<string> {
+  const path = join(dirname(await temporaryFile(t)), name);
+  await writeFile(path, text);
+  return path;
+}
+
+const importing = (store: string, ...args: string[]) =>
+  outcome(["import", ...args, "--store", `sqlite:${store}`]);
+
+/** The messages in a file, without their cursors. */
+async function messagesIn(t: TestContext, store: string) {
+  const opened = await openFor(t, `sqlite:${store}`);
+  const messages = await readAll(opened, VIDEO);
+  await opened.close();
+  return messages.map(({ cursor: _, ...message }) => message);
+}
+
+const withoutCursors = () => read.map(({ cursor: _, ...message }) => message);
+
+describe("import", () => {
+  it("stores yt-dlp's file as the service stores the same chat", async (t) => {
+    const store = await temporaryFile(t);
+    const path = await recorded(t, `A stream [${VIDEO}].live_chat.json`);
+    const { code, error } = await importing(store, path);
+    assert.equal(error, `livechat-relay: ${path}: room ${VIDEO}: ${read.length} new messages\n`);
+    assert.equal(code, 0);
+    assert.deepEqual(await messagesIn(t, store), withoutCursors());
+  });
+
+  it("stores an export with the ids of its messages", async (t) => {
+    const store = await temporaryFile(t);
+    const exported = read.map(({ cursor, body, details }) => {
+      return JSON.stringify({ cursor, ...JSON.parse(body), details: JSON.parse(details) });
+    });
+    const path = await recorded(t, "chat.jsonl", `${exported.join("\n")}\n`);
+    const { code } = await importing(store, path, "--video", `https://youtu.be/${VIDEO}`);
+    assert.equal(code, 0);
+    assert.deepEqual(await messagesIn(t, store), withoutCursors());
+  });
+
+  it("stores the lines of one video of a channel, and refuses lines of several", async (t) => {
+    const store = await temporaryFile(t);
+    const lineOf = (videoId: string, { body, details }: StoredMessage) =>
+      JSON.stringify({ cursor: 1, videoId, ...JSON.parse(body), details: JSON.parse(details) });
+    const own = read.slice(0, 5).map((message) => lineOf(VIDEO, message));
+    const path = await recorded(t, "channel.jsonl", own.join("\n"));
+    const { code, error } = await importing(store, path);
+    assert.deepEqual([code, error.includes(`room ${VIDEO}: 5 new messages`)], [0, true], error);
+    const mixed = [...own, lineOf("other-video", read[5] ?? assert.fail("no message"))];
+    const refused = await importing(store, await recorded(t, "mixed.jsonl", mixed.join("\n")));
+    assert.equal(refused.code, 1);
+    assert.match(refused.error, /chats of several videos.*: dQw4w9WgXcQ, other-video\n/);
+  });
+
+  it("fails in one line if the store refuses the end of a room, and another try writes it", async (t) => {
+    const store = await temporaryFile(t);
+    await (await openFor(t, `sqlite:${store}`)).close();
+    using database = new DatabaseSync(store);
+    database.exec(
+      "create trigger refusal before update on room when new.ending is not null begin select raise(fail, 'no end'); end",
+    );
+    const path = await recorded(t, `[${VIDEO}].live_chat.json`);
+    const { code, error } = await importing(store, path);
+    assert.equal(code, 1);
+    assert.match(
+      error,
+      /^livechat-relay: .*live_chat\.json: .*no end.*; import it again when the store works\n$/,
+    );
+    database.exec("drop trigger refusal");
+    assert.equal((await importing(store, path)).code, 0);
+    assert.ok(database.prepare("select ended_at as at from room where video_id = ?").get(VIDEO)?.at);
+  });
+
+  it("stores a chat in PostgreSQL beside a running instance", { skip }, async (t) => {
+    const url = await ownSchema(t, server as PostgresServer);
+    await using relay = await startRelay({ settings: { RELAY_STORE: url } });
+    const path = await recorded(t, `[${VIDEO}].live_chat.json`);
+    const { code, error } = await outcome(["import", path, "--store", url]);
+    assert.equal(code, 0, error);
+    await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
+    assert.equal((await viewer.ended())?.event, "end");
+    assert.equal(viewer.messages.length, read.length);
+  });
+
+  it("keeps the ids of an author's deletions, including the second one's own", async (t) => {
+    const store = await temporaryFile(t);
+    const body = { timestamp: "0:01", author: "", message: "", amount: "", color: "", parts: [] };
+    const says = { type: "chat", details: { authorId: "UC1" } };
+    const deletion = { type: "author_deleted", details: { target: { authorId: "UC1" } } };
+    const exported = [
+      { ...says, id: "one" },
+      { ...deletion, id: "author_deleted:UC1" },
+      { ...says, id: "two" },
+      { ...deletion, id: "author_deleted:UC1:two" },
+    ];
+    const text = exported.map((line) => JSON.stringify({ ...body, ...line })).join("\n");
+    await importing(store, await recorded(t, `${VIDEO}.jsonl`, text));
+    const ids = (await messagesIn(t, store)).map(({ id }) => id);
+    assert.deepEqual(
+      ids,
+      exported.map(({ id }) => id),
+    );
+  });
+
+  it("skips and counts lines without the fields that their type needs", async (t) => {
+    const store = await temporaryFile(t);
+    const body = {
+      id: "1",
+      timestamp: "",
+      author: "",
+      message: "",
+      amount: "",
+      color: "",
+      parts: [],
+      details: {},
+    };
+    const lines = [
+      { ...body, type: "chat" },
+      { ...body, type: "deleted" },
+      { ...body, type: "new kind" },
+      { ...body, type: "chat", id: "2", details: undefined },
+      { ...body, type: "chat", id: "3", parts: [{ kind: "link", text: "x" }] },
+      { ...body, type: "chat", id: "4", author: 1 },
+    ].map((line) => JSON.stringify(line));
+    const { error } = await importing(store, await recorded(t, `${VIDEO}.jsonl`, lines.join("\n")));
+    assert.match(
+      error,
+      /: room dQw4w9WgXcQ: 1 new message; left out: 5 lines, damaged or of unknown kinds\n$/,
+    );
+  });
+
+  it("continues where it was interrupted, or where a recording that has grown had ended", async (t) => {
+    const store = await temporaryFile(t);
+    const name = `[${VIDEO}].live_chat.json`;
+    await importing(store, await recorded(t, name, lines.join("\n").slice(0, 700_000)));
+    const part = await messagesIn(t, store);
+    assert.ok(part.length > 100 && part.length < read.length - 100);
+    const whole = await recorded(t, name);
+    const { error } = await importing(store, whole);
+    assert.match(error, new RegExp(`: ${read.length - part.length} new messages\n$`));
+    assert.deepEqual(await messagesIn(t, store), withoutCursors());
+    assert.match((await importing(store, whole)).error, /: 0 new messages\n$/);
+    await writeFile(whole, ["", ...lines.slice(0, 9)].join("\n"), { flag: "a" });
+    assert.match((await importing(store, whole)).error, /: 0 new messages\n$/); // each of them is stored once
+  });
+
+  it("counts what it has stored, and what an interrupted run has left uncounted", async (t) => {
+    const store = await temporaryFile(t);
+    const path = await recorded(t, `[${VIDEO}].live_chat.json`);
+    for (let times = 0; times < 2; times++) {
+      assert.equal((await importing(store, path)).code, 0);
+      using database = new DatabaseSync(store);
+      const counted = database.prepare("select cursor from tally").get();
+      assert.deepEqual({ ...counted }, { ...database.prepare("select head as cursor from room").get() });
+      database.exec("delete from tally; delete from tally_item");
+    }
+  });
+
+  it("refuses a room that the service has read, and one of another recording", async (t) => {
+    const { path: store, store: opened } = await fileStore(t);
+    await opened.append(await own(opened, VIDEO), 0, [], "{}");
+    await opened.close();
+    const path = await recorded(t, `[${VIDEO}].live_chat.json`);
+    const { code, error } = await importing(store, path);
+    assert.equal(code, 1);
+    assert.match(
+      error,
+      /: room dQw4w9WgXcQ exists already, with 0 messages which the service has read: .*--store/,
+    );
+    const other = await temporaryFile(t);
+    await importing(other, path);
+    const { error: refusal } = await importing(
+      other,
+      await recorded(t, `${VIDEO}.json`, lines.slice(1).join("\n")),
+    );
+    assert.match(
+      refusal,
+      /exists already, with \d+ messages from another recording: .* import that one again\n$/,
+    );
+  });
+
+  it("continues with the next file if one is not a recording, and gives the reason for each", async (t) => {
+    const store = await temporaryFile(t);
+    const files = [
+      await recorded(t, `${VIDEO}.json`, "{}\nnot JSON"),
+      await recorded(t, "no-id.live_chat.json"),
+      "/no/such/file",
+      "/dev/null",
+      await recorded(t, `[${VIDEO}].live_chat.json`, `\ufeff${lines.join("\n")}`),
+    ];
+    const { code, error } = await importing(store, ...files);
+    assert.equal(code, 1);
+    const said = error.split("\n").map((line) => line.replace(/^livechat-relay: \/\S+: /, ""));
+    assert.match(said[0] ?? "", /^is not a recorded chat: give a \.live_chat\.json of yt-dlp/);
+    assert.match(said[1] ?? "", /^the video's id is neither in the file nor in its name: add --video/);
+    assert.match(said[2] ?? "", /^cannot be read: there is no such file: check its name \(ENOENT\)$/);
+    assert.match(said[3] ?? "", /^is a pipe or a device, which can be read only once: write a file first$/);
+    assert.match(said[4] ?? "", /^room dQw4w9WgXcQ: \d+ new messages$/);
+  });
+
+  for (const [signal, code] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const)
+    it(`ends at ${signal} with exit code ${code}`, async (t) => {
+      const command = new Run(["import", "/no/such/file", "--store", `sqlite:${await temporaryFile(t)}`]);
+      command.signal(signal);
+      assert.equal(await command.exited, code);
+    });
+
+  for (const [args, expected] of [
+    [["a", "b", "--video", VIDEO], /--video names the room of one file/],
+    [["a", "--video", "x"], /--video: must be the id or the URL of a video, not "x"/],
+    [["a", "--store", "memory:"], /RELAY_STORE: memory: keeps nothing/],
+    [[], /<file> is missing/],
+  ] as const)
+    it(`refuses ${["import", ...args].join(" ")}`, async () => {
+      const { code, error } = await outcome(["import", ...args]);
+      assert.equal(code, 2);
+      assert.match(error, expected);
+    });
+});
+
+it("an imported room is served whole from the store at any time, without an upstream call", async (t) => {
+  const path = await temporaryFile(t);
+  await importing(path, await recorded(t, `[${VIDEO}].live_chat.json`));
+  const database = new DatabaseSync(path);
+  database.exec("update room set ended_at = 0, checkpoint_at = 0");
+  database.close();
+  await using relay = await startRelay({
+    settings: { RELAY_STORE: `sqlite:${path}`, RELAY_RETENTION_DAYS: "0" },
+  });
+  await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
+  assert.equal((await viewer.ended())?.event, "end");
+  assert.equal(viewer.messages.length, read.length);
+  assert.deepEqual(relay.upstream.requests, []);
+});
+
+it("a recording of any size is read as a stream, not into memory first", async (t) => {
+  const fifo = join(dirname(await temporaryFile(t)), "fifo");
+  execFileSync("mkfifo", [fifo]);
+  const writer = createWriteStream(fifo);
+  writer.write(`${lines.slice(0, 1100).join("\n")}\n`);
+  const batches = recordedBatches(fifo, READING);
+  const { value: first } = await batches.next();
+  assert.equal(first?.progress.lines, 1000);
+  writer.end(lines.slice(1100).join("\n"));
+  const left = await Array.fromAsync(batches);
+  assert.deepEqual(
+    left.map(({ progress }) => progress.lines),
+    [COUNT],
+  );
+});
+
+describe("the video of a recording", () => {
+  /** As the upstream encodes it: two protobuf messages in base64, one inside the other. */
+  const menu = (videoId: string) => {
+    const inner = Buffer.from(
+      `\n\x1e\n\x1c\n\x1aCMLZ1_zl94ADFcHBwgQdOu0DgQ\x1a)*'\n\x18UC${"x".repeat(22)}\x12\x0b${videoId} \x02(\x01`,
+      "latin1",
+    );
+    return Buffer.from(encodeURIComponent(inner.toString("base64"))).toString("base64");
+  };
+
+  it("is taken from the menu of its first item, whatever texts contain", () => {
+    const item = {
+      contextMenuEndpoint: { liveChatItemContextMenuEndpoint: { params: menu("-_aaaaaaaaa") } },
+    };
+    const text = {
+      text: JSON.stringify({ liveChatItemContextMenuEndpoint: { params: menu("bbbbbbbbbbb") } }),
+    };
+    const line = { addChatItemAction: { item: { ...text, ...item } } };
+    assert.equal(videoIdIn(JSON.stringify(line)), "-_aaaaaaaaa");
+    assert.equal(videoIdIn(JSON.stringify(line, null, 1)), "-_aaaaaaaaa"); // with spaces, as yt-dlp writes
+    assert.equal(videoIdIn(JSON.stringify(text)), undefined);
+    assert.equal(videoIdIn(lines[0] ?? ""), undefined);
+  });
+
+  it("is the id in brackets in its file name, or the whole name", () => {
+    for (const name of [
+      `A [x] stream [${VIDEO}].live_chat.json`,
+      `${VIDEO}.live_chat.json`,
+      `/a/b/${VIDEO}.jsonl`,
+    ])
+      assert.equal(videoIdInName(name), VIDEO, name);
+    for (const name of ["chat.jsonl", `${VIDEO}x.jsonl`, `my ${VIDEO}.jsonl`, "/dQw4w9WgXcQ/chat.json"])
+      assert.equal(videoIdInName(name), undefined, name);
+  });
+});

@@ -1,0 +1,235 @@
+/** What the embedded store refuses to open, in which words, and that it leaves such files alone. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { chmod, copyFile, mkdir, open, readFile, stat, symlink, truncate, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { type TestContext, test } from "node:test";
+import { systemClock } from "../../src/clock.ts";
+import { openStore, StoreOpenError } from "../../src/store/open.ts";
+import { silentLog } from "../../src/telemetry/log.ts";
+import { Telemetry } from "../../src/telemetry/telemetry.ts";
+import { StoreProcess } from "../support/store-process.ts";
+import { messages, own, readAll, stored } from "../support/store-reading.ts";
+import {
+  BORN_MS,
+  fileStore,
+  openFor,
+  ROOM,
+  temporaryFile,
+  temporaryFolder,
+  wallAt,
+} from "../support/store-subject.ts";
+
+async function refusal(url: string): Promise<string> {
+  const error = await openStore(url, systemClock, new Telemetry(silentLog)).then(
+    (store) => store.close(),
+    (reason: unknown) => reason,
+  );
+  assert.ok(error instanceof StoreOpenError, `it opened, or failed with ${error}`);
+  assert.ok(!error.message.includes("\n"), error.message);
+  return error.message;
+}
+
+/** A store file with a room of 400 messages in it, closed. */
+async function filledFile(t: TestContext): Promise<string> {
+  const { path, store } = await fileStore(t);
+  const claim = await own(store, ROOM);
+  await store.append(claim, BORN_MS, messages([...Array(400).keys()]), "");
+  await store.close();
+  return path;
+}
+
+async function overwrite(path: string, from: number): Promise<void> {
+  const { size } = await stat(path);
+  const file = await open(path, "r+");
+  await file.write(randomBytes(size - from), 0, size - from, from);
+  await file.close();
+}
+
+function execute(path: string, sql: string): void {
+  const database = new DatabaseSync(path);
+  database.exec(sql);
+  database.close();
+}
+
+test("a store of an unknown kind is refused, without its password", async () => {
+  assert.match(
+    await refusal("mysql://user:secret@host/x"),
+    /"mysql:".*use sqlite:<path>, memory: or postgres:/,
+  );
+  assert.doesNotMatch(await refusal("mysql://user:secret@host/x"), /secret/);
+  assert.match(await refusal("sqlite:"), /use sqlite:<path>, memory: or postgres:/);
+  assert.match(await refusal(""), /use sqlite:<path>, memory: or postgres:/);
+  assert.match(await refusal("sqlite::memory:"), /use memory:/);
+});
+
+test("a missing folder is created, but none above it, and a place that cannot be a folder is refused", async (t) => {
+  const folder = await temporaryFolder(t);
+  const store = await openFor(t, `sqlite:${join(folder, "a", "relay.db")}`);
+  await store.probeWrite(0);
+  const deep = join(folder, "b", "c", "relay.db");
+  assert.equal(
+    await refusal(`sqlite:${deep}`),
+    `store ${deep}: the folder ${join(folder, "b")} does not exist: create it, or name another file`,
+  );
+  assert.ok(!existsSync(join(folder, "b")));
+  const file = join(folder, "file");
+  await writeFile(file, "text");
+  const path = join(file, "below", "relay.db");
+  const message = await refusal(`sqlite:${path}`);
+  assert.ok(message.includes(path) && message.includes("folder cannot be made"), message);
+});
+
+const UNUSABLE: Record<string, { says: RegExp; make: (path: string) => Promise<void> }> = {
+  "a folder in place of the file": {
+    says: /is a folder: name a file in it/,
+    make: async (path) => void (await mkdir(path)),
+  },
+  "a folder in place of the lock": {
+    says: /-lock cannot be opened: choose a file/,
+    make: async (path) => void (await mkdir(`${path}-lock`)),
+  },
+  "a text file": {
+    says: /is not an SQLite database: move it away/,
+    make: (path) => writeFile(path, "just some text\n".repeat(1000)),
+  },
+  "another program's database": {
+    says: /is a database of another program/,
+    make: async (path) => execute(path, "create table theirs (x); insert into theirs values (1)"),
+  },
+  "another program's database with a version of its own": {
+    says: /is a database of another program/,
+    make: async (path) => execute(path, "pragma user_version = 1"),
+  },
+};
+
+for (const [what, { says, make }] of Object.entries(UNUSABLE)) {
+  test(`${what} is refused and left alone`, async (t) => {
+    const path = await temporaryFile(t);
+    await make(path);
+    const before = await readFile(path).catch(() => undefined);
+    const message = await refusal(`sqlite:${path}`);
+    assert.match(message, says);
+    assert.ok(message.includes(path), message);
+    assert.deepEqual(await readFile(path).catch(() => undefined), before);
+  });
+}
+
+/** Begins a process that may not write everything, as root may. */
+const ORDINARY =
+  process.getuid?.() === 0
+    ? ["setpriv", "--inh-caps=-all", "--bounding-set=-dac_override,-dac_read_search"]
+    : [];
+const noOrdinary =
+  ORDINARY.length > 0 && spawnSync("setpriv", ["--version"]).error ? "setpriv is not installed" : false;
+
+test("a file or a folder without write permission is refused", {
+  skip: noOrdinary,
+  timeout: 30_000,
+}, async (t) => {
+  const path = await filledFile(t);
+  await chmod(path, 0o444);
+  const folder = join(dirname(path), "sealed");
+  await mkdir(folder, { mode: 0o555 });
+  const unreadable = await filledFile(t);
+  await chmod(unreadable, 0o000);
+  const locked = await filledFile(t);
+  await chmod(`${locked}-lock`, 0o000);
+  const owner = (path: string) =>
+    new RegExp(`${path} may not be read and written by this user: .*chown --reference=\\S+ ${path}\\)`);
+  const rows: [path: string, says: RegExp][] = [
+    [path, owner(path)],
+    [unreadable, owner(unreadable)],
+    [locked, owner(`${locked}-lock`)],
+    [join(folder, "relay.db"), /cannot be opened: choose a file in a folder/],
+    [join(folder, "new", "relay.db"), /folder cannot be made/],
+  ];
+  await Promise.all(
+    rows.map(async ([path, says]) => {
+      const opening = new StoreProcess(t, path, [ROOM], ORDINARY);
+      assert.match((await opening.line("refused")) ?? "it was opened", says);
+    }),
+  );
+});
+
+test("a store on a read-only file system is refused with what to do, new or not", async (t) => {
+  const path = await filledFile(t);
+  const folder = dirname(path);
+  // The mount is seen only by the process that it begins, and ends with it.
+  const script = 'mount --bind -o ro "$0" "$0" && exec "$@"';
+  const isolated = ["unshare", "--mount", "sh", "-c", script, folder];
+  if (spawnSync("unshare", [...isolated.slice(1), "true"]).status !== 0)
+    return t.skip("mounting was refused");
+  for (const file of [path, join(folder, "other.db"), join(folder, "new", "relay.db")]) {
+    const said = await new StoreProcess(t, file, [ROOM], isolated).line("refused");
+    assert.match(
+      said ?? "it was opened",
+      /is on a read-only file system: name another file, or let the service write there \(under systemd, by ReadWritePaths\)/,
+    );
+  }
+});
+
+test("a file of a newer schema is refused and left alone", async (t) => {
+  const path = await filledFile(t);
+  execute(path, "pragma user_version = 99");
+  const before = await readFile(path);
+  assert.match(
+    await refusal(`sqlite:${path}`),
+    /has schema 99, this program knows \d+: start a newer program/,
+  );
+  assert.deepEqual(await readFile(path), before);
+});
+
+test("a damaged file is refused, with advice", async (t) => {
+  const path = await filledFile(t);
+  const copy = `${path}-copy`;
+  await copyFile(path, copy);
+  await overwrite(copy, 4096);
+  assert.match(await refusal(`sqlite:${copy}`), /is damaged: restore a backup/);
+  await copyFile(path, copy);
+  await truncate(copy, 8192);
+  assert.match(await refusal(`sqlite:${copy}`), /is damaged: restore a backup/);
+});
+
+test("a second process on the same file is refused, until the first is killed", async (t) => {
+  const path = await temporaryFile(t);
+  const first = new StoreProcess(t, path, [ROOM]);
+  assert.ok(await first.line("added"));
+  assert.match(await refusal(`sqlite:${path}`), /is in use by another process: stop that one/);
+  const second = new StoreProcess(t, path, [ROOM]);
+  assert.match((await second.line("refused")) ?? "", /is in use by another process/);
+
+  await first.kill();
+  await first.drain();
+  await first.assertKeptBy(await openFor(t, `sqlite:${path}`));
+});
+
+test("a file under two names has one lock, also within a process", async (t) => {
+  const path = await filledFile(t);
+  const link = `${path}-link`;
+  await symlink(path, link);
+  await openFor(t, `sqlite:${link}`);
+  assert.match(await refusal(`sqlite:${path}`), /is in use by another process/);
+});
+
+test("other programs can read the file while it is open", async (t) => {
+  const path = await filledFile(t);
+  const store = await openFor(t, `sqlite:${path}`, wallAt(BORN_MS));
+  const claim = await own(store, ROOM);
+  await store.append(claim, BORN_MS + 400, messages(["one more"]), "");
+  const tool = new DatabaseSync(path, { readOnly: true });
+  t.after(() => tool.close());
+  assert.equal(tool.prepare("select count(*) as n from message").get()?.n, 401);
+});
+
+test("a closed store is a single file", async (t) => {
+  const path = await filledFile(t);
+  assert.equal(await stat(`${path}-wal`).catch(() => undefined), undefined);
+  const alone = join(await temporaryFolder(t), "copy.db");
+  await copyFile(path, alone);
+  const store = await openFor(t, `sqlite:${alone}`);
+  assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, [...Array(400).keys()]));
+});

@@ -1,0 +1,271 @@
+/** RELAY_WORKERS: several processes on one port, which are one service to everybody outside. */
+import assert from "node:assert/strict";
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { describe, it, type TestContext } from "node:test";
+import { pino } from "pino";
+import { toEdgeConfig } from "../../src/cli/edge-config.ts";
+import { EDGE_FLAGS } from "../../src/cli/edge-flags.ts";
+import { readFlags } from "../../src/cli/flags.ts";
+import type { ToWorker } from "../../src/cli/workers/worker-messages.ts";
+import { startSimulator } from "../../src/simulator/index.ts";
+import { Telemetry } from "../../src/telemetry/telemetry.ts";
+import { ask, askRaw, post, type SessionBody } from "../support/api.ts";
+import { startTestEdge } from "../support/edge.ts";
+import { eventually } from "../support/eventually.ts";
+import { metric, startRelay } from "../support/relay.ts";
+import { startProcess } from "../support/relay-process.ts";
+import { Stream, type StreamOptions } from "../support/stream.ts";
+
+const VIDEO = "dQw4w9WgXcQ";
+const CHAT = { kinds: ["text" as const], timeoutMs: 20 };
+const TWO = { RELAY_WORKERS: "2", RELAY_LOG_LEVEL: "silent", RELAY_KEEPALIVE_MS: "200" } as const;
+/** The kernel spreads connections by chance: with this many, each process has some. */
+const CONNECTIONS = 24;
+
+const isReady = async (url: string) => (await fetch(`${url}/readyz`)).status === 200;
+
+/** The processes that a process has started. */
+const childrenOf = (pid: number): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+async function watch(t: TestContext, url: string, options: Partial<StreamOptions> = {}): Promise<Stream> {
+  const stream = await Stream.open(url, { videoId: VIDEO, ...options });
+  t.after(() => stream.close());
+  return stream;
+}
+
+/** A metric of the whole service. */
+async function total(url: string, name: string): Promise<number> {
+  const lines = (await (await fetch(`${url}/metrics`)).text()).split("\n");
+  return Number(lines.find((line) => line.startsWith(`${name} `))?.slice(name.length));
+}
+
+/** A signal ends all streams cleanly, and the first process with exit code 0. */
+async function assertStopped(t: TestContext, relay: Awaited<ReturnType<typeof startProcess>>): Promise<void> {
+  for (const name of ["0", "1"])
+    assert.ok((await total(relay.url, `process_resident_memory_bytes{worker="${name}"}`)) > 0, name);
+  const streams = await Promise.all(Array.from({ length: 8 }, () => watch(t, relay.url)));
+  for (const stream of streams) await stream.untilMessages(5);
+  process.kill(relay.pid ?? 0, "SIGTERM");
+  for (const stream of streams)
+    assert.deepEqual([await stream.ended(), stream.failure], [undefined, undefined]);
+  assert.equal((await relay.exited).code, 0);
+}
+
+describe("several workers", { timeout: 60_000 }, () => {
+  it("are one service, and one that dies is restarted", async (t) => {
+    const before = childrenOf(process.pid);
+    const log: { msg: string; why?: string; retryMs?: number }[] = [];
+    const telemetry = new Telemetry(pino({}, { write: (line) => log.push(JSON.parse(line)) }));
+    await using relay = await startRelay({ settings: TWO, telemetry });
+    const { url } = relay;
+    const started = () => childrenOf(process.pid).filter((pid) => !before.includes(pid));
+    const [worker = 0] = started();
+    await eventually(true, () => isReady(url));
+    const chat = relay.upstream.chat(VIDEO, CHAT);
+    chat.say(20);
+    const streams = await Promise.all(
+      Array.from({ length: CONNECTIONS }, () => watch(t, url, { backfill: 500 })),
+    );
+    for (const stream of streams) await stream.untilMessages(20);
+    chat.say(10);
+    for (const stream of streams) await stream.untilMessages(30);
+    const texts = new Set(streams.map(({ raw }) => raw.replaceAll(": keepalive\n\n", "")));
+    assert.equal(texts.size, 1);
+    // The first process has some of the viewers, and the worker's stream.
+    const here = (await metric(relay, "relay_viewers")) ?? 0;
+    assert.ok(here > 1 && here < CONNECTIONS, `${here} of ${CONNECTIONS} in the first process`);
+    assert.equal(await total(url, "relay_viewers"), CONNECTIONS);
+    assert.equal(await total(url, 'relay_rooms{state="polling"}'), 1);
+    for (let call = 0; call < CONNECTIONS; call++) {
+      const session = await post<SessionBody>(url, "/v1/sessions", { videoId: VIDEO });
+      assert.deepEqual([session.status, session.body.videoId], [200, VIDEO]);
+      const headers = { connection: "close" }; // the next call may reach another process
+      const shown = await ask<{ state: string }>(url, `/v1/rooms/${VIDEO}`, { headers });
+      assert.equal(shown.body.state, "polling");
+      assert.equal((await ask(url, "/v1/nothing", { headers })).status, 404);
+      const absolute = "GET http://relay.example/v1/sessions HTTP/1.1\r\nConnection: close\r\n\r\n";
+      assert.equal((await askRaw(url, absolute)).status, 405);
+    }
+
+    process.kill(worker, "SIGKILL");
+    await eventually(here - 1, () => streams.filter(({ over }) => !over).length);
+    assert.equal(await isReady(url), false);
+    chat.say(5);
+    /** Kills the next worker before it listens. */
+    const killNext = async (last: number) => {
+      await eventually(true, () => started().some((pid) => pid !== last));
+      const [next = 0] = started();
+      process.kill(next, "SIGKILL");
+      return next;
+    };
+    const second = await killNext(worker);
+    await killNext(second);
+    await eventually(3, () => log.filter(({ msg }) => /a worker died/.test(msg)).length);
+    const waits = log.flatMap(({ msg, why, retryMs }) => (/a worker died/.test(msg) ? [[why, retryMs]] : []));
+    assert.deepEqual(waits, [
+      ["SIGKILL", 250],
+      ["SIGKILL", 500],
+      ["SIGKILL", 1000],
+    ]);
+    for (const stream of streams.filter(({ over }) => over)) {
+      const last = stream.cursors.at(-1) ?? 0;
+      const back = await watch(t, url, { lastEventId: last });
+      await back.untilMessages(5);
+      assert.deepEqual([back.init.cursor, back.messages.length], [last, 5]);
+    }
+    await eventually(true, () => isReady(url));
+    assert.equal(await total(url, "relay_viewers"), CONNECTIONS);
+  });
+
+  it("have sums of counts that never fall, whether one does not answer, dies or begins again", async (t) => {
+    const before = childrenOf(process.pid);
+    await using relay = await startRelay({ settings: TWO });
+    const { url } = relay;
+    const started = () => childrenOf(process.pid).filter((pid) => !before.includes(pid));
+    const [worker = 0] = started();
+    t.after(() => isAlive(worker) && process.kill(worker, "SIGKILL"));
+    await eventually(true, () => isReady(url));
+    relay.upstream.chat(VIDEO, CHAT).say(20);
+    const streams = await Promise.all(
+      Array.from({ length: CONNECTIONS }, () => watch(t, url, { backfill: 500 })),
+    );
+    for (const stream of streams) await stream.untilMessages(20);
+    /** The kernel may give a connection to the process that does not answer. */
+    const scraped = async (): Promise<string> => {
+      const answer = await fetch(`${url}/metrics`, {
+        headers: { connection: "close" },
+        signal: AbortSignal.timeout(3000),
+      }).catch(() => undefined);
+      return answer === undefined ? await scraped() : await answer.text();
+    };
+    const measured = async () => {
+      const text = await scraped();
+      return ["relay_sent_bytes_total", "relay_publish_delay_seconds_count"].map((name) =>
+        Number(new RegExp(`^${name} (.+)$`, "m").exec(text)?.[1]),
+      );
+    };
+    let last = await measured();
+    const here = (await metric(relay, "relay_sent_bytes_total")) ?? 0;
+    assert.ok((last[0] ?? 0) > here, "the worker sent nothing");
+    const assertGrown = async (when: string) => {
+      const next = await measured();
+      const isGrown = next.every((count, index) => count >= (last[index] ?? 0));
+      assert.ok(isGrown, `${when}: ${last} then ${next}`);
+      last = next;
+    };
+    process.kill(worker, "SIGSTOP");
+    await assertGrown("it does not answer");
+    process.kill(worker, "SIGKILL");
+    await eventually(false, () => isAlive(worker));
+    await assertGrown("it is dead");
+    await eventually(true, () => isReady(url));
+    await assertGrown("another one is there");
+  });
+
+  it("that the system does not start are tried again", async (t) => {
+    const before = childrenOf(process.pid);
+    const log: { msg: string; why?: string }[] = [];
+    const telemetry = new Telemetry(pino({}, { write: (line) => log.push(JSON.parse(line)) }));
+    await using relay = await startRelay({ settings: TWO, telemetry });
+    await eventually(true, () => isReady(relay.url));
+    const { execPath } = process;
+    const restore = () => {
+      process.execPath = execPath;
+    };
+    t.after(restore);
+    process.execPath = "/nowhere/node";
+    const [worker = 0] = childrenOf(process.pid).filter((pid) => !before.includes(pid));
+    process.kill(worker, "SIGKILL");
+    const reasons = () => log.flatMap(({ msg, why }) => (/a worker died/.test(msg) ? [why] : []));
+    await eventually("SIGKILL, spawn /nowhere/node ENOENT", () => reasons().slice(0, 2).join(", "));
+    restore();
+    await eventually(true, () => isReady(relay.url));
+  });
+
+  it("that cannot start say why in one line, and exit", async (t) => {
+    await using other = await startRelay();
+    const { port, hostname } = new URL(other.url);
+    const given = { RELAY_HOST: hostname, RELAY_PORT: port, RELAY_ORIGIN: other.url };
+    const config = toEdgeConfig(readFlags(EDGE_FLAGS, [], given).values);
+    const worker = fork(new URL("../../src/cli/workers/worker.ts", import.meta.url), {
+      serialization: "advanced",
+      silent: true,
+    });
+    t.after(() => worker.kill());
+    const said = once(worker, "message");
+    const printed = worker.stderr?.setEncoding("utf8").reduce((all, part) => all + part, "");
+    worker.send({ kind: "start", name: "1", config } satisfies ToWorker);
+    const [message] = await said;
+    assert.equal(message.kind, "refused");
+    assert.match(
+      message.why,
+      new RegExp(`^cannot listen on ${hostname} port ${port} \\(EADDRINUSE\\): [^\n]+$`),
+    );
+    const [code] = await once(worker, "exit");
+    assert.deepEqual([code, await printed], [1, ""]);
+  });
+
+  it("end with the first process, stopped or killed", async (t) => {
+    await using upstream = await startSimulator();
+    upstream.chat(VIDEO, CHAT).say(5);
+    for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+      const relay = await startProcess(upstream, { ...TWO, RELAY_LOG_LEVEL: "info" });
+      t.after(() => relay[Symbol.asyncDispose]());
+      await eventually(true, () => isReady(relay.url));
+      const workers = childrenOf(relay.pid ?? 0);
+      assert.equal(workers.length, 1);
+      if (signal === "SIGTERM") await assertStopped(t, relay);
+      else process.kill(relay.pid ?? 0, signal);
+      await eventually(false, () => workers.some(isAlive));
+    }
+  });
+
+  it("divide the limit of viewers, which the streams of the workers leave alone", async (t) => {
+    await using upstream = await startSimulator();
+    upstream.chat(VIDEO, CHAT).say(5);
+    const relay = await startProcess(upstream, { ...TWO, RELAY_MAX_VIEWERS: "8" });
+    t.after(() => relay[Symbol.asyncDispose]());
+    await eventually(true, () => isReady(relay.url));
+    const leave = new AbortController();
+    t.after(() => leave.abort());
+    const answers = await Promise.all(
+      Array.from({ length: 2 * CONNECTIONS }, () =>
+        fetch(`${relay.url}/v1/stream?videoId=${VIDEO}`, { signal: leave.signal }),
+      ),
+    );
+    const refused = answers.filter(({ status }) => status === 503);
+    assert.equal(refused.length, 2 * CONNECTIONS - 8);
+    for (const { headers } of refused) assert.ok(Number(headers.get("retry-after")) >= 1);
+    assert.equal(await total(relay.url, "relay_viewers"), 8);
+  });
+
+  it("of an edge are one viewer at its origin, and each continues the streams of the others", async (t) => {
+    await using origin = await startRelay({ settings: { RELAY_KEEPALIVE_MS: TWO.RELAY_KEEPALIVE_MS } });
+    origin.upstream.chat(VIDEO, CHAT).say(5);
+    await using edge = await startTestEdge(origin.url, TWO);
+    await eventually(true, () => isReady(edge.url));
+    const streams = await Promise.all(Array.from({ length: CONNECTIONS }, () => watch(t, edge.url)));
+    for (const stream of streams) await stream.untilMessages(5);
+    assert.equal(await metric(origin, "relay_viewers"), 1);
+    assert.equal(await total(edge.url, "relay_viewers"), CONNECTIONS);
+    assert.equal(await total(edge.url, "relay_origin_up"), 1);
+    for (const stream of streams) {
+      // It may come to another process.
+      const lastEventId = stream.cursors[2] ?? 0;
+      const back = await watch(t, edge.url, { lastEventId });
+      assert.deepEqual((await back.untilMessages(2)).slice(0, 2), stream.messages.slice(3));
+      assert.equal(back.init.cursor, lastEventId);
+    }
+  });
+});

@@ -1,0 +1,96 @@
+/**
+ * Text on the wire: no client's splitting of lines cuts a frame or a body, and text is read back unchanged.
+ */
+import assert from "node:assert/strict";
+import { connect } from "node:net";
+import { test } from "node:test";
+import fc from "fast-check";
+import { FORMS } from "../../../src/serving/form.ts";
+import { wireJson } from "../../../src/wire-json.ts";
+import { startRelay } from "../../support/relay.ts";
+import { Stream } from "../../support/stream.ts";
+
+const VIDEO = "dQw4w9WgXcQ";
+/** What Python's `str.splitlines` splits at. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: some of them are control characters
+const LINE_ENDS = /\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]/;
+/** C0 and C1 control characters, and the two separators. */
+const RAW = /[\p{Cc}\u2028\u2029]/u;
+
+const separators = fc.constantFrom(...'\r\n\v\f\x1c\x1d\x1e\x7f\x80\x85\x9f\u2028\u2029\ud800\udc00"\\u');
+const text = fc.string({
+  unit: fc.oneof(separators, fc.string({ unit: "binary", minLength: 1, maxLength: 1 })),
+});
+
+test("a frame stays whole wherever a client splits lines, and gives back any text, stored unescaped or not", () => {
+  fc.assert(
+    fc.property(text, fc.boolean(), (said, isDetailed) => {
+      // As stores hold it that were written before anything was escaped.
+      const stored = {
+        id: "a",
+        cursor: 7,
+        body: JSON.stringify({ said }),
+        details: JSON.stringify({ said }),
+      };
+      const form = isDetailed ? FORMS.sse.detailed.bare : FORMS.sse.plain.bare;
+      const frame = form.frame(stored).toString("utf8");
+      const [id, event, data = "", ...rest] = frame.split(LINE_ENDS);
+      assert.deepEqual([id, event, rest], ["id: 7", "event: message", ["", ""]]);
+      const all = isDetailed ? { said, details: { said } } : { said };
+      assert.equal(data, `data: ${wireJson(all)}`);
+      assert.deepEqual(JSON.parse(data.slice("data: ".length)), all);
+    }),
+  );
+});
+
+test("the frames around messages are also escaped", () => {
+  const error = { code: "UPSTREAM_ERROR", message: "one\u2028two\u0085three\u009f" } as const;
+  const frame = String(FORMS.sse.plain.bare.end({ state: "failed", error }, undefined).bytes);
+  assert.doesNotMatch(frame.replaceAll("\n", ""), RAW);
+  assert.ok(frame.includes("one\\u2028two\\u0085three\\u009f"), frame);
+});
+
+test("JSON keeps lone surrogates and everything else as JSON.stringify writes them", () => {
+  fc.assert(
+    fc.property(text, (said) => {
+      const json = wireJson({ said });
+      assert.doesNotMatch(json, RAW);
+      assert.deepEqual(JSON.parse(json), { said });
+      if (!RAW.test(said)) assert.equal(json, JSON.stringify({ said }));
+    }),
+  );
+});
+
+function saying(words: string) {
+  const said = { id: "a", timestampUsec: "1767225600000000", message: { runs: [{ text: words }] } };
+  return { addChatItemAction: { item: { liveChatTextMessageRenderer: said } } };
+}
+
+test("streams and bodies of the service are escaped", { timeout: 20_000 }, async (t) => {
+  await using relay = await startRelay();
+  const said = "one\u2028two\u0085three\u009f";
+  relay.upstream.chat(VIDEO, { timeoutMs: 15 }).say([saying(said)]);
+  await using stream = await Stream.open(relay.url, { videoId: VIDEO, acceptEncoding: "identity" });
+  await stream.untilMessages(1);
+  assert.doesNotMatch(stream.raw.replaceAll("\n", ""), RAW);
+  const body = JSON.stringify({ videoId: VIDEO });
+  const headers = { "content-type": "application/json" };
+  const session = await fetch(`${relay.url}/v1/sessions`, { method: "POST", headers, body });
+  const text = await session.text();
+  assert.equal(session.status, 200);
+  assert.ok(text.includes("one\\u2028two\\u0085three\\u009f"), text);
+  assert.doesNotMatch(text, RAW);
+  const field = "a\u2028b\u0085";
+  const refused = await fetch(`${relay.url}/v1/sessions`, {
+    ...{ method: "POST", headers },
+    body: JSON.stringify({ videoId: VIDEO, [field]: 1 }),
+  });
+  assert.doesNotMatch(await refused.text(), RAW);
+  const socket = connect(Number(new URL(relay.url).port), "127.0.0.1");
+  t.after(() => socket.destroy());
+  socket.end("no HTTP\r\n\r\n");
+  const [, answer = ""] = (await socket.setEncoding("utf8").reduce((all, part) => all + part, "")).split(
+    "\r\n\r\n",
+  );
+  assert.doesNotMatch(answer, RAW);
+});

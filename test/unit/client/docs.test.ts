@@ -1,0 +1,190 @@
+/** docs/sdk.md and the examples: the page has every name, and every example runs. */
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { join, resolve } from "node:path";
+import { describe, it } from "node:test";
+import { parseSync } from "oxc-parser";
+import type { Page } from "playwright-core";
+import { ChatError, GROUPS } from "../../../client/index.ts";
+import { portOf } from "../../chaos/line.ts";
+import { launchChromium, NO_CHROMIUM } from "../../support/browser.ts";
+import { adding, COMMON, PAID } from "../../support/chat-items.ts";
+import { eventually } from "../../support/eventually.ts";
+import { startRelay, type TestRelay } from "../../support/relay.ts";
+import { temporaryFile } from "../../support/store-subject.ts";
+
+const ROOT = join(import.meta.dirname, "../../..");
+const VIDEO = "dQw4w9WgXcQ";
+const read = (file: string): string => readFileSync(resolve(ROOT, file), "utf8");
+
+/** The names that the module exports, and the members of its interfaces. */
+function namesIn(): { exported: string[]; members: string[] } {
+  const { module } = parseSync("index.ts", read("client/index.ts"));
+  const entries = module.staticExports.flatMap((statement) => statement.entries);
+  const members = [...read("client/types.ts").matchAll(/^ {2}(?:readonly )?(\w+)\??[:(<]/gm)];
+  return {
+    exported: entries.map(({ exportName }) => exportName.name ?? ""),
+    members: members.map(([, name = ""]) => name),
+  };
+}
+
+describe("docs/sdk.md", () => {
+  const page = read("docs/sdk.md");
+  const { exported, members } = namesIn();
+  const { code, message, status, retryAfterMs } = new ChatError("HTTP", "m", {
+    status: 502,
+    retryAfterMs: 1,
+  });
+  const fields = Object.keys({ code, message, status, retryAfterMs });
+  for (const name of new Set([...exported, ...members, ...fields, ...Object.keys(GROUPS)])) {
+    it(`names ${name}`, () => assert.match(page, new RegExp(`\\b${name}\\b`)));
+  }
+});
+
+/** Says it as the next message of the chat. */
+function says(text: string) {
+  const message = { runs: [{ text }] };
+  return adding({ liveChatTextMessageRenderer: { ...COMMON, id: `says ${text}`, message } });
+}
+
+class Script {
+  readonly child: ChildProcess;
+  out = "";
+  constructor(file: string, ...args: string[]) {
+    this.child = spawn(process.execPath, [join(ROOT, file), ...args], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    this.child.stdout?.setEncoding("utf8").on("data", (text) => {
+      this.out += text;
+    });
+  }
+
+  async printed(pattern: RegExp): Promise<void> {
+    while (!pattern.test(this.out)) {
+      assert.equal(this.child.exitCode, null, `it ended after: ${this.out}`);
+      if (this.child.stdout) await once(this.child.stdout, "data", { signal: AbortSignal.timeout(30_000) });
+    }
+  }
+
+  async ended(): Promise<number> {
+    const [code] = this.child.exitCode === null ? await once(this.child, "close") : [this.child.exitCode];
+    return code;
+  }
+}
+
+const startChat = async (): Promise<[TestRelay, ReturnType<TestRelay["upstream"]["chat"]>]> => {
+  const relay = await startRelay();
+  return [relay, relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5 })];
+};
+
+/** Opens a page of a site that has nothing but this file. */
+async function inChromium(file: string, use: (page: Page, site: string) => Promise<void>): Promise<void> {
+  const site = createServer((_request, response) => {
+    response.setHeader("content-type", "text/html").end(read(file));
+  });
+  site.listen(0, "127.0.0.1");
+  await once(site, "listening");
+  const browser = await launchChromium();
+  try {
+    await use(await browser.newPage(), `http://127.0.0.1:${portOf(site)}`);
+  } finally {
+    await browser.close();
+    site.close();
+  }
+}
+
+describe("the examples", () => {
+  it("include a bot that answers, and after a restart answers each missed message once", async (t) => {
+    const [relay, chat] = await startChat();
+    await using _ = relay;
+    const file = await temporaryFile(t);
+    chat.say([says("hello")]);
+    const bot = new Script("examples/uptime-bot.ts", relay.url, VIDEO, file);
+    while (!existsSync(file)) await new Promise(setImmediate);
+    const before = read(file);
+    chat.say([says("!uptime 1")]);
+    await bot.printed(/up for 0 min/);
+    while (read(file) === before) await new Promise(setImmediate);
+    bot.child.kill("SIGKILL");
+    await bot.ended();
+    chat.say([says("!uptime 2"), says("!uptimes"), says("!uptime 3")]);
+    const again = new Script("examples/uptime-bot.ts", relay.url, VIDEO, file);
+    await again.printed(/up for.*up for/s);
+    chat.end("seek-only");
+    assert.equal(await again.ended(), 0);
+    assert.equal(again.out, "@somebody The bot has been up for 0 min.\n".repeat(2));
+  });
+
+  it("include a ledger of Super Chats as CSV", async () => {
+    const [relay, chat] = await startChat();
+    await using _ = relay;
+    const paid = { ...PAID.liveChatPaidMessageRenderer, message: { runs: [{ text: '=1+1, "two";=2' }] } };
+    chat.say([says("hello"), adding({ liveChatPaidMessageRenderer: paid })]);
+    const ledger = new Script("examples/super-chat-ledger.ts", relay.url, VIDEO);
+    await ledger.printed(/two/);
+    chat.end("seek-only");
+    assert.equal(await ledger.ended(), 0);
+    const [head, row] = ledger.out.split("\r\n");
+    assert.equal(head, "cursor,time,author,currency,value,amount,message");
+    const cells = `2026-01-02T03:04:05.678901Z,@somebody,TWD,1500,"NT$1,500.00","'=1+1, ""two"";'=2"`;
+    assert.equal(row?.replace(/^\d+,/, ""), cells);
+  });
+
+  it("include a page in 20 lines", { skip: NO_CHROMIUM }, async () => {
+    const [relay, chat] = await startChat();
+    await using _ = relay;
+    chat.say([says("<b>hello</b>")]);
+    await inChromium("examples/page.html", async (page, site) => {
+      await page.goto(`${site}/?relay=${relay.url}&videoId=${VIDEO}`);
+      await page.getByText("@somebody <b>hello</b>").waitFor();
+      chat.say([says("goodbye")]);
+      await page.getByText("@somebody goodbye").waitFor();
+      chat.end("seek-only");
+      await page.locator("#state", { hasText: "closed" }).waitFor();
+      assert.equal(await page.locator("li").count(), 2);
+    });
+  });
+
+  it("include a page that follows seven chats on one connection", { skip: NO_CHROMIUM }, async () => {
+    const [relay, first] = await startChat();
+    await using _ = relay;
+    const others = ["b", "c", "d", "e", "f"].map((name) => `other-chat${name}`);
+    const chats = [first, ...others.map((id) => relay.upstream.chat(id, { kinds: ["text"], timeoutMs: 5 }))];
+    const videoIds = [VIDEO, ...others, "no-chat-her"];
+    await inChromium("examples/seven-chats.html", async (page, site) => {
+      const requests: string[] = [];
+      page.on("request", (request) => requests.push(new URL(request.url()).pathname));
+      const texts = () => page.locator("ol").evaluateAll((lists) => lists.map((list) => list.innerText));
+      const places = () =>
+        page.locator("ol").evaluateAll((lists) => lists.map((list) => list.getBoundingClientRect().toJSON()));
+      const shown = async (...rows: string[]) =>
+        eventually(true, async () => {
+          const [none = "", ...of] = (await texts()).reverse();
+          const newest = rows.toReversed().join("\n"); // on top, in the document
+          return none !== "" && of.every((text) => text.startsWith(newest));
+        });
+      for (const chat of chats) chat.say([says("<b>hello</b>")]);
+      await page.goto(`${site}/?relay=${relay.url}&videoIds=${videoIds}`);
+      await shown("@somebody <b>hello</b>");
+      for (const chat of chats) chat.say([says("goodbye")]);
+      await shown("@somebody <b>hello</b>", "@somebody goodbye");
+      const placed = await places();
+      assert.ok(new Set(placed.map(({ x }) => x)).size > 1, "no chats are side by side");
+      for (const chat of chats) chat.say(Array.from({ length: 250 }, (_, n) => says(`row ${n}`)));
+      await shown("@somebody row 248", "@somebody row 249");
+      assert.deepEqual(await places(), placed, "the chats have grown");
+      assert.equal(await page.locator("li").count(), 6 * 200 + 1);
+      for (const chat of chats) chat.end("seek-only");
+      await shown("@somebody row 249", "It is over.");
+      assert.equal(requests.filter((path) => path === "/v1/merged").length, 1);
+    });
+  });
+
+  it("are as short as they claim", () => {
+    for (const page of ["examples/page.html", "examples/seven-chats.html"])
+      assert.ok(read(page).trimEnd().split("\n").length <= 20, page);
+  });
+});

@@ -1,0 +1,105 @@
+/**
+ * What taking a connection out of Node's HTTP server relies on, which Node does not document: red here says
+ * that a version of Node has changed it, and that streams go the plain way there.
+ */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type Server, ServerResponse } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { type TestContext, test } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { handOverWorks, takeSocket } from "../../../src/http/streams/hand-over.ts";
+
+const REQUEST = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";
+const LIMIT = { timeout: 20_000 };
+
+setFlagsFromString("--expose-gc");
+const collectGarbage: () => void = runInNewContext("gc");
+
+async function listening(t: TestContext, answer: (response: ServerResponse) => void): Promise<Server> {
+  const server = createServer((_request, response) => answer(response)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.close());
+  return server;
+}
+
+function dial(t: TestContext, server: Server): Socket {
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  t.after(() => socket.destroy());
+  return socket;
+}
+
+test("a connection can be taken over, read, written and closed on this Node.js", LIMIT, async () => {
+  assert.equal(await handOverWorks(), true);
+});
+
+test("a failure to take over a connection is noticed at once and breaks nothing", LIMIT, async (t) => {
+  const limit = new AbortController();
+  t.mock.method(AbortSignal, "timeout", () => limit.signal);
+  const late = setTimeout(() => limit.abort(), 10_000);
+  t.mock.method(ServerResponse.prototype, "detachSocket", () => assert.fail("not on this Node.js"));
+  assert.equal(await handOverWorks(), false);
+  clearTimeout(late);
+  assert.equal(limit.signal.aborted, false);
+});
+
+test("nothing of the request is kept once its socket is taken over", LIMIT, async (t) => {
+  const taken = Promise.withResolvers<{ socket: Socket; held: Map<string, WeakRef<object>> }>();
+  const server = await listening(t, (response) => {
+    const { parser } = response.socket as Socket & { parser: object };
+    response.writeHead(200);
+    const held = new Map(
+      Object.entries({ response, request: response.req, parser }).map(([name, one]) => [
+        name,
+        new WeakRef(one),
+      ]),
+    );
+    taken.resolve({
+      socket: takeSocket(response)
+        .on("error", () => {})
+        .resume(),
+      held,
+    });
+  });
+  const client = dial(t, server);
+  client.write(REQUEST);
+  const { socket, held } = await taken.promise;
+  t.after(() => socket.destroy());
+  const alive = () => [...held].filter(([, one]) => one.deref()).map(([name]) => name);
+  for (let i = 0; i < 20 && alive().length > 0; i++) {
+    await turn();
+    collectGarbage();
+  }
+  assert.deepEqual(alive(), []);
+  assert.ok(socket.writable && !socket.destroyed);
+  const own = Object.getOwnPropertyNames(socket).filter((name) => Reflect.get(socket, name) !== null);
+  assert.ok(!own.includes("parser") && !own.includes("_httpMessage"));
+});
+
+test(
+  "a socket that was taken over has none of the server's listeners, timeouts or reading",
+  LIMIT,
+  async (t) => {
+    const taken = Promise.withResolvers<Socket>();
+    const server = await listening(t, (response) => {
+      response.writeHead(200);
+      taken.resolve(takeSocket(response));
+    });
+    const client = dial(t, server);
+    client.write(REQUEST);
+    const socket = await taken.promise;
+    t.after(() => socket.destroy());
+    assert.deepEqual(
+      socket.eventNames().filter((name) => typeof name === "string"),
+      [],
+    );
+    const heard = once(socket.on("error", () => {}).resume(), "data");
+    client.write(REQUEST);
+    assert.equal(String((await heard)[0]), REQUEST, "a second request is bytes, and nobody answers it");
+    server.closeIdleConnections();
+    server.closeAllConnections();
+    assert.ok(!socket.destroyed, "the server does not count it any more");
+  },
+);

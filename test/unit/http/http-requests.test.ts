@@ -1,0 +1,318 @@
+/**
+ * Faults of a request as HTTP, before any endpoint looks at it: always answered in the one JSON shape, to any
+ * origin.
+ */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { ErrorCode } from "../../../src/protocol/errors.ts";
+import { ask, askRaw, assertRefused, post } from "../../support/api.ts";
+import { startRelay, type TestRelay, testConfig } from "../../support/relay.ts";
+import { Stream } from "../../support/stream.ts";
+
+const VIDEO = "http-parses";
+const JSON_TYPE = { "content-type": "application/json" };
+
+let relay: TestRelay;
+before(async () => {
+  relay = await startRelay();
+  relay.upstream.chat(VIDEO, { tokens: "reusable" }).say(3);
+});
+after(() => relay[Symbol.asyncDispose]());
+
+/** The answer to a head of lines, over a connection that is closed after it. */
+const raw = (lines: readonly string[], body = "") =>
+  askRaw(relay.url, `${[...lines, "Connection: close"].join("\r\n")}\r\n\r\n${body}`);
+
+describe("paths and methods", () => {
+  for (const path of [
+    "/v1",
+    "/v1/",
+    "/v1/nothing",
+    "/v2/stream",
+    "/v1/stream/",
+    "/V1/stream",
+    "//v1/stream",
+  ]) {
+    it(`${path} is 404 NOT_FOUND`, async () => {
+      assertRefused(await ask(relay.url, path), 404, "NOT_FOUND");
+    });
+  }
+
+  const rows: [string, string, string][] = [
+    ["/v1/stream", "POST", "OPTIONS, GET"],
+    ["/v1/stream", "DELETE", "OPTIONS, GET"],
+    ["/v1/stream?videoId=x", "PUT", "OPTIONS, GET"],
+    ["/v1/sessions", "GET", "OPTIONS, POST"],
+    ["/v1/poll", "PUT", "OPTIONS, POST"],
+    ["/v1/probe", "PATCH", "OPTIONS, POST"],
+    ["/v1/messages", "DELETE", "OPTIONS, GET"],
+    ["/v1/openapi.json", "POST", "OPTIONS, GET, HEAD"],
+    ["/metrics", "DELETE", "OPTIONS, GET, HEAD"],
+  ];
+  for (const [path, method, allow] of rows) {
+    it(`${method} ${path} is 405 with the allowed methods, whatever its body`, async () => {
+      for (const body of method === "GET" ? [undefined] : [undefined, "{", "text"]) {
+        const init = body === undefined ? { method } : { method, body, headers: JSON_TYPE };
+        const answer = await ask(relay.url, path, init);
+        assertRefused(answer, 405, "METHOD_NOT_ALLOWED");
+        assert.equal(answer.headers.get("allow"), allow);
+      }
+    });
+  }
+
+  it("CONNECT is 405 with the allowed methods", async () => {
+    const answer = await raw(["CONNECT relay.example:443 HTTP/1.1", "Host: relay.example:443"]);
+    assertRefused(answer, 405, "METHOD_NOT_ALLOWED");
+    assert.equal(answer.headers.get("allow"), "OPTIONS, GET, HEAD, POST, PUT, DELETE");
+  });
+
+  it("a method that browsers do not know is answered in the same way", async () => {
+    for (const method of ["PROPFIND", "TRACE", "QUERY"]) {
+      assertRefused(await raw([`${method} /v1/stream HTTP/1.1`, "Host: a"]), 405, "METHOD_NOT_ALLOWED");
+      assertRefused(await raw([`${method} /v1/nothing HTTP/1.1`, "Host: a"]), 404, "NOT_FOUND");
+    }
+  });
+});
+
+describe("a target in absolute form, as a client of a proxy writes it", () => {
+  const absolute = (line: string) => raw([`${line} HTTP/1.1`, "Host: relay.example"]);
+
+  it("is answered as its path", async () => {
+    assert.deepEqual((await absolute("GET http://relay.example/healthz?x=1")).body, { status: "alive" });
+    assertRefused(await absolute("GET HTTPS://relay.example:8443/v1/nothing"), 404, "NOT_FOUND");
+    const answer = await absolute("DELETE http://relay.example/v1/stream?videoId=x");
+    assertRefused(answer, 405, "METHOD_NOT_ALLOWED");
+    assert.equal(answer.headers.get("allow"), "OPTIONS, GET");
+    const withdrawn = await absolute("GET http://relay.example/v1/recordings");
+    assert.match(assertRefused(withdrawn, 404, "NOT_FOUND"), /RELAY_ADMIN_TOKEN/);
+  });
+
+  it("may have no path", async () => {
+    for (const target of ["http://relay.example", "http://relay.example?x=1"])
+      assertRefused(await absolute(`PUT ${target}`), 405, "METHOD_NOT_ALLOWED");
+  });
+});
+
+describe("bodies", () => {
+  const POSTS = ["/v1/sessions", "/v1/poll", "/v1/probe"];
+  const typed = (type: string, body: string | Uint8Array<ArrayBuffer>): RequestInit => ({
+    headers: { "content-type": type },
+    body,
+  });
+  const json = (body: string) => typed("application/json", body);
+  const rows: [string, RequestInit, number, ErrorCode][] = [
+    ["no body", {}, 400, "INVALID_REQUEST"],
+    ["an empty one", json(""), 400, "INVALID_REQUEST"],
+    ["a body that is not JSON", json("{"), 400, "INVALID_REQUEST"],
+    ["null", json("null"), 400, "INVALID_REQUEST"],
+    ["an array", json("[]"), 400, "INVALID_REQUEST"],
+    ["a text", json('"x"'), 400, "INVALID_REQUEST"],
+    ["deep nesting", json("[".repeat(30_000)), 400, "INVALID_REQUEST"],
+    ["a form", { body: new URLSearchParams({ videoId: VIDEO }) }, 415, "UNSUPPORTED_MEDIA_TYPE"],
+    ["plain text", { body: `{"videoId":"${VIDEO}"}` }, 415, "UNSUPPORTED_MEDIA_TYPE"],
+    ["a kind of JSON", typed("application/vnd.api+json", "{}"), 415, "UNSUPPORTED_MEDIA_TYPE"],
+    ["a longer type", typed("application/jsonx", "{}"), 415, "UNSUPPORTED_MEDIA_TYPE"],
+    ["no type", typed("", new Uint8Array([123, 125])), 415, "UNSUPPORTED_MEDIA_TYPE"],
+    ["over 64 KiB", json(`{"a":"${"x".repeat(65_536)}"}`), 413, "PAYLOAD_TOO_LARGE"],
+  ];
+  for (const [name, init, status, code] of rows) {
+    it(`${name}: ${status} ${code}, without an upstream call`, async () => {
+      const before = relay.upstream.requests.length;
+      for (const path of POSTS) {
+        assertRefused(await ask(relay.url, path, { ...init, method: "POST" }), status, code);
+      }
+      assert.equal(relay.upstream.requests.length, before);
+    });
+  }
+
+  it("more bytes than Content-Length announces are answered in JSON, in chunks too", async () => {
+    const head = ["POST /v1/probe HTTP/1.1", "Host: a", "Content-Type: application/json"];
+    assertRefused(await raw([...head, "Content-Length: 1"], "{}"), 400, "INVALID_REQUEST");
+    const chunks = `${"10000\r\n"}${" ".repeat(65_536)}\r\n1\r\n \r\n0\r\n\r\n`;
+    assertRefused(await raw([...head, "Transfer-Encoding: chunked"], chunks), 413, "PAYLOAD_TOO_LARGE");
+  });
+
+  it("unknown fields change nothing, whatever their names", async () => {
+    const odd = `"more":[1],"toString":5,"__proto__":{"videoId":"x"},"constructor":{"prototype":{"polluted":1}}`;
+    const body = `{"videoId":"${VIDEO}",${odd}}`;
+    const init = { method: "POST", headers: JSON_TYPE };
+    const answer = await ask<{ videoId: string }>(relay.url, "/v1/sessions", { ...init, body });
+    assert.equal(answer.status, 200);
+    assert.equal(answer.body.videoId, VIDEO);
+    assert.equal(Reflect.get({}, "polluted"), undefined);
+    const bare = await ask(relay.url, "/v1/sessions", { ...init, body: `{${odd}}` });
+    assert.match(assertRefused(bare, 400, "INVALID_REQUEST"), /videoId/);
+  });
+});
+
+describe("a fault of a field is described in words", () => {
+  const polled = { token: "t", client: "WEB", endpoint: "get_live_chat", apiKey: "", webVersion: "2.1" };
+  const rows: [string, unknown, string][] = [
+    ["/v1/sessions", [], "body: must be an object."],
+    ["/v1/sessions", {}, "videoId: is required."],
+    ["/v1/sessions", { videoId: 5 }, "videoId: must be a string."],
+    ["/v1/sessions", { videoId: VIDEO, details: "yes" }, "details: must be a boolean."],
+    [
+      "/v1/poll",
+      { ...polled, endpoint: "chat" },
+      "endpoint: must be one of get_live_chat, get_live_chat_replay.",
+    ],
+    ["/v1/poll", { ...polled, webVersion: undefined }, "webVersion: is required."],
+    ["/v1/poll", { ...polled, token: "x".repeat(8193) }, "token: must not be longer than 8192 characters."],
+    [
+      "/v1/poll",
+      { ...polled, token: "ü" },
+      "token: has an invalid format; send the value exactly as received.",
+    ],
+  ];
+  for (const [path, body, expected] of rows) {
+    it(expected, async () => {
+      assert.equal(assertRefused(await post(relay.url, path, body), 400, "INVALID_REQUEST"), expected);
+    });
+  }
+
+  it('until: must be "now".', async () => {
+    const answer = await ask(relay.url, `/v1/stream?videoId=${VIDEO}&until=tomorrow`);
+    assert.equal(assertRefused(answer, 400, "INVALID_REQUEST"), 'until: must be "now".');
+  });
+});
+
+describe("heads", () => {
+  const url = (length: number) => `/v1/nothing?${"a".repeat(length - "/v1/nothing?".length)}`;
+  const rows: [string, string[], number, ErrorCode][] = [
+    ["a URL of 8 KiB", [`GET ${url(8192)} HTTP/1.1`], 404, "NOT_FOUND"],
+    ["a URL over 8 KiB", [`GET ${url(8193)} HTTP/1.1`], 431, "HEADERS_TOO_LARGE"],
+    ["a URL over 16 KiB", [`GET ${url(20_000)} HTTP/1.1`], 431, "HEADERS_TOO_LARGE"],
+    ["a header over 16 KiB", ["GET / HTTP/1.1", `A: ${"a".repeat(16_384)}`], 431, "HEADERS_TOO_LARGE"],
+    [
+      "headers over 16 KiB",
+      ["GET / HTTP/1.1", ...Array(20).fill(`A: ${"a".repeat(900)}`)],
+      431,
+      "HEADERS_TOO_LARGE",
+    ],
+    ["100 headers", ["GET /v1/nothing HTTP/1.1", ...Array(98).fill("A: a")], 404, "NOT_FOUND"],
+    ["over 100 headers", ["GET /v1/nothing HTTP/1.1", ...Array(99).fill("A: a")], 431, "HEADERS_TOO_LARGE"],
+    ["an expectation of nonsense", ["GET /v1/nothing HTTP/1.1", "Expect: nonsense"], 404, "NOT_FOUND"],
+    ["a path that cannot be decoded", ["GET /%zz HTTP/1.1"], 400, "INVALID_REQUEST"],
+    ["a space in the URL", ["GET /v1/a b HTTP/1.1"], 400, "INVALID_REQUEST"],
+    ["a header without a name", ["GET / HTTP/1.1", ": a"], 400, "INVALID_REQUEST"],
+    ["a method that is none", ["FETCH / HTTP/1.1"], 400, "INVALID_REQUEST"],
+    [
+      "two ways of framing",
+      ["POST / HTTP/1.1", "Content-Length: 1", "Transfer-Encoding: chunked"],
+      400,
+      "INVALID_REQUEST",
+    ],
+    ["a version that is none", ["GET / HTTP/3.7"], 400, "INVALID_REQUEST"],
+    ["a negative length", ["POST / HTTP/1.1", "Content-Length: -1"], 400, "INVALID_REQUEST"],
+  ];
+  for (const [name, [line = "", ...headers], status, code] of rows) {
+    it(`${name}: ${status} ${code}`, async () => {
+      assertRefused(await raw([line, "Host: a", ...headers]), status, code);
+    });
+  }
+
+  it("bytes that are not HTTP at all are 400 INVALID_REQUEST", async () => {
+    const greeting = Buffer.from("16030100050100000000", "hex"); // of TLS
+    for (const bytes of ["\r\n\r\nhello\r\n\r\n", Buffer.alloc(100), greeting]) {
+      assertRefused(await askRaw(relay.url, bytes), 400, "INVALID_REQUEST");
+    }
+  });
+
+  it("a request without Host, and one of HTTP/1.0, are served", async () => {
+    assert.deepEqual((await raw(["GET /healthz HTTP/1.1"])).body, { status: "alive" });
+    assert.deepEqual((await raw(["GET /healthz HTTP/1.0"])).body, { status: "alive" });
+  });
+});
+
+describe("a request that stops on its way", () => {
+  const HEAD = "GET /healthz HTTP/1.1\r\nHost: a\r\n";
+  const BODY = [
+    ...["POST /v1/poll HTTP/1.1", "Host: a", "Content-Type: application/json"],
+    ...["Content-Length: 9", "", "{"],
+  ].join("\r\n");
+
+  it("has ten seconds for its head, and fifteen for all of it", () => {
+    const expected = { headersMs: 10_000, requestMs: 15_000, checkMs: 1000 };
+    assert.deepEqual(testConfig(relay.upstream).http.timeouts, expected);
+  });
+
+  it("is answered 408 REQUEST_TIMEOUT within its head, and not yet within its body", async () => {
+    await using slow = await startRelay({ timeouts: { headersMs: 100, requestMs: 60_000, checkMs: 10 } });
+    let isOver = false;
+    void askRaw(slow.url, BODY)
+      .catch(() => {}) // cut by the stop
+      .finally(() => {
+        isOver = true;
+      });
+    const since = performance.now();
+    assertRefused(await askRaw(slow.url, HEAD), 408, "REQUEST_TIMEOUT");
+    assert.ok(performance.now() - since >= 100);
+    assert.equal(isOver, false);
+  });
+
+  it("is answered 408 REQUEST_TIMEOUT within its body", async () => {
+    await using slow = await startRelay({ timeouts: { headersMs: 100, requestMs: 100, checkMs: 10 } });
+    assertRefused(await askRaw(slow.url, BODY), 408, "REQUEST_TIMEOUT");
+  });
+});
+
+describe("preflights", () => {
+  for (const path of [
+    ...["/v1/stream", "/v1/merged", "/v1/sessions", "/v1/poll", "/v1/probe", "/v1/recordings/@name"],
+    "/v1/nothing",
+  ]) {
+    it(`${path}: 204 with the methods and headers that any origin may use`, async () => {
+      const headers = {
+        origin: "https://overlay.example",
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "content-type,last-event-id",
+      };
+      const response = await fetch(relay.url + path, { method: "OPTIONS", headers });
+      assert.equal(response.status, 204);
+      assert.equal(response.headers.get("access-control-allow-origin"), "*");
+      const allowed = (name: string) => response.headers.get(`access-control-allow-${name}`)?.split(", ");
+      assert.ok(allowed("methods")?.includes("POST"));
+      const headerNames = [
+        "Content-Type",
+        "Last-Event-ID",
+        "Cache-Control",
+        "If-None-Match",
+        "Authorization",
+      ];
+      assert.deepEqual(allowed("headers"), headerNames);
+    });
+  }
+
+  it("let pages read Retry-After, and the links and tags of the history", async () => {
+    const { headers } = await ask(relay.url, "/v1/nothing");
+    assert.equal(headers.get("access-control-expose-headers"), "ETag, Link, Retry-After");
+  });
+});
+
+const WITHDRAWN = {
+  RELAY_CALLER_POLLING: ["/v1/sessions", "/v1/poll"],
+  RELAY_PROBE: ["/v1/probe"],
+  RELAY_ROOMS: ["/v1/rooms"],
+};
+for (const [setting, paths] of Object.entries(WITHDRAWN)) {
+  it(`${setting}=off withdraws ${paths.join(" and ")}, also from the description, and nothing else`, async () => {
+    await using closed = await startRelay({ settings: { [setting]: "off" } });
+    closed.upstream.chat(VIDEO, { tokens: "reusable" }).say(1);
+    for (const path of paths) {
+      assertRefused(await post(closed.url, path, { videoId: VIDEO }), 404, "NOT_FOUND");
+      assertRefused(await ask(closed.url, path), 404, "NOT_FOUND");
+    }
+    assert.deepEqual(closed.upstream.requests, []);
+    const { body } = await ask<{ paths: object }>(closed.url, "/v1/openapi.json");
+    const withdrawable = Object.values(WITHDRAWN).flat();
+    const all = ["/v1/stream", "/v1/merged", ...withdrawable, "/v1/rooms/{videoId}", "/v1/messages"];
+    const served = all.filter((path) => !paths.includes(path));
+    assert.deepEqual(Object.keys(body.paths), served);
+    for (const path of served.filter((name) => name === "/v1/sessions" || name === "/v1/probe"))
+      assert.equal((await post(closed.url, path, { videoId: VIDEO })).status, 200);
+    if (served.includes("/v1/rooms")) assert.equal((await ask(closed.url, "/v1/rooms")).status, 200);
+    await using stream = await Stream.open(closed.url, { videoId: VIDEO });
+    await stream.untilMessages(1);
+  });
+}

@@ -1,0 +1,340 @@
+/** What an edge asks of its origin while that is in trouble, in virtual time. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
+import { describe, it } from "node:test";
+import { pino } from "pino";
+import { systemClock } from "../../../src/clock.ts";
+import { OriginChannels } from "../../../src/origin/channels.ts";
+import { Origin } from "../../../src/origin/origin.ts";
+import { OriginRoomLog } from "../../../src/origin/room-log.ts";
+import { silentLog } from "../../../src/telemetry/log.ts";
+import { OriginEvents } from "../../../src/telemetry/origin-events.ts";
+import { Telemetry } from "../../../src/telemetry/telemetry.ts";
+import { VirtualRelay } from "../../harness/virtual-relay.ts";
+import { ChannelVisitor } from "../../support/channel-visitor.ts";
+import { inTime } from "../../support/opening.ts";
+import { virtualEdge } from "../../support/virtual-edge.ts";
+import { MINUTE, watched } from "../../support/watched-channel.ts";
+
+const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
+const VIDEO = "dQw4w9WgXcQ";
+/** More clients than an edge has connections of its own, and more bytes than the system buffers. */
+const SLOW_CLIENTS = 80;
+const LARGE_BYTES = 4 * 1024 * 1024;
+/** Each silence begins at another moment between two questions, which come every 5 s. */
+const SILENCES = 50;
+const SILENT_MS = 4900;
+const CALM_MS = 20_000;
+const PAGES = ["popout", "watch", "next"] as const;
+
+describe("a page of an origin", () => {
+  const MESSAGE = Buffer.from('{"cursor":1,"id":"a","details":{}}\n');
+  const MEGABYTE = Buffer.from(`${"x".repeat(1024 * 1024 - 1)}\n`);
+
+  /** An origin whose pages never end, and the number of bytes that it has sent. */
+  function endless(chunk: Buffer) {
+    const sent = { bytes: 0, isOver: false };
+    async function* body() {
+      try {
+        for (;;) {
+          sent.bytes += chunk.length;
+          yield chunk;
+        }
+      } finally {
+        sent.isOver = true;
+      }
+    }
+    const ask = async () => ({ statusCode: 200, headers: {}, body: Readable.from(body()) });
+    const connections = { stream: ask, page: ask, relay: ask, close: async () => {} };
+    const origin = new Origin({ url: "", keepaliveMs: 1000, clock: systemClock, connections });
+    return { origin, sent };
+  }
+
+  it("that never ends is refused, with or without line ends, whatever is asked for", async () => {
+    const many = endless(MESSAGE);
+    await assert.rejects(many.origin.messagesAfter(VIDEO, 0, 100), /more messages than were asked for/);
+    const large = endless(MEGABYTE);
+    await assert.rejects(large.origin.messagesUpTo(VIDEO, 9, 1000), /page of messages is too long/);
+    const account = endless(MEGABYTE);
+    await assert.rejects(account.origin.range(VIDEO), /page of messages is too long/);
+    for (const { sent } of [many, large, account]) {
+      assert.ok(sent.isOver);
+      assert.ok(sent.bytes < 100 * MEGABYTE.length, `${sent.bytes} bytes`);
+    }
+  });
+});
+
+it("an edge and its other clients reach the origin while some read nothing of what it passes on", async (t) => {
+  const server = createServer(({ url }, response) => {
+    if (url === "/healthz") response.end('{"status":"alive"}');
+    else response.write(Buffer.alloc(LARGE_BYTES));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  t.after(() => server.closeAllConnections());
+  t.after(() => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const origin = new Origin({ url, keepaliveMs: 1000, clock: systemClock });
+  t.after(() => origin.close());
+  const { signal } = new AbortController();
+  const asked = { method: "GET", path: "/v1/rooms", headers: {}, body: null };
+  const unread = Array.from({ length: SLOW_CLIENTS }, (_, i) =>
+    i % 2 === 0
+      ? origin.pass({ path: `/v1/messages?limit=all&after=${i}`, headers: {} }, signal)
+      : origin.relay(asked, signal),
+  );
+  const { length } = await inTime(Promise.all(unread), "answers for all clients");
+  assert.equal(length, SLOW_CLIENTS);
+  assert.equal(await origin.isRelay(), true);
+});
+
+it("an edge stays ready while its origin is silent for a shorter time than ten seconds, whenever that begins", async () => {
+  const relay = new VirtualRelay();
+  const { life, line } = await virtualEdge(relay);
+  const unready: number[] = [];
+  for (let silence = 0; silence < SILENCES; silence++) {
+    line.silence(SILENT_MS);
+    for (let passedMs = 0; passedMs < CALM_MS + 100 * silence; passedMs += 100) {
+      if ((await relay.when(life.rooms.unreadiness())).length > 0) unready.push(passedMs);
+      await relay.advance(100);
+    }
+  }
+  assert.deepEqual(unready, []);
+});
+
+describe("a channel at an edge", () => {
+  const CHANNEL = "@channel";
+  const SIGNAL = new AbortController().signal;
+  const LIVE = { state: "live", videoId: VIDEO, title: "a title" };
+
+  /** The first state of a channel whose origin sends these events, and the log. */
+  async function shown(...events: object[]) {
+    const lines = events.map(
+      (event) => `${JSON.stringify({ event: "channel", channel: "@other", ...event })}\n`,
+    );
+    const body = new Readable({ read() {} });
+    body.push(lines.join(""));
+    const stream = async (_request: object, signal: AbortSignal) => {
+      signal.addEventListener("abort", () => body.destroy());
+      return { statusCode: 200, headers: {}, body };
+    };
+    const notStored = { code: "NOT_STORED", message: "Nothing is stored." };
+    const page = async () => {
+      return { statusCode: 404, headers: {}, body: Readable.from([JSON.stringify(notStored)]) };
+    };
+    const connections = { stream, page, relay: page, close: async () => {} };
+    const origin = new Origin({ url: "", keepaliveMs: 60_000, clock: systemClock, connections });
+    const log: string[] = [];
+    const telemetry = new Telemetry(pino({}, { write: (line) => log.push(line) }));
+    const channels = new OriginChannels({ origin, clock: systemClock, telemetry, settings: { maxRooms: 1 } });
+    const watch = channels.watch(CHANNEL);
+    const { value } = await watch.states(new AbortController().signal).next();
+    channels.close();
+    return { watch, origin, state: value, log };
+  }
+
+  it("is shown with the fields that a state has, and no others", async () => {
+    const { state, log } = await shown({ ...LIVE, key: "a secret", startsAt: undefined });
+    assert.deepEqual([state, log], [{ channel: CHANNEL, ...LIVE }, []]);
+    const startsAt = "2026-01-01T20:00:00.000Z";
+    const upcoming = { state: "upcoming", videoId: VIDEO, channelId: `UC${"x".repeat(22)}`, startsAt };
+    assert.deepEqual((await shown(upcoming)).state, { channel: CHANNEL, ...upcoming });
+  });
+
+  it("waits if its origin sends something else, and shows nothing of it", async () => {
+    const others = [
+      { ...LIVE, state: "sleeping" },
+      { ...LIVE, videoId: "<script>" },
+      { ...LIVE, channelId: "@name" },
+      { ...LIVE, startsAt: "soon" },
+      { ...LIVE, state: "waiting" },
+      { state: 5 },
+    ];
+    for (const other of others) {
+      const reason = "The origin of this edge does not answer; try again shortly";
+      assert.deepEqual((await shown(other)).state, { channel: CHANNEL, state: "waiting", reason });
+    }
+  });
+
+  it("logs a bug of its own with its stack, and does not know the video then", async () => {
+    const { watch, origin, log } = await shown({ state: "waiting" });
+    origin.range = async () => {
+      throw new TypeError("a bug");
+    };
+    assert.equal(await watch.has(VIDEO, 0, SIGNAL), undefined);
+    const [line, ...others] = log.map((text) => JSON.parse(text));
+    assert.match(line.err.stack, /^TypeError: a bug\n/);
+    assert.deepEqual([line.channel, others], [CHANNEL, []]);
+  });
+
+  it("remembers a limited number of videos", async () => {
+    const streams = Array.from({ length: 502 }, (_, n) => ({ ...LIVE, videoId: `${n}`.padStart(11, "v") }));
+    const { watch } = await shown(...streams);
+    assert.equal(await watch.has("vvvvvvvv501", 0, SIGNAL), true);
+    assert.equal(await watch.has("vvvvvvvvvv0", 0, SIGNAL), false);
+  });
+});
+
+it("the log of a room closes its stream when it is left, even while its first messages are read", async () => {
+  const init = '{"event":"init","cursor":1,"chatType":"liveChatRenderer"}\n';
+  const body = new Readable({ read() {} });
+  body.push(init);
+  const ask = async () => ({ statusCode: 200, headers: {}, body });
+  const connections = { stream: ask, page: ask, relay: ask, close: async () => {} };
+  const origin = new Origin({ url: "", keepaliveMs: 60_000, clock: systemClock, connections });
+  const left = new AbortController();
+  const stream = await origin.stream(VIDEO, {}, new AbortController().signal);
+  const recent = [{ cursor: 1, id: "a", body: "{}", details: "{}" }];
+  const events = new OriginEvents(new Telemetry(silentLog));
+  const log = new OriginRoomLog({ origin, clock: systemClock, events }, { recent, stream });
+  const followed = log.follow(VIDEO, 0, left.signal);
+  assert.deepEqual((await followed.next()).value, recent);
+  left.abort();
+  assert.equal(origin.openStreams, 0);
+});
+
+describe("an edge", () => {
+  it("closes a dead stream before it opens another one, for which the origin may have no place", async () => {
+    const relay = new VirtualRelay();
+    relay.upstream.chat(VIDEO).say(3);
+    const edge = await virtualEdge(relay);
+    const viewer = await relay.enter({ videoId: VIDEO }, edge.life.rooms);
+    edge.line.silence(60_000);
+    await relay.advance(90_000);
+    assert.deepEqual(edge.streams, [1, 0, 1]);
+    assert.equal(viewer.sink.closedBy, undefined);
+  });
+
+  it("continues reading old messages after the origin's store was away for a while", async () => {
+    const relay = new VirtualRelay({ hasDisk: true });
+    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], page: 400 });
+    chat.say(400);
+    const edge = await virtualEdge(relay, { RELAY_EDGE_TAIL: "20" });
+    await relay.enter({ videoId: VIDEO, backfill: 500 }, edge.life.rooms);
+    const viewer = relay.visit({ videoId: VIDEO, lastEventId: 0 }, edge.life.rooms);
+    viewer.sink.stall();
+    await relay.when(viewer.entered);
+    relay.disk.goneUntil = relay.clock.monotonic() + 8000;
+    viewer.sink.readOn();
+    await relay.advance(5000);
+    assert.ok(viewer.ids.length < 400);
+    await relay.advance(15_000);
+    assert.deepEqual(
+      viewer.ids,
+      chat.ledger.map(({ id }) => id),
+    );
+  });
+
+  it("asks for a chat behind a wall once for each viewer, however many edges are in a row", async () => {
+    const relay = new VirtualRelay({ settings: { RELAY_GRACE_MS: "1000" } });
+    relay.upstream.chat(VIDEO).say(3);
+    const first = await virtualEdge(relay);
+    const second = await virtualEdge(relay, {}, () => first.life);
+    const viewer = await relay.enter({ videoId: VIDEO });
+    viewer.leave();
+    await relay.advance(30_000);
+    const wall = relay.upstream.fault({ on: PAGES, videoId: VIDEO, times: 1000, as: "bot" });
+    for (const [viewers, rooms] of [relay.rooms, first.life.rooms, second.life.rooms].entries()) {
+      assert.equal((await relay.refusal({ videoId: VIDEO }, rooms)).code, "NO_LIVE_CHAT");
+      assert.equal(wall.fired, PAGES.length * (viewers + 1));
+    }
+  });
+
+  it("sends the rest of a chat that is over, even if its origin does not remember that", async () => {
+    const relay = new VirtualRelay({ settings: { RELAY_GRACE_MS: "1000", RELAY_NO_CHAT_MS: "0" } });
+    const chat = relay.upstream.chat(VIDEO, CHAT);
+    chat.say(3);
+    const first = await virtualEdge(relay, { RELAY_GRACE_MS: "1000" });
+    const second = await virtualEdge(relay, { RELAY_GRACE_MS: "1000" }, () => first.life);
+    const viewer = await relay.enter({ videoId: VIDEO, backfill: 500 }, second.life.rooms);
+    await viewer.untilMessages(3);
+    chat.say(4);
+    chat.end("reload-only");
+    assert.equal((await viewer.ended())?.event, "end");
+    await relay.advance(MINUTE);
+    for (const rooms of [relay.rooms, first.life.rooms, second.life.rooms]) {
+      const lastEventId = viewer.cursors[1] ?? 0;
+      assert.equal((await relay.refusal({ videoId: VIDEO }, rooms)).code, "NO_LIVE_CHAT");
+      const back = await relay.enter({ videoId: VIDEO, lastEventId }, rooms);
+      assert.equal((await back.ended())?.event, "end");
+      assert.deepEqual(back.ids, viewer.ids.slice(2));
+      await relay.advance(5000);
+    }
+  });
+
+  it("waits until its origin knows whether the stream of a channel's last id is one of the channel's", async () => {
+    const { relay, channel } = watched();
+    const edge = await virtualEdge(relay);
+    const stays = new ChannelVisitor(edge.life);
+    await relay.advance(MINUTE / 2);
+    const { chat } = channel.broadcast(VIDEO, { chat: CHAT });
+    chat.say(5);
+    const there = await relay.enter({ videoId: VIDEO, backfill: 500 });
+    const [first = 0] = (await there.untilMessages(5)).map(({ cursor }) => cursor);
+    relay.upstream.chat("other-one-1", CHAT).say(1);
+    await relay.enter({ videoId: "other-one-1" });
+    const back = new ChannelVisitor(edge.life, `${VIDEO}.${first}`);
+    const foreign = new ChannelVisitor(edge.life, "other-one-1.5");
+    await relay.advance(10_000);
+    for (const viewer of [back, foreign])
+      assert.match(viewer.news().join(), /^channel waiting the channel's/);
+    await relay.advance(MINUTE);
+    const rest = [`channel live ${VIDEO}`, `init ${VIDEO}`, `message ${VIDEO}`];
+    assert.deepEqual([back.news(), foreign.news(), stays.news().slice(1)], [rest, rest, rest]);
+    const all = chat.ledger.map(({ id }) => id);
+    assert.deepEqual([back.ids, foreign.ids], [all.slice(1), all]);
+  });
+
+  for (const [next, hasNext] of [
+    ["of the end", false],
+    ["of the next stream", true],
+  ] as const) {
+    it(`sends the last messages of a channel's stream, even if it learns ${next} first`, async () => {
+      const { relay, channel } = watched({}, { settings: { RELAY_CHANNEL_MS: "2000" } });
+      const edges = [];
+      for (let left = 6; left > 0; left--) edges.push(await virtualEdge(relay));
+      const { chat } = channel.broadcast(VIDEO, { chat: CHAT });
+      const viewers = edges.map(({ life }) => new ChannelVisitor(life));
+      await relay.advance(MINUTE);
+      for (const { line } of edges) line.latency = { leastMs: 1, jitterMs: 20_000 };
+      chat.say(5);
+      if (hasNext) channel.broadcast("live-secon1", { chat: CHAT });
+      else chat.end("reload-only");
+      await relay.advance(MINUTE / 2);
+      for (const { line } of edges) line.calm();
+      await relay.advance(2 * MINUTE);
+      for (const viewer of viewers) {
+        assert.equal(viewer.news().at(-1), hasNext ? "init live-secon1" : "channel waiting");
+        assert.deepEqual(
+          viewer.ids,
+          chat.ledger.map(({ id }) => id),
+        );
+      }
+    });
+  }
+
+  it("sends the last messages of a channel's stream that is over when the origin restarts", async () => {
+    const settings = { RELAY_CHANNEL_MS: "2000" };
+    const { relay, channel, upstream } = watched({}, { settings, hasDisk: true });
+    const edge = await virtualEdge(relay);
+    const broadcast = channel.broadcast(VIDEO, { chat: CHAT });
+    const { chat } = broadcast;
+    const viewer = new ChannelVisitor(edge.life);
+    chat.say(3);
+    await relay.advance(MINUTE);
+    assert.deepEqual(viewer.news().slice(1), [`init ${VIDEO}`, `message ${VIDEO}`]);
+    relay.kill();
+    const missed = chat.say(4);
+    broadcast.end("continuations-absent");
+    upstream.fault({ on: ["get_live_chat"], times: 1, as: { delayMs: 3000 } });
+    relay.start();
+    await relay.advance(MINUTE);
+    assert.deepEqual(viewer.news(), [`message ${VIDEO}`, "channel waiting"]);
+    assert.deepEqual(viewer.ids.slice(3), missed);
+    channel.broadcast("live-secon1", { chat: CHAT }).chat.say(2);
+    await relay.advance(MINUTE);
+    assert.deepEqual(viewer.news(), ["channel live live-secon1", "init live-secon1", "message live-secon1"]);
+  });
+});

@@ -1,0 +1,199 @@
+/** The names of a video: which inputs are accepted, and which are refused. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { RelayError } from "../../../src/protocol/errors.ts";
+import { parseVideoId } from "../../../src/protocol/video-id.ts";
+
+const ID = "a-B_3456789";
+
+const ACCEPTED: Record<string, string[]> = {
+  "a bare id, with spaces around it": [ID, `  ${ID}\n`, "-----------", "___________"],
+  "a watch address with its parameters in any order": [
+    `https://www.youtube.com/watch?v=${ID}`,
+    `https://www.youtube.com/watch?list=PL123&t=42s&v=${ID}&index=2`,
+    `https://www.youtube.com/watch/?v=${ID}#t=1m`,
+    `https://www.youtube.com/watch_popup?v=${ID}`,
+    `https://www.youtube.com/?v=${ID}`,
+    `https://www.youtube.com?v=${ID}`,
+    `https://www.youtube.com/watch/${ID}`,
+    `https://www.youtube.com/watch?feature=share&amp;v=${ID}`,
+  ],
+  "an address without scheme, of either scheme, in capitals, with the default port": [
+    `www.youtube.com/watch?v=${ID}`,
+    `//youtube.com/watch?v=${ID}`,
+    `http://youtube.com/watch?v=${ID}`,
+    `HTTPS://WWW.YouTube.COM/watch?v=${ID}`,
+    `https://www.youtube.com:443/watch?v=${ID}`,
+  ],
+  "the short hosts": [
+    `https://youtu.be/${ID}`,
+    `youtu.be/${ID}?si=abc&t=3`,
+    `y2u.be/${ID}/`,
+    `youtu.be/watch?v=${ID}`,
+  ],
+  "the paths that end in the id": ["live", "shorts", "embed", "v", "e", "w"].map(
+    (path) => `https://www.youtube.com/${path}/${ID}?feature=share`,
+  ),
+  "the chat's own addresses": [
+    `https://www.youtube.com/live_chat?is_popout=1&v=${ID}`,
+    `https://www.youtube.com/live_chat_replay?v=${ID}&continuation=abc`,
+    `https://studio.youtube.com/video/${ID}/livestreaming`,
+    `https://studio.youtube.com/live_chat?is_popout=1&v=${ID}`,
+  ],
+  "the other hosts": [
+    "m.youtube.com",
+    "music.youtube.com",
+    "gaming.youtube.com",
+    "www.youtubekids.com",
+    "www.youtube-nocookie.com",
+    "youtube.googleapis.com",
+  ].map((host) => `https://${host}/watch?v=${ID}`),
+  "the page in the fragment": [
+    `https://www.youtube.com/#!v=${ID}`,
+    `https://m.youtube.com/#/watch?v=${ID}&feature=x`,
+    `https://www.youtube.com/watch#!v=${ID}`,
+  ],
+  "one address within another": [
+    `https://www.youtube.com/attribution_link?a=x&u=%2Fwatch%3Fv%3D${ID}%26feature%3Dshare`,
+    `https://www.youtube.com/oembed?url=https%3A%2F%2Fyoutu.be%2F${ID}&format=json`,
+    `https://www.youtube.com/redirect?event=x&q=https%3A%2F%2Fwww.youtube.com%2Flive%2F${ID}`,
+  ],
+  "the app's link": [`vnd.youtube:${ID}`, `vnd.youtube://${ID}?vndapp=x`],
+};
+
+const REFUSED: Record<string, string[]> = {
+  "nothing, words, an id of another length or alphabet": [
+    "",
+    "   ",
+    "live",
+    ID.slice(1),
+    `${ID}0`,
+    "a-B_34567é9",
+    "../../etc/pas",
+  ],
+  "an address whose id has another length": [
+    `https://www.youtube.com/watch?v=${ID}0`,
+    `https://youtu.be/${ID}0`,
+    `https://www.youtube.com/live/${ID.slice(1)}`,
+    `https://www.youtube.com/watch?v=${ID}%20`,
+  ],
+  "an address that looks like the host's": [
+    `https://youtube.com.evil.example/watch?v=${ID}`,
+    `https://notyoutube.com/watch?v=${ID}`,
+    `https://evil.example/www.youtube.com/watch?v=${ID}`,
+    `https://www.youtube.com@evil.example/watch?v=${ID}`,
+    `https://user@www.youtube.com/watch?v=${ID}`,
+    `https://evil.example\\@www.youtube.com/watch?v=${ID}`,
+    `https://www.youtube%2ecom/watch?v=${ID}`,
+    `https://www.ｙoutube.com/watch?v=${ID}`,
+    `https://[::1]/watch?v=${ID}`,
+    `https://www.youtube.com:8080/watch?v=${ID}`,
+    `ftp://www.youtube.com/watch?v=${ID}`,
+    `javascript://www.youtube.com/watch?v=${ID}`,
+    `https://www.youtube.com/redirect?q=https%3A%2F%2Fevil.example%2Fwatch%3Fv%3D${ID}`,
+  ],
+  "addresses within addresses within addresses": [
+    `https://www.youtube.com/redirect?q=${encodeURIComponent(`https://www.youtube.com/redirect?q=https%3A%2F%2Fyoutu.be%2F${ID}`)}`,
+  ],
+  "what names no video": [
+    "https://www.youtube.com/",
+    "https://www.youtube.com/playlist?list=PL0123456789",
+    "https://www.youtube.com/watch?list=PL0123456789",
+    "https://www.youtube.com/watch?v=",
+    "https://www.youtube.com/embed/videoseries?list=PL0123456789",
+    "https://www.youtube.com/embed/live_stream?channel=UC0123456789",
+    "https://www.youtube.com/@somebody/live",
+    "https://www.youtube.com/channel/UC0123456789/live",
+    "https://www.youtube.com/live_chat_replay?continuation=abc",
+    `https://www.youtube.com/${ID}`,
+    "https://www.youtube.com/constructor/abcdefghijk",
+    "https://youtu.be/",
+    "vnd.youtube:",
+  ],
+  "more than 2048 characters": [
+    `https://www.youtube.com/watch?v=${ID}&x=${"x".repeat(2048)}`,
+    " ".repeat(5_000_000),
+  ],
+};
+
+describe("the parser of video ids", () => {
+  for (const [form, inputs] of Object.entries(ACCEPTED)) {
+    it(`accepts ${form}`, () => {
+      for (const input of inputs)
+        assert.equal(parseVideoId(input), ID.length === input.trim().length ? input.trim() : ID, input);
+    });
+  }
+
+  for (const [form, inputs] of Object.entries(REFUSED)) {
+    it(`refuses ${form}`, () => {
+      for (const input of inputs) assert.throws(() => parseVideoId(input), isRefusal, input.slice(0, 200));
+    });
+  }
+
+  it("a refusal names the fault and the accepted forms", () => {
+    const messageOf = (input: string): string => {
+      try {
+        return parseVideoId(input);
+      } catch (error) {
+        return String(error);
+      }
+    };
+    assert.match(
+      messageOf("https://evil.example/watch?v=x"),
+      /host that is not YouTube's.*watch\?v=ID, youtu\.be\/ID/,
+    );
+    assert.match(messageOf(`https://youtu.be/${ID}0`), /not 11 characters/);
+    assert.match(messageOf("https://www.youtube.com/playlist?list=PL0123456789"), /without a video id/);
+    const channels = [
+      "@somebody",
+      "@somebody/live",
+      "youtube.com/@somebody/live",
+      "https://youtube.com/channel/UC01234",
+      "UCgmPnx-EEeOrZSg5Tiw7ZRQ",
+    ];
+    for (const channel of [...channels, "https://www.youtube.com/user/somebody", "youtube.com/c/some"])
+      assert.match(
+        messageOf(channel),
+        /is a channel.*as channel=…, or send the URL of one of its streams/,
+        channel,
+      );
+  });
+
+  it("any string gives 11 id characters or INVALID_VIDEO_ID", () => {
+    const pieces = fc.constantFrom(
+      "https://",
+      "www.youtube.com",
+      "youtu.be",
+      "/",
+      "watch",
+      "?v=",
+      "&",
+      "#",
+      "%",
+      "!",
+      "u=",
+      ID,
+    );
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string({ unit: "binary" }),
+          fc.array(pieces).map((parts) => parts.join("")),
+        ),
+        (input) => {
+          try {
+            return /^[\w-]{11}$/.test(parseVideoId(input));
+          } catch (error) {
+            return isRefusal(error);
+          }
+        },
+      ),
+      { seed: 1, numRuns: 2000 },
+    );
+  });
+});
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof RelayError && error.code === "INVALID_VIDEO_ID";
+}

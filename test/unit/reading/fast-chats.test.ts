@@ -1,0 +1,102 @@
+/**
+ * Busy chats whose pages show little: tokens expire, pages are walls, the upstream is away, and each gap is
+ * marked.
+ */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { realisticHold } from "../../../src/simulator/index.ts";
+import { Random } from "../../../src/simulator/random.ts";
+import { VirtualRelay } from "../../harness/virtual-relay.ts";
+import { gapsIn } from "../../support/gaps-in.ts";
+
+const MINUTES = 5;
+const VIDEO = "fast-chat-1";
+const CHAT = ["get_live_chat"] as const;
+const PAGES = ["popout", "watch", "next"] as const;
+
+/** Incidents that hit the chat from time to time, and their lengths in milliseconds. */
+const TROUBLES = {
+  "tokens expire": { on: [], as: "lost", forMs: 0 },
+  "a wall on its pages": { on: PAGES, as: "bot", forMs: 8000 },
+  "an outage": { on: [...CHAT, ...PAGES], as: { status: 503 }, forMs: 20_000 },
+} as const;
+
+describe("each gap of a chat is marked, with at most one needless gap per incident", () => {
+  for (const [page, perSecond] of [
+    [8, 25],
+    [75, 60],
+  ] as const) {
+    it(`${perSecond} messages a second, pages of ${page}`, async () => {
+      const random = new Random(page, `fast ${perSecond}`);
+      const relay = new VirtualRelay({ seed: page + perSecond });
+      const { clock, upstream } = relay;
+      const scenario = { ...realisticHold, kinds: ["text" as const], page, timeoutMs: 5000 };
+      const chat = upstream.chat(VIDEO, { ...scenario, tokens: "reusable" });
+      chat.speak(perSecond);
+      relay.visit({ videoId: VIDEO });
+      let troubles = 0;
+      void (async () => {
+        for (;;) {
+          await clock.sleep(10_000 + random.next() * 20_000);
+          const { on, as, forMs } = random.pick(Object.values(TROUBLES));
+          chat.expireTokens();
+          troubles += 1;
+          const fault = upstream.fault({ on, videoId: VIDEO, times: Number.POSITIVE_INFINITY, as });
+          await clock.sleep(forMs);
+          fault.cancel();
+        }
+      })();
+      await relay.advance(MINUTES * 60_000);
+      const found = await gapsIn(relay, chat);
+      assert.equal(found.untold, 0);
+      assert.ok(found.needless <= troubles, `${found.needless} needless gaps in ${troubles} troubles`);
+      assert.ok(troubles >= 8 && (page > 8 || found.told > 3), JSON.stringify({ troubles, ...found }));
+    });
+  }
+});
+
+it("a token that a quiet chat loses makes no gap, though its page shows no earlier message", async () => {
+  const relay = new VirtualRelay({ seed: 1 });
+  const { clock, upstream } = relay;
+  const scenario = { ...realisticHold, kinds: ["text" as const], page: 0, timeoutMs: 5000 };
+  const chat = upstream.chat(VIDEO, { ...scenario, tokens: "reusable" });
+  chat.say(1);
+  relay.visit({ videoId: VIDEO });
+  void (async () => {
+    for (;;) {
+      await clock.sleep(120_000);
+      chat.expireTokens();
+      await clock.sleep(20_000);
+      chat.say(1);
+    }
+  })();
+  await relay.advance(8 * 60_000);
+  assert.deepEqual(await gapsIn(relay, chat), { untold: 0, told: 0, needless: 0 });
+  assert.ok((await relay.stored(VIDEO)).length >= 3);
+});
+
+it("the rate of a chat that was not read for a minute is unknown: a burst between two pages leaves a gap", async () => {
+  const relay = new VirtualRelay({ seed: 1 });
+  const { upstream } = relay;
+  const scenario = { ...realisticHold, kinds: ["text" as const], page: 1, timeoutMs: 5000 };
+  const chat = upstream.chat(VIDEO, { ...scenario, tokens: "reusable" });
+  const speech = chat.speak(0.1);
+  relay.visit({ videoId: VIDEO });
+  await relay.advance(115_000);
+  speech.stop();
+  upstream.fault({
+    on: CHAT,
+    videoId: VIDEO,
+    times: 1,
+    as: { status: 429, headers: { "retry-after": "65" } },
+  });
+  await relay.advance(65_000);
+  const dead = upstream.fault({ on: CHAT, videoId: VIDEO, times: 2, as: { status: 403 } });
+  await relay.requested("popout", { finished: true });
+  chat.say(5);
+  await relay.advance(60_000);
+  chat.say(1);
+  await relay.advance(10_000);
+  assert.equal(dead.fired, 2);
+  assert.deepEqual(await gapsIn(relay, chat), { untold: 0, told: 1, needless: 0 });
+});

@@ -1,0 +1,206 @@
+/** Recordings of channels in virtual time: every stream from its first message on, whatever is between. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { Recordings } from "../../../src/rooms/recordings/recordings.ts";
+import type { Broadcast, ChannelScenario } from "../../../src/simulator/channel.ts";
+import { realisticHold } from "../../../src/simulator/index.ts";
+import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
+import { recorderOf } from "../../support/recorder-parts.ts";
+
+const HANDLE = "@somebody";
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+/** Polls and drops messages as the real upstream does: a late poll loses messages. */
+const CHAT = { ...realisticHold, kinds: ["text"], timeoutMs: 10_000 } as const;
+
+function recorded(scenario: Partial<ChannelScenario> = {}, options: VirtualRelayOptions = {}) {
+  const settings = { RELAY_RECORD: HANDLE, ...options.settings };
+  const relay = new VirtualRelay({ ...options, settings });
+  const { clock, upstream } = relay;
+  const channel = upstream.channel(HANDLE, scenario);
+  const record = () => {
+    const { recordings } = relay.config;
+    new Recordings(recordings, recorderOf(relay), new AbortController().signal).start({ isListRun: false });
+  };
+  record();
+  return {
+    ...{ relay, clock, upstream, channel },
+    /** Kills the service in the middle of whatever it does, and starts it again. */
+    killAndStart: () => {
+      relay.kill();
+      relay.start();
+      record();
+    },
+    /** Adds a stream, scheduled if `startsAt` is a time. */
+    stream: (videoId: string, startsAt?: number, isMembersOnly = false) =>
+      channel.broadcast(videoId, { ...(startsAt !== undefined && { startsAt }), isMembersOnly, chat: CHAT }),
+    in: (ms: number) => clock.now() + ms,
+    loads: (kind: "live" | "streams" | "popout") =>
+      upstream.requests.filter((request) => request.kind === kind),
+    /** Whether a room of the video is read. */
+    isRead: (videoId: string) => {
+      const last = upstream.requests.findLast((request) => request.videoId === videoId);
+      return last !== undefined && clock.monotonic() - last.at < MINUTE / 2;
+    },
+  };
+}
+
+/** The stream begins, its chat lasts this long, and it ends. `act` runs in the middle. */
+async function goesLive(
+  relay: VirtualRelay,
+  stream: Broadcast,
+  forMs: number,
+  act = () => {},
+): Promise<void> {
+  stream.start();
+  const speech = stream.chat.speak(0.5);
+  await relay.advance(forMs / 2);
+  act();
+  await relay.advance(forMs / 2);
+  speech.stop();
+  stream.end();
+  await relay.advance(MINUTE);
+}
+
+/** Asserts that the store holds all that the chat said, in order, and no gap. */
+async function assertWhole(relay: VirtualRelay, { videoId, chat }: Broadcast): Promise<void> {
+  const stored = await relay.stored(videoId);
+  const gaps = stored.filter(({ type }) => type === "gap").length;
+  const differsAt = chat.ledger.findIndex(({ id }, place) => id !== stored[place]?.id);
+  const { length } = chat.ledger;
+  assert.ok(length > 100, `${videoId}: ${length} messages`);
+  assert.deepEqual(
+    { videoId, gaps, differsAt, length: stored.length },
+    { videoId, gaps: 0, differsAt: -1, length },
+  );
+}
+
+describe("a recorded channel", () => {
+  it("is recorded through a day of three streams, with hours between them, new times, a wall and a kill", async () => {
+    const { relay, upstream, stream, killAndStart, in: from } = recorded({}, { hasDisk: true });
+    await relay.advance(HOUR);
+    const morning = stream("morning-001", from(10 * MINUTE));
+    morning.chat.say(20); // before anybody knows of it
+    await relay.advance(5 * MINUTE);
+    morning.chat.say(60); // more than a page shows
+    await relay.advance(5 * MINUTE);
+    await goesLive(relay, morning, 4 * MINUTE);
+    await relay.advance(2 * HOUR);
+
+    const noon = stream("noon-is-001", from(10 * MINUTE));
+    await relay.advance(5 * MINUTE);
+    const wall = upstream.fault({ on: ["live", "streams"], times: Number.POSITIVE_INFINITY, as: "consent" });
+    noon.reschedule(from(HOUR));
+    noon.chat.say(5);
+    await relay.advance(10 * MINUTE);
+    wall.cancel();
+    noon.reschedule(from(5 * MINUTE));
+    await relay.advance(8 * MINUTE); // it begins late
+    await goesLive(relay, noon, 4 * MINUTE, killAndStart);
+
+    await relay.advance(2 * HOUR);
+    const night = stream("night-is-01"); // not announced
+    await goesLive(relay, night, 4 * MINUTE);
+    await relay.advance(5 * MINUTE);
+
+    for (const each of [morning, noon, night]) await assertWhole(relay, each);
+    const pages = upstream.requests.filter(({ kind }) => kind === "live" || kind === "streams");
+    const looks = pages.filter(({ at }, i) => at - (pages[i - 1]?.at ?? Number.NEGATIVE_INFINITY) > 10_000);
+    const apart = looks.slice(1).map(({ at }, i) => at - (looks[i]?.at ?? 0));
+    assert.ok(Math.min(...apart) >= MINUTE - 1000, `${Math.min(...apart)} ms between looks`);
+    assert.ok(pages.length <= 2 * looks.length);
+  });
+
+  it("records all streams that are live at once, and a scheduled one that begins beside another", async () => {
+    const { relay, stream, in: from } = recorded();
+    const [first, second] = [stream("live-first1"), stream("live-secon1")];
+    stream("late-one-01", from(2 * MINUTE)); // begins late, so that it is the next one for long
+    const next = stream("scheduled-1", from(4 * MINUTE));
+    const speeches = [first, second].map(({ chat }) => chat.speak(0.5));
+    await relay.advance(3 * MINUTE);
+    next.chat.say(60); // more than a page shows
+    await relay.advance(3 * MINUTE);
+    await goesLive(relay, next, 4 * MINUTE);
+    for (const speech of speeches) speech.stop();
+    for (const each of [first, second]) each.end();
+    await relay.advance(MINUTE);
+    for (const each of [first, second, next]) await assertWhole(relay, each);
+  });
+
+  it("joins a room for free chat only while there is nothing else, and a far stream when it is near", async () => {
+    const { relay, stream, isRead, in: from } = recorded();
+    const free = stream("free-chat-1", from(5000 * HOUR));
+    await relay.advance(2 * MINUTE);
+    assert.ok(isRead(free.videoId));
+    const next = stream("scheduled-1", from(10 * HOUR));
+    await relay.advance(4 * MINUTE); // and the grace time
+    assert.deepEqual([isRead(free.videoId), isRead(next.videoId)], [false, true]);
+    const live = stream("live-first1");
+    await relay.advance(2 * MINUTE);
+    assert.deepEqual([isRead(live.videoId), isRead(next.videoId)], [true, true]);
+    next.reschedule(from(100 * HOUR));
+    await relay.advance(4 * MINUTE);
+    assert.deepEqual([isRead(free.videoId), isRead(next.videoId)], [false, false]);
+    next.reschedule(from(47 * HOUR));
+    await relay.advance(2 * MINUTE);
+    assert.deepEqual([isRead(live.videoId), isRead(next.videoId)], [true, true]);
+  });
+
+  it("is tried again at the next look if a room fails, and every ten minutes if a stream has no chat", async () => {
+    const { relay, upstream, stream, loads, isRead } = recorded({}, { settings: { RELAY_FAILING_MS: "0" } });
+    const live = stream("live-first1");
+    await relay.advance(2 * MINUTE);
+    live.chat.expireTokens();
+    const wall = upstream.fault({ on: ["popout", "watch", "next"], times: 1000, as: "bot" });
+    await relay.advance(5 * MINUTE);
+    wall.cancel();
+    await relay.advance(2 * MINUTE);
+    assert.ok(isRead(live.videoId));
+    live.chat.change({ kind: "disabled" });
+    await relay.advance(2 * MINUTE);
+    const before = loads("popout").length;
+    const locked = stream("no-chat-at1");
+    locked.chat.change({ kind: "disabled" });
+    await relay.advance(25 * MINUTE);
+    assert.equal(loads("popout").length - before, 3);
+    locked.chat.change({ kind: "live" });
+    await relay.advance(10 * MINUTE);
+    assert.ok(isRead(locked.videoId));
+  });
+
+  it("is not recorded again if it was read to its end, though the page still lists it", async () => {
+    const { relay, stream, loads } = recorded();
+    const live = stream("live-first1");
+    live.chat.say(3);
+    await relay.advance(2 * MINUTE);
+    live.chat.end("reload-only"); // and the page goes on to show it live
+    await relay.advance(30 * MINUTE);
+    assert.equal(loads("popout").length, 1);
+    assert.deepEqual([...relay.config.rooms.recorded], []);
+  });
+
+  it("that does not exist is looked up again after an hour, and recorded once it exists", async () => {
+    const { relay, channel, stream, loads, isRead } = recorded(
+      { state: "gone" },
+      { settings: { RELAY_LOG_LEVEL: "warn" } },
+    );
+    await relay.advance(HOUR - MINUTE);
+    assert.deepEqual([loads("live").length, loads("streams").length], [1, 1]);
+    assert.deepEqual(
+      relay.log.map(({ msg, channel: name, why, retryMs }) => ({ msg, name, why, retryMs })),
+      [
+        {
+          msg: "chat cannot be recorded yet: retrying",
+          name: HANDLE,
+          why: "There is no channel @somebody on YouTube.",
+          retryMs: HOUR,
+        },
+      ],
+    );
+    channel.change({ state: "open" });
+    const live = stream("live-first1");
+    await relay.advance(2 * MINUTE);
+    assert.ok(isRead(live.videoId));
+    assert.deepEqual([...relay.config.rooms.recorded], [live.videoId]);
+  });
+});

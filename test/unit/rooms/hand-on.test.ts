@@ -1,0 +1,291 @@
+/**
+ * Rooms go to the instance that can read them, and has less to do: two instances on a shared store, in
+ * virtual time.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { visit } from "../../harness/sink.ts";
+import type { Instance } from "../../simulation/instance.ts";
+import { World } from "../../simulation/world.ts";
+
+function twoInstances(seed = 1) {
+  const world = new World({ seed, rooms: 20, instances: 2 });
+  const [first, second] = world.instances;
+  assert.ok(first && second && world.cluster);
+  const { store } = world.cluster;
+  void world.start();
+  world.calm();
+  const now = () => world.scheduler.monotonic();
+  return {
+    world,
+    first,
+    second,
+    now,
+    /** Somebody comes to a room by that instance, and stays. */
+    watch: (instance: Instance, videoId: string) => {
+      const entered = instance.life?.rooms.enter(
+        visit(videoId, videoId).request,
+        new AbortController().signal,
+      );
+      void entered?.catch((error) => world.journal.violate(videoId, String(error)));
+    },
+    /** Whether the instance has a good lease of the room. */
+    reads: ({ line }: Instance, videoId: string) => {
+      const { owner = null, leaseUntil = 0 } = store.at(videoId) ?? {};
+      return leaseUntil > now() && owner === line?.instance;
+    },
+    /** Lets time pass; `look` sees all that happens. */
+    async until(atMs: number, look = () => {}) {
+      await world.scheduler.run(
+        () => now() < atMs && !world.journal.violation,
+        async () => {
+          await world.judge();
+          look();
+        },
+      );
+      assert.equal(world.journal.violation, undefined);
+    },
+  };
+}
+
+/** At 20 s, both instances have a viewer of a room, and the first one reads it. `address`: one of its own. */
+async function roomOfFirst(seed?: number) {
+  const instances = twoInstances(seed);
+  const { world, first, second, watch, reads, until } = instances;
+  const [{ videoId } = assert.fail()] = world.liveRooms;
+  const [address = assert.fail()] = first.addresses;
+  await until(1000);
+  watch(first, videoId);
+  await until(10_000);
+  watch(second, videoId);
+  await until(20_000);
+  assert.ok(reads(first, videoId));
+  return { ...instances, videoId, address };
+}
+
+test("an owner that cannot reach the upstream leaves the room to an instance with viewers of it, and does not take it again until it has reached the upstream", async () => {
+  const { world, first, second, reads, until, videoId } = await roomOfFirst();
+  for (const address of first.addresses) world.network.lost.add(address);
+  await until(45_000);
+  assert.ok(reads(second, videoId));
+  void second.kill(600_000);
+  await until(120_000, () => assert.ok(!reads(first, videoId)));
+  world.network.lost.clear();
+  await until(150_000);
+  assert.ok(reads(first, videoId));
+  await world.upstream.close();
+});
+
+test("an instance takes rooms again after an outage even while its page loads are throttled for long", async () => {
+  const { world, first, second, reads, until, videoId, address } = await roomOfFirst(10); // one address each
+  const as = { status: 429, headers: { "retry-after": "3600" } };
+  for (const on of ["popout", "watch", "next"] as const)
+    world.upstream.fault({ on, from: address, times: 1, as });
+  const { request } = visit("other", "other");
+  void first.life?.rooms.enter(request, new AbortController().signal).catch(() => {}); // is refused
+  await until(26_000);
+  world.network.lost.add(address);
+  await until(60_000);
+  assert.ok(reads(second, videoId));
+  world.network.lost.clear();
+  await until(100_000);
+  void second.kill(600_000);
+  await until(140_000);
+  assert.ok(reads(first, videoId));
+  await world.upstream.close();
+});
+
+test("an instance that reaches nothing takes no room that another one hands on because it reads too many", async () => {
+  const { world, first, second, watch, reads, until } = twoInstances(10);
+  const [own = "", ...others] = world.liveRooms.slice(0, 7).map(({ videoId }) => videoId);
+  await until(1000);
+  watch(first, own);
+  await until(10_000);
+  for (const videoId of [...others, own]) watch(second, videoId);
+  await until(20_000);
+  for (const videoId of others) watch(first, videoId);
+  await until(30_000);
+  assert.ok(reads(first, own) && others.every((videoId) => reads(second, videoId)));
+  for (const address of first.addresses) world.network.lost.add(address);
+  await until(55_000);
+  assert.ok(reads(second, own));
+  await until(120_000, () => assert.ok(![own, ...others].some((videoId) => reads(first, videoId))));
+  await world.upstream.close();
+});
+
+test("rooms that move from one address of an owner to another leave it in time if neither reaches the upstream", async () => {
+  const { world, first, second, watch, reads, until } = twoInstances(3);
+  const videoIds = world.liveRooms.slice(0, 14).map(({ videoId }) => videoId);
+  const [one = "", ...rest] = first.addresses;
+  assert.equal(rest.length, 1);
+  const as = { status: 429, headers: { "retry-after": "40" } };
+  world.upstream.fault({ on: ["popout", "get_live_chat", "sw.js"], from: one, times: 3, as });
+  await until(1000);
+  for (const videoId of videoIds) watch(first, videoId);
+  await until(60_000); // the other address reads all of them
+  for (const address of first.addresses) world.network.lost.add(address);
+  await until(74_000);
+  assert.ok(videoIds.every((videoId) => reads(first, videoId)));
+  for (const videoId of videoIds) watch(second, videoId);
+  await until(79_000);
+  const left = videoIds.filter((videoId) => reads(first, videoId));
+  assert.deepEqual(left, []);
+  await world.upstream.close();
+});
+
+test("an instance knows from a video without a chat that it reaches the upstream again", async () => {
+  const { world, first, second, reads, until, videoId, address } = await roomOfFirst(10); // one address each
+  for (const address of first.addresses) world.network.lost.add(address);
+  await until(45_000);
+  assert.ok(reads(second, videoId));
+  // Its own tries show nothing.
+  world.upstream.fault({ on: "sw.js", from: address, times: 100, as: "reset" });
+  world.network.lost.clear();
+  const { request } = visit("none-------", "other");
+  void first.life?.rooms.enter(request, new AbortController().signal).catch(() => {}); // is refused
+  await until(70_000);
+  assert.ok(world.journal.lines.some((line) => /log 1 .*YouTube is reached again/.test(line)));
+  await world.upstream.close();
+});
+
+test("instances of which none reaches the upstream say so, until one does", async () => {
+  const { world, first, second, watch, reads, until } = twoInstances(10);
+  const [{ videoId } = assert.fail()] = world.liveRooms;
+  const both = [first, second];
+  const up = async () => {
+    const texts = await Promise.all(both.map(({ life }) => life?.telemetry.registry.metrics()));
+    return texts.map((text = "") => /^relay_egress_up\{.*\} (\d)$/m.exec(text)?.[1]);
+  };
+  await until(1000);
+  for (const instance of both) watch(instance, videoId);
+  await until(20_000);
+  for (const address of both.flatMap(({ addresses }) => addresses)) world.network.lost.add(address);
+  await until(90_000);
+  const whileLost = up();
+  await until(91_000); // the store's gauges take time
+  assert.deepEqual(await whileLost, ["0", "0"]);
+  assert.ok(!both.some((instance) => reads(instance, videoId)));
+  world.network.lost.clear();
+  await until(120_000);
+  const after = up();
+  await until(121_000);
+  assert.deepEqual(await after, ["1", "1"]);
+  assert.ok(both.some((instance) => reads(instance, videoId)));
+  await world.upstream.close();
+});
+
+test("an instance that opens rooms and reaches nothing leaves them to an instance with viewers of them", async () => {
+  const { world, first, second, watch, reads, until } = twoInstances(10); // one address, which opens slowly
+  const videoIds = world.liveRooms.map(({ videoId }) => videoId);
+  const last = videoIds.at(-1) ?? "";
+  await until(1000);
+  for (const address of first.addresses) world.network.lost.add(address);
+  for (const videoId of videoIds) void world.visit(videoId, videoId, 600_000, first);
+  await until(5000);
+  watch(second, last);
+  await until(25_000);
+  assert.ok(reads(second, last));
+  await world.upstream.close();
+});
+
+test("an owner does not take the time in which it may not call, because its lease cannot be proved, for silence of the upstream", async () => {
+  const { world, first, second, reads, until, videoId } = await roomOfFirst(10); // one address each
+  for (const address of first.addresses) world.network.lost.add(address);
+  await until(26_000);
+  first.line?.cut(22_000);
+  second.line?.cut(60_000);
+  await until(40_000);
+  world.network.lost.clear();
+  await until(60_000);
+  assert.ok(reads(first, videoId));
+  assert.deepEqual(
+    world.journal.lines.filter((line) => line.includes("no egress reaches")),
+    [],
+  );
+  await world.upstream.close();
+});
+
+test("rooms are handed on, at most one a second, until no instance reads more than twice the minimum plus four", async () => {
+  const { world, first, second, now, watch, reads, until } = twoInstances();
+  const videoIds = world.liveRooms.map(({ videoId }) => videoId);
+  const readBy = (instance: Instance) => videoIds.filter((videoId) => reads(instance, videoId));
+  await until(1000);
+  for (const videoId of videoIds) watch(first, videoId);
+  await until(60_000);
+  assert.equal(readBy(first).length, videoIds.length);
+  const left: number[] = [];
+  let before = videoIds;
+  for (const videoId of videoIds) watch(second, videoId);
+  await until(120_000, () => {
+    const held = readBy(first);
+    for (const _ of before.filter((videoId) => !held.includes(videoId))) left.push(now());
+    before = held;
+  });
+  const [most, least] = [readBy(first).length, readBy(second).length];
+  assert.equal(most + least, videoIds.length);
+  assert.ok(most <= 2 * least + 4 && most + 1 > 2 * (least - 1) + 4, `${most} and ${least}`);
+  const apartMs = left.slice(1).map((at, i) => at - (left[i] ?? at));
+  assert.ok(Math.min(...apartMs) > 900, apartMs.join());
+  await world.upstream.close();
+});
+
+test("rooms are not handed on again and again to an instance that is gone, even if it reported viewers", async () => {
+  const { world, first, second, watch, reads, until } = twoInstances();
+  const videoIds = world.liveRooms.map(({ videoId }) => videoId);
+  await until(1000);
+  for (const videoId of videoIds) watch(first, videoId);
+  await until(60_000);
+  for (const videoId of videoIds) watch(second, videoId);
+  await until(62_000);
+  const left = () => world.journal.counts.get("rooms left to others") ?? 0;
+  void second.kill(600_000);
+  const before = left();
+  assert.ok(before > 0);
+  await until(90_000);
+  assert.ok(left() - before <= 5, `${left() - before} times`);
+  assert.ok(videoIds.every((videoId) => reads(first, videoId)));
+  await world.upstream.close();
+});
+
+test("an instance gives up a room that another one has taken over and released, even while its own next call must wait", async () => {
+  const { world, first, second, watch, reads, until } = twoInstances(10); // one address each
+  const [{ videoId } = assert.fail()] = world.liveRooms;
+  const [address = assert.fail()] = first.addresses;
+  const state = () => first.life?.rooms.entryOf(videoId)?.roomState;
+  await until(1000);
+  watch(first, videoId);
+  await until(20_000);
+  assert.ok(reads(first, videoId));
+  const as = { status: 429, headers: { "retry-after": "3600" } };
+  world.upstream.fault({ on: "get_live_chat", from: address, times: 1, as });
+  await until(40_000);
+  first.line?.cut(151_000); // its follower sees the release before the next renewal
+  await until(60_000);
+  assert.ok(reads(second, videoId));
+  await until(185_000);
+  assert.ok(world.cluster?.store.at(videoId)?.finalAt);
+  assert.equal(state(), "polling");
+  await until(195_000);
+  assert.equal(state(), undefined);
+  await world.upstream.close();
+});
+
+test("an owner whose room another one has taken over follows it soon, even while its own next call must wait", async () => {
+  const { world, first, second, watch, reads, until } = twoInstances(10); // one address each
+  const [{ videoId } = assert.fail()] = world.liveRooms;
+  const [address = assert.fail()] = first.addresses;
+  const entry = () => first.life?.rooms.entryOf(videoId);
+  await until(1000);
+  watch(first, videoId);
+  await until(20_000);
+  const as = { status: 429, headers: { "retry-after": "3600" } };
+  world.upstream.fault({ on: "get_live_chat", from: address, times: 1, as });
+  await until(40_000);
+  first.line?.cut(20_000);
+  await until(59_000);
+  assert.ok(reads(second, videoId));
+  assert.ok(entry()?.owned);
+  await until(64_000);
+  assert.deepEqual([entry()?.owned, entry()?.roomState, entry()?.viewerCount], [undefined, "polling", 1]);
+  await world.upstream.close();
+});

@@ -1,0 +1,58 @@
+/** RELAY_MAX_ROOMS in virtual time: which chats take a place. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { VirtualRelay } from "../../harness/virtual-relay.ts";
+
+const [LIVE, OTHER, REPLAY, SECOND] = ["live-first1", "live-secon1", "replay-1st1", "replay-2nd1"];
+const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
+const TOO_MANY = "Too many rooms are open (RELAY_MAX_ROOMS).";
+
+function relayOfOne() {
+  const relay = new VirtualRelay({ settings: { RELAY_MAX_ROOMS: "1" } });
+  const { upstream } = relay;
+  const chat = upstream.chat(LIVE, CHAT);
+  upstream.chat(OTHER, CHAT);
+  for (const videoId of [REPLAY, SECOND])
+    upstream.chat(videoId, { ...CHAT, kind: "replay", pageSize: 1 }).say(500);
+  return { relay, chat };
+}
+
+describe("RELAY_MAX_ROOMS", () => {
+  it("lets no replay take the place of a live chat", async () => {
+    const { relay } = relayOfOne();
+    const viewers = [await relay.enter({ videoId: REPLAY }), await relay.enter({ videoId: LIVE })];
+    assert.equal((await relay.refusal({ videoId: OTHER })).message, TOO_MANY);
+    assert.ok(viewers.every(({ end }) => end === undefined));
+  });
+
+  it("limits replays in the same way, apart from live chats", async () => {
+    const { relay } = relayOfOne();
+    await relay.enter({ videoId: REPLAY });
+    const { code, message } = await relay.refusal({ videoId: SECOND });
+    assert.deepEqual([code, message], ["CAPACITY", TOO_MANY]);
+  });
+
+  it("does not count a video that is being looked for, which finds no place if another was quicker", async () => {
+    const { relay } = relayOfOne();
+    relay.upstream.fault({ on: "popout", videoId: OTHER, times: 1, as: { delayMs: 5000 } });
+    const late = relay.visit({ videoId: OTHER });
+    await relay.requested("popout", { videoId: OTHER, since: 0 });
+    const first = await relay.enter({ videoId: LIVE });
+    await assert.rejects(relay.when(late.entered), { code: "CAPACITY", message: TOO_MANY });
+    assert.equal(first.end, undefined);
+  });
+
+  it("counts a room that lingers, and none whose chat is over", async () => {
+    const { relay, chat } = relayOfOne();
+    const viewer = await relay.enter({ videoId: LIVE });
+    viewer.leave();
+    await relay.advance(1000);
+    assert.equal((await relay.refusal({ videoId: OTHER })).message, TOO_MANY);
+    await relay.enter({ videoId: LIVE });
+    chat.end("continuations-absent");
+    await relay.advance(10_000);
+    assert.equal(relay.rooms.local(LIVE)?.state, "ended");
+    await relay.enter({ videoId: OTHER });
+    assert.equal(relay.rooms.local(OTHER)?.state, "polling");
+  });
+});

@@ -1,0 +1,235 @@
+/** The answers about a finished chat, and about a video without a chat. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { RequestKind } from "../../../src/simulator/requests.ts";
+import type { Scenario } from "../../../src/simulator/scenario.ts";
+import { VirtualRelay } from "../../harness/virtual-relay.ts";
+import { failAlways, PLACES } from "../../support/opening.ts";
+import { metric, roomsIn, startRelay, type TestRelay, type TestRelayOptions } from "../../support/relay.ts";
+import { temporaryFile } from "../../support/store-subject.ts";
+import { Stream, streamUrl } from "../../support/stream.ts";
+import { TEXT, VIDEO, watchedRoom } from "../../support/watched-room.ts";
+
+const REPLAY = { kind: "replay", pageSize: 40 } as const;
+
+const statusOf = async ({ url }: TestRelay) => (await fetch(streamUrl(url, { videoId: VIDEO }))).status;
+
+/** A room whose chat is over, and whose viewer has been sent the end. */
+async function endedRoom(
+  said: number,
+  settings: TestRelayOptions["settings"],
+  scenario: Partial<Scenario> = {},
+) {
+  const room = await watchedRoom(said, settings, scenario);
+  if (scenario.kind !== "replay") room.chat.end("reload-only");
+  assert.equal((await room.viewer.ended())?.event, "end");
+  return room;
+}
+
+describe("a room that nobody read when its chat ended", () => {
+  it("gives a viewer with a cursor the last messages, then end, however late it comes", async () => {
+    const relay = new VirtualRelay({ hasDisk: true, settings: { RELAY_GRACE_MS: "1000" } });
+    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5000 });
+    chat.say(3);
+    const viewer = await relay.enter({ videoId: VIDEO });
+    await relay.advance(10_000);
+    relay.kill();
+    const missed = chat.say(4);
+    chat.end("reload-only");
+    await relay.advance(60_000);
+    relay.start();
+    assert.equal((await relay.refusal({ videoId: VIDEO })).code, "NO_LIVE_CHAT");
+    const back = await relay.enter({ videoId: VIDEO, lastEventId: viewer.cursors.at(-1) ?? 0 });
+    await relay.advance(10_000);
+    assert.match(back.ids[0] ?? "", /^gap:/);
+    assert.deepEqual(back.ids.slice(1), missed);
+    assert.equal(back.end?.event, "end");
+  });
+});
+
+describe("an ended room", () => {
+  it("gives a viewer with a cursor the messages it missed, one without a cursor its backfill, then end", async () => {
+    await using room = await endedRoom(9, {});
+    await using resumed = await room.open({ lastEventId: room.viewer.cursors[5] ?? 0 });
+    await using fresh = await room.open({ backfill: 2 });
+    assert.equal((await resumed.ended())?.event, "end");
+    assert.equal((await fresh.ended())?.event, "end");
+    assert.deepEqual(resumed.messages, room.viewer.messages.slice(6));
+    assert.deepEqual(fresh.messages, room.viewer.messages.slice(7));
+    assert.equal(room.bootstraps(), 1);
+  });
+
+  for (const kind of ["live", "replay"] as const) {
+    it(`of a ${kind} chat gives all its messages, then end, after a failover that moved its cursors`, async () => {
+      const relay = new VirtualRelay();
+      const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], kind });
+      chat.say(60);
+      const viewer = await relay.enter({ videoId: VIDEO, lastEventId: 0 });
+      if (kind === "live") chat.end("reload-only");
+      await relay.until(() => viewer.end !== undefined);
+      assert.equal(await relay.when(relay.store.moveCursors()), 1);
+      const last = viewer.cursors.at(-1) ?? 0;
+      for (const [lastEventId, count] of [
+        [0, 60],
+        [last, kind === "live" ? 50 : 60],
+      ] as const) {
+        const back = await relay.enter({ videoId: VIDEO, lastEventId });
+        await relay.advance(1000);
+        assert.deepEqual(back.ids, viewer.ids.slice(-count));
+        assert.ok((back.cursors[0] ?? 0) > last);
+        assert.equal(back.end?.event, "end");
+      }
+    });
+  }
+
+  it("after its grace time costs the upstream one look for all viewers that come back with a cursor", async () => {
+    await using room = await endedRoom(9, { RELAY_GRACE_MS: "1", RELAY_NO_CHAT_MS: "60000" });
+    await roomsIn(room.relay, "ended", 0);
+    const { requests } = room.upstream;
+    const comeBack = async () => {
+      await using back = await room.open({ lastEventId: room.viewer.cursors[5] ?? 0 });
+      assert.equal((await back.ended())?.event, "end");
+      assert.deepEqual(back.messages, room.viewer.messages.slice(6));
+    };
+    const before = requests.length;
+    await comeBack();
+    const looked = requests.length;
+    assert.ok(looked > before);
+    await Promise.all(Array.from({ length: 10 }, comeBack));
+    assert.equal(await statusOf(room.relay), 404);
+    assert.equal(requests.length, looked);
+  });
+});
+
+describe("a viewer that resumes a released room", () => {
+  const cases: [what: string, Partial<Scenario>, walled: readonly RequestKind[]][] = [
+    ["whose chat is over gets the messages it missed, then end", { kind: "disabled" }, []],
+    ["behind a wall gets the error, and the chat once the wall is gone", {}, PLACES],
+    ["gets the same if the only source of the chat fails", { foundOn: "next" }, ["next"]],
+  ];
+  for (const [what, scenario, walled] of cases) {
+    it(what, async () => {
+      await using room = await watchedRoom(9, { RELAY_GRACE_MS: "1", RELAY_NO_CHAT_MS: "60000" });
+      await room.viewer.close();
+      for (const state of ["polling", "lingering", "released"]) await roomsIn(room.relay, state, 0);
+      room.chat.change(scenario);
+      const repair = failAlways(room.relay, walled, { status: 503 });
+      const cursor = room.viewer.cursors[5] ?? 0;
+      const url = streamUrl(room.relay.url, { videoId: VIDEO });
+      if (walled.length > 0) {
+        const refusal = await fetch(url, { headers: { "last-event-id": String(cursor) } });
+        const { code } = (await refusal.json()) as { code: string };
+        assert.deepEqual([refusal.status, code], [404, "NO_LIVE_CHAT"]);
+        repair();
+      }
+      await using back = await room.open({ lastEventId: cursor });
+      await back.untilMessages(3);
+      assert.deepEqual(back.messages, room.viewer.messages.slice(6));
+      if (walled.length === 0) assert.equal((await back.ended())?.event, "end");
+    });
+  }
+});
+
+describe("a replay", () => {
+  for (const replayRenderer of ["liveChatReplayRenderer", "liveChatRenderer"] as const) {
+    it(`(${replayRenderer}) is sent whole to the viewer that opens it, whatever its backfill, then ends`, async () => {
+      await using relay = await startRelay();
+      const chat = relay.upstream.chat(VIDEO, { ...TEXT, ...REPLAY, replayRenderer, page: 5 });
+      const ids = chat.say(300);
+      await using viewer = await Stream.open(relay.url, { videoId: VIDEO, backfill: 0 });
+      assert.equal((await viewer.ended())?.event, "end");
+      assert.equal(viewer.init.chatType, "liveChatReplayRenderer");
+      assert.deepEqual(viewer.ids, ids);
+      const [first] = relay.upstream.requests.filter(({ client, status }) => client && status === 200);
+      assert.match(first?.body ?? "", /"playerOffsetMs":"0"/, "read from its beginning");
+    });
+  }
+
+  it("is sent whole to viewers without a cursor and a backfill: open, lingering, or in the store", async () => {
+    await using relay = await startRelay({ settings: { RELAY_GRACE_MS: "150", RELAY_POLL_MIN_MS: "30" } });
+    const ids = relay.upstream.chat(VIDEO, { ...TEXT, ...REPLAY, timeoutMs: 30 }).say(200);
+    const open = (options = {}) => Stream.open(relay.url, { videoId: VIDEO, ...options });
+    await using opener = await open();
+    await opener.untilMessages(80);
+    await using during = await open();
+    await using named = await open({ backfill: 2 });
+    assert.equal((await opener.ended())?.event, "end");
+    await roomsIn(relay, "ended");
+    await using kept = await open();
+    await roomsIn(relay, "ended", 0);
+    await using stored = await open();
+    for (const viewer of [opener, during, kept, stored]) {
+      assert.equal((await viewer.ended())?.event, "end");
+      assert.deepEqual(viewer.ids, ids);
+    }
+    await named.ended();
+    assert.notEqual(named.ids[0], ids[0]);
+  });
+
+  it("that is over is one room with shared reads for any number of viewers", async (t) => {
+    const store = `sqlite:${await temporaryFile(t)}`;
+    const scenario = { ...REPLAY, page: 5, pageSize: 500 };
+    await using room = await endedRoom(2000, { RELAY_GRACE_MS: "1", RELAY_STORE: store }, scenario);
+    await roomsIn(room.relay, "ended", 0);
+    const reads = async () => (await metric(room.relay, `relay_store_operations_total{kind="read"}`)) ?? 0;
+    const before = await reads();
+    const viewers = await Promise.all(Array.from({ length: 10 }, () => room.open()));
+    for (const again of viewers) assert.equal((await again.ended())?.event, "end");
+    for (const again of viewers) assert.equal(again.messages.length, 2000);
+    assert.ok((await reads()) - before <= 25, `${(await reads()) - before} reads`);
+  });
+
+  it("that was read to its end is answered from the store for an hour, without upstream calls", async () => {
+    await using room = await endedRoom(100, { RELAY_GRACE_MS: "1" }, REPLAY);
+    await roomsIn(room.relay, "ended", 0);
+    const calls = room.upstream.requests.length;
+    for (const [options, expected] of [
+      [{}, room.viewer.messages],
+      [{ backfill: 3 }, room.viewer.messages.slice(-3)],
+    ] as const) {
+      await using again = await room.open(options);
+      assert.equal((await again.ended())?.event, "end");
+      assert.deepEqual(again.messages, expected);
+    }
+    assert.equal(room.upstream.requests.length, calls);
+  });
+});
+
+describe("a video without a chat", () => {
+  it("is answered from memory, with the time to come again, until RELAY_NO_CHAT_MS is over", async () => {
+    const relay = new VirtualRelay();
+    const chat = relay.upstream.chat(VIDEO, { kind: "disabled" });
+    chat.say(1);
+    const first = await relay.refusal({ videoId: VIDEO });
+    const calls = relay.upstream.requests.length;
+    await relay.advance(29_999);
+    const second = await relay.refusal({ videoId: VIDEO });
+    assert.deepEqual([first.retryAfterMs, second.retryAfterMs], [30_000, 1]);
+    assert.equal(relay.upstream.requests.length, calls);
+    chat.change({ kind: "live" });
+    await relay.advance(1);
+    const viewer = await relay.enter({ videoId: VIDEO });
+    await viewer.untilMessages(1);
+  });
+
+  it("does not count as watched by those that it was refused to", async () => {
+    const relay = new VirtualRelay();
+    const { ownership } = relay.store;
+    relay.upstream.chat(VIDEO, { kind: "disabled" });
+    for (const isFromMemory of [false, true]) {
+      const calls = relay.upstream.requests.length;
+      await relay.refusal({ videoId: VIDEO });
+      assert.equal(relay.upstream.requests.length === calls, isFromMemory);
+      assert.equal(await ownership.watchedForMs(VIDEO), 0);
+    }
+  });
+
+  it("is looked up again at once if its page could not be read", async () => {
+    await using relay = await startRelay({ settings: { RELAY_NO_CHAT_MS: "60000" } });
+    relay.upstream.chat(VIDEO, TEXT).say(1);
+    relay.upstream.fault({ on: PLACES, times: 3, as: "html" });
+    assert.equal(await statusOf(relay), 404);
+    await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
+    await viewer.untilMessages(1);
+  });
+});

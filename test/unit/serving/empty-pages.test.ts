@@ -1,0 +1,131 @@
+/**
+ * Viewers whose page of the store is empty, because retention has deleted what follows their cursor: as bytes
+ * on the wire.
+ */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { type TestContext, test } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { systemClock } from "../../../src/clock.ts";
+import { takeSocket } from "../../../src/http/streams/hand-over.ts";
+import { SendQueues } from "../../../src/http/streams/send-queues.ts";
+import { SocketSink } from "../../../src/http/streams/sinks.ts";
+import { ENDED } from "../../../src/protocol/chat.ts";
+import { FORMS } from "../../../src/serving/form.ts";
+import { Room } from "../../../src/serving/room.ts";
+import { StoreError } from "../../../src/store/port.ts";
+import { silentLog } from "../../../src/telemetry/log.ts";
+import { Telemetry } from "../../../src/telemetry/telemetry.ts";
+import { SimulatedSink } from "../../harness/sink.ts";
+import { messages, own } from "../../support/store-reading.ts";
+import { openFor, ROOM, temporaryFile } from "../../support/store-subject.ts";
+
+const LIMIT = { timeout: 20_000 };
+const REQUEST = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";
+const LAST_CHUNK = "0\r\n\r\n";
+
+/** All that a viewer of a finished room is sent if everything after its cursor has been deleted. */
+async function sentAfterPruning(t: TestContext, storeUrl: string): Promise<Buffer> {
+  const store = await openFor(t, storeUrl);
+  const claim = await own(store, ROOM);
+  await store.append(claim, claim.head, messages(["a", "b"]), "{}");
+  const settings = { keepaliveMs: 1000, stallMs: 1000, isBlanking: false };
+  const parts = { store, clock: systemClock, telemetry: new Telemetry(silentLog), settings };
+  const room = new Room(ROOM, "liveChatReplayRenderer", claim.head + 2, parts);
+  room.finish(ENDED);
+  const shared = { queues: new SendQueues(systemClock), ending: new Set<Socket>() };
+  const server = createServer(async (_request, response) => {
+    response.writeHead(200);
+    const open = () => {
+      void store.prune(-1000, 100); // before the viewer, whose place is known by now, reads a page
+      return new SocketSink(takeSocket(response), FORMS.sse.plain.chunked, shared, () => {});
+    };
+    await room.enter({ videoId: ROOM, lastEventId: claim.head, backfill: 0, address: () => "", open });
+  });
+  server.listen(0, "127.0.0.1");
+  t.after(() => server.close());
+  await once(server, "listening");
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  t.after(() => socket.destroy());
+  socket.write(REQUEST);
+  const received: Buffer[] = [];
+  for await (const bytes of socket.iterator({ destroyOnReturn: false })) {
+    received.push(bytes);
+    if (bytes.includes(LAST_CHUNK)) break;
+  }
+  return Buffer.concat(received);
+}
+
+/** The chunks of the body, up to the one of size 0, and the bytes after it. */
+function chunksOf(answer: Buffer): { chunks: string[]; behind: string } {
+  const chunks: string[] = [];
+  for (let at = answer.indexOf("\r\n\r\n") + 4; ; ) {
+    const lineEnd = answer.indexOf("\r\n", at);
+    const size = Number.parseInt(answer.toString("latin1", at, lineEnd), 16);
+    const end = lineEnd + 2 + size;
+    if (size === 0) return { chunks, behind: answer.toString("latin1", end + 2) };
+    chunks.push(answer.toString("latin1", lineEnd + 2, end));
+    at = end + 2;
+  }
+}
+
+for (const storeName of ["memory", "sqlite"]) {
+  test(
+    `an empty page of ${storeName} sends no chunk, so the rest of the stream follows`,
+    LIMIT,
+    async (t) => {
+      const url = storeName === "memory" ? "memory:" : `sqlite:${await temporaryFile(t)}`;
+      const { chunks, behind } = chunksOf(await sentAfterPruning(t, url));
+      assert.equal(behind, "");
+      assert.match(chunks.join(""), /event: init\n.*event: end\n/s);
+    },
+  );
+}
+
+test("an empty text cannot become a chunk, which would end the body", () => {
+  for (const transferCoding of ["chunked", "gzip"] as const) {
+    assert.throws(() => FORMS.sse.plain[transferCoding].pack([], false), /end the body/);
+  }
+});
+
+/** A room whose store is away, and the entry of a viewer that has to read there. */
+async function roomWithoutStore(t: TestContext) {
+  const store = await openFor(t, "memory:");
+  const claim = await own(store, ROOM);
+  await store.append(claim, claim.head, messages(["a", "b"]), "{}");
+  const away = { ...store, read: () => Promise.reject(new StoreError("unavailable", "it is away")) };
+  const telemetry = new Telemetry(silentLog);
+  const settings = { keepaliveMs: 1000, stallMs: 1000, isBlanking: false };
+  const parts = { store: away, clock: systemClock, telemetry, settings };
+  const room = new Room(ROOM, "liveChatReplayRenderer", claim.head + 2, parts);
+  const sink = new SimulatedSink(FORMS.sse.plain.bare, () => {});
+  const enter = (open: () => SimulatedSink) =>
+    room.enter({ videoId: ROOM, lastEventId: claim.head, backfill: 0, address: () => "", open });
+  return { room, sink, telemetry, enter };
+}
+
+test("a viewer that waits for the store when its room closes is ended in order, and not as one that is broken", async (t) => {
+  const { room, sink, telemetry, enter } = await roomWithoutStore(t);
+  const resets: string[] = [];
+  sink.reset = () => void resets.push("reset");
+  await enter(() => sink);
+  room.close();
+  await nextTurn();
+  assert.deepEqual([sink.closedBy, resets], ["end", []]);
+  assert.doesNotMatch(
+    await telemetry.registry.metrics(),
+    /^relay_viewers_dropped_total\{reason="broken"\} [^0]/m,
+  );
+});
+
+test("a viewer that enters a room while it closes is ended, so that it can come back", async (t) => {
+  const { room, sink, enter } = await roomWithoutStore(t);
+  await enter(() => {
+    room.close();
+    return sink;
+  });
+  await nextTurn();
+  assert.deepEqual([sink.closedBy, room.viewerCount], ["end", 0]);
+});

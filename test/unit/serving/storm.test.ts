@@ -1,0 +1,129 @@
+/**
+ * All viewers come back at once: hundreds lose their connection and resume, each from its own cursor, while
+ * the chat continues. None is refused, each gets the missed messages once, without an upstream call.
+ */
+import assert from "node:assert/strict";
+import { it, type TestContext } from "node:test";
+import { systemClock } from "../../../src/clock.ts";
+import { Feed } from "../../../src/serving/feeds.ts";
+import { FORMS } from "../../../src/serving/form.ts";
+import { Room } from "../../../src/serving/room.ts";
+import { ALL } from "../../../src/serving/type-filter.ts";
+import { MemoryStore } from "../../../src/store/memory/memory.ts";
+import { silentLog } from "../../../src/telemetry/log.ts";
+import { Telemetry } from "../../../src/telemetry/telemetry.ts";
+import { LoadClients } from "../../chaos/load/load-clients.ts";
+import { VirtualRelay } from "../../harness/virtual-relay.ts";
+import { startRelay } from "../../support/relay.ts";
+import { own } from "../../support/store-reading.ts";
+import { observe, temporaryFile } from "../../support/store-subject.ts";
+
+const VIDEO = "dQw4w9WgXcQ";
+const VIEWERS = 300;
+const PLAIN = new Feed(FORMS.sse.plain.bare, ALL, true);
+const DETAILED = new Feed(FORMS.sse.detailed.bare, ALL, true);
+/** How far behind the viewers' cursors lie; the newest 500 messages need no store. */
+const LAGS = [0, 1, 30, 250, 499, 520, 900];
+const HISTORY = 1000;
+const LIMIT_MS = 20_000;
+const LIMIT = { timeout: 60_000 };
+
+async function stormy(t: TestContext, storeUrl: string): Promise<void> {
+  await using relay = await startRelay({ settings: { RELAY_STORE: storeUrl } });
+  const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 50 });
+  const clients = new LoadClients();
+  t.after(() => clients.cut());
+  const base = await clients.open({ service: relay.url, videoId: VIDEO, viewers: VIEWERS, withinMs: 0 });
+  chat.say(HISTORY);
+  assert.equal(await clients.reached(VIDEO, base + HISTORY, LIMIT_MS), 0);
+  const bootstraps = () => relay.upstream.requests.filter(({ kind }) => kind === "sw.js").length;
+  assert.equal(bootstraps(), 1);
+
+  const speech = chat.speak(50);
+  clients.cut();
+  await clients.comeBack({ service: relay.url, withinMs: 500, lags: LAGS });
+  assert.equal(await clients.reached(VIDEO, base + chat.ledger.length, LIMIT_MS), 0);
+  speech.stop();
+  assert.equal(await clients.reached(VIDEO, base + chat.ledger.length, LIMIT_MS), 0);
+
+  assert.deepEqual(clients.report(), {
+    viewers: VIEWERS,
+    open: VIEWERS,
+    faults: {},
+    closings: [],
+    head: base + chat.ledger.length,
+  });
+  assert.equal(bootstraps(), 1);
+}
+
+it("a storm of returning viewers is served from a file", LIMIT, async (t) => {
+  await stormy(t, `sqlite:${await temporaryFile(t)}`);
+});
+
+it("a storm of returning viewers is served from memory", LIMIT, (t) => stormy(t, "memory:"));
+
+it("the upstream is polled as often for 100 viewers as for one", async () => {
+  const pollsFor = async (viewers: number): Promise<number> => {
+    const relay = new VirtualRelay();
+    relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5000 }).say(10);
+    for (let i = 0; i < viewers; i++) await relay.enter({ videoId: VIDEO });
+    const since = relay.upstream.requests.length;
+    await relay.advance(10 * 60_000);
+    return relay.upstream.requests.slice(since).filter(({ kind }) => kind === "get_live_chat").length;
+  };
+  const [alone, together] = [await pollsFor(1), await pollsFor(100)];
+  assert.ok(alone > 100, `${alone} polls`);
+  assert.equal(together, alone);
+});
+
+/** A room of this many messages, all of them below its tail. `reads`: where the store was read. */
+async function storedRoom(count: number, text = "") {
+  const reads: number[] = [];
+  const memory = new MemoryStore(systemClock);
+  const read = memory.read.bind(memory);
+  memory.read = (videoId, after, limit) => {
+    reads.push(after);
+    return read(videoId, after, limit);
+  };
+  const store = observe(memory);
+  const claim = await own(store, VIDEO);
+  const body = JSON.stringify({ text });
+  const messages = Array.from({ length: count }, (_, i) => ({ id: `m${i}`, body, details: "{}" }));
+  await store.append(claim, claim.head, messages, "{}");
+  const settings = { keepaliveMs: 1000, stallMs: 1000, isBlanking: false };
+  const parts = { store, clock: systemClock, telemetry: new Telemetry(silentLog), settings };
+  const head = claim.head + count;
+  return { room: new Room(VIDEO, "liveChatRenderer", head, parts), base: claim.head, head, reads };
+}
+
+it("viewers at the same cursor below the tail share one read of the store", async () => {
+  const { room, base } = await storedRoom(3);
+  const first = room.page(base, PLAIN);
+  assert.equal(room.page(base, PLAIN), first);
+  assert.notEqual(room.page(base, DETAILED), first);
+  assert.notEqual(room.page(base + 1, PLAIN), first);
+  await first;
+});
+
+it("viewers that resume at different cursors below the tail soon share theirs", async () => {
+  const { room, base, head } = await storedRoom(450);
+  const placesFrom = async (after: number): Promise<number[]> => {
+    const { next } = await room.page(after, PLAIN);
+    return next === head ? [next] : [next, ...(await placesFrom(next))];
+  };
+  const [near, far] = [await placesFrom(base + 43), await placesFrom(base)];
+  assert.deepEqual(near, far.slice(-near.length));
+});
+
+it("messages below the tail that are too long for one chunk are read once", async () => {
+  const { room, base, head, reads } = await storedRoom(99, "long ".repeat(1000));
+  let [after, chunks] = [base, 0];
+  while (after < head) {
+    const [{ next }] = await Promise.all([room.page(after, PLAIN), room.page(after, DETAILED)]);
+    after = next;
+    chunks += 1;
+  }
+  assert.ok(chunks > 5, `${chunks} chunks`);
+  const pageEnd = 100 - (base % 100);
+  assert.deepEqual(reads, pageEnd < 99 ? [base, base + pageEnd] : [base]);
+});

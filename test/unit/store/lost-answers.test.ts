@@ -1,0 +1,107 @@
+/** A store that writes, but whose answer is lost: the room continues, and holds everything once. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { RoomEnd } from "../../../src/protocol/chat.ts";
+import { Appender } from "../../../src/reading/log/appender.ts";
+import { memoryOf } from "../../../src/reading/log/checkpoint.ts";
+import { MemoryStore } from "../../../src/store/memory/memory.ts";
+import { type Claim, StoreError } from "../../../src/store/port.ts";
+import type { EncodedMessage } from "../../../src/store/stored-message.ts";
+import { silentLog } from "../../../src/telemetry/log.ts";
+import { Telemetry } from "../../../src/telemetry/telemetry.ts";
+import type { Item } from "../../../src/upstream/readers/reader.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+import { POSITION } from "../../support/position.ts";
+import { CONTEXT } from "../../support/room-log.ts";
+import { own } from "../../support/store-reading.ts";
+import { isFenced, observe } from "../../support/store-subject.ts";
+
+const VIDEO = "lost-answer";
+const NEVER = new AbortController().signal;
+
+/** Loses the answers to its next writes, and then to its next looks at a room. */
+class ForgetfulStore extends MemoryStore {
+  losesWrites = 0;
+  losesLooks = 0;
+
+  override async append(claim: Claim, head: number, messages: readonly EncodedMessage[], checkpoint: string) {
+    const added = await super.append(claim, head, messages, checkpoint);
+    if (this.losesWrites-- > 0) throw new StoreError("unavailable", "the answer was lost");
+    return added;
+  }
+
+  override async finish(claim: Claim, end: RoomEnd) {
+    await super.finish(claim, end);
+    if (this.losesWrites-- > 0) throw new StoreError("unavailable", "the answer was lost");
+  }
+
+  override async getRoom(videoId: string) {
+    if (this.losesLooks-- > 0) throw new StoreError("unavailable", "no look at the room");
+    return super.getRoom(videoId);
+  }
+}
+
+const PROGRESS = { position: POSITION, startedAt: 0 };
+/** Longer than all tries take. */
+const TRIES_MS = 60_000;
+
+function itemsOf(...ids: string[]): { items: Item[] } {
+  const rest = { timestamp: "", author: "a", amount: "", color: "", parts: [], details: {} };
+  return { items: ids.map((id) => ({ message: { type: "chat", id, message: id, ...rest } })) };
+}
+
+/** The outcome of what may be tried again and again. */
+async function inTime<T>(clock: FakeClock, promise: Promise<T>): Promise<T> {
+  await clock.advance(TRIES_MS);
+  return promise;
+}
+
+describe("a room whose store loses answers", () => {
+  for (const losesLooks of [0, 1, 2]) {
+    it(`continues after a lost answer and ${losesLooks} failed looks at the room`, async () => {
+      const clock = new FakeClock();
+      const store = new ForgetfulStore(clock);
+      const hold = await own(store, VIDEO);
+      const telemetry = new Telemetry(silentLog);
+      const observed = observe(store, clock, telemetry);
+      const settings = { ...CONTEXT, isBlanking: false };
+      const parts = { store: observed, clock, telemetry, settings };
+      const appender = new Appender(parts, hold, memoryOf(hold.room, false, parts));
+      Object.assign(store, { losesWrites: 1, losesLooks });
+
+      await inTime(clock, appender.append([itemsOf("1", "2")], PROGRESS, NEVER));
+      await inTime(clock, appender.append([itemsOf("2", "3")], PROGRESS, NEVER));
+      assert.deepEqual(
+        (await store.read(VIDEO, hold.head, 10)).map(({ id, cursor }) => [id, cursor - hold.head]),
+        [
+          ["1", 1],
+          ["2", 2],
+          ["3", 3],
+        ],
+      );
+
+      Object.assign(store, { losesWrites: 1, losesLooks });
+      await inTime(clock, appender.finish({ state: "ended", reason: "no more continuations" }, NEVER));
+      assert.equal(observed.health.isBlocked, false);
+    });
+  }
+});
+
+it("a store that has lost an acknowledged write gets no more of them: they would reuse its cursors", async () => {
+  class LaggingStore extends ForgetfulStore {
+    override async getRoom(videoId: string) {
+      const room = await super.getRoom(videoId);
+      return room && { ...room, head: room.head - 1 };
+    }
+  }
+  const clock = new FakeClock();
+  const store = new LaggingStore(clock);
+  const hold = await own(store, VIDEO);
+  const telemetry = new Telemetry(silentLog);
+  const parts = { store: observe(store, clock, telemetry), clock, telemetry };
+  const settings = { ...CONTEXT, isBlanking: false };
+  const appender = new Appender({ ...parts, settings }, hold, memoryOf(hold.room, false, parts));
+  await inTime(clock, appender.append([itemsOf("1", "2")], PROGRESS, NEVER));
+  Object.assign(store, { losesWrites: 1 });
+  await inTime(clock, assert.rejects(appender.append([itemsOf("2")], PROGRESS, NEVER), isFenced));
+});

@@ -1,0 +1,250 @@
+/**
+ * Messages older than the retention are deleted: when, how their room's viewers see it, and that their disk
+ * space is reused.
+ */
+import assert from "node:assert/strict";
+import { stat } from "node:fs/promises";
+import { DatabaseSync } from "node:sqlite";
+import { describe, it } from "node:test";
+import { ENDED } from "../../../src/protocol/chat.ts";
+import { MemoryStore } from "../../../src/store/memory/memory.ts";
+import type { Retention } from "../../../src/store/port.ts";
+import { LONGEST_ROUND_MS, runRetention, SHORTEST_ROUND_MS } from "../../../src/store/retention.ts";
+import { silentLog } from "../../../src/telemetry/log.ts";
+import { Telemetry } from "../../../src/telemetry/telemetry.ts";
+import { eventually } from "../../support/eventually.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+import { textAction } from "../../support/opening.ts";
+import { startRelay } from "../../support/relay.ts";
+import { messages, own, readAll } from "../../support/store-reading.ts";
+import {
+  BORN_MS,
+  OTHER,
+  observe,
+  openFor,
+  ROOM,
+  temporaryFile,
+  wallAt,
+} from "../../support/store-subject.ts";
+import { Stream } from "../../support/stream.ts";
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** The retention of a store in memory, on a clock that the test owns; `rounds` is when it looked. */
+function running(days: number) {
+  const clock = new FakeClock();
+  const telemetry = new Telemetry(silentLog);
+  const store = observe(new MemoryStore(clock), clock, telemetry);
+  const stop = new AbortController();
+  const rounds: number[] = [];
+  const watched: Retention = {
+    prune: (keptMs, limit) => {
+      rounds.push(clock.monotonic());
+      return store.prune(keptMs, limit);
+    },
+  };
+  const over = runRetention(watched, days, clock, telemetry, stop.signal);
+  const dispose = () => {
+    stop.abort();
+    return over;
+  };
+  return { clock, store, telemetry, rounds, over, [Symbol.asyncDispose]: dispose };
+}
+
+describe("the retention's rounds", () => {
+  const rows: [retentionMs: number, roundMs: number][] = [
+    [30 * DAY_MS, LONGEST_ROUND_MS],
+    [4 * HOUR_MS, LONGEST_ROUND_MS],
+    [HOUR_MS, HOUR_MS / 4],
+    [8000, 2000],
+    [1000, SHORTEST_ROUND_MS],
+    [1, SHORTEST_ROUND_MS],
+  ];
+  for (const [retentionMs, roundMs] of rows) {
+    it(`of ${retentionMs} ms come every ${roundMs} ms, and delete nothing younger`, async () => {
+      await using retention = running(retentionMs / DAY_MS);
+      const { clock, store, rounds } = retention;
+      await clock.advance(10);
+      const claim = await own(store, ROOM);
+      await store.append(claim, claim.head, messages(["a", "b"]), "");
+      await clock.advance(retentionMs);
+      assert.equal((await readAll(store, ROOM)).length, 2);
+      const before = rounds.length;
+      await clock.advance(roundMs * 1.2);
+      assert.ok(rounds.length > before);
+      assert.deepEqual(await readAll(store, ROOM), []);
+      const [first = 0, second = 0] = rounds.slice(-2);
+      assert.ok(second - first >= roundMs && second - first < roundMs * 1.2, `${second - first} ms`);
+    });
+  }
+
+  it("take many steps, with pauses, if there is much to delete", async () => {
+    await using retention = running(1);
+    const { clock, store, rounds } = retention;
+    const claim = await own(store, ROOM);
+    const many = messages([...Array(3500).keys()]);
+    await store.append(claim, claim.head, many, "");
+    await clock.advance(DAY_MS + 2 * HOUR_MS);
+    assert.deepEqual(await readAll(store, ROOM), []);
+    const steps = rounds.filter((at) => at >= DAY_MS).slice(0, 4);
+    assert.equal(new Set(steps).size, 4);
+    assert.ok((steps[3] ?? 0) - (steps[0] ?? 0) < 1000);
+  });
+
+  it("delete nothing by a clock that has just jumped ahead, until it has been steady for a round", async () => {
+    await using retention = running(30);
+    const { clock, store, rounds } = retention;
+    await clock.advance(1);
+    const claim = await own(store, ROOM);
+    await store.append(claim, claim.head, messages(["a"]), "");
+    clock.jump(40 * DAY_MS);
+    await clock.advance(HOUR_MS);
+    clock.jump(-40 * DAY_MS);
+    await clock.advance(2 * HOUR_MS);
+    assert.deepEqual([rounds.length, (await readAll(store, ROOM)).length], [3, 1]);
+    clock.jump(40 * DAY_MS);
+    await clock.advance(2 * HOUR_MS);
+    assert.deepEqual([rounds.length, (await readAll(store, ROOM)).length], [4, 0]);
+  });
+
+  it("notice a jump of the clock while they are stopped by a bug", async () => {
+    await using retention = running(30);
+    const { clock, store } = retention;
+    await clock.advance(1);
+    const claim = await own(store, ROOM);
+    await store.append(claim, claim.head, messages(["a"]), "");
+    const { prune } = store;
+    store.prune = async () => {
+      throw new TypeError("a bug");
+    };
+    await clock.advance(HOUR_MS + 100);
+    store.prune = prune;
+    clock.jump(40 * DAY_MS);
+    await clock.advance(1000);
+    clock.jump(-40 * DAY_MS);
+    await clock.advance(2 * HOUR_MS);
+    assert.equal((await readAll(store, ROOM)).length, 1);
+  });
+
+  it("continue after a round in which the store failed", async () => {
+    await using retention = running(1);
+    const { clock, store, telemetry, rounds } = retention;
+    await clock.advance(HOUR_MS / 2);
+    await store.close();
+    await clock.advance(3 * HOUR_MS);
+    assert.equal(rounds.length, 4);
+    assert.match(await telemetry.registry.metrics(), /^relay_store_failures_total\{kind="prune"\} 3$/m);
+  });
+
+  it("also come with a retention of 0, and then delete no message", async () => {
+    await using retention = running(0);
+    const { clock, store, rounds } = retention;
+    const claim = await own(store, ROOM);
+    const added = await store.append(claim, claim.head, messages(["a"]), "");
+    await store.finish(claim, ENDED);
+    await clock.advance(40 * DAY_MS);
+    assert.ok(rounds.length > 1, `${rounds.length} rounds`);
+    assert.deepEqual(await readAll(store, ROOM), added);
+  });
+});
+
+describe("in the whole service, a room that outlives the retention", () => {
+  it("sends a viewer with an older cursor the remaining messages, and init.cursor shows it", async (t) => {
+    const path = await temporaryFile(t);
+    // Less than two seconds: the first messages are deleted while the viewer is away.
+    const settings = { RELAY_STORE: `sqlite:${path}`, RELAY_RETENTION_DAYS: "0.00002" };
+    await using relay = await startRelay({ settings });
+    const chat = relay.upstream.chat(ROOM, { timeoutMs: 5 });
+    const ids = Array.from({ length: 25 }, (_, n) => `m${n}`);
+    chat.say(ids.slice(0, 10).map(textAction));
+    const viewer = await Stream.open(relay.url, { videoId: ROOM });
+    await viewer.untilMessages(10);
+    const base = viewer.init.cursor;
+    await viewer.close();
+
+    const tool = new DatabaseSync(path, { readOnly: true });
+    t.after(() => tool.close());
+    const floor = tool.prepare("select floor from room");
+    await eventually(base + 10, () => Number(floor.get()?.floor));
+    chat.say(ids.slice(10, 20).map(textAction));
+    await using resumed = await Stream.open(relay.url, { videoId: ROOM, lastEventId: base + 3 });
+    await using all = await Stream.open(relay.url, { videoId: ROOM, lastEventId: 0 });
+    chat.say(ids.slice(20).map(textAction));
+    for (const stream of [resumed, all]) {
+      await stream.until(() => stream.ids.includes("m24"), "m24");
+      assert.ok(stream.init.cursor >= base + 10);
+      assert.deepEqual(stream.ids, ids.slice(stream.init.cursor - base));
+    }
+  });
+});
+
+it("a video without a chat leaves nothing in the store, and a finished one its end", async (t) => {
+  const path = await temporaryFile(t);
+  const settings = { RELAY_STORE: `sqlite:${path}`, RELAY_GRACE_MS: "1", RELAY_NO_CHAT_MS: "0" };
+  await using relay = await startRelay({ settings });
+  const chat = relay.upstream.chat(ROOM, { timeoutMs: 5 });
+  chat.say(1);
+  await using viewer = await Stream.open(relay.url, { videoId: ROOM });
+  await viewer.untilMessages(1);
+  chat.end("reload-only");
+  await viewer.ended();
+  const tool = new DatabaseSync(path, { readOnly: true });
+  t.after(() => tool.close());
+  const rooms = () => tool.prepare("select video_id, ending, ended_at, head from room").all();
+  const before = rooms();
+  for (const videoId of [ROOM, OTHER]) {
+    const answer = await fetch(`${relay.url}/v1/stream?videoId=${videoId}`);
+    assert.ok(answer.status >= 400, `${answer.status}`);
+    await answer.body?.cancel();
+  }
+  assert.deepEqual(rooms(), before);
+});
+
+it("a room of a process that did not finish it goes with its last message, unless it is read again", async (t) => {
+  const url = `sqlite:${await temporaryFile(t)}`;
+  const wall = wallAt(BORN_MS);
+  const killed = await openFor(t, url, wall);
+  for (const name of [ROOM, OTHER]) {
+    const hold = await own(killed, name);
+    await killed.append(hold, hold.head, messages([1, 2, 3]), "");
+  }
+  await killed.close();
+  wall.nowMs += DAY_MS;
+  const store = await openFor(t, url, wall);
+  await own(store, OTHER);
+  assert.equal(await store.prune(DAY_MS / 2, 2), 2);
+  assert.equal(await store.prune(DAY_MS / 2, 100), 4);
+  const rooms = await store.listRooms(10);
+  assert.deepEqual(
+    rooms.map(({ videoId, floor, head }) => [videoId, head - floor]),
+    [[OTHER, 0]],
+  );
+});
+
+it("a store file that is written and pruned again and again does not grow, because its pages are reused", async (t) => {
+  const path = await temporaryFile(t);
+  const wall = wallAt(BORN_MS);
+  const sizes: number[] = [];
+  for (let day = 0; day < 6; day++) {
+    wall.nowMs += DAY_MS;
+    const store = await openFor(t, `sqlite:${path}`, wall);
+    const names = ["always-open", `${day} ended`, `${day} ended too`];
+    const claims = await Promise.all(names.map((name) => own(store, name)));
+    const heads = claims.map(({ head }) => head);
+    for (let n = 0; n < 40; n++) {
+      const batch = messages(Array.from({ length: 50 }, (_, i) => `${day} ${n} ${i} ${"x".repeat(100)}`));
+      for (const [r, claim] of claims.entries()) {
+        const head = heads[r] ?? 0;
+        heads[r] = head + (await store.append(claim, head, batch, "")).length;
+      }
+    }
+    for (const claim of claims.slice(1)) await store.finish(claim, ENDED);
+    while ((await store.prune(DAY_MS / 2, 500)) === 500);
+    await store.close();
+    sizes.push((await stat(path)).size);
+  }
+  // From the second day on, one day is written before the other is forgotten.
+  const [, second = 0] = sizes;
+  for (const size of sizes) assert.ok(size <= second * 1.1, `sizes of ${sizes} bytes`);
+});

@@ -1,0 +1,97 @@
+/** `GET /v1/rooms/{videoId}`: one stored room as the list has it, with the totals of its chat. */
+import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
+import { after, before, describe, it } from "node:test";
+import { RoomResponse } from "../../../src/http/schemas/room-schemas.ts";
+import type { ListedRoom, ShownRoom } from "../../../src/rooms/listing.ts";
+import { encodeMessage } from "../../../src/store/stored-message.ts";
+import { ask, assertRefused, post } from "../../support/api.ts";
+import { authorDeletionOf, deletionOf, paidAction, textAction } from "../../support/chat-actions.ts";
+import { eventually } from "../../support/eventually.ts";
+import { startRelay, type TestRelay } from "../../support/relay.ts";
+import { own } from "../../support/store-reading.ts";
+import { fileStore } from "../../support/store-subject.ts";
+import { Stream } from "../../support/stream.ts";
+import { said } from "../../support/totals-judge.ts";
+
+const VIDEO = "dQw4w9WgXcQ";
+const OTHER = "never-read1";
+
+let relay: TestRelay;
+before(async () => {
+  relay = await startRelay();
+});
+after(() => relay[Symbol.asyncDispose]());
+
+const show = (videoId: string, { url } = relay) => ask<ShownRoom>(url, `/v1/rooms/${videoId}`);
+
+describe("one room", () => {
+  it("is shown as in the list, with totals that follow its chat", async () => {
+    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5 });
+    chat.say([textAction("a"), paidAction("p", "€0.10"), paidAction("q", "€0.20"), paidAction("r", "kr 5")]);
+    await using stream = await Stream.open(relay.url, { videoId: VIDEO });
+    await stream.untilMessages(4);
+    const { status, body } = await show(VIDEO);
+    assert.equal(status, 200);
+    const { totals, ...room } = body;
+    const [listed] = (await ask<{ rooms: ListedRoom[] }>(relay.url, "/v1/rooms")).body.rooms;
+    assert.deepEqual({ ...room, lateMs: 0 }, { ...listed, lateMs: 0 });
+    const { authors, firstAt, lastAt, ...counts } = totals;
+    assert.deepEqual([firstAt, lastAt], [room.firstAt, room.lastAt]);
+    assert.ok(authors > 0);
+    assert.deepEqual(Object.keys(totals), Object.keys(RoomResponse.properties.totals.properties));
+    const none = { deletedPaid: 0, memberships: 0, uncounted: 0 };
+    const paid = [{ currency: "EUR", count: 2, sum: 0.3 }];
+    assert.deepEqual(counts, { types: { chat: 1, superchat: 3 }, paid, unreadable: 1, ...none });
+    chat.say([deletionOf("q"), authorDeletionOf("UCnobody")]);
+    await stream.untilMessages(6);
+    const later = (await show(encodeURIComponent(`https://youtu.be/${VIDEO}?t=${"1".repeat(200)}`))).body
+      .totals;
+    assert.deepEqual(later.paid, [{ currency: "EUR", count: 1, sum: 0.1 }]);
+    assert.deepEqual([later.deletedPaid, later.types.deleted, later.types.author_deleted], [1, 1, 1]);
+  });
+
+  it("that was never stored is NOT_STORED, without a call to the upstream", async () => {
+    const { length } = relay.upstream.requests;
+    const message = assertRefused(await show(OTHER), 404, "NOT_STORED");
+    assert.match(message, /nothing is stored of video never-read1/i);
+    assert.deepEqual(
+      relay.upstream.requests.slice(length).filter(({ videoId }) => videoId === OTHER),
+      [],
+    );
+  });
+
+  it("is refused under another name, with a parameter, and by another method", async () => {
+    assertRefused(await show("tooshort"), 400, "INVALID_VIDEO_ID");
+    assertRefused(await show("x".repeat(3000)), 400, "INVALID_REQUEST");
+    const message = assertRefused(await show(`${OTHER}?detials=true`), 400, "INVALID_REQUEST");
+    assert.equal(message, "detials: is not a parameter of this endpoint.");
+    const wrong = await post(relay.url, `/v1/rooms/${OTHER}`, {});
+    assertRefused(wrong, 405, "METHOD_NOT_ALLOWED");
+    assert.equal(wrong.headers.get("allow"), "OPTIONS, GET");
+    assertRefused(await show(`${OTHER}/totals`), 404, "NOT_FOUND");
+  });
+
+  it("is shown without its egress if RELAY_ROOMS=off withdraws the list", async () => {
+    await using closed = await startRelay({ settings: { RELAY_ROOMS: "off" } });
+    closed.upstream.chat(VIDEO, { kinds: ["text"] }).say(3);
+    await using stream = await Stream.open(closed.url, { videoId: VIDEO });
+    await stream.untilMessages(3);
+    const { body } = await show(VIDEO, closed);
+    assert.deepEqual([body.state, body.viewers, body.egress, body.fullAnswers], ["polling", 1, null, null]);
+    assert.equal(body.totals.types.chat, 3);
+  });
+
+  it("that an earlier process left uncounted is counted after a start, even without requests", async (t) => {
+    const { path, store } = await fileStore(t);
+    const hold = await own(store, VIDEO);
+    await store.append(hold, hold.head, [encodeMessage(said("chat", "a"))], "");
+    await store.close();
+    const settings = { RELAY_STORE: `sqlite:${path}`, RELAY_RETENTION_DAYS: "0" };
+    await using later = await startRelay({ settings });
+    assert.ok(later.url);
+    const file = new DatabaseSync(path, { readOnly: true });
+    t.after(() => file.close());
+    await eventually(1, () => file.prepare("select count(*) as tallies from tally").get()?.tallies);
+  });
+});

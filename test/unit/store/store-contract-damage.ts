@@ -1,0 +1,89 @@
+/**
+ * The promise of every store with a disk about rows that it cannot read: a damaged row costs itself only. The
+ * tests append damaged text, which no part of the service does.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ENDED, type RoomEnd } from "../../../src/protocol/chat.ts";
+import { decodeMessage, type EncodedMessage } from "../../../src/store/stored-message.ts";
+import { followed, message, messages, own, readAll, stored } from "../../support/store-reading.ts";
+import { BORN_MS, type NewSubject, OTHER, ownedRoom, ROOM } from "../../support/store-subject.ts";
+
+const whole = message("b");
+const text = (body: object) => JSON.stringify(body);
+/** The changed parts of the stored message. */
+const DAMAGES: Record<string, Partial<EncodedMessage>> = {
+  "whose fields are cut off": { body: whole.body.slice(0, -7) },
+  "whose fields are empty": { body: "" },
+  "whose fields are a list": { body: "[]" },
+  "that lacks its parts": { body: whole.body.replace('"parts"', '"p@rts"') },
+  "that has no id": { body: text({ ...JSON.parse(whole.body), id: null }) },
+  "whose fields are on several lines": { body: JSON.stringify(JSON.parse(whole.body), null, 2) },
+  "whose fields end in a blank": { body: `${whole.body} ` },
+  "whose details are cut off": { details: whole.details.slice(0, -3) },
+  "whose details are null": { details: "null" },
+  "whose details are on several lines": { details: '{\n"authorId": "UCb"}' },
+};
+
+export function damageContract(subject: NewSubject): void {
+  for (const [damage, part] of Object.entries(DAMAGES)) {
+    test(`a message ${damage} costs itself only: a gap takes its place`, async (t) => {
+      const { store, wall, claim } = await ownedRoom(subject, t);
+      const batch = [message("a"), { ...whole, ...part }, message("c")];
+      await store.append(claim, BORN_MS, batch, "one");
+      const [a, gap, c] = await readAll(store, ROOM);
+      const [before, , after] = stored(BORN_MS, ["a", "b", "c"]);
+      assert.deepEqual([a, c], [before, after]);
+      assert.ok(gap);
+      assert.deepEqual([gap.cursor, gap.id], [BORN_MS + 2, "b"]);
+      const { parts, ...fields } = decodeMessage(gap);
+      const sentence = "A message is missing here: the stored one is damaged.";
+      assert.deepEqual(fields, {
+        ...{ type: "gap", id: `gap:${BORN_MS + 1}`, timestamp: "", author: "", message: sentence },
+        ...{ amount: "", color: "" },
+        details: { gap: { since: new Date(wall.nowMs).toISOString(), reason: "down" } },
+      });
+      assert.deepEqual(parts, [{ kind: "text", text: sentence }]);
+      assert.deepEqual(await store.messagesById(ROOM, ["b"]), [gap]);
+      assert.deepEqual(await store.find(ROOM, { idPrefix: "b" }), [gap]);
+      assert.deepEqual((await followed(store, ROOM, BORN_MS, { count: 3 })).messages, [before, gap, after]);
+
+      await store.append(claim, BORN_MS + 3, messages(["b", "d"]), "two");
+      assert.equal((await store.getAccount(ROOM))?.head, BORN_MS + 4, "the room still holds its id");
+      await store.append(claim, BORN_MS + 4, [], "three", [whole]);
+      assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, ["a", "b", "c", "d"]));
+    });
+  }
+
+  test("a damaged message of an author does not disturb searches, and is pruned like any other", async (t) => {
+    const { store, wall, claim } = await ownedRoom(subject, t);
+    const [a, c] = ["a", "c"].map((id) => ({ ...message(id), details: text({ authorId: "UC1" }) }));
+    assert.ok(a && c);
+    await store.append(claim, BORN_MS, [a, { ...whole, details: '{"authorId":"UC1"' }, c], "");
+    const found = await store.find(ROOM, { authorId: "UC1" });
+    assert.deepEqual(new Set(found.map(({ id }) => id)), new Set(["a", "c"]));
+    await store.finish(claim, ENDED);
+    wall.nowMs += 1000;
+    assert.equal(await store.prune(0, 9), 3);
+    assert.equal(await store.getRoom(ROOM), undefined);
+  });
+
+  test("a room whose end cannot be read has failed, and can be read again; other rooms keep theirs", async (t) => {
+    const { store, claim } = await ownedRoom(subject, t);
+    await store.append(claim, BORN_MS, messages(["a"]), "one");
+    await store.finish(claim, { state: "ended" } as RoomEnd);
+    const other = await own(store, OTHER);
+    await store.append(other, other.head, [], "two");
+    await store.finish(other, ENDED);
+    const message = "How this chat ended cannot be read from the store.";
+    const end = { state: "failed", error: { code: "INTERNAL", message } };
+    assert.deepEqual((await store.getRoom(ROOM))?.end, end);
+    assert.deepEqual((await store.getAccount(ROOM))?.end, end);
+    const ends = (await store.listRooms(9)).map((room) => [room.videoId, room.end]);
+    assert.deepEqual(Object.fromEntries(ends), { [ROOM]: end, [OTHER]: ENDED });
+    const again = await own(store, ROOM);
+    assert.deepEqual(again.room?.end, end);
+    await store.append(again, BORN_MS + 1, messages(["b"]), "three");
+    assert.equal((await store.getRoom(ROOM))?.end, null);
+  });
+}

@@ -1,0 +1,89 @@
+/** The part of the stores' contract that is about a store that was restored from a backup. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ENDED, RELEASED } from "../../../src/protocol/chat.ts";
+import { followed, messages, own, readAll, stored } from "../../support/store-reading.ts";
+import { BORN_MS, isFenced, type NewSubject, OTHER, ownedRoom, ROOM } from "../../support/store-subject.ts";
+
+export function restoreContract(subject: NewSubject): void {
+  test("rooms begin at the clock, whole and in order, and continue there", async (t) => {
+    const { store, wall, claim } = await ownedRoom(subject, t);
+    const other = await own(store, OTHER);
+    await store.append(claim, BORN_MS, messages(["a", "b"]), "one");
+    await store.append(other, BORN_MS, messages(["a"]), "two");
+    await store.append(claim, BORN_MS + 2, messages(["c", "d"]), "three");
+    await store.finish(other, ENDED);
+    wall.nowMs += 1;
+    await store.prune(0, 2); // the finished room, and "a"
+    const reborn = await own(store, OTHER);
+    await store.append(reborn, reborn.head, [], "four");
+    await store.finish(reborn, ENDED);
+
+    const now = BORN_MS + 60_000;
+    wall.nowMs = now;
+    assert.equal(await store.moveCursors(), 2);
+    const moved = { base: now, floor: now + 1, head: now + 4, checkpoint: "three", readAgoMs: 60_000 };
+    assert.partialDeepStrictEqual(await store.getRoom(ROOM), moved);
+    assert.equal((await store.getRoom(OTHER))?.base, now);
+    assert.deepEqual(await readAll(store, ROOM), stored(now + 1, ["b", "c", "d"]));
+    assert.deepEqual(await store.messagesById(ROOM, ["d"]), stored(now + 3, ["d"]));
+
+    const again = await own(store, ROOM);
+    const added = await store.append(again, now + 4, messages(["d", "e"]), "five");
+    assert.deepEqual(added, stored(now + 4, ["e"]));
+    assert.deepEqual(
+      (await followed(store, ROOM, now + 2, { count: 3 })).messages,
+      stored(now + 2, ["c", "d", "e"]),
+    );
+    assert.equal(await store.prune(now - (BORN_MS + 1), 10), 3);
+    assert.deepEqual(await readAll(store, ROOM), added);
+  });
+
+  const heads: [what: string, clock: number, base: number][] = [
+    ["moves above the head that it has run ahead to", BORN_MS + 5, BORN_MS + 701],
+    ["moves above the head that the clock has just reached", BORN_MS + 700, BORN_MS + 701],
+    ["moves to the clock that has just passed its head", BORN_MS + 701, BORN_MS + 701],
+  ];
+  for (const [what, clock, base] of heads) {
+    test(`a room with more than one message per millisecond ${what}`, async (t) => {
+      const { store, wall } = await subject(t);
+      const ids = [...Array(700).keys()];
+      await store.append(await own(store, ROOM), BORN_MS, messages(ids), "");
+      wall.nowMs = clock;
+      assert.equal(await store.moveCursors(), 1);
+      assert.deepEqual(await readAll(store, ROOM), stored(base, ids));
+      assert.deepEqual(
+        [(await store.getRoom(ROOM))?.base, (await store.getRoom(ROOM))?.head],
+        [base, base + 700],
+      );
+    });
+  }
+
+  test("earlier owners of a room may not write to it, and finished rooms stay finished", async (t) => {
+    const { store, wall } = await subject(t);
+    const old = await own(store, ROOM);
+    await store.append(old, BORN_MS, [], "one");
+    const other = await own(store, OTHER);
+    await store.append(other, BORN_MS, [], "one");
+    await store.finish(other, RELEASED);
+    wall.nowMs += 1000;
+    await store.moveCursors();
+    assert.deepEqual((await store.getRoom(OTHER))?.end, RELEASED);
+    await assert.rejects(store.append(old, BORN_MS + 1000, messages(["a"]), ""), isFenced);
+    await assert.rejects(store.append(old, BORN_MS, messages(["a"]), ""), isFenced);
+    await assert.rejects(store.finish(old, ENDED), isFenced);
+    const { epoch } = await own(store, ROOM);
+    assert.ok(epoch > BORN_MS + 1000, "a claim of the lost time could pass for a new one");
+  });
+
+  test("a store without rooms, or with only rooms younger than the clock, has none to move", async (t) => {
+    const { store, wall } = await subject(t);
+    assert.equal(await store.moveCursors(), 0);
+    const claim = await own(store, ROOM);
+    const added = await store.append(claim, BORN_MS, messages(["a"]), "");
+    assert.equal(await store.moveCursors(), 0);
+    wall.nowMs -= 1000;
+    assert.equal(await store.moveCursors(), 0);
+    assert.deepEqual(await readAll(store, ROOM), added);
+  });
+}

@@ -1,0 +1,125 @@
+/** Bugs of the service itself: they are logged with their stacks, and stop neither the service nor a room. */
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { errorConverter } from "../../../src/http/errors.ts";
+import { ChannelViewer } from "../../../src/http/streams/channel-viewer.ts";
+import type { ChannelWatch } from "../../../src/rooms/channels/watch.ts";
+import { recordChannel, recordChat } from "../../../src/rooms/recordings/recorder.ts";
+import { FORMS } from "../../../src/serving/form.ts";
+import { Multiplex } from "../../../src/serving/multiplex/multiplex.ts";
+import { PART_FORMS } from "../../../src/serving/multiplex/parts.ts";
+import { ALL } from "../../../src/serving/type-filter.ts";
+import { SimulatedSink } from "../../harness/sink.ts";
+import { VirtualRelay } from "../../harness/virtual-relay.ts";
+import { recorderOf, runUntil } from "../../support/recorder-parts.ts";
+
+const VIDEO = "dQw4w9WgXcQ";
+const BUG = new TypeError("a bug");
+
+const fail = async (): Promise<never> => {
+  throw BUG;
+};
+
+/** The log lines that show the bug with its stack. */
+const shown = (relay: VirtualRelay) =>
+  relay.log
+    .filter(({ err }) => (err as { stack?: string } | undefined)?.stack?.startsWith("TypeError: a bug\n"))
+    .map(({ msg }) => msg.replace(/:.*/, ""));
+
+it("a bug in the count of viewers elsewhere releases a room that nobody watches here", async () => {
+  const relay = new VirtualRelay();
+  relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(1);
+  const viewer = await relay.enter({ videoId: VIDEO });
+  relay.store.ownership.watchedForMs = fail;
+  viewer.leave();
+  await relay.advance(120_000);
+  assert.deepEqual(shown(relay), ["room broken"]);
+  const [room] = await relay.when(relay.list.all());
+  assert.equal(room?.state, "released");
+});
+
+it("a bug in the search for a chat that is over fails its viewers, and the next ones are served", async () => {
+  const relay = new VirtualRelay();
+  relay.upstream.chat(VIDEO).end("reload-only");
+  const { getRoom } = relay.store;
+  let reads = 0;
+  relay.store.getRoom = (videoId) => (reads++ === 0 ? getRoom(videoId) : fail());
+  await assert.rejects(relay.enter({ videoId: VIDEO }), BUG);
+  relay.store.getRoom = getRoom;
+  assert.equal((await relay.refusal({ videoId: VIDEO })).code, "NO_LIVE_CHAT");
+});
+
+it("a bug in a recording is logged, and the recording tried again", async () => {
+  const relay = new VirtualRelay();
+  relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(1);
+  const { getRoom } = relay.store;
+  relay.store.getRoom = fail;
+  const stopped = new AbortController();
+  void recordChat(VIDEO, recorderOf(relay), runUntil(stopped.signal));
+  await relay.advance(1000);
+  assert.deepEqual(shown(relay), ["recording failed by a fault of the service"]);
+  relay.store.getRoom = getRoom;
+  await relay.advance(70_000);
+  assert.equal((await relay.stored(VIDEO)).length, 1);
+  stopped.abort();
+});
+
+it("a bug in reading old messages disconnects their viewer alone, and is counted", async () => {
+  const relay = new VirtualRelay();
+  const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], page: 600 });
+  chat.say(600);
+  const other = await relay.enter({ videoId: VIDEO });
+  const { read } = relay.store;
+  relay.store.read = fail;
+  const viewer = await relay.enter({ videoId: VIDEO, lastEventId: 0 });
+  await relay.advance(1000);
+  assert.deepEqual([viewer.sink.closedBy, other.sink.closedBy], ["reset", undefined]);
+  assert.deepEqual(shown(relay), ["room broken"]);
+  const dropped = (reason: string) => relay.metric(`relay_viewers_dropped_total{reason="${reason}"}`);
+  assert.deepEqual([await dropped("broken"), await dropped("stalled")], [1, 0]);
+  relay.store.read = read;
+});
+
+/** A watch of a channel whose only stream has no chat; it cannot take the report of that. */
+function brokenWatch(relay: VirtualRelay): ChannelWatch {
+  relay.upstream.chat(VIDEO).end("reload-only");
+  const stream = { videoId: VIDEO, state: "live", isFar: false };
+  return {
+    has: () => undefined,
+    failed: () => {
+      throw BUG;
+    },
+    async *states(signal: AbortSignal) {
+      yield { channel: "@somebody", ...stream };
+      await relay.clock.sleep(600_000, signal);
+    },
+    async *streams(signal: AbortSignal) {
+      yield { streams: [stream] };
+      await relay.clock.sleep(600_000, signal);
+    },
+    [Symbol.dispose]() {},
+  } as unknown as ChannelWatch;
+}
+
+it("a bug in the watch of a channel ends the connection of the viewer that meets it", async () => {
+  const relay = new VirtualRelay();
+  const watch = brokenWatch(relay);
+  const sink = new SimulatedSink(FORMS.sse.plain.bare, () => {});
+  const { rooms, clock, telemetry } = relay;
+  const toRelayError = errorConverter("/v1/stream", telemetry);
+  const parts = { watch, rooms, clock, form: PART_FORMS.sse.plain, toRelayError };
+  const request = { backfill: 0, filter: ALL, resume: undefined, cameAt: 0, address: "" };
+  await relay.when(new ChannelViewer(new Multiplex(sink, "sse"), request, parts).run());
+  assert.deepEqual([sink.closedBy, shown(relay), rooms.viewerCount], ["end", ["a request failed"], 0]);
+});
+
+it("a bug in the watch of a channel is logged by the recording that meets it", async () => {
+  const relay = new VirtualRelay();
+  const watch = brokenWatch(relay);
+  const parts = { ...recorderOf(relay), channels: { watch: () => watch } };
+  const stopped = new AbortController();
+  void recordChannel("@somebody", parts as never, runUntil(stopped.signal));
+  await relay.advance(20_000);
+  assert.deepEqual(shown(relay), ["recording failed by a fault of the service"]);
+  stopped.abort();
+});

@@ -1,0 +1,47 @@
+/** Floods of calls by clients that poll themselves: what they may cost, and how long they wait. */
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { post } from "../../../support/api.ts";
+import { eventually } from "../../../support/eventually.ts";
+import { gateBench } from "../../../support/gate-bench.ts";
+import { LeapingClock } from "../../../support/leaping-clock.ts";
+import { metric, startRelay } from "../../../support/relay.ts";
+
+it("the gate does not search all waiting calls for each that comes", async () => {
+  const { clock, gate } = gateBench();
+  let compared = 0;
+  const waiting = {
+    signal: new AbortController().signal,
+    dueAt: 0,
+    lane: "caller" as const,
+    sortKey: () => {
+      compared += 1;
+      return 0;
+    },
+    refuseImpatient: () => {},
+  };
+  for (let i = 0; i < 1000; i++) void gate.enter({ kind: "poll", waiting });
+  await clock.advance(1000);
+  assert.equal(gate.queued, 997);
+  assert.ok(compared <= 5000, `${compared} comparisons`);
+});
+
+it("a call whose turn does not come within a minute is refused, and may be made again", async () => {
+  const clock = new LeapingClock();
+  await using relay = await startRelay({ clock, settings: { RELAY_GATE_SPACING_MS: "600000" } });
+  const poll = (token: string) =>
+    post(relay.url, "/v1/poll", {
+      ...{ token, client: "WEB", endpoint: "get_live_chat", webVersion: "2.20261101.00.00" },
+      apiKey: "a".repeat(39),
+    });
+  await poll("first");
+  const second = poll("second");
+  await eventually(1, () => metric(relay, 'relay_gate_queue{egress="direct"}'));
+  clock.leap(60_000);
+  const { status, body, headers } = await second;
+  assert.deepEqual([status, headers.get("retry-after")], [503, "5"]);
+  assert.deepEqual(body, {
+    code: "CAPACITY",
+    message: "Too many calls wait for YouTube: this one was not made within 60 s.",
+  });
+});

@@ -1,0 +1,109 @@
+/**
+ * The pace of an address that instances share, at any distance from the place where they reserve their calls.
+ */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { SharedPace } from "../../../../src/shared-pace.ts";
+import { FakeClock } from "../../../support/fake-clock.ts";
+import { gateBench } from "../../../support/gate-bench.ts";
+
+const SPACING_MS = 250;
+/** By how much the clock of the place is ahead of that of the instances. */
+const AHEAD_MS = 5000;
+
+/**
+ * How long a question takes to the place, and its answer back: once each, the last one for all that follow.
+ */
+type Way = readonly (readonly [thereMs: number, backMs: number])[];
+
+/** A clock by which sleepers wake late. */
+class LateClock extends FakeClock {
+  readonly #clock: FakeClock;
+  readonly #lateMs: number;
+
+  constructor(clock: FakeClock, lateMs: number) {
+    super();
+    this.#clock = clock;
+    this.#lateMs = lateMs;
+  }
+
+  override monotonic(): number {
+    return this.#clock.monotonic();
+  }
+
+  override sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return this.#clock.sleep(ms + this.#lateMs, signal);
+  }
+}
+
+/**
+ * Instances that call as often as they may for a minute, each at the end of its way: when their calls
+ * started.
+ */
+async function startsOf(ways: readonly Way[], lateMs: readonly number[] = []) {
+  const clock = new FakeClock();
+  let nextAt = 0;
+  const paceBy = (way: Way): SharedPace => {
+    let asked = 0;
+    return {
+      async reserve({ spacingMs, aheadMs }) {
+        const [thereMs, backMs] = way[Math.min(asked++, way.length - 1)] ?? [0, 0];
+        await clock.sleep(thereMs);
+        const now = clock.monotonic() + AHEAD_MS;
+        const startAt = Math.max(nextAt, now + aheadMs);
+        nextAt = startAt + spacingMs;
+        await clock.sleep(backMs);
+        return { now, startAt, cooldownMs: 0, pageCooldownMs: 0, othersPollsPerSecond: 0 };
+      },
+      coolDown: async () => {},
+    };
+  };
+  const benches = ways.map((way, n) => {
+    const own = lateMs[n] ? new LateClock(clock, lateMs[n]) : clock;
+    const bench = gateBench({ spacingMs: SPACING_MS }, undefined, "office", own);
+    bench.gate.share(paceBy(way));
+    for (let call = 0; call < 300; call++) void bench.call(`${call}`, { toleranceMs: 1e9 });
+    return bench;
+  });
+  await clock.advance(60_000);
+  const starts = benches.map((bench) => bench.starts.map(({ at }) => at));
+  const all = starts.flat().sort((one, other) => one - other);
+  const gaps = all.slice(1).map((at, index) => at - (all[index] ?? 0));
+  return { counts: starts.map(({ length }) => length), leastMs: Math.min(...gaps), calls: all.length };
+}
+
+const NEAR: Way = [[1, 1]];
+
+describe("the pace of an address that instances share", () => {
+  for (const wayMs of [0, 60, 120, 400])
+    it(`keeps the spacing if one instance is ${wayMs} ms further away`, async () => {
+      const { counts, leastMs, calls } = await startsOf([[[1 + wayMs, 1 + wayMs]], NEAR, NEAR]);
+      assert.ok(leastMs >= SPACING_MS, `${leastMs} ms`);
+      assert.ok(calls > 0.9 * (60_000 / SPACING_MS), `${calls} calls: ${counts}`);
+      assert.ok(Math.min(...counts) > 30, `${counts}`);
+    });
+
+  it("keeps the spacing if a connection must be made first, or an answer takes long", async () => {
+    const connecting: Way = [
+      [180, 60],
+      ...Array.from({ length: 20 }, () => [60, 60] as const),
+      [60, 700],
+      [60, 60],
+    ];
+    const { leastMs } = await startsOf([connecting, NEAR]);
+    assert.ok(leastMs >= SPACING_MS, `${leastMs} ms`);
+  });
+
+  it("keeps the spacing, and lets all instances call, if one of them is always late", async () => {
+    const { counts, leastMs } = await startsOf([NEAR, NEAR], [40, 0]);
+    assert.ok(leastMs >= SPACING_MS, `${leastMs} ms`);
+    assert.ok(Math.min(...counts) > 60, `${counts}`);
+  });
+
+  for (const lateMs of [300, 900])
+    it(`keeps the spacing, and lets all instances call, if one is so busy that it is always ${lateMs} ms late`, async () => {
+      const { counts, leastMs } = await startsOf([NEAR, NEAR], [lateMs, 0]);
+      assert.ok(leastMs >= SPACING_MS, `${leastMs} ms`);
+      assert.ok(Math.min(...counts) > 10, `${counts}`);
+    });
+});

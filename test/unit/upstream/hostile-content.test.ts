@@ -1,0 +1,202 @@
+/**
+ * An upstream whose scripts, pages and answers have absurd contents: beyond all bounds, they are unusable as
+ * a whole; otherwise they are cut down to a message or skipped, and the chat continues.
+ */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { assertRefused, type PollBody } from "../../support/api.ts";
+import {
+  assertPolledDespite,
+  assertUnharmed,
+  callerDespite,
+  type FaultyUpstream,
+  type HostileAnswer,
+  openedDespite,
+  startFaulty,
+  untilMet,
+  VIDEO,
+} from "../../support/faulty-upstream.ts";
+import { ABSURD, TAKEN, UNUSABLE } from "../../support/hostile-answers.ts";
+import {
+  acting,
+  changed,
+  PAGES,
+  polluted,
+  SCRIPTS,
+  saying,
+  withChat,
+} from "../../support/hostile-content.ts";
+import { peakGrowthMb } from "../../support/memory.ts";
+import { inTime, openStream, PLACES, refused, textAction } from "../../support/opening.ts";
+import type { Stream } from "../../support/stream.ts";
+
+/** Nothing here waits for a deadline. */
+const DEADLINES = { chatMs: 30_000, pageMs: 30_000 };
+const LIMIT = { timeout: 30_000 };
+/** A few times the largest answer. */
+const MAX_MB = 150;
+/** The maximum size of one message as it is sent. */
+const MAX_LENGTH = 150_000;
+
+/** A test that must cost little memory. */
+function itIsFrugal(name: string, work: (faulty: FaultyUpstream) => Promise<void>): void {
+  it(name, LIMIT, async () => {
+    await using faulty = await startFaulty(DEADLINES);
+    const grownMb = await peakGrowthMb(() => work(faulty));
+    assert.ok(grownMb < MAX_MB, `${Math.round(grownMb)} MB more`);
+    assert.equal("polluted" in {}, false, "a polluted prototype");
+  });
+}
+
+/** Asserts that the room continues to the next message. */
+async function assertGoesOn({ chat }: FaultyUpstream, stream: Stream, id: string): Promise<void> {
+  chat.say([textAction(id)]);
+  await stream.until(() => stream.ids.includes(id));
+}
+
+describe("a script without usable credentials leaves them to the page", () => {
+  for (const [name, script] of Object.entries(SCRIPTS)) {
+    itIsFrugal(name, async (faulty) => {
+      await using stream = await openedDespite(faulty, saying(script), ["sw.js", "sw.js_data"]);
+      await assertUnharmed(faulty, stream, ["first"]);
+    });
+  }
+});
+
+describe("a page without a usable chat leaves it to the other page, and the answer says so if that is not better", () => {
+  for (const [name, page] of Object.entries(PAGES)) {
+    itIsFrugal(name, async (faulty) => {
+      const { relay, chat } = faulty;
+      for (const kind of ["watch", "next"] as const) faulty.order(kind, saying(page));
+      await Promise.all([
+        faulty.order("popout", saying(page)).whenMet,
+        refused(relay, VIDEO).then(({ failure }) => assert.equal(failure, "404 NO_LIVE_CHAT")),
+      ]);
+      await using stream = await openedDespite(faulty, saying(page), ["popout"]);
+      const order = faulty.order("popout", saying(page));
+      chat.expireTokens();
+      await untilMet(order);
+      await assertGoesOn(faulty, stream, "second");
+      await assertUnharmed(faulty, stream, ["first", "second"]);
+    });
+  }
+
+  it("does not end a room if neither is a page of its video", LIMIT, async () => {
+    await using faulty = await startFaulty(DEADLINES);
+    const { chat } = faulty;
+    await using stream = await openedDespite(faulty, saying("<html>"), []);
+    const orders = PLACES.map((kind) => faulty.order(kind, saying("<html>")));
+    chat.expireTokens();
+    await Promise.all(orders.map(untilMet));
+    await assertGoesOn(faulty, stream, "second");
+    await assertUnharmed(faulty, stream, ["first", "second"]);
+  });
+});
+
+describe("an answer beyond all bounds is unusable, and requested again", () => {
+  for (const [name, hostile] of Object.entries(UNUSABLE)) {
+    itIsFrugal(name, async (faulty) => {
+      await using stream = await openedDespite(faulty, hostile, ["get_live_chat"]);
+      await assertPolledDespite(faulty, stream, hostile);
+      assertRefused(await callerDespite(faulty, hostile), 502, "UPSTREAM_ERROR");
+      await assertUnharmed(faulty, stream, ["first", "second"]);
+    });
+  }
+});
+
+describe("an absurd action becomes a message of bounded size or none, and touches no other", () => {
+  for (const [name, { actions, ids }] of Object.entries(ABSURD)) {
+    itIsFrugal(name, async (faulty) => {
+      const { relay } = faulty;
+      const hostile = acting(textAction("before"), ...actions, textAction("after"));
+      await using stream = await openedDespite(faulty, hostile, []);
+      await using detailed = await openStream(relay, { videoId: VIDEO, details: true });
+      await untilMet(faulty.order("get_live_chat", hostile));
+      for (const viewer of [stream, detailed]) await viewer.until(() => viewer.ids.includes("after"));
+      await assertGoesOn(faulty, stream, "last");
+      await assertUnharmed(faulty, stream, ["first", "before", ...ids, "after", "last"]);
+      for (const { message } of [...stream.messages, ...detailed.messages]) {
+        const { length } = JSON.stringify(message);
+        assert.ok(length < MAX_LENGTH, `a message of ${length} characters`);
+      }
+    });
+  }
+});
+
+describe("an absurd answer is read for what it contains", () => {
+  const answers: Record<string, HostileAnswer> = {
+    "__proto__ and constructor everywhere": changed(polluted),
+    ...Object.fromEntries(Object.entries(TAKEN).map(([name, change]) => [name, withChat(change)])),
+  };
+  for (const [name, hostile] of Object.entries(answers)) {
+    itIsFrugal(name, async (faulty) => {
+      await using stream = await openedDespite(faulty, hostile, ["get_live_chat"]);
+      await assertPolledDespite(faulty, stream, hostile);
+      await assertUnharmed(faulty, stream, ["first", "second"]);
+    });
+  }
+
+  itIsFrugal("a page full of __proto__ and constructor", async (faulty) => {
+    await using stream = await openedDespite(faulty, changed(polluted), ["sw.js", "popout"]);
+    await assertUnharmed(faulty, stream, ["first"]);
+    assert.equal(faulty.relay.upstream.requests.filter(({ kind }) => kind === "watch").length, 0);
+  });
+
+  it("a caller gets no wait that is too long for a timer", LIMIT, async () => {
+    await using faulty = await startFaulty(DEADLINES);
+    const waits: [asked: unknown, told: number][] = [
+      [1e308, 600_000],
+      ["99999999999", 600_000],
+      [-1, 1000],
+      ["NaN", 1000],
+      [{}, 1000],
+    ];
+    for (const [timeoutMs, told] of waits) {
+      const continuations = [{ timedContinuationData: { timeoutMs, continuation: "next" } }];
+      const body = JSON.stringify({ continuationContents: { liveChatContinuation: { continuations } } });
+      const answer = await callerDespite(faulty, saying(body, "application/json"));
+      assert.equal((answer.body as PollBody).timeoutMs, told);
+    }
+  });
+
+  itIsFrugal("an error of four million brackets is an expired token, reported briefly", async (faulty) => {
+    const hostile = saying(JSON.stringify({ error: { code: 400, message: "<".repeat(4e6) } }));
+    await using stream = await openedDespite(faulty, hostile, ["get_live_chat"]);
+    await untilMet(faulty.order("get_live_chat", hostile));
+    await assertGoesOn(faulty, stream, "second");
+    assertRefused(await callerDespite(faulty, hostile), 410, "TOKEN_EXPIRED");
+    await assertUnharmed(faulty, stream, ["first", "second"]);
+  });
+});
+
+describe("Retry-After", { concurrency: true }, () => {
+  const DAY_S = 24 * 60 * 60;
+  const rows: [sent: string, seconds: number][] = [
+    ["1e30", 1],
+    ["99999999999999999999", 1],
+    ["-5", 1],
+    ["Infinity", 1],
+    ["later 2030", 1],
+    [`${"9".repeat(10_000)}x`, 1],
+    ["999999999", DAY_S],
+    ["Fri, 31 Dec 9999 23:59:59 GMT", DAY_S],
+  ];
+  for (const [sent, seconds] of rows) {
+    it(`${sent.slice(0, 30)} is a cooldown of ${seconds} s, during which viewers stay`, LIMIT, async () => {
+      await using faulty = await startFaulty(DEADLINES);
+      await using stream = await openedDespite(faulty, saying(""), []);
+      const hostile: HostileAnswer = (response) => response.writeHead(429, { "retry-after": sent }).end();
+      const order = faulty.order("get_live_chat", hostile, Number.POSITIVE_INFINITY);
+      await untilMet(order);
+      const retryAfter = async () => {
+        const response = await fetch(`${faulty.relay.url}/v1/stream?videoId=another-one`);
+        await response.body?.cancel();
+        return Number(response.headers.get("retry-after"));
+      };
+      let told = await retryAfter();
+      while (told === 0) told = await inTime(retryAfter(), "a cooldown");
+      assert.equal(told, seconds);
+      await assertUnharmed(faulty, stream, ["first"]);
+    });
+  }
+});

@@ -1,0 +1,161 @@
+/**
+ * Reading takes linear time in the size of its input, even if that was crafted, and kept values do not hold
+ * on to the rest. Quadratic reading of such texts takes from minutes to days.
+ */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { readChatAnswer } from "../../../src/upstream/answer.ts";
+import { UpstreamError } from "../../../src/upstream/errors.ts";
+import { readChatPage } from "../../../src/upstream/page/chat-page.ts";
+import {
+  credentialsInPage,
+  credentialsInServiceWorker,
+  credentialsInServiceWorkerData,
+} from "../../../src/upstream/page/credentials.ts";
+import { filled, PAGES, SCRIPTS } from "../../support/hostile-content.ts";
+import { heldMb } from "../../support/memory.ts";
+import { readMessages, UTC } from "../../support/read-messages.ts";
+import { workOf } from "../../support/work.ts";
+
+const MEGABYTE = 1024 * 1024;
+/** Linear reading takes up to 25, quadratic reading thousands. */
+const MOST_PASSES = 300;
+/** The work of a pass over two megabytes that is known to be linear, the mean of ten. */
+const PASS =
+  workOf(() => {
+    for (let i = 0; i < 10; i++) JSON.stringify(filled("é\n"));
+  }) / 10;
+const VIDEO = "made-up_vid";
+const READING = { receivedAt: 0, timeOfDay: UTC };
+
+/** Each tried against every sign that something looks for in a text. */
+const TEXTS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(Object.entries({ ...SCRIPTS, ...PAGES }).map(([name, text]) => [name, String(text)])),
+  ...Object.fromEntries(
+    [
+      "<",
+      "<a",
+      "{",
+      '{"',
+      "\\",
+      "\\x7b",
+      '"',
+      "'",
+      " ",
+      "\n",
+      "[[",
+      "é",
+      "ytInitialData",
+      "ytInitialData=",
+      "ytInitialData = {",
+      "ytInitialData'",
+      "ytInitialData ] = {}",
+      `ytInitialData = "'`,
+      "ytInitialPlayerResponse={",
+      'ytInitialPlayerResponse={"a":1}',
+      'ytInitialData = {"',
+      'ytInitialData = {"a":1};',
+      "ytcfg.set(",
+      'ytcfg.set({"INNERTUBE_API_KEY":"',
+      `ytcfg.set(INNERTUBE_API_KEY:'VISITOR_DATA: "`,
+      "ytcfg.set(</script",
+      "INNERTUBE_API_KEY",
+      '"INNERTUBE_API_KEY"',
+      `INNERTUBE_API_KEY:"INNERTUBE_API_KEY:'`,
+      'INNERTUBE_API_KEY:"\\',
+      'VISITOR_DATA, "é',
+      "<title> ",
+      'action="https://consent.',
+      "g-recaptch",
+      "id='captcha-for",
+    ].map((again) => [`${again} again and again`, filled(again, 2 * MEGABYTE)]),
+  ),
+  "a name and spaces behind it": `"INNERTUBE_API_KEY" ${filled(" ", 2 * MEGABYTE)}`,
+  "data and spaces behind it": `ytInitialData${filled(" ", 2 * MEGABYTE)}`,
+};
+
+const READERS: Readonly<Record<string, (text: string) => unknown>> = {
+  script: credentialsInServiceWorker,
+  "script's data": credentialsInServiceWorkerData,
+  "page's configuration": (text) => credentialsInPage(`ytcfg.set(${text}`),
+  page: (text) => readChatPage(text, VIDEO, "all"),
+  "chat answer": (text) => answerTo(text),
+  "error of an answer": (text) => answerTo(JSON.stringify({ error: { message: text } })),
+  "message of an answer": (text) => answerTo(JSON.stringify(chatWith(absurd(text.slice(0, MEGABYTE / 4))))),
+};
+
+const chatWith = (item: object): object => ({
+  continuationContents: {
+    liveChatContinuation: {
+      actions: [{ addChatItemAction: { item: { liveChatDonationAnnouncementRenderer: item } } }],
+    },
+  },
+});
+
+/** The same text for whatever an item can say. */
+function absurd(text: string): object {
+  const said = { runs: [{ text, navigationEndpoint: { urlEndpoint: { url: text } } }, { text }] };
+  const authorBadges = [{ liveChatAuthorBadgeRenderer: { icon: { iconType: text }, tooltip: text } }];
+  return {
+    id: text,
+    authorName: said,
+    text: said,
+    subtext: said,
+    timestampUsec: text,
+    authorBadges,
+    [text]: text,
+  };
+}
+
+function answerTo(text: string): void {
+  try {
+    const answer = readChatAnswer({ status: 200, text, header: () => undefined, receivedAt: 0, tookMs: 0 });
+    if (answer.kind === "batch") readMessages(answer.actions, READING);
+  } catch (error) {
+    assert.ok(error instanceof UpstreamError);
+    assert.ok(error.message.length < 250);
+  }
+}
+
+describe("reading takes linear time", () => {
+  for (const [reader, read] of Object.entries(READERS)) {
+    it(`of the ${reader}, whatever its input`, () => {
+      for (const text of Object.values(TEXTS)) {
+        const passes = workOf(() => read(text)) / PASS;
+        assert.ok(passes < MOST_PASSES, `${Math.round(passes)} passes`);
+      }
+    });
+  }
+});
+
+describe("a kept value does not hold the text in which it was found", () => {
+  /** Two of the texts: the engine remembers what an expression was last tried on. */
+  const MOST_KEPT_MB = 10;
+  /** What twenty different texts of four megabytes leave behind, in megabytes. */
+  function keptMb(find: (text: string, i: number) => unknown): number {
+    const before = heldMb();
+    // Made from bytes, a text is one piece, as an answer's is.
+    const kept = Array.from({ length: 20 }, (_, i) => find(Buffer.alloc(4 * MEGABYTE, "x").toString(), i));
+    const after = heldMb();
+    assert.ok(kept.every((one) => one !== undefined));
+    return after - before;
+  }
+  const configuration = (i: number): string =>
+    `;ytcfg.set({"INNERTUBE_API_KEY":"AIzaSyMade-up-key-${i}","INNERTUBE_CLIENT_VERSION":"2.20260101.00.${i}","VISITOR_DATA":"Cgt-made-up-${i}"});`;
+
+  it("credentials", () => {
+    assert.ok(keptMb((text, i) => credentialsInServiceWorker(text + configuration(i))) < MOST_KEPT_MB);
+    assert.ok(keptMb((text, i) => credentialsInPage(configuration(i) + text)) < MOST_KEPT_MB);
+  });
+
+  it("the kind and the sample of an unknown action, and a message's text", () => {
+    const action = (text: string, i: number) =>
+      readMessages([{ [`${text}${i}Action`]: { text } }], READING).dropped;
+    assert.ok(keptMb(action) < MOST_KEPT_MB);
+    const item = (text: string, i: number) => ({ id: `m${i}`, message: { runs: [{ text: text + i }] } });
+    const message = (text: string, i: number) =>
+      readMessages([{ addChatItemAction: { item: { liveChatTextMessageRenderer: item(text, i) } } }], READING)
+        .messages[0];
+    assert.ok(keptMb(message) < MOST_KEPT_MB);
+  });
+});

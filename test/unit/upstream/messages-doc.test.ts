@@ -1,0 +1,102 @@
+/**
+ * docs/messages.md: its examples are what the service makes of the upstream's, and its tables name all there
+ * is.
+ */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { Message as MessageSchema } from "../../../src/http/schemas/schemas.ts";
+import { MESSAGE_TYPES } from "../../../src/protocol/kinds.ts";
+import type { Message } from "../../../src/protocol/message.ts";
+import { READERS } from "../../../src/upstream/readers/table.ts";
+import { MUTATIONS } from "../../support/chat-items.ts";
+import { GAP, REPLACED, SENT, SILENT } from "../../support/every-kind.ts";
+import { readMessages, UTC } from "../../support/read-messages.ts";
+
+const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timeOfDay: UTC, mutations: MUTATIONS };
+const DOCS = readFileSync(join(import.meta.dirname, "../../../docs/messages.md"), "utf8");
+const EXAMPLES = new Map(
+  [...DOCS.matchAll(/^### `(\w+)`\n\n```json\n(.*?)\n```$/gms)].map(([, type = "", json = ""]) => [
+    type,
+    JSON.parse(json) as Message,
+  ]),
+);
+
+/** The text between a heading and the next of its rank. */
+function section(heading: string): string {
+  return DOCS.split(`\n## ${heading}\n`)[1]?.split("\n## ")[0] ?? assert.fail(`no ${heading}`);
+}
+/** The names in the first column of a section's table. */
+const rowsOf = (heading: string): string[] =>
+  [...section(heading).matchAll(/^\| `(\w+)` \|/gm)].map(([, name = ""]) => name);
+
+const messagesOf = (action: object): Message[] => readMessages([action], CONTEXT).messages;
+const forHolder = readMessages([REPLACED], CONTEXT).items.flatMap(({ replaces }) => replaces?.as ?? []);
+
+describe("docs/messages.md", () => {
+  for (const [type, [first]] of Object.entries(SENT)) {
+    it(`shows ${type} as it is read`, () => assert.deepEqual([EXAMPLES.get(type)], messagesOf(first)));
+  }
+
+  it("shows replaced as a room with the message gets it", () => {
+    assert.deepEqual([EXAMPLES.get("replaced")], forHolder);
+  });
+
+  it("shows the gap that a room writes", () => assert.deepEqual(EXAMPLES.get("gap"), GAP));
+
+  it("lists every type, and nothing else", () => {
+    const types = MESSAGE_TYPES.toSorted();
+    assert.deepEqual(rowsOf("Types").sort(), types);
+    assert.deepEqual([...EXAMPLES.keys()].sort(), types);
+  });
+
+  it("lists every field of the details of any kind", () => {
+    const messages = [...Object.values(SENT).flat().flatMap(messagesOf), ...forHolder, GAP];
+    const fields = new Set(messages.flatMap(({ details }) => Object.keys(details)));
+    assert.deepEqual(new Set(rowsOf("Details")), fields.add("offsetMs"));
+  });
+
+  it("lists every known kind in the right place", () => {
+    const [sent = "", silent = ""] = section("Upstream kinds").split(
+      "counts these kinds but does not send them",
+    );
+    for (const [kind, reader] of READERS) {
+      assert.ok((reader === "silent" ? silent : sent).includes(`\`${kind}\``), kind);
+    }
+  });
+});
+
+describe("the actions of every kind", () => {
+  it("give the messages that the API describes, and no other details", () => {
+    const validate = new Ajv2020({ strict: false }).compile(MessageSchema);
+    const described = Object.keys(MessageSchema.properties.details.properties);
+    for (const message of [...Object.values(SENT).flat().flatMap(messagesOf), ...forHolder, GAP]) {
+      assert.ok(validate(message), `${message.type}: ${JSON.stringify(validate.errors)}`);
+      for (const field of Object.keys(message.details)) assert.ok(described.includes(field), field);
+    }
+  });
+
+  it("give one whole message of their type", () => {
+    for (const [type, actions] of Object.entries(SENT)) {
+      for (const action of actions)
+        assert.deepEqual(
+          messagesOf(action).map((message) => message.type),
+          [type],
+        );
+    }
+  });
+
+  it("give nothing if they are listed as silent", () => {
+    for (const action of SILENT) {
+      const { messages, dropped } = readMessages([action], CONTEXT);
+      assert.deepEqual([messages, [...dropped.values()].map(({ reason }) => reason)], [[], ["silent"]]);
+    }
+  });
+
+  it("use every reader that exists", () => {
+    const used = JSON.stringify([SENT, SILENT]);
+    for (const kind of READERS.keys()) assert.ok(used.includes(`"${kind}":`), kind);
+  });
+});

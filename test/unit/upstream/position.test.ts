@@ -1,0 +1,148 @@
+/** The stored position of reading a chat: an unreadable part is named, and stops nothing. */
+import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
+import { describe, it } from "node:test";
+import { pino } from "pino";
+import { startSimulator } from "../../../src/simulator/index.ts";
+import { Telemetry } from "../../../src/telemetry/telemetry.ts";
+import { decodePosition, encodePosition, UnreadablePosition } from "../../../src/upstream/position.ts";
+import { openStream, textAction } from "../../support/opening.ts";
+import { POSITION } from "../../support/position.ts";
+import { metric, startRelay } from "../../support/relay.ts";
+import { temporaryFile } from "../../support/store-subject.ts";
+
+const VIDEO = "unreadable1";
+
+describe("a position", () => {
+  it("survives its text, except for a replay's start", () => {
+    const credentials = { ...POSITION.credentials, visitorData: "visitor" };
+    for (const position of [POSITION, { ...POSITION, credentials, continuation: null }]) {
+      assert.deepEqual(decodePosition(encodePosition({ ...position, playerOffsetMs: 0 })), position);
+    }
+  });
+
+  it("reports why a text cannot be read", () => {
+    const textWith = (changed: object) =>
+      JSON.stringify({ ...JSON.parse(encodePosition(POSITION)), ...changed });
+    for (const [text, why] of [
+      ["nonsense", "it is not a JSON object"],
+      ["[]", "it is not a JSON object"],
+      [textWith({ version: 2 }), "its version is 2"],
+      [textWith({ version: undefined }), "its version is undefined"],
+      [textWith({ chatType: "smoke" }), "it has no known chat type"],
+      [textWith({ continuation: undefined }), "it has no continuation"],
+      [textWith({ pair: { ...POSITION.pair, client: "toaster" } }), "its client is not known"],
+      [textWith({ pair: { client: "WEB" } }), "its endpoint is not known"],
+      [textWith({ credentials: { apiKey: "key" } }), "it has no credentials"],
+    ] as const) {
+      assert.throws(
+        () => decodePosition(text),
+        (error) => error instanceof UnreadablePosition && error.message === why,
+        why,
+      );
+    }
+  });
+
+  it("that cannot be read is logged and counted, and its room is bootstrapped when a viewer comes", async (t) => {
+    await using upstream = await startSimulator();
+    const path = await temporaryFile(t);
+    const settings = { RELAY_STORE: `sqlite:${path}` };
+    const chat = upstream.chat(VIDEO, { timeoutMs: 5 });
+    chat.say([textAction("before")]);
+    let lastEventId: number;
+    {
+      await using relay = await startRelay({ upstream, settings });
+      await using stream = await openStream(relay, { videoId: VIDEO });
+      lastEventId = (await stream.untilMessages(1))[0]?.cursor ?? Number.NaN;
+    }
+    const file = new DatabaseSync(path);
+    file.prepare("update room set checkpoint = ?").run(JSON.stringify({ position: '{"version":99}' }));
+    file.close();
+    const log: string[] = [];
+    const telemetry = new Telemetry(
+      pino({ level: "warn" }, { write: (line: string) => void log.push(line) }),
+    );
+    await using relay = await startRelay({ upstream, settings, telemetry });
+    await using stream = await openStream(relay, { videoId: VIDEO, lastEventId });
+    chat.say([textAction("after")]);
+    await stream.untilMessages(1);
+    assert.deepEqual([stream.init.cursor, stream.ids], [lastEventId, ["after"]]);
+    const told = log.map((text) => JSON.parse(text)).filter(({ msg }) => /checkpoint unreadable/.test(msg));
+    assert.deepEqual(
+      told.map(({ videoId }) => videoId),
+      [VIDEO],
+    );
+    assert.match(
+      await telemetry.registry.metrics(),
+      /^relay_unreadable_checkpoints_total\{part="position"\} 1$/m,
+    );
+  });
+
+  const OPEN_GIFT = { id: "a gift", author: "A", readAt: 1, names: ["Rose"], shownIn: "list" };
+
+  /** By the damage: the damaged fields. */
+  const DAMAGES: Record<string, (stored: { position: string }) => object> = {
+    "deletions of another form": () => ({ deletions: 5 }),
+    "no gifts": () => ({ gifts: undefined }),
+    "gifts of another form": () => ({ gifts: { open: [{ name: "rose" }], firstForms: [] } }),
+    "a gift after a time that is none": () => ({
+      gifts: { open: [{ ...OPEN_GIFT, after: "soon" }], firstForms: [] },
+    }),
+    "a gift before a time that is none": () => ({
+      gifts: { open: [{ ...OPEN_GIFT, before: {} }], firstForms: [] },
+    }),
+    "a gift read at a time that is a text": () => ({
+      gifts: { open: [{ ...OPEN_GIFT, readAt: "1" }], firstForms: [] },
+    }),
+    "a gap for a reason of a newer version": () => ({ gap: { sinceMs: 1, reason: "moonquake" } }),
+    "a gap for a reason that every object has": () => ({ gap: { sinceMs: 1, reason: "toString" } }),
+    "a gap since a time that no clock shows": () => ({ gap: { sinceMs: 1e300, reason: "down" } }),
+    "no age": () => ({ readAgoMs: undefined }),
+    "an age that is a text": () => ({ readAgoMs: "60000" }),
+    "an age before all times": () => ({ readAgoMs: 1e300 }),
+    "an age in the future": () => ({ readAgoMs: -60_000 }),
+    "a panel without a poll": ({ position }) => ({
+      position: JSON.stringify({ ...JSON.parse(position), panels: [{ panelId: "p", pollId: "q" }] }),
+    }),
+    "panels of another form": ({ position }) => ({
+      position: JSON.stringify({ ...JSON.parse(position), panels: {} }),
+    }),
+  };
+  for (const [what, damage] of Object.entries<(typeof DAMAGES)[string]>({
+    nothing: () => ({}),
+    ...DAMAGES,
+  })) {
+    const isDamaged = what in DAMAGES;
+    it(`with ${what} in the room's checkpoint is continued${isDamaged ? " after a gap" : ""}`, async (t) => {
+      await using upstream = await startSimulator();
+      const path = await temporaryFile(t);
+      const settings = { RELAY_STORE: `sqlite:${path}` };
+      const chat = upstream.chat(VIDEO, { timeoutMs: 5, tokens: "reusable" });
+      chat.say([textAction("before")]);
+      let lastEventId: number;
+      {
+        await using relay = await startRelay({ upstream, settings });
+        await using stream = await openStream(relay, { videoId: VIDEO });
+        lastEventId = (await stream.untilMessages(1))[0]?.cursor ?? Number.NaN;
+      }
+      const file = new DatabaseSync(path);
+      const { checkpoint } = file.prepare("select checkpoint from room").get() ?? {};
+      const read = JSON.parse(String(checkpoint));
+      file.prepare("update room set checkpoint = ?").run(JSON.stringify({ ...read, ...damage(read) }));
+      file.close();
+      const telemetry = new Telemetry(pino({ level: "silent" }));
+      await using relay = await startRelay({ upstream, settings, telemetry });
+      await using stream = await openStream(relay, { videoId: VIDEO, lastEventId });
+      chat.say([textAction("after")]);
+      await stream.until(() => stream.ids.includes("after"), "what is said later");
+      assert.deepEqual(stream.ids, isDamaged ? [`gap:${lastEventId}`, "after"] : ["after"]);
+      const counted = async (part: string) =>
+        await metric(relay, `relay_unreadable_checkpoints_total{part="${part}"}`);
+      assert.deepEqual([await counted("memory"), await counted("position")], [isDamaged ? 1 : 0, 0]);
+      assert.deepEqual(
+        [await metric(relay, "relay_rooms_resumed_total"), await metric(relay, "relay_rooms_opened_total")],
+        [1, 0],
+      );
+    });
+  }
+});
