@@ -1,8 +1,8 @@
 /**
- * Plays all tests, `npm test`, or the files that are named. The start of a process, its imports and its first
+ * Plays all tests, `npm test`, or the files and folders that are named. The start of a process, its imports and its first
  * calls cost more than most files' tests. So files share processes; the results are counted over all.
  */
-import { globSync, mkdtempDisposableSync, writeFileSync } from "node:fs";
+import { globSync, mkdtempDisposableSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -17,28 +17,30 @@ const SHARED = 16;
 
 /** Files with a process of their own: the long ones, which start first so that no core idles at the end. */
 const ALONE = [
-  "test/package.test.ts",
+  "test/service/package.test.ts",
   "test/simulation/simulation.test.ts",
-  "test/hostile-content.test.ts", // measures its memory
-  "test/exact-delivery.test.ts",
-  "test/operations.test.ts",
+  "test/unit/upstream/hostile-content.test.ts", // measures its memory
+  "test/service/exact-delivery.test.ts",
+  "test/service/operations.test.ts",
   "test/simulation/neighbours.test.ts",
-  "test/page-access.test.ts",
-  "test/cluster-database.test.ts",
-  "test/cluster.test.ts",
-  "test/firefox.test.ts",
+  "test/browser/page-access.test.ts",
+  "test/cluster/cluster-database.test.ts",
+  "test/cluster/cluster.test.ts",
+  "test/browser/firefox.test.ts",
   "test/chaos/chaos-service.test.ts",
-  "test/slow-viewers.test.ts", // reads at a pace
+  "test/unit/serving/slow-viewers.test.ts", // reads at a pace
   "test/chaos/chaos-clients.test.ts", // asserts that it leaves no timer behind
-  "test/http-fuzz.test.ts", // measures its memory
-  "test/hostile-deadlines.test.ts", // measures its memory
-  "test/hostile-text.test.ts", // measures its memory
-  "test/hostile-upstream.test.ts", // measures its memory
-  "test/viewers.test.ts", // has a hook after each test of the process
+  "test/unit/http/http-fuzz.test.ts", // measures its memory
+  "test/unit/upstream/hostile-deadlines.test.ts", // measures its memory
+  "test/unit/upstream/hostile-text.test.ts", // measures its memory
+  "test/unit/upstream/hostile-upstream.test.ts", // measures its memory
+  "test/unit/serving/viewers.test.ts", // has a hook after each test of the process
 ];
 
 const named = process.argv.slice(2);
-const files = named.length > 0 ? named : globSync(["test/**/*.test.ts", "client/test/*.test.ts"]).sort();
+const files = (named.length > 0 ? named : ["test"]).flatMap((path) =>
+  statSync(path).isDirectory() ? globSync(`${path}/**/*.test.ts`).sort() : path,
+);
 const together = files.filter((file) => !ALONE.includes(file));
 
 using folder = mkdtempDisposableSync(join(tmpdir(), "relay-tests-"));
