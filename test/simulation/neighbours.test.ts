@@ -11,7 +11,7 @@ import { beside, NEIGHBOURS } from "./neighbours.ts";
 const MAX_EXTRA_MS = 10_000;
 /** While the upstream refuses every page, no new chat can be found. */
 const REFUSED: Record<string, string> = { "pages throttled for 120 s": "RATE_LIMITED" };
-/** For each lane at the gate, the scenario that disturbs others most; `npm run neighbours` plays all. */
+/** For each lane at the gate, the scenario that disturbs others most; `simulate -- neighbours` plays all. */
 const PLAYED = [
   "three chats whose pages are never answered",
   "pages throttled for 120 s",

@@ -1,8 +1,6 @@
 /**
  * Measures how one party's trouble affects the others, in virtual time: twenty live chats at default
- * settings, a neighbour in trouble, and a newcomer. Prints the table of docs/reliability.md.
- *
- *     npm run neighbours
+ * settings, a neighbour in trouble, and a newcomer.
  */
 
 import type { FaultOrder } from "../../src/simulator/faults.ts";
@@ -186,22 +184,4 @@ export async function beside(neighbour: Neighbour, { troubleMs = TROUBLE_MS } = 
     longestMs: Math.round(Math.max(...spans)),
     newcomer,
   };
-}
-
-if (import.meta.main) {
-  const columns = [
-    "beside 20 live chats",
-    "lost of theirs",
-    "gaps",
-    "longest time without an answer",
-    "a newcomer waits",
-  ];
-  process.stdout.write(`| ${columns.join(" | ")} |\n|${"---|".repeat(columns.length)}\n`);
-  for (const [name, neighbour] of Object.entries(NEIGHBOURS)) {
-    const { lost, gaps, longestMs, newcomer } = await beside(neighbour);
-    const waited = typeof newcomer === "number" ? `${(newcomer / 1000).toFixed(1)} s` : newcomer;
-    process.stdout.write(
-      `| ${name} | ${lost} | ${gaps} | ${(longestMs / 1000).toFixed(1)} s | ${waited} |\n`,
-    );
-  }
 }

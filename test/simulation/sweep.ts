@@ -2,7 +2,7 @@
  * Measures how many rooms one or several addresses read, for a given number of requested rooms, and the
  * maximum lateness of polls, in virtual time. Prints the tables of docs/operations.md.
  *
- *     npm run sweep [-- --minutes 3] [--spacing 250] [--egresses 1]
+ *     npm run simulate -- sweep [--minutes 3] [--spacing 250] [--egresses 1]
  */
 import { commandLine } from "../chaos/command-line.ts";
 import { type Carried, carry } from "./carry.ts";

@@ -4,7 +4,7 @@
  * time of the busier process, the delay, the start, and the time until the viewers of a killed worker get
  * messages again.
  *
- *     npm run bench:edge [-- --viewers 2000 --crowd 4000 --batches 40]
+ *     npm run bench -- edge [--viewers 2000 --crowd 4000 --batches 40]
  */
 import { readFileSync } from "node:fs";
 import { loadavg } from "node:os";

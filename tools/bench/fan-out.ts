@@ -4,7 +4,7 @@
  * single viewer measures the cost of a batch without viewers (the poll, the reading, the store). Ratios are
  * given without that cost, which is the fan-out, and with it.
  *
- *     npm run bench:fan-out [-- --viewers 2000 --batches 40]
+ *     npm run bench -- fan-out [--viewers 2000 --batches 40]
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { startReaders } from "./readers.ts";

@@ -3,7 +3,7 @@
  * against as many viewers without one. Every filter lets all of the chat through, so all viewers get the same
  * number of bytes, which is the most expensive case.
  *
- *     npm run bench:filters [-- --viewers 2000 --batches 40]
+ *     npm run bench -- filters [--viewers 2000 --batches 40]
  */
 import { MESSAGE_TYPES } from "../../src/protocol/kinds.ts";
 import { type Figures, inRounds, median, ratio, report, settings } from "./rounds.ts";

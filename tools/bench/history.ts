@@ -3,7 +3,7 @@
  * through 20,000 messages; and, while 50 clients walk through it, the longest wait of `/healthz` and the
  * delay of a live chat. In SQLite, and in PostgreSQL if it is installed.
  *
- *     npm run bench:history [-- --messages 5000000 --pages 1000 --walkers 50 --seconds 40]
+ *     npm run bench -- history [--messages 5000000 --pages 1000 --walkers 50 --seconds 40]
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { Agent, get } from "node:http";

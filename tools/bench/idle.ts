@@ -3,7 +3,7 @@
  * sockets and Nchan, and the service's CPU time for keepalives to all of them; also the service's memory
  * without viewers. Clients run in their own processes, so that each side has its own limit of open files.
  *
- *     npm run bench:idle [-- --viewers 10000]
+ *     npm run bench -- idle [--viewers 10000]
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { startReaders } from "./readers.ts";

@@ -3,7 +3,7 @@
  * against a minimum of one sync and one loop over as many sockets; and the shares of the store and of the
  * writing.
  *
- *     npm run bench:latency [-- --batches 20]
+ *     npm run bench -- latency [--batches 20]
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -3,7 +3,7 @@
  * they go: the overlays' clocks are stopped, and moved on for each batch of messages. Prints the memory of
  * each overlay in MB after each tenth.
  *
- *     npm run bench:overlay [-- HOURS]        fails if the memory of one of them grows
+ *     npm run bench -- overlay [HOURS]        fails if the memory of one of them grows
  */
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";

@@ -3,7 +3,7 @@
  * the number of requests, with a round trip of 100 ms (connections included) and beside it without any. The
  * second is the browser's and the service's own work, which other programs on the machine lengthen.
  *
- *     npm run bench:page-load
+ *     npm run bench -- page-load
  */
 import { loadavg } from "node:os";
 import { CHROMIUM, launchChromium, until } from "../../test/support/browser.ts";

@@ -4,7 +4,7 @@
  * the results of a search open. Prints long tasks, the delay of a click beside that on an idle page, and the
  * heap after each part.
  *
- *     npm run bench:page [-- SECONDS RATE CHATS]        fails if a message is lost, or a bound exceeded
+ *     npm run bench -- page [SECONDS RATE CHATS]        fails if a message is lost, or a bound exceeded
  */
 import assert from "node:assert/strict";
 import { setTimeout as delay } from "node:timers/promises";

@@ -3,7 +3,7 @@
  * `JSON.parse` of the same text, and next to youtubei.js and masterchat if installed. CPU time of this
  * process.
  *
- *     npm run bench:reading [-- FILE ...]        recorded answers or lists of actions, not generated ones
+ *     npm run bench -- reading [FILE ...]        recorded answers or lists of actions, not generated ones
  *     npm ci --prefix tools/bench/peers                once, for the two
  */
 import { readFileSync } from "node:fs";

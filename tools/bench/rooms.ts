@@ -4,8 +4,8 @@
  * for the median and the latest room, the cost of a poll and of a viewer, and a room's memory. No message may
  * be lost.
  *
- *     npm run bench:rooms [-- --rooms 1000 --every 2000 --seconds 10]
- *     npm run bench:crowd [-- --viewers 10000 --rooms 100 --every 1000 --seconds 5 --compressed 1]
+ *     npm run bench -- rooms [--rooms 1000 --every 2000 --seconds 10]
+ *     npm run bench -- rooms [--viewers 10000 --rooms 100 --every 1000 --seconds 5 --compressed 1]
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -3,7 +3,7 @@
  * of its own sends them over a real socket as fast as they are read, and cuts the connection after each
  * million.
  *
- *     npm run bench:sdk [-- MESSAGES]        fails if memory grows, or a message is lost or repeated
+ *     npm run bench -- sdk [MESSAGES]        fails if memory grows, or a message is lost or repeated
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";

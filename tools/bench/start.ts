@@ -2,7 +2,7 @@
  * The cost of a start without viewers, from the checkout and from the package: the time until the service is
  * ready, the CPU time of that, and its memory then. Both starts find their compiled code in a cache.
  *
- *     npm run bench:start                        after npm run build
+ *     npm run bench -- start                        after npm run build
  */
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";

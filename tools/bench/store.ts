@@ -4,7 +4,7 @@
  * thread and commits each batch by itself. Also measures the time of an append, and the longest time for
  * which the event loop was blocked while the store wrote.
  *
- *     npm run bench:store [-- --batches 600]
+ *     npm run bench -- store [--batches 600]
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -2,7 +2,7 @@
  * Minutes of kills, freezes, cut lines, wrong clocks, dying databases and failovers against three instances
  * on one PostgreSQL.
  *
- *     npm run chaos:cluster -- --seed 7 --minutes 2 [--viewers 40] [--project DIR]
+ *     npm run chaos -- cluster --seed 7 --minutes 2 [--viewers 40] [--project DIR]
  */
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -36,7 +36,7 @@ for (const [judge, all] of Map.groupBy(violations, judgeOf)) {
 }
 if (violations.length > 0) {
   process.stdout.write(
-    `To play it again: npm run chaos:cluster -- --seed ${seed} --minutes ${minutes} --viewers ${viewers}\n`,
+    `To play it again: npm run chaos -- cluster --seed ${seed} --minutes ${minutes} --viewers ${viewers}\n`,
   );
 }
 process.exit(violations.length > 0 ? 1 : 0);

@@ -2,7 +2,7 @@
  * The load scenarios from the command line: each runs the service under one kind of pressure, prints what it
  * measured, and fails with a plain sentence for each promise that was broken.
  *
- *     npm run load -- storm --viewers 5000 --restart
+ *     npm run chaos -- load storm --viewers 5000 --restart
  */
 import { commandLine } from "../command-line.ts";
 import { churn } from "./churn.ts";
