@@ -1,6 +1,7 @@
 /**
  * Plays all tests, `npm test`, or the files and folders that are named. The start of a process, its imports
- * and its first calls cost more than most files' tests. So files share processes; the results are counted over all.
+ * and its first calls cost more than most files' tests. So files share processes; the results are counted
+ * over all.
  */
 import { globSync, mkdtempDisposableSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
