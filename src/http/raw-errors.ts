@@ -2,12 +2,13 @@
  * Answers on the bare socket when Node creates no request for a route: for unparseable bytes, and for
  * CONNECT. The connection closes after the answer, even if the client keeps its own side open.
  */
-import type { Server, ServerResponse } from "node:http";
+import type { Server } from "node:http";
 import type { Duplex } from "node:stream";
 import { after, type Clock } from "../clock.ts";
 import { ERRORS, type ErrorBody } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { wireJson } from "../wire-json.ts";
+import type { AnswersUnderWay } from "./answers-under-way.ts";
 import { METHODS } from "./errors.ts";
 
 /** The answer to each of the parser's errors, by its code. */
@@ -26,40 +27,34 @@ const READING_MS = 1000;
 export class RawErrors {
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
-  /** The newest answer of each connection; it may be incomplete. */
-  readonly #last = new WeakMap<Duplex, ServerResponse>();
+  readonly #underWay: AnswersUnderWay;
 
-  constructor(clock: Clock, telemetry: Telemetry) {
+  constructor(clock: Clock, telemetry: Telemetry, underWay: AnswersUnderWay) {
     this.#clock = clock;
     this.#telemetry = telemetry;
+    this.#underWay = underWay;
   }
 
   watch(server: Server): void {
-    server.on("request", ({ socket }, response) => this.#last.set(socket, response));
     const allow = `Allow: OPTIONS, ${METHODS.join(", ")}`;
-    server.on("connect", (_request, socket) => this.#give(NO_PROXY, socket, allow));
-  }
-
-  /**
-   * Stops watching a connection that is taken from the server. Returns false if further requests have arrived
-   * on it, whose answers wait behind the response.
-   */
-  forget(response: ServerResponse): boolean {
-    const { socket } = response.req;
-    return this.#last.get(socket) === response && this.#last.delete(socket);
+    server.on("connect", (_request, socket) => {
+      // It may be behind a request, whose answer comes first.
+      if (this.#underWay.on(socket)) socket.destroy();
+      else this.#give(NO_PROXY, socket, allow);
+    });
   }
 
   refuseUnparseable(error: NodeJS.ErrnoException, socket: Duplex): void {
     if (error.code === "ECONNRESET") socket.destroy();
+    else if (this.#underWay.on(socket)?.isFollowed)
+      return; // the connection closes after its answer
     else this.#give(PARSER_ERRORS[error.code ?? ""] ?? NOT_HTTP, socket);
   }
 
   /** Nothing can be sent in the middle of another answer: then the connection is only closed. */
   #give(body: ErrorBody, socket: Duplex, ...headers: string[]): void {
     this.#telemetry.requestRefused(body.code);
-    const last = this.#last.get(socket);
-    const isUnderWay = last?.headersSent && !last.writableFinished;
-    if (!socket.writable || isUnderWay) {
+    if (!socket.writable || this.#underWay.on(socket)?.response.headersSent) {
       socket.destroy();
       return;
     }

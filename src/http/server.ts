@@ -1,4 +1,5 @@
 /** The HTTP server: routes, validation, CORS, and the limits of a request. */
+import { createServer as createHttpServer, type RequestListener } from "node:http";
 import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import type { Clock } from "../clock.ts";
 import { nestingOf } from "../json.ts";
@@ -12,6 +13,7 @@ import type { History } from "../serving/history/history.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { EgressPool } from "../upstream/egress/pool.ts";
 import { wireJson } from "../wire-json.ts";
+import { AnswersUnderWay } from "./answers-under-way.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";
 import { answerErrors, answerUnroutable, METHODS, refuseUnserved } from "./errors.ts";
 import { type Group, healthRoutes } from "./health.ts";
@@ -38,6 +40,8 @@ const MAX_URL_LENGTH = 8 * 1024;
 const MAX_HEADERS = 100;
 const MAX_BODY_BYTES = 64 * 1024;
 const MAX_BODY_NESTING = 20;
+/** Longer than nginx and Amazon's load balancers keep an idle connection to a service behind them: 60 s. */
+const KEEP_ALIVE_MS = 72_000;
 
 export interface HttpSettings extends PageSettings {
   /** Whether to serve `/v1/sessions` and `/v1/poll`, which give out credentials. */
@@ -90,21 +94,16 @@ interface OwnSource {
 export async function createServer(served: Served, settings: HttpSettings): Promise<FastifyInstance> {
   const { rooms, channels, source, telemetry, clock } = served;
   const { timeouts } = settings;
-  const rawErrors = new RawErrors(clock, telemetry);
+  const underWay = new AnswersUnderWay();
+  const rawErrors = new RawErrors(clock, telemetry, underWay);
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     forceCloseConnections: true,
     trustProxy: (_address, hop) => hop < settings.trustedProxies,
     clientErrorHandler: (error, socket) => rawErrors.refuseUnparseable(error, socket),
-    requestTimeout: timeouts.requestMs,
-    rewriteUrl: ({ url = "" }) => withoutHost(url),
+    serverFactory: (handle) => httpServer(underWay.listener(handle as RequestListener), timeouts),
+    rewriteUrl: ({ url = "" }) => normalized(url),
     routerOptions: { maxParamLength: MAX_URL_LENGTH }, // the parser of video ids has a limit of its own
-    http: {
-      maxHeaderSize: MAX_HEAD_BYTES,
-      headersTimeout: timeouts.headersMs,
-      connectionsCheckingInterval: timeouts.checkMs,
-      requireHostHeader: false, // Node's own refusal would not be JSON
-    },
     // Query values stay the strings that were sent, without coercion, and a repeated field is refused. The
     // schemas are our own and tested; validating them would take a quarter of the HTTP server's start time.
     ajv: {
@@ -144,7 +143,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     for (const socket of connections.ending) socket.destroy();
   });
   const streamParts = {
-    ...{ rooms, channels, addresses, clock, telemetry, rawErrors, connections, handsOver },
+    ...{ rooms, channels, addresses, clock, telemetry, underWay, connections, handsOver },
     compresses: settings.compression,
     keepaliveMs: settings.keepaliveMs,
   };
@@ -156,6 +155,20 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   healthRoutes(app, rooms, telemetry, settings.group, isBlanking);
   pageRoutes(app, settings);
   return app;
+}
+
+function httpServer(listener: RequestListener, { headersMs, requestMs, checkMs }: RequestTimeouts) {
+  return createHttpServer(
+    {
+      maxHeaderSize: MAX_HEAD_BYTES,
+      headersTimeout: headersMs,
+      requestTimeout: requestMs,
+      connectionsCheckingInterval: checkMs,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      requireHostHeader: false, // Node's own refusal would not be JSON
+    },
+    listener,
+  );
 }
 
 function ownRoutes(
@@ -180,9 +193,21 @@ function ownRoutes(
   messagesRoute(app, { rooms, history, compresses, isBlanking, downloads });
 }
 
-/** The path of a target in absolute form, `http://host/path?query`; any other target unchanged. */
-function withoutHost(target: string): string {
-  return target.replace(/^https?:\/\/[^/?#]*\/?/i, "/");
+/**
+ * The target's path and query, without the host of an absolute form, `http://host/path?query`. Unreserved
+ * characters of the path are not escaped (RFC 3986, 6.2.2.2), so that `/v1/%73tream` is `/v1/stream` to all
+ * code here.
+ */
+function normalized(target: string): string {
+  return target
+    .replace(/^https?:\/\/[^/?#]*\/?/i, "/")
+    .replace(/^[^?#]+/, (path) => path.replaceAll(/%[2-7][0-9a-f]/gi, unescaped));
+}
+
+/** The character of an escape if it is an unreserved one, else the escape. */
+function unescaped(escaped: string): string {
+  const character = decodeURIComponent(escaped);
+  return /[\w.~-]/.test(character) ? character : escaped;
 }
 
 /** Allows pages of every origin to call the service and read its answers. */

@@ -2,7 +2,8 @@
  * Takes a connection out of Node's HTTP server after the response head is written, so that a stream costs a
  * socket without a parser, a request and a response. Node documents neither `socket.parser` nor the listeners
  * that its server adds to a socket (`lib/_http_server.js`): `handOverWorks` tries everything on a real
- * connection. If it fails, streams use their responses.
+ * connection. If it fails, streams use their responses. `stopParsing` only spares the server work: without
+ * effect, it breaks nothing.
  */
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
@@ -19,6 +20,8 @@ const SERVER_EVENTS = ["data", "end", "close", "drain", "error", "timeout", "res
  */
 interface Parser {
   _consumed: boolean;
+  /** Called for each request once its head has come. By 2 it says that what follows is not HTTP. */
+  onIncoming: () => number;
   /** Sends the socket's bytes to its `data` listeners again. */
   unconsume(): void;
   /** Takes the connection off the server's list. */
@@ -51,6 +54,12 @@ export function takeSocket(response: ServerResponse): Socket {
     });
   }
   return socket;
+}
+
+/** From now on, all that the client sends is read and dropped: the server hears of no further request. */
+export function stopParsing(socket: Socket): void {
+  const { parser } = socket as HttpSocket;
+  if (parser) parser.onIncoming = () => 2;
 }
 
 /** Tests whether a connection can be taken, read, written and closed. Takes a few milliseconds. */

@@ -4,8 +4,8 @@ import type { FastifyReply } from "fastify";
 import { RelayError } from "../../protocol/errors.ts";
 import { FORMS, type Format } from "../../serving/form.ts";
 import type { BodySink } from "../../serving/multiplex/multiplex.ts";
+import type { AnswersUnderWay } from "../answers-under-way.ts";
 import { acceptsGzip } from "../negotiation.ts";
-import type { RawErrors } from "../raw-errors.ts";
 import { takeSocket } from "./hand-over.ts";
 import { ResponseSink, SocketSink, type StreamConnections } from "./sinks.ts";
 
@@ -19,7 +19,7 @@ const STREAM_HEADERS = {
 };
 
 export interface OpenParts {
-  rawErrors: RawErrors;
+  underWay: AnswersUnderWay;
   connections: StreamConnections;
   /** Whether a stream may use its socket without Node's response. */
   handsOver: boolean;
@@ -29,25 +29,27 @@ export interface OpenParts {
 
 /**
  * Sends the head of the answer. `details`: whether messages carry them. Throws the signal's reason, or
- * `RelayError` if an earlier answer on this connection is incomplete.
+ * `RelayError` if another request is behind it on this connection, which it closes.
  */
 export function openSink(
   reply: FastifyReply,
   details: boolean,
   gone: AbortSignal,
-  { rawErrors, connections, handsOver, compresses }: OpenParts,
+  { underWay, connections, handsOver, compresses }: OpenParts,
   onClosed: () => void,
 ): BodySink {
   gone.throwIfAborted();
   const { raw: response, request } = reply;
-  // Node queues an answer behind the earlier ones of its connection: behind another stream it would wait for
-  // ever.
-  if (!response.socket) {
-    request.raw.socket.destroy();
-    throw new RelayError("INVALID_REQUEST", "This connection is busy with another answer.");
+  const { socket } = request.raw;
+  if (!underWay.stream(request.raw)) {
+    socket.destroy();
+    throw new RelayError(
+      "INVALID_REQUEST",
+      "Another request follows on this connection, which a stream keeps.",
+    );
   }
   reply.hijack();
-  const isTaken = handsOver && response.socket.writable && isAlone(request.raw) && rawErrors.forget(response);
+  const isTaken = handsOver && socket.writable && isAlone(request.raw);
   const isGzip = isTaken && compresses && acceptsGzip(request.headers["accept-encoding"]);
   const format = formatFor(request.headers.accept);
   const vary = [...(format === "ndjson" ? ["Accept"] : []), ...(compresses ? ["Accept-Encoding"] : [])];
@@ -62,7 +64,7 @@ export function openSink(
   if (!isTaken) return new ResponseSink(response, forms.bare, connections, onClosed);
   const form = isGzip ? forms.gzip : forms.chunked;
   // Corked for this turn, so that the head and the first frames leave in one write.
-  const { socket } = response;
+  underWay.forget(socket);
   socket.cork();
   process.nextTick(() => socket.uncork());
   return new SocketSink(takeSocket(response), form, connections, onClosed);

@@ -42,6 +42,8 @@ describe("paths and methods", () => {
     ["/v1/stream", "POST", "OPTIONS, GET"],
     ["/v1/stream", "DELETE", "OPTIONS, GET"],
     ["/v1/stream?videoId=x", "PUT", "OPTIONS, GET"],
+    ["/v1/%73tream", "DELETE", "OPTIONS, GET"],
+    ["/%761/%73tream?videoId=x", "POST", "OPTIONS, GET"],
     ["/v1/sessions", "GET", "OPTIONS, POST"],
     ["/v1/poll", "PUT", "OPTIONS, POST"],
     ["/v1/probe", "PATCH", "OPTIONS, POST"],
@@ -72,6 +74,13 @@ describe("paths and methods", () => {
       assertRefused(await raw([`${method} /v1/nothing HTTP/1.1`, "Host: a"]), 404, "NOT_FOUND");
     }
   });
+});
+
+it("an escaped character that is reserved or no text is not part of a known path", async () => {
+  for (const path of ["/v1%2Fstream", "/v1/stream%3FvideoId=x", "/v1/stream%00", "/v1/stream%7F"])
+    assertRefused(await ask(relay.url, path, { method: "DELETE" }), 404, "NOT_FOUND");
+  for (const path of ["/v1/stream%", "/v1/stream%zz"])
+    assertRefused(await ask(relay.url, path), 400, "INVALID_REQUEST");
 });
 
 describe("a target in absolute form, as a client of a proxy writes it", () => {

@@ -190,7 +190,6 @@ describe("nothing is left of a viewer", LIMIT, () => {
   for (const [name, videoId, behind] of [
     ["a socket alone", "ended-chat1", ""],
     ["a response, because the request has a body,", "ended-chat2", "Content-Length: 1\r\n\r\nx"],
-    ["a response, because another request follows it,", "ended-chat3", "\r\nGET /healthz HTTP/1.1\r\n\r\n"],
   ] as const) {
     it(`whose stream through ${name} has ended: its connection is closed silently`, async () => {
       const ended = relay.upstream.chat(videoId, SCENARIO);
