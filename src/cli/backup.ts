@@ -1,8 +1,8 @@
 /** `backup`: copies the store while the service runs. */
 import { stat } from "node:fs/promises";
 import { backupStore } from "../store/open.ts";
-import type { SETTINGS } from "./config.ts";
 import type { Input } from "./flags.ts";
+import type { SETTINGS } from "./setting-table.ts";
 import type { Surroundings } from "./surroundings.ts";
 
 type BackupFlags = Pick<typeof SETTINGS, "RELAY_STORE">;

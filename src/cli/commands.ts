@@ -3,10 +3,8 @@
  * usage errors load nothing of the service.
  */
 import { suggest } from "../suggest.ts";
-import { SETTINGS } from "./config.ts";
 import { DEMO_FLAGS } from "./demo-flags.ts";
-import { EDGE_FLAGS } from "./edge-flags.ts";
-import { type Argument, type FlagTable, type Input, readFlags, UsageError } from "./flags.ts";
+import { type Argument, type FlagTable, type Input, readFlags, refuseGone, UsageError } from "./flags.ts";
 import { IMPORT_FLAGS, RECORDING } from "./import/flags.ts";
 import {
   ANSWER_FLAGS,
@@ -17,6 +15,7 @@ import {
   VIDEOS,
   WATCH_FLAGS,
 } from "./reader/flags.ts";
+import { EDGE_SETTINGS, GONE, SETTINGS } from "./setting-table.ts";
 import { runUntilKilled, runUntilSignal } from "./signals.ts";
 import type { Surroundings } from "./surroundings.ts";
 
@@ -67,7 +66,7 @@ export const COMMANDS = [
       "livechat-relay edge --origin https://chat.example.org",
       "livechat-relay edge --origin http://127.0.0.1:8080 --port 8081",
     ],
-    flags: EDGE_FLAGS,
+    flags: EDGE_SETTINGS,
     run: (input, surroundings) =>
       runUntilSignal(surroundings, async (stopped) =>
         (await import("./edge.ts")).edge(input, surroundings, stopped),
@@ -197,7 +196,9 @@ function command<Table extends FlagTable>({
   flags: Table;
   run(input: Input<Table>, surroundings: Surroundings): Promise<number>;
 }): Command {
-  const read = (args: readonly string[], { env }: Surroundings) =>
-    readFlags(row.flags, args, env, row.arguments);
+  const read = (args: readonly string[], { env }: Surroundings) => {
+    if ("RELAY_PORT" in row.flags) refuseGone(GONE, args, env);
+    return readFlags(row.flags, args, env, row.arguments);
+  };
   return { ...row, run: (args, surroundings) => run(read(args, surroundings), surroundings) };
 }

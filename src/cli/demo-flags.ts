@@ -1,6 +1,7 @@
 /** The flags of `demo`: its own, and the settings of `serve` that it does not replace. */
-import { SETTINGS } from "./config.ts";
+
 import type { Flag } from "./flags.ts";
+import { SETTINGS } from "./setting-table.ts";
 
 const MAX_RATE = 1000;
 

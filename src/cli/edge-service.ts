@@ -7,7 +7,7 @@ import { OriginRooms } from "../origin/origin-rooms.ts";
 import { Rooms } from "../rooms/rooms.ts";
 import { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { EdgeConfig } from "./edge-config.ts";
+import type { EdgeConfig } from "./config.ts";
 import { Port } from "./listener.ts";
 import type { Service } from "./service.ts";
 

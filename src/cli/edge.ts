@@ -1,21 +1,20 @@
 /** `edge`: follows another instance. */
-import { SETTINGS } from "./config.ts";
-import { toEdgeConfig } from "./edge-config.ts";
-import { EDGE_FLAGS } from "./edge-flags.ts";
+import { toEdgeConfig } from "./config.ts";
 import { startEdge } from "./edge-service.ts";
 import type { Input } from "./flags.ts";
 import { startLogged } from "./serve.ts";
 import type { Service } from "./service.ts";
+import { EDGE_SETTINGS, SETTINGS } from "./setting-table.ts";
 import type { Surroundings } from "./surroundings.ts";
 
 /** Rejects like `startEdge`, and with `UsageError` without an origin. */
 export async function edge(
-  input: Input<typeof EDGE_FLAGS>,
+  input: Input<typeof EDGE_SETTINGS>,
   surroundings: Surroundings,
   stopped: AbortSignal,
 ): Promise<Service> {
   const config = toEdgeConfig(input.values);
-  const unused = Object.keys(SETTINGS).filter((name) => surroundings.env[name] && !(name in EDGE_FLAGS));
+  const unused = Object.keys(SETTINGS).filter((name) => surroundings.env[name] && !(name in EDGE_SETTINGS));
   const warnings = unused.map((name) => `an edge does not use ${name}: set it at the origin`);
   return await startLogged(startEdge, config, input, surroundings, stopped, warnings);
 }

@@ -123,6 +123,23 @@ export function readFlags<Table extends FlagTable>(
   return { values: Object.fromEntries(values) as FlagValues<Table>, arguments: positionals, given };
 }
 
+/**
+ * Throws `UsageError` if a setting of an earlier version is given, as a variable or as a flag. `gone`: the names
+ * of these settings, each with what to write instead.
+ */
+export function refuseGone(
+  gone: Readonly<Record<string, string>>,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+): void {
+  for (const [name, instead] of Object.entries(gone)) {
+    const flag = `--${flagOf(name)}`;
+    const typed = args.find((arg) => arg === flag || arg.startsWith(`${flag}=`)) && flag;
+    const given = typed ?? (env[name] ? name : undefined);
+    if (given) throw new UsageError(`${given} is not a setting any more: ${instead}`);
+  }
+}
+
 /** A line for each environment variable that looks like a setting but is not one. */
 export function unknownVariables(table: FlagTable, env: NodeJS.ProcessEnv): string[] {
   const unknown = Object.keys(env).filter((name) => isVariable(name) && !(name in table));

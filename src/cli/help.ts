@@ -1,7 +1,7 @@
 /** Prints `--help` and `help` from the tables of commands and flags. */
 import { COMMANDS, type Command } from "./commands.ts";
-import { SETTING_GROUPS } from "./config.ts";
 import { type Argument, defaultOf, type FlagTable, flagOf, isVariable } from "./flags.ts";
+import { SETTING_GROUPS } from "./setting-table.ts";
 
 const FLAGS_TITLE =
   "Flags. Some settings can also be given as an environment variable (RELAY_…); the flag takes precedence:";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer as createTcpServer, isIPv6, type ListenOptions } from "node:net";
 import type { FastifyInstance, FastifyListenOptions } from "fastify";
 import { createServer, type Served } from "../http/server.ts";
-import type { PortConfig } from "./edge-config.ts";
+import type { PortConfig } from "./config.ts";
 import { Workers } from "./workers/workers.ts";
 
 /**
@@ -59,7 +59,8 @@ export class Port {
   }
 
   get #isShared(): boolean {
-    return this.#config.reusePort || this.#config.workers > 1;
+    const { workers, http } = this.#config;
+    return workers > 1 || http.isWorker === true;
   }
 
   /** Calls `listen`, and turns its errors into one clear line. */

@@ -43,19 +43,23 @@ const MAX_BODY_NESTING = 20;
 /** Longer than nginx and Amazon's load balancers keep an idle connection to a service behind them: 60 s. */
 const KEEP_ALIVE_MS = 72_000;
 
-export interface HttpSettings extends PageSettings {
+/** What only an instance has that reads chats itself. */
+interface ReadingSettings {
   /** Whether to serve `/v1/sessions` and `/v1/poll`, which give out credentials. */
   callerPolling: boolean;
   /** Whether to serve `/v1/probe`, which makes 24 upstream calls. */
   probe: boolean;
-  /** Whether to serve `/v1/rooms`, and show the egress of a room: both are for operators. */
-  rooms: boolean;
   /** The secret that clients must send to change recordings; "" if nobody may change them. */
   adminToken: string;
-  /** Whether deleted messages are blanked in the store. */
-  isBlanking: boolean;
   /** After how many days messages are deleted; 0: never. */
   retentionDays: number;
+}
+
+export interface HttpSettings extends PageSettings, Partial<ReadingSettings> {
+  /** Whether to serve `/v1/rooms`, and show the egress of a room: both are for operators. */
+  rooms: boolean;
+  /** Whether deleted messages are blanked in the store. */
+  isBlanking: boolean;
   /** By default `DOWNLOAD_LIMITS`. */
   downloads?: DownloadLimits;
   /** Whether to compress streams and histories for clients that accept it. */
@@ -187,7 +191,7 @@ function ownRoutes(
       done();
     });
   }
-  if (settings.rooms) roomsRoute(app, list, settings.retentionDays);
+  if (settings.rooms) roomsRoute(app, list, settings.retentionDays ?? 0);
   roomRoute(app, list, settings.rooms);
   const { compression: compresses, isBlanking, downloads = DOWNLOAD_LIMITS } = settings;
   messagesRoute(app, { rooms, history, compresses, isBlanking, downloads });

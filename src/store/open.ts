@@ -33,7 +33,6 @@ export const SHARED_DEFAULTS: PostgresSettings = {
   leaseMs: 6000,
   graceMs: 90_000,
   listenUrl: undefined,
-  isNotifying: true,
   isSynchronous: false,
 };
 

@@ -9,7 +9,7 @@ import { eventually } from "../support/eventually.ts";
 import { assertSame, CHAT, SETTINGS, setUpInstances, VIDEO } from "../support/instances.ts";
 import { LeapingClock } from "../support/leaping-clock.ts";
 import { noPooler, poolerTo } from "../support/pooler.ts";
-import { noOwnPostgres, ownPostgres, testPostgres } from "../support/postgres-server.ts";
+import { noOwnPostgres, ownPostgres, testPostgres, UNHEARD } from "../support/postgres-server.ts";
 import { metric, type TestRelay } from "../support/relay.ts";
 
 const { skip, server } = await testPostgres();
@@ -21,7 +21,10 @@ describe("instances whose PostgreSQL changes", { skip, timeout: 300_000 }, () =>
     const { upstream, url, start, watch } = await setUp(t);
     const chat = upstream.chat(VIDEO, CHAT);
     chat.say(5);
-    const relays = [await start({ RELAY_STORE_NOTIFY: "off" }), await start({ RELAY_STORE_NOTIFY: "off" })];
+    const relays = [
+      await start({ RELAY_STORE_LISTEN_URL: UNHEARD }),
+      await start({ RELAY_STORE_LISTEN_URL: UNHEARD }),
+    ];
     const streams = [await watch(relays[0] as TestRelay), await watch(relays[1] as TestRelay)];
     await assertSame(streams, 5);
     await run(url, "truncate store, room, message, interest");
@@ -77,7 +80,7 @@ describe("instances whose PostgreSQL changes", { skip, timeout: 300_000 }, () =>
     const { upstream, url, start, watch } = await setUp(t);
     const chat = upstream.chat(VIDEO, CHAT);
     chat.say(5);
-    const relay = await start({ RELAY_STORE_NOTIFY: "off" });
+    const relay = await start({ RELAY_STORE_LISTEN_URL: UNHEARD });
     const stream = await watch(relay);
     await stream.untilMessages(5);
     await run(url, "update store set lineage = 'another server'");

@@ -9,6 +9,7 @@ import { installedPostgres, run, startPostgres } from "../chaos/cluster/postgres
 import { Line } from "../chaos/line.ts";
 import { eventually } from "../support/eventually.ts";
 import { noPooler, poolerTo } from "../support/pooler.ts";
+import { UNHEARD } from "../support/postgres-server.ts";
 import { startRelay } from "../support/relay.ts";
 import { Stream } from "../support/stream.ts";
 
@@ -34,7 +35,7 @@ describe("a lagging standby that is promoted, behind a pooler and without LISTEN
     const chat = upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 20, tokens: "reusable" });
     const settings = {
       RELAY_STORE: url,
-      RELAY_STORE_NOTIFY: "off",
+      RELAY_STORE_LISTEN_URL: UNHEARD,
       RELAY_DRAIN_MS: "0",
     };
     const relays = [

@@ -16,7 +16,7 @@ import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { run } from "../chaos/cluster/postgres.ts";
 import { Line } from "../chaos/line.ts";
 import { eventually } from "../support/eventually.ts";
-import { ownSchema, ownSchemaAndTime, testPostgres } from "../support/postgres-server.ts";
+import { ownSchema, ownSchemaAndTime, testPostgres, UNHEARD } from "../support/postgres-server.ts";
 import { messages, own, readAll, stored } from "../support/store-reading.ts";
 import { ROOM } from "../support/store-subject.ts";
 
@@ -30,7 +30,7 @@ const HELD_ROOMS = 60;
 const wrongBy = (ms: number): Clock => ({ ...systemClock, now: () => Date.now() + ms });
 
 async function open(t: TestContext, url: string, clock = systemClock): Promise<ObservedStore> {
-  const shared = { ...SHARED_DEFAULTS, leaseMs: LEASE_MS, graceMs: 1000, isNotifying: false };
+  const shared = { ...SHARED_DEFAULTS, leaseMs: LEASE_MS, graceMs: 1000, listenUrl: UNHEARD };
   const store = await openStore(url, clock, new Telemetry(silentLog), shared);
   t.after(() => store.close());
   return store;

@@ -11,7 +11,7 @@ import { Line } from "../chaos/line.ts";
 import { eventually } from "../support/eventually.ts";
 import { assertSame, CHAT, SETTINGS, setUpInstances, VIDEO } from "../support/instances.ts";
 import { textAction } from "../support/opening.ts";
-import { testPostgres } from "../support/postgres-server.ts";
+import { testPostgres, UNHEARD } from "../support/postgres-server.ts";
 import { metric, roomsIn, type TestRelay } from "../support/relay.ts";
 import { startProcess } from "../support/relay-process.ts";
 
@@ -192,7 +192,7 @@ describe("instances on one PostgreSQL", { skip, timeout: 300_000 }, () => {
     const { upstream, start, watch } = await setUp(t);
     const chat = upstream.chat(VIDEO, CHAT);
     chat.say(3);
-    const settings = { RELAY_STORE_NOTIFY: "off" };
+    const settings = { RELAY_STORE_LISTEN_URL: UNHEARD };
     const [owner, late] = [await start(settings), await start(settings)];
     const [ahead, behind] = [await watch(owner), await watch(late)];
     chat.say(5);

@@ -15,6 +15,7 @@ import { ownSchema, testPostgres } from "../support/postgres-server.ts";
 
 const HEARTBEAT_MS = 3000;
 const PROOF_MS = 2000;
+const PROOF_AGAIN_MS = 3_600_000;
 
 const { skip, server } = await testPostgres();
 
@@ -99,6 +100,34 @@ describe("notifications", () => {
       lines.slice(1).map(({ msg }) => msg),
       ["listening for notifications of other instances"],
     );
+  });
+
+  it("say once that none arrives, however often that is found again", { skip }, async (t) => {
+    assert.ok(server);
+    const lines: { msg: string }[] = [];
+    const log = pino({ level: "info" }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+    const deaf = `deaf_${process.pid}`;
+    await run(server.url, `create database ${deaf}`); // a notification reaches only its own database
+    const elsewhere = Object.assign(new URL(server.url), { pathname: deaf }).href;
+    const skipping: Clock = {
+      ...systemClock,
+      random: () => 0,
+      sleep: (ms, signal) => systemClock.sleep(ms === PROOF_MS || ms === PROOF_AGAIN_MS ? 0 : ms, signal),
+    };
+    const { events, notifications, connections } = notified(
+      t,
+      await ownSchema(t, server),
+      elsewhere,
+      skipping,
+      log,
+    );
+    for (let proofs = 0; proofs < 3; proofs++) await once(events, "listening");
+    assert.equal(notifications.isReceiving, false);
+    assert.equal(lines.length, 1, JSON.stringify(lines));
+    assert.match(lines[0]?.msg ?? "", /notifications do not arrive.*RELAY_STORE_LISTEN_URL/);
+    notifications.close();
+    await connections.close();
+    await run(server.url, `drop database ${deaf} with (force)`);
   });
 
   it("count as arriving if the process was frozen until the time for their proof was over", {

@@ -1,5 +1,5 @@
 /** One life of an edge: composed as in `cli/`, on a simulated clock and a simulated line to its origin. */
-import type { EdgeConfig } from "../../src/cli/edge-config.ts";
+import type { EdgeConfig } from "../../src/cli/config.ts";
 import { OriginChannels } from "../../src/origin/channels.ts";
 import type { OriginAnswer } from "../../src/origin/connections.ts";
 import { OriginHealth } from "../../src/origin/health.ts";

@@ -11,8 +11,9 @@
  *     assert.equal(viewer.ids.length, 3);
  */
 import { pino } from "pino";
-import { type Config, SETTINGS, type SettingName, toConfig } from "../../src/cli/config.ts";
+import { type Config, toConfig } from "../../src/cli/config.ts";
 import { readFlags } from "../../src/cli/flags.ts";
+import { SETTINGS, type SettingName } from "../../src/cli/setting-table.ts";
 import { RelayError } from "../../src/protocol/errors.ts";
 import type { Channels } from "../../src/rooms/channels/channels.ts";
 import type { RoomList } from "../../src/rooms/listing.ts";

@@ -7,8 +7,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { promisify } from "node:util";
 import { parse, parseAllDocuments } from "yaml";
-import { SETTINGS } from "../../src/cli/config.ts";
-import { EDGE_FLAGS } from "../../src/cli/edge-flags.ts";
+import { EDGE_SETTINGS, SETTINGS } from "../../src/cli/setting-table.ts";
 import { ROOT } from "../support/command.ts";
 import { temporaryFolder } from "../support/store-subject.ts";
 
@@ -70,7 +69,7 @@ interface ComposeService {
 for (const [file, table, ports] of [
   ["compose.yaml", SETTINGS, { relay: 8080 }],
   ["compose.cluster.yaml", SETTINGS, { "relay-1": 8081, "relay-2": 8082, "relay-3": 8083 }],
-  ["compose.edge.yaml", EDGE_FLAGS, { edge: 8080 }],
+  ["compose.edge.yaml", EDGE_SETTINGS, { edge: 8080 }],
 ] as const) {
   it(`deploy/${file} has settings that exist, Caddy in front, and all for the operator on 127.0.0.1`, () => {
     const read = parse(readFileSync(join(DEPLOY, file), "utf8"), { merge: true });
@@ -80,7 +79,7 @@ for (const [file, table, ports] of [
       const names = Object.keys(environment).filter((each) => each !== "PGPASSWORD");
       for (const each of names) assert.ok(Object.hasOwn(table, each), `${name}: ${each}`);
       for (const each of ["RELAY_ROOMS", "RELAY_PROBE"]) assert.ok(!names.includes(each), each);
-      assert.deepEqual(command, table === EDGE_FLAGS ? ["edge"] : undefined);
+      assert.deepEqual(command, table === EDGE_SETTINGS ? ["edge"] : undefined);
     }
     assert.deepEqual(
       Object.fromEntries(ours.map(([name, service]) => [name, service.ports])),

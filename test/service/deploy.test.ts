@@ -287,16 +287,3 @@ it("all units confine the service in the same way", async () => {
   const [first, ...others] = await Promise.all(UNITS.map(confinement));
   assert.deepEqual(others, [first, first]);
 });
-
-it("instances share a port if RELAY_REUSE_PORT is on", async () => {
-  const [port = 0] = await freePorts(1);
-  const shared = { RELAY_PORT: `${port}`, RELAY_REUSE_PORT: "on" };
-  await using one = await startRelay({ settings: { ...shared, RELAY_ROOMS: "on" } });
-  await using other = await startRelay({ settings: { ...shared, RELAY_ROOMS: "off" } });
-  assert.equal(one.url, other.url);
-  const answers = new Set<number>();
-  for (let asked = 0; answers.size < 2 && asked < 100; asked++)
-    answers.add((await fetch(`${one.url}/v1/rooms`, { headers: { connection: "close" } })).status);
-  assert.deepEqual([...answers].sort(), [200, 404]);
-  await assert.rejects(startRelay({ settings: { RELAY_PORT: `${port}` } }), /EADDRINUSE/);
-});

@@ -5,11 +5,11 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { toEdgeConfig } from "../../src/cli/edge-config.ts";
-import { EDGE_FLAGS } from "../../src/cli/edge-flags.ts";
+import { toEdgeConfig } from "../../src/cli/config.ts";
 import { startEdge } from "../../src/cli/edge-service.ts";
 import { readFlags } from "../../src/cli/flags.ts";
 import { startService } from "../../src/cli/service.ts";
+import { EDGE_SETTINGS } from "../../src/cli/setting-table.ts";
 import { type Clock, systemClock } from "../../src/clock.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
@@ -229,7 +229,10 @@ describe("a start that fails", () => {
   it("leaves nothing running, neither of a service nor of an edge", async () => {
     await using upstream = await startSimulator();
     assert.equal(await sleepsLeft(startService, testConfig(upstream)), 0);
-    const values = readFlags(EDGE_FLAGS, [], { RELAY_PORT: "0", RELAY_ORIGIN: "http://127.0.0.1:1" }).values;
+    const values = readFlags(EDGE_SETTINGS, [], {
+      RELAY_PORT: "0",
+      RELAY_ORIGIN: "http://127.0.0.1:1",
+    }).values;
     assert.equal(await sleepsLeft(startEdge, toEdgeConfig(values)), 0);
   });
 });

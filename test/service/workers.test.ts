@@ -5,9 +5,9 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { describe, it, type TestContext } from "node:test";
 import { pino } from "pino";
-import { toEdgeConfig } from "../../src/cli/edge-config.ts";
-import { EDGE_FLAGS } from "../../src/cli/edge-flags.ts";
+import { toEdgeConfig } from "../../src/cli/config.ts";
 import { readFlags } from "../../src/cli/flags.ts";
+import { EDGE_SETTINGS } from "../../src/cli/setting-table.ts";
 import type { ToWorker } from "../../src/cli/workers/worker-messages.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
@@ -197,7 +197,7 @@ describe("several workers", { timeout: 60_000 }, () => {
     await using other = await startRelay();
     const { port, hostname } = new URL(other.url);
     const given = { RELAY_HOST: hostname, RELAY_PORT: port, RELAY_ORIGIN: other.url };
-    const config = toEdgeConfig(readFlags(EDGE_FLAGS, [], given).values);
+    const config = toEdgeConfig(readFlags(EDGE_SETTINGS, [], given).values);
     const worker = fork(new URL("../../src/cli/workers/worker.ts", import.meta.url), {
       serialization: "advanced",
       silent: true,

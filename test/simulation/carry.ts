@@ -4,7 +4,7 @@
  * when an address is throttled or dies.
  */
 
-import type { SettingName } from "../../src/cli/config.ts";
+import type { SettingName } from "../../src/cli/setting-table.ts";
 import { RelayError } from "../../src/protocol/errors.ts";
 import { realisticHold } from "../../src/simulator/index.ts";
 import { silentLog } from "../../src/telemetry/log.ts";

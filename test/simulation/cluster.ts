@@ -53,7 +53,8 @@ export class Cluster {
   member(name: string): Member {
     const { seed, scheduler, journal } = this.#world;
     const random = new Random(seed, `line ${name}`);
-    const line = new StoreLine({ store: this.store, scheduler, random, journal });
+    const isDeaf = new Random(seed, `pooler ${name}`).pick([false, false, false, true]);
+    const line = new StoreLine({ store: this.store, scheduler, random, journal, isDeaf });
     this.#lines.set(name, line);
     const aheadMs = random.pick([0, 0, HOUR_MS, -HOUR_MS]);
     return { line, aheadMs, storage: shared(this.store, line, this.settings) };

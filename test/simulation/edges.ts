@@ -3,9 +3,9 @@
  * Each request of an edge reaches any process of the tier above, as behind a load balancer.
  */
 
-import { type EdgeConfig, toEdgeConfig } from "../../src/cli/edge-config.ts";
-import { EDGE_FLAGS } from "../../src/cli/edge-flags.ts";
+import { type EdgeConfig, toEdgeConfig } from "../../src/cli/config.ts";
 import { readFlags } from "../../src/cli/flags.ts";
+import { EDGE_SETTINGS } from "../../src/cli/setting-table.ts";
 import { Random } from "../../src/simulator/random.ts";
 import type { Logger } from "../../src/telemetry/log.ts";
 import { EdgeLife } from "../harness/edge-life.ts";
@@ -101,7 +101,7 @@ function drawConfig(seed: number): EdgeConfig {
     RELAY_GRACE_MS: `${random.pick([5000, 30_000, 90_000])}`,
     RELAY_EDGE_TAIL: `${random.pick([20, 500, 2000])}`,
   };
-  return toEdgeConfig(readFlags(EDGE_FLAGS, [], settings).values);
+  return toEdgeConfig(readFlags(EDGE_SETTINGS, [], settings).values);
 }
 
 /** An edge has one stream for each room, whatever the number of its viewers. */

@@ -1,6 +1,7 @@
 /** The settings of a run, drawn by its seed. */
-import { type Config, SETTINGS, type SettingName, toConfig } from "../../src/cli/config.ts";
+import { type Config, toConfig } from "../../src/cli/config.ts";
 import { readFlags } from "../../src/cli/flags.ts";
+import { SETTINGS, type SettingName } from "../../src/cli/setting-table.ts";
 import type { InProcessSimulator } from "../../src/simulator/index.ts";
 import { Random } from "../../src/simulator/random.ts";
 
@@ -52,7 +53,6 @@ function drawShared(seed: number): Partial<Record<SettingName, string | number>>
   return {
     RELAY_LEASE_MS: random.pick([6000, 6000, 10_000]),
     RELAY_DRAIN_MS: random.pick([0, 500, 5000]),
-    RELAY_STORE_NOTIFY: random.pick(["on", "on", "on", "off"]),
   };
 }
 

@@ -27,6 +27,8 @@ interface StoreLineParts {
   scheduler: Scheduler;
   random: Random;
   journal: Journal;
+  /** No notification ever arrives, as behind a pooler in transaction mode. */
+  isDeaf: boolean;
 }
 
 export class StoreLine {
@@ -87,12 +89,12 @@ export class StoreLine {
 
   /** Delivers a notification to the instance, if it listens. */
   async heard(payload: string): Promise<void> {
-    const { scheduler, journal } = this.#parts;
+    const { scheduler, journal, isDeaf } = this.#parts;
     await scheduler.sleep(this.#way());
     if (!this.isOpen) return;
     for (const listener of this.#living()) {
       if (!this.#hearing.has(listener)) continue;
-      if (this.#now < this.deafUntil) journal.count("notifications lost");
+      if (isDeaf || this.#now < this.deafUntil) journal.count("notifications lost");
       else listener.emit("notification", { payload });
     }
   }

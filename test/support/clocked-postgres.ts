@@ -11,12 +11,12 @@ import type { Ownership } from "../../src/store/ownership.ts";
 import { openPostgres } from "../../src/store/postgres/open.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
-import { ownSchemaAndTime, type PostgresServer } from "./postgres-server.ts";
+import { ownSchemaAndTime, type PostgresServer, UNHEARD } from "./postgres-server.ts";
 
 /** Resolves once the database has the clock's time; undefined if it has it already. */
 type OnTime = () => Promise<void> | undefined;
 
-const SETTINGS = { ...SHARED_DEFAULTS, graceMs: 0, isNotifying: false };
+const SETTINGS = { ...SHARED_DEFAULTS, graceMs: 0, listenUrl: UNHEARD };
 
 /** What opens a store on one database of the test's own, as often as it is called. */
 export async function clockedPostgres(t: TestContext, server: PostgresServer, clock: Clock) {

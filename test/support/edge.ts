@@ -1,9 +1,9 @@
 /** An edge in this process, on real sockets, of an origin or another edge. */
-import { toEdgeConfig } from "../../src/cli/edge-config.ts";
-import { EDGE_FLAGS } from "../../src/cli/edge-flags.ts";
+import { toEdgeConfig } from "../../src/cli/config.ts";
 import { startEdge } from "../../src/cli/edge-service.ts";
 import { readFlags } from "../../src/cli/flags.ts";
 import type { Service } from "../../src/cli/service.ts";
+import { EDGE_SETTINGS } from "../../src/cli/setting-table.ts";
 import { type Clock, systemClock } from "../../src/clock.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
@@ -14,7 +14,7 @@ interface TestEdge extends AsyncDisposable {
   service: Service;
 }
 
-type Settings = Partial<Record<keyof typeof EDGE_FLAGS, string>>;
+type Settings = Partial<Record<keyof typeof EDGE_SETTINGS, string>>;
 
 /** `isWorker`: as a worker of its origin. */
 export async function startTestEdge(
@@ -24,7 +24,7 @@ export async function startTestEdge(
   isWorker = false,
 ): Promise<TestEdge> {
   const given = { RELAY_PORT: "0", RELAY_ORIGIN: origin, ...settings };
-  const config = toEdgeConfig(readFlags(EDGE_FLAGS, [], given).values);
+  const config = toEdgeConfig(readFlags(EDGE_SETTINGS, [], given).values);
   config.http.isWorker = isWorker;
   const telemetry = new Telemetry(silentLog);
   const service = await startEdge(config, clock, telemetry);

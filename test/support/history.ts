@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "node:test";
 import { promisify } from "node:util";
-import type { SettingName } from "../../src/cli/config.ts";
+import type { SettingName } from "../../src/cli/setting-table.ts";
 import { createServer, type HttpSettings } from "../../src/http/server.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import { type EncodedMessage, encodeMessage } from "../../src/store/stored-message.ts";

@@ -1,7 +1,7 @@
 /** Instances on one PostgreSQL, for tests of what they do together. */
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
-import type { SettingName } from "../../src/cli/config.ts";
+import type { SettingName } from "../../src/cli/setting-table.ts";
 import { type Clock, systemClock } from "../../src/clock.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
 import { ownSchema, type PostgresServer } from "./postgres-server.ts";

@@ -9,6 +9,9 @@ import { installedPostgres, type Postgres, run, startPostgres } from "../chaos/c
 
 export type PostgresServer = Pick<Postgres, "url">;
 
+/** For RELAY_STORE_LISTEN_URL: nobody listens there, so no notification arrives. */
+export const UNHEARD = "postgres://nobody@127.0.0.1:1/none";
+
 type Found = { skip: string; server?: undefined } | { skip: false; server: PostgresServer };
 
 /** To be called at the top of a test file, whose database goes with its tests. */

@@ -1,5 +1,5 @@
 /** Rooms on a store that the test can reach, over a simulated upstream, without HTTP in front of them. */
-import type { SettingName } from "../../src/cli/config.ts";
+import type { SettingName } from "../../src/cli/setting-table.ts";
 import { systemClock } from "../../src/clock.ts";
 import { Channels } from "../../src/rooms/channels/channels.ts";
 import { RoomList } from "../../src/rooms/listing.ts";

@@ -1,8 +1,8 @@
 /** An edge of a virtual relay, or of another edge, on a line that a test can cut and silence. */
 
-import { toEdgeConfig } from "../../src/cli/edge-config.ts";
-import { EDGE_FLAGS } from "../../src/cli/edge-flags.ts";
+import { toEdgeConfig } from "../../src/cli/config.ts";
 import { readFlags } from "../../src/cli/flags.ts";
+import { EDGE_SETTINGS } from "../../src/cli/setting-table.ts";
 import { Random } from "../../src/simulator/random.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
@@ -21,11 +21,11 @@ interface VirtualEdge {
 
 export async function virtualEdge(
   relay: VirtualRelay,
-  settings: Partial<Record<keyof typeof EDGE_FLAGS, string>> = {},
+  settings: Partial<Record<keyof typeof EDGE_SETTINGS, string>> = {},
   host: () => OriginService & { clock: MortalClock } = () => relay.service,
 ): Promise<VirtualEdge> {
   const given = { RELAY_ORIGIN: "http://origin", ...settings };
-  const config = toEdgeConfig(readFlags(EDGE_FLAGS, [], given).values);
+  const config = toEdgeConfig(readFlags(EDGE_SETTINGS, [], given).values);
   const streams: number[] = [];
   const count = (by: number) => () => void streams.push((streams.at(-1) ?? 0) + by);
   const { clock: scheduler } = relay;

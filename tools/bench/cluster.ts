@@ -3,7 +3,7 @@
  * second, and the CPU time of viewers, on separate ports and on a shared one; then the figures of
  * `cluster-restarts.ts`. PostgreSQL waits for the disk at each commit.
  */
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -12,11 +12,10 @@ import { openStore } from "../../src/store/open.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { installedPostgres, run, startPostgres } from "../../test/chaos/cluster/postgres.ts";
-import { freePorts } from "../../test/chaos/service.ts";
 import { restarts } from "./cluster-restarts.ts";
 import { type Readers, startReaders } from "./readers.ts";
 import { cpuMs, type Figures, inRounds, median, ratio, report, settings } from "./rounds.ts";
-import { type RelayServed, serveRelay } from "./servers.ts";
+import { serveRelay } from "./servers.ts";
 
 const { viewers, batches, seconds } = settings({ viewers: 1000, batches: 20, seconds: 2 });
 const VIDEO = "bench-room1";
@@ -83,7 +82,6 @@ interface Contestant {
   cpu(): Promise<number>;
   /** CPU time of the last round, of each process. */
   each: number[];
-  relays: readonly RelayServed[];
 }
 
 /** CPU time of this many viewers on one instance, and of this many on each of two. */
@@ -117,18 +115,14 @@ async function cpuOfViewers(): Promise<Figures[]> {
       return each.reduce((sum, ms) => sum + ms, 0) / relays.length;
     };
     await cpu(); // warm
-    return { cpu, each, relays };
+    return { cpu, each };
   };
-  const [port = 0] = await freePorts(1);
   const onOne = async (name: string) => ({ RELAY_STORE: await ownSchema(name) });
-  const together = { ...(await onOne("shared")), RELAY_PORT: `${port}`, RELAY_REUSE_PORT: "on" as const };
   const both = await onOne("two");
   const sqlite = await contestant([{ RELAY_STORE: `sqlite:${join(folder, "viewers.db")}` }]);
   const one = await contestant([await onOne("one")]);
   const two = await contestant([both, both]);
-  const sharing = await contestant([together, together]);
-  const open = sharing.relays.map(({ pid }) => readdirSync(`/proc/${pid}/fd`).length);
-  const measured = await inRounds({ sqlite: sqlite.cpu, one: one.cpu, two: two.cpu, sharing: sharing.cpu });
+  const measured = await inRounds({ sqlite: sqlite.cpu, one: one.cpu, two: two.cpu });
   const row = (what: string, cpu: readonly number[], instances: number): Figures => ({
     what,
     viewers: instances * viewers,
@@ -140,6 +134,5 @@ async function cpuOfViewers(): Promise<Figures[]> {
     row("SQLite", measured.sqlite, 1),
     row("one on PostgreSQL", measured.one, 1),
     row("two on PostgreSQL", measured.two, 2),
-    { ...row("two that share a port", measured.sharing, 2), openFiles: open.join(" and ") },
   ];
 }

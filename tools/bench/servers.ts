@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { SettingName } from "../../src/cli/config.ts";
+import type { SettingName } from "../../src/cli/setting-table.ts";
 import { type Simulator, startSimulator } from "../../src/simulator/index.ts";
 import { freePorts } from "../../test/chaos/service.ts";
 

@@ -1,7 +1,7 @@
 /** The flags of `import`. */
 import { parseVideoId } from "../../protocol/video-id.ts";
-import { SETTINGS } from "../config.ts";
 import type { Argument, Flag } from "../flags.ts";
+import { SETTINGS } from "../setting-table.ts";
 
 const { RELAY_STORE, RELAY_TIMEZONE, RELAY_DELETED } = SETTINGS;
 

@@ -1,6 +1,6 @@
 /** The messages between the first process of a service and its workers. */
 import type { MetricObjectWithValues, MetricValue } from "prom-client";
-import type { EdgeConfig } from "../edge-config.ts";
+import type { EdgeConfig } from "../config.ts";
 
 export type Metrics = MetricObjectWithValues<MetricValue<string>>[];
 

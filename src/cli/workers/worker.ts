@@ -6,7 +6,7 @@ import { collectDefaultMetrics } from "prom-client";
 import { systemClock } from "../../clock.ts";
 import { createLog } from "../../telemetry/log.ts";
 import { Telemetry } from "../../telemetry/telemetry.ts";
-import type { EdgeConfig } from "../edge-config.ts";
+import type { EdgeConfig } from "../config.ts";
 import { startEdge } from "../edge-service.ts";
 import type { FromWorker, ToWorker, WorkerReport } from "./worker-messages.ts";
 

@@ -10,11 +10,11 @@ import { dirname, extname } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { after, type Clock } from "../../clock.ts";
 import { Deadline, unlessAborted } from "../../deadline.ts";
-import { createServer, type HttpSettings, type Served } from "../../http/server.ts";
+import { createServer, type Served } from "../../http/server.ts";
 import type { RetryWaits } from "../../retry.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { OF_EDGE } from "../config.ts";
-import type { EdgeConfig, PortConfig } from "../edge-config.ts";
+import type { EdgeConfig, PortConfig } from "../config.ts";
+import { OF_EDGE } from "../setting-table.ts";
 import { countsOf, mergedMetrics, sumOfCounts } from "./merged-metrics.ts";
 import type { FromWorker, Metrics, ToWorker, WorkerReport } from "./worker-messages.ts";
 
@@ -64,20 +64,20 @@ export class Workers {
     this.#clock = served.clock;
   }
 
-  /** Starts the workers, which listen a moment later. The configuration names the port that was found. */
+  /** Starts the workers, which listen a moment later. `config` names the port that was found. */
   async start({ host, port, http, rooms, logLevel }: PortConfig): Promise<void> {
     const { graceMs, keepaliveMs, stallMs, maxRooms, maxViewers, isBlanking, tailMessages } = rooms;
-    const settings: HttpSettings = {
+    const trustedProxies = http.trustedProxies + 1;
+    this.#private = await createServer(this.#served, {
       ...http,
       group: this,
       isForWorkers: true,
-      trustedProxies: http.trustedProxies + 1,
-    };
-    this.#private = await createServer(this.#served, settings);
+      trustedProxies,
+    });
     const origin = await this.#private.listen({ host: "127.0.0.1", port: 0 });
     const { group: _, ...shared } = http;
     const given: EdgeConfig = {
-      ...{ host, port, origin, logLevel, workers: 1, reusePort: true },
+      ...{ host, port, origin, logLevel, workers: 1 },
       rooms: {
         ...{ keepaliveMs, stallMs, maxRooms, maxViewers, isBlanking, noChatMs: 0 },
         graceMs: Math.min(graceMs, GRACE_MS),

@@ -47,8 +47,9 @@ export class Notifications {
   #unpublished = new Map<string, RoomNotice>();
   #isPublishing = false;
   #isReceiving = false;
-  /** Whether the log says that no notices arrive. */
-  #isSilenceTold = false;
+  /** Whether the log says that there is no connection, or that no notices arrive on it. */
+  #isLossTold = false;
+  #isDeafnessTold = false;
   #proof: { text: string; onArrival(): void } | undefined;
 
   constructor(parts: NotificationsParts) {
@@ -94,8 +95,8 @@ export class Notifications {
       await connections
         .listening((client) => this.#receive(client))
         .catch((error: unknown) => {
-          if (this.#isSilenceTold || signal.aborted) return;
-          this.#isSilenceTold = true;
+          if (this.#isLossTold || this.#isDeafnessTold || signal.aborted) return;
+          this.#isLossTold = true;
           telemetry.store.notificationsLost(error, this.#isReceiving);
         });
       this.#isReceiving = false;
@@ -117,8 +118,9 @@ export class Notifications {
     const [row] = await connections.query<{ channel: string }>("reads", CHANNEL_NAME);
     await client.query(`listen ${row?.channel}`);
     this.#isReceiving = await this.#proved(client);
-    this.#isSilenceTold = !this.#isReceiving;
-    telemetry.store.notificationsHeard(this.#isReceiving);
+    this.#isLossTold = false;
+    if (this.#isReceiving || !this.#isDeafnessTold) telemetry.store.notificationsHeard(this.#isReceiving);
+    this.#isDeafnessTold = !this.#isReceiving;
     this.#parts.onListening();
     const periodMs = this.#isReceiving ? HEARTBEAT_MS : PROOF_AGAIN_MS;
     for (;;) {

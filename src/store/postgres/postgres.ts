@@ -56,8 +56,6 @@ export interface PostgresSettings {
   graceMs: number;
   /** A URL that points to the server directly, if the store's URL points to a pooler. */
   listenUrl: string | undefined;
-  /** Whether instances notify each other. Otherwise each one checks four times a second. */
-  isNotifying: boolean;
   /** Whether a failover loses no acknowledged write. */
   isSynchronous: boolean;
 }
@@ -84,12 +82,12 @@ export class PostgresStore implements StoreEngine {
   readonly #databaseClock: DatabaseClock;
   readonly #viewerCounts: ViewerCounts;
   readonly #watch: ClusterWatch;
-  readonly #notifications: Notifications | undefined;
+  readonly #notifications: Notifications;
   readonly #writes = new Set<Promise<unknown>>();
   #isClosing = false;
 
   constructor({ connections, clock, telemetry, health, settings }: PostgresParts) {
-    const { graceMs, leaseMs, isNotifying, isSynchronous } = settings;
+    const { graceMs, leaseMs, isSynchronous } = settings;
     const instance = this.#instance;
     this.#leaseMs = leaseMs;
     this.#connections = connections;
@@ -100,16 +98,14 @@ export class PostgresStore implements StoreEngine {
     this.followers = new Followers(clock);
     this.recordings = new PostgresRecordings(instance, connections);
     const { followers } = this;
-    const isReceiving = () => this.#notifications?.isReceiving ?? false;
+    const isReceiving = () => this.#notifications.isReceiving;
     const shared = { connections, clock, telemetry, health };
     this.#viewerCounts = new ViewerCounts({ ...shared, instance, graceMs });
     this.#watch = new ClusterWatch({ ...shared, followers, leaseMs, isSynchronous, isReceiving });
-    if (isNotifying) {
-      const onNotice = (videoId: string, notice: RoomNotice) => this.#watch.onNotice(videoId, notice);
-      const onListening = () => this.#watch.hurry();
-      this.#notifications = new Notifications({ connections, clock, telemetry, onNotice, onListening });
-    }
-    const publish = (videoId: string, notice: RoomNotice) => this.#notifications?.publish(videoId, notice);
+    const onNotice = (videoId: string, notice: RoomNotice) => this.#watch.onNotice(videoId, notice);
+    const onListening = () => this.#watch.hurry();
+    this.#notifications = new Notifications({ connections, clock, telemetry, onNotice, onListening });
+    const publish = (videoId: string, notice: RoomNotice) => this.#notifications.publish(videoId, notice);
     const parts = {
       ...shared,
       instance,
@@ -160,7 +156,7 @@ export class PostgresStore implements StoreEngine {
         if (message) added.push({ ...wellFormed(message), cursor: expectedHead + added.length + 1 });
       }
       this.followers.added(videoId, added);
-      if (added.length > 0) this.#notifications?.publish(videoId, expectedHead + added.length);
+      if (added.length > 0) this.#notifications.publish(videoId, expectedHead + added.length);
       return { value: added };
     });
   }
@@ -176,7 +172,7 @@ export class PostgresStore implements StoreEngine {
       if (!row || row.outcome === "fenced") return { fencedBy: row };
       this.ownership.end(claim);
       if (row.outcome === "final") this.followers.finished(videoId, row.head, end);
-      this.#notifications?.publish(videoId, row.outcome === "final" ? "over" : "free");
+      this.#notifications.publish(videoId, row.outcome === "final" ? "over" : "free");
       return { value: undefined };
     });
   }
@@ -288,7 +284,7 @@ export class PostgresStore implements StoreEngine {
       closing.then(() => this.ownership.close()),
       limit.signal,
     ).catch(() => {});
-    this.#notifications?.close();
+    this.#notifications.close();
     await this.#connections.close();
   }
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { OF_EDGE, SETTING_GROUPS, SETTINGS, toConfig } from "../../../src/cli/config.ts";
+import { toConfig } from "../../../src/cli/config.ts";
 import {
   defaultOf,
   type Flag,
@@ -12,6 +12,8 @@ import {
   unknownVariables,
 } from "../../../src/cli/flags.ts";
 import { help } from "../../../src/cli/help.ts";
+import { GONE, OF_EDGE, SETTING_GROUPS, SETTINGS } from "../../../src/cli/setting-table.ts";
+import { outcome } from "../../support/command.ts";
 
 const read = (args: string[], env: NodeJS.ProcessEnv = {}) => readFlags(SETTINGS, args, env);
 const config = (args: string[], env: NodeJS.ProcessEnv = {}) => toConfig(read(args, env).values);
@@ -157,6 +159,24 @@ describe("settings", () => {
     }
   });
 
+  it("of earlier versions stop the start of a service, in one line that says what to do instead", async () => {
+    for (const [name, instead] of Object.entries(GONE)) {
+      assert.ok(!(name in { ...SETTINGS, ...OF_EDGE }), name);
+      const flag = `--${flagOf(name)}`;
+      for (const command of ["serve", "demo", "edge"]) {
+        for (const [args, env, given] of [
+          [[command], { [name]: "on" }, name],
+          [[command, flag, "on"], {}, flag],
+          [[command, `${flag}=on`], {}, flag],
+        ] as const) {
+          const { code, error } = await outcome(args, { env });
+          assert.equal(error, `livechat-relay: ${given} is not a setting any more: ${instead}\n`);
+          assert.equal(code, 2);
+        }
+      }
+    }
+  });
+
   it("must not contradict each other", () => {
     assert.throws(
       () => config(["--poll-min-ms", "20", "--poll-max-ms", "10"]),
@@ -209,8 +229,8 @@ describe("the table of settings", () => {
     const page = join(import.meta.dirname, "../../../docs/settings.md");
     t.assert.fileSnapshot(`${SETTINGS_PAGE}${groups.join("")}`, page, { serializers: [(text) => text] });
     assert.deepEqual(
-      SETTING_GROUPS.flatMap(([, settings]) => Object.keys(settings)),
-      Object.keys({ ...SETTINGS, ...OF_EDGE }),
+      new Set(SETTING_GROUPS.flatMap(([, settings]) => Object.keys(settings))),
+      new Set(Object.keys({ ...SETTINGS, ...OF_EDGE })),
     );
   });
 });

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { SETTINGS } from "../../../src/cli/config.ts";
+import { SETTINGS } from "../../../src/cli/setting-table.ts";
 import type { JsonObject } from "../../../src/simulator/json.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { failAlways } from "../../support/opening.ts";

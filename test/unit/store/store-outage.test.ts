@@ -275,7 +275,7 @@ it("a release of unwatched rooms that fails is reported, and its success ends th
   const scheduler = new Scheduler(new Random(1, "time"));
   const journal = new Journal(() => scheduler.monotonic());
   const store = new SharedStore(scheduler, new Random(1, "store"));
-  const line = new StoreLine({ store, scheduler, random: new Random(1, "line"), journal });
+  const line = new StoreLine({ isDeaf: false, store, scheduler, random: new Random(1, "line"), journal });
   const watch = new ClusterWatch({
     ...{ connections: line.connections(new MortalClock(scheduler)), clock: scheduler, telemetry },
     ...{ health: new StoreHealth(scheduler, telemetry), followers: new Followers(scheduler) },

@@ -1,0 +1,293 @@
+/**
+ * The table of settings: each with its default, its meaning and its reader, in the groups in which help and
+ * docs/settings.md show them. `serve` and `demo` have all but those of edges; `edge` has its own and those of
+ * the port. Settings that are gone are here, too: setting one stops the start.
+ */
+import { LOG_LEVELS } from "../telemetry/log.ts";
+import { parseEgressSpecs } from "../upstream/egress/spec.ts";
+import type { FlagTable } from "./flags.ts";
+import {
+  adminToken,
+  baseUrl,
+  clientsFile,
+  days,
+  flag,
+  frameAncestors,
+  hostName,
+  ms,
+  oneOf,
+  onOff,
+  originUrl,
+  postgresUrl,
+  recordings,
+  storeUrl,
+  timezone,
+  whole,
+} from "./setting-readers.ts";
+
+/** The settings that most deployments need. */
+const COMMON = {
+  RELAY_HOST: flag("127.0.0.1", "address to listen on; `0.0.0.0` listens on all IPv4 addresses", hostName),
+  RELAY_PORT: flag("8080", "port to listen on; 0 takes any free port, which the log shows", whole(0, 65_535)),
+  RELAY_STORE: flag(
+    "sqlite:./data/relay.db",
+    "where messages are stored: `sqlite:<path>`, `postgres://user:password@host:port/database`, or `memory:` (lost at exit)",
+    storeUrl,
+  ),
+  RELAY_RETENTION_DAYS: flag(
+    "30",
+    "messages older than this are deleted; fractions are allowed, and 0 keeps everything",
+    days,
+  ),
+  RELAY_RECORD: flag(
+    "",
+    "comma-separated list of videos and channels (`@name`, `UC…`, a URL) to read even without viewers: each video until its chat ends, each channel stream by stream",
+    recordings,
+  ),
+  RELAY_GRACE_MS: flag(
+    "90000",
+    "how long a chat is still read after its last viewer leaves, and how long a chat that is over is still served to viewers that resume",
+    ms(0),
+  ),
+  RELAY_TIMEZONE: flag(
+    "UTC",
+    "time zone of the `timestamp` of live messages, such as `Europe/Berlin`",
+    timezone,
+  ),
+  RELAY_DELETED: flag(
+    "keep",
+    "what happens to a stored message when it is deleted in the chat: `keep` it, or `blank` its text, author and amount",
+    oneOf(["keep", "blank"]),
+  ),
+  RELAY_TRUST_PROXY: flag(
+    "0",
+    "number of reverse proxies in front of the service whose `X-Forwarded-For` is trusted",
+    whole(0, 10),
+  ),
+  RELAY_LOG_LEVEL: flag("info", `one of ${LOG_LEVELS.join(", ")}`, oneOf(LOG_LEVELS)),
+};
+
+const ACCESS = {
+  RELAY_MAX_VIEWERS: flag(
+    "50000",
+    "maximum number of viewers; above it `503 CAPACITY`; lowered at start if the limit of open files requires it",
+    whole(1, 10_000_000),
+  ),
+  RELAY_MAX_VIEWERS_PER_ADDRESS: flag(
+    "0",
+    "maximum number of viewers from one IPv4 address or IPv6 /64 network; above it `503 CAPACITY`; 0 means no limit",
+    whole(0, 10_000_000),
+  ),
+  RELAY_ADMIN_TOKEN: {
+    ...flag(
+      "",
+      "secret of at least 16 characters; clients that send it can list, add and delete recordings (`/v1/recordings`). Without it, this endpoint does not exist",
+      adminToken,
+    ),
+    isSecret: true as const,
+  },
+  RELAY_MAX_ROOMS: flag(
+    "500",
+    "maximum number of live chats that are read or followed at the same time, and likewise of replays; above it `503 CAPACITY`. Chats that are over do not count",
+    whole(1, 1_000_000),
+  ),
+  RELAY_FRAME_ANCESTORS: flag(
+    "",
+    "which sites may embed the pages in a frame: a comma-separated list of origins such as `https://example.org` or `https://*.example.org`, `*` for all sites, or `none` for no site. If not set, any site may embed `/overlay`, and only the service itself the other pages",
+    frameAncestors,
+    "not set",
+  ),
+  RELAY_CALLER_POLLING: flag(
+    "on",
+    "`off` disables `/v1/sessions` and `/v1/poll`, for public deployments that must not hand out credentials",
+    onOff,
+  ),
+  RELAY_PROBE: flag("on", "`off` disables `/v1/probe`", onOff),
+  RELAY_ROOMS: flag(
+    "on",
+    "`off` disables `/v1/rooms`, which lists all rooms; `/v1/rooms/{videoId}` then shows no egress",
+    onOff,
+  ),
+};
+
+const STREAMS = {
+  RELAY_CHAT_VIEW: flag(
+    "all",
+    "`all` messages, or only YouTube's selection of `top` messages",
+    oneOf(["all", "top"]),
+  ),
+  RELAY_COMPRESSION: flag(
+    "auto",
+    "`auto` compresses streams with gzip for viewers that accept it, each batch once for all viewers; `off` never does",
+    oneOf(["auto", "off"]),
+  ),
+  RELAY_KEEPALIVE_MS: flag(
+    "15000",
+    "interval of the comment that keeps connections without messages open",
+    ms(1),
+  ),
+};
+
+const UPSTREAM = {
+  RELAY_CHANNEL_MS: flag(
+    "60000",
+    "minimum time between two looks at a channel's pages; a channel for which nobody waits is not looked at",
+    ms(1),
+  ),
+  RELAY_GATE_SPACING_MS: flag("250", "minimum time between the starts of two calls to YouTube", ms(0)),
+  RELAY_GATE_CONCURRENCY: flag("4", "maximum number of calls to YouTube in flight", whole(1, 1000)),
+  RELAY_COOLDOWN_MS: flag(
+    "30000",
+    "pause after YouTube throttles without a `Retry-After`; doubles while throttling continues, up to 10 minutes",
+    ms(1),
+  ),
+  RELAY_MAX_LATENESS_MS: flag(
+    "5000",
+    "maximum delay of a poll, cooldowns excluded; a new live chat that would push polls beyond it is refused with `503 CAPACITY`",
+    ms(0),
+  ),
+  RELAY_EGRESS: {
+    ...flag(
+      "direct",
+      "comma-separated list of egresses (ways to reach YouTube), each with its own pace: `direct`, `ip:<local address>`, `http://host:port`, `socks5://host:port`; instances on one PostgreSQL share the pace of those with the same name (`office=direct`)",
+      parseEgressSpecs,
+    ),
+    isSecret: true,
+  },
+  RELAY_CLIENTS_FILE: flag(
+    "",
+    'JSON file that replaces versions and user agents of client identities of YouTube: `{"ANDROID": {"version": "21.30.1"}}`',
+    clientsFile,
+  ),
+} satisfies FlagTable;
+
+const INSTANCES = {
+  RELAY_RESTORED: flag(
+    "off",
+    "`on` for the first start after a backup was restored; remove it afterwards. Moves all cursors past those already given out",
+    onOff,
+  ),
+  RELAY_LEASE_MS: flag(
+    "6000",
+    "PostgreSQL: how long an instance that no longer answers stays the owner of its rooms; at most half an hour",
+    whole(300, 1_800_000), // a lease that ends later than in an hour counts as a mistake of the clock
+  ),
+  RELAY_DRAIN_MS: flag(
+    "5000",
+    "PostgreSQL: how long a stopping instance stays unready before it hands its rooms over",
+    ms(0),
+  ),
+  RELAY_STORE_LISTEN_URL: flag(
+    "",
+    "PostgreSQL: a direct connection for `LISTEN`, if RELAY_STORE goes through a pooler in transaction mode",
+    postgresUrl,
+  ),
+  RELAY_STORE_FAILOVER: flag(
+    "",
+    "PostgreSQL: set to `synchronous` if a failover never loses committed data; cursors are then kept",
+    oneOf(["", "synchronous"]),
+  ),
+  RELAY_WORKERS: flag(
+    "1",
+    "number of processes that share the port, to use several cores (Linux); the first one also reads the chats, or, with `edge`, follows the origin",
+    whole(1, 64),
+  ),
+};
+
+/** What only tests and rehearsals set. */
+const REHEARSALS = {
+  RELAY_NO_CHAT_MS: flag(
+    "30000",
+    "how long the answer for a video without a chat is cached; 0 turns this off",
+    ms(0),
+  ),
+  RELAY_MAX_FAILURES: flag(
+    "5",
+    "number of failed polls in a row after which the service stops reading a chat, with an `error` frame; throttling does not count",
+    whole(1, 1_000_000),
+  ),
+  RELAY_FAILING_MS: flag(
+    "120000",
+    "how old a chat's last good answer must be before failed polls stop its reading",
+    ms(0),
+  ),
+  RELAY_POLL_MIN_MS: flag(
+    "500",
+    "minimum time between two polls of a chat; replays are polled at this interval",
+    ms(1),
+  ),
+  RELAY_POLL_MAX_MS: flag("15000", "maximum time between two polls of a chat", ms(1)),
+  RELAY_UPSTREAM_URL: flag("https://www.youtube.com", "base URL of YouTube's main host", baseUrl),
+  RELAY_UPSTREAM_MUSIC_URL: flag("https://music.youtube.com", "base URL of YouTube Music's host", baseUrl),
+  RELAY_UPSTREAM_MOBILE_URL: flag("https://m.youtube.com", "base URL of YouTube's mobile host", baseUrl),
+};
+
+/** The settings that only `edge` has. */
+export const OF_EDGE = {
+  RELAY_ORIGIN: flag(
+    "",
+    "base URL of the instance that the edge follows (it may be an edge itself), such as `https://chat.example.org`, with or without a path",
+    originUrl,
+  ),
+  RELAY_EDGE_TAIL: flag(
+    "2000",
+    "number of newest messages of each chat that an edge holds in memory; it fetches older ones from the origin",
+    whole(1, 100_000),
+  ),
+};
+
+export const SETTINGS = {
+  ...COMMON,
+  ...ACCESS,
+  ...STREAMS,
+  ...UPSTREAM,
+  ...INSTANCES,
+  ...REHEARSALS,
+} satisfies FlagTable;
+
+export type SettingName = keyof typeof SETTINGS;
+
+/** The settings of a port, which an edge has in common with any other instance. */
+const OF_PORT = [
+  "RELAY_HOST",
+  "RELAY_PORT",
+  "RELAY_GRACE_MS",
+  "RELAY_DELETED",
+  "RELAY_TRUST_PROXY",
+  "RELAY_LOG_LEVEL",
+  "RELAY_MAX_VIEWERS",
+  "RELAY_MAX_VIEWERS_PER_ADDRESS",
+  "RELAY_MAX_ROOMS",
+  "RELAY_FRAME_ANCESTORS",
+  "RELAY_ROOMS",
+  "RELAY_COMPRESSION",
+  "RELAY_KEEPALIVE_MS",
+  "RELAY_WORKERS",
+] as const satisfies SettingName[];
+
+export const PORT_SETTINGS = Object.fromEntries(OF_PORT.map((name) => [name, SETTINGS[name]])) as Pick<
+  typeof SETTINGS,
+  (typeof OF_PORT)[number]
+>;
+
+/** The settings of `edge`. */
+export const EDGE_SETTINGS = { ...OF_EDGE, ...PORT_SETTINGS };
+
+/** The settings under their titles, as help and docs/settings.md show them. */
+export const SETTING_GROUPS: readonly [title: string, settings: FlagTable][] = [
+  ["Common settings", COMMON],
+  ["Limits and access", ACCESS],
+  ["Rooms and streams", STREAMS],
+  ["Calls to YouTube", UPSTREAM],
+  ["The store, and several instances", INSTANCES],
+  ["Edges", OF_EDGE],
+  ["For tests and rehearsals", REHEARSALS],
+];
+
+/** Settings of earlier versions: for each, what to do instead. */
+export const GONE: Readonly<Record<string, string>> = {
+  RELAY_REUSE_PORT:
+    "set RELAY_WORKERS to the number of processes that share the port, or give each instance a port of its own",
+  RELAY_STORE_NOTIFY:
+    "remove it; an instance that PostgreSQL's notifications do not reach notices that, and polls the database",
+};
