@@ -1,4 +1,4 @@
-/** Reads the texts of settings: each reader throws an error that describes valid texts. */
+/** Reads the texts of settings and flags: each reader throws an error that describes valid texts. */
 import { readFileSync } from "node:fs";
 import { parseVideoOrChannel } from "../protocol/channel.ts";
 import { CLIENTS, type ClientTable, clientTable } from "../upstream/clients.ts";
@@ -68,10 +68,11 @@ export function hostName(value: string): string {
   return value;
 }
 
-export function whole(min: number, max: number) {
+export function whole(min = 0, max = Number.MAX_SAFE_INTEGER) {
+  const bounds = max === Number.MAX_SAFE_INTEGER ? "" : ` from ${min} to ${max}`;
   return (value: string): number => {
-    const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
-    if (!(number >= min && number <= max)) throw new Error(`a whole number from ${min} to ${max}`);
+    const number = /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN;
+    if (!(number >= min && number <= max)) throw new Error(`a whole number${bounds}`);
     return number;
   };
 }
@@ -108,21 +109,28 @@ export function onOff(value: string): boolean {
   return oneOf(["on", "off"])(value) === "on";
 }
 
-export function baseUrl(value: string): string {
-  const url = URL.parse(value);
-  if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== "/" || url.search || url.hash) {
-    throw new Error("an http or https URL without a path");
-  }
-  return url.origin;
+/** Parts of a URL, some of which a setting does not allow. */
+type UrlPart = "username" | "password" | "pathname" | "search" | "hash";
+
+/** Reads an http or https URL that has none of the parts. `what`: the valid texts. */
+export function httpUrl(what: string, ...refused: UrlPart[]) {
+  return (value: string): URL => {
+    const url = URL.parse(value);
+    const isRefused = (part: UrlPart) => !["", "/"].includes(url?.[part] ?? "");
+    if (!url || !/^https?:$/.test(url.protocol) || refused.some(isRefused)) throw new Error(what);
+    return url;
+  };
 }
 
-/** The base URL of an instance, without a trailing slash; "" if there is none. */
-export function originUrl(value: string): string {
-  if (value === "") return "";
-  const url = URL.parse(value);
-  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.search || url.hash)
-    throw new Error("an http:// or https:// URL without user, query and fragment");
-  return url.href.replace(/\/+$/, "");
+export function baseUrl(value: string): string {
+  return httpUrl("an http or https URL without a path", "pathname", "search", "hash")(value).origin;
+}
+
+/** The base URL of a service, without a trailing slash. */
+export function serviceUrl(value: string): string {
+  const what =
+    "an http or https URL without a user, password, query or fragment, such as http://127.0.0.1:8080";
+  return httpUrl(what, "username", "password", "search", "hash")(value).href.replace(/\/+$/, "");
 }
 
 export function timezone(value: string): string {

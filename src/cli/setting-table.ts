@@ -17,9 +17,9 @@ import {
   ms,
   oneOf,
   onOff,
-  originUrl,
   postgresUrl,
   recordings,
+  serviceUrl,
   storeUrl,
   timezone,
   whole,
@@ -227,7 +227,7 @@ export const OF_EDGE = {
   RELAY_ORIGIN: flag(
     "",
     "base URL of the instance that the edge follows (it may be an edge itself), such as `https://chat.example.org`, with or without a path",
-    originUrl,
+    (url) => (url === "" ? "" : serviceUrl(url)),
   ),
   RELAY_EDGE_TAIL: flag(
     "2000",

@@ -1,8 +1,9 @@
 /** The flags of the commands that talk to a service, and their parsers. */
 import { GROUPS, type MessageType, typeNames, typesOf } from "../../protocol/kinds.ts";
 import { parseTime } from "../../protocol/time.ts";
-import { suggest, suggestOrList } from "../../suggest.ts";
+import { suggestOrList } from "../../suggest.ts";
 import { type Argument, EntryError, type Flag, type FlagTable } from "../flags.ts";
+import { httpUrl, oneOf, serviceUrl, whole } from "../setting-readers.ts";
 import { FORMAT_NAMES, type FormatName } from "./formats.ts";
 import { type Cursor, parseCursor } from "./subject.ts";
 
@@ -58,17 +59,16 @@ const color = {
 export const WATCH_FLAGS = {
   ...SERVER,
   since,
-  backfill: optional(
-    "number of recent messages to start with",
-    whole("a whole number"),
-    "50; all of a replay",
-  ),
+  backfill: optional("number of recent messages to start with", whole(), "50; all of a replay"),
   types,
   json: toggle("print JSON lines: the cursor and the eight fields of each message"),
   details: toggle("with --json: add the details of each message"),
   wait: toggle("wait until the service runs and the chat begins"),
   color,
-  post: optional("send each message to this URL as JSON, in order, instead of printing it", webhookUrl),
+  post: optional(
+    "send each message to this URL as JSON, in order, instead of printing it",
+    httpUrl("an http or https URL without user and password", "username", "password"),
+  ),
   "cursor-file": optional(
     "with --post: file that keeps the cursor for a restart",
     (path) => path,
@@ -136,14 +136,6 @@ function toggle(meaning: string): Flag<boolean> {
   return { default: "off", meaning, isSwitch: true, read: (text) => text === "on" };
 }
 
-function whole(what: string) {
-  return (text: string): number => {
-    const number = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-    if (!Number.isSafeInteger(number)) throw new Error(what);
-    return number;
-  };
-}
-
 const UNIT_MS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** In milliseconds since 1970. */
@@ -154,15 +146,6 @@ function time(text: string): number {
   return ms;
 }
 
-function oneOf<const T extends string>(allowed: readonly T[]) {
-  return (text: string): T => {
-    const found = allowed.find((item) => item === text);
-    if (found === undefined)
-      throw new EntryError(text, `none of ${allowed.join(", ")}${suggest(text, allowed)}`);
-    return found;
-  };
-}
-
 /** Refuses a name that is neither a type nor a group: what it was meant to select would be missing. */
 function typesNamed(text: string): MessageType[] {
   return text.split(",").flatMap((part) => {
@@ -171,20 +154,4 @@ function typesNamed(text: string): MessageType[] {
     if (types.length > 0) return types;
     throw new EntryError(name, `neither a type nor a group of messages${suggestOrList(name, typeNames())}`);
   });
-}
-
-function serviceUrl(text: string): string {
-  const url = URL.parse(text);
-  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash)
-    throw new Error(
-      "an http or https URL without a password, query or fragment, such as http://127.0.0.1:8080",
-    );
-  return url.href.replace(/\/+$/, "");
-}
-
-function webhookUrl(text: string): URL {
-  const url = URL.parse(text);
-  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password)
-    throw new Error("an http or https URL without user and password");
-  return url;
 }

@@ -101,10 +101,10 @@ export class PostgresStore implements StoreEngine {
     const isReceiving = () => this.#notifications.isReceiving;
     const shared = { connections, clock, telemetry, health };
     this.#viewerCounts = new ViewerCounts({ ...shared, instance, graceMs });
-    this.#watch = new ClusterWatch({ ...shared, followers, leaseMs, isSynchronous, isReceiving });
     const onNotice = (videoId: string, notice: RoomNotice) => this.#watch.onNotice(videoId, notice);
     const onListening = () => this.#watch.hurry();
     this.#notifications = new Notifications({ connections, clock, telemetry, onNotice, onListening });
+    this.#watch = new ClusterWatch({ ...shared, followers, leaseMs, isSynchronous, isReceiving });
     const publish = (videoId: string, notice: RoomNotice) => this.#notifications.publish(videoId, notice);
     const parts = {
       ...shared,
