@@ -5,7 +5,7 @@
 import type { FastifyInstance, FastifyReply } from "fastify";
 import type { Clock } from "../clock.ts";
 import { Deadline } from "../deadline.ts";
-import { RelayError } from "../protocol/errors.ts";
+import { atCapacity, RelayError } from "../protocol/errors.ts";
 import { type Message, messageFor } from "../protocol/message.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
 import { DEFAULT_TIMEOUT_MS } from "../upstream/answer.ts";
@@ -29,7 +29,6 @@ const MAX_TOKENS = 10_000;
 
 /** Time limit of a request: its calls wait for their turn, and those of the rooms go first. */
 const LIMIT_MS = 60_000;
-const RETRY_AFTER_MS = 5000;
 
 export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool, clock: Clock): void {
   const byToken = new Map<string, Egress>();
@@ -125,7 +124,7 @@ async function inTime<T>(
   } catch (error) {
     if (!signal.aborted || gone.aborted) throw error;
     const message = `Too many calls wait for YouTube: this one was not made within ${LIMIT_MS / 1000} s.`;
-    throw new RelayError("CAPACITY", message, { retryAfterMs: RETRY_AFTER_MS });
+    throw atCapacity("callers", message);
   }
 }
 

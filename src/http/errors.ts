@@ -39,6 +39,7 @@ function knownError(error: unknown, codes: FaultCodes | undefined): RelayError {
 export function errorConverter(path: keyof typeof FAULT_CODES, telemetry: Telemetry) {
   return (error: unknown): RelayError => {
     const known = knownError(error, FAULT_CODES[path]);
+    telemetry.full(known);
     if (known.code === "INTERNAL") telemetry.requestFailed(error, path);
     return known;
   };
@@ -87,7 +88,7 @@ export function answerUnroutable(error: FastifyError, reply: FastifyReply, telem
 }
 
 function answer(error: RelayError, reply: FastifyReply, telemetry: Telemetry): FastifyReply {
-  telemetry.requestRefused(error.code);
+  telemetry.requestRefused(error);
   if (error.retryAfterMs !== undefined) {
     reply.header("retry-after", String(Math.max(1, Math.ceil(error.retryAfterMs / 1000))));
   }

@@ -5,11 +5,11 @@ import { pipeline, Readable } from "node:stream";
 import { promisify } from "node:util";
 import { createGzip, gzip } from "node:zlib";
 import type { FastifyInstance } from "fastify";
+import { atCapacity } from "../protocol/errors.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import { Semaphore } from "../semaphore.ts";
 import { FORMATS, pageBody, wholeBody } from "../serving/history/formats.ts";
 import type { History } from "../serving/history/history.ts";
-import { atCapacity } from "../serving/refusals.ts";
 import { clientGone } from "./client-gone.ts";
 import { type HistoryQuery, linksOf, readQuery } from "./history-query.ts";
 import { acceptsGzip, isKnown } from "./negotiation.ts";
@@ -78,7 +78,7 @@ export function messagesRoute(app: FastifyInstance, parts: MessagesParts): void 
       const gone = clientGone(reply.raw);
       const isDownload = wanted.limit === "all";
       if (isDownload) {
-        if (sending.size >= parts.downloads.most) throw atCapacity("Too many downloads are being sent.");
+        if (sending.size >= parts.downloads.most) throw atCapacity("downloads");
         sending.add(reply.raw);
         reply.raw.once("close", () => sending.delete(reply.raw));
       }

@@ -1,9 +1,6 @@
 /** The failure of an edge's requests while its origin is away. */
-import { RelayError } from "../protocol/errors.ts";
+import { atCapacity, RelayError } from "../protocol/errors.ts";
 import { StoreError } from "../store/port.ts";
-
-/** The `Retry-After` while the origin is away. */
-const RETRY_MS = 5000;
 
 /**
  * The origin cannot be reached, something else answers in its place, or it cannot answer for now. It is to an
@@ -19,7 +16,6 @@ export class OriginAway extends StoreError {
   /** The origin's own refusal, if that is the cause. */
   override get refusal(): RelayError {
     if (this.cause instanceof RelayError) return this.cause;
-    const message = "The origin of this edge does not answer; try again shortly.";
-    return new RelayError("CAPACITY", message, { retryAfterMs: RETRY_MS, cause: this });
+    return atCapacity("origin", undefined, this);
   }
 }

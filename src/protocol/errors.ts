@@ -40,6 +40,35 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
+interface FullRow {
+  /** What the caller reads; a refusal that knows more says it itself. */
+  message: string;
+  /** The `Retry-After`, in milliseconds; absent if only somebody's deed helps. */
+  retryAfterMs?: number;
+}
+
+/** Why the service takes no more for now: each CAPACITY has one of these causes, which metrics and logs name. */
+export const FULL = {
+  viewers: { message: "Too many viewers are connected (RELAY_MAX_VIEWERS).", retryAfterMs: 30_000 },
+  address: { message: "This address has too many viewers.", retryAfterMs: 30_000 },
+  rooms: { message: "Too many rooms are open (RELAY_MAX_ROOMS).", retryAfterMs: 30_000 },
+  calls: { message: "One more chat needs more calls than this address may make.", retryAfterMs: 30_000 },
+  openings: { message: "Too many videos wait to be opened; try again shortly.", retryAfterMs: 5000 },
+  callers: { message: "Too many calls wait for YouTube; try again shortly.", retryAfterMs: 5000 },
+  channels: { message: "Too many channels are watched.", retryAfterMs: 30_000 },
+  recordings: { message: "There are too many recordings: delete one that has ended." },
+  downloads: { message: "Too many downloads are being sent.", retryAfterMs: 30_000 },
+  elsewhere: { message: "Another instance is still opening this chat.", retryAfterMs: 1000 },
+  unreachable: {
+    message: "This instance cannot reach YouTube; another one will open the chat.",
+    retryAfterMs: 1000,
+  },
+  origin: { message: "The origin of this edge does not answer; try again shortly.", retryAfterMs: 5000 },
+  stopping: { message: "The service is stopping; connect again.", retryAfterMs: 1000 },
+} as const satisfies Record<string, FullRow>;
+
+export type FullCause = keyof typeof FULL;
+
 /** The JSON body of every error response, and the data of the stream's `error` frame. */
 export interface ErrorBody {
   code: ErrorCode;
@@ -55,15 +84,18 @@ export class RelayError extends Error {
   readonly code: ErrorCode;
   /** The time to wait before the next try, in milliseconds, if it is known (`Retry-After`). */
   readonly retryAfterMs: number | undefined;
+  /** Why there is no room, if the code is CAPACITY; undefined if another service has said so. */
+  readonly full: FullCause | undefined;
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { retryAfterMs?: number | undefined; cause?: unknown } = {},
+    options: { retryAfterMs?: number | undefined; full?: FullCause; cause?: unknown } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.retryAfterMs = options.retryAfterMs;
+    this.full = options.full;
   }
 
   get status(): number {
@@ -73,6 +105,12 @@ export class RelayError extends Error {
   get body(): ErrorBody {
     return { code: this.code, message: this.message };
   }
+}
+
+/** The refusal of a service that takes no more. `message`: if more is known than the table says. */
+export function atCapacity(full: FullCause, message?: string, cause?: unknown): RelayError {
+  const { retryAfterMs, ...row }: FullRow = FULL[full];
+  return new RelayError("CAPACITY", message ?? row.message, { retryAfterMs, full, cause });
 }
 
 export function isErrorCode(text: string | undefined): text is ErrorCode {

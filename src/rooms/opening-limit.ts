@@ -2,7 +2,7 @@
  * The limit of an opening. An instance holds the room that it opens. If it cannot reach the upstream and
  * another instance has viewers of the room, it gives up, so that the other instance can open the room.
  */
-import { RelayError } from "../protocol/errors.ts";
+import { atCapacity } from "../protocol/errors.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import { isUnavailable } from "../store/port.ts";
 import { background } from "../telemetry/background.ts";
@@ -13,7 +13,6 @@ import type { RoomEgress, RoomEgressParts } from "../upstream/egress/room-egress
  */
 export const OUT_MS = 10_000;
 const LOOK_MS = 1000;
-const RETRY_MS = 1000;
 
 interface LimitParts extends Pick<RoomEgressParts, "clock" | "egresses" | "telemetry"> {
   store: Pick<ObservedStore, "ownership">;
@@ -49,8 +48,7 @@ export class OpeningLimit implements Disposable {
       });
       if (wanted.length === 0) continue;
       egresses.cutOff();
-      const message = "This instance cannot reach YouTube; another one will open the chat.";
-      return this.#exceeded.abort(new RelayError("CAPACITY", message, { retryAfterMs: RETRY_MS }));
+      return this.#exceeded.abort(atCapacity("unreachable"));
     }
   }
 }

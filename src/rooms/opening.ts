@@ -2,16 +2,15 @@
  * The ways to open a room on this instance: served from the store, read here, or followed from another
  * instance.
  */
-import { RelayError } from "../protocol/errors.ts";
+import { atCapacity } from "../protocol/errors.ts";
 import type { RoomRecord } from "../store/port.ts";
 import { isOver, recentlyEnded } from "./archive.ts";
 import { FollowedRoom } from "./followed-room.ts";
 import { isGoingOn, isUnfinished, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
 import type { RoomApplicant, RoomSource } from "./sources.ts";
 
-/** How long viewers wait while another instance opens the room, and the `Retry-After` that they get then. */
+/** How long viewers wait while another instance opens the room. */
 const LIMIT_MS = 20_000;
-const RETRY_AFTER_MS = 1000;
 /** The interval of checks while another instance opens the room. */
 const LOOK_MS = 200;
 
@@ -41,7 +40,7 @@ export async function acquireRoom(
     if (source) return source;
     if (isUnfinished(record)) return { followed: FollowedRoom.join(record, parts) };
     until ??= clock.monotonic() + LIMIT_MS;
-    if (clock.monotonic() >= until) throw ownedElsewhere();
+    if (clock.monotonic() >= until) throw atCapacity("elsewhere");
     await clock.sleep(LOOK_MS, stopped);
   }
 }
@@ -63,10 +62,4 @@ async function bootstrapRoom(
   const isFirst = wasOpen || parts.settings.recorded.has(videoId);
   using opening = await parts.egresses.opening({ address, isFirst }, stopped);
   return await OwnedRoom.bootstrap(videoId, opening, assertCapacity, parts, stopped);
-}
-
-function ownedElsewhere(): RelayError {
-  return new RelayError("CAPACITY", "Another instance is still opening this chat.", {
-    retryAfterMs: RETRY_AFTER_MS,
-  });
 }

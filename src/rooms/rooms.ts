@@ -4,7 +4,8 @@
  */
 import { Deadline, unlessAborted } from "../deadline.ts";
 import type { ChatType } from "../protocol/chat.ts";
-import { atCapacity, refuseUnavailable, stopping } from "../serving/refusals.ts";
+import { atCapacity } from "../protocol/errors.ts";
+import { refuseUnavailable } from "../serving/refusals.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import { type RoomRecord, storeUnavailable } from "../store/port.ts";
 import { background } from "../telemetry/background.ts";
@@ -96,11 +97,11 @@ export class Rooms implements SharedRooms {
    * Throws `RelayError` CAPACITY if fewer than `count` viewers can still be taken, or if the service stops.
    */
   assertPlaces(count: number): void {
-    if (this.stopped.aborted) throw stopping();
+    if (this.stopped.aborted) throw atCapacity("stopping");
     this.#places -= count;
     if (this.#places >= 0) return;
     this.#places = this.#parts.settings.maxViewers - (this.viewerCount - this.#exempt) - count;
-    if (this.#places < 0) throw atCapacity("Too many viewers are connected (RELAY_MAX_VIEWERS).");
+    if (this.#places < 0) throw atCapacity("viewers");
   }
 
   /**
@@ -116,7 +117,7 @@ export class Rooms implements SharedRooms {
       return await this.#entry(request.videoId).enter(request, signal);
     } catch (error) {
       signal.throwIfAborted();
-      if (this.stopped.aborted) throw stopping();
+      if (this.stopped.aborted) throw atCapacity("stopping");
       return refuseUnavailable(error);
     }
   }
@@ -217,7 +218,7 @@ export class Rooms implements SharedRooms {
   #assertCapacity(videoId: string, chatType: ChatType = "liveChatRenderer"): void {
     const isOther = (entry: VideoEntry) => entry.chatType === chatType && entry.videoId !== videoId;
     if (this.#entries.values().filter(isOther).toArray().length >= this.#parts.settings.maxRooms)
-      throw atCapacity("Too many rooms are open (RELAY_MAX_ROOMS).");
+      throw atCapacity("rooms");
   }
 
   async #tick(): Promise<void> {

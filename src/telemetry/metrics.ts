@@ -6,7 +6,7 @@
 
 import { Registry } from "prom-client";
 import { VERSION } from "../package-root.ts";
-import { ERRORS } from "../protocol/errors.ts";
+import { ERRORS, FULL } from "../protocol/errors.ts";
 import { GAP_REASONS, MESSAGE_TYPES } from "../protocol/kinds.ts";
 import { RECORDING_STATES, type RecordingState } from "../protocol/recording.ts";
 import { type EgressSource, makersOn } from "./metric-makers.ts";
@@ -201,6 +201,12 @@ export function createMetrics(sources: MetricSources) {
       "Requests that were refused or failed, by code",
       "code",
       ERROR_CODES,
+    ),
+    full: all.counterBy(
+      "relay_capacity_refusals_total",
+      "Requests, and chats of connections with several, that were refused with CAPACITY, by cause",
+      "cause",
+      Object.keys(FULL),
     ),
     taskFaults: all.counter(
       "relay_task_faults_total",

@@ -7,7 +7,7 @@
 import type { Registry } from "prom-client";
 import type { ChannelState } from "../protocol/channel.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
-import type { ErrorCode } from "../protocol/errors.ts";
+import { FULL, type FullCause, type RelayError } from "../protocol/errors.ts";
 import type { DroppedActions, ReaderBug } from "./dropped-actions.ts";
 import type { Logger } from "./log.ts";
 import type { Marker } from "./marks.ts";
@@ -44,6 +44,8 @@ export class Telemetry {
   readonly #kindsKnown = new Set<string>();
   readonly #kindsSeen = new Set<string>();
   readonly #buggyKinds = new Set<string>();
+  /** The number of refusals of a full service, by cause. */
+  readonly #refused = new Map<FullCause, number>();
   /** Since metrics were last collected: incrementing the counter at each write costs too much. */
   #sentBytes = 0;
 
@@ -289,8 +291,22 @@ export class Telemetry {
   }
 
   /** A request was answered with an error. Callers' mistakes are counted, but not logged. */
-  requestRefused(code: ErrorCode): void {
-    this.#metrics.requestErrors.inc({ code });
+  requestRefused(error: Pick<RelayError, "code"> & Partial<Pick<RelayError, "full">>): void {
+    this.#metrics.requestErrors.inc({ code: error.code });
+    this.full(error);
+  }
+
+  /**
+   * A request, or a chat of a connection that has several, was refused; counted if the service is full. Of each
+   * cause the first refusal is logged, then the tenth, the hundredth, and so on.
+   */
+  full({ full }: Partial<Pick<RelayError, "full">>): void {
+    if (full === undefined) return;
+    this.#metrics.full.inc({ cause: full });
+    const refused = (this.#refused.get(full) ?? 0) + 1;
+    this.#refused.set(full, refused);
+    if (Number.isInteger(Math.log10(refused)))
+      this.log.warn({ cause: full, refused }, `at capacity: ${FULL[full].message}`);
   }
 
   /** A request failed by our fault; `route` is undefined if none matched. */

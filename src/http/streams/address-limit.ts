@@ -1,8 +1,6 @@
 /** Limits the number of viewers per address. It remembers an address only while the address has viewers. */
 import { isIPv6 } from "node:net";
-import { RelayError } from "../../protocol/errors.ts";
-
-const RETRY_MS = 30_000;
+import { atCapacity } from "../../protocol/errors.ts";
 
 const UNLIMITED = () => {};
 
@@ -24,7 +22,7 @@ export class AddressLimit {
     const viewers = this.#viewers.get(network) ?? 0;
     if (viewers + count > this.#max) {
       const message = `One address may have ${this.#max} viewers: yours has ${viewers}, and this stream counts as ${count}.`;
-      throw new RelayError("CAPACITY", message, { retryAfterMs: RETRY_MS });
+      throw atCapacity("address", message);
     }
     this.#viewers.set(network, viewers + count);
     let isTaken = true;

@@ -1,10 +1,7 @@
 /** The channels that are watched on this instance, for viewers and for recordings. */
-import { RelayError } from "../../protocol/errors.ts";
+import { atCapacity } from "../../protocol/errors.ts";
 import type { WatchedChannel } from "./states.ts";
 import { ChannelWatch, type ChannelWatchParts } from "./watch.ts";
-
-/** The `Retry-After` when the maximum number of channels is reached. */
-const RETRY_MS = 30_000;
 
 /** The watches of channels, by channel, up to a maximum number. */
 export class ChannelWatches<Watch> extends Map<string, Watch> {
@@ -19,8 +16,7 @@ export class ChannelWatches<Watch> extends Map<string, Watch> {
   of(channel: string, begin: () => Watch): Watch {
     const known = this.get(channel);
     if (known) return known;
-    if (this.size >= this.#max)
-      throw new RelayError("CAPACITY", "Too many channels are watched.", { retryAfterMs: RETRY_MS });
+    if (this.size >= this.#max) throw atCapacity("channels");
     const watch = begin();
     this.set(channel, watch);
     return watch;

@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { nap } from "../../deadline.ts";
 import { isChannel } from "../../protocol/channel.ts";
-import { RelayError } from "../../protocol/errors.ts";
+import { atCapacity, RelayError } from "../../protocol/errors.ts";
 import { refuseUnavailable } from "../../serving/refusals.ts";
 import { isUnavailable } from "../../store/port.ts";
 import type { Recording, RecordingReport } from "../../store/recordings.ts";
@@ -89,8 +89,7 @@ export class Recordings {
   async put(name: string): Promise<boolean> {
     if (this.#fixed.has(name)) return false;
     const outcome = await this.#parts.store.recordings.addRecording(name).catch(refuseUnavailable);
-    if (outcome === "full")
-      throw new RelayError("CAPACITY", "There are too many recordings: delete one that has ended.");
+    if (outcome === "full") throw atCapacity("recordings");
     this.#wake();
     return outcome === "added";
   }

@@ -5,7 +5,7 @@
  * millisecond. A live chat that would exceed this is refused: it would delay others, which then lose
  * messages. Replays lose nothing by waiting: they use the remaining calls, and do not count.
  */
-import { RelayError } from "../../protocol/errors.ts";
+import { atCapacity, type RelayError } from "../../protocol/errors.ts";
 
 /** The share of calls planned for polls. The rest is for pages, new rooms, polling clients and probes. */
 const POLLS_SHARE = 0.7;
@@ -15,8 +15,6 @@ const POLLS_SHARE = 0.7;
 const USUAL_INTERVAL_MS = 9000;
 /** Response times vary: the time between polls stays below the upstream's window by this margin. */
 const MARGIN_MS = 500;
-/** How long a refused caller should wait. */
-const RETRY_MS = 30_000;
 
 interface CapacitySettings {
   /** Minimum time between the starts of two calls. */
@@ -135,11 +133,10 @@ export class Capacity {
   #refusal(others: number): RelayError {
     const { spacingMs, maxLatenessMs } = this.#settings;
     const read = others === 1 ? "1 live chat" : `${others} live chats`;
-    return new RelayError(
-      "CAPACITY",
+    return atCapacity(
+      "calls",
       `At capacity with ${read} on this address: one more would delay polls beyond ${maxLatenessMs} ms ` +
         `(RELAY_MAX_LATENESS_MS) or lose messages, at one call per ${spacingMs} ms (RELAY_GATE_SPACING_MS).`,
-      { retryAfterMs: RETRY_MS },
     );
   }
 }

@@ -5,11 +5,9 @@
  */
 import type { Clock } from "../../clock.ts";
 import { Deadline } from "../../deadline.ts";
-import { RelayError } from "../../protocol/errors.ts";
+import { atCapacity } from "../../protocol/errors.ts";
 
 const MAX_WAIT_MS = 30_000;
-/** How long a refused caller should wait. */
-const RETRY_MS = 5000;
 
 /** A client that asks for a video. */
 export interface Applicant {
@@ -47,7 +45,7 @@ export class Openings<T> {
     const waiting = { go: resolve };
     const onAbort = () => {
       this.#remove(waiting, address);
-      reject(signal.aborted ? signal.reason : tooMany());
+      reject(signal.aborted ? signal.reason : atCapacity("openings"));
     };
     const ended = AbortSignal.any([signal, limit.signal]);
     ended.addEventListener("abort", onAbort, { once: true });
@@ -87,10 +85,4 @@ export class Openings<T> {
     }
     if (others.length === 0) this.#others.delete(address);
   }
-}
-
-function tooMany(): RelayError {
-  return new RelayError("CAPACITY", "Too many videos wait to be opened; try again shortly.", {
-    retryAfterMs: RETRY_MS,
-  });
 }

@@ -1,7 +1,7 @@
 /** The series of the metrics: known ones from the start, and few of them. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { ERRORS } from "../../../src/protocol/errors.ts";
+import { ERRORS, FULL } from "../../../src/protocol/errors.ts";
 import { GAP_REASONS, MESSAGE_TYPES } from "../../../src/protocol/kinds.ts";
 import type { DroppedActions } from "../../../src/telemetry/dropped-actions.ts";
 import { silentLog } from "../../../src/telemetry/log.ts";
@@ -40,6 +40,7 @@ const KNOWN: Record<string, Record<string, readonly string[]>> = {
   },
   relay_rooms_failed_total: { code: Object.keys(ERRORS) },
   relay_request_errors_total: { code: Object.keys(ERRORS) },
+  relay_capacity_refusals_total: { cause: Object.keys(FULL) },
   relay_messages_total: { type: MESSAGE_TYPES },
   relay_egress_moves_total: {
     egress: EGRESS,
