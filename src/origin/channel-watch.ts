@@ -7,7 +7,7 @@ import { Deadline, unlessAborted } from "../deadline.ts";
 import { asString, dig, parseJson } from "../json.ts";
 import type { ChannelState } from "../protocol/channel.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { addBounded, ChannelStates, MAX_VIDEOS, type WatchedChannel } from "../rooms/channels/states.ts";
+import { addBounded, Broadcasts, MAX_VIDEOS, type WatchedChannel } from "../rooms/channels/broadcasts.ts";
 import { isUnavailable } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { errorIn, stateIn } from "./channel-lines.ts";
@@ -56,12 +56,11 @@ class Question {
 }
 
 export class OriginChannelWatch implements WatchedChannel {
-  readonly isRemote = true;
   readonly channel: string;
+  readonly broadcasts = new Broadcasts();
   readonly #parts: WatchParts;
   readonly #closed: AbortSignal;
   readonly #left: () => void;
-  readonly #states = new ChannelStates();
   /** The latest state that the origin has sent. */
   #latest: ChannelState | undefined;
   readonly #videos = new Set<string>();
@@ -91,14 +90,6 @@ export class OriginChannelWatch implements WatchedChannel {
     this.#left();
   }
 
-  get state(): ChannelState | undefined {
-    return this.#states.current;
-  }
-
-  states(signal: AbortSignal): AsyncGenerator<ChannelState, never, void> {
-    return this.#states.over(signal);
-  }
-
   /** The viewers of a video share one question. The origin may answer it after its next look only. */
   async has(videoId: string, _since: number, gone: AbortSignal): Promise<boolean | undefined> {
     if (this.#videos.has(videoId)) return true;
@@ -113,10 +104,10 @@ export class OriginChannelWatch implements WatchedChannel {
   async #ask(videoId: string, unasked: AbortSignal): Promise<boolean | undefined> {
     const isOwn = await this.#answer(videoId, unasked);
     if (isOwn) addBounded(this.#videos, videoId, MAX_VIDEOS);
-    if (isOwn !== undefined) this.#showAgain();
+    if (isOwn !== undefined) this.broadcasts.announce();
     after(this.#parts.clock, ANSWER_KEPT_MS, this.#closed, () => {
       this.#questions.delete(videoId);
-      if (isOwn === undefined) this.#showAgain();
+      if (isOwn === undefined) this.broadcasts.announce();
     });
     return isOwn;
   }
@@ -145,17 +136,17 @@ export class OriginChannelWatch implements WatchedChannel {
   /** The origin says when a stream fails there; for a failure of this edge alone, waits and tries again. */
   failed(videoId: string, error: Error): void {
     const latest = this.#latest;
-    if (this.#states.current?.videoId !== videoId) return;
+    if (this.broadcasts.state?.videoId !== videoId) return;
     this.#wait(error);
     after(this.#parts.clock, RETRY_MS, this.#closed, () => {
-      if (this.#states.current?.videoId === undefined && latest && this.#latest === latest)
+      if (this.broadcasts.state?.videoId === undefined && latest && this.#latest === latest)
         this.#show(latest);
     });
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
     const { origin, clock } = this.#parts;
-    for (let waitMs = FIRST_WAIT_MS; !signal.aborted && !this.#states.absent; ) {
+    for (let waitMs = FIRST_WAIT_MS; !signal.aborted && !this.broadcasts.absent; ) {
       try {
         using lines = await origin.channel(this.channel, undefined, signal);
         waitMs = FIRST_WAIT_MS;
@@ -185,27 +176,22 @@ export class OriginChannelWatch implements WatchedChannel {
   }
 
   #show(state: ChannelState): void {
-    this.#states.current = state;
-    this.#states.announce();
-  }
-
-  #showAgain(): void {
-    const { current } = this.#states;
-    if (current) this.#show({ ...current });
+    this.broadcasts.show(state);
+    this.broadcasts.announce();
   }
 
   #wait(error: Error): void {
-    const { videoId: _, startsAt: __, ...names } = this.#states.current ?? { channel: this.channel };
+    const { videoId: _, startsAt: __, ...names } = this.broadcasts.state ?? { channel: this.channel };
     this.#show({ ...names, state: "waiting", reason: error.message.replace(/\.$/, "") });
   }
 
   /** While the origin is away, the state of a channel stays as it is, and its rooms continue. */
   #failed(error: unknown): void {
     const refusal = this.#refusalIn(error);
-    const { current } = this.#states;
+    const { state: current } = this.broadcasts;
     if (refusal === error && refusal.code === "NO_LIVE_CHAT" && current?.videoId === undefined) {
-      this.#states.absent = refusal;
-      this.#states.announce();
+      this.broadcasts.absent = refusal;
+      this.broadcasts.announce();
     } else if (!current) this.#wait(refusal);
   }
 

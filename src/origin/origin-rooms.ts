@@ -97,6 +97,10 @@ export class OriginRooms implements RoomSources {
     });
   }
 
+  async head(videoId: string): Promise<number> {
+    return (await this.#parts.origin.range(videoId))?.head ?? 0;
+  }
+
   async unreadiness(): Promise<string[]> {
     return this.#parts.health.isGood ? [] : ["the origin does not answer"];
   }

@@ -8,6 +8,7 @@ import { atCapacity } from "../protocol/errors.ts";
 import { refuseUnavailable } from "../serving/refusals.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import { type RoomRecord, storeUnavailable } from "../store/port.ts";
+import { retryRead } from "../store/retry-read.ts";
 import { background } from "../telemetry/background.ts";
 import { VideoEntry } from "./entry.ts";
 import { type EntryHost, type EntryParts, ROOM_STATES, type RoomState } from "./entry-host.ts";
@@ -153,6 +154,15 @@ export class Rooms implements SharedRooms {
   isRead(videoId: string): boolean {
     const { room, roomState } = this.#entries.get(videoId) ?? {};
     return room ? room.end === undefined : roomState === "bootstrapping";
+  }
+
+  /**
+   * The cursor of the last message stored of a video; 0 if nothing is. Waits while the store is unavailable.
+   * Rejects when the service stops.
+   */
+  headOf(videoId: string): Promise<number> {
+    const { clock, sources } = this.#parts;
+    return retryRead(clock, this.stopped, () => sources.head(videoId));
   }
 
   /**

@@ -84,6 +84,8 @@ export interface RoomSources {
   excerpt(videoId: string): Promise<Room>;
   /** The stored part of a chat that is over; undefined if there is none. */
   archived(videoId: string): Promise<ArchivedRoom | undefined>;
+  /** The cursor of the last message stored of a video; 0 if nothing is. Rejects with `StoreError`. */
+  head(videoId: string): Promise<number>;
   /** The reasons why it serves no new viewers; empty if there are none. */
   unreadiness(): Promise<string[]>;
   /** Exchanges rooms with other instances until the signal aborts. Absent if it has no rooms of its own. */

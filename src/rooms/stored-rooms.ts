@@ -41,6 +41,10 @@ export class StoredRooms implements RoomSources {
     return { range: record, room, isUnfinished: isUnfinished(record) };
   }
 
+  async head(videoId: string): Promise<number> {
+    return (await this.#parts.store.getRoom(videoId))?.head ?? 0;
+  }
+
   async unreadiness(): Promise<string[]> {
     const { store } = this.#parts;
     return (await store.isReady()) ? [] : [`the store does not work: ${store.health.trouble}`];

@@ -9,6 +9,11 @@ export interface Sink {
   write(packet: Packet): boolean;
   /** Whether its viewer is the first to write after the next drain, of those that share the connection. */
   readonly isNext?: boolean;
+  /**
+   * The cursor at which its viewer leaves, without a terminal frame; may be set at any time. A page from the
+   * store may go beyond it.
+   */
+  readonly lastCursor?: number | undefined;
   /** Bytes written to the connection until now. */
   readonly written: number;
   /** Number of bytes that the other end has taken, as far as the system reports it. Never rejects. */

@@ -132,15 +132,19 @@ export class Tail {
     if (dropped > 0) this.#held = this.#held.slice(dropped);
   }
 
-  /** The chunk after cursor `after`, which must not be below the floor; undefined if there is none yet. */
-  chunk(after: number, feed: Feed): Chunk | undefined {
+  /**
+   * The chunk after cursor `after`, which must not be below the floor; undefined if there is none yet. `last`:
+   * the last cursor that it may contain.
+   */
+  chunk(after: number, feed: Feed, last = this.#head): Chunk | undefined {
     if (after >= this.#head) return undefined;
     if (after < this.floor) throw new Error(`tail holds nothing below ${this.floor}, asked for ${after}`);
+    if (last < this.#head) return assembleChunk(after, this.#heldBetween(after, last), feed, false);
     const chunks = this.#shared.get(feed) ?? new Map<number, Chunk>();
     const shared = chunks.get(after);
     if (shared) return shared;
     const isShared = feed.isShared && this.#sharedBytes < MAX_SHARED_BYTES;
-    const chunk = assembleChunk(after, this.#heldAfter(after), feed, isShared);
+    const chunk = assembleChunk(after, this.#heldBetween(after, this.#head), feed, isShared);
     if (isShared) {
       this.#shared.set(feed, chunks.set(after, chunk));
       this.#sharedBytes += chunk.size;
@@ -148,8 +152,8 @@ export class Tail {
     return chunk;
   }
 
-  *#heldAfter(after: number): Iterable<Held> {
-    for (let i = after - this.floor; i < this.#held.length; i++) {
+  *#heldBetween(after: number, last: number): Iterable<Held> {
+    for (let i = after - this.floor; i < last - this.floor; i++) {
       const held = this.#held[i];
       if (held) yield held;
     }

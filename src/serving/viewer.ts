@@ -86,10 +86,16 @@ export class Viewer implements SinkOwner {
 
   /**
    * The next chunk in memory. Undefined if it must be read from the store first, or if there is no further
-   * message; then the stream ends here if the room is over.
+   * message; then the stream ends here if the room is over. It also ends at the sink's last cursor.
    */
   #nextChunk(): Chunk | undefined {
     const { tail } = this.#room;
+    const { lastCursor } = this.#sink;
+    if (lastCursor !== undefined && this.#cursor >= lastCursor) {
+      this.keepalive();
+      this.end();
+      return undefined;
+    }
     const page = this.#page;
     this.#page = undefined;
     if (page) return page;
@@ -97,7 +103,7 @@ export class Viewer implements SinkOwner {
       this.#readPage();
       return undefined;
     }
-    const chunk = tail.chunk(this.#cursor, this.feed);
+    const chunk = tail.chunk(this.#cursor, this.feed, lastCursor);
     if (!chunk) this.#finishIfOver();
     return chunk;
   }

@@ -96,7 +96,7 @@ export const NEIGHBOURS: Record<string, Neighbour> = {
     const { signal } = new AbortController();
     const watching = Array.from({ length: 200 }, async (_, i) => {
       relay.upstream.channel(`@channel${i}`);
-      const states = relay.channels.watch(`@channel${i}`).states(signal);
+      const states = relay.channels.watch(`@channel${i}`).broadcasts.states(signal);
       for (;;) await states.next();
     });
     await Promise.all(watching);

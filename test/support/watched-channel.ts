@@ -39,7 +39,7 @@ class Watcher {
   async #follow(): Promise<void> {
     using watch = this.watch;
     try {
-      for await (const state of watch.states(this.#left.signal)) this.states.push(state);
+      for await (const state of watch.broadcasts.states(this.#left.signal)) this.states.push(state);
     } catch (error) {
       this.error = error;
     }

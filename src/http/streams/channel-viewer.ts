@@ -1,14 +1,19 @@
 /**
- * A viewer of a channel: one connection that carries the chats of the channel's streams, one after the other.
- * Its videos are those that the channel's watch chooses, and it reports the end of each to the watch.
+ * A viewer of a channel: one connection, and a place in the list of the channel's broadcasts. It is sent each
+ * broadcast from its cursor up to the cursor at which the channel turned to another, and reports ends and
+ * failures to the channel's watch.
  */
 import { isDeepStrictEqual } from "node:util";
 import { Deadline } from "../../deadline.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
+import type { StreamEnd } from "../../protocol/chat.ts";
+import { ERRORS, RelayError } from "../../protocol/errors.ts";
+import type { Broadcast, WatchedChannel } from "../../rooms/channels/broadcasts.ts";
 import { parseCursor } from "../../serving/cursor.ts";
+import { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
 import type { Multiplex } from "../../serving/multiplex/multiplex.ts";
 import type { TypeFilter } from "../../serving/type-filter.ts";
-import { ChannelChat, type ChannelParts } from "./channel-chat.ts";
+import { type LineParts, LineViewer } from "./line-viewer.ts";
 
 /** How long the answer waits for the first look at a channel. */
 const FIRST_LOOK_MS = 2000;
@@ -18,6 +23,10 @@ const UNLISTED = "the channel's pages have not shown the stream of the last id y
 const UNSEEN = "the channel's pages have not been read yet";
 /** Videos whose cursors a connection remembers, for streams that are live at the same time. */
 const MAX_CURSORS = 20;
+
+export interface ChannelParts extends LineParts {
+  watch: WatchedChannel;
+}
 
 /** The place after which a connection resumes. */
 interface ChannelPlace {
@@ -60,32 +69,56 @@ export async function firstLook(
   const waited = AbortSignal.any([limit.signal, stopped.signal]);
   try {
     using _ = rooms.countWaiting(place);
-    await watch.states(AbortSignal.any([gone, waited])).next();
+    await watch.broadcasts.states(AbortSignal.any([gone, waited])).next();
   } catch (error) {
     if (gone.aborted || !waited.aborted) throw error;
   }
   rooms.assertPlaces(1);
 }
 
+/**
+ * What the viewer's last stay in the broadcast's room gave it: all that was stored (`goingOn`: of a chat that
+ * was not over by then), or the end of the chat. Undefined if that stay was cut short, or there was none.
+ */
+export type Had = "stored" | "goingOn" | "end" | undefined;
+
+/** Where a viewer is in a broadcast. */
+interface Place {
+  /** Whether the broadcast is the channel's stream now. */
+  isOn: boolean;
+  /** Whether there is a broadcast after it. */
+  hasNext: boolean;
+  /** Whether the channel waits because the broadcast, or its pages, cannot be read. */
+  isInTrouble: boolean;
+  /** The cursor up to which the client has everything; undefined if it has nothing. */
+  cursor: number | undefined;
+  /** As in `Broadcast`. */
+  to: number | undefined;
+  had: Had;
+}
+
+/**
+ * What the viewer does next: it enters the room, reads the stored rest, waits for a change of the channel, or
+ * goes on to the next broadcast.
+ */
+export function nextStep({ isOn, hasNext, isInTrouble, cursor, to, had }: Place) {
+  if (isOn && had !== "end") return "enter";
+  if (had === "goingOn" && to === undefined) return "enter";
+  const isLeft = hasNext || !isInTrouble;
+  const lacksRest = cursor !== undefined && cursor < (to ?? Number.POSITIVE_INFINITY);
+  if (isLeft && lacksRest && had === undefined) return "rest";
+  return hasNext ? "next" : "wait";
+}
+
 export class ChannelViewer {
   readonly #line: Multiplex;
   readonly #request: ChannelRequest;
   readonly #parts: ChannelParts;
-  /** The room that it is in, or that it enters. */
-  #chat: ChannelChat | undefined;
-  /** An earlier video whose room goes on: it is read to its end, while the channel has no other. */
-  #earlier: string | undefined;
-  /** Counts it as a viewer while it is in no room: a room counts its own. */
-  #slot: Disposable | undefined;
-  /** The channel's state, and the last one that the client got: `waiting` while its room refuses it. */
-  #state: ChannelState | undefined;
+  readonly #viewer: LineViewer;
+  /** The last state that the client got. */
   #sent: ChannelState | undefined;
-  /** The state that the client gets once its chat is over: this state does not name the chat any more. */
-  #later: ChannelState | undefined;
-  /** The place that the client came with, until it is known whether its video is the channel's. */
-  #resume: ChannelPlace | undefined;
-  /** The client's place in a room that failed or could not be entered: it may lack the messages after it. */
-  #behind: ChannelPlace | undefined;
+  /** Why this viewer alone waits, although the channel has a stream. */
+  #obstacle: string | undefined;
   /** By video, the cursor up to which the client has everything: there it resumes if the video returns. */
   readonly #cursors = new Map<string, number>();
 
@@ -93,21 +126,17 @@ export class ChannelViewer {
     this.#line = line;
     this.#request = request;
     this.#parts = parts;
-    this.#resume = request.resume;
+    this.#viewer = new LineViewer(line, parts);
   }
 
   /** Resolves when the connection is over. */
   async run(): Promise<void> {
-    this.#waits();
-    const { channel, state } = this.#parts.watch;
-    if (!state) this.#send({ channel, state: "waiting", reason: UNSEEN });
+    using viewer = this.#viewer;
+    viewer.waits();
     try {
-      for await (const state of this.#parts.watch.states(this.#line.gone)) await this.#follow(state);
+      for (let broadcast = await this.#begin(); ; ) broadcast = await this.#read(broadcast);
     } catch (error) {
-      await this.#chat?.leave();
       this.#fail(error);
-    } finally {
-      this.#slot?.[Symbol.dispose]();
     }
   }
 
@@ -115,108 +144,156 @@ export class ChannelViewer {
   #fail(error: unknown): void {
     const line = this.#line;
     if (line.gone.aborted) return;
-    line.write(line.events.event("error", this.#parts.toRelayError(error).body));
+    const { rooms, toRelayError } = this.#parts;
+    if (!rooms.stopped.aborted) line.write(line.events.event("error", toRelayError(error).body));
     line.end();
   }
 
-  /** It is in no room, and counts as a waiting viewer. */
-  #waits(): void {
-    if (!this.#line.gone.aborted) this.#slot = this.#parts.rooms.countWaiting(this.#line);
-  }
-
-  async #follow(state: ChannelState): Promise<void> {
-    const { videoId } = state;
-    this.#later = this.#isEarly(state) ? state : undefined;
-    if (this.#later) return;
-    if (this.#chat && (videoId ?? this.#earlier) !== this.#chat.videoId) await this.#leave(this.#chat);
-    this.#state = state;
-    if (state.reason === undefined) {
-      this.#resume ??= this.#behind;
-      this.#behind = undefined;
-    }
-    const place = this.#resume;
+  /** The broadcast that the client is sent first, once it is known whether its place is in one of these. */
+  async #begin(): Promise<Broadcast> {
     const { gone } = this.#line;
-    const isOfChannel = place && (await this.#parts.watch.has(place.videoId, this.#request.cameAt, gone));
-    if (place && isOfChannel === undefined) return this.#send(waitingOf(state, state.reason ?? UNLISTED));
-    this.#resume = undefined;
-    this.#send(state);
-    if (place && isOfChannel && this.#chat) await this.#leave(this.#chat); // an earlier one that goes on
-    if (place && isOfChannel && (await this.#catchUp(place, state))) this.#send(state, true);
-    const next = videoId ?? this.#earlier;
-    if (next !== undefined && !this.#chat) this.#read(next).catch((error: unknown) => this.#fail(error));
+    const { watch } = this.#parts;
+    const { broadcasts } = watch;
+    const { resume: place, cameAt } = this.#request;
+    if (!broadcasts.state) this.#announce(UNSEEN);
+    await broadcasts.states(gone).next();
+    for (;;) {
+      const { changes, newest } = broadcasts;
+      const isOwn = place ? await watch.has(place.videoId, cameAt, gone) : false;
+      if (isOwn !== undefined) this.#announce();
+      if (isOwn === false) return newest;
+      if (place && isOwn) {
+        this.#cursors.set(place.videoId, place.cursor);
+        return broadcasts.resumed(place.videoId);
+      }
+      this.#announce(broadcasts.state?.reason ?? UNLISTED);
+      await broadcasts.changedSince(changes, gone);
+    }
   }
 
-  /**
-   * Whether the channel already waits for the next stream while the client's chat goes on here. Its page may
-   * not list a scheduled stream any more that has a chat, and another instance may have restarted, and know
-   * of no stream that its pages do not show.
-   */
-  #isEarly({ videoId, reason }: ChannelState): boolean {
-    const isWaiting = videoId === undefined && reason === undefined;
-    if (!isWaiting || !this.#chat) return false;
-    return this.#chat.videoId === this.#sent?.videoId;
+  /** Resolves to the next broadcast, once the client has all of this one. */
+  async #read(broadcast: Broadcast): Promise<Broadcast> {
+    const { broadcasts } = this.#parts.watch;
+    let writer = this.#writer(broadcast);
+    for (let had: Had; ; ) {
+      const { changes } = broadcasts;
+      const step = await this.#step(broadcast, writer, had);
+      if (step === "enter" || step === "rest") {
+        had = await this.#stay(broadcast, writer, had, step === "rest");
+        this.#remember(writer);
+      } else if (step === "next" && broadcast.next) {
+        this.#obstacle = undefined;
+        return broadcast.next;
+      } else {
+        this.#announce();
+        await broadcasts.changedSince(changes, this.#line.gone);
+        writer = this.#writer(broadcast);
+      }
+    }
   }
 
-  /** The chat may be behind the channel's state, or its viewer behind the chat: the rest is sent first. */
-  async #leave(chat: ChannelChat): Promise<void> {
-    const isEarly = await chat.leave();
-    const isBehind = chat.isBehind || (this.#parts.watch.isRemote && chat.cursor !== undefined);
-    if (!isEarly || !isBehind) return;
-    await this.#read(chat.videoId, true);
-    this.#behind = undefined;
+  /** Writes the broadcast's chat after the client's cursor, from an `init` on. */
+  #writer({ videoId = "" }: Broadcast): ChatWriter {
+    const id = () => `${videoId}.${writer.cursor}`;
+    const writer: ChatWriter = new ChatWriter(videoId, this.#cursors.get(videoId), this.#line, id);
+    return writer;
   }
 
-  #send(state: ChannelState | undefined, isAgain = false): void {
-    if (!state || (!isAgain && isDeepStrictEqual(state, this.#sent))) return;
-    this.#sent = state;
-    this.#line.write(this.#line.events.event("channel", state));
+  async #step(broadcast: Broadcast, { cursor }: ChatWriter, had: Had) {
+    const { broadcasts } = this.#parts.watch;
+    const to = await this.#lastCursor(broadcast);
+    const isOn = broadcasts.isOn(broadcast);
+    const isInTrouble = broadcasts.state?.reason !== undefined;
+    return nextStep({ isOn, hasNext: broadcast.next !== undefined, isInTrouble, cursor, to, had });
   }
 
-  /**
-   * Resumes after the client's place, in a video of the channel: an earlier one is sent as far as it is
-   * stored now. Returns whether it was.
-   */
-  async #catchUp(place: ChannelPlace, { videoId }: ChannelState): Promise<boolean> {
-    this.#cursors.set(place.videoId, place.cursor);
-    if (place.videoId === videoId) return false;
-    const { isGoingOn } = await this.#read(place.videoId, true);
-    this.#earlier = isGoingOn ? place.videoId : undefined;
-    return true;
+  /** The cursor up to which the viewers of a broadcast are sent it, once the channel has turned from it. */
+  #lastCursor(broadcast: Broadcast): Promise<number> | undefined {
+    const { watch, rooms } = this.#parts;
+    const { videoId } = broadcast;
+    if (videoId !== undefined && watch.broadcasts.hasTurnedFrom(broadcast))
+      broadcast.to ??= rooms.headOf(videoId);
+    return broadcast.to;
   }
 
-  /** `isBounded`: only the messages that are stored now. */
-  async #read(videoId: string, isBounded = false): Promise<ChannelChat> {
+  /** One stay in the broadcast's room. `isRest`: only for the messages that are stored now. */
+  async #stay(broadcast: Broadcast, writer: ChatWriter, had: Had, isRest: boolean): Promise<Had> {
+    const { broadcasts } = this.#parts.watch;
     const { backfill, from, filter, address } = this.#request;
-    const request = {
-      ...{ videoId, filter, isBounded },
-      lastEventId: this.#cursors.get(videoId),
-      ...(isBounded ? { backfill: 0 } : { backfill, from }),
-      address: () => address,
+    const { gone } = this.#line;
+    const viewer = this.#viewer;
+    const turned = new AbortController();
+    const signal = AbortSignal.any([gone, turned.signal]);
+    const follow = () =>
+      void this.#follow(broadcast, writer, had, turned).catch((error) => this.#fail(error));
+    using _ = isRest ? undefined : broadcasts.onChange(follow);
+    if (!isRest) follow();
+    const start = isRest ? { isBounded: true, backfill: 0 } : { backfill, from };
+    const request = { videoId: writer.videoId, filter, ...start, address: () => address };
+    const entered = () => {
+      if (broadcasts.isOn(broadcast)) this.#announce();
     };
-    const chat = new ChannelChat(request, this.#line, this.#parts, {
-      entering: () => this.#slot?.[Symbol.dispose](),
-      left: () => this.#waits(),
-      begun: () => this.#send(this.#state),
-      refused: (reason) => this.#state && this.#send(waitingOf(this.#state, reason)),
-    });
-    this.#chat = chat;
-    try {
-      await chat.over;
-    } finally {
-      this.#chat = undefined; // in one step with its cursor, which `#leave` needs
+    const outcome = await viewer.stay(writer, request, signal, { entered });
+    gone.throwIfAborted();
+    if (outcome instanceof RelayError && ERRORS[outcome.code].cause === "service") {
+      this.#announce(outcome.message.replace(/\.$/, ""));
+      await viewer.pause(outcome, signal);
+      return had;
     }
-    if (videoId === this.#earlier) this.#earlier = undefined;
-    this.#remember(chat);
-    if (this.#later) {
-      this.#state = this.#later;
-      this.#send(this.#state);
-    }
-    if (chat.isBehind && chat.cursor !== undefined && !isBounded)
-      this.#behind = { videoId, cursor: chat.cursor };
-    return chat;
+    const got = this.#report(writer.videoId, outcome, isRest || had === "goingOn" ? "stored" : undefined);
+    const isCut = got === undefined && (await this.#step(broadcast, writer, got)) !== "next";
+    if (isCut) await viewer.pause(undefined, signal);
+    return got;
   }
 
-  #remember({ videoId, cursor }: ChannelChat): void {
+  /** Follows the channel during a stay: once the channel has turned to another stream, the viewer leaves. */
+  async #follow(broadcast: Broadcast, writer: ChatWriter, had: Had, turned: AbortController): Promise<void> {
+    if (this.#parts.watch.broadcasts.isOn(broadcast)) this.#announce(this.#obstacle);
+    if ((await this.#step(broadcast, writer, had)) === "enter") return;
+    const to = await this.#lastCursor(broadcast);
+    if (!this.#viewer.isInRoom) turned.abort("another broadcast");
+    else if (to !== undefined) this.#viewer.leaveAt(to);
+  }
+
+  /** Reports to the watch how a stay ended; returns what it gave the viewer: `inFailed` if the room failed. */
+  #report(videoId: string, outcome: StreamEnd | RelayError | undefined, inFailed: Had): Had {
+    const { rooms, watch } = this.#parts;
+    if (outcome instanceof RelayError) {
+      if (outcome.code !== "NOT_STORED") watch.failed(videoId, outcome);
+      return inFailed;
+    }
+    switch (outcome?.state) {
+      case "bounded":
+        this.#sent = undefined; // the state is sent again after the rest of an earlier broadcast
+        return outcome.isGoingOn ? "goingOn" : "stored";
+      case "ended":
+        watch.ended(videoId);
+        return "end";
+      case "failed": {
+        if (rooms.isRead(videoId)) return undefined; // this viewer was slow: others read its next room
+        const { code, message } = outcome.error;
+        return this.#report(videoId, new RelayError(code, message), inFailed);
+      }
+      default: // the room was released, or the connection to it cut
+        return undefined;
+    }
+  }
+
+  /**
+   * Sends the channel's state, unless the client has it: with `obstacle`, a wait for this reason. A reason is
+   * a sentence without its full stop.
+   */
+  #announce(obstacle?: string): void {
+    const { watch } = this.#parts;
+    const { state = { channel: watch.channel, state: "waiting" } } = watch.broadcasts;
+    this.#obstacle = obstacle;
+    const shown: ChannelState = obstacle === undefined ? state : waitingOf(state, obstacle);
+    if (isDeepStrictEqual(shown, this.#sent)) return;
+    this.#sent = shown;
+    this.#line.write(this.#line.events.event("channel", shown));
+  }
+
+  #remember({ videoId, cursor }: ChatWriter): void {
     this.#cursors.delete(videoId);
     if (cursor !== undefined) this.#cursors.set(videoId, cursor);
     const [oldest] = this.#cursors.keys();

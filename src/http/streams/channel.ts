@@ -8,8 +8,13 @@ import { clientGone } from "../client-gone.ts";
 import { errorConverter } from "../errors.ts";
 import type { StreamHeaders, StreamQuery } from "../schemas/schemas.ts";
 import { networkOf } from "./address-limit.ts";
-import type { ChannelParts } from "./channel-chat.ts";
-import { type ChannelRequest, ChannelViewer, firstLook, parsePlace } from "./channel-viewer.ts";
+import {
+  type ChannelParts,
+  type ChannelRequest,
+  ChannelViewer,
+  firstLook,
+  parsePlace,
+} from "./channel-viewer.ts";
 import { formatFor, openSink } from "./open-sink.ts";
 import { partAsked, type StreamParts } from "./stream-parts.ts";
 

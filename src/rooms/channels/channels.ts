@@ -1,6 +1,6 @@
 /** The channels that are watched on this instance, for viewers and for recordings. */
 import { atCapacity } from "../../protocol/errors.ts";
-import type { WatchedChannel } from "./states.ts";
+import type { WatchedChannel } from "./broadcasts.ts";
 import { ChannelWatch, type ChannelWatchParts } from "./watch.ts";
 
 /** The watches of channels, by channel, up to a maximum number. */

@@ -15,7 +15,7 @@ import type { Egress } from "../../upstream/egress/egress.ts";
 import type { EgressPool } from "../../upstream/egress/pool.ts";
 import { UpstreamError } from "../../upstream/errors.ts";
 import { isOver } from "../archive.ts";
-import { addBounded, ChannelStates, MAX_VIDEOS, type WatchedChannel } from "./states.ts";
+import { addBounded, Broadcasts, MAX_VIDEOS, type WatchedChannel } from "./broadcasts.ts";
 import { type ChannelStream, streamsInOrder } from "./streams.ts";
 
 /** How long a stream without a chat is left alone. Its chat may be switched on later. */
@@ -59,6 +59,7 @@ interface Trouble {
 
 export class ChannelWatch implements WatchedChannel {
   readonly channel: string;
+  readonly broadcasts = new Broadcasts();
   readonly #parts: ChannelWatchParts;
   readonly #closed: AbortSignal;
   readonly #memory = new ChannelMemory();
@@ -77,7 +78,6 @@ export class ChannelWatch implements WatchedChannel {
   #isListAwaited = false;
   readonly #over = new Set<string>();
   readonly #troubles = new Map<string, Trouble>();
-  readonly #states = new ChannelStates();
   #watchers = 0;
   #unwatched = new AbortController();
   /** When the next look may begin, on the monotonic clock. */
@@ -114,24 +114,19 @@ export class ChannelWatch implements WatchedChannel {
     if (this.isWatched) return;
     this.#unwatched.abort("nobody waits");
     // The abort has ended the first look.
-    if (!this.#states.current && !this.#states.absent) this.#dueAt = Number.NEGATIVE_INFINITY;
+    if (!this.broadcasts.state && !this.broadcasts.absent) this.#dueAt = Number.NEGATIVE_INFINITY;
   }
 
-  get state(): ChannelState | undefined {
-    return this.#states.current;
-  }
-
-  states(signal: AbortSignal): AsyncGenerator<ChannelState, never, void> {
-    return this.#states.over(signal);
-  }
-
-  /** Yields after the first look, and after each further look and each report. Rejects as `states` does. */
+  /**
+   * Yields after the first look, and after each further look and each report. Rejects as
+   * `Broadcasts.changedSince` does.
+   */
   async *streams(signal: AbortSignal): AsyncGenerator<ChannelView, never, void> {
     for (;;) {
-      const { changes } = this.#states;
-      if (this.#states.absent) throw this.#states.absent;
-      if (this.#states.current) yield this.#view();
-      await this.#states.changedSince(changes, signal);
+      const { changes } = this.broadcasts;
+      if (this.broadcasts.absent) throw this.broadcasts.absent;
+      if (this.broadcasts.state) yield this.#view();
+      await this.broadcasts.changedSince(changes, signal);
     }
   }
 
@@ -177,7 +172,7 @@ export class ChannelWatch implements WatchedChannel {
 
   async #watch(signal: AbortSignal): Promise<void> {
     const { clock, settings } = this.#parts;
-    while (!signal.aborted && !this.#states.absent) {
+    while (!signal.aborted && !this.broadcasts.absent) {
       const waitMs = this.#dueAt - clock.monotonic();
       if (waitMs > 0) await clock.sleep(waitMs, signal).catch(() => {});
       else {
@@ -210,8 +205,6 @@ export class ChannelWatch implements WatchedChannel {
     this.#failure = undefined;
     this.#lookedAt = beganAt;
     if (look.isWhole) this.#listedAt = beganAt;
-    const { current } = this.#states;
-    if (current && this.#isListAwaited) this.#states.current = { ...current };
     this.#isListAwaited = false;
     // The chat of a scheduled stream is often switched on only as the stream begins.
     for (const videoId of live) if (!this.#look?.live.includes(videoId)) this.#troubles.delete(videoId);
@@ -224,9 +217,9 @@ export class ChannelWatch implements WatchedChannel {
     const isAbsent = error instanceof RelayError && error.code === "NO_LIVE_CHAT";
     const throttled = error instanceof UpstreamError && error.fault === "throttled" ? error : undefined;
     telemetry.channelLooked(isAbsent ? "absent" : throttled ? "throttled" : "unreadable");
-    if (isAbsent && this.#states.current?.videoId === undefined) {
-      this.#states.absent = error;
-      this.#states.announce();
+    if (isAbsent && this.broadcasts.state?.videoId === undefined) {
+      this.broadcasts.absent = error;
+      this.broadcasts.announce();
       return;
     }
     this.#dueAt = Math.max(this.#dueAt, clock.monotonic() + (throttled?.retryAfterMs ?? 0));
@@ -236,7 +229,7 @@ export class ChannelWatch implements WatchedChannel {
 
   /** The look, with the chosen stream kept in it, unless that was replaced or cancelled. */
   #withChosen(look: ChannelLook): ChannelLook {
-    const { state, videoId } = this.#states.current ?? {};
+    const { state, videoId } = this.broadcasts.state ?? {};
     if (videoId === undefined) return look;
     const upcoming = look.upcoming.filter((stream) => stream.videoId !== videoId);
     if (state === "live") {
@@ -275,11 +268,11 @@ export class ChannelWatch implements WatchedChannel {
     const waiting: Facts = { state: "waiting", ...(reason !== undefined && { reason }) };
     const facts = chosen && !trouble ? stateOf(chosen) : waiting;
     const state = { channel: this.channel, ...this.#names, ...facts };
-    if (!isDeepStrictEqual(state, this.#states.current)) {
-      this.#states.current = state;
+    if (!isDeepStrictEqual(state, this.broadcasts.state)) {
+      this.broadcasts.show(state);
       this.#parts.telemetry.channelChanged(state);
     }
-    this.#states.announce();
+    this.broadcasts.announce();
   }
 
   /**

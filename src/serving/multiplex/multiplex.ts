@@ -110,6 +110,8 @@ interface BranchOwner extends SinkOwner {
   keepalive(): void;
   /** The connection takes no more for now. */
   filled(): void;
+  /** Writes what is there. */
+  pump(): void;
   /** Whether it waits for a page from the store. */
   readonly isReading: boolean;
 }
@@ -124,6 +126,7 @@ export class Branch implements Sink {
   readonly #leave: (how: { isOver: boolean }) => void;
   #isOver = false;
   #owner: BranchOwner | undefined;
+  #lastCursor: number | undefined;
 
   constructor(line: Multiplex, form: Form, receive: (part: ChatPart) => void) {
     const { promise, resolve } = Promise.withResolvers<{ isOver: boolean }>();
@@ -148,6 +151,16 @@ export class Branch implements Sink {
 
   get isNext(): boolean {
     return this.#line.isNext(this);
+  }
+
+  get lastCursor(): number | undefined {
+    return this.#lastCursor;
+  }
+
+  /** The viewer leaves, without an end of its chat, as soon as it has everything up to this cursor. */
+  endAt(cursor: number): void {
+    this.#lastCursor = cursor;
+    this.#owner?.pump();
   }
 
   get written(): number {

@@ -70,8 +70,8 @@ describe("a viewer of a channel that comes back", () => {
     const back = new ChannelVisitor(relay.service, viewer.lastId);
     await relay.advance(MINUTE);
     assert.deepEqual(back.news(), [
-      ...["channel waiting", `init ${FIRST}`, "channel waiting"],
-      ...[`init ${FIRST}`, `message ${FIRST}`],
+      ...["channel waiting", `init ${FIRST}`, `message ${FIRST}`],
+      "channel waiting", // again, behind the rest of an earlier stream
     ]);
     assert.deepEqual(back.ids, missed);
     channel.broadcast("live-secon1", { chat: CHAT }).chat.say(2);
@@ -118,10 +118,9 @@ describe("a viewer of a channel that comes back", () => {
     second.end();
     said.push(...first.chat.say(3));
     await relay.advance(MINUTE);
-    assert.deepEqual(back.news().slice(-6), [
-      ...[`init ${FIRST}`, `message ${FIRST}`, `channel live ${FIRST}`], // while the newer one cannot be read
-      ...["init live-secon1", `channel live ${FIRST}`, `init ${FIRST}`], // the rest of the newer one
-    ]);
+    const [failed = "", ...turned] = back.news().slice(-4);
+    assert.match(failed, /^channel waiting YouTube asks/);
+    assert.deepEqual(turned, [`channel live ${FIRST}`, `init ${FIRST}`, `message ${FIRST}`]);
     assert.deepEqual(back.ids, said.slice(1));
   });
 

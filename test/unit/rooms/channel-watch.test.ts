@@ -196,9 +196,9 @@ describe("a watched channel", () => {
     const now = relay.clock.monotonic();
     channel.broadcast("just-begun1");
     assert.deepEqual(has(now), [true, true, true, undefined, undefined]);
-    const shown = seen.states.length;
+    const { changes } = seen.watch.broadcasts;
     await relay.advance(MINUTE);
-    assert.ok(seen.states.length > shown);
+    assert.ok(seen.watch.broadcasts.changes > changes);
     assert.deepEqual(has(now), [true, true, true, false, true]);
   });
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { RelayError } from "../../../src/protocol/errors.ts";
-import { ChannelStates } from "../../../src/rooms/channels/states.ts";
+import { Broadcasts } from "../../../src/rooms/channels/broadcasts.ts";
 import { heldMb } from "../../support/memory.ts";
 import { HANDLE, HOUR, MINUTE, watched } from "../../support/watched-channel.ts";
 
@@ -194,11 +194,11 @@ describe("a channel that cannot be read", () => {
 });
 
 it("a channel whose state does not change for long keeps nothing of those that watched it", async () => {
-  const states = new ChannelStates();
-  states.current = { channel: HANDLE, state: "waiting" };
+  const broadcasts = new Broadcasts();
+  broadcasts.show({ channel: HANDLE, state: "waiting" });
   const visit = async () => {
     const gone = new AbortController();
-    const seen = states.over(gone.signal);
+    const seen = broadcasts.states(gone.signal);
     await seen.next();
     const next = seen.next();
     gone.abort();

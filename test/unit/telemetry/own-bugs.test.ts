@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { errorConverter } from "../../../src/http/errors.ts";
 import { ChannelViewer } from "../../../src/http/streams/channel-viewer.ts";
+import { Broadcasts } from "../../../src/rooms/channels/broadcasts.ts";
 import type { ChannelWatch } from "../../../src/rooms/channels/watch.ts";
 import { recordChannel, recordChat } from "../../../src/rooms/recordings/recorder.ts";
 import { FORMS } from "../../../src/serving/form.ts";
@@ -84,14 +85,13 @@ it("a bug in reading old messages disconnects their viewer alone, and is counted
 function brokenWatch(relay: VirtualRelay): ChannelWatch {
   relay.upstream.chat(VIDEO).end("reload-only");
   const stream = { videoId: VIDEO, state: "live", isFar: false };
+  const broadcasts = new Broadcasts();
+  broadcasts.show({ channel: "@somebody", videoId: VIDEO, state: "live" });
   return {
+    broadcasts,
     has: () => undefined,
     failed: () => {
       throw BUG;
-    },
-    async *states(signal: AbortSignal) {
-      yield { channel: "@somebody", ...stream };
-      await relay.clock.sleep(600_000, signal);
     },
     async *streams(signal: AbortSignal) {
       yield { streams: [stream] };

@@ -1,0 +1,113 @@
+/**
+ * A viewer on a connection that carries several chats: it is in the room of one chat at a time, and counts as
+ * a waiting viewer between two rooms. What it is sent is written to the connection.
+ */
+import type { Clock } from "../../clock.ts";
+import type { StreamEnd } from "../../protocol/chat.ts";
+import type { RelayError } from "../../protocol/errors.ts";
+import type { Rooms } from "../../rooms/rooms.ts";
+import type { Form } from "../../serving/form.ts";
+import type { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
+import type { Branch, Multiplex } from "../../serving/multiplex/multiplex.ts";
+import type { StreamRequest } from "../../serving/room.ts";
+
+/** The minimum wait after a refusal. */
+const MIN_RETRY_MS = 30_000;
+/** The maximum wait before a room is entered again that another instance has released. */
+const REOPEN_MS = 1000;
+
+/** The request of a chat, without what its connection decides. */
+export type ChatRequest = Omit<StreamRequest, "open">;
+
+export interface LineParts {
+  rooms: Rooms;
+  clock: Clock;
+  form: Form;
+  /** The error as the client gets it. */
+  toRelayError(error: unknown): RelayError;
+}
+
+interface StayEvents {
+  /** The viewer is in the room; its `init` follows. */
+  entered?(): void;
+  /** The last thing that the room sends. */
+  ended?(end: StreamEnd): void;
+}
+
+export class LineViewer implements Disposable {
+  readonly #line: Multiplex;
+  readonly #parts: LineParts;
+  /** Counts it while it is in no room: a room counts its own. */
+  #slot: Disposable | undefined;
+  #branch: Branch | undefined;
+
+  constructor(line: Multiplex, parts: LineParts) {
+    this.#line = line;
+    this.#parts = parts;
+  }
+
+  get isInRoom(): boolean {
+    return this.#branch !== undefined;
+  }
+
+  /** Leaves its room as soon as it has everything up to this cursor. */
+  leaveAt(cursor: number): void {
+    this.#branch?.endAt(cursor);
+  }
+
+  /** It is in no room from now on, but counts as a viewer. */
+  waits(): void {
+    const line = this.#line;
+    if (!line.gone.aborted) this.#slot = this.#parts.rooms.countWaiting({ end: () => line.end() });
+  }
+
+  /**
+   * Enters a room after the writer's cursor, and stays until the room or the connection ends the stay.
+   * Resolves to the end that it was sent, to the error of a refusal, or to undefined: it was disconnected, or
+   * the signal aborted before it was in the room.
+   */
+  async stay(
+    writer: ChatWriter,
+    request: Omit<ChatRequest, "lastEventId">,
+    signal: AbortSignal,
+    { entered, ended }: StayEvents = {},
+  ): Promise<StreamEnd | RelayError | undefined> {
+    const { rooms, form, toRelayError } = this.#parts;
+    const line = this.#line;
+    let end: StreamEnd | undefined;
+    const branch = line.branch(form, (part) => {
+      end = writer.write(part);
+      if (end) ended?.(end);
+    });
+    const open = () => {
+      signal.throwIfAborted();
+      this.#branch = branch;
+      entered?.();
+      return branch;
+    };
+    this[Symbol.dispose]();
+    try {
+      await rooms.enter({ ...request, lastEventId: writer.cursor, open }, signal);
+      await branch.left;
+      return end;
+    } catch (error) {
+      return signal.aborted || rooms.stopped.aborted ? undefined : toRelayError(error);
+    } finally {
+      this.#branch = undefined;
+      line.leave(branch);
+      this.waits();
+      if (rooms.stopped.aborted) line.end(); // its client reconnects, as those of all streams do
+    }
+  }
+
+  /** Waits before the next try: after a refusal as long as it says, else up to a second. */
+  async pause(refusal: RelayError | undefined, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#parts;
+    const waitMs = refusal ? Math.max(MIN_RETRY_MS, refusal.retryAfterMs ?? 0) : REOPEN_MS * clock.random();
+    await clock.sleep(waitMs, signal).catch(() => {});
+  }
+
+  [Symbol.dispose](): void {
+    this.#slot?.[Symbol.dispose]();
+  }
+}

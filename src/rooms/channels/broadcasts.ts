@@ -1,0 +1,147 @@
+/**
+ * A channel as everybody that waits for it sees it: its latest state, and the list of its broadcasts. A
+ * viewer is a place in this list, with a cursor: it is sent each broadcast up to the cursor at which the
+ * channel turned to another one, however slowly it reads, and then goes on to the next.
+ */
+import { unlessAborted } from "../../deadline.ts";
+import type { ChannelState } from "../../protocol/channel.ts";
+import type { RelayError } from "../../protocol/errors.ts";
+
+/** The maximum number of videos that are remembered as the channel's. A page shows 30. */
+export const MAX_VIDEOS = 500;
+
+/**
+ * A time in which the channel's stream was one video. Each entry of the list points to the next, so that one
+ * that all viewers have left is freed.
+ */
+export interface Broadcast {
+  /** Undefined only in the list's first entry, where the channel has not had a stream yet. */
+  readonly videoId: string | undefined;
+  /**
+   * Set by the first viewer that learns that the channel has turned to another stream: the cursor up to which
+   * viewers are sent the chat. Without it, they are sent the chat to its end.
+   */
+  to?: Promise<number>;
+  next?: Broadcast;
+}
+
+/** A channel as its viewers see it. Disposing removes one watcher. */
+export interface WatchedChannel extends Disposable {
+  /** Its name, as `parseChannel` returns it. */
+  readonly channel: string;
+  readonly broadcasts: Broadcasts;
+  /**
+   * Whether the video is one of the channel's, finished streams included. Undefined if this cannot be known
+   * yet; then the broadcasts announce a change, for another try. `since`: when the client that names the
+   * video connected, on the monotonic clock; the video may have begun shortly before. `gone`: aborts when the
+   * client leaves.
+   */
+  has(videoId: string, since: number, gone: AbortSignal): boolean | undefined | Promise<boolean | undefined>;
+  /** A watcher has read a stream's chat to its end. */
+  ended(videoId: string): void;
+  /** The room of a stream failed, or the stream has no chat. Not for errors of one viewer alone. */
+  failed(videoId: string, error: Error): void;
+}
+
+export class Broadcasts {
+  #state: ChannelState | undefined;
+  #newest: Broadcast = { videoId: undefined };
+  /** Set if there is no such channel. */
+  absent: RelayError | undefined;
+  #changes = 0;
+  /** One promise for all that wait would keep those that leave until the next change. */
+  readonly #listeners = new Set<() => void>();
+
+  /** The latest state; undefined until the first look. */
+  get state(): ChannelState | undefined {
+    return this.#state;
+  }
+
+  get newest(): Broadcast {
+    return this.#newest;
+  }
+
+  /** Sets the state, whose video is the newest broadcast from now on. Call `announce` afterwards. */
+  show(state: ChannelState): void {
+    const { videoId } = state;
+    this.#state = state;
+    if (videoId === undefined || videoId === this.#newest.videoId) return;
+    const added = { videoId };
+    this.#newest.next = added;
+    this.#newest = added;
+  }
+
+  /** Whether the state names the video of a broadcast that is the newest. */
+  isOn({ videoId, next }: Broadcast): boolean {
+    return !next && videoId !== undefined && this.#state?.videoId === videoId;
+  }
+
+  /** Whether the channel has another stream than the broadcast's. */
+  hasTurnedFrom(broadcast: Broadcast): boolean {
+    return broadcast.to !== undefined || (this.#state?.videoId !== undefined && !this.isOn(broadcast));
+  }
+
+  /**
+   * The place of a client that comes back with a cursor of one of the channel's videos: its broadcast if that
+   * is on, else one before the newest. All that is stored of that one is its rest while the channel has
+   * another stream; while it has none, the chat may go on.
+   */
+  resumed(videoId: string): Broadcast {
+    if (this.#state?.videoId === videoId) return this.#newest;
+    const earlier: Broadcast = { videoId, next: this.#newest };
+    if (this.hasTurnedFrom(earlier)) earlier.to = Promise.resolve(Number.POSITIVE_INFINITY);
+    return earlier;
+  }
+
+  /** How many changes there have been. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  /** Calls the listener at each change, until it is disposed of. */
+  onChange(listener: () => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  /**
+   * Resolves once there have been more changes than that. Rejects with `RelayError` NO_LIVE_CHAT if there is
+   * no such channel, and with the signal's reason.
+   */
+  async changedSince(changes: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#changes === changes) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      using _ = this.onChange(resolve);
+      await unlessAborted(promise, signal);
+    }
+    if (this.absent) throw this.absent;
+  }
+
+  /** Call it after each change. */
+  announce(): void {
+    this.#changes += 1;
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  /**
+   * The channel's state as soon as it is known, then each change; a slow reader gets the latest only. Rejects
+   * as `changedSince` does.
+   */
+  async *states(signal: AbortSignal): AsyncGenerator<ChannelState, never, void> {
+    for (let shown: ChannelState | undefined; ; ) {
+      if (this.absent) throw this.absent;
+      if (this.#state && this.#state !== shown) {
+        shown = this.#state;
+        yield shown;
+      } else await this.changedSince(this.#changes, signal);
+    }
+  }
+}
+
+/** Adds to a set, which then forgets its oldest value if it is too large. */
+export function addBounded(set: Set<string>, added: string, maxSize: number): void {
+  set.add(added);
+  const [oldest] = set;
+  if (oldest !== undefined && set.size > maxSize) set.delete(oldest);
+}
