@@ -1,12 +1,18 @@
-/** Loops that run in the background: a bug in one must neither end it nor the process. */
+/** Loops that run in the background: a bug in one must neither end it nor the process, nor fill the log. */
 import type { Clock } from "../clock.ts";
 import type { Telemetry } from "./telemetry.ts";
 
 const AGAIN_MS = 1000;
+/**
+ * After a line in the log, this long, failures are only counted. The time doubles with each line, up to the
+ * maximum, and is the first again once the loop has not failed for the maximum.
+ */
+const FIRST_QUIET_MS = 10_000;
+const MAX_QUIET_MS = 3_600_000;
 
 /**
- * Runs `loop`, which ends with the signal or when its work is done. If it fails, that is a bug: it is logged
- * and counted, and the loop begins again a second later. Never rejects.
+ * Runs `loop`, which ends with the signal or when its work is done. If it fails, that is a bug: it is counted,
+ * and logged at growing intervals, and the loop begins again a second later. Never rejects.
  */
 export async function background(
   task: string,
@@ -14,12 +20,26 @@ export async function background(
   signal: AbortSignal,
   loop: () => Promise<void>,
 ): Promise<void> {
+  let quietMs = FIRST_QUIET_MS;
+  let quietUntil = Number.NEGATIVE_INFINITY;
+  let failedAt = Number.NEGATIVE_INFINITY;
+  let unlogged = 0;
   while (!signal.aborted) {
     try {
       return await loop();
     } catch (error) {
       if (signal.aborted) return;
-      telemetry.taskFailed(task, error);
+      const now = clock.monotonic();
+      if (now - failedAt >= MAX_QUIET_MS) quietMs = FIRST_QUIET_MS;
+      failedAt = now;
+      unlogged += 1;
+      const isLogged = now >= quietUntil;
+      telemetry.taskFailed(task, error, isLogged ? unlogged : 0);
+      if (isLogged) {
+        unlogged = 0;
+        quietUntil = now + quietMs;
+        quietMs = Math.min(MAX_QUIET_MS, 2 * quietMs);
+      }
       await clock.sleep(AGAIN_MS, signal).catch(() => {});
     }
   }

@@ -210,7 +210,7 @@ export function createMetrics(sources: MetricSources) {
     ),
     taskFaults: all.counter(
       "relay_task_faults_total",
-      "Bugs in background tasks, each logged with its stack; the task goes on after a second",
+      "Bugs in background tasks, logged with their stack at growing intervals; the task goes on after a second",
     ),
     buildInfo: first.gauge(
       "relay_build_info",

@@ -229,10 +229,14 @@ export class Telemetry {
     this.log.warn({ ...video, why, retryMs }, "chat cannot be recorded yet: retrying");
   }
 
-  /** A task in the background met a bug. */
-  taskFailed(task: string, error: unknown): void {
+  /** A task in the background met a bug. `failures`: those since its last line in the log; 0: writes none. */
+  taskFailed(task: string, error: unknown, failures = 1): void {
     this.#metrics.taskFaults.inc();
-    this.log.error({ task, err: error }, "a background task failed by a fault of the service: retrying");
+    if (failures === 0) return;
+    this.log.error(
+      { task, failures, err: error },
+      "a background task failed by a fault of the service: retrying",
+    );
   }
 
   /** A recording met a bug. */
