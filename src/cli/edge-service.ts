@@ -1,9 +1,10 @@
 /** Composes an edge: an origin in place of store and upstream, then rooms and HTTP as in any instance. */
 import type { Clock } from "../clock.ts";
-import { OriginChannels } from "../origin/channels.ts";
+import { OriginChannelWatch } from "../origin/channel-watch.ts";
 import { OriginHealth } from "../origin/health.ts";
 import { Origin } from "../origin/origin.ts";
 import { OriginRooms } from "../origin/origin-rooms.ts";
+import { Channels } from "../rooms/channels/channels.ts";
 import { Rooms } from "../rooms/rooms.ts";
 import { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -32,7 +33,10 @@ export async function startEdge(
   stopped?.throwIfAborted();
   const port = new Port(config);
   starting.defer(() => port.close());
-  const channels = new OriginChannels({ origin, clock, telemetry, settings });
+  const channels = new Channels(
+    { telemetry, settings },
+    (channel, closed) => new OriginChannelWatch(channel, { origin, clock, telemetry }, closed),
+  );
   starting.defer(() => channels.close());
   const sources = new OriginRooms({ origin, health, clock, telemetry, events, settings, isWorker });
   const rooms = new Rooms({ sources, clock, telemetry, settings });

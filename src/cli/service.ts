@@ -1,6 +1,7 @@
 /** Composes the service: store, upstream, rooms and HTTP, started in this order and stopped in reverse. */
 import type { Clock } from "../clock.ts";
 import { Channels } from "../rooms/channels/channels.ts";
+import { ChannelWatch } from "../rooms/channels/watch.ts";
 import { RoomList } from "../rooms/listing.ts";
 import { Recordings } from "../rooms/recordings/recordings.ts";
 import { Rooms } from "../rooms/rooms.ts";
@@ -61,7 +62,10 @@ export async function startService(
   }
   const settings = config.rooms;
   const sources = new StoredRooms({ store, egresses, clock, telemetry, settings });
-  const channels = new Channels({ egresses, clock, telemetry, settings });
+  const channels = new Channels(
+    { telemetry, settings },
+    (channel, closed) => new ChannelWatch(channel, { egresses, clock, telemetry, settings }, closed),
+  );
   starting.defer(() => channels.close());
   const rooms = new Rooms({ sources, clock, telemetry, settings });
   // Readiness fails first; the endpoint answers until the last stream has ended.

@@ -60,7 +60,6 @@ export class OriginChannelWatch implements WatchedChannel {
   readonly broadcasts = new Broadcasts();
   readonly #parts: WatchParts;
   readonly #closed: AbortSignal;
-  readonly #left: () => void;
   /** The latest state that the origin has sent. */
   #latest: ChannelState | undefined;
   readonly #videos = new Set<string>();
@@ -68,13 +67,19 @@ export class OriginChannelWatch implements WatchedChannel {
   readonly #unwatched = new AbortController();
   #watchers = 0;
 
-  /** `left`: called when the last watcher has left; then the watch is no longer needed. */
-  constructor(channel: string, parts: WatchParts, closed: AbortSignal, left: () => void) {
+  constructor(channel: string, parts: WatchParts, closed: AbortSignal) {
     this.channel = channel;
     this.#parts = parts;
     this.#closed = AbortSignal.any([closed, this.#unwatched.signal]);
-    this.#left = left;
     void this.#watch(this.#closed);
+  }
+
+  get isWatched(): boolean {
+    return this.#watchers > 0;
+  }
+
+  get isIdle(): boolean {
+    return !this.isWatched;
   }
 
   /** Adds a watcher. */
@@ -85,9 +90,7 @@ export class OriginChannelWatch implements WatchedChannel {
 
   [Symbol.dispose](): void {
     this.#watchers -= 1;
-    if (this.#watchers > 0) return;
-    this.#unwatched.abort("nobody waits");
-    this.#left();
+    if (!this.isWatched) this.#unwatched.abort("nobody waits");
   }
 
   /** The viewers of a video share one question. The origin may answer it after its next look only. */

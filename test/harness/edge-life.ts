@@ -1,10 +1,11 @@
 /** One life of an edge: composed as in `cli/`, on a simulated clock and a simulated line to its origin. */
 import type { EdgeConfig } from "../../src/cli/config.ts";
-import { OriginChannels } from "../../src/origin/channels.ts";
+import { OriginChannelWatch } from "../../src/origin/channel-watch.ts";
 import type { OriginAnswer } from "../../src/origin/connections.ts";
 import { OriginHealth } from "../../src/origin/health.ts";
 import { Origin } from "../../src/origin/origin.ts";
 import { OriginRooms } from "../../src/origin/origin-rooms.ts";
+import { Channels } from "../../src/rooms/channels/channels.ts";
 import { Rooms } from "../../src/rooms/rooms.ts";
 import { refuseUnavailable } from "../../src/serving/refusals.ts";
 import { OriginEvents } from "../../src/telemetry/origin-events.ts";
@@ -22,7 +23,7 @@ interface EdgeLifeParts {
 
 export class EdgeLife implements OriginService {
   readonly rooms: Rooms;
-  readonly channels: OriginChannels;
+  readonly channels: Channels<OriginChannelWatch>;
   readonly clock: MortalClock;
   readonly telemetry: Telemetry;
   readonly keepaliveMs: number;
@@ -48,7 +49,10 @@ export class EdgeLife implements OriginService {
     const { rooms: settings } = config;
     const sources = new OriginRooms({ ...parts, telemetry, settings });
     this.rooms = new Rooms({ sources, clock, telemetry, settings });
-    this.channels = new OriginChannels({ origin, clock, telemetry, settings });
+    this.channels = new Channels(
+      { telemetry, settings },
+      (channel, closed) => new OriginChannelWatch(channel, { origin, clock, telemetry }, closed),
+    );
     this.clock = clock;
     this.telemetry = telemetry;
     this.keepaliveMs = settings.keepaliveMs;

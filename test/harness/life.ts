@@ -6,6 +6,7 @@
 import type { Config } from "../../src/cli/config.ts";
 import type { OriginAnswer } from "../../src/origin/connections.ts";
 import { Channels } from "../../src/rooms/channels/channels.ts";
+import { ChannelWatch } from "../../src/rooms/channels/watch.ts";
 import { RoomList } from "../../src/rooms/listing.ts";
 import { Rooms } from "../../src/rooms/rooms.ts";
 import { StoredRooms } from "../../src/rooms/stored-rooms.ts";
@@ -37,7 +38,7 @@ interface LifeParts {
 export class Life implements OriginService {
   readonly rooms: Rooms;
   readonly list: RoomList;
-  readonly channels: Channels;
+  readonly channels: Channels<ChannelWatch>;
   readonly peek: Peek;
   readonly egresses: EgressPool;
   readonly clock: MortalClock;
@@ -72,7 +73,10 @@ export class Life implements OriginService {
     const sources = new StoredRooms({ ...parts, settings });
     this.rooms = new Rooms({ sources, clock, telemetry, settings });
     this.list = new RoomList(store, this.rooms);
-    this.channels = new Channels({ ...parts, settings });
+    this.channels = new Channels(
+      { telemetry, settings },
+      (channel, closed) => new ChannelWatch(channel, { ...parts, settings }, closed),
+    );
     this.peek = peek;
     this.clock = clock;
     this.store = store;

@@ -15,7 +15,6 @@ import { type Config, toConfig } from "../../src/cli/config.ts";
 import { readFlags } from "../../src/cli/flags.ts";
 import { SETTINGS, type SettingName } from "../../src/cli/setting-table.ts";
 import { RelayError } from "../../src/protocol/errors.ts";
-import type { Channels } from "../../src/rooms/channels/channels.ts";
 import type { RoomList } from "../../src/rooms/listing.ts";
 import type { Rooms } from "../../src/rooms/rooms.ts";
 import {
@@ -109,7 +108,7 @@ export class VirtualRelay {
     return this.#life.list;
   }
 
-  get channels(): Channels {
+  get channels() {
     return this.#life.channels;
   }
 

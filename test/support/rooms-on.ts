@@ -2,6 +2,7 @@
 import type { SettingName } from "../../src/cli/setting-table.ts";
 import { systemClock } from "../../src/clock.ts";
 import { Channels } from "../../src/rooms/channels/channels.ts";
+import { ChannelWatch } from "../../src/rooms/channels/watch.ts";
 import { RoomList } from "../../src/rooms/listing.ts";
 import { Recordings } from "../../src/rooms/recordings/recordings.ts";
 import { Rooms } from "../../src/rooms/rooms.ts";
@@ -25,7 +26,10 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
   const sources = new StoredRooms({ store, egresses, clock, telemetry, settings });
   const rooms = new Rooms({ sources, clock, telemetry, settings });
   const list = new RoomList(store, rooms);
-  const channels = new Channels({ egresses, clock, telemetry, settings });
+  const channels = new Channels(
+    { telemetry, settings },
+    (channel, closed) => new ChannelWatch(channel, { egresses, clock, telemetry, settings }, closed),
+  );
   const history = new History(store, clock);
   const recording = { rooms, channels, recorded: config.rooms.recorded, store, clock, telemetry };
   const recordings = new Recordings([], recording, new AbortController().signal);

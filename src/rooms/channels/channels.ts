@@ -1,30 +1,20 @@
 /** The channels that are watched on this instance, for viewers and for recordings. */
 import { atCapacity } from "../../protocol/errors.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { WatchedChannel } from "./broadcasts.ts";
-import { ChannelWatch, type ChannelWatchParts } from "./watch.ts";
 
-/** The watches of channels, by channel, up to a maximum number. */
-export class ChannelWatches<Watch> extends Map<string, Watch> {
-  readonly #max: number;
-
-  constructor(max: number) {
-    super();
-    this.#max = max;
-  }
-
-  /** The channel's watch, or a new one. Throws `RelayError` CAPACITY if there are too many. */
-  of(channel: string, begin: () => Watch): Watch {
-    const known = this.get(channel);
-    if (known) return known;
-    if (this.size >= this.#max) throw atCapacity("channels");
-    const watch = begin();
-    this.set(channel, watch);
-    return watch;
-  }
+/** A watch of a channel that several watchers share. */
+interface SharedWatch extends WatchedChannel {
+  readonly isWatched: boolean;
+  /** Whether nobody watches it, and it is not kept for a watcher that returns. */
+  readonly isIdle: boolean;
+  /** Adds a watcher. Disposing removes one. */
+  join(): this;
 }
 
-interface ChannelsParts extends ChannelWatchParts {
-  settings: ChannelWatchParts["settings"] & {
+interface ChannelsParts {
+  telemetry: Telemetry;
+  settings: {
     /** The maximum number of rooms; it also limits the number of channels. */
     maxRooms: number;
   };
@@ -39,25 +29,28 @@ export interface WatchedChannels {
   watch(channel: string): WatchedChannel;
 }
 
-/** The watched channels of an instance that reads the channel pages itself. */
-export class Channels implements WatchedChannels {
-  readonly #parts: ChannelsParts;
-  readonly #watches: ChannelWatches<ChannelWatch>;
+export class Channels<Watch extends SharedWatch> implements WatchedChannels {
+  readonly #begin: (channel: string) => Watch;
+  readonly #max: number;
+  readonly #watches = new Map<string, Watch>();
   readonly #closed = new AbortController();
 
-  constructor(parts: ChannelsParts) {
-    this.#parts = parts;
-    this.#watches = new ChannelWatches(parts.settings.maxRooms);
-    parts.telemetry.sources.channels = () =>
+  /** `begin`: creates the watch of a channel, which stops when `closed` aborts. */
+  constructor(
+    { telemetry, settings }: ChannelsParts,
+    begin: (channel: string, closed: AbortSignal) => Watch,
+  ) {
+    this.#begin = (channel) => begin(channel, this.#closed.signal);
+    this.#max = settings.maxRooms;
+    telemetry.sources.channels = () =>
       this.#watches.values().reduce((count, { isWatched }) => count + Number(isWatched), 0);
   }
 
-  watch(channel: string): ChannelWatch {
-    // Drop only idle watches: one without watchers stays for one interval, so that a viewer who returns costs
-    // no look.
+  watch(channel: string): Watch {
     for (const [name, { isIdle }] of this.#watches) if (isIdle) this.#watches.delete(name);
-    const begin = () => new ChannelWatch(channel, this.#parts, this.#closed.signal);
-    return this.#watches.of(channel, begin).join();
+    const known = this.#watches.get(channel);
+    if (!known && this.#watches.size >= this.#max) throw atCapacity("channels");
+    return this.#watches.getOrInsertComputed(channel, this.#begin).join();
   }
 
   /** Stops watching all channels. */

@@ -35,7 +35,7 @@ const EARLY_MS = 3_600_000;
 
 export interface RecorderParts {
   rooms: Rooms;
-  channels: Channels;
+  channels: Channels<ChannelWatch>;
   /** The videos that are recorded. The recorder adds the streams of channels while it reads them. */
   recorded: Set<string>;
   store: ObservedStore;

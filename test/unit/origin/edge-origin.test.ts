@@ -7,9 +7,10 @@ import { Readable } from "node:stream";
 import { describe, it } from "node:test";
 import { pino } from "pino";
 import { systemClock } from "../../../src/clock.ts";
-import { OriginChannels } from "../../../src/origin/channels.ts";
+import { OriginChannelWatch } from "../../../src/origin/channel-watch.ts";
 import { Origin } from "../../../src/origin/origin.ts";
 import { OriginRoomLog } from "../../../src/origin/room-log.ts";
+import { Channels } from "../../../src/rooms/channels/channels.ts";
 import { silentLog } from "../../../src/telemetry/log.ts";
 import { OriginEvents } from "../../../src/telemetry/origin-events.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
@@ -128,7 +129,10 @@ describe("a channel at an edge", () => {
     const origin = new Origin({ url: "", keepaliveMs: 60_000, clock: systemClock, connections });
     const log: string[] = [];
     const telemetry = new Telemetry(pino({}, { write: (line) => log.push(line) }));
-    const channels = new OriginChannels({ origin, clock: systemClock, telemetry, settings: { maxRooms: 1 } });
+    const channels = new Channels(
+      { telemetry, settings: { maxRooms: 1 } },
+      (channel, closed) => new OriginChannelWatch(channel, { origin, clock: systemClock, telemetry }, closed),
+    );
     const watch = channels.watch(CHANNEL);
     const { value } = await watch.broadcasts.states(new AbortController().signal).next();
     channels.close();
