@@ -38,7 +38,7 @@ export interface StoreEngine extends Omit<Store, "follow">, Retention, Tallying,
    */
   paceOf?(egress: string): SharedPace;
   /** The free space on the store's disk, in bytes; undefined if it has none of its own. */
-  freeBytes?(): Promise<number>;
+  freeBytes?(): Promise<number | undefined>;
   /** Resolves if the store is lost for good. The error's message is one line that says what to do. */
   readonly lost: Promise<StoreError>;
 }

@@ -4,16 +4,19 @@ import { join, resolve } from "node:path";
 import type { Clock } from "../clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { StoreHealth } from "./health.ts";
-import { MemoryStore } from "./memory/memory.ts";
 import { copyStore, type MigrationEnd, type MigrationProgress } from "./migration.ts";
 import { type ObservedStore, observed } from "./observed.ts";
 import { StoreError } from "./port.ts";
 import type { PostgresSettings } from "./postgres/postgres.ts";
 import { backupFile } from "./sqlite/backup.ts";
+import { memoryStore } from "./sqlite/inline-thread.ts";
 import { SqliteMigrationEnd } from "./sqlite/migration-end.ts";
 import { FILE_DEFAULTS } from "./sqlite/schema.ts";
 import { SqliteStore } from "./sqlite/sqlite.ts";
 import { SqliteThread } from "./sqlite/thread.ts";
+
+/** So that reads of a store in memory do not keep the event loop from all else. */
+const nextTurn = () => new Promise<void>((resolve) => void setImmediate(resolve));
 
 const SQLITE_URL = /^sqlite:(.+)$/s;
 const POSTGRES_URL = /^postgres(ql)?:\/\//;
@@ -49,7 +52,8 @@ export async function openStore(
   file = FILE_DEFAULTS,
   stopped?: AbortSignal,
 ): Promise<ObservedStore> {
-  if (url === "memory:") return observed(new MemoryStore(clock), clock, telemetry);
+  if (url === "memory:")
+    return observed(memoryStore(clock, telemetry.store.unreadable, nextTurn), clock, telemetry);
   if (isShared(url)) {
     const { openPostgres } = await import("./postgres/open.ts");
     const health = new StoreHealth(clock, telemetry);
@@ -66,7 +70,7 @@ export async function openStore(
   if (path === ":memory:") throw new StoreOpenError("sqlite::memory: is not a store: use memory:");
   const isNew = !existsSync(path);
   const real = realPath(path);
-  const engine = new SqliteStore(real, clock, new SqliteThread(real, telemetry, file));
+  const engine = new SqliteStore(clock, new SqliteThread(real, telemetry, file));
   try {
     await engine.probeWrite(0);
     if (isNew) telemetry.store.made(real);

@@ -1,22 +1,13 @@
 /**
- * The disk under the store, and the store's thread without a thread: SQLite's tables in this process, with
- * rounds in virtual time. It can fail before or after the n-th commit, be absent for a while, or be slow.
+ * The disk under the store: SQLite's tables in this process, with rounds in virtual time. It can fail before or after the n-th commit, be absent for a while, or be slow.
  * Commits survive the processes that use the disk.
  */
 import assert from "node:assert/strict";
 import type { DatabaseSync } from "node:sqlite";
 import type { Random } from "../../src/simulator/random.ts";
-import { StoreError } from "../../src/store/port.ts";
-import {
-  errorOf,
-  type OperationReply,
-  type OperationRequest,
-  Rounds,
-  type StoreFile,
-} from "../../src/store/sqlite/group-commit.ts";
+import { type InlineFile, InlineThread } from "../../src/store/sqlite/inline-thread.ts";
 import { openDatabase } from "../../src/store/sqlite/schema.ts";
-import { Tables } from "../../src/store/sqlite/tables.ts";
-import type { StoreThread } from "../../src/store/sqlite/thread.ts";
+import { tablesOn } from "../../src/store/sqlite/tables.ts";
 import type { Journal } from "./journal.ts";
 import type { MortalClock, Scheduler } from "./scheduler.ts";
 
@@ -38,7 +29,7 @@ export class Disk {
   /** The time of the last failed write. */
   failedAt = Number.NEGATIVE_INFINITY;
   readonly #database: DatabaseSync = openDatabase(":memory:");
-  readonly tables = new Tables(this.#database, ({ part, videoId }) =>
+  readonly tables = tablesOn(this.#database, ({ part, videoId }) =>
     assert.fail(`cannot be read: ${part} of ${videoId}`),
   );
   readonly #scheduler: Scheduler;
@@ -60,7 +51,7 @@ export class Disk {
 
   /** Changes a room's checkpoint regardless of its owner. */
   rewrite(videoId: string, change: (checkpoint: string) => string): void {
-    const room = this.tables.getRoom(videoId, 0);
+    const room = this.tables.getRoom(0, videoId);
     const update = this.#database.prepare("update room set checkpoint = ? where video_id = ?");
     if (room) update.run(change(room.checkpoint), videoId);
   }
@@ -75,8 +66,8 @@ export class Disk {
     return this.commit.leastMs + this.#random.next() * this.commit.jitterMs;
   }
 
-  /** The open file of one life of the service, whose replies go to `answer`. */
-  file(answer: StoreFile["answer"]): StoreFile {
+  /** The open file of one life of the service. There is no real one, so it has no size. */
+  file(): InlineFile {
     const database = this.#database;
     const transactions = {
       exec: (sql: string) => (sql === "commit" ? this.#commit() : database.exec(sql)),
@@ -86,7 +77,7 @@ export class Disk {
     };
     return {
       path: "simulated.db",
-      answer,
+      sizeBytes: () => 0,
       connect: () => {
         if (this.#scheduler.monotonic() < this.goneUntil) throw this.#failure("unanswered", "disk gone");
         return { database: transactions, tables: this.tables };
@@ -114,65 +105,8 @@ export class Disk {
   }
 }
 
-interface Pending {
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
-}
-
-/** Replaces `SqliteThread` for one life of the service. */
-export class SimulatedThread {
-  readonly lost = new Promise<never>(() => {});
-  readonly #disk: Disk;
-  readonly #clock: MortalClock;
-  readonly #pending = new Map<number, Pending>();
-  readonly #replies: OperationReply[] = [];
-  readonly #rounds: Rounds;
-  #outbox: OperationRequest[] = [];
-  #lastId = 0;
-  #isWorking = false;
-  #isClosed = false;
-
-  constructor(disk: Disk, clock: MortalClock) {
-    this.#disk = disk;
-    this.#clock = clock;
-    this.#rounds = new Rounds(disk.file((replies) => this.#replies.push(...replies)));
-  }
-
-  call: StoreThread["call"] = (op, ...args) => {
-    const { promise, resolve, reject } = Promise.withResolvers<never>();
-    if (this.#isClosed) reject(new StoreError("unavailable", "the store is closed"));
-    else {
-      const id = ++this.#lastId;
-      this.#pending.set(id, { resolve, reject });
-      this.#outbox.push({ id, op, args });
-      if (!this.#isWorking) void this.#work();
-    }
-    return promise;
-  };
-
-  async close(limit: AbortSignal): Promise<void> {
-    this.#isClosed = true;
-    while (this.#isWorking && !limit.aborted) await this.#clock.sleep(1);
-  }
-
-  /** Runs rounds while there is work. A kill can come before a commit, or between it and its answer. */
-  async #work(): Promise<void> {
-    this.#isWorking = true;
-    while (this.#outbox.length > 0 || !this.#rounds.isIdle) {
-      await this.#clock.sleep(this.#disk.commitMs / 2);
-      this.#rounds.accept(this.#outbox);
-      this.#outbox = [];
-      this.#rounds.play();
-      await this.#clock.sleep(this.#disk.commitMs / 2);
-      for (const reply of this.#replies.splice(0)) this.#complete(reply);
-    }
-    this.#isWorking = false;
-  }
-
-  #complete(reply: OperationReply): void {
-    const pending = this.#pending.get(reply.id);
-    this.#pending.delete(reply.id);
-    if ("value" in reply) pending?.resolve(reply.value);
-    else pending?.reject(errorOf(reply));
-  }
+/** An `InlineThread` for one life of the service, on a disk that fails. */
+export function simulatedThread(disk: Disk, clock: MortalClock): InlineThread {
+  // A kill can come before a commit, or between it and its answer.
+  return new InlineThread(disk.file(), () => clock.sleep(disk.commitMs / 2));
 }

@@ -4,7 +4,7 @@ import { Appender } from "../../src/reading/log/appender.ts";
 import { memoryOf } from "../../src/reading/log/checkpoint.ts";
 import type { Gap } from "../../src/reading/log/gap.ts";
 import type { JsonObject } from "../../src/simulator/json.ts";
-import { MemoryStore } from "../../src/store/memory/memory.ts";
+import { memoryStore } from "../../src/store/sqlite/inline-thread.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { readActions } from "../../src/upstream/readers/actions.ts";
@@ -20,7 +20,7 @@ export const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timeOfD
  * the same store, it is a restarted service, perhaps with a pending gap.
  */
 export async function roomLog(
-  store = new MemoryStore(systemClock),
+  store = memoryStore(systemClock),
   clock: Clock = systemClock,
   suspected?: Gap,
   isBlanking = false,

@@ -12,10 +12,10 @@ export function message(id: string): EncodedMessage {
   return saying(id, `says ${id}`, { of: id });
 }
 
-/** A message with this text and these details. */
-export function saying(id: string, text: string, details: object): EncodedMessage {
+/** A message with this text, these details and this type. */
+export function saying(id: string, text: string, details: object, type = "made-up"): EncodedMessage {
   const fields = {
-    type: "made-up",
+    type,
     id,
     timestamp: "",
     author: "",

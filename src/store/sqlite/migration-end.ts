@@ -7,8 +7,8 @@ import type { Recording } from "../recordings.ts";
 import type { TallyItem } from "../totals.ts";
 import { unavailable } from "./error.ts";
 import { FileLock } from "./file-lock.ts";
+import { RECORDINGS } from "./recordings.ts";
 import { FILE_DEFAULTS, isHalf, MIGRATION_TABLE, openDatabase, prepared } from "./schema.ts";
-import { RECORDINGS } from "./tables.ts";
 
 const SQL = {
   rooms: `select video_id as videoId, epoch, base, floor, head, checkpoint, checkpoint_at as checkpointAt,

@@ -1,30 +1,41 @@
 /** The list of recordings in the store file. Only one process uses the file, so it runs all recordings. */
-import type { Clock } from "../../clock.ts";
-import type { Recording, RecordingList, RecordingReport } from "../recordings.ts";
-import type { StoreThread } from "./thread.ts";
+import type { DatabaseSync } from "node:sqlite";
+import { MAX_RECORDINGS, type Recording, type RecordingReport } from "../recordings.ts";
+import { prepared } from "./schema.ts";
 
-export class SqliteRecordings implements RecordingList {
-  readonly #thread: StoreThread;
-  readonly #clock: Clock;
+/** All recordings, the oldest first. */
+export const RECORDINGS =
+  "select name, since, state, video_id as videoId, error from recording order by since, name";
 
-  constructor(thread: StoreThread, clock: Clock) {
-    this.#thread = thread;
-    this.#clock = clock;
-  }
+const SQL = {
+  list: RECORDINGS,
+  add: `insert into recording (name, since, state) select :name, :now, 'waiting'
+    where (select count(*) from recording) < ${MAX_RECORDINGS} on conflict do nothing`,
+  has: "select 1 from recording where name = ?",
+  remove: "delete from recording where name = ?",
+  report: `update recording set state = :state, video_id = :videoId, error = :error
+    where name = :name and (state, video_id, error) is not (:state, :videoId, :error)`,
+  toRun: "select name from recording where state <> 'ended'",
+} as const;
 
-  listRecordings(): Promise<Recording[]> {
-    return this.#thread.call("listRecordings");
-  }
+/** The operations of `RecordingList`. */
+export function recordingsOn(database: DatabaseSync) {
+  const sql = prepared(database, SQL);
+  return {
+    listRecordings: (): Recording[] =>
+      (sql.list.all() as unknown as Recording[]).map((recording) => ({ ...recording })),
 
-  addRecording(name: string): Promise<"added" | "present" | "full"> {
-    return this.#thread.call("addRecording", name, this.#clock.now());
-  }
+    addRecording(now: number, name: string): "added" | "present" | "full" {
+      if (sql.has.get(name)) return "present";
+      return sql.add.run({ name, now }).changes === 1 ? "added" : "full";
+    },
 
-  removeRecording(name: string): Promise<boolean> {
-    return this.#thread.call("removeRecording", name);
-  }
+    removeRecording: (name: string): boolean => sql.remove.run(name).changes === 1,
 
-  runRecordings(reports: readonly RecordingReport[]): Promise<string[]> {
-    return this.#thread.call("runRecordings", reports);
-  }
+    /** Writes only changed reports, so that a call without news costs no fsync. */
+    runRecordings(reports: readonly RecordingReport[]): string[] {
+      for (const { name, state, videoId, error } of reports) sql.report.run({ name, state, videoId, error });
+      return sql.toRun.all().map(({ name }) => String(name));
+    },
+  };
 }

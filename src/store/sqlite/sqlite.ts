@@ -1,45 +1,73 @@
 /**
- * The embedded store: one SQLite file, written by one thread of one process. `tables.ts` implements the
- * operations, `group-commit.ts` groups the commits. This class turns calls into promises, and hands committed
- * messages to the room's followers.
+ * The embedded store: one SQLite file, written by one thread of one process, or a database in memory.
+ * `tables.ts` implements the operations, `group-commit.ts` groups the commits. This class passes calls on to
+ * the thread, and hands committed messages to the room's followers.
  */
-import { stat, statfs } from "node:fs/promises";
-import { dirname } from "node:path";
 import type { Clock } from "../../clock.ts";
 import { Deadline } from "../../deadline.ts";
 import type { RoomEnd } from "../../protocol/chat.ts";
 import { Followers } from "../follow.ts";
 import type { StoreEngine } from "../observed.ts";
 import { LocalOwnership } from "../ownership.ts";
-import type { Claim, MessageSearch, RoomAccount, RoomRecord, RoomSummary, StoreError } from "../port.ts";
+import type { Claim, StoreError } from "../port.ts";
+import type { RecordingList } from "../recordings.ts";
 import { type EncodedMessage, type StoredMessage, wellFormed } from "../stored-message.ts";
-import { SqliteRecordings } from "./recordings.ts";
+import type { Operation } from "./group-commit.ts";
+import type { Tables } from "./tables.ts";
 import type { StoreThread } from "./thread.ts";
 
 /** Time limit of a close, for the calls in hand and the checkpoint of the file. */
 const CLOSE_LIMIT_MS = 800;
 
+/** The operations whose first argument is the time of the call. */
+type TimedOperation = {
+  [O in Operation]: Parameters<Tables[O]> extends [now: number, ...unknown[]] ? O : never;
+}[Operation];
+type WithoutTime<O extends Operation> = Parameters<Tables[O]> extends [number, ...infer Args] ? Args : never;
+
 export class SqliteStore implements StoreEngine {
   readonly followers: Followers;
   readonly ownership: LocalOwnership;
-  readonly recordings: SqliteRecordings;
   readonly lost: Promise<StoreError>;
-  readonly #path: string;
   readonly #clock: Clock;
   readonly #thread: StoreThread;
 
-  /** `path` is absolute. The file is opened at the first call. */
-  constructor(path: string, clock: Clock, thread: StoreThread) {
-    this.#path = path;
+  readonly read = this.#passed("read");
+  readonly cursorAt = this.#passed("cursorAt");
+  readonly find = this.#passed("find");
+  readonly tally = this.#passed("tally");
+  readonly tallyRooms = this.#passed("tallyRooms");
+  readonly probeWrite = this.#passed("probeWrite");
+  readonly getRoom = this.#timed("getRoom");
+  readonly listRooms = this.#timed("listRooms");
+  readonly getAccount = this.#timed("getAccount");
+  readonly recordings: RecordingList = {
+    listRecordings: this.#passed("listRecordings"),
+    addRecording: this.#timed("addRecording"),
+    removeRecording: this.#passed("removeRecording"),
+    runRecordings: this.#passed("runRecordings"),
+  };
+
+  constructor(clock: Clock, thread: StoreThread) {
     this.#clock = clock;
     this.#thread = thread;
-    this.lost = this.#thread.lost;
+    this.lost = thread.lost;
     this.followers = new Followers(clock);
-    this.recordings = new SqliteRecordings(thread, clock);
     this.ownership = new LocalOwnership({
-      take: (videoId) => thread.call("take", videoId, clock.now()),
+      take: this.#timed("take"),
       unfinishedRooms: (maxAgoMs) => thread.call("unfinishedRooms", clock.now() - maxAgoMs),
     });
+  }
+
+  /** The operation as it is. */
+  #passed<O extends Operation>(op: O) {
+    return (...args: Parameters<Tables[O]>) => this.#thread.call(op, ...args);
+  }
+
+  /** The operation, at the time of the call. */
+  #timed<O extends TimedOperation>(op: O) {
+    return (...args: WithoutTime<O>) =>
+      this.#thread.call(op, ...([this.#clock.now(), ...args] as unknown as Parameters<Tables[O]>));
   }
 
   async append(
@@ -54,7 +82,7 @@ export class SqliteStore implements StoreEngine {
     const over = overwriting.map(wellFormed);
     const now = this.#clock.now();
     const indexes = await this.#write(claim, () =>
-      this.#thread.call("append", claim, expectedHead, batch, checkpoint, now, over),
+      this.#thread.call("append", now, claim, expectedHead, batch, checkpoint, over),
     );
     const added: StoredMessage[] = [];
     for (const index of indexes) {
@@ -67,49 +95,17 @@ export class SqliteStore implements StoreEngine {
 
   async finish({ videoId, epoch }: Claim, end: RoomEnd): Promise<void> {
     const claim = { videoId, epoch };
-    const head = await this.#write(claim, () => this.#thread.call("finish", claim, end, this.#clock.now()));
+    const head = await this.#write(claim, () => this.#thread.call("finish", this.#clock.now(), claim, end));
     this.ownership.end(claim);
     this.followers.finished(videoId, head, end);
-  }
-
-  read(videoId: string, after: number, limit: number): Promise<StoredMessage[]> {
-    return this.#thread.call("read", videoId, after, limit);
-  }
-
-  cursorAt(videoId: string, time: number): Promise<number | undefined> {
-    return this.#thread.call("cursorAt", videoId, time);
   }
 
   messagesById(videoId: string, ids: readonly string[]): Promise<StoredMessage[]> {
     return this.#thread.call("messagesById", videoId, [...new Set(ids.map((id) => id.toWellFormed()))]);
   }
 
-  find(videoId: string, by: MessageSearch): Promise<StoredMessage[]> {
-    return this.#thread.call("find", videoId, by);
-  }
-
-  getRoom(videoId: string): Promise<RoomRecord | undefined> {
-    return this.#thread.call("getRoom", videoId, this.#clock.now());
-  }
-
-  listRooms(limit: number): Promise<RoomSummary[]> {
-    return this.#thread.call("listRooms", limit, this.#clock.now());
-  }
-
-  getAccount(videoId: string): Promise<RoomAccount | undefined> {
-    return this.#thread.call("getAccount", videoId, this.#clock.now());
-  }
-
-  tally(videoId: string, limit: number): Promise<number> {
-    return this.#thread.call("tally", videoId, limit);
-  }
-
-  tallyRooms(after: string, limit: number): Promise<string | undefined> {
-    return this.#thread.call("tallyRooms", after, limit);
-  }
-
   prune(keptMs: number, limit: number): Promise<number> {
-    return this.#thread.call("prune", keptMs, limit, this.#clock.now(), this.ownership.held);
+    return this.#thread.call("prune", this.#clock.now(), this.ownership.held, keptMs, limit);
   }
 
   async moveCursors(stopped?: AbortSignal): Promise<number> {
@@ -122,27 +118,12 @@ export class SqliteStore implements StoreEngine {
     }
   }
 
-  probeWrite(spareBytes: number): Promise<void> {
-    return this.#thread.call("probeWrite", spareBytes);
+  sizeBytes(): Promise<number> {
+    return this.#thread.sizeBytes();
   }
 
-  /** The size of the file and of its write-ahead log. */
-  async sizeBytes(): Promise<number> {
-    const files = [this.#path, `${this.#path}-wal`];
-    const sizes = await Promise.all(
-      files.map((file) =>
-        stat(file).then(
-          ({ size }) => size,
-          () => 0,
-        ),
-      ),
-    );
-    return sizes.reduce((sum, size) => sum + size, 0);
-  }
-
-  async freeBytes(): Promise<number> {
-    const { bavail, bsize } = await statfs(dirname(this.#path));
-    return bavail * bsize;
+  freeBytes(): Promise<number | undefined> {
+    return this.#thread.freeBytes();
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,7 @@
 /**
  * The store's operations on an open database, one method each, with statements prepared once. The caller
- * provides the transaction; a refused write has changed nothing. Body and details stay text throughout.
+ * provides the transaction; a refused write has changed nothing. `now`: wall milliseconds. Body and details
+ * stay text throughout.
  */
 import { statfsSync } from "node:fs";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
@@ -9,15 +10,15 @@ import { assertOwner } from "../fence.ts";
 import { lastBefore } from "../last-before.ts";
 import type { TakenRoom } from "../ownership.ts";
 import type { Claim, MessageSearch, RoomAccount, RoomRecord, RoomSummary } from "../port.ts";
-import { MAX_RECORDINGS, type Recording, type RecordingReport } from "../recordings.ts";
 import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
 import { withTotals } from "../stored-totals.ts";
 import { gapInPlaceOf, isReadable, type OnUnreadable, withEnd } from "../strict-rows.ts";
 import { diskFull } from "./error.ts";
+import { pruningOn } from "./pruning.ts";
+import { recordingsOn } from "./recordings.ts";
 import { APPLICATION_ID, AUTHOR_ID, prepared } from "./schema.ts";
 import { Tallies } from "./tallies.ts";
 
-type OldMessage = Record<"seq" | "room" | "cursor" | "at", number>;
 /** Times are wall milliseconds, in all calls too. */
 interface RoomRow extends Omit<RoomRecord, "readAgoMs" | "end" | "endedAgoMs"> {
   key: number;
@@ -34,8 +35,6 @@ type AccountRow = Omit<RoomAccount, "end" | "totals"> & {
   kept: number;
 };
 
-/** An open room that was read within this time may be adopted, however short the retention is. */
-const ADOPTABLE_MS = 3_600_000;
 /** With this many messages, a step of `moveCursors` takes no further room. */
 const MOVED_AT_ONCE = 200_000;
 
@@ -50,10 +49,6 @@ const SUMMARY = `video_id as videoId, floor, head, ending as end, :now - checkpo
 /** The number of stored messages that the totals do not count yet. */
 const UNCOUNTED = "head - max(floor, coalesce(tally.cursor, floor)) as uncounted";
 const TALLIED = "room left join tally on tally.room = key";
-
-/** All recordings, the oldest first. */
-export const RECORDINGS =
-  "select name, since, state, video_id as videoId, error from recording order by since, name";
 
 const SQL = {
   take: `update room set epoch = epoch + 1 where video_id = ? returning ${ROOM}`,
@@ -83,16 +78,6 @@ const SQL = {
   byAuthor: `select cursor, id, body, details from message
     where room = (select key from room where video_id = :videoId) and ${AUTHOR_ID} = :authorId`,
   overwrite: "update message set body = ?, details = ? where room = ? and id = ?",
-  longestFinished: "select key, floor, head from room where ended_at < ? order by ended_at limit 1",
-  // Left by a process that was stopped or killed, and not taken since.
-  abandoned: `select key, floor, head from room where ended_at is null and checkpoint_at < ?
-    and video_id not in (select value from json_each(?)) order by key limit 1`,
-  deleteUpTo: "delete from message where room = ? and cursor <= ?",
-  raiseFloor: "update room set floor = ? where key = ?",
-  deleteRoom: "delete from room where key = ?",
-  oldest: "select seq, room, cursor, at from message order by seq limit ?",
-  nextInTime: "select at from message where seq > ? and at <= ? order by seq limit 1",
-  deleteOldest: "delete from message where seq <= ?",
   // Shifts by more than the room's span, so the new cursors exceed all old ones, and none collide on the way.
   moves: `select key, by from (select key, max(:now, head + 1) - base as by,
       sum(head - floor + 1) over (order by key) - (head - floor + 1) as others from room where base < :now)
@@ -100,29 +85,21 @@ const SQL = {
   moveRoom: `update room set epoch = max(epoch, :now) + 1, base = base + :by, floor = floor + :by, head = head + :by
     where key = :key`,
   moveMessages: "update message set cursor = cursor + :by where room = :key",
-  listRecordings: RECORDINGS,
-  addRecording: `insert into recording (name, since, state) select :name, :now, 'waiting'
-    where (select count(*) from recording) < ${MAX_RECORDINGS} on conflict do nothing`,
-  hasRecording: "select 1 from recording where name = ?",
-  removeRecording: "delete from recording where name = ?",
-  reportRecording: `update recording set state = :state, video_id = :videoId, error = :error
-    where name = :name and (state, video_id, error) is not (:state, :videoId, :error)`,
-  recordingsToRun: "select name from recording where state <> 'ended'",
   touch: `pragma application_id = ${APPLICATION_ID}`,
   edges: "select (select max(key) from room), (select max(seq) from message)",
 } as const;
 
-export class Tables {
+class RoomTables {
   /** Null if the database is in memory. */
   readonly #path: string | null;
   readonly #sql: Record<keyof typeof SQL, StatementSync>;
   readonly #tallies: Tallies;
   readonly #onUnreadable: OnUnreadable;
 
-  constructor(database: DatabaseSync, onUnreadable: OnUnreadable) {
+  constructor(database: DatabaseSync, tallies: Tallies, onUnreadable: OnUnreadable) {
     this.#path = database.location();
     this.#sql = prepared(database, SQL);
-    this.#tallies = new Tallies(database, onUnreadable);
+    this.#tallies = tallies;
     this.#onUnreadable = onUnreadable;
   }
 
@@ -130,7 +107,7 @@ export class Tables {
    * The epoch of a new room comes from the clock, as its cursors do, so it exceeds every epoch of a pruned
    * room.
    */
-  take(videoId: string, now: number): TakenRoom {
+  take(now: number, videoId: string): TakenRoom {
     const row = this.#sql.take.get(videoId) as RoomRow | undefined;
     if (!row) return { epoch: now + 1, head: now, room: undefined };
     return { epoch: row.epoch, head: row.head, room: this.#record(row, now) };
@@ -138,11 +115,11 @@ export class Tables {
 
   /** Returns the indexes of the added messages, whose cursors start at `expectedHead + 1`. */
   append(
+    now: number,
     claim: Claim,
     expectedHead: number,
     messages: readonly EncodedMessage[],
     checkpoint: string,
-    now: number,
     overwriting: readonly EncodedMessage[],
   ): number[] {
     const room = this.#row(claim.videoId) ?? this.#newborn(claim, expectedHead);
@@ -159,7 +136,7 @@ export class Tables {
   }
 
   /** Returns the head of the finished room. */
-  finish(claim: Claim, end: RoomEnd, now: number): number {
+  finish(now: number, claim: Claim, end: RoomEnd): number {
     const room = this.#row(claim.videoId);
     assertOwner(room, claim);
     this.#sql.finish.run(JSON.stringify(end), now, room.key);
@@ -192,7 +169,7 @@ export class Tables {
     return this.#messages(videoId, found);
   }
 
-  getRoom(videoId: string, now: number): RoomRecord | undefined {
+  getRoom(now: number, videoId: string): RoomRecord | undefined {
     const row = this.#row(videoId);
     return row && this.#record(row, now);
   }
@@ -201,14 +178,14 @@ export class Tables {
     return this.#sql.unfinishedRooms.all(since).map(({ videoId }) => String(videoId));
   }
 
-  listRooms(limit: number, now: number): RoomSummary[] {
+  listRooms(now: number, limit: number): RoomSummary[] {
     const rows = this.#sql.listRooms.all({ limit, now }) as unknown as (RoomSummary & {
       end: string | null;
     })[];
     return rows.map((row) => withEnd(row, this.#onUnreadable));
   }
 
-  getAccount(videoId: string, now: number): RoomAccount | undefined {
+  getAccount(now: number, videoId: string): RoomAccount | undefined {
     const row = this.#sql.account.get({ videoId, now }) as unknown as AccountRow | undefined;
     return row && withTotals(withEnd(row, this.#onUnreadable));
   }
@@ -234,51 +211,6 @@ export class Tables {
     return rooms.length < limit ? undefined : done;
   }
 
-  /** See `Retention.prune`. `held`: the rooms that this process owns. */
-  prune(keptMs: number, limit: number, now: number, held: readonly string[]): number {
-    const before = now - keptMs;
-    const unread = [Math.min(before, now - ADOPTABLE_MS), JSON.stringify(held)] as const;
-    let left = limit;
-    while (left > 0) {
-      const found = this.#sql.longestFinished.get(before) ?? this.#sql.abandoned.get(...unread);
-      const room = found as Pick<RoomRow, "key" | "floor" | "head"> | undefined;
-      if (!room) return limit - left + this.#deleteOldest(before, left, now);
-      const upTo = Math.min(room.head, room.floor + left);
-      this.#deleteUpTo(room, upTo);
-      left -= Math.max(1, upTo - room.floor);
-    }
-    return limit;
-  }
-
-  /** Deletes the room with its last message. */
-  #deleteUpTo({ key, head }: Pick<RoomRow, "key" | "head">, upTo: number): void {
-    if (upTo < head) {
-      this.#tallies.count(key, upTo, Number.MAX_SAFE_INTEGER);
-      this.#sql.raiseFloor.run(upTo, key);
-    } else {
-      this.#tallies.delete(key);
-      this.#sql.deleteRoom.run(key);
-    }
-    this.#sql.deleteUpTo.run(key, upTo);
-  }
-
-  /** Examines no more rows than it may delete, plus those stored while the clock was ahead. */
-  #deleteOldest(before: number, limit: number, now: number): number {
-    const oldest = this.#sql.oldest.all(limit) as unknown as OldMessage[];
-    const firstToStay = oldest.findIndex(({ at }) => at >= before && at <= now);
-    if (firstToStay !== -1) oldest.length = firstToStay;
-    const next = this.#sql.nextInTime.get(oldest.at(-1)?.seq ?? 0, now) as Pick<OldMessage, "at"> | undefined;
-    const isNextOld = next !== undefined && next.at < before;
-    const gone = isNextOld ? oldest : oldest.slice(0, oldest.findLastIndex(({ at }) => at < before) + 1);
-    const floors = new Map(gone.map(({ room, cursor }) => [room, cursor])); // the last one per room
-    for (const [room, floor] of floors) {
-      this.#tallies.count(room, floor, gone.length);
-      this.#sql.raiseFloor.run(floor, room);
-    }
-    this.#sql.deleteOldest.run(gone.at(-1)?.seq ?? 0);
-    return gone.length;
-  }
-
   /** A step of `Restoration.moveCursors`. Returns the number of rooms that it has moved; 0 at the end. */
   moveCursors(now: number): number {
     const moves = this.#sql.moves.all({ now }) as unknown as { key: number; by: number }[];
@@ -288,27 +220,6 @@ export class Tables {
       this.#tallies.move(key, by);
     }
     return moves.length;
-  }
-
-  listRecordings(): Recording[] {
-    return this.#sql.listRecordings.all() as unknown as Recording[];
-  }
-
-  addRecording(name: string, now: number): "added" | "present" | "full" {
-    if (this.#sql.hasRecording.get(name)) return "present";
-    return this.#sql.addRecording.run({ name, now }).changes === 1 ? "added" : "full";
-  }
-
-  removeRecording(name: string): boolean {
-    return this.#sql.removeRecording.run(name).changes === 1;
-  }
-
-  /** Writes only changed reports, so that a call without news costs no fsync. */
-  runRecordings(reports: readonly RecordingReport[]): string[] {
-    for (const { name, state, videoId, error } of reports) {
-      this.#sql.reportRecording.run({ name, state, videoId, error });
-    }
-    return this.#sql.recordingsToRun.all().map(({ name }) => String(name));
   }
 
   /**
@@ -333,7 +244,9 @@ export class Tables {
   }
 
   #messages(videoId: string, rows: readonly object[]): StoredMessage[] {
-    return (rows as StoredMessage[]).map((row) => {
+    // The driver's rows have no prototype; messages are plain objects, as they are after a thread.
+    return (rows as StoredMessage[]).map(({ cursor, id, body, details }) => {
+      const row = { cursor, id, body, details };
       if (isReadable(row)) return row;
       this.#onUnreadable({ part: "message", videoId, cursor: row.cursor });
       const stored = this.#sql.storedAt.get(this.#row(videoId)?.key ?? 0, row.cursor);
@@ -345,4 +258,16 @@ export class Tables {
     const endedAgoMs = endedAt === null ? null : now - endedAt;
     return { ...withEnd(rest, this.#onUnreadable), readAgoMs: now - readAt, endedAgoMs };
   }
+}
+
+/** All operations of a store on an open database. */
+export type Tables = ReturnType<typeof tablesOn>;
+
+export function tablesOn(database: DatabaseSync, onUnreadable: OnUnreadable) {
+  const tallies = new Tallies(database, onUnreadable);
+  return Object.assign(
+    new RoomTables(database, tallies, onUnreadable),
+    pruningOn(database, tallies),
+    recordingsOn(database),
+  );
 }

@@ -2,7 +2,8 @@
  * Calls the store's thread: each operation by name, with one answer. All calls of one turn of the event loop
  * are posted together. If the thread dies, its calls fail, and the next call starts another one.
  */
-import { extname } from "node:path";
+import { stat, statfs } from "node:fs/promises";
+import { dirname, extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { unlessAborted } from "../../deadline.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -22,7 +23,7 @@ interface Pending {
 }
 
 /** The executor of the store's operations. */
-export type StoreThread = Pick<SqliteThread, "lost" | "call" | "close">;
+export type StoreThread = Pick<SqliteThread, "lost" | "call" | "sizeBytes" | "freeBytes" | "close">;
 
 export class SqliteThread {
   /** Resolves if the open file was deleted or replaced; every later call is then "unavailable". */
@@ -39,6 +40,7 @@ export class SqliteThread {
   #fileId: string | undefined;
   readonly #reportLost: (error: StoreError) => void;
 
+  /** `path` is absolute. The file is opened at the first call. */
   constructor(path: string, telemetry: Telemetry, options: StoreOptions) {
     const { promise, resolve } = Promise.withResolvers<StoreError>();
     this.lost = promise;
@@ -58,6 +60,26 @@ export class SqliteThread {
       this.#outbox.push({ call: { id: ++this.#lastId, op, args }, resolve, reject });
     }
     return promise as Promise<ReturnType<Tables[O]>>;
+  }
+
+  /** The size of the file and of its write-ahead log. */
+  async sizeBytes(): Promise<number> {
+    const files = [this.#path, `${this.#path}-wal`];
+    const sizes = await Promise.all(
+      files.map((file) =>
+        stat(file).then(
+          ({ size }) => size,
+          () => 0,
+        ),
+      ),
+    );
+    return sizes.reduce((sum, size) => sum + size, 0);
+  }
+
+  /** The free space on the file's disk; undefined for a database that is not on a disk. */
+  async freeBytes(): Promise<number | undefined> {
+    const { bavail, bsize } = await statfs(dirname(this.#path));
+    return bavail * bsize;
   }
 
   /**

@@ -12,7 +12,7 @@ import { unavailable } from "./error.ts";
 import { FileLock } from "./file-lock.ts";
 import { type OperationReply, type OperationRequest, Rounds, type StoreFile } from "./group-commit.ts";
 import { openDatabase, type StoreOptions } from "./schema.ts";
-import { Tables } from "./tables.ts";
+import { type Tables, tablesOn } from "./tables.ts";
 
 /** A message to the thread: calls, or the request to complete them and exit. */
 export type ToThread = readonly OperationRequest[] | "close";
@@ -86,7 +86,7 @@ class SqliteWorker implements StoreFile {
     if (!this.#isFileInPlace())
       throw new StoreError("unavailable", goneFrom(this.path), { trouble: "its file is gone" });
     this.#database ??= openDatabase(this.path, this.#options);
-    this.#tables ??= new Tables(this.#database, (unreadable) =>
+    this.#tables ??= tablesOn(this.#database, (unreadable) =>
       this.#port.postMessage({ unreadable } satisfies FromThread),
     );
     if (this.#fileId === undefined) {

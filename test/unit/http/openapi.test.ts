@@ -9,7 +9,7 @@ import { createParser } from "eventsource-parser";
 import { systemClock } from "../../../src/clock.ts";
 import { createServer } from "../../../src/http/server.ts";
 import { parseChannel } from "../../../src/protocol/channel.ts";
-import { MemoryStore } from "../../../src/store/memory/memory.ts";
+import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { type Answer, ask, pollOf, post, type SessionBody } from "../../support/api.ts";
 import { startRelay, type TestRelay } from "../../support/relay.ts";
 import { roomsOn } from "../../support/rooms-on.ts";
@@ -135,7 +135,7 @@ describe("the description", () => {
   });
 
   it("describes the endpoints under /v1, and nothing else", async () => {
-    await using parts = await roomsOn(observe(new MemoryStore(systemClock)));
+    await using parts = await roomsOn(observe(memoryStore(systemClock)));
     const app = await createServer(parts, parts.config.http);
     const tree = app.printRoutes({ commonPrefix: false });
     const list = tree.replaceAll(/(v1\/\w+)( .*\n).*?(\/:\w+)/g, "$1$2$1$3"); // routes below another path

@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { systemClock } from "../../../src/clock.ts";
 import { type ReadMemory, resolve } from "../../../src/reading/log/resolve.ts";
 import type { JsonObject } from "../../../src/simulator/json.ts";
-import { MemoryStore } from "../../../src/store/memory/memory.ts";
+import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";
 import { NO_GIFTS } from "../../../src/upstream/readers/gifts.ts";
 import { openStream } from "../../support/opening.ts";
@@ -67,7 +67,7 @@ describe("an author all of whose messages are deleted", () => {
 
   it("is remembered as deleted after a restart, with the messages since then", async () => {
     for (const restarts of [[1], [2], [1, 2, 3]]) {
-      const store = new MemoryStore(systemClock);
+      const store = memoryStore(systemClock);
       let take = await roomLog(store);
       const sent: string[] = [];
       for (const [i, action] of [deletion(), said("bad"), deletion(), deletion()].entries()) {

@@ -12,7 +12,7 @@ import type { Chat } from "../../../src/simulator/chat.ts";
 import { startSimulator } from "../../../src/simulator/index.ts";
 import type { JsonObject } from "../../../src/simulator/json.ts";
 import { Random } from "../../../src/simulator/random.ts";
-import { MemoryStore } from "../../../src/store/memory/memory.ts";
+import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { silentLog } from "../../../src/telemetry/log.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";
@@ -35,7 +35,7 @@ const RELAYED = 4000;
  */
 async function roomOf(actions: readonly JsonObject[]): Promise<ExpectedMessage[]> {
   const random = new Random(7, "answers");
-  const store = new MemoryStore(systemClock);
+  const store = memoryStore(systemClock);
   const telemetry = new Telemetry(silentLog);
   const parts = {
     store: observe(store, systemClock, telemetry),

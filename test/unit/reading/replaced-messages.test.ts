@@ -8,8 +8,9 @@ import { systemClock } from "../../../src/clock.ts";
 import { Appender } from "../../../src/reading/log/appender.ts";
 import { memoryOf } from "../../../src/reading/log/checkpoint.ts";
 import type { JsonObject } from "../../../src/simulator/json.ts";
-import { MemoryStore } from "../../../src/store/memory/memory.ts";
 import { StoreError } from "../../../src/store/port.ts";
+import { InlineThread, inMemory } from "../../../src/store/sqlite/inline-thread.ts";
+import { SqliteStore } from "../../../src/store/sqlite/sqlite.ts";
 import { encodeMessage } from "../../../src/store/stored-message.ts";
 import { silentLog } from "../../../src/telemetry/log.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
@@ -96,10 +97,10 @@ it("a message that returns to an earlier content is replaced once more, and a se
 });
 
 /** A store that makes its first batch durable and then fails to say so. */
-class ForgetfulStore extends MemoryStore {
+class ForgetfulStore extends SqliteStore {
   failed = 0;
 
-  override async append(...args: Parameters<MemoryStore["append"]>) {
+  override async append(...args: Parameters<SqliteStore["append"]>) {
     const added = await super.append(...args);
     if (this.failed++ === 0) throw new StoreError("unavailable", "the answer was lost");
     return added;
@@ -108,7 +109,7 @@ class ForgetfulStore extends MemoryStore {
 
 it("a batch is resolved the same way when its append is repeated after a lost answer", async () => {
   const clock = { ...systemClock, sleep: () => Promise.resolve() };
-  const store = new ForgetfulStore(clock);
+  const store = new ForgetfulStore(clock, new InlineThread(inMemory()));
   const hold = await own(store, VIDEO);
   const telemetry = new Telemetry(silentLog);
   const settings = { ...CONTEXT, isBlanking: false };

@@ -12,7 +12,7 @@ import { Room } from "../../../src/serving/room.ts";
 import { parseTypes } from "../../../src/serving/type-filter.ts";
 import { dig, parseObject } from "../../../src/simulator/json.ts";
 import { Random } from "../../../src/simulator/random.ts";
-import { MemoryStore } from "../../../src/store/memory/memory.ts";
+import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import type { StoredMessage } from "../../../src/store/stored-message.ts";
 import { silentLog } from "../../../src/telemetry/log.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
@@ -20,7 +20,7 @@ import { EVERYTHING, FILTERS, type Filter, passes } from "../../harness/filters.
 import { Scheduler } from "../../harness/scheduler.ts";
 import { Sequence } from "../../harness/sequence.ts";
 import { SimulatedSink } from "../../harness/sink.ts";
-import { own } from "../../support/store-reading.ts";
+import { own, saying } from "../../support/store-reading.ts";
 import { observe } from "../../support/store-subject.ts";
 
 const ROOM = "filtered-12";
@@ -37,7 +37,7 @@ interface Asked {
 /** A room on a store in memory, written to by the test. */
 class World {
   readonly clock = new Scheduler(new Random(1, "time"));
-  readonly store = observe(new MemoryStore(this.clock), this.clock);
+  readonly store = observe(memoryStore(this.clock), this.clock);
   readonly log: StoredMessage[] = [];
   base = 0;
   room!: Room;
@@ -63,8 +63,7 @@ class World {
   async say(types: readonly MessageType[], words: number): Promise<void> {
     const batch = types.map((type, index) => {
       const id = `${type === "gap" ? "gap:" : ""}${this.head + index}`;
-      const body = JSON.stringify({ type, id, message: "é".repeat(words) });
-      return { id, body, details: JSON.stringify({ of: id }) };
+      return saying(id, "é".repeat(words), { of: id }, type);
     });
     this.log.push(...(await this.store.append(this.#claim, this.head, batch, "{}")));
     await this.clock.advance(0);
@@ -230,7 +229,7 @@ const type = fc.oneof(
 const often = <T>(usual: T, rare: T) =>
   fc.oneof({ weight: 6, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: fc.constant(rare) });
 /** `times`: a flood leaves the newest 500 messages, which are in memory, behind. */
-const saying = fc.record({
+const speech = fc.record({
   say: fc.array(type, { minLength: 1, maxLength: 12 }),
   words: often(3, 20_000),
   times: often(1, 60),
@@ -248,7 +247,7 @@ const asked = fc.record({
 });
 
 test("each client gets the messages that pass its filter, once and in order, wherever its connection was cut", async () => {
-  const steps = fc.array(fc.oneof(saying, acting), { size: "large", maxLength: 60 });
+  const steps = fc.array(fc.oneof(speech, acting), { size: "large", maxLength: 60 });
   const clients = fc.array(asked, { minLength: 4, maxLength: 4 });
   await fc.assert(
     fc.asyncProperty(clients, steps, async (all, scene) => {

@@ -10,7 +10,7 @@ import { systemClock } from "../../../src/clock.ts";
 import { CHAT_TABLE } from "../../../src/formats/csv.ts";
 import { LinePrinter, plain } from "../../../src/formats/line-printer.ts";
 import { History } from "../../../src/serving/history/history.ts";
-import { MemoryStore } from "../../../src/store/memory/memory.ts";
+import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { encodeMessage, type StoredMessage } from "../../../src/store/stored-message.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { documentedMessages } from "../../support/documented-messages.ts";
@@ -246,7 +246,7 @@ describe("the store of a history", () => {
   });
 
   it("is searched in slices, so that the event loop runs in between, even if the store answers at once", async () => {
-    const store = observe(new MemoryStore(systemClock));
+    const store = observe(memoryStore(systemClock));
     const claim = await own(store, VIDEO);
     await store.append(claim, claim.head, several(20_000), "");
     let [now, pauses] = [0, 0];

@@ -9,25 +9,19 @@ import { systemClock } from "../../../src/clock.ts";
 import { Lookback } from "../../../src/serving/lookback.ts";
 import { readPage } from "../../../src/serving/room-log.ts";
 import { parseTypes, typeBit } from "../../../src/serving/type-filter.ts";
-import { MemoryStore } from "../../../src/store/memory/memory.ts";
+import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import type { StoredMessage } from "../../../src/store/stored-message.ts";
-import { own } from "../../support/store-reading.ts";
+import { own, saying } from "../../support/store-reading.ts";
 
 const ROOM = "looked-back";
 
-const encoded = (type: string, id: number) => ({
-  id: `${id}`,
-  body: JSON.stringify({ type }),
-  details: "{}",
-});
-
 /** A room with messages of these types. */
 async function roomOf(types: readonly string[]) {
-  const store = new MemoryStore(systemClock);
+  const store = memoryStore(systemClock);
   const hold = await own(store, ROOM);
   const log: StoredMessage[] = [];
   const say = async (more: readonly string[]) => {
-    const messages = more.map((type, index) => encoded(type, log.length + index));
+    const messages = more.map((type, index) => saying(`${log.length + index}`, "", {}, type));
     const added = await store.append(hold, hold.head + log.length, messages, "{}");
     log.push(...added);
     return added;

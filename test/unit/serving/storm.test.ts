@@ -9,13 +9,13 @@ import { Feed } from "../../../src/serving/feeds.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import { Room } from "../../../src/serving/room.ts";
 import { ALL } from "../../../src/serving/type-filter.ts";
-import { MemoryStore } from "../../../src/store/memory/memory.ts";
+import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { silentLog } from "../../../src/telemetry/log.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { LoadClients } from "../../chaos/load/load-clients.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { startRelay } from "../../support/relay.ts";
-import { own } from "../../support/store-reading.ts";
+import { own, saying } from "../../support/store-reading.ts";
 import { observe, temporaryFile } from "../../support/store-subject.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
@@ -79,16 +79,15 @@ it("the upstream is polled as often for 100 viewers as for one", async () => {
 /** A room of this many messages, all of them below its tail. `reads`: where the store was read. */
 async function storedRoom(count: number, text = "") {
   const reads: number[] = [];
-  const memory = new MemoryStore(systemClock);
-  const read = memory.read.bind(memory);
-  memory.read = (videoId, after, limit) => {
+  const memory = memoryStore(systemClock);
+  const { read } = memory;
+  const noted: typeof read = (videoId, after, limit) => {
     reads.push(after);
     return read(videoId, after, limit);
   };
-  const store = observe(memory);
+  const store = observe(Object.assign(memory, { read: noted }));
   const claim = await own(store, VIDEO);
-  const body = JSON.stringify({ text });
-  const messages = Array.from({ length: count }, (_, i) => ({ id: `m${i}`, body, details: "{}" }));
+  const messages = Array.from({ length: count }, (_, i) => saying(`m${i}`, text, {}));
   await store.append(claim, claim.head, messages, "{}");
   const settings = { keepaliveMs: 1000, stallMs: 1000, isBlanking: false };
   const parts = { store, clock: systemClock, telemetry: new Telemetry(silentLog), settings };

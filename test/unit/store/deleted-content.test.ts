@@ -7,7 +7,7 @@ import { systemClock } from "../../../src/clock.ts";
 import { Message as MessageSchema } from "../../../src/http/schemas/schemas.ts";
 import type { Details } from "../../../src/protocol/kinds.ts";
 import type { JsonObject } from "../../../src/simulator/json.ts";
-import { MemoryStore } from "../../../src/store/memory/memory.ts";
+import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { decodeMessage } from "../../../src/store/stored-message.ts";
 import { COMMON } from "../../support/chat-items.ts";
 import { bannered, SENT } from "../../support/every-kind.ts";
@@ -43,7 +43,7 @@ const authorDeletion = (externalChannelId = AUTHOR): JsonObject => ({
 
 /** A room of its own that blanks: what takes actions, and what the room holds, one line a message. */
 async function room(isBlanking = true) {
-  const store = new MemoryStore(systemClock);
+  const store = memoryStore(systemClock);
   const restarted = () => roomLog(store, systemClock, undefined, isBlanking);
   const messages = async () => (await readAll(store, "a-room-log1")).map(decodeMessage);
   const lines = async () =>

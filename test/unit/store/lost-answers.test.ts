@@ -1,12 +1,13 @@
 /** A store that writes, but whose answer is lost: the room continues, and holds everything once. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { RoomEnd } from "../../../src/protocol/chat.ts";
 import { Appender } from "../../../src/reading/log/appender.ts";
 import { memoryOf } from "../../../src/reading/log/checkpoint.ts";
-import { MemoryStore } from "../../../src/store/memory/memory.ts";
-import { type Claim, StoreError } from "../../../src/store/port.ts";
-import type { EncodedMessage } from "../../../src/store/stored-message.ts";
+import { StoreError } from "../../../src/store/port.ts";
+import type { Operation } from "../../../src/store/sqlite/group-commit.ts";
+import { InlineThread, inMemory } from "../../../src/store/sqlite/inline-thread.ts";
+import { SqliteStore } from "../../../src/store/sqlite/sqlite.ts";
+import type { Tables } from "../../../src/store/sqlite/tables.ts";
 import { silentLog } from "../../../src/telemetry/log.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import type { Item } from "../../../src/upstream/readers/reader.ts";
@@ -20,24 +21,16 @@ const VIDEO = "lost-answer";
 const NEVER = new AbortController().signal;
 
 /** Loses the answers to its next writes, and then to its next looks at a room. */
-class ForgetfulStore extends MemoryStore {
+class ForgetfulThread extends InlineThread {
   losesWrites = 0;
   losesLooks = 0;
 
-  override async append(claim: Claim, head: number, messages: readonly EncodedMessage[], checkpoint: string) {
-    const added = await super.append(claim, head, messages, checkpoint);
-    if (this.losesWrites-- > 0) throw new StoreError("unavailable", "the answer was lost");
-    return added;
-  }
-
-  override async finish(claim: Claim, end: RoomEnd) {
-    await super.finish(claim, end);
-    if (this.losesWrites-- > 0) throw new StoreError("unavailable", "the answer was lost");
-  }
-
-  override async getRoom(videoId: string) {
-    if (this.losesLooks-- > 0) throw new StoreError("unavailable", "no look at the room");
-    return super.getRoom(videoId);
+  override async call<O extends Operation>(op: O, ...args: Parameters<Tables[O]>) {
+    if (op === "getRoom" && this.losesLooks-- > 0) throw new StoreError("unavailable", "no look at the room");
+    const answer = await super.call(op, ...args);
+    if ((op === "append" || op === "finish") && this.losesWrites-- > 0)
+      throw new StoreError("unavailable", "the answer was lost");
+    return answer;
   }
 }
 
@@ -60,14 +53,15 @@ describe("a room whose store loses answers", () => {
   for (const losesLooks of [0, 1, 2]) {
     it(`continues after a lost answer and ${losesLooks} failed looks at the room`, async () => {
       const clock = new FakeClock();
-      const store = new ForgetfulStore(clock);
+      const thread = new ForgetfulThread(inMemory());
+      const store = new SqliteStore(clock, thread);
       const hold = await own(store, VIDEO);
       const telemetry = new Telemetry(silentLog);
       const observed = observe(store, clock, telemetry);
       const settings = { ...CONTEXT, isBlanking: false };
       const parts = { store: observed, clock, telemetry, settings };
       const appender = new Appender(parts, hold, memoryOf(hold.room, false, parts));
-      Object.assign(store, { losesWrites: 1, losesLooks });
+      Object.assign(thread, { losesWrites: 1, losesLooks });
 
       await inTime(clock, appender.append([itemsOf("1", "2")], PROGRESS, NEVER));
       await inTime(clock, appender.append([itemsOf("2", "3")], PROGRESS, NEVER));
@@ -80,7 +74,7 @@ describe("a room whose store loses answers", () => {
         ],
       );
 
-      Object.assign(store, { losesWrites: 1, losesLooks });
+      Object.assign(thread, { losesWrites: 1, losesLooks });
       await inTime(clock, appender.finish({ state: "ended", reason: "no more continuations" }, NEVER));
       assert.equal(observed.health.isBlocked, false);
     });
@@ -88,20 +82,24 @@ describe("a room whose store loses answers", () => {
 });
 
 it("a store that has lost an acknowledged write gets no more of them: they would reuse its cursors", async () => {
-  class LaggingStore extends ForgetfulStore {
-    override async getRoom(videoId: string) {
-      const room = await super.getRoom(videoId);
-      return room && { ...room, head: room.head - 1 };
-    }
-  }
   const clock = new FakeClock();
-  const store = new LaggingStore(clock);
+  const thread = new ForgetfulThread(inMemory());
+  const lagging = new SqliteStore(clock, thread);
+  const store = Object.assign(lagging, { getRoom: behind(lagging.getRoom) });
   const hold = await own(store, VIDEO);
   const telemetry = new Telemetry(silentLog);
   const parts = { store: observe(store, clock, telemetry), clock, telemetry };
   const settings = { ...CONTEXT, isBlanking: false };
   const appender = new Appender({ ...parts, settings }, hold, memoryOf(hold.room, false, parts));
   await inTime(clock, appender.append([itemsOf("1", "2")], PROGRESS, NEVER));
-  Object.assign(store, { losesWrites: 1 });
+  thread.losesWrites = 1;
   await inTime(clock, assert.rejects(appender.append([itemsOf("2")], PROGRESS, NEVER), isFenced));
 });
+
+/** A look at a room that misses its newest message. */
+function behind(getRoom: SqliteStore["getRoom"]): SqliteStore["getRoom"] {
+  return async (videoId) => {
+    const room = await getRoom(videoId);
+    return room && { ...room, head: room.head - 1 };
+  };
+}

@@ -78,7 +78,7 @@ it("a stop waits for the room that is being released", async () => {
   viewer.leave();
   await relay.advance(relay.config.rooms.graceMs - 1000);
   relay.disk.commit = { leastMs: 1500, jitterMs: 0 };
-  const state = () => relay.disk.tables.getRoom(VIDEO, relay.clock.now())?.end?.state;
+  const state = () => relay.disk.tables.getRoom(relay.clock.now(), VIDEO)?.end?.state;
   await relay.advance(1500);
   assert.equal(state(), undefined, "it is released already");
   await relay.when(relay.rooms.stop());

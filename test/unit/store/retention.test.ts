@@ -7,9 +7,9 @@ import { stat } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 import { ENDED } from "../../../src/protocol/chat.ts";
-import { MemoryStore } from "../../../src/store/memory/memory.ts";
 import type { Retention } from "../../../src/store/port.ts";
 import { LONGEST_ROUND_MS, runRetention, SHORTEST_ROUND_MS } from "../../../src/store/retention.ts";
+import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { silentLog } from "../../../src/telemetry/log.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -35,7 +35,7 @@ const DAY_MS = 24 * HOUR_MS;
 function running(days: number) {
   const clock = new FakeClock();
   const telemetry = new Telemetry(silentLog);
-  const store = observe(new MemoryStore(clock), clock, telemetry);
+  const store = observe(memoryStore(clock), clock, telemetry);
   const stop = new AbortController();
   const rounds: number[] = [];
   const watched: Retention = {

@@ -6,10 +6,13 @@ import { systemClock } from "../../../src/clock.ts";
 import { Random } from "../../../src/simulator/random.ts";
 import { Followers } from "../../../src/store/follow.ts";
 import { StoreHealth } from "../../../src/store/health.ts";
-import { MemoryStore } from "../../../src/store/memory/memory.ts";
 import type { StoreEngine } from "../../../src/store/observed.ts";
 import { StoreError } from "../../../src/store/port.ts";
 import { ClusterWatch } from "../../../src/store/postgres/cluster-watch.ts";
+import type { Operation } from "../../../src/store/sqlite/group-commit.ts";
+import { InlineThread, inMemory, memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
+import { SqliteStore } from "../../../src/store/sqlite/sqlite.ts";
+import type { Tables } from "../../../src/store/sqlite/tables.ts";
 import type { StoreOperation } from "../../../src/telemetry/metrics.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { Journal } from "../../harness/journal.ts";
@@ -139,7 +142,7 @@ it("a request for the metrics ends an outage that no room's write would end", as
 
 it("metrics come even if the disk cannot be asked for its free space, which is then NaN", async () => {
   const { telemetry } = listening();
-  const engine: StoreEngine = new MemoryStore(systemClock);
+  const engine: StoreEngine = memoryStore(systemClock);
   engine.freeBytes = async () => {
     throw Object.assign(new Error("EIO: i/o error, statfs"), { code: "EIO" });
   };
@@ -150,7 +153,7 @@ it("metrics come even if the disk cannot be asked for its free space, which is t
 it("a store that keeps failing is reported once a minute, with the duration", async () => {
   const clock = new FakeClock();
   const { telemetry, failed, worked } = listening();
-  const { health } = observe(new MemoryStore(clock), clock, telemetry);
+  const { health } = observe(memoryStore(clock), clock, telemetry);
   for (let second = 0; second < 150; second++) {
     health.failed("append", "it is full", "the disk is full");
     await clock.advance(1000);
@@ -169,7 +172,7 @@ it("a store that keeps failing is reported once a minute, with the duration", as
 it("a store that alternately fails and works is reported once a minute", async () => {
   const clock = new FakeClock();
   const { telemetry, failed, worked } = listening();
-  const { health } = observe(new MemoryStore(clock), clock, telemetry);
+  const { health } = observe(memoryStore(clock), clock, telemetry);
   for (let second = 0; second < 150; second++) {
     health.failed("append", "it is full", "the disk is full");
     assert.equal(health.isAvailable, false);
@@ -196,7 +199,7 @@ for (const [failures, success, afterMs, isOver] of OUTAGES) {
   it(`after failures of ${failures.join(", ")}, a successful ${success} ${afterMs} ms later ${isOver ? "shows" : "does not show"} that the store works again`, async () => {
     const clock = new FakeClock();
     const { telemetry, worked } = listening();
-    const { health } = observe(new MemoryStore(clock), clock, telemetry);
+    const { health } = observe(memoryStore(clock), clock, telemetry);
     for (const operation of failures) health.failed(operation, "no", "it failed");
     await clock.advance(afterMs);
     await health.report(success, WORKED);
@@ -207,7 +210,7 @@ for (const [failures, success, afterMs, isOver] of OUTAGES) {
 
 it("an outage lasts while the store refuses a room's writes, even if a probe succeeds", async () => {
   const { telemetry } = listening();
-  const store = observe(new MemoryStore(systemClock), systemClock, telemetry);
+  const store = observe(memoryStore(systemClock), systemClock, telemetry);
   const { health } = store;
   health.failed("append", "it is full", "the disk is full");
   health.setBlocked("one", true);
@@ -220,27 +223,24 @@ it("an outage lasts while the store refuses a room's writes, even if a probe suc
 });
 
 /** Its reads never succeed while they are refused, and its writes always do; its probe may never answer. */
-class UnreadableStore extends MemoryStore {
+class UnreadableThread extends InlineThread {
   refuses = false;
   hangs = false;
 
-  override async read(...args: Parameters<MemoryStore["read"]>) {
-    if (this.refuses) throw new StoreError("unavailable", "it cannot be read");
-    return super.read(...args);
-  }
-
-  override async probeWrite() {
-    if (this.hangs) await new Promise(() => {});
+  override async call<O extends Operation>(op: O, ...args: Parameters<Tables[O]>) {
+    if (op === "read" && this.refuses) throw new StoreError("unavailable", "it cannot be read");
+    if (op === "probeWrite" && this.hangs) await new Promise(() => {});
+    return super.call(op, ...args);
   }
 }
 
 it("failed reads of a follower show in log, metric and readiness, and so does their end", async () => {
   const clock = new FakeClock();
   const { telemetry, value, failed, worked } = listening();
-  const engine = new UnreadableStore(clock);
-  const store = observe(engine, clock, telemetry);
+  const thread = new UnreadableThread(inMemory());
+  const store = observe(new SqliteStore(clock, thread), clock, telemetry);
   const claim = await own(store, ROOM);
-  engine.refuses = true;
+  thread.refuses = true;
   const following = followed(store, ROOM, claim.head, { count: 10 });
   for (let second = 0; second < 10; second++) {
     await store.append(claim, claim.head + second, messages([second]), "");
@@ -251,7 +251,7 @@ it("failed reads of a follower show in log, metric and readiness, and so does th
   assert.deepEqual([line?.operation, line?.why, more.length], ["read", "it cannot be read", 0]);
   assert.equal(line?.msg, "the store failed: viewers stay connected, retrying");
   assert.ok((await value("relay_store_failures_total")) >= 5);
-  engine.refuses = false;
+  thread.refuses = false;
   await clock.advance(5000);
   assert.equal((await following).messages.length, 10);
   assert.deepEqual([await value("relay_store_available"), await store.isReady()], [1, true]);
@@ -261,7 +261,9 @@ it("failed reads of a follower show in log, metric and readiness, and so does th
 it("readiness waits two seconds for a store that does not answer", async () => {
   const clock = new FakeClock();
   const { telemetry, failed } = listening();
-  const store = observe(Object.assign(new UnreadableStore(clock), { hangs: true }), clock, telemetry);
+  const thread = new UnreadableThread(inMemory());
+  thread.hangs = true;
+  const store = observe(new SqliteStore(clock, thread), clock, telemetry);
   const readiness = store.isReady();
   await clock.advance(1999);
   assert.deepEqual(failed(), []);

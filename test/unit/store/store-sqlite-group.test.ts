@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { type OperationReply, Rounds } from "../../../src/store/sqlite/group-commit.ts";
 import { openDatabase } from "../../../src/store/sqlite/schema.ts";
-import { Tables } from "../../../src/store/sqlite/tables.ts";
+import { tablesOn } from "../../../src/store/sqlite/tables.ts";
 import { messages, own, readAll, stored } from "../../support/store-reading.ts";
 import { BORN_MS, fileStore, isUnavailable, ROOM } from "../../support/store-subject.ts";
 
@@ -97,7 +97,7 @@ test("a check rewrites existing data, so that a full disk refuses it", async (t)
 test("a bug in one operation fails it as a bug, not as an unavailable store, and the others are kept", async (t) => {
   const database = openDatabase(":memory:");
   t.after(() => database.close());
-  const tables = new Tables(database, () => {});
+  const tables = tablesOn(database, () => {});
   const replies: OperationReply[] = [];
   const file = {
     path: "a.db",
@@ -112,9 +112,9 @@ test("a bug in one operation fails it as a bug, not as an unavailable store, and
   };
   Object.assign(tables, { getRoom: fail, prune: fail });
   rounds.accept([
-    { id: 1, op: "getRoom", args: [ROOM, 0] },
-    { id: 2, op: "prune", args: [0, 1, 0] },
-    { id: 3, op: "take", args: [ROOM, 1] },
+    { id: 1, op: "getRoom", args: [0, ROOM] },
+    { id: 2, op: "prune", args: [0, [], 0, 1] },
+    { id: 3, op: "take", args: [1, ROOM] },
   ]);
   rounds.play();
   assert.deepEqual(replies, [

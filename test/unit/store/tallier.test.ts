@@ -54,12 +54,12 @@ function simulated() {
     return promise;
   };
   /** The number of a room's uncounted messages; asking starts no count. */
-  const uncounted = (videoId = ROOM) => disk.tables.getAccount(videoId, 0)?.uncounted;
+  const uncounted = (videoId = ROOM) => disk.tables.getAccount(0, videoId)?.uncounted;
   /** Stores uncounted messages. */
   const fill = (videoId: string, count: number) => {
     const claim = { videoId, epoch: 1 };
     for (let n = 0; n < count; n += 5000) {
-      disk.tables.append(claim, 1e12 + n, chats(n, Math.min(count, n + 5000)), "", 0, []);
+      disk.tables.append(0, claim, 1e12 + n, chats(n, Math.min(count, n + 5000)), "", []);
     }
   };
   return { store, refusal, logged, disk, clock, telemetry, scheduler, when, steps, uncounted, fill };
@@ -116,9 +116,9 @@ test("a request gets the totals so far while many messages are uncounted", async
 test("pruning counts an uncounted room before it deletes a part of it", async () => {
   const { store, when, fill, disk } = simulated();
   fill(ROOM, 100);
-  disk.tables.finish({ videoId: ROOM, epoch: 1 }, ENDED, 1);
-  assert.equal(disk.tables.prune(0, 30, 2, []), 30);
-  assert.deepEqual(disk.tables.getAccount(ROOM, 2)?.totals.types, { chat: 30 });
+  disk.tables.finish(1, { videoId: ROOM, epoch: 1 }, ENDED);
+  assert.equal(disk.tables.prune(2, [], 0, 30), 30);
+  assert.deepEqual(disk.tables.getAccount(2, ROOM)?.totals.types, { chat: 30 });
   assert.deepEqual((await when(store.getAccount(ROOM)))?.totals.types, { chat: 100 });
 });
 

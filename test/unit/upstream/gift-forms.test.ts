@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { systemClock } from "../../../src/clock.ts";
 import type { MessageOf } from "../../../src/protocol/message.ts";
 import type { JsonObject } from "../../../src/simulator/json.ts";
-import { MemoryStore } from "../../../src/store/memory/memory.ts";
+import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";
 import { joinGifts, NO_GIFTS } from "../../../src/upstream/readers/gifts.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
@@ -114,7 +114,7 @@ describe("a gift that has two forms", () => {
   for (const [what, answers, held] of CASES) {
     it(`is judged the same in every reading: ${what}`, async () => {
       for (const restarts of [false, true]) {
-        const store = new MemoryStore(systemClock);
+        const store = memoryStore(systemClock);
         let take = await roomLog(store);
         const sent: string[] = [];
         // All of it comes again, as from a page.
@@ -134,7 +134,7 @@ describe("a gift that has two forms", () => {
       { secondsOfPolls: [60], held: [WIDGET] },
       { secondsOfPolls: [5, 6, 1], held: [WIDGET, LIST] },
     ]) {
-      const take = await roomLog(new MemoryStore(clock), clock);
+      const take = await roomLog(memoryStore(clock), clock);
       const sent = await take(giftWidget("W", 1));
       for (const [i, seconds] of secondsOfPolls.entries()) {
         await clock.advance(seconds * 1000);
@@ -146,7 +146,7 @@ describe("a gift that has two forms", () => {
 
   it("is not joined with a much older gift that a page shows again", async () => {
     const clock = new FakeClock();
-    const take = await roomLog(new MemoryStore(clock), clock);
+    const take = await roomLog(memoryStore(clock), clock);
     const sent = await take(listed());
     await clock.advance(11_000);
     await take();
@@ -202,7 +202,7 @@ describe("a gift that has two forms", () => {
     const pending = { sinceMs: CONTEXT.receivedAt, reason: "down" } as const;
     const GAP = /^gap gap:\d+ Messages may be missing here/;
     const missed = async (...before: JsonObject[]) => {
-      const store = new MemoryStore(systemClock);
+      const store = memoryStore(systemClock);
       await (await roomLog(store))(...before);
       return roomLog(store, systemClock, pending);
     };

@@ -1,0 +1,78 @@
+/**
+ * The retention in the store file: deletes rooms that ended or were left, then the oldest messages of all
+ * rooms. The caller provides the transaction.
+ */
+import type { DatabaseSync } from "node:sqlite";
+import { prepared } from "./schema.ts";
+import type { Tallies } from "./tallies.ts";
+
+type Room = Record<"key" | "floor" | "head", number>;
+type OldMessage = Record<"seq" | "room" | "cursor" | "at", number>;
+
+/** An open room that was read within this time may be adopted, however short the retention is. */
+const ADOPTABLE_MS = 3_600_000;
+
+const SQL = {
+  longestFinished: "select key, floor, head from room where ended_at < ? order by ended_at limit 1",
+  // Left by a process that was stopped or killed, and not taken since.
+  abandoned: `select key, floor, head from room where ended_at is null and checkpoint_at < ?
+    and video_id not in (select value from json_each(?)) order by key limit 1`,
+  deleteUpTo: "delete from message where room = ? and cursor <= ?",
+  raiseFloor: "update room set floor = ? where key = ?",
+  deleteRoom: "delete from room where key = ?",
+  oldest: "select seq, room, cursor, at from message order by seq limit ?",
+  nextInTime: "select at from message where seq > ? and at <= ? order by seq limit 1",
+  deleteOldest: "delete from message where seq <= ?",
+} as const;
+
+/** The operation of `Retention`. */
+export function pruningOn(database: DatabaseSync, tallies: Tallies) {
+  const sql = prepared(database, SQL);
+
+  /** Deletes the room with its last message. */
+  function deleteUpTo({ key, head }: Room, upTo: number): void {
+    if (upTo < head) {
+      tallies.count(key, upTo, Number.MAX_SAFE_INTEGER);
+      sql.raiseFloor.run(upTo, key);
+    } else {
+      tallies.delete(key);
+      sql.deleteRoom.run(key);
+    }
+    sql.deleteUpTo.run(key, upTo);
+  }
+
+  /** Examines no more rows than it may delete, plus those stored while the clock was ahead. */
+  function deleteOldest(before: number, limit: number, now: number): number {
+    const oldest = sql.oldest.all(limit) as unknown as OldMessage[];
+    const firstToStay = oldest.findIndex(({ at }) => at >= before && at <= now);
+    if (firstToStay !== -1) oldest.length = firstToStay;
+    const next = sql.nextInTime.get(oldest.at(-1)?.seq ?? 0, now) as Pick<OldMessage, "at"> | undefined;
+    const isNextOld = next !== undefined && next.at < before;
+    const gone = isNextOld ? oldest : oldest.slice(0, oldest.findLastIndex(({ at }) => at < before) + 1);
+    const floors = new Map(gone.map(({ room, cursor }) => [room, cursor])); // the last one per room
+    for (const [room, floor] of floors) {
+      tallies.count(room, floor, gone.length);
+      sql.raiseFloor.run(floor, room);
+    }
+    sql.deleteOldest.run(gone.at(-1)?.seq ?? 0);
+    return gone.length;
+  }
+
+  return {
+    /** See `Retention.prune`. `held`: the rooms that this process owns. */
+    prune(now: number, held: readonly string[], keptMs: number, limit: number): number {
+      const before = now - keptMs;
+      const unread = [Math.min(before, now - ADOPTABLE_MS), JSON.stringify(held)] as const;
+      let left = limit;
+      while (left > 0) {
+        const found = sql.longestFinished.get(before) ?? sql.abandoned.get(...unread);
+        const room = found as Room | undefined;
+        if (!room) return limit - left + deleteOldest(before, left, now);
+        const upTo = Math.min(room.head, room.floor + left);
+        deleteUpTo(room, upTo);
+        left -= Math.max(1, upTo - room.floor);
+      }
+      return limit;
+    },
+  };
+}
