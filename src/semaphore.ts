@@ -7,6 +7,11 @@ export class Semaphore {
     this.#free = count;
   }
 
+  /** How many wait for their turn. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
   /**
    * Runs `act` when there is capacity. Settles as `act` does; rejects with the signal's reason if that aborts
    * before it runs.

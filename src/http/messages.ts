@@ -1,6 +1,5 @@
 /** `GET /v1/messages`: the stored messages of a video, page by page or as a download. */
 import { createHash } from "node:crypto";
-import type { ServerResponse } from "node:http";
 import { pipeline, Readable } from "node:stream";
 import { promisify } from "node:util";
 import { createGzip, gzip } from "node:zlib";
@@ -31,15 +30,9 @@ const zip = promisify(gzip);
 /** One page at a time is compressed, so that the cores stay free for the live streams. */
 const zips = new Semaphore(1);
 
-/** Bounds of downloads: each holds some hundred messages that its client has not taken yet. */
-export interface DownloadLimits {
-  /** How many are sent at once. */
-  most: number;
-  /** How long a client may take nothing. */
-  stallMs: number;
-}
-
-export const DOWNLOAD_LIMITS: DownloadLimits = { most: 200, stallMs: 300_000 };
+/** Pages are made a few at a time: the requests that wait for their turn hold no messages. */
+const PAGES_AT_ONCE = 4;
+const MOST_WAITING = 500;
 
 interface PageParts {
   rooms: Rooms;
@@ -51,7 +44,6 @@ interface PageParts {
 interface MessagesParts extends PageParts {
   /** Whether answers may be compressed. */
   compresses: boolean;
-  downloads: DownloadLimits;
 }
 
 interface Answer {
@@ -68,7 +60,7 @@ export const MESSAGES_OPTIONS = {
 };
 
 export function messagesRoute(app: FastifyInstance, parts: MessagesParts): void {
-  const sending = new Set<ServerResponse>();
+  const pages = new Semaphore(PAGES_AT_ONCE);
   app.get<{ Querystring: MessagesQuery }>(
     "/v1/messages",
     MESSAGES_OPTIONS,
@@ -76,36 +68,25 @@ export function messagesRoute(app: FastifyInstance, parts: MessagesParts): void 
       reply.headers(HEADERS);
       const wanted = readQuery(query, headers.accept);
       const gone = clientGone(reply.raw);
-      const isDownload = wanted.limit === "all";
-      if (isDownload) {
-        if (sending.size >= parts.downloads.most) throw atCapacity("downloads");
-        sending.add(reply.raw);
-        reply.raw.once("close", () => sending.delete(reply.raw));
-      }
-      const answer = await (isDownload ? download : historyPage)(query, wanted, parts, gone);
-      const etag = `W/"${answer.hash}"`;
-      reply.headers({ ...answer.headers, etag });
-      if (isKnown(etag, headers["if-none-match"])) return reply.code(304).send();
-      reply.type(FORMATS[wanted.format].mediaType);
-      const isGzip = parts.compresses && acceptsGzip(headers["accept-encoding"]);
-      if (isGzip) reply.header("content-encoding", "gzip");
-      const { body } = answer;
-      if (Buffer.isBuffer(body)) {
-        return reply.send(isGzip ? await zips.run(() => zip(body, GZIP), gone) : body);
-      }
-      cutIfStalled(reply.raw, parts.downloads.stallMs);
-      const pieces = Readable.from(body);
-      return reply.send(isGzip ? pipeline(pieces, createGzip(GZIP), () => {}) : pieces);
+      const send = async (answer: Answer) => {
+        const etag = `W/"${answer.hash}"`;
+        reply.headers({ ...answer.headers, etag });
+        if (isKnown(etag, headers["if-none-match"])) return reply.code(304).send();
+        reply.type(FORMATS[wanted.format].mediaType);
+        const isGzip = parts.compresses && acceptsGzip(headers["accept-encoding"]);
+        if (isGzip) reply.header("content-encoding", "gzip");
+        const { body } = answer;
+        if (Buffer.isBuffer(body)) {
+          return reply.send(isGzip ? await zips.run(() => zip(body, GZIP), gone) : body);
+        }
+        const pieces = Readable.from(body, { highWaterMark: 1 });
+        return reply.send(isGzip ? pipeline(pieces, createGzip(GZIP), () => {}) : pieces);
+      };
+      if (wanted.limit === "all") return send(await download(query, wanted, parts, gone));
+      if (pages.waiting >= MOST_WAITING) throw atCapacity("pages");
+      return pages.run(async () => send(await historyPage(query, wanted, parts, gone)), gone);
     },
   );
-}
-
-/** Closes the connection if the client has taken nothing for `stallMs`, and not only waits for the store. */
-function cutIfStalled(response: ServerResponse, stallMs: number): void {
-  response.setTimeout(stallMs, () => {
-    if (response.writableNeedDrain) response.destroy();
-    else response.setTimeout(stallMs);
-  });
 }
 
 /** One page. Rejects with `RelayError` NOT_STORED or STORE_UNAVAILABLE, or the signal's reason. */

@@ -17,7 +17,7 @@ import { AnswersUnderWay } from "./answers-under-way.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";
 import { answerErrors, answerUnroutable, METHODS, refuseUnserved } from "./errors.ts";
 import { type Group, healthRoutes } from "./health.ts";
-import { DOWNLOAD_LIMITS, type DownloadLimits, messagesRoute } from "./messages.ts";
+import { messagesRoute } from "./messages.ts";
 import { originRoutes } from "./origin-routes.ts";
 import { type PageSettings, pageRoutes } from "./pages.ts";
 import { probeRoute } from "./probe.ts";
@@ -32,6 +32,7 @@ import { mergedRoute } from "./streams/merged.ts";
 import { SendQueues } from "./streams/send-queues.ts";
 import type { StreamConnections } from "./streams/sinks.ts";
 import { streamRoute } from "./streams/stream.ts";
+import { type AnswerLimits, boundUntakenAnswers } from "./untaken-answers.ts";
 import { leaveToFirst } from "./worker-routes.ts";
 
 /** Limit of the URL and headers together, and of each. */
@@ -60,8 +61,8 @@ export interface HttpSettings extends PageSettings, Partial<ReadingSettings> {
   rooms: boolean;
   /** Whether deleted messages are blanked in the store. */
   isBlanking: boolean;
-  /** By default `DOWNLOAD_LIMITS`. */
-  downloads?: DownloadLimits;
+  /** By default `ANSWER_LIMITS`. */
+  answers?: AnswerLimits;
   /** Whether to compress streams and histories for clients that accept it. */
   compression: boolean;
   /** The interval of keepalives on connections of several chats; each room has its own. */
@@ -127,6 +128,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   answerErrors(app, telemetry);
   allowEveryOrigin(app);
   boundRequests(app);
+  boundUntakenAnswers(app, settings.answers);
   if (
     settings.trustedProxies === 0 &&
     Number.isFinite(settings.maxViewersPerAddress) &&
@@ -193,8 +195,8 @@ function ownRoutes(
   }
   if (settings.rooms) roomsRoute(app, list, settings.retentionDays ?? 0);
   roomRoute(app, list, settings.rooms);
-  const { compression: compresses, isBlanking, downloads = DOWNLOAD_LIMITS } = settings;
-  messagesRoute(app, { rooms, history, compresses, isBlanking, downloads });
+  const { compression: compresses, isBlanking } = settings;
+  messagesRoute(app, { rooms, history, compresses, isBlanking });
 }
 
 /**

@@ -57,7 +57,11 @@ export const FULL = {
   callers: { message: "Too many calls wait for YouTube; try again shortly.", retryAfterMs: 5000 },
   channels: { message: "Too many channels are watched.", retryAfterMs: 30_000 },
   recordings: { message: "There are too many recordings: delete one that has ended." },
-  downloads: { message: "Too many downloads are being sent.", retryAfterMs: 30_000 },
+  answers: { message: "Too many answers wait for their clients to read them.", retryAfterMs: 30_000 },
+  pages: {
+    message: "Too many pages of stored messages are asked for; try again shortly.",
+    retryAfterMs: 5000,
+  },
   elsewhere: { message: "Another instance is still opening this chat.", retryAfterMs: 1000 },
   unreachable: {
     message: "This instance cannot reach YouTube; another one will open the chat.",

@@ -10,7 +10,7 @@ import { refTo } from "./schemas.ts";
 
 const OF_VIDEO = ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NO_LIVE_CHAT", "SW_JS_FAILED"] as const;
 const OF_BODY = ["INVALID_REQUEST", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"] as const;
-/** CAPACITY: too many downloads or recordings, or an edge without its origin. */
+/** CAPACITY: too many answers or recordings, or an edge without its origin. */
 const OF_STORE = ["CAPACITY", "STORE_UNAVAILABLE"] as const;
 
 // [spec] Errors: endpoints. In addition, every endpoint can answer METHOD_NOT_ALLOWED and similar errors.

@@ -15,6 +15,9 @@ import { type MessageFilter, testOf } from "./message-filter.ts";
 
 /** The maximum number of messages in one read of the store: its answer must not block the event loop. */
 const READ_MESSAGES = 500;
+/** How many messages a download reads first, and the length of text that it keeps its batches near. */
+const FIRST_MESSAGES = 50;
+const BATCH_LENGTH = 131_072;
 /** Reads at a time, of all requests: one is processed while the next one is read. */
 const READS_AT_ONCE = 2;
 /** Maximum stored messages that one page looks at. */
@@ -126,11 +129,13 @@ export class History {
     signal: AbortSignal,
   ): AsyncGenerator<StoredMessage[]> {
     const test = testOf(filter);
-    for (let from = after; from < last; from += READ_MESSAGES) {
-      const to = Math.min(last, from + READ_MESSAGES);
-      const read = () => this.#read(videoId, from, to, test, signal);
-      const batch = await retryRead(this.#clock, signal, read);
+    let count = FIRST_MESSAGES;
+    for (let from = after; from < last; ) {
+      const to = Math.min(last, from + count);
+      const batch = await retryRead(this.#clock, signal, () => this.#read(videoId, from, to, test, signal));
       if (batch.length > 0) yield batch;
+      from = to;
+      count = lengthOf(batch) > BATCH_LENGTH ? Math.ceil(count / 2) : Math.min(2 * count, READ_MESSAGES);
     }
   }
 
@@ -162,4 +167,8 @@ export class History {
       return found;
     }, signal);
   }
+}
+
+function lengthOf(batch: readonly StoredMessage[]): number {
+  return batch.reduce((sum, { body, details }) => sum + body.length + details.length, 0);
 }

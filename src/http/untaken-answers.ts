@@ -1,0 +1,59 @@
+/**
+ * The answers that their clients have not taken yet. All of them together have one bound in bytes: beyond it,
+ * an answer that is not small is refused. A connection that takes nothing of its answer for long is closed.
+ * Streams and the files of the pages are not counted: viewers share the bytes of both.
+ */
+import type { ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import type { FastifyInstance } from "fastify";
+import { atCapacity } from "../protocol/errors.ts";
+
+export interface AnswerLimits {
+  /** For all answers together. */
+  bytes: number;
+  /** How long a client may take nothing, in milliseconds. */
+  stallMs: number;
+}
+
+/** A page of a thousand messages with their details has about a megabyte. */
+export const ANSWER_LIMITS: AnswerLimits = { bytes: 64 * 1024 * 1024, stallMs: 300_000 };
+
+/** A smaller answer is neither refused nor counted: it takes no more memory than its connection. */
+const SMALL_BYTES = 16 * 1024;
+/** What an answer that is made, or passed on, while it is sent holds at most of a usual chat. */
+export const PIPED_BYTES = 256 * 1024;
+
+/** Bounds the answers of the API. A refused one becomes 503 CAPACITY. */
+export function boundUntakenAnswers(app: FastifyInstance, limits: AnswerLimits = ANSWER_LIMITS): void {
+  let untaken = 0;
+  app.addHook("onSend", async ({ url }, reply, payload) => {
+    const { raw: response } = reply;
+    const bytes = url.startsWith("/v1/") ? sizeOf(payload) : 0;
+    if (bytes > SMALL_BYTES && !response.destroyed) {
+      if (untaken + bytes > limits.bytes) {
+        if (payload instanceof Readable) payload.destroy();
+        for (const name of Object.keys(reply.getHeaders()))
+          if (!name.startsWith("access-control-")) reply.removeHeader(name); // they are of the answer
+        throw atCapacity("answers");
+      }
+      untaken += bytes;
+      response.once("close", () => {
+        untaken -= bytes;
+      });
+    }
+    closeIfStalled(response, limits.stallMs);
+    return payload;
+  });
+}
+
+function sizeOf(payload: unknown): number {
+  if (payload instanceof Readable) return PIPED_BYTES;
+  return typeof payload === "string" || Buffer.isBuffer(payload) ? payload.length : 0;
+}
+
+/** Closes the connection if the client has taken nothing for `stallMs`, and not only waits for the store. */
+function closeIfStalled(response: ServerResponse, stallMs: number): void {
+  response.setTimeout(stallMs, () => {
+    if (response.writableLength > 0) response.destroy();
+  });
+}

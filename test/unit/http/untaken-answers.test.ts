@@ -1,0 +1,131 @@
+/** Answers whose clients take nothing: how long they last, and how many bytes of them there may be. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { describe, it, type TestContext } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { systemClock } from "../../../src/clock.ts";
+import { eventually } from "../../support/eventually.ts";
+import { said, several, withRoom } from "../../support/history.ts";
+import { ROOM } from "../../support/store-subject.ts";
+
+/** More than the system takes for a client that reads nothing, also as one page. */
+const LONG = Array.from({ length: 6000 }, (_, n) => said(n, { message: "x".repeat(8000) }));
+setFlagsFromString("--expose-gc");
+const collectGarbage: () => void = runInNewContext("gc");
+
+const NEVER_MS = 3_600_000;
+const MANY_BYTES = 1e9;
+const DOWNLOAD = { videoId: ROOM, limit: "all", format: "ndjson" };
+/** The messages are of one letter, which compresses to nothing. */
+const PLAIN = { "accept-encoding": "identity" };
+const PAGE = { videoId: ROOM, limit: "1000" };
+
+/** A client that reads the beginning of its answer alone: its status. */
+async function stalled(t: TestContext, url: string, query: Record<string, string>) {
+  const socket = connect(Number(new URL(url).port), "127.0.0.1");
+  t.after(() => socket.destroy());
+  socket.on("error", () => {});
+  socket.write(`GET /v1/messages?${new URLSearchParams(query)} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  await once(socket, "readable");
+  return { socket, status: String(socket.read(12)).slice(-3) };
+}
+
+describe("an answer", () => {
+  for (const [name, query] of [
+    ["a download", DOWNLOAD],
+    ["a page", PAGE],
+  ] as const) {
+    it(`that is ${name} is closed once its client has taken nothing for the time of a stall`, async (t) => {
+      const answers = { bytes: MANY_BYTES, stallMs: 300 };
+      const { url, connections } = await withRoom(t, LONG, {}, { answers });
+      await stalled(t, url, query);
+      await eventually(0, connections);
+    });
+  }
+
+  it("is not closed while it waits for the store", async (t) => {
+    const answers = { bytes: MANY_BYTES, stallMs: 100 };
+    const { store, text } = await withRoom(t, several(500), {}, { answers });
+    const { read } = store;
+    store.read = async (...args) => {
+      await systemClock.sleep(150);
+      return read(...args);
+    };
+    assert.equal((await text(DOWNLOAD)).trimEnd().split("\n").length, 500);
+  });
+
+  it("above the bound of all is refused with 503 CAPACITY, until another one is over", async (t) => {
+    const answers = { bytes: 0, stallMs: NEVER_MS };
+    const { url, get, text } = await withRoom(t, LONG, {}, { answers });
+    answers.bytes = MANY_BYTES;
+    const { length } = await text(PAGE, PLAIN);
+    answers.bytes = 2.5 * length;
+    const clients: Awaited<ReturnType<typeof stalled>>[] = [];
+    for (let i = 0; i < 30; i++) clients.push(await stalled(t, url, PAGE));
+    assert.deepEqual(
+      clients.map(({ status }) => status),
+      ["200", "200", ...Array(28).fill("503")],
+    );
+    collectGarbage();
+    const held = process.memoryUsage().arrayBuffers;
+    assert.ok(held < 4 * length, `${held} bytes are held, ${length} in a page`);
+    const { status, headers, body } = await get<{ code: string; message: string }>(PAGE, PLAIN);
+    assert.deepEqual(
+      [status, headers.get("retry-after"), body],
+      [503, "30", { code: "CAPACITY", message: "Too many answers wait for their clients to read them." }],
+    );
+    assert.equal((await get({ videoId: ROOM, limit: 1 })).status, 200); // a small answer
+    clients[0]?.socket.destroy();
+    await eventually("200", async () => (await stalled(t, url, PAGE)).status);
+  });
+
+  it("that is refused has no header of the answer in whose place it comes", async (t) => {
+    const answers = { bytes: 0, stallMs: NEVER_MS };
+    const { get } = await withRoom(t, several(10), {}, { answers });
+    const { status, headers } = await get(DOWNLOAD, { "accept-encoding": "gzip" });
+    const names = ["content-encoding", "content-disposition", "etag", "access-control-allow-origin"];
+    assert.equal(status, 503);
+    assert.deepEqual(
+      names.map((name) => headers.get(name)),
+      [null, null, null, "*"],
+    );
+  });
+
+  it("that is a download counts as 256 KiB, whatever the length of its messages", async (t) => {
+    const answers = { bytes: 2.5 * 256 * 1024, stallMs: NEVER_MS };
+    const { url } = await withRoom(t, LONG, {}, { answers });
+    const statuses: string[] = [];
+    for (let i = 0; i < 4; i++) statuses.push((await stalled(t, url, DOWNLOAD)).status);
+    assert.deepEqual(statuses, ["200", "200", "503", "503"]);
+  });
+});
+
+it("requests beyond those that may wait for their page are refused at once", async (t) => {
+  const { store, get } = await withRoom(t);
+  const { read } = store;
+  const free = Promise.withResolvers<void>();
+  let reads = 0;
+  store.read = async (...args) => {
+    reads += 1;
+    await free.promise;
+    return read(...args);
+  };
+  const asked = Array.from({ length: 520 }, () => get({ videoId: ROOM, limit: 5 }));
+  const refused: Headers[] = [];
+  const answered = asked.map(async (answer) => {
+    const { status, headers } = await answer;
+    if (status !== 200) refused.push(headers);
+    return status;
+  });
+  await eventually(16, () => refused.length);
+  assert.ok(refused.every((headers) => headers.get("retry-after") === "5"));
+  free.resolve();
+  const statuses = await Promise.all(answered);
+  assert.deepEqual(
+    [statuses.indexOf(200) >= 0, statuses.filter((status) => status === 503).length],
+    [true, 16],
+  );
+  assert.equal(reads, 504);
+});
