@@ -17,6 +17,7 @@ import type { Position } from "../upstream/position.ts";
 import { joinGifts, NO_GIFTS } from "../upstream/readers/gifts.ts";
 import { NO_PANELS } from "../upstream/readers/panels.ts";
 import type { Item } from "../upstream/readers/reader.ts";
+import { callerLimit } from "./caller-limit.ts";
 import { clientGone } from "./client-gone.ts";
 import { PollRequest, PollResponse, SessionRequest, SessionResponse } from "./schemas/caller-schemas.ts";
 import { json, routeOptions } from "./schemas/responses.ts";
@@ -29,8 +30,11 @@ const MAX_TOKENS = 10_000;
 
 /** Time limit of a request: its calls wait for their turn, and those of the rooms go first. */
 const LIMIT_MS = 60_000;
+/** An egress makes at most 240 calls within that time. */
+const MOST_CALLERS = 200;
 
 export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool, clock: Clock): void {
+  const limited = callerLimit(MOST_CALLERS);
   const byToken = new Map<string, Egress>();
   const remember = (token: string | null, egress: Egress) => {
     if (token === null || egresses.isSingle) return;
@@ -45,11 +49,13 @@ export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool, 
     async (request, reply) => {
       const { includeInitial = true, details = false } = request.body;
       const videoId = parseVideoId(request.body.videoId);
-      const { page, first, egress } = await inTime(reply, clock, (options) =>
-        egresses.call(options.signal, async (egress) => ({
-          ...(await egress.liveChat.bootstrap(videoId, options)),
-          egress,
-        })),
+      const { page, first, egress } = await limited(() =>
+        inTime(reply, clock, (options) =>
+          egresses.call(options.signal, async (egress) => ({
+            ...(await egress.liveChat.bootstrap(videoId, options)),
+            egress,
+          })),
+        ),
       );
       const { chatType, pair, credentials, continuation } = page.position;
       // An answer without a continuation has not used up the page's token: the next poll with it reports the
@@ -91,11 +97,13 @@ export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool, 
         continuation: token,
         panels: NO_PANELS,
       };
-      const { answer, egress } = await inTime(reply, clock, (options) =>
-        egresses.call(
-          options.signal,
-          async (egress) => ({ answer: await egress.liveChat.poll(position, options), egress }),
-          byToken.get(token),
+      const { answer, egress } = await limited(() =>
+        inTime(reply, clock, (options) =>
+          egresses.call(
+            options.signal,
+            async (egress) => ({ answer: await egress.liveChat.poll(position, options), egress }),
+            byToken.get(token),
+          ),
         ),
       );
       byToken.delete(token);

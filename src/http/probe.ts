@@ -3,19 +3,24 @@ import type { FastifyInstance } from "fastify";
 import { parseVideoId } from "../protocol/video-id.ts";
 import type { EgressPool } from "../upstream/egress/pool.ts";
 import { probe } from "../upstream/probe.ts";
+import { callerLimit } from "./caller-limit.ts";
 import { clientGone } from "./client-gone.ts";
 import { ProbeRequest, ProbeResponse } from "./schemas/caller-schemas.ts";
 import { json, routeOptions } from "./schemas/responses.ts";
 
+/** A probe makes 25 calls, after all others: ten of them take a minute. */
+const MOST_PROBES = 10;
 const EXPECTED = { summary: "Try every upstream client with both endpoints", body: ProbeRequest };
 
 export function probeRoute(app: FastifyInstance, egresses: EgressPool): void {
+  const limited = callerLimit(MOST_PROBES);
   app.post<{ Body: ProbeRequest }>(
     "/v1/probe",
     routeOptions("/v1/probe", EXPECTED, json("One row for each attempt.", ProbeResponse)),
     async (request, reply) => {
       const videoId = parseVideoId(request.body.videoId);
-      return { videoId, rows: await probe(egresses.best, videoId, clientGone(reply.raw)) };
+      const rows = await limited(() => probe(egresses.best, videoId, clientGone(reply.raw)));
+      return { videoId, rows };
     },
   );
 }

@@ -26,7 +26,7 @@ const ERRORS_OF = {
   "/v1/merged": ["INVALID_REQUEST", "INVALID_VIDEO_ID", "CAPACITY"],
   "/v1/sessions": [...OF_VIDEO, ...OF_BODY, "NO_WORKING_CLIENT", "UPSTREAM_ERROR", "CAPACITY"],
   "/v1/poll": [...OF_BODY, "TOKEN_EXPIRED", "UNKNOWN_CLIENT", "UPSTREAM_ERROR", "CAPACITY"],
-  "/v1/probe": [...OF_VIDEO, ...OF_BODY, "RATE_LIMITED"],
+  "/v1/probe": [...OF_VIDEO, ...OF_BODY, "RATE_LIMITED", "CAPACITY"],
   "/v1/rooms": OF_STORE,
   "/v1/rooms/{videoId}": ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NOT_STORED", ...OF_STORE],
   "/v1/messages": ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NOT_STORED", ...OF_STORE],

@@ -1,0 +1,16 @@
+/** Bounds the callers whose calls of YouTube are made or wait, by number. */
+import { atCapacity } from "../protocol/errors.ts";
+
+/** Runs work for a caller. Throws `RelayError` CAPACITY while `most` callers are served. */
+export function callerLimit(most: number): <T>(work: () => Promise<T>) => Promise<T> {
+  let served = 0;
+  return async (work) => {
+    if (served >= most) throw atCapacity("callers");
+    served += 1;
+    try {
+      return await work();
+    } finally {
+      served -= 1;
+    }
+  };
+}
