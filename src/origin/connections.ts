@@ -7,8 +7,6 @@ import { Agent, cacheStores, interceptors, request as send } from "undici";
 import { unlessAborted } from "../deadline.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
-/** Time limit for the beginning of a stream, which includes the opening of its room. */
-const OPENING_TIMEOUT_MS = 60_000;
 /** Time limit for a page of an origin, and for its silence meanwhile. */
 export const PAGE_TIMEOUT_MS = 10_000;
 /**
@@ -48,7 +46,7 @@ export interface OriginAnswer {
 
 /** All requests reject with the connection's error, or with the signal's reason. */
 export interface OriginConnections {
-  /** Opens a stream. The signal ends it, too. */
+  /** Opens a stream, without a time limit. The signal ends it, too. */
   stream(request: OriginRequest, signal: AbortSignal): Promise<OriginAnswer>;
   /** Asks for a page. It may come from a cache, if the headers of an earlier answer allow that. */
   page(request: OriginRequest, signal: AbortSignal): Promise<OriginAnswer>;
@@ -76,8 +74,7 @@ export class HttpOrigin implements OriginConnections {
     return send(this.#url + path, {
       ...{ dispatcher: this.#streams, headers, signal },
       reset: true, // the origin closes the connection after the stream, perhaps just as the next one uses it
-      headersTimeout: OPENING_TIMEOUT_MS,
-      bodyTimeout: 0, // the stream's own limit is in keepalives
+      ...{ headersTimeout: 0, bodyTimeout: 0 }, // who asks limits both
     });
   }
 

@@ -1,4 +1,7 @@
-/** Asks the origin regularly whether it is alive, even while nobody watches. */
+/**
+ * Asks the origin regularly whether it is alive, even while nobody watches. What it learns, `Origin` passes on
+ * to whoever waits for the beginning of a stream.
+ */
 import type { Clock } from "../clock.ts";
 import { isUnavailable } from "../store/port.ts";
 import type { OriginEvents } from "../telemetry/origin-events.ts";
@@ -16,7 +19,7 @@ export class OriginHealth {
   readonly #events: OriginEvents;
   /** When it last answered, on the monotonic clock. */
   #aliveAt = Number.NEGATIVE_INFINITY;
-  #away = new AbortController();
+  #didFail = false;
 
   constructor(origin: Origin, clock: Clock, events: OriginEvents) {
     this.#origin = origin;
@@ -30,27 +33,20 @@ export class OriginHealth {
     return this.#clock.monotonic() < this.#aliveAt + AWAY_MS;
   }
 
-  /**
-   * Aborts with `OriginAway` at the next health check that fails and after which the origin is not good: what
-   * waits for it need not wait longer.
-   */
-  get away(): AbortSignal {
-    return this.#away.signal;
-  }
-
   /** Asks once. Rejects, with one line that says what to do, if something else answers. */
   async ask(signal?: AbortSignal): Promise<void> {
     try {
       if (!(await this.#origin.isRelay(signal)))
         throw new Error(`--origin: ${this.#origin.url} answers, but is not a livechat-relay: check the URL`);
       this.#aliveAt = this.#clock.monotonic();
+      if (this.#didFail) this.#origin.askAgain();
+      this.#didFail = false;
       this.#events.originAnswered();
     } catch (error) {
       if (!isUnavailable(error)) throw error;
+      this.#didFail = true;
       this.#events.originAway(error.message);
-      if (this.isGood) return;
-      this.#away.abort(error);
-      this.#away = new AbortController();
+      if (!this.isGood) this.#origin.giveUp(error);
     }
   }
 

@@ -5,7 +5,7 @@ import { OriginAway } from "./away.ts";
 import { LineReader } from "./line-reader.ts";
 
 /** A stream is dead after this many keepalive intervals in which nothing has come. */
-const SILENT_INTERVALS = 3;
+export const SILENT_INTERVALS = 3;
 
 interface LineStreamParts {
   clock: Clock;

@@ -39,11 +39,9 @@ export class OriginRooms implements RoomSources {
   async open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<RoomSource> {
     const { origin, events, settings, isWorker } = this.#parts;
     const start = isWorker ? { address: applicant.address } : {};
-    const stream = await this.#unlessAway(stopped, (signal) => origin.stream(videoId, start, signal)).catch(
-      (error) => {
-        throw applicant.isResumed() ? asOver(error) : error;
-      },
-    );
+    const stream = await origin.stream(videoId, start, stopped).catch((error) => {
+      throw applicant.isResumed() ? asOver(error) : error;
+    });
     using opening = new DisposableStack();
     opening.use(stream);
     const { cursor: historyEnd, chatType } = stream;
@@ -108,22 +106,6 @@ export class OriginRooms implements RoomSources {
   /** A room that is served only from the origin's pages, without a stream. */
   #unfollowed(videoId: string, chatType: Room["chatType"], head: number): Room {
     return new Room(videoId, chatType, head, { ...this.#parts, store: new OriginRoomLog(this.#parts) });
-  }
-
-  /**
-   * What `ask` brings. Its signal aborts with `stopped` and, only until it is done, when the origin turns out
-   * to be away.
-   */
-  async #unlessAway<T>(stopped: AbortSignal, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const { away } = this.#parts.health;
-    const given = new AbortController();
-    const giveUp = () => given.abort(away.reason);
-    away.addEventListener("abort", giveUp, { once: true });
-    try {
-      return await ask(AbortSignal.any([stopped, given.signal]));
-    } finally {
-      away.removeEventListener("abort", giveUp);
-    }
   }
 
   /** Opens a stream for what `read` wants of it. */

@@ -20,10 +20,17 @@ import {
   type RelayedRequest,
 } from "./connections.ts";
 import { LineReader, messageIn } from "./line-reader.ts";
-import { LineStream } from "./line-stream.ts";
+import { LineStream, SILENT_INTERVALS } from "./line-stream.ts";
 import { OriginStream } from "./origin-stream.ts";
 
 const HEALTH_TIMEOUT_MS = 4000;
+/** Time limit for the beginning of a stream, which includes the opening of its room. */
+const OPENING_TIMEOUT_MS = 60_000;
+/**
+ * Time limit for the beginning of a stream whose room or channel the origin usually has open. It is three
+ * keepalive intervals, as for an open stream that is silent, but at least this.
+ */
+const LEAST_RESUMING_TIMEOUT_MS = 10_000;
 /** Maximum size of a page of messages, in bytes. Usual ones have a megabyte at most. */
 const MAX_PAGE_BYTES = 64 * 1024 * 1024;
 /** Maximum size of an error's body and of an answer to the health check. */
@@ -43,6 +50,9 @@ interface OriginParts {
   connections?: OriginConnections;
 }
 
+/** Why the beginning of a stream is not waited for any more, if it is to be asked for again at once. */
+const ASK_AGAIN = "the origin is back";
+
 /** The place where a stream begins: after a cursor, or at the head. */
 interface StreamStart {
   lastEventId?: number;
@@ -58,6 +68,8 @@ export class Origin {
   readonly #clock: Clock;
   #openStreams = 0;
   #isBlanking = false;
+  /** One for each beginning of a stream that is waited for. */
+  readonly #waiting = new Set<AbortController>();
   readonly #connections: OriginConnections;
 
   constructor({ url, keepaliveMs, clock, connections = new HttpOrigin(url) }: OriginParts) {
@@ -78,6 +90,22 @@ export class Origin {
   }
 
   /**
+   * Rejects, with this error, whatever waits for the beginning of a stream: the origin is away, and the
+   * connection may never say so.
+   */
+  giveUp(error: Error): void {
+    for (const waiting of this.#waiting) waiting.abort(error);
+  }
+
+  /**
+   * Asks again for each stream whose beginning is waited for: the origin was away meanwhile, and may never have
+   * heard of the request.
+   */
+  askAgain(): void {
+    for (const waiting of this.#waiting) waiting.abort(ASK_AGAIN);
+  }
+
+  /**
    * Opens a stream of a video, which opens its room at the origin. Rejects with the origin's `RelayError`,
    * with `OriginAway`, or with the signal's reason.
    */
@@ -86,7 +114,10 @@ export class Origin {
     const bound = isBounded ? { until: "now" } : undefined;
     const query = { videoId, details: "true", backfill: "0", ...bound };
     const headers = address ? { "x-forwarded-for": address } : {};
-    return await OriginStream.begin(await this.#lines(query, lastEventId, signal, headers));
+    const limitMs = lastEventId === undefined ? OPENING_TIMEOUT_MS : this.#resumingTimeoutMs;
+    return await this.#begun(limitMs, signal, async (over) =>
+      OriginStream.begin(await this.#lines(query, lastEventId, over, headers)),
+    );
   }
 
   /**
@@ -94,7 +125,35 @@ export class Origin {
    * state is needed. Rejects as `stream` does.
    */
   async channel(channel: string, place: string | undefined, signal: AbortSignal): Promise<LineStream> {
-    return await this.#lines({ channel, types: "gap", backfill: "0" }, place, signal);
+    const query = { channel, types: "gap", backfill: "0" };
+    return await this.#begun(this.#resumingTimeoutMs, signal, (over) => this.#lines(query, place, over));
+  }
+
+  get #resumingTimeoutMs(): number {
+    return Math.max(SILENT_INTERVALS * this.#keepaliveMs, LEAST_RESUMING_TIMEOUT_MS);
+  }
+
+  /**
+   * What `begin` resolves to. Its signal aborts with `signal` and, only until then, after `limitMs` and when
+   * the health check learns something.
+   */
+  async #begun<T>(
+    limitMs: number,
+    signal: AbortSignal,
+    begin: (over: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    for (;;) {
+      const waiting = new AbortController();
+      this.#waiting.add(waiting);
+      using limit = new Deadline(this.#clock, limitMs);
+      try {
+        return await begin(AbortSignal.any([signal, limit.signal, waiting.signal]));
+      } catch (error) {
+        if (signal.aborted || waiting.signal.reason !== ASK_AGAIN) throw error;
+      } finally {
+        this.#waiting.delete(waiting);
+      }
+    }
   }
 
   async #lines(

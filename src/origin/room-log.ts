@@ -96,12 +96,13 @@ export class OriginRoomLog implements RoomLog {
     }
   }
 
-  /** A stream after the cursor, however long that takes; undefined if the origin does not honour it. */
+  /** A stream after the cursor, however often it has to be asked for; undefined if the origin does not honour it. */
   async #resume(videoId: string, cursor: number, signal: AbortSignal): Promise<OriginStream | undefined> {
     const { origin, clock, events } = this.#parts;
     for (let waitMs = FIRST_WAIT_MS, leastMs = 0; ; waitMs = Math.min(MAX_WAIT_MS, 2 * waitMs)) {
       await clock.sleep(Math.max(leastMs, waitMs * clock.random()), signal).catch(() => {});
       if (signal.aborted) return undefined;
+      leastMs = 0;
       try {
         const stream = await origin.stream(videoId, { lastEventId: cursor }, signal);
         if (stream.cursor === cursor) return stream;

@@ -1,6 +1,6 @@
 /**
- * The line of one edge to its origin, in virtual time: latency, a line that is cut or silent, and an origin
- * that dies.
+ * The line of one edge to its origin, in virtual time: latency, a line that is cut, silent, or swallows what
+ * it is given, and an origin that dies.
  */
 import { Readable } from "node:stream";
 import { unlessAborted } from "../../src/deadline.ts";
@@ -23,6 +23,9 @@ interface LineParts {
   streamClosed(path: string): void;
 }
 
+/** One direction of one connection: takes as long as that does, or for ever if it is swallowed. */
+type Way = () => Promise<void>;
+
 type Host = NonNullable<ReturnType<LineParts["host"]>>;
 
 export class OriginLine {
@@ -32,6 +35,9 @@ export class OriginLine {
   #broken = new AbortController();
   #cutUntil = 0;
   #silentUntil = 0;
+  #swallowsUntil = 0;
+  /** How many times it has begun to. */
+  #swallows = 0;
 
   constructor(parts: LineParts) {
     this.#parts = parts;
@@ -49,10 +55,20 @@ export class OriginLine {
     this.#silentUntil = Math.max(this.#silentUntil, this.#now + forMs);
   }
 
+  /**
+   * Loses everything for `forMs`, in either direction. The connections that were open then, and those that are
+   * opened meanwhile, stay open and never carry anything again.
+   */
+  swallow(forMs: number): void {
+    this.#swallowsUntil = Math.max(this.#swallowsUntil, this.#now + forMs);
+    this.#swallows += 1;
+  }
+
   calm(): void {
     this.latency = USUAL_LATENCY;
     this.#cutUntil = 0;
     this.#silentUntil = 0;
+    this.#swallowsUntil = 0;
   }
 
   /** The connections of one life of the edge. */
@@ -72,21 +88,23 @@ export class OriginLine {
   }
 
   async #page(path: string, signal: AbortSignal): Promise<OriginAnswer> {
-    const { host, over } = await this.#reach(signal);
+    const way = this.#connect();
+    const { host, over } = await this.#reach(way, signal);
     const answer = await settled(answerPage(host, path, over), over);
-    await settled(this.#way(), over);
+    await settled(way(), over);
     return answer;
   }
 
   async #stream(request: OriginRequest, signal: AbortSignal, edge: MortalClock): Promise<OriginAnswer> {
-    const { host, over } = await this.#reach(AbortSignal.any([signal, edge.death]));
-    const passage = new Passage(() => this.#way());
+    const way = this.#connect();
+    const { host, over } = await this.#reach(way, AbortSignal.any([signal, edge.death]));
+    const passage = new Passage(way);
     const opened = await settled(
       openStream(host, request, (bytes) => passage.send(bytes), over),
       over,
     );
     if ("body" in opened) {
-      await settled(this.#way(), over);
+      await settled(way(), over);
       return opened;
     }
     const { path } = request;
@@ -103,11 +121,11 @@ export class OriginLine {
       over.removeEventListener("abort", close);
       if (!over.aborted) this.#parts.streamClosed(path);
     });
-    await settled(this.#way(), over);
+    await settled(way(), over);
     return { statusCode: 200, headers: {}, body: passage.body };
   }
 
-  /** The host learns that the connection is over; not from a silent line. */
+  /** The host learns that the connection is over, once the line passes something on. */
   async #leave(sink: SimulatedSink, host: Host): Promise<void> {
     if (host.clock.isDead) return sink.lose();
     await this.#spoken();
@@ -115,24 +133,30 @@ export class OriginLine {
   }
 
   /** A request arrives. Rejects if nobody takes it, and with the signal's reason. */
-  async #reach(signal: AbortSignal): Promise<{ host: Host; over: AbortSignal }> {
+  async #reach(way: Way, signal: AbortSignal): Promise<{ host: Host; over: AbortSignal }> {
     const broken = this.#broken.signal;
-    await settled(this.#way(), AbortSignal.any([signal, broken]));
+    await settled(way(), AbortSignal.any([signal, broken]));
     const host = this.#now < this.#cutUntil ? undefined : this.#parts.host();
     if (!host) throw Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
     return { host, over: AbortSignal.any([signal, broken, host.clock.death]) };
   }
 
-  /** Takes as long as one direction does. */
-  async #way(): Promise<void> {
+  /** Opens a connection, unless the line swallows that, too. */
+  #connect(): Way {
     const { scheduler, random } = this.#parts;
-    await scheduler.sleep(this.latency.leastMs + random.next() * this.latency.jitterMs);
-    await this.#spoken();
+    const swallows = this.#now < this.#swallowsUntil ? undefined : this.#swallows;
+    return async () => {
+      await scheduler.sleep(this.latency.leastMs + random.next() * this.latency.jitterMs);
+      await this.#spoken();
+      if (swallows !== this.#swallows) await new Promise<never>(() => {});
+    };
   }
 
-  /** Resolves when the line is not silent. */
+  /** Resolves when the line is neither silent nor swallows anything. */
   async #spoken(): Promise<void> {
-    while (this.#now < this.#silentUntil) await this.#parts.scheduler.sleep(this.#silentUntil - this.#now);
+    const { scheduler } = this.#parts;
+    const until = () => Math.max(this.#silentUntil, this.#swallowsUntil);
+    while (this.#now < until()) await scheduler.sleep(until() - this.#now);
   }
 }
 
@@ -142,11 +166,11 @@ class Passage {
   /** Resolves when the end has arrived. */
   readonly over: Promise<void>;
   readonly #arrived: () => void;
-  readonly #way: () => Promise<void>;
+  readonly #way: Way;
   #sent: Promise<void> = Promise.resolve();
   #isBroken = false;
 
-  constructor(way: () => Promise<void>) {
+  constructor(way: Way) {
     this.#way = way;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.over = promise;

@@ -29,6 +29,12 @@ export const EDGE_EVENTS: Record<string, Event> = {
     world.journal.note(`${name} hears nothing`);
     world.journal.count("edges' lines silent");
   }),
+  "edge's line swallows": shared(3, async (world) => {
+    const { line, name } = world.random.pick(world.edges);
+    line.swallow(world.random.next() * MAX_AWAY_MS);
+    world.journal.note(`${name} is swallowed`);
+    world.journal.count("edges' lines swallow");
+  }),
   "edge's line slow": shared(2, async (world) => {
     const { line } = world.random.pick(world.edges);
     const { latency } = line;
@@ -51,6 +57,7 @@ export const EDGE_FAULT_KINDS: readonly string[] = [
   "edges stopped",
   "edges cut off",
   "edges' lines silent",
+  "edges' lines swallow",
   "edges' lines slow",
   "origin away",
 ];

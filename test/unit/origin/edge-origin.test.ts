@@ -15,7 +15,7 @@ import { silentLog } from "../../../src/telemetry/log.ts";
 import { OriginEvents } from "../../../src/telemetry/origin-events.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
-import { ChannelVisitor } from "../../support/channel-visitor.ts";
+import { ChannelVisitor, KEEPALIVE_MS } from "../../support/channel-visitor.ts";
 import { inTime } from "../../support/opening.ts";
 import { virtualEdge } from "../../support/virtual-edge.ts";
 import { MINUTE, watched } from "../../support/watched-channel.ts";
@@ -29,6 +29,10 @@ const LARGE_BYTES = 4 * 1024 * 1024;
 const SILENCES = 50;
 const SILENT_MS = 4900;
 const CALM_MS = 20_000;
+/** Three keepalive intervals, and the longest wait before a stream is opened again. */
+const RESUMED_MS = 3 * KEEPALIVE_MS + 5000;
+/** The longest time until an edge knows that its origin is back, and for the opening of a room. */
+const HEALTH_MS = 12_000;
 const PAGES = ["popout", "watch", "next"] as const;
 
 describe("a page of an origin", () => {
@@ -209,6 +213,54 @@ describe("an edge", () => {
     await relay.advance(90_000);
     assert.deepEqual(edge.streams, [1, 0, 1]);
     assert.equal(viewer.sink.closedBy, undefined);
+  });
+
+  for (const [holeMs, how] of [
+    [3000, "open"],
+    [3000, "broken"],
+    [14_000, "broken"],
+    [50_000, "open"],
+    [75_000, "open"],
+  ] as const) {
+    it(`continues ${how} rooms and channels after a hole of ${holeMs} ms in the way to its origin`, async () => {
+      const { relay, channel } = watched({}, { settings: { RELAY_CHANNEL_MS: "2000" } });
+      const chat = relay.upstream.chat("other-one-1", CHAT);
+      const edge = await virtualEdge(relay);
+      const visitor = new ChannelVisitor(edge.life);
+      const viewer = await relay.enter({ videoId: "other-one-1" }, edge.life.rooms);
+      await relay.advance(MINUTE);
+      if (how === "broken") edge.line.cut(0);
+      edge.line.swallow(holeMs);
+      await relay.advance(holeMs);
+      channel.broadcast(VIDEO, { chat: CHAT });
+      const missed = chat.say(4);
+      await relay.advance(RESUMED_MS);
+      assert.deepEqual(viewer.ids, missed);
+      assert.ok(visitor.news().includes(`init ${VIDEO}`));
+      assert.equal(viewer.sink.closedBy, undefined);
+    });
+  }
+
+  it("answers whoever asked for a room in a hole in the way to its origin soon after the hole", async () => {
+    const relay = new VirtualRelay();
+    const edge = await virtualEdge(relay);
+    for (let before = 0; before < 20; before++) {
+      const videoId = `${before}`.padStart(11, "v");
+      relay.upstream.chat(videoId, CHAT);
+      const holeMs = 30_000 + 500 * before; // it ends at another moment between two health checks
+      edge.line.swallow(holeMs);
+      await relay.advance(holeMs - 1000);
+      const viewer = relay.visit({ videoId }, edge.life.rooms);
+      await relay.advance(1000);
+      let answer = "nothing";
+      viewer.entered.then(
+        () => (answer = "init"),
+        ({ code }) => (answer = code),
+      );
+      await relay.advance(HEALTH_MS);
+      assert.ok(answer === "init" || answer === "CAPACITY", `${answer} after a hole of ${holeMs} ms`);
+      viewer.leave();
+    }
   });
 
   it("continues reading old messages after the origin's store was away for a while", async () => {
