@@ -1,18 +1,17 @@
-/**
- * The part of the API that edges use, in virtual time: what the routes do once they have a request. The
- * stream's messages are NDJSON.
- */
+/** The API in virtual time: the routes themselves, apart from HTTP; for viewers, and for edges in NDJSON. */
 import { Readable } from "node:stream";
 import { errorConverter } from "../../src/http/errors.ts";
 import { readQuery } from "../../src/http/history-query.ts";
 import { historyPage } from "../../src/http/messages.ts";
 import type { MessagesQuery } from "../../src/http/schemas/history-schemas.ts";
+import type { MergedQuery } from "../../src/http/schemas/schemas.ts";
+import { mergedAsked, openMerged } from "../../src/http/streams/merged.ts";
+import { openStream, streamAsked } from "../../src/http/streams/stream.ts";
+import type { Served } from "../../src/http/streams/stream-parts.ts";
 import type { OriginAnswer, OriginRequest } from "../../src/origin/connections.ts";
 import { RelayError } from "../../src/protocol/errors.ts";
-import { parseCursor } from "../../src/serving/cursor.ts";
 import { FORMS } from "../../src/serving/form.ts";
-import { ALL } from "../../src/serving/type-filter.ts";
-import { openChannel, type Served } from "./several-chats.ts";
+import type { BodySink } from "../../src/serving/multiplex/multiplex.ts";
 import { SimulatedSink } from "./sink.ts";
 
 /** A service that edges can follow. */
@@ -43,32 +42,39 @@ export async function answerPage(
   return await service.pages(search, signal).catch((error) => refusal(error, service, signal));
 }
 
-/** Opens a stream, which writes to `take`. Resolves to its connection, or to the refusal. */
-export async function openStream(
+/**
+ * Opens a stream as its route does with a request whose query and headers are valid; `open` begins the
+ * answer. Resolves then; rejects as the route refuses.
+ */
+export async function requestStream(
+  served: Served,
+  { path, headers }: Pick<OriginRequest, "path" | "headers">,
+  address: string,
+  open: () => BodySink,
+  gone: AbortSignal,
+): Promise<void> {
+  const { pathname, searchParams } = new URL(path, "http://origin");
+  const query = Object.fromEntries(searchParams);
+  if (pathname === "/v1/merged")
+    openMerged(mergedAsked({ query: query as MergedQuery, headers }), address, served, open);
+  else await openStream(streamAsked({ query, headers }), () => address, served, open, gone);
+}
+
+/** Opens the stream of an edge, which writes to `take`. Resolves to its connection, or to the refusal. */
+export async function answerStream(
   service: OriginService,
-  { path, headers }: OriginRequest,
+  request: OriginRequest,
   take: (bytes: Buffer) => void,
   gone: AbortSignal,
 ): Promise<SimulatedSink | OriginAnswer> {
-  const query = new URL(path, "http://origin").searchParams;
-  const [videoId, channel] = [query.get("videoId") ?? "", query.get("channel")];
-  const isDetailed = query.get("details") === "true";
+  const isDetailed = request.path.includes("details=true");
   const sink = new SimulatedSink(FORMS.ndjson[isDetailed ? "detailed" : "plain"].bare, take);
   const open = () => {
     gone.throwIfAborted();
     return sink;
   };
-  const lastEventId = headers["last-event-id"]?.toString();
-  const asked = { backfill: Number(query.get("backfill")), address: "edge" };
   try {
-    if (channel !== null) {
-      const request = { ...asked, lastEventId, types: query.get("types") ?? "", format: "ndjson" } as const;
-      await openChannel(service, channel, request, open, gone);
-    } else {
-      const place = { lastEventId: parseCursor(lastEventId), isBounded: query.get("until") === "now" };
-      const request = { ...asked, ...place, videoId, filter: ALL, address: () => asked.address, open };
-      await service.rooms.enter(request, gone);
-    }
+    await requestStream(service, request, "edge", open, gone);
     return sink;
   } catch (error) {
     return refusal(error, service, gone);

@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import { unlessAborted } from "../../src/deadline.ts";
 import type { OriginAnswer, OriginConnections, OriginRequest } from "../../src/origin/connections.ts";
 import type { Random } from "../../src/simulator/random.ts";
-import { answerPage, type OriginService, openStream } from "./origin-api.ts";
+import { answerPage, answerStream, type OriginService } from "./origin-api.ts";
 import type { MortalClock, Scheduler } from "./scheduler.ts";
 import type { SimulatedSink } from "./sink.ts";
 
@@ -100,7 +100,7 @@ export class OriginLine {
     const { host, over } = await this.#reach(way, AbortSignal.any([signal, edge.death]));
     const passage = new Passage(way);
     const opened = await settled(
-      openStream(host, request, (bytes) => passage.send(bytes), over),
+      answerStream(host, request, (bytes) => passage.send(bytes), over),
       over,
     );
     if ("body" in opened) {

@@ -4,11 +4,10 @@ import type { Random } from "../../src/simulator/random.ts";
 import { ChannelFrames } from "../harness/channel-frames.ts";
 import type { Violate } from "../harness/chat-frames.ts";
 import type { Frame } from "../harness/frames.ts";
-import { openChannel, type Served } from "../harness/several-chats.ts";
 import type { SimulatedSink } from "../harness/sink.ts";
 import type { ChatJudge } from "./chat-judge.ts";
 import type { RoomJudge } from "./room-judge.ts";
-import { type Asked, lagOf, type Subscription } from "./subscription.ts";
+import { lagOf, type Subscription } from "./subscription.ts";
 
 /** The channel as its viewers' judge knows it. */
 export interface WatchedChannel {
@@ -50,6 +49,10 @@ export class ChannelChats implements Subscription {
     return this.rooms.filter(({ videoId }) => videoId === current?.videoId);
   }
 
+  get path(): string {
+    return `/v1/stream?channel=${this.name}`;
+  }
+
   get lastEventId(): string | undefined {
     return this.#frames.lastEventId;
   }
@@ -59,16 +62,9 @@ export class ChannelChats implements Subscription {
     return chat ? `${chat.videoId}.${chat.forged(random)}` : this.#channel.foreignId(random);
   }
 
-  begin(lastEventId: string | undefined): void {
+  begin(lastEventId: string | undefined, sink: SimulatedSink): void {
+    this.#sink = sink;
     this.#frames.begin(lastEventId);
-  }
-
-  async open(service: Served, asked: Asked, open: () => SimulatedSink, gone: AbortSignal): Promise<void> {
-    const opened = () => {
-      this.#sink = open();
-      return this.#sink;
-    };
-    await openChannel(service, this.#channel.handle, asked, opened, gone);
   }
 
   take(frame: Frame): void {

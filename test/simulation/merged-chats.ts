@@ -4,11 +4,9 @@ import type { Random } from "../../src/simulator/random.ts";
 import type { Violate } from "../harness/chat-frames.ts";
 import type { Frame } from "../harness/frames.ts";
 import { MergedFrames, vectorOf } from "../harness/merged-frames.ts";
-import { openMerged, type Served } from "../harness/several-chats.ts";
-import type { SimulatedSink } from "../harness/sink.ts";
 import type { ChatJudge } from "./chat-judge.ts";
 import type { RoomJudge } from "./room-judge.ts";
-import { type Asked, lagOf, type Subscription } from "./subscription.ts";
+import { lagOf, type Subscription } from "./subscription.ts";
 
 export class MergedChats implements Subscription {
   readonly name: string;
@@ -19,12 +17,16 @@ export class MergedChats implements Subscription {
   constructor(chats: readonly ChatJudge[], violate: Violate) {
     this.#chats = chats;
     this.rooms = chats.map(({ room }) => room);
-    this.name = this.#videoIds.join();
+    this.name = this.rooms.map(({ videoId }) => videoId).join();
     this.#frames = new MergedFrames(chats, violate);
   }
 
   get watching(): readonly RoomJudge[] {
     return this.#chats.filter((chat) => this.#frames.isOpen(chat)).map(({ room }) => room);
+  }
+
+  get path(): string {
+    return `/v1/merged?videoIds=${this.name}`;
   }
 
   get lastEventId(): string | undefined {
@@ -54,19 +56,11 @@ export class MergedChats implements Subscription {
     this.#frames.begin(lastEventId);
   }
 
-  async open(service: Served, asked: Asked, open: () => SimulatedSink): Promise<void> {
-    openMerged(service, this.#videoIds, asked, open());
-  }
-
   take(frame: Frame): void {
     this.#frames.take(frame);
   }
 
   lag() {
     return this.#chats.map(lagOf).find(Boolean);
-  }
-
-  get #videoIds(): string[] {
-    return this.rooms.map(({ videoId }) => videoId);
   }
 }

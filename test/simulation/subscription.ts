@@ -1,29 +1,17 @@
 /** What a viewer watches: how its client asks for it, and how its frames are judged. */
 
-import type { Format } from "../../src/serving/form.ts";
-import { parseTypes } from "../../src/serving/type-filter.ts";
 import { parseObject } from "../../src/simulator/json.ts";
 import type { Random } from "../../src/simulator/random.ts";
 import type { Frame } from "../harness/frames.ts";
-import type { Served } from "../harness/several-chats.ts";
 import type { SimulatedSink } from "../harness/sink.ts";
 import type { ChatJudge } from "./chat-judge.ts";
 import type { RoomJudge } from "./room-judge.ts";
 
-/** A request of a client. */
-export interface Asked {
-  lastEventId: string | undefined;
-  backfill: number | undefined;
-  /** As in the query. */
-  types: string;
-  format: Format;
-  isDetailed: boolean;
-  address: string;
-}
-
 export interface Subscription {
   /** For the journal. */
   readonly name: string;
+  /** What its client asks for: the route, with the parameter that names the chats. */
+  readonly path: string;
   /** The rooms of the chats that it may be sent, and those in which it is now. */
   readonly rooms: readonly RoomJudge[];
   readonly watching: readonly RoomJudge[];
@@ -37,10 +25,8 @@ export interface Subscription {
   readonly isBroken: boolean;
   /** An id that this client should not have. */
   forgedId(random: Random): string;
-  /** A connection begins. */
-  begin(lastEventId: string | undefined): void;
-  /** Resolves when the answer has begun; rejects as the route refuses. */
-  open(service: Served, asked: Asked, open: () => SimulatedSink, gone: AbortSignal): Promise<void>;
+  /** A connection begins, with this sink. */
+  begin(lastEventId: string | undefined, sink: SimulatedSink): void;
   take(frame: Frame): void;
   /** What it lacks, in calm; undefined if it has everything. */
   lag(): { room: RoomJudge; what: string } | undefined;
@@ -62,6 +48,10 @@ export class OneChat implements Subscription {
     this.rooms = [chat.room];
   }
 
+  get path(): string {
+    return `/v1/stream?videoId=${this.name}`;
+  }
+
   get lastEventId(): string | undefined {
     return this.#chat.cursor?.toString();
   }
@@ -81,22 +71,6 @@ export class OneChat implements Subscription {
   begin(lastEventId: string | undefined): void {
     this.#isBegun = false;
     this.#chat.asks(lastEventId === undefined ? undefined : Number(lastEventId));
-  }
-
-  open(
-    { rooms }: Served,
-    { lastEventId, backfill, types, address }: Asked,
-    open: () => SimulatedSink,
-    gone: AbortSignal,
-  ): Promise<void> {
-    const request = {
-      videoId: this.#chat.room.videoId,
-      lastEventId: lastEventId === undefined ? undefined : Number(lastEventId),
-      ...{ backfill, filter: parseTypes(types) },
-      address: () => address,
-      open,
-    };
-    return rooms.enter(request, gone);
   }
 
   take({ event, cursor = Number.NaN, data }: Frame): void {

@@ -11,6 +11,7 @@ import type { Violate } from "../harness/chat-frames.ts";
 import { EVERYTHING, FILTERS, type Filter } from "../harness/filters.ts";
 import type { Frame, FrameReader } from "../harness/frames.ts";
 import type { Journal } from "../harness/journal.ts";
+import { requestStream } from "../harness/origin-api.ts";
 import type { Scheduler } from "../harness/scheduler.ts";
 import { SimulatedSink } from "../harness/sink.ts";
 import { ChatJudge } from "./chat-judge.ts";
@@ -99,9 +100,18 @@ export class Viewer {
     }
   }
 
+  #request(lastEventId: string | undefined) {
+    const backfill = this.#parts.random.pick([null, 0, 1, 50, 500]);
+    const query = new URLSearchParams({ types: this.#filter.types, details: `${this.#isDetailed}` });
+    if (backfill !== null) query.set("backfill", `${backfill}`);
+    const accept = this.#format === "ndjson" ? "application/x-ndjson" : "text/event-stream";
+    const headers = { accept, ...(lastEventId !== undefined && { "last-event-id": lastEventId }) };
+    return { path: `${this.#subscription.path}&${query}`, headers };
+  }
+
   /** One connection, from its request to its end. */
   async #watch(): Promise<void> {
-    const { random, journal, scheduler } = this.#parts;
+    const { journal, scheduler } = this.#parts;
     const { name } = this.#subscription;
     this.host = this.#parts.host();
     const service = this.host?.life;
@@ -115,24 +125,17 @@ export class Viewer {
     );
     const gone = new AbortController();
     const lastEventId = this.#lastEventId();
-    this.#subscription.begin(lastEventId);
+    this.#subscription.begin(lastEventId, sink);
     this.#hasBegun = false;
     this.sink = sink;
     const { name: host } = this.host ?? {};
     journal.note(`viewer ${this.name} of ${name} comes${host && ` to ${host}`} with ${lastEventId}`);
-    const request = {
-      lastEventId,
-      backfill: random.pick([null, 0, 1, 50, 500]) ?? undefined,
-      types: this.#filter.types,
-      format: this.#format,
-      isDetailed: this.#isDetailed,
-      address: this.name,
-    };
+    const request = this.#request(lastEventId);
     const open = () => {
       gone.signal.throwIfAborted();
       return sink;
     };
-    const entered = this.#subscription.open(service, request, open, gone.signal).then(
+    const entered = requestStream(service, request, this.name, open, gone.signal).then(
       () => "",
       (error: unknown) => this.#refusal(error),
     );

@@ -1,8 +1,9 @@
 /** A viewer of a channel in virtual time: what `/v1/stream?channel=` sends, without its socket. */
 import { createParser } from "eventsource-parser";
+import type { Served } from "../../src/http/streams/stream-parts.ts";
 import type { ChannelState } from "../../src/protocol/channel.ts";
 import { FORMS } from "../../src/serving/form.ts";
-import { openChannel, type Served } from "../harness/several-chats.ts";
+import { requestStream } from "../harness/origin-api.ts";
 import { SimulatedSink } from "../harness/sink.ts";
 import { HANDLE } from "./watched-channel.ts";
 
@@ -36,8 +37,10 @@ export class ChannelVisitor {
       this.beganAt = service.clock.monotonic();
       return this.sink;
     };
-    const asked = { ...query, lastEventId, address: "viewer" };
-    openChannel(service, HANDLE, asked, open, this.#gone.signal).catch((error: unknown) => {
+    const texts = Object.entries({ channel: HANDLE, ...query }).map(([name, value]) => [name, `${value}`]);
+    const path = `/v1/stream?${new URLSearchParams(texts)}`;
+    const headers = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
+    requestStream(service, { path, headers }, "viewer", open, this.#gone.signal).catch((error: unknown) => {
       this.refusal = error;
     });
   }

@@ -4,19 +4,15 @@
  * failures to the channel's watch.
  */
 import { isDeepStrictEqual } from "node:util";
-import { Deadline } from "../../deadline.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import type { StreamEnd } from "../../protocol/chat.ts";
 import { ERRORS, RelayError } from "../../protocol/errors.ts";
 import type { Broadcast, WatchedChannel } from "../../rooms/channels/broadcasts.ts";
-import { parseCursor } from "../../serving/cursor.ts";
 import { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
 import type { Multiplex } from "../../serving/multiplex/multiplex.ts";
 import type { TypeFilter } from "../../serving/type-filter.ts";
 import { type LineParts, LineViewer } from "./line-viewer.ts";
 
-/** How long the answer waits for the first look at a channel. */
-const FIRST_LOOK_MS = 2000;
 /** Why a client waits whose id may be of another stream. */
 const UNLISTED = "the channel's pages have not shown the stream of the last id yet";
 /** Why a client waits whose answer begins before the first look is over. */
@@ -29,7 +25,7 @@ export interface ChannelParts extends LineParts {
 }
 
 /** The place after which a connection resumes. */
-interface ChannelPlace {
+export interface ChannelPlace {
   videoId: string;
   cursor: number;
 }
@@ -44,36 +40,6 @@ export interface ChannelRequest {
   cameAt: number;
   /** The viewer's address, or its network. */
   address: string;
-}
-
-/** The place in an id, `<videoId>.<cursor>`; undefined for a text of another form. */
-export function parsePlace(text: string | undefined): ChannelPlace | undefined {
-  const [, videoId, digits] = /^([\w-]{11})\.(\d+)$/.exec(text ?? "") ?? [];
-  const cursor = parseCursor(digits);
-  return videoId === undefined || cursor === undefined ? undefined : { videoId, cursor };
-}
-
-/**
- * Resolves after the first look at a channel, or after two seconds. The viewer counts towards the limits
- * meanwhile. Rejects with `RelayError`: NO_LIVE_CHAT if the channel does not exist, CAPACITY; and with the
- * reason of `gone`.
- */
-export async function firstLook(
-  { watch, rooms, clock }: Pick<ChannelParts, "watch" | "rooms" | "clock">,
-  gone: AbortSignal,
-): Promise<void> {
-  rooms.assertPlaces(1);
-  using limit = new Deadline(clock, FIRST_LOOK_MS);
-  const stopped = new AbortController();
-  const place = { end: () => stopped.abort() };
-  const waited = AbortSignal.any([limit.signal, stopped.signal]);
-  try {
-    using _ = rooms.countWaiting(place);
-    await watch.broadcasts.states(AbortSignal.any([gone, waited])).next();
-  } catch (error) {
-    if (gone.aborted || !waited.aborted) throw error;
-  }
-  rooms.assertPlaces(1);
 }
 
 /**

@@ -1,62 +1,52 @@
 /** `GET /v1/stream?channel=`: the chats of a channel's streams, one after the other, on one connection. */
-import type { FastifyReply, FastifyRequest } from "fastify";
+import { Deadline } from "../../deadline.ts";
 import { parseChannel } from "../../protocol/channel.ts";
 import { RelayError } from "../../protocol/errors.ts";
-import { Multiplex } from "../../serving/multiplex/multiplex.ts";
-import { PART_FORMS } from "../../serving/multiplex/parts.ts";
-import { clientGone } from "../client-gone.ts";
-import { errorConverter } from "../errors.ts";
-import type { StreamHeaders, StreamQuery } from "../schemas/schemas.ts";
-import { networkOf } from "./address-limit.ts";
+import { parseCursor } from "../../serving/cursor.ts";
+import type { BodySink, Multiplex } from "../../serving/multiplex/multiplex.ts";
+import type { StreamQuery } from "../schemas/schemas.ts";
 import {
   type ChannelParts,
+  type ChannelPlace,
   type ChannelRequest,
   ChannelViewer,
-  firstLook,
-  parsePlace,
 } from "./channel-viewer.ts";
-import { formatFor, openSink } from "./open-sink.ts";
-import { partAsked, type StreamParts } from "./stream-parts.ts";
+import { formAsked, openLine, partAsked, type Served, type StreamInput } from "./stream-parts.ts";
 
-/** Rejects with `RelayError` before the answer has begun: for an invalid request, NO_LIVE_CHAT, CAPACITY. */
-export async function openChannel(
-  { query, headers, raw, ip }: FastifyRequest<{ Querystring: StreamQuery; Headers: StreamHeaders }>,
-  reply: FastifyReply,
-  parts: StreamParts,
-): Promise<void> {
-  const { rooms, channels, addresses, clock, telemetry, keepaliveMs } = parts;
-  const gone = clientGone(reply.raw);
+/** How long the answer waits for the first look at a channel. */
+const FIRST_LOOK_MS = 2000;
+
+/** Throws `RelayError` INVALID_REQUEST. */
+export function channelAsked({ query, headers }: StreamInput<StreamQuery>) {
   const channel = parseChannel(query.channel ?? "");
-  const details = query.details === "true";
-  const format = formatFor(headers.accept);
   const { backfill, from, filter } = partAsked(query);
-  const request = {
-    ...{ backfill, from, filter },
-    resume: parsePlace(headers["last-event-id"]) ?? parsePlace(query.lastEventId),
-    cameAt: clock.monotonic(),
-    address: networkOf(ip),
-  };
   if (query.until !== undefined)
     throw new RelayError(
       "INVALID_REQUEST",
       "until: a channel has no end; name one of its videos as videoId.",
     );
-  raw.resume(); // as for a video
-  const giveBack = addresses.take({ ip });
-  try {
-    using opening = new DisposableStack();
-    const watch = opening.use(channels.watch(channel));
-    await firstLook({ watch, rooms, clock }, gone);
-    const line = new Multiplex(openSink(reply, details, gone, parts, giveBack), format);
-    telemetry.sources.connections.add("channel", line.gone);
-    void line.keepOpen({ clock, telemetry, keepaliveMs });
-    const toRelayError = errorConverter("/v1/stream", telemetry);
-    const form = PART_FORMS[format][details ? "detailed" : "plain"];
-    void follow(line, request, { watch, rooms, clock, form, toRelayError }, opening.move());
-  } catch (error) {
-    giveBack();
-    throw error;
-  }
+  const resume = parsePlace(headers["last-event-id"]) ?? parsePlace(query.lastEventId);
+  return { channel, backfill, from, filter, resume, form: formAsked({ query, headers }) };
+}
+
+/**
+ * Resolves when the answer has begun, which `open` does: the streams are read in the background. Rejects with
+ * `RelayError` NO_LIVE_CHAT and CAPACITY, and with the reason of `gone`.
+ */
+export async function openChannel(
+  { channel, form, ...asked }: ReturnType<typeof channelAsked>,
+  address: string,
+  served: Served,
+  open: () => BodySink,
+  gone: AbortSignal,
+): Promise<void> {
+  const { rooms, channels, clock } = served;
+  const request = { ...asked, address, cameAt: clock.monotonic() };
+  using opening = new DisposableStack();
+  const watch = opening.use(channels.watch(channel));
+  await firstLook({ watch, rooms, clock }, gone);
+  const { line, parts } = openLine("channel", form, served, open);
+  void follow(line, request, { ...parts, watch }, opening.move());
 }
 
 /** Apart from the request, which is released while the connection lasts. */
@@ -68,4 +58,34 @@ async function follow(
 ): Promise<void> {
   using _ = owned;
   await new ChannelViewer(line, request, parts).run();
+}
+
+/** The place in an id, `<videoId>.<cursor>`; undefined for a text of another form. */
+export function parsePlace(text: string | undefined): ChannelPlace | undefined {
+  const [, videoId, digits] = /^([\w-]{11})\.(\d+)$/.exec(text ?? "") ?? [];
+  const cursor = parseCursor(digits);
+  return videoId === undefined || cursor === undefined ? undefined : { videoId, cursor };
+}
+
+/**
+ * Resolves after the first look at a channel, or after two seconds. The viewer counts towards the limits
+ * meanwhile. Rejects with `RelayError`: NO_LIVE_CHAT if the channel does not exist, CAPACITY; and with the
+ * reason of `gone`.
+ */
+async function firstLook(
+  { watch, rooms, clock }: Pick<ChannelParts, "watch" | "rooms" | "clock">,
+  gone: AbortSignal,
+): Promise<void> {
+  rooms.assertPlaces(1);
+  using limit = new Deadline(clock, FIRST_LOOK_MS);
+  const stopped = new AbortController();
+  const place = { end: () => stopped.abort() };
+  const waited = AbortSignal.any([limit.signal, stopped.signal]);
+  try {
+    using _ = rooms.countWaiting(place);
+    await watch.broadcasts.states(AbortSignal.any([gone, waited])).next();
+  } catch (error) {
+    if (gone.aborted || !waited.aborted) throw error;
+  }
+  rooms.assertPlaces(1);
 }

@@ -22,7 +22,11 @@ export async function readMerged(
     request,
     writer: new ChatWriter(request.videoId, request.lastEventId, line, id),
   }));
-  await Promise.all(chats.map((chat) => readChat(line, chat, parts)));
+  try {
+    await Promise.all(chats.map((chat) => readChat(line, chat, parts)));
+  } catch (error) {
+    parts.toRelayError(error); // a bug of ours, which this logs; the client comes back
+  }
   line.end();
 }
 

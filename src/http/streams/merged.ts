@@ -3,17 +3,22 @@ import type { FastifyInstance } from "fastify";
 import { parseVector } from "../../protocol/cursor-vector.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { parseListedVideoId } from "../../protocol/video-id.ts";
-import { Multiplex } from "../../serving/multiplex/multiplex.ts";
-import { PART_FORMS } from "../../serving/multiplex/parts.ts";
+import type { BodySink } from "../../serving/multiplex/multiplex.ts";
 import { clientGone } from "../client-gone.ts";
-import { errorConverter } from "../errors.ts";
 import { MergedResponse, routeOptions } from "../schemas/responses.ts";
 import { MergedHeaders, MergedQuery, type StreamHeaders } from "../schemas/schemas.ts";
 import { knownParametersOnly } from "../strict-query.ts";
 import { networkOf } from "./address-limit.ts";
 import { readMerged } from "./merged-chat.ts";
-import { formatFor, openSink } from "./open-sink.ts";
-import { partAsked, type StreamParts } from "./stream-parts.ts";
+import { openSink } from "./open-sink.ts";
+import {
+  formAsked,
+  openLine,
+  partAsked,
+  type Served,
+  type StreamInput,
+  type StreamParts,
+} from "./stream-parts.ts";
 
 const PATH = "/v1/merged";
 const MAX_CHATS = 20;
@@ -24,7 +29,6 @@ const EXPECTED = {
 };
 
 export function mergedRoute(app: FastifyInstance, parts: StreamParts): void {
-  const { rooms, clock, telemetry, keepaliveMs } = parts;
   app.get<{ Querystring: MergedQuery; Headers: StreamHeaders }>(
     PATH,
     {
@@ -33,37 +37,49 @@ export function mergedRoute(app: FastifyInstance, parts: StreamParts): void {
       preValidation: knownParametersOnly(MergedQuery),
     },
     async (request, reply) => {
-      const { query, headers } = request;
       const gone = clientGone(reply.raw);
-      const videoIds = videosIn(query.videoIds);
-      const { length } = videoIds;
-      const cursors =
-        parseVector(headers["last-event-id"], length) ?? parseVector(query.lastEventId, length) ?? [];
-      const details = query.details === "true";
-      const format = formatFor(headers.accept);
-      const common = { ...partAsked(query), address: () => networkOf(request.ip) };
+      const asked = mergedAsked(request);
       request.raw.resume(); // as in /v1/stream
-      rooms.assertPlaces(length);
-      const giveBack = parts.addresses.take(request, length);
+      const giveBack = parts.addresses.take(request, asked.videoIds.length);
+      const open = () => openSink(reply, asked.form.isDetailed, gone, parts, giveBack);
       try {
-        const toRelayError = errorConverter(PATH, telemetry);
-        const sink = openSink(reply, details, gone, parts, giveBack);
-        const line = new Multiplex(sink, format);
-        telemetry.sources.connections.add("merged", line.gone);
-        const requests = videoIds.map((videoId, place) => ({
-          ...common,
-          videoId,
-          lastEventId: cursors[place],
-        }));
-        const form = PART_FORMS[format][details ? "detailed" : "plain"];
-        void line.keepOpen({ clock, telemetry, keepaliveMs });
-        await readMerged(line, requests, { rooms, clock, form, toRelayError });
+        openMerged(asked, networkOf(request.ip), parts, open);
       } catch (error) {
         giveBack();
         throw error;
       }
     },
   );
+}
+
+/** Throws `RelayError` INVALID_VIDEO_ID and INVALID_REQUEST. */
+export function mergedAsked({ query, headers }: StreamInput<MergedQuery>) {
+  const videoIds = videosIn(query.videoIds);
+  const { length } = videoIds;
+  const cursors =
+    parseVector(headers["last-event-id"], length) ?? parseVector(query.lastEventId, length) ?? [];
+  return { videoIds, cursors, ...partAsked(query), form: formAsked({ query, headers }) };
+}
+
+/**
+ * Everything after the check of a request, apart from Fastify. `open` begins the answer; the chats are read
+ * in the background. Throws `RelayError` CAPACITY.
+ */
+export function openMerged(
+  { videoIds, cursors, form, ...asked }: ReturnType<typeof mergedAsked>,
+  address: string,
+  served: Served,
+  open: () => BodySink,
+): void {
+  served.rooms.assertPlaces(videoIds.length);
+  const requests = videoIds.map((videoId, place) => ({
+    ...asked,
+    videoId,
+    lastEventId: cursors[place],
+    address: () => address,
+  }));
+  const { line, parts } = openLine("merged", form, served, open);
+  void readMerged(line, requests, parts);
 }
 
 /** Throws `RelayError` INVALID_VIDEO_ID, and INVALID_REQUEST for too many videos or one named twice. */

@@ -1,25 +1,71 @@
-/** What the routes of streams share: their surroundings, and the part of a chat that a query asks for. */
+/**
+ * What the routes of streams share: their surroundings, what a request asks for, and the opening of a
+ * connection that carries several chats.
+ */
 import type { Clock } from "../../clock.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import type { WatchedChannels } from "../../rooms/channels/channels.ts";
 import type { Rooms } from "../../rooms/rooms.ts";
 import { parseBackfill } from "../../serving/cursor.ts";
+import type { Format } from "../../serving/form.ts";
+import { type BodySink, Multiplex } from "../../serving/multiplex/multiplex.ts";
+import { PART_FORMS } from "../../serving/multiplex/parts.ts";
 import type { StreamRequest } from "../../serving/room.ts";
 import { parseTypes } from "../../serving/type-filter.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
+import { errorConverter } from "../errors.ts";
 import { timeIn } from "../query-time.ts";
-import type { StreamQuery } from "../schemas/schemas.ts";
+import type { StreamHeaders, StreamQuery } from "../schemas/schemas.ts";
 import type { AddressLimit } from "./address-limit.ts";
-import type { OpenParts } from "./open-sink.ts";
+import type { LineParts } from "./line-viewer.ts";
+import { formatFor, type OpenParts } from "./open-sink.ts";
 
-export interface StreamParts extends OpenParts {
+/** The routes of connections that carry several chats. */
+const LINE_PATHS = { merged: "/v1/merged", channel: "/v1/stream" } as const;
+
+/** The service behind a stream. */
+export interface Served {
   rooms: Rooms;
   channels: WatchedChannels;
-  addresses: Pick<AddressLimit, "take">;
   clock: Clock;
   telemetry: Telemetry;
   /** The interval of keepalives on connections that carry several chats. */
   keepaliveMs: number;
+}
+
+export interface StreamParts extends OpenParts, Served {
+  addresses: Pick<AddressLimit, "take">;
+}
+
+/** What a stream's request asks for in its query, which is checked against the schema, and in its headers. */
+export interface StreamInput<Query> {
+  query: Query;
+  headers: StreamHeaders & { accept?: string | undefined };
+}
+
+/** How a stream is written. */
+interface StreamForm {
+  format: Format;
+  /** Whether messages carry `details`. */
+  isDetailed: boolean;
+}
+
+export function formAsked({ query, headers }: StreamInput<{ details?: string }>): StreamForm {
+  return { format: formatFor(headers.accept), isDetailed: query.details === "true" };
+}
+
+/** Opens a connection that carries several chats, with keepalives; `open` begins the answer. */
+export function openLine(
+  kind: keyof typeof LINE_PATHS,
+  { format, isDetailed }: StreamForm,
+  { rooms, clock, telemetry, keepaliveMs }: Served,
+  open: () => BodySink,
+): { line: Multiplex; parts: LineParts } {
+  const line = new Multiplex(open(), format);
+  telemetry.sources.connections.add(kind, line.gone);
+  void line.keepOpen({ clock, telemetry, keepaliveMs });
+  const form = PART_FORMS[format][isDetailed ? "detailed" : "plain"];
+  return { line, parts: { rooms, clock, form, toRelayError: errorConverter(LINE_PATHS[kind], telemetry) } };
 }
 
 /** The part of a chat that a query asks for. Throws `RelayError` INVALID_REQUEST. */

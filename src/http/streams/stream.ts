@@ -1,15 +1,16 @@
-/** `GET /v1/stream` of a video: checks the request, finds the room, and opens the response for a viewer. */
+/** `GET /v1/stream`: checks the request, finds the room or the channel, and opens the response. */
 import type { FastifyInstance } from "fastify";
 import { RelayError } from "../../protocol/errors.ts";
 import { parseVideoId } from "../../protocol/video-id.ts";
 import { parseCursor } from "../../serving/cursor.ts";
+import type { BodySink } from "../../serving/multiplex/multiplex.ts";
 import { clientGone } from "../client-gone.ts";
 import { routeOptions, StreamResponse } from "../schemas/responses.ts";
 import { StreamHeaders, StreamQuery } from "../schemas/schemas.ts";
 import { networkOf } from "./address-limit.ts";
-import { openChannel } from "./channel.ts";
+import { channelAsked, openChannel } from "./channel.ts";
 import { openSink } from "./open-sink.ts";
-import { partAsked, type StreamParts } from "./stream-parts.ts";
+import { formAsked, partAsked, type Served, type StreamInput, type StreamParts } from "./stream-parts.ts";
 
 const EXPECTED = {
   summary: "Subscribe to the chat of a video, or to those of a channel",
@@ -22,28 +23,48 @@ export function streamRoute(app: FastifyInstance, parts: StreamParts): void {
     "/v1/stream",
     { ...routeOptions("/v1/stream", EXPECTED, StreamResponse), exposeHeadRoute: false },
     async (request, reply) => {
-      const { query, headers } = request;
-      if ((query.videoId === undefined) === (query.channel === undefined))
-        throw new RelayError("INVALID_REQUEST", "videoId or channel: exactly one of the two is required.");
-      if (query.videoId === undefined) return openChannel(request, reply, parts);
       const gone = clientGone(reply.raw);
-      const asked = {
-        videoId: parseVideoId(query.videoId),
-        ...partAsked(query),
-        // A browser's first request cannot set this header; on a reconnect, the header has the newer cursor.
-        lastEventId: parseCursor(headers["last-event-id"]) ?? parseCursor(query.lastEventId),
-        address: () => networkOf(request.ip),
-      };
+      const asked = streamAsked(request);
       // The service ignores a body, but an unread one would hide the end of the connection.
       request.raw.resume();
       const giveBack = parts.addresses.take(request);
-      const open = () => openSink(reply, query.details === "true", gone, parts, giveBack);
+      const open = () => openSink(reply, asked.form.isDetailed, gone, parts, giveBack);
       try {
-        await parts.rooms.enter({ ...asked, open }, gone);
+        await openStream(asked, () => networkOf(request.ip), parts, open, gone);
       } catch (error) {
         giveBack();
         throw error;
       }
     },
   );
+}
+
+/** Throws `RelayError` INVALID_REQUEST and INVALID_VIDEO_ID. */
+export function streamAsked({ query, headers }: StreamInput<StreamQuery>) {
+  const { videoId, channel } = query;
+  if ((videoId === undefined) === (channel === undefined))
+    throw new RelayError("INVALID_REQUEST", "videoId or channel: exactly one of the two is required.");
+  if (videoId === undefined) return channelAsked({ query, headers });
+  return {
+    videoId: parseVideoId(videoId),
+    ...partAsked(query),
+    // A browser's first request cannot set this header; on a reconnect, the header has the newer cursor.
+    lastEventId: parseCursor(headers["last-event-id"]) ?? parseCursor(query.lastEventId),
+    form: formAsked({ query, headers }),
+  };
+}
+
+/**
+ * Everything after the check of a request, apart from Fastify. Resolves when the answer has begun, which
+ * `open` does. Rejects as `Rooms.enter` and `openChannel` do.
+ */
+export async function openStream(
+  asked: ReturnType<typeof streamAsked>,
+  address: () => string,
+  served: Served,
+  open: () => BodySink,
+  gone: AbortSignal,
+): Promise<void> {
+  if ("channel" in asked) return await openChannel(asked, address(), served, open, gone);
+  await served.rooms.enter({ ...asked, address, open }, gone);
 }

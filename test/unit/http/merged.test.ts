@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createParser } from "eventsource-parser";
+import { mergedAsked, openMerged } from "../../../src/http/streams/merged.ts";
 import { parseVector, vectorOf } from "../../../src/protocol/cursor-vector.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import type { Chat } from "../../../src/simulator/chat.ts";
 import { Random } from "../../../src/simulator/random.ts";
-import { openMerged } from "../../harness/several-chats.ts";
 import { SimulatedSink } from "../../harness/sink.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -156,7 +156,8 @@ describe("several chats on one connection", () => {
   it("count as viewers no longer, even if the client leaves while the store is asked where they begin", async () => {
     const { relay, viewer } = await virtualRoom(3);
     const sink = new SimulatedSink(FORMS.sse.plain.bare, () => {});
-    openMerged(relay.service, [VIDEO], { lastEventId: undefined, backfill: 3, address: "viewer" }, sink);
+    const asked = mergedAsked({ query: { videoIds: VIDEO, backfill: "3" }, headers: {} });
+    openMerged(asked, "viewer", relay.service, () => sink);
     sink.leave();
     viewer.leave();
     await relay.advance(relay.config.rooms.graceMs + 1000);
@@ -170,7 +171,8 @@ describe("several chats on one connection", () => {
     const wall = relay.upstream.fault({ on: ["sw.js"], times: 1, as: { status: 429 } });
     const open = () => {
       const sink = new SimulatedSink(FORMS.sse.plain.bare, () => {});
-      openMerged(relay.service, VIDEOS, { lastEventId: undefined, address: "viewer" }, sink);
+      const asked = mergedAsked({ query: { videoIds: VIDEOS.join() }, headers: {} });
+      openMerged(asked, "viewer", relay.service, () => sink);
       return sink;
     };
     const sink = open();

@@ -1,12 +1,12 @@
 /** A connection of several chats whose client reads slowly or not at all. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { mergedAsked, openMerged } from "../../../src/http/streams/merged.ts";
 import { vectorOf } from "../../../src/protocol/cursor-vector.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import { STALL_MS } from "../../../src/serving/stall.ts";
 import type { Chat } from "../../../src/simulator/chat.ts";
 import { longActions } from "../../chaos/long-messages.ts";
-import { openMerged } from "../../harness/several-chats.ts";
 import { SimulatedSink } from "../../harness/sink.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 
@@ -36,7 +36,8 @@ function watch(relay: VirtualRelay, backfill: number, isStalled = false, from?: 
   const { rooms, channels, clock, telemetry, config } = relay;
   const served = { rooms, channels, clock, telemetry, keepaliveMs: config.rooms.keepaliveMs };
   const lastEventId = vectorOf(VIDEOS.map((video) => (video === LAST ? from : undefined)));
-  openMerged(served, VIDEOS, { lastEventId, backfill, address: "viewer" }, sink);
+  const query = { videoIds: VIDEOS.join(), backfill: `${backfill}`, lastEventId };
+  openMerged(mergedAsked({ query, headers: {} }), "viewer", served, () => sink);
   return { sink, counts: () => [...counts.values()] };
 }
 
