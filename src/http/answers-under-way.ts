@@ -16,7 +16,6 @@ interface UnderWay {
 }
 
 export class AnswersUnderWay {
-  /** The newest answer of each connection; it may be complete. */
   readonly #newest = new WeakMap<Duplex, UnderWay>();
 
   /** The server's listener: passes on the requests that may begin. */
@@ -24,7 +23,9 @@ export class AnswersUnderWay {
     return (request, response) => {
       // Node gives a response its socket once all earlier ones are complete.
       if (response.socket) {
-        this.#newest.set(response.socket, { response, isStream: false, isFollowed: false });
+        const { socket } = request;
+        this.#newest.set(socket, { response, isStream: false, isFollowed: false });
+        response.once("close", () => this.#newest.delete(socket)); // an idle connection keeps nothing
         handle(request, response);
       } else this.#follow(request);
     };

@@ -1,10 +1,10 @@
 /** The HTTP server: routes, validation, CORS, and the limits of a request. */
 import { createServer as createHttpServer, type RequestListener } from "node:http";
-import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Clock } from "../clock.ts";
 import { nestingOf } from "../json.ts";
 import { Origin } from "../origin/origin.ts";
-import { RelayError } from "../protocol/errors.ts";
+import { atCapacity, RelayError } from "../protocol/errors.ts";
 import type { WatchedChannels } from "../rooms/channels/channels.ts";
 import type { RoomList } from "../rooms/listing.ts";
 import type { Recordings } from "../rooms/recordings/recordings.ts";
@@ -41,6 +41,9 @@ const MAX_URL_LENGTH = 8 * 1024;
 const MAX_HEADERS = 100;
 const MAX_BODY_BYTES = 64 * 1024;
 const MAX_BODY_NESTING = 20;
+/** A longer body, or one of unknown length, is large; 200 large ones may arrive at the same time. */
+const SMALL_BODY_BYTES = 16 * 1024;
+const MOST_LARGE_BODIES = 200;
 /** Longer than nginx and Amazon's load balancers keep an idle connection to a service behind them: 60 s. */
 const KEEP_ALIVE_MS = 72_000;
 
@@ -254,6 +257,16 @@ function boundRequests(app: FastifyInstance): void {
       throw new RelayError("HEADERS_TOO_LARGE", `There are over ${MAX_HEADERS} headers.`);
     }
   });
+  const arriving = new Set<FastifyRequest>();
+  app.addHook("preParsing", async (request, { raw }) => {
+    const { method, headers } = request;
+    const isSmall = Number(headers["content-length"] ?? Number.POSITIVE_INFINITY) <= SMALL_BODY_BYTES;
+    if (method !== "POST" || isSmall) return;
+    if (arriving.size >= MOST_LARGE_BODIES) throw atCapacity("bodies");
+    arriving.add(request);
+    raw.once("close", () => arriving.delete(request));
+  });
+  app.addHook("preValidation", async (request) => void arriving.delete(request));
   const parseJson = app.getDefaultJsonParser("remove", "remove");
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body: string, done) => {

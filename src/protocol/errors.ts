@@ -57,6 +57,7 @@ export const FULL = {
   callers: { message: "Too many calls wait for YouTube; try again shortly.", retryAfterMs: 5000 },
   channels: { message: "Too many channels are watched.", retryAfterMs: 30_000 },
   recordings: { message: "There are too many recordings: delete one that has ended." },
+  bodies: { message: "Too many large requests arrive; try again shortly.", retryAfterMs: 5000 },
   answers: { message: "Too many answers wait for their clients to read them.", retryAfterMs: 30_000 },
   pages: {
     message: "Too many pages of stored messages are asked for; try again shortly.",
