@@ -20,7 +20,7 @@ describe("in virtual time, no promise is broken, whatever happens", () => {
     [
       ["to one instance", ONE, [1, 2, 4], FAULT_KINDS.filter((kind) => !isOfOneAnswer(kind))],
       ["to three instances", THREE, [2, 6, 9], CLUSTER_FAULT_KINDS],
-      ["to edges of edges", EDGES, [11], EDGE_FAULT_KINDS],
+      ["to edges of edges", EDGES, [16, 19], EDGE_FAULT_KINDS],
     ];
   for (const [what, options, seeds, kinds] of rows) {
     it(what, async () => {
