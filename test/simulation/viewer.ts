@@ -77,9 +77,13 @@ export class Viewer {
     return this.#subscription.rooms;
   }
 
-  /** The rooms in which it is now. */
+  /**
+   * The rooms in which it is now, as far as it knows: what it has not read of several chats may be the end of
+   * one.
+   */
   get watching(): readonly RoomJudge[] {
-    return this.#isAway || !this.#hasBegun ? [] : this.#subscription.watching;
+    const mayHaveLeft = this.rooms.length > 1 && this.sink?.isBehind;
+    return this.#isAway || !this.#hasBegun || mayHaveLeft ? [] : this.#subscription.watching;
   }
 
   get #isAway(): boolean {
