@@ -84,7 +84,10 @@ function draw(random: Random, { epochs, heads, bases }: Known): Statement {
     }),
     () => ({ text: WATCHED_FOR, values: [video] }),
     () => ({ text: WANTED_ELSEWHERE, values: [VIDEOS, pick(INSTANCES)] }),
-    () => ({ text: ONE_TOO_MANY, values: [pick(INSTANCES), Math.floor(random.next() * 12)] }),
+    () => ({
+      text: ONE_TOO_MANY,
+      values: [pick(INSTANCES), Math.floor(random.next() * 12), pick([[], [], [video]])],
+    }),
     () => ({ text: LOOK, values: [held] }),
     () => ({ text: ORPHANS, values: [] }),
     () => ({ text: RELEASE, values: [GRACE_MS, JSON.stringify(RELEASED)] }),

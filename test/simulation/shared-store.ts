@@ -275,10 +275,10 @@ export class SharedStore implements Peek {
       .filter((videoId) => this.#others(videoId, instance).length > 0)
       .map((video_id) => ({ video_id }));
 
-  readonly #oneTooMany = (instance: string, held: number): object[] => {
+  readonly #oneTooMany = (instance: string, held: number, kept: readonly string[]): object[] => {
     const firstWanted = new Map<string, string>();
     for (const { videoId, owner, finalAt, checkpoint } of this.#rooms.values()) {
-      if (owner !== instance || finalAt !== null || checkpoint === null) continue;
+      if (owner !== instance || finalAt !== null || checkpoint === null || kept.includes(videoId)) continue;
       for (const other of this.#others(videoId, instance)) {
         const first = firstWanted.get(other) ?? videoId;
         firstWanted.set(other, first < videoId ? first : videoId);

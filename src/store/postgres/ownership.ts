@@ -27,15 +27,18 @@ const RENEWALS_PER_LEASE = 3;
  * the fewest.
  */
 export const SPARE_ROOMS = 4;
+/** How long an instance keeps a room at least before it has too many, so that no room goes back and forth. */
+const KEPT_MS = 10_000;
 
 /**
  * A room of this instance that should be read by another one, which has viewers of it and far fewer rooms.
+ * $3: rooms that it keeps.
  */
 export const ONE_TOO_MANY = `with load as (
     select i.instance, min(i.video_id) as video_id, (select count(*) from room o
       where o.owner = i.instance and o.final_at is null and o.lease_until > clock_timestamp()) as rooms
     from interest i join room r on r.video_id = i.video_id
-    where r.owner = $1 and r.final_at is null and r.checkpoint is not null
+    where r.owner = $1 and r.final_at is null and r.checkpoint is not null and r.video_id <> all($3::text[])
       and i.instance <> $1 and i.viewers > 0 and i.until > clock_timestamp()
     group by i.instance
   )
@@ -46,6 +49,8 @@ interface Lease {
   hold: Hold;
   /** By the computer's uptime, in milliseconds. */
   provenUntil: number;
+  /** When it was taken, on the monotonic clock. */
+  takenAt: number;
 }
 
 interface PostgresOwnershipParts {
@@ -90,7 +95,10 @@ export class PostgresOwnership implements Ownership {
         const room =
           checkpoint === null ? undefined : toRecord({ ...rest, checkpoint }, telemetry.store.unreadable);
         const hold = new Hold({ videoId, epoch }, row.head, room, this);
-        this.#leases.set(videoId, { epoch, hold, provenUntil: sentAt + this.#provenMs });
+        this.#leases.set(videoId, {
+          ...{ epoch, hold, provenUntil: sentAt + this.#provenMs },
+          takenAt: clock.monotonic(),
+        });
         return hold;
       }
     }
@@ -152,10 +160,13 @@ export class PostgresOwnership implements Ownership {
   }
 
   async oneTooMany(): Promise<string | undefined> {
-    const { connections, instance } = this.#parts;
+    const { clock, connections, instance } = this.#parts;
     const { size } = this.#leases;
     if (size <= SPARE_ROOMS) return undefined;
-    const [row] = await connections.query<{ video_id: string }>("reads", ONE_TOO_MANY, [instance, size]);
+    const settledAt = clock.monotonic() - KEPT_MS;
+    const kept = [...this.#leases].filter(([, { takenAt }]) => takenAt > settledAt);
+    const values = [instance, size, kept.map(([videoId]) => videoId)];
+    const [row] = await connections.query<{ video_id: string }>("reads", ONE_TOO_MANY, values);
     return row?.video_id;
   }
 

@@ -229,6 +229,33 @@ test("rooms are handed on, at most one a second, until no instance reads more th
   await world.upstream.close();
 });
 
+test("an instance keeps a room that it has taken over for ten seconds, however many it reads", async () => {
+  const { world, first, second, now, watch, reads, until } = twoInstances();
+  const videoIds = world.liveRooms.map(({ videoId }) => videoId);
+  await until(1000);
+  for (const videoId of videoIds) watch(second, videoId);
+  await until(60_000);
+  for (const videoId of videoIds) watch(first, videoId);
+  void second.kill(20_000);
+  const held = new Map<string, number>();
+  const keptMs: number[] = [];
+  const look = () => {
+    for (const videoId of videoIds) {
+      const since = held.get(videoId);
+      if (!reads(first, videoId)) {
+        if (since !== undefined) keptMs.push(now() - since);
+        held.delete(videoId);
+      } else if (since === undefined) held.set(videoId, now());
+    }
+  };
+  await until(80_000, look);
+  for (const videoId of videoIds) watch(second, videoId);
+  await until(120_000, look);
+  assert.ok(keptMs.length > 0);
+  assert.ok(Math.min(...keptMs) >= 10_000, keptMs.join());
+  await world.upstream.close();
+});
+
 test("rooms are not handed on again and again to an instance that is gone, even if it reported viewers", async () => {
   const { world, first, second, watch, reads, until } = twoInstances();
   const videoIds = world.liveRooms.map(({ videoId }) => videoId);
