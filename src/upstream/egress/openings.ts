@@ -5,6 +5,7 @@
  */
 import type { Clock } from "../../clock.ts";
 import { Deadline } from "../../deadline.ts";
+import { LinkedList } from "../../linked-list.ts";
 import { atCapacity } from "../../protocol/errors.ts";
 
 const MAX_WAIT_MS = 30_000;
@@ -17,16 +18,24 @@ export interface Applicant {
   isFirst: boolean;
 }
 
-interface QueuedOpening<T> {
-  go(place: T): void;
+/** What gives a waiting applicant its place. */
+type Go<T> = (place: T) => void;
+
+/** The applicants of one address; the newest is last. */
+interface AddressLine<T> {
+  readonly address: string;
+  readonly waiting: LinkedList<Go<T>>;
+  /** Its place among the addresses; undefined while it has no applicants. */
+  turn: Disposable | undefined;
 }
 
 export class Openings<T> {
   readonly #clock: Clock;
   readonly #take: () => T | undefined;
-  readonly #first: QueuedOpening<T>[] = [];
-  /** By address, in the order of their turns; the newest request of each is last. */
-  readonly #others = new Map<string, QueuedOpening<T>[]>();
+  readonly #first = new LinkedList<Go<T>>();
+  readonly #others = new Map<string, AddressLine<T>>();
+  /** The lines of `#others`, in the order of their turns. */
+  readonly #turns = new LinkedList<AddressLine<T>>();
 
   /** `take` takes a place for an opening; undefined if none is free. */
   constructor(clock: Clock, take: () => T | undefined) {
@@ -42,15 +51,13 @@ export class Openings<T> {
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     using limit = new Deadline(this.#clock, MAX_WAIT_MS);
-    const waiting = { go: resolve };
+    const waiting = isFirst ? this.#first.push(resolve) : this.#join(address, resolve);
     const onAbort = () => {
-      this.#remove(waiting, address);
+      waiting[Symbol.dispose]();
       reject(signal.aborted ? signal.reason : atCapacity("openings"));
     };
     const ended = AbortSignal.any([signal, limit.signal]);
     ended.addEventListener("abort", onAbort, { once: true });
-    if (isFirst) this.#first.push(waiting);
-    else this.#others.getOrInsert(address, []).push(waiting);
     this.advance();
     try {
       return await promise;
@@ -61,28 +68,39 @@ export class Openings<T> {
 
   /** Serves the next applicants. Called when a place may have become free. */
   advance(): void {
-    while (this.#first.length > 0 || this.#others.size > 0) {
+    while (this.#first.size > 0 || this.#turns.size > 0) {
       const place = this.#take();
       if (place === undefined) return;
-      this.#next()?.go(place);
+      this.#next()?.(place);
     }
   }
 
-  #next(): QueuedOpening<T> | undefined {
-    if (this.#first.length > 0) return this.#first.shift();
-    const [address, waiting] = this.#others.entries().next().value ?? [];
-    if (address === undefined || !waiting) return undefined;
-    this.#others.delete(address);
-    if (waiting.length > 1) this.#others.set(address, waiting); // behind the other addresses
-    return waiting.pop();
+  #next(): Go<T> | undefined {
+    const line = this.#first.size > 0 ? undefined : this.#turns.first?.value;
+    const next = line ? line.waiting.last : this.#first.first;
+    next?.[Symbol.dispose]();
+    if (line) this.#queue(line); // behind the other addresses
+    return next?.value;
   }
 
-  #remove(waiting: QueuedOpening<T>, address: string): void {
-    const others = this.#others.get(address) ?? [];
-    for (const list of [this.#first, others]) {
-      const place = list.indexOf(waiting);
-      if (place >= 0) list.splice(place, 1);
-    }
-    if (others.length === 0) this.#others.delete(address);
+  #join(address: string, go: Go<T>): Disposable {
+    const line = this.#others.getOrInsertComputed(address, () => {
+      return { address, waiting: new LinkedList(), turn: undefined };
+    });
+    const place = line.waiting.push(go);
+    if (!line.turn) this.#queue(line);
+    return {
+      [Symbol.dispose]: () => {
+        place[Symbol.dispose]();
+        if (line.turn && line.waiting.size === 0) this.#queue(line);
+      },
+    };
+  }
+
+  /** Gives a line the last place of all. One without applicants gets none, and is forgotten. */
+  #queue(line: AddressLine<T>): void {
+    line.turn?.[Symbol.dispose]();
+    line.turn = line.waiting.size > 0 ? this.#turns.push(line) : undefined;
+    if (!line.turn) this.#others.delete(line.address);
   }
 }
