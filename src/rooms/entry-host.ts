@@ -2,9 +2,10 @@
 
 import type { Clock } from "../clock.ts";
 import type { ChatType } from "../protocol/chat.ts";
-import type { Room } from "../serving/room.ts";
+import type { Room, StreamRequest } from "../serving/room.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { ReadingHost, RoomSources } from "./sources.ts";
+import type { ReadingHost, RoomSources, SharedEntry } from "./sources.ts";
+import type { WaitingOpenings } from "./waiting-openings.ts";
 
 export const ROOM_STATES = ["bootstrapping", "polling", "lingering", "ended", "released", "failed"] as const;
 /** As in metrics and logs. `ended`, `released` and `failed` are final. */
@@ -20,7 +21,7 @@ export const HAND_ON = { limitMs: 2000, restMs: 2000 } as const;
 export interface OpenOptions {
   /** Resolves when this instance has given back an earlier room of this video. */
   released?: Promise<void> | undefined;
-  /** The address, or network, of the first viewer. */
+  /** The address, or network, of the first viewer; absent or empty if the service itself opens the room. */
   address?: string;
 }
 
@@ -38,12 +39,26 @@ export interface EntryParts {
   };
 }
 
+/** An entry, for those who count entries. */
+export interface CountedEntry extends SharedEntry {
+  /** The type of the chat that is read or followed. */
+  readonly chatType: ChatType | undefined;
+  /** Whether it holds no information. */
+  readonly isVacant: boolean;
+}
+
 export interface EntryHost extends ReadingHost {
   /**
    * Throws `RelayError` CAPACITY if the other chats of this type already reach the limit. Before the type is
    * known, those are the live ones.
    */
-  assertCapacity(videoId: string, chatType?: ChatType): void;
+  assertCapacity(entry: CountedEntry, chatType?: ChatType): void;
+  /** The entry's state has changed; a vacant one is dropped. `before`: its `chatType` until then. */
+  changed(entry: CountedEntry, before: ChatType | undefined): void;
+  /** As `VideoEntry.enter`, of a video whose entry has been dropped. */
+  enter(request: StreamRequest, signal: AbortSignal): Promise<void>;
+  /** The videos that wait to be opened. */
+  readonly waiting: WaitingOpenings;
   /** Keeps ticking a room that takes no new viewers, and closes it after its last viewer has left. */
   retire(room: Room): void;
 }

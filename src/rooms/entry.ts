@@ -4,7 +4,7 @@
  */
 import { unlessAborted } from "../deadline.ts";
 import type { ChatType, RoomEnd } from "../protocol/chat.ts";
-import { RelayError } from "../protocol/errors.ts";
+import { atCapacity, RelayError } from "../protocol/errors.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import { ifUnavailable, isFenced } from "../store/port.ts";
 import { type Archive, chatless, enterArchive, isOver, isStale } from "./archive.ts";
@@ -15,12 +15,21 @@ import type { Followed, OpenedRoom, RoomSource } from "./sources.ts";
 
 type State =
   | { name: "vacant" }
-  | { name: "bootstrapping"; opening: Promise<OpenedRoom>; found?: ChatType }
+  | { name: "bootstrapping"; opening: Opening; found?: ChatType }
   | { name: "polling"; owned: OwnedRoom }
   | { name: "lingering"; owned: OwnedRoom; cancel: AbortController }
   | { name: "followed"; followed: Followed; cancel?: AbortController }
   | { name: "releasing"; done: Promise<void> }
   | Archive;
+
+/** An opening that all viewers who wait for the room share. */
+interface Opening {
+  /** Settles when nothing of it goes on. */
+  done: Promise<OpenedRoom>;
+  /** Settles as `done` does, or at once if `giveUp` is called. */
+  result: Promise<OpenedRoom>;
+  giveUp: AbortController;
+}
 
 const VACANT: State = { name: "vacant" };
 
@@ -28,7 +37,7 @@ export class VideoEntry {
   readonly videoId: string;
   readonly #parts: EntryParts;
   readonly #host: EntryHost;
-  #state: State = VACANT;
+  #current: State = VACANT;
   /** Resolves when the last hand-on of this room is complete; an opening waits for it. */
   #leaving: Promise<void> | undefined;
   /** Viewers that wait for the room to open; those with a cursor get the rest even of a chat that is over. */
@@ -39,6 +48,16 @@ export class VideoEntry {
     this.videoId = videoId;
     this.#parts = parts;
     this.#host = host;
+  }
+
+  get #state(): State {
+    return this.#current;
+  }
+
+  set #state(next: State) {
+    const before = this.chatType;
+    this.#current = next;
+    this.#host.changed(this, before);
   }
 
   /** Whether the entry holds no information, so that it can be dropped. */
@@ -86,7 +105,7 @@ export class VideoEntry {
 
   /** Takes a viewer in. Rejects as `RoomSources.open` does, and with the reason if the viewer leaves. */
   async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
-    this.#expire();
+    if (this.#expire()) return this.#host.enter(request, signal);
     const state = this.#state;
     const { ownership } = this.#parts.sources;
     if (state.name !== "archived") ownership.setViewers(this.videoId, this.viewerCount + 1);
@@ -94,15 +113,15 @@ export class VideoEntry {
       case "vacant":
       case "releasing": {
         const released = state.name === "releasing" ? state.done : this.#leaving;
-        const opening = this.#bootstrap({ released, address: request.address() });
-        return this.#enterOnceOpen(opening, request, signal);
+        const { result } = this.#bootstrap({ released, address: request.address() });
+        return this.#enterOnceOpen(result, request, signal);
       }
       case "bootstrapping":
-        return this.#enterOnceOpen(state.opening, request, signal);
+        return this.#enterOnceOpen(state.opening.result, request, signal);
       case "archived":
         if (!(await isStale(state, request))) return enterArchive(state, request, this.#parts.clock);
-        this.#expire(this.#state === state);
-        return this.enter(request, signal);
+        if (this.#state === state) this.#expire(true);
+        return this.#host.enter(request, signal);
       case "followed":
         state.cancel?.abort();
         this.#state = { name: "followed", followed: state.followed };
@@ -136,12 +155,15 @@ export class VideoEntry {
 
   /** Takes over a room without an owner, unless this entry is in use. */
   adopt(): void {
-    if (this.isVacant) this.#bootstrap().catch(() => {}); // already reported
+    if (this.isVacant) this.#bootstrap();
   }
 
-  /** For a stop: waits for an opening or release in progress, then winds the owned room down. */
+  /** For a stop: waits for the end of an opening or release, then winds the owned room down. */
   async windDown(limitMs: number): Promise<void> {
-    if (this.#state.name === "bootstrapping") await this.#state.opening.catch(() => {});
+    if (this.#state.name === "bootstrapping") {
+      this.#state.opening.giveUp.abort(this.#host.stopped.reason);
+      await this.#state.opening.done.catch(() => {});
+    }
     if (this.#state.name === "releasing") await this.#state.done;
     await this.owned?.windDown(limitMs);
   }
@@ -153,26 +175,43 @@ export class VideoEntry {
     room?.close();
   }
 
-  #bootstrap(options: OpenOptions = {}): Promise<OpenedRoom> {
-    const opening = this.#open(options);
-    opening.catch((error) => {
-      if (this.#state.name === "bootstrapping" && this.#state.opening === opening) this.#vacate();
+  #bootstrap(options: OpenOptions = {}): Opening {
+    const giveUp = new AbortController();
+    if (this.#host.stopped.aborted) giveUp.abort(this.#host.stopped.reason);
+    const done = this.#open(options, giveUp);
+    const opening: Opening = { done, result: unlessAborted(done, giveUp.signal), giveUp };
+    opening.result.catch((error) => {
       if (this.#host.stopped.aborted) return; // the stop ended it
       const isFull = error instanceof RelayError && error.code === "CAPACITY";
       this.#parts.telemetry.roomRefused(this.videoId, error, !isFull && !isOver(error));
+    });
+    done.catch(() => {
+      if (this.#state.name === "bootstrapping" && this.#state.opening === opening) this.#vacate();
     });
     this.#state = { name: "bootstrapping", opening };
     return opening;
   }
 
   /** Leaves the state "bootstrapping". Rejects as `RoomSources.open` does, and with CAPACITY. */
-  async #open({ released, address = "" }: OpenOptions): Promise<OpenedRoom> {
+  async #open({ released, address = "" }: OpenOptions, giveUp: AbortController): Promise<OpenedRoom> {
+    const refuse = () => giveUp.abort(atCapacity("openings"));
+    using waiting = address === "" ? undefined : this.#host.waiting.join(address, refuse);
     await released;
     try {
-      this.#host.assertCapacity(this.videoId);
-      const isResumed = () => this.#resuming > 0;
-      const asked = { address, isResumed, assertCapacity: (chatType: ChatType) => this.#found(chatType) };
-      return this.#enterState(await this.#parts.sources.open(this.videoId, asked, this.#host.stopped));
+      giveUp.signal.throwIfAborted();
+      this.#host.assertCapacity(this);
+      return this.#enterState(
+        await this.#parts.sources.open(
+          this.videoId,
+          {
+            address,
+            isResumed: () => this.#resuming > 0,
+            begins: () => waiting?.[Symbol.dispose](),
+            assertCapacity: (chatType) => this.#found(chatType),
+          },
+          giveUp.signal,
+        ),
+      );
     } catch (error) {
       if (isOver(error)) await this.#remember(error);
       else this.#vacate();
@@ -182,8 +221,8 @@ export class VideoEntry {
 
   /** The chat is found, so the room counts. Throws `RelayError` CAPACITY if there are too many. */
   #found(chatType: ChatType): void {
-    if (this.#state.name === "bootstrapping") this.#state.found = chatType;
-    this.#host.assertCapacity(this.videoId, chatType);
+    if (this.#state.name === "bootstrapping") this.#state = { ...this.#state, found: chatType };
+    this.#host.assertCapacity(this, chatType);
   }
 
   #enterState(source: RoomSource): OpenedRoom {
@@ -235,7 +274,7 @@ export class VideoEntry {
     this.#resuming += resuming;
     let opened: OpenedRoom;
     try {
-      opened = await unlessAborted(unlessAborted(opening, signal), this.#host.stopped).finally(() => {
+      opened = await unlessAborted(opening, signal).finally(() => {
         this.#waiting -= 1;
         this.#resuming -= resuming;
       });
@@ -252,9 +291,9 @@ export class VideoEntry {
   /** The upstream has no chat for this video, but the store may have one that ended. */
   async #remember(error: RelayError): Promise<void> {
     const archived = await this.#parts.sources.archived(this.videoId).catch(ifUnavailable(undefined));
-    this.#vacate(); // nobody watches it any more
-    if (archived?.isUnfinished) return; // somebody may continue with it
-    this.#state = chatless(error, archived, this.#in(error.retryAfterMs ?? this.#parts.settings.noChatMs));
+    const untilMs = this.#in(error.retryAfterMs ?? this.#parts.settings.noChatMs);
+    // Nobody watches it any more, but somebody may continue with an unfinished one.
+    this.#vacate(archived?.isUnfinished ? VACANT : chatless(error, archived, untilMs));
   }
 
   /** Keeps the room, which this instance reads, until it ends; without viewers, it lingers. */
@@ -319,26 +358,28 @@ export class VideoEntry {
 
   /** An ended room is served for the grace time; a failed one is removed at once. */
   #keep(room: Room, end: RoomEnd): void {
-    this.#vacate();
-    if (end.state === "ended")
-      this.#state = { name: "archived", room, until: this.#in(this.#parts.settings.graceMs) };
-    else this.#host.retire(room);
+    const isServed = end.state === "ended";
+    const until = this.#in(this.#parts.settings.graceMs);
+    this.#vacate(isServed ? { name: "archived", room, until } : VACANT);
+    if (!isServed) this.#host.retire(room);
   }
 
   /** Forgets a finished room after its time, or if its cursors were shifted. Its viewers are still served. */
-  #expire(isMoved = false): void {
-    if (this.#state.name !== "archived") return;
+  #expire(isMoved = false): boolean {
+    if (this.#state.name !== "archived") return false;
     const { until, isReplay, room } = this.#state;
     const isUnwatched = isReplay && this.viewerCount === 0;
-    if (this.#parts.clock.monotonic() < until && !isUnwatched && !isMoved) return;
+    if (this.#parts.clock.monotonic() < until && !isUnwatched && !isMoved) return false;
     if (room) this.#host.retire(room);
     this.#vacate();
+    return true;
   }
 
-  #vacate(): void {
+  /** Lets go of what the state holds. */
+  #vacate(next: State = VACANT): void {
     if ("cancel" in this.#state) this.#state.cancel?.abort();
     if (this.#state.name === "followed") this.#state.followed.leave?.();
-    this.#state = VACANT;
+    this.#state = next;
     this.#parts.sources.ownership.setViewers(this.videoId, 0);
   }
 

@@ -30,6 +30,7 @@ export async function acquireRoom(
     const record = await store.getRoom(videoId);
     const ended = recentlyEnded(record, parts);
     if (ended) return { ended };
+    if (isGoingOn(record, parts)) applicant.begins();
     const source = isGoingOn(record, parts)
       ? await resumeRoom(videoId, parts)
       : await bootstrapRoom(record, videoId, applicant, parts, stopped).catch((error) => {
@@ -54,12 +55,13 @@ async function resumeRoom(videoId: string, parts: OwnedRoomParts): Promise<RoomS
 async function bootstrapRoom(
   record: RoomRecord | undefined,
   videoId: string,
-  { address, assertCapacity }: RoomApplicant,
+  { address, assertCapacity, begins }: RoomApplicant,
   parts: OwnedRoomParts,
   stopped: AbortSignal,
 ) {
   const wasOpen = record !== undefined && record.end?.state !== "ended";
   const isFirst = wasOpen || parts.settings.recorded.has(videoId);
   using opening = await parts.egresses.opening({ address, isFirst }, stopped);
+  begins();
   return await OwnedRoom.bootstrap(videoId, opening, assertCapacity, parts, stopped);
 }

@@ -11,12 +11,21 @@ import { type RoomRecord, storeUnavailable } from "../store/port.ts";
 import { retryRead } from "../store/retry-read.ts";
 import { background } from "../telemetry/background.ts";
 import { VideoEntry } from "./entry.ts";
-import { type EntryHost, type EntryParts, ROOM_STATES, type RoomState } from "./entry-host.ts";
+import {
+  type CountedEntry,
+  type EntryHost,
+  type EntryParts,
+  ROOM_STATES,
+  type RoomState,
+} from "./entry-host.ts";
 import { type LocalRoom, stateOf } from "./listing.ts";
-import type { SharedRooms } from "./sources.ts";
+import type { SharedEntry, SharedRooms } from "./sources.ts";
+import { WaitingOpenings } from "./waiting-openings.ts";
 
 /** The maximum interval of the checks for stalled viewers. */
 const TICK_MS = 1000;
+/** The number of videos that may wait to be opened, beside as many as there may be rooms. */
+const MAX_STRANGERS = 1000;
 /**
  * Time limits when the service stops: for the current polls, and for giving the rooms back; and the time over
  * which the streams are ended. With the store's own limit, a stop takes at most five seconds in all.
@@ -38,8 +47,17 @@ interface RoomsParts extends EntryParts {
 export class Rooms implements SharedRooms {
   readonly #parts: RoomsParts;
   readonly #entries = new Map<string, VideoEntry>();
+  /** The number of chats that are read or followed, by type. */
+  readonly #chats: Record<ChatType, number> = { liveChatRenderer: 0, liveChatReplayRenderer: 0 };
+  /** The entries whose rooms this instance reads. */
+  readonly #owned = new Set<SharedEntry>();
   /** Rooms that take no new viewers, but still serve their last ones. */
   readonly #retired = new Set<Room>();
+  /**
+   * What refuses each viewer that has not entered its room yet, whatever it waits for. `stopped` would search
+   * its listeners for each that comes or goes.
+   */
+  readonly #entering = new Set<(reason: Error) => void>();
   /** A channel's viewers while they are in no room. They count as viewers, and a stop ends them, too. */
   readonly #waiting = new Set<{ end(): void }>();
   readonly #stopped = new AbortController();
@@ -48,15 +66,19 @@ export class Rooms implements SharedRooms {
   #exempt = 0;
   /** The number of viewers that can certainly be taken before they are counted again. */
   #places = 0;
-  readonly #host: EntryHost = {
-    assertCapacity: (videoId, chatType) => this.#assertCapacity(videoId, chatType),
-    retire: (room) => this.#retired.add(room),
-    roomsRead: () => this.ownedEntries().length,
-    stopped: this.#stopped.signal,
-  };
+  readonly #host: EntryHost;
 
   constructor(parts: RoomsParts) {
     this.#parts = parts;
+    this.#host = {
+      assertCapacity: (entry, chatType) => this.#assertCapacity(entry, chatType),
+      changed: (entry, before) => this.#recount(entry, before),
+      enter: (request, signal) => this.#entry(request.videoId).enter(request, signal),
+      waiting: new WaitingOpenings(parts.settings.maxRooms + MAX_STRANGERS),
+      retire: (room) => this.#retired.add(room),
+      roomsRead: () => this.#owned.size,
+      stopped: this.#stopped.signal,
+    };
     parts.telemetry.sources.rooms = {
       byState: () => this.#byState(),
       viewers: () => this.viewerCount,
@@ -113,14 +135,26 @@ export class Rooms implements SharedRooms {
   async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
     this.assertPlaces(1);
     if (this.#parts.sources.isBlocked) throw storeUnavailable();
+    const stop = Promise.withResolvers<never>();
+    const open = () => {
+      if (this.stopped.aborted) throw atCapacity("stopping"); // it has been refused
+      return request.open();
+    };
+    this.#entering.add(stop.reject);
     try {
-      if (request.isBounded) return await this.#enterExcerpt(request);
-      return await this.#entry(request.videoId).enter(request, signal);
+      await Promise.race([stop.promise, this.#admit({ ...request, open }, signal)]);
     } catch (error) {
       signal.throwIfAborted();
       if (this.stopped.aborted) throw atCapacity("stopping");
       return refuseUnavailable(error);
+    } finally {
+      this.#entering.delete(stop.reject);
     }
+  }
+
+  #admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
+    if (request.isBounded) return this.#enterExcerpt(request);
+    return this.#entry(request.videoId).enter(request, signal);
   }
 
   /** Serves a viewer the messages that are stored now, from the store alone. */
@@ -181,6 +215,7 @@ export class Rooms implements SharedRooms {
    */
   async stop(): Promise<void> {
     this.#stopped.abort();
+    for (const refuse of this.#entering) refuse(this.stopped.reason);
     const entries = [...this.#entries.values()];
     using limit = new Deadline(this.#parts.clock, WIND_DOWN_MS + GIVE_BACK_MS);
     const ends = entries.map((entry) => entry.windDown(WIND_DOWN_MS));
@@ -203,8 +238,8 @@ export class Rooms implements SharedRooms {
     return this.#isDraining;
   }
 
-  ownedEntries(): VideoEntry[] {
-    return [...this.#entries.values().filter(({ owned }) => owned !== undefined)];
+  ownedEntries(): SharedEntry[] {
+    return [...this.#owned];
   }
 
   entryOf(videoId: string): VideoEntry | undefined {
@@ -216,19 +251,21 @@ export class Rooms implements SharedRooms {
   }
 
   #entry(videoId: string): VideoEntry {
-    let entry = this.#entries.get(videoId);
-    if (!entry) {
-      entry = new VideoEntry(videoId, this.#parts, this.#host);
-      this.#entries.set(videoId, entry);
-    }
-    return entry;
+    return this.#entries.getOrInsertComputed(videoId, () => new VideoEntry(videoId, this.#parts, this.#host));
   }
 
   /** A replay takes no place of a live chat, and neither does a chat that is over. */
-  #assertCapacity(videoId: string, chatType: ChatType = "liveChatRenderer"): void {
-    const isOther = (entry: VideoEntry) => entry.chatType === chatType && entry.videoId !== videoId;
-    if (this.#entries.values().filter(isOther).toArray().length >= this.#parts.settings.maxRooms)
-      throw atCapacity("rooms");
+  #assertCapacity(entry: CountedEntry, chatType: ChatType = "liveChatRenderer"): void {
+    const others = this.#chats[chatType] - (entry.chatType === chatType ? 1 : 0);
+    if (others >= this.#parts.settings.maxRooms) throw atCapacity("rooms");
+  }
+
+  #recount(entry: CountedEntry, before: ChatType | undefined): void {
+    if (before) this.#chats[before] -= 1;
+    if (entry.chatType) this.#chats[entry.chatType] += 1;
+    if (entry.owned) this.#owned.add(entry);
+    else this.#owned.delete(entry);
+    if (entry.isVacant) this.#entries.delete(entry.videoId);
   }
 
   async #tick(): Promise<void> {

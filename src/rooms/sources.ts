@@ -42,6 +42,8 @@ export type RoomSource = { ended: EndedRoom } | JustOpened | { followed: Followe
 export interface RoomApplicant extends Omit<Applicant, "isFirst"> {
   /** Whether a viewer that has a cursor waits for the room. The chat may already be over. */
   isResumed(): boolean;
+  /** Called when the opening goes on without waiting for its turn any more. */
+  begins(): void;
   /**
    * Called when the chat is found, before it is read. Throws `RelayError` CAPACITY if no further chat of
    * this type may be open.

@@ -11,8 +11,12 @@ import type { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
 import type { Branch, Multiplex } from "../../serving/multiplex/multiplex.ts";
 import type { StreamRequest } from "../../serving/room.ts";
 
-/** The minimum wait after a refusal. */
+/**
+ * The minimum wait after a refusal, and the share by which it may be longer: those that were refused at the
+ * same moment come again at different ones.
+ */
 const MIN_RETRY_MS = 30_000;
+const RETRY_SPREAD = 0.5;
 /** The maximum wait before a room is entered again that another instance has released. */
 const REOPEN_MS = 1000;
 
@@ -100,10 +104,12 @@ export class LineViewer implements Disposable {
     }
   }
 
-  /** Waits before the next try: after a refusal as long as it says, else up to a second. */
+  /** Waits before the next try: after a refusal at least as long as it says, else up to a second. */
   async pause(refusal: RelayError | undefined, signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
-    const waitMs = refusal ? Math.max(MIN_RETRY_MS, refusal.retryAfterMs ?? 0) : REOPEN_MS * clock.random();
+    const refusedMs = Math.max(MIN_RETRY_MS, refusal?.retryAfterMs ?? 0);
+    const random = clock.random();
+    const waitMs = refusal ? refusedMs * (1 + RETRY_SPREAD * random) : REOPEN_MS * random;
     await clock.sleep(waitMs, signal).catch(() => {});
   }
 

@@ -180,6 +180,20 @@ describe("a viewer of a channel whose stream is being opened", () => {
     await relay.stop();
     assert.equal(viewer.sink.closedBy, "end");
   });
+
+  it("is also ended if the room is open, but its store does not say where the viewer begins", async () => {
+    const { relay, channel } = watched({}, { hasDisk: true });
+    channel.broadcast(FIRST, { chat: CHAT });
+    new ChannelVisitor(relay.service);
+    await relay.advance(5000);
+    assert.equal(relay.rooms.local(FIRST)?.state, "polling");
+    relay.disk.commit = { leastMs: HOUR, jitterMs: 0 };
+    const viewer = new ChannelVisitor(relay.service);
+    await relay.advance(5000);
+    assert.deepEqual(viewer.news(), [`channel live ${FIRST}`]);
+    await relay.stop();
+    assert.equal(viewer.sink.closedBy, "end");
+  });
 });
 
 describe("a slow viewer of a channel", () => {
