@@ -16,12 +16,12 @@ export interface AnswerLimits {
 }
 
 /** A page of a thousand messages with their details has about a megabyte. */
-export const ANSWER_LIMITS: AnswerLimits = { bytes: 64 * 1024 * 1024, stallMs: 300_000 };
+const ANSWER_LIMITS: AnswerLimits = { bytes: 64 * 1024 * 1024, stallMs: 300_000 };
 
 /** A smaller answer is neither refused nor counted: it takes no more memory than its connection. */
 const SMALL_BYTES = 16 * 1024;
 /** What an answer that is made, or passed on, while it is sent holds at most of a usual chat. */
-export const PIPED_BYTES = 256 * 1024;
+const PIPED_BYTES = 256 * 1024;
 
 /** Bounds the answers of the API. A refused one becomes 503 CAPACITY. */
 export function boundUntakenAnswers(app: FastifyInstance, limits: AnswerLimits = ANSWER_LIMITS): void {
