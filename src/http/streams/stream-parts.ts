@@ -44,7 +44,7 @@ export interface StreamInput<Query> {
 }
 
 /** How a stream is written. */
-interface StreamForm {
+export interface StreamForm {
   format: Format;
   /** Whether messages carry `details`. */
   isDetailed: boolean;
