@@ -31,6 +31,7 @@ export class OriginRooms implements RoomSources {
   /** There is nothing to report: the origin counts this edge's streams as its viewers. */
   readonly ownership = { setViewers: () => {}, watchedForMs: async () => 0 };
   readonly isBlocked = false;
+  readonly census = { viewers: 0 };
 
   constructor(parts: OriginRoomsParts) {
     this.#parts = parts;
@@ -60,7 +61,12 @@ export class OriginRooms implements RoomSources {
         return settings.isBlanking || origin.isBlanking;
       },
     };
-    const room = new Room(videoId, chatType, before, { ...this.#parts, store, settings: blanking });
+    const room = new Room(videoId, chatType, before, {
+      ...this.#parts,
+      census: this.census,
+      store,
+      settings: blanking,
+    });
     opening.move();
     events.roomFollowed(videoId, { chatType, cursor: historyEnd });
     // It lingers as a room that is read here does: its stream keeps the origin's room open.
@@ -105,7 +111,11 @@ export class OriginRooms implements RoomSources {
 
   /** A room that is served only from the origin's pages, without a stream. */
   #unfollowed(videoId: string, chatType: Room["chatType"], head: number): Room {
-    return new Room(videoId, chatType, head, { ...this.#parts, store: new OriginRoomLog(this.#parts) });
+    return new Room(videoId, chatType, head, {
+      ...this.#parts,
+      census: this.census,
+      store: new OriginRoomLog(this.#parts),
+    });
   }
 
   /** Opens a stream for what `read` wants of it. */

@@ -64,8 +64,6 @@ export class Rooms implements SharedRooms {
   #isDraining = false;
   /** The number of streams of this service's own workers, which do not count towards the limit of viewers. */
   #exempt = 0;
-  /** The number of viewers that can certainly be taken before they are counted again. */
-  #places = 0;
   readonly #host: EntryHost;
 
   constructor(parts: RoomsParts) {
@@ -89,10 +87,7 @@ export class Rooms implements SharedRooms {
   }
 
   get viewerCount(): number {
-    let count = this.#waiting.size;
-    for (const { viewerCount } of this.#entries.values()) count += viewerCount;
-    for (const { viewerCount } of this.#retired) count += viewerCount;
-    return count;
+    return this.#entering.size + this.#waiting.size + this.#parts.sources.census.viewers;
   }
 
   /** Counts a viewer that is in no room, until the result is disposed of. */
@@ -121,10 +116,8 @@ export class Rooms implements SharedRooms {
    */
   assertPlaces(count: number): void {
     if (this.stopped.aborted) throw atCapacity("stopping");
-    this.#places -= count;
-    if (this.#places >= 0) return;
-    this.#places = this.#parts.settings.maxViewers - (this.viewerCount - this.#exempt) - count;
-    if (this.#places < 0) throw atCapacity("viewers");
+    const viewers = this.viewerCount - this.#exempt + count;
+    if (viewers > this.#parts.settings.maxViewers) throw atCapacity("viewers");
   }
 
   /**

@@ -3,7 +3,7 @@
  * rooms of another instance. Entries, rooms and viewers are the same in both.
  */
 import type { ChatType } from "../protocol/chat.ts";
-import type { Room } from "../serving/room.ts";
+import type { Census, Room } from "../serving/room.ts";
 import type { Ownership } from "../store/ownership.ts";
 import type { Applicant } from "../upstream/egress/openings.ts";
 import type { ArchivedRoom, EndedRoom } from "./archive.ts";
@@ -72,6 +72,8 @@ export interface SharedRooms {
 }
 
 export interface RoomSources {
+  /** Counts the viewers in all rooms from here. */
+  readonly census: Census;
   readonly ownership: Pick<Ownership, "setViewers" | "watchedForMs">;
   /** Whether new viewers must be refused with STORE_UNAVAILABLE. */
   readonly isBlocked: boolean;

@@ -8,10 +8,11 @@ import { RoomExchange } from "./room-exchange.ts";
 import type { Followed, RoomApplicant, RoomSource, RoomSources, SharedRooms } from "./sources.ts";
 
 export class StoredRooms implements RoomSources {
+  readonly census = { viewers: 0 };
   readonly #parts: OwnedRoomParts;
 
-  constructor(parts: OwnedRoomParts) {
-    this.#parts = parts;
+  constructor(parts: Omit<OwnedRoomParts, "census">) {
+    this.#parts = { ...parts, census: this.census };
   }
 
   get ownership() {

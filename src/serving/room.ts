@@ -51,10 +51,16 @@ export interface StreamRequest {
   open(): Sink;
 }
 
+/** How many viewers are in the rooms of an instance. Each room adds its own, so that nobody goes through all. */
+export interface Census {
+  viewers: number;
+}
+
 export interface RoomParts {
   store: RoomLog;
   clock: Clock;
   telemetry: Telemetry;
+  census: Census;
   settings: RoomSettings;
 }
 
@@ -159,6 +165,7 @@ export class Room implements ViewerHost {
       const reported = cursor === lastEventId ? cursor : undefined;
       const viewer = new Viewer(this, sink, this.feeds.join(sink.form, filter), cursor, reported);
       this.#viewers.add(viewer);
+      this.#parts.census.viewers += 1;
       // If the room was closed meanwhile, the viewer is disconnected and reconnects to the room's next owner.
       if (this.#closed.signal.aborted) viewer.end();
       else viewer.start({ videoId: this.videoId, chatType: this.chatType, cursor });
@@ -225,6 +232,7 @@ export class Room implements ViewerHost {
 
   leave(viewer: Viewer): void {
     if (!this.#viewers.delete(viewer)) return;
+    this.#parts.census.viewers -= 1;
     this.feeds.leave(viewer.feed);
     this.#reportIdle();
   }

@@ -32,7 +32,13 @@ async function sentAfterPruning(t: TestContext, storeUrl: string): Promise<Buffe
   const claim = await own(store, ROOM);
   await store.append(claim, claim.head, messages(["a", "b"]), "{}");
   const settings = { keepaliveMs: 1000, stallMs: 1000, isBlanking: false };
-  const parts = { store, clock: systemClock, telemetry: new Telemetry(silentLog), settings };
+  const parts = {
+    store,
+    clock: systemClock,
+    telemetry: new Telemetry(silentLog),
+    settings,
+    census: { viewers: 0 },
+  };
   const room = new Room(ROOM, "liveChatReplayRenderer", claim.head + 2, parts);
   room.finish(ENDED);
   const shared = { queues: new SendQueues(systemClock), ending: new Set<Socket>() };
@@ -98,7 +104,7 @@ async function roomWithoutStore(t: TestContext) {
   const away = { ...store, read: () => Promise.reject(new StoreError("unavailable", "it is away")) };
   const telemetry = new Telemetry(silentLog);
   const settings = { keepaliveMs: 1000, stallMs: 1000, isBlanking: false };
-  const parts = { store: away, clock: systemClock, telemetry, settings };
+  const parts = { store: away, clock: systemClock, telemetry, settings, census: { viewers: 0 } };
   const room = new Room(ROOM, "liveChatReplayRenderer", claim.head + 2, parts);
   const sink = new SimulatedSink(FORMS.sse.plain.bare, () => {});
   const enter = (open: () => SimulatedSink) =>

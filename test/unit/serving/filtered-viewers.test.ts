@@ -48,7 +48,11 @@ class World {
     this.base = this.#claim.head;
     await this.store.append(this.#claim, this.base, [], "{}");
     const parts = { store: this.store, clock: this.clock, telemetry: new Telemetry(silentLog) };
-    this.room = new Room(ROOM, "liveChatRenderer", this.base, { ...parts, settings: SETTINGS });
+    this.room = new Room(ROOM, "liveChatRenderer", this.base, {
+      ...parts,
+      census: { viewers: 0 },
+      settings: SETTINGS,
+    });
     void this.room.follow();
   }
 

@@ -90,7 +90,13 @@ async function storedRoom(count: number, text = "") {
   const messages = Array.from({ length: count }, (_, i) => saying(`m${i}`, text, {}));
   await store.append(claim, claim.head, messages, "{}");
   const settings = { keepaliveMs: 1000, stallMs: 1000, isBlanking: false };
-  const parts = { store, clock: systemClock, telemetry: new Telemetry(silentLog), settings };
+  const parts = {
+    store,
+    clock: systemClock,
+    telemetry: new Telemetry(silentLog),
+    settings,
+    census: { viewers: 0 },
+  };
   const head = claim.head + count;
   return { room: new Room(VIDEO, "liveChatRenderer", head, parts), base: claim.head, head, reads };
 }
