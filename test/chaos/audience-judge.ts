@@ -6,7 +6,7 @@ export interface AudienceJudge {
   /** The rooms whose messages it is sent now. */
   readonly rooms: readonly RoomTruth[];
   readonly messages: number;
-  readonly knowsEnd: boolean;
+  readonly hasEnded: boolean;
   /** Why its last connection ended or was refused. */
   readonly closeReason: string;
   /** How far it has come, for reports. */

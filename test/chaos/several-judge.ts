@@ -3,13 +3,13 @@
  * that chat alone.
  */
 
-import { dig, parseObject } from "../../src/simulator/json.ts";
 import { ChannelFrames } from "../harness/channel-frames.ts";
-import type { ChatFrames, InitFrame, Violate } from "../harness/chat-frames.ts";
-import type { ChatsObserver, ClientOptions } from "../harness/clients/observer.ts";
+import type { Violate } from "../harness/chat-frames.ts";
+import type { ClientOptions } from "../harness/clients/observer.ts";
 import type { Filter } from "../harness/filters.ts";
 import type { Frame } from "../harness/frames.ts";
 import { MergedFrames } from "../harness/merged-frames.ts";
+import { ObservedChat, ObservedChats } from "../harness/observed-chats.ts";
 import type { AudienceJudge } from "./audience-judge.ts";
 import { ConnectionTally } from "./connection-tally.ts";
 import type { RoomTruth } from "./room-truth.ts";
@@ -26,86 +26,48 @@ export interface SeveralParts {
 }
 
 /** One of the chats. */
-class OneOfSeveral implements ChatFrames {
+class OneOfSeveral extends ObservedChat<ViewerJudge> {
   readonly room: RoomTruth;
-  readonly judge: ViewerJudge;
-  #asked: number | undefined;
   #seenWhenAsked = 0;
 
   constructor(room: RoomTruth, { name, asked, filter, verdict }: SeveralParts, seenAtFirst: number) {
+    super(room.videoId, new ViewerJudge(name, room, asked, verdict, filter, seenAtFirst));
     this.room = room;
-    this.judge = new ViewerJudge(name, room, asked, verdict, filter, seenAtFirst);
   }
 
-  get videoId(): string {
-    return this.room.videoId;
+  override get lacksOld(): boolean {
+    return this.asked !== undefined && !this.observer.hasReached(this.#seenWhenAsked);
   }
 
-  get cursor(): number | undefined {
-    return this.judge.cursor;
-  }
-
-  get hasEnded(): boolean {
-    return this.judge.knowsEnd;
-  }
-
-  get lacksOld(): boolean {
-    return this.#asked !== undefined && !this.judge.hasReached(this.#seenWhenAsked);
-  }
-
-  get isUpToDate(): boolean {
+  override get isUpToDate(): boolean {
     const { chat, seenHead } = this.room;
-    return this.judge.hasReached(this.room.cursorOf(chat.ledger.length) ?? seenHead);
+    return this.observer.hasReached(this.room.cursorOf(chat.ledger.length) ?? seenHead);
   }
 
-  asks(cursor: number | undefined): void {
-    this.#asked = cursor;
+  override asks(cursor: number | undefined): void {
+    super.asks(cursor);
     this.#seenWhenAsked = this.room.seenHead;
-  }
-
-  begin(init: InitFrame): void {
-    this.judge.opened(init, this.#asked);
-  }
-
-  message(cursor: number, data: string): void {
-    this.judge.message(cursor, data);
-  }
-
-  moved(cursor: number): void {
-    this.judge.moved(cursor);
-  }
-
-  /** An opening may be refused while the service has trouble; a room that was open does not fail in a run. */
-  failed(data: string): void {
-    const code = String(dig(parseObject(data), "code"));
-    this.judge.refused(200, code);
-  }
-
-  end(data: string): void {
-    this.judge.terminal("end", String(dig(parseObject(data), "reason")));
   }
 }
 
-abstract class SeveralJudge implements ChatsObserver, AudienceJudge {
+abstract class SeveralJudge extends ObservedChats implements AudienceJudge {
   protected readonly parts: SeveralParts;
   readonly #tally: ConnectionTally;
-  readonly knowsEnd = false;
+  readonly hasEnded = false;
 
   constructor(parts: SeveralParts) {
+    super(parts.onTrouble);
     this.parts = parts;
     this.#tally = new ConnectionTally(parts.verdict);
   }
 
-  protected abstract readonly frames: Pick<MergedFrames, "begin" | "take">;
   protected abstract readonly chats: readonly OneOfSeveral[];
   abstract readonly rooms: readonly RoomTruth[];
   abstract readonly place: string;
   abstract lacks(due: (room: RoomTruth) => number): boolean;
-  /** Whether a chat does not continue after this frame. */
-  protected abstract isTrouble(frame: Frame): boolean;
 
   get messages(): number {
-    return this.chats.reduce((sum, { judge }) => sum + judge.messages, 0);
+    return this.chats.reduce((sum, { observer }) => sum + observer.messages, 0);
   }
 
   get closeReason(): string {
@@ -113,24 +75,19 @@ abstract class SeveralJudge implements ChatsObserver, AudienceJudge {
   }
 
   judgeSkipped(): void {
-    for (const { judge } of this.chats) judge.judgeSkipped();
+    for (const { observer } of this.chats) observer.judgeSkipped();
   }
 
-  begin(lastEventId: string | undefined): void {
-    this.frames.begin(lastEventId);
-  }
-
-  take(frame: Frame): void {
+  override take(frame: Frame): void {
     this.#tally.opened();
-    this.frames.take(frame);
-    if (this.isTrouble(frame)) this.parts.onTrouble();
+    super.take(frame);
   }
 
   refused(status: number, code: string): void {
     this.#tally.refused(status, code);
   }
 
-  closed(asked: boolean): void {
+  override closed(asked: boolean): void {
     this.#tally.closed(asked, false);
   }
 
@@ -162,11 +119,7 @@ export class MergedJudge extends SeveralJudge {
   }
 
   lacks(due: (room: RoomTruth) => number): boolean {
-    return this.chats.some(({ room, judge }) => !judge.hasReached(due(room)));
-  }
-
-  protected isTrouble({ event }: Frame): boolean {
-    return event === "error";
+    return this.chats.some(({ room, observer }) => !observer.hasReached(due(room)));
   }
 }
 
@@ -198,11 +151,7 @@ export class ChannelJudge extends SeveralJudge {
 
   lacks(due: (room: RoomTruth) => number): boolean {
     const chat = this.#chat(this.frames.current?.videoId);
-    return !chat || !this.rooms.includes(chat.room) || !chat.judge.hasReached(due(chat.room));
-  }
-
-  protected isTrouble({ event, data }: Frame): boolean {
-    return event === "channel" && dig(parseObject(data), "reason") !== undefined;
+    return !chat || !this.rooms.includes(chat.room) || !chat.observer.hasReached(due(chat.room));
   }
 
   /** Others may have seen more of a stream before this viewer comes to it. */

@@ -243,7 +243,7 @@ export class SoakWorld implements AsyncDisposable {
     chat.say(3);
     room.truth.mayEnd = true;
     chat.end(shape, { lastWords: shape !== "no-contents" && this.random.chance(0.5) });
-    const isKnown = () => watching.every(({ judge }) => judge.knowsEnd);
+    const isKnown = () => watching.every(({ judge }) => judge.hasEnded);
     await this.#until(isKnown, () => `the end of ${videoId}`);
     await this.leaveRoom(room);
   }

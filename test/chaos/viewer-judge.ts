@@ -25,7 +25,7 @@ export class ViewerJudge implements ChatObserver, AudienceJudge {
   /** Cursors that were skipped before any viewer had seen their messages. */
   readonly #skipped = new Set<number>();
   readonly #tally: ConnectionTally;
-  #knowsEnd = false;
+  #hasEnded = false;
   /** How many messages it was sent. */
   messages = 0;
 
@@ -97,14 +97,14 @@ export class ViewerJudge implements ChatObserver, AudienceJudge {
     }
   }
 
-  get knowsEnd(): boolean {
-    return this.#knowsEnd;
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
   opened(init: { videoId: string; chatType: string; cursor: number }, lastEventId: number | undefined): void {
     const { videoId, chatType } = this.#room;
     this.#tally.opened();
-    this.#knowsEnd = false;
+    this.#hasEnded = false;
     if (init.videoId !== videoId || init.chatType !== chatType)
       this.#violate(`its init is of ${init.videoId}, ${init.chatType}`);
     if (lastEventId === 0) this.#room.base ??= init.cursor;
@@ -149,7 +149,7 @@ export class ViewerJudge implements ChatObserver, AudienceJudge {
         ? this.#room.ended(this.#filter.passed ? undefined : this.cursor)
         : `sent ${event}, ${reason}`;
     if (wrong) this.#violate(wrong);
-    else this.#knowsEnd = true;
+    else this.#hasEnded = true;
   }
 
   refused(status: number, code: string): void {
@@ -157,7 +157,7 @@ export class ViewerJudge implements ChatObserver, AudienceJudge {
   }
 
   closed(asked: boolean): void {
-    this.#tally.closed(asked, this.#knowsEnd);
+    this.#tally.closed(asked, this.#hasEnded);
   }
 
   malformed(what: string): void {

@@ -198,7 +198,7 @@ export class World implements AsyncDisposable {
     const before = this.script.brief;
     const watching = this.audience.of(before).filter(isOfOneChat);
     this.script.endBrief(shape, lastWords);
-    await this.until(() => watching.every(({ judge }) => judge.knowsEnd), `the end of ${before.videoId}`);
+    await this.until(() => watching.every(({ judge }) => judge.hasEnded), `the end of ${before.videoId}`);
     if (before.cursorOf(before.chat.ledger.length) === undefined) {
       this.verdict.violate(`${before.videoId} ended before all was sent`);
     }
@@ -245,7 +245,7 @@ export class World implements AsyncDisposable {
     const said = new Map(this.rooms.map((room) => [room, room.chat.ledger.length]));
     const due = (room: RoomTruth) => room.cursorOf(said.get(room) ?? 0) ?? Number.POSITIVE_INFINITY;
     const lags = () =>
-      [...this.viewers].filter(({ judge, client }) => !(client.isOpen || judge.knowsEnd) || judge.lacks(due));
+      [...this.viewers].filter(({ judge, client }) => !(client.isOpen || judge.hasEnded) || judge.lacks(due));
     await this.until(
       () => lags().length === 0,
       () => {

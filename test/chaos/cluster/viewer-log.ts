@@ -48,6 +48,11 @@ export class ViewerLog implements ChatObserver {
     return this.messages.at(-1)?.id === said.get(this.videoId)?.at(-1);
   }
 
+  /** The cursor of its last message. */
+  get cursor(): number | undefined {
+    return this.messages.at(-1)?.cursor;
+  }
+
   /** Whether it ever had a stream. */
   get wasOpened(): boolean {
     return Number.isFinite(this.openedAt);
