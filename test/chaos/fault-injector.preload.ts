@@ -191,7 +191,12 @@ const IN_MAIN: readonly Place[] = [
   { module: "node:net", className: "Socket", method: "write", around: main.write },
 ];
 const IN_STORE: readonly Place[] = [
-  { module: "src/store/sqlite/tables.ts", className: "Tables", method: "append", around: store.append },
+  {
+    module: "src/store/sqlite/tables.ts",
+    className: "RoomTables",
+    method: "append",
+    around: store.append,
+  },
   { module: "node:sqlite", className: "DatabaseSync", method: "exec", around: store.exec },
 ];
 

@@ -89,7 +89,12 @@ const SQL = {
   edges: "select (select max(key) from room), (select max(seq) from message)",
 } as const;
 
-class RoomTables {
+/**
+ * The operations on rooms and messages.
+ *
+ * @public for chaos runs, which wrap `append` in a running service
+ */
+export class RoomTables {
   /** Null if the database is in memory. */
   readonly #path: string | null;
   readonly #sql: Record<keyof typeof SQL, StatementSync>;
