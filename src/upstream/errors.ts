@@ -1,5 +1,7 @@
 /** The faults of upstream calls, as one closed list. Rooms, polls and bootstraps act on the fault alone. */
 
+import { RelayError } from "../protocol/errors.ts";
+
 export type Fault =
   /** The upstream throttles this server: everything pauses. */
   | "throttled"
@@ -83,8 +85,11 @@ function whether(holds: (error: UpstreamError) => boolean): (error: unknown) => 
 /** There was no connection to a host. */
 export const isUnconnected = whether(({ unreachable }) => unreachable === "no connection");
 
+/** The upstream throttles this egress. */
+const isThrottled = whether(({ fault }) => fault === "throttled");
+
 /** A failure that another egress may not have, and that is noticed quickly. */
-export const mayWorkElsewhere = whether((error) => error.fault === "throttled" || isUnconnected(error));
+export const mayWorkElsewhere = (error: unknown): boolean => isThrottled(error) || isUnconnected(error);
 
 /** The upstream gave no answer, or the answer of a failing upstream. */
 export const isOutage = whether(({ fault, isWall }) => fault === "unusable" && !isWall);
@@ -94,3 +99,12 @@ export const isUnreached = whether(({ unreachable }) => unreachable !== undefine
 
 /** No answer began: the host was not reached, or the connection broke. */
 export const isUnanswered = whether(({ isBroken, unreachable }) => isBroken || unreachable !== undefined);
+
+/**
+ * The upstream answered, though not with what was asked for: a refusal, a wall, an error of its own. So it is
+ * reached. Throttling does not show that: while it lasts, no room can be read.
+ */
+export function isAnswer(error: unknown): boolean {
+  const isOfUpstream = error instanceof UpstreamError || error instanceof RelayError;
+  return isOfUpstream && !isThrottled(error) && !isUnanswered(error);
+}

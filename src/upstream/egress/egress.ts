@@ -51,9 +51,9 @@ export class Egress {
   readonly #transport: Transport;
   readonly #calls: UpstreamCalls;
   #openings = 0;
-  /** When a room was last answered, and whether a room's last call did not reach the upstream. */
+  /** When a room was last answered, and since when calls of rooms end without an answer, if the last one did. */
   #answeredAt: number;
-  #isCutOff = false;
+  #cutOffAt: number | undefined;
   /** When any call was last answered. */
   #reachedAt: number;
 
@@ -190,7 +190,12 @@ export class Egress {
    * Milliseconds since a room was last answered, if the last failed call did not reach the upstream; else 0.
    */
   get outMs(): number {
-    return this.#isCutOff ? this.#parts.clock.monotonic() - this.#answeredAt : 0;
+    return this.#cutOffAt === undefined ? 0 : this.#parts.clock.monotonic() - this.#answeredAt;
+  }
+
+  /** When the first of the rooms' last calls without an answer ended; undefined if the last one had one. */
+  get cutOffAt(): number | undefined {
+    return this.#cutOffAt;
   }
 
   /** Milliseconds since any call was last answered. Without calls, the value has no meaning. */
@@ -200,14 +205,14 @@ export class Egress {
 
   /** A working upstream answered a room, with success or not. */
   answered(): void {
-    this.#isCutOff = false;
+    this.#cutOffAt = undefined;
     this.#answeredAt = this.#parts.clock.monotonic();
     this.#breaker.answered();
   }
 
   /** A call of the room got no proper answer. Returns whether the egress failed, rather than the room. */
   failed(room: string, error: Error): boolean {
-    this.#isCutOff = isUnanswered(error);
+    this.#cutOffAt = isUnanswered(error) ? (this.#cutOffAt ?? this.#parts.clock.monotonic()) : undefined;
     return this.#breaker.failed(room, error);
   }
 

@@ -1,10 +1,9 @@
 /** All egresses. Chooses the least loaded that works; one that is throttled or down only if none works. */
 import type { Clock } from "../../clock.ts";
 import { unlessAborted } from "../../deadline.ts";
-import { RelayError } from "../../protocol/errors.ts";
 import type { SharedPace } from "../../shared-pace.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { isOutage, isUnanswered, isUnconnected, mayWorkElsewhere, UpstreamError } from "../errors.ts";
+import { isAnswer, isUnconnected, mayWorkElsewhere, UpstreamError } from "../errors.ts";
 import { Egress, type EgressParts } from "./egress.ts";
 import { type Applicant, Openings } from "./openings.ts";
 import type { EgressSpec } from "./spec.ts";
@@ -26,6 +25,8 @@ export interface OpeningTurn extends Disposable {
 }
 
 export class EgressPool {
+  /** Time limit of a chat call, in milliseconds. */
+  readonly chatMs: number;
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
   readonly #all: readonly Egress[];
@@ -38,7 +39,8 @@ export class EgressPool {
   constructor({ specs, ...parts }: EgressPoolParts) {
     const isSingle = specs.length === 1;
     const maxChatMs = isSingle ? Number.POSITIVE_INFINITY : MAX_CHAT_MS;
-    const deadlines = { ...parts.deadlines, chatMs: Math.min(parts.deadlines.chatMs, maxChatMs) };
+    this.chatMs = Math.min(parts.deadlines.chatMs, maxChatMs);
+    const deadlines = { ...parts.deadlines, chatMs: this.chatMs };
     this.#clock = parts.clock;
     this.#telemetry = parts.telemetry;
     const isCutOff = () => this.#reaching !== undefined;
@@ -154,8 +156,8 @@ export class EgressPool {
     while (this.#reaching === reaching && !signal.aborted) {
       const { best } = this;
       const mayTry = best.cooldownLeftMs(true) <= TRY_MS;
-      const failure = mayTry ? await best.call(signal, TRY_MS).catch((error: unknown) => error) : undefined;
-      if (mayTry && !isUnanswered(failure)) return this.reached();
+      const isReached = mayTry && (await best.call(signal, TRY_MS).then(() => true, isAnswer));
+      if (isReached) return this.reached();
       await this.#clock.sleep(TRY_MS, signal).catch(() => {});
       if (mayTry || best.cooldownLeftMs() > 0 || this.#reaching !== reaching) continue;
       this.#telemetry.upstreamUntried();
@@ -173,11 +175,6 @@ export class EgressPool {
     }
     return undefined;
   }
-}
-
-/** Whether the upstream gave an answer that cannot be used, such as that there is no such video. */
-function isAnswer(error: unknown): boolean {
-  return error instanceof RelayError && !mayWorkElsewhere(error) && !isOutage(error);
 }
 
 /** The best first. A single one needs no rank. */

@@ -8,7 +8,7 @@ import { Deadline } from "../../deadline.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import type { MoveReason } from "../../telemetry/metrics.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { isOutage, isUnanswered, isUnreached } from "../errors.ts";
+import { isAnswer, isOutage, isUnanswered, isUnreached } from "../errors.ts";
 import type { LiveChat } from "../live-chat.ts";
 import type { Demand } from "./capacity.ts";
 import type { Egress } from "./egress.ts";
@@ -24,6 +24,9 @@ const LOOK_MS = 1000;
 const MAX_MOVES = 2;
 /** Then it may move again, because a cooldown may last a day. */
 const REST_MS = 5 * 60_000;
+
+/** A call that was lost has been repeated, and answered, in this time after its deadline. */
+const RETRIED_MS = 1000;
 
 interface Trouble {
   why: MoveReason;
@@ -53,6 +56,8 @@ export class RoomEgress {
   #isUnreached = false;
   /** When the upstream last answered, or a call of the room last had to wait for something else. */
   #answeredAt: number;
+  /** When the room first wanted to call since then; undefined if it did not. */
+  #askedAt: number | undefined;
   /**
    * Whether its last call failed before an answer began, as in a network that loses packets, or its egress
    * was lost. If false, its call may only wait behind those of others.
@@ -131,6 +136,7 @@ export class RoomEgress {
 
   /** Resolves when the room may call; if it has moved, with the reason. Rejects with the signal's reason. */
   async ready(needsPage: boolean, signal: AbortSignal): Promise<MoveReason | undefined> {
+    this.#askedAt ??= this.#parts.clock.monotonic();
     const moved = this.#moved;
     this.#moved = undefined;
     for (;;) {
@@ -153,13 +159,15 @@ export class RoomEgress {
 
   /**
    * For how long this instance has not reached the upstream for the room, or will be throttled, in
-   * milliseconds.
+   * milliseconds. A single lost call is no silence, however seldom the room is read.
    */
   get outMs(): number {
     const { clock, egresses } = this.#parts;
     const leftMs = this.#egress.cooldownLeftMs(false);
     const throttledMs = leftMs > 0 && egresses.others(new Set([this.#egress])).length === 0 ? leftMs : 0;
-    const unansweredMs = clock.monotonic() - this.#answeredAt;
+    const now = clock.monotonic();
+    const isOneCall = now < (this.#askedAt ?? now) + egresses.chatMs + RETRIED_MS;
+    const unansweredMs = isOneCall ? 0 : now - this.#answeredAt;
     // If the room's call waits behind unanswered calls of other rooms, those count.
     return Math.max(throttledMs, this.#isCutOff ? unansweredMs : Math.min(unansweredMs, this.#egress.outMs));
   }
@@ -178,9 +186,12 @@ export class RoomEgress {
 
   /** A working upstream answered, but with something else: a refusal, a page, nothing. */
   answered(): void {
-    this.#isCutOff = false;
-    this.#answeredAt = this.#parts.clock.monotonic();
+    this.#heard();
     this.#egress.answered();
+  }
+
+  #heard(): void {
+    this.#endSilence();
     this.#parts.egresses.reached();
   }
 
@@ -191,6 +202,7 @@ export class RoomEgress {
   failed(error: Error): boolean {
     this.#failures += 1;
     this.#isCutOff = isUnanswered(error);
+    if (isAnswer(error)) this.#heard();
     if (!isOutage(error)) {
       this.#egress.excuse(this.#videoId);
       return false;
@@ -202,8 +214,13 @@ export class RoomEgress {
 
   /** The room may not call now, whatever the upstream does: this time does not count as its silence. */
   heldBack(): void {
+    this.#endSilence();
+  }
+
+  #endSilence(): void {
     this.#isCutOff = false;
     this.#answeredAt = this.#parts.clock.monotonic();
+    this.#askedAt = undefined;
   }
 
   /** A client now waits for the room. */
@@ -242,12 +259,16 @@ export class RoomEgress {
     this.#isUnreached = false;
     const next = egresses.others(new Set([old])).find((egress) => this.#isAdmitted(egress));
     if (!next) return false;
-    if (why === "unreachable") this.#isCutOff = true; // the next one may not reach it either
+    const now = this.#parts.clock.monotonic();
+    if (why === "unreachable") {
+      this.#isCutOff = true; // the next one may not reach it either
+      this.#askedAt = Math.min(this.#askedAt ?? now, old.cutOffAt ?? now);
+    }
     // A room that could not reach the upstream remains evidence about its old egress.
     old.leave(this.#videoId, why !== "throttled" && old.isUp);
     this.#egress = next;
     this.#moves += 1;
-    this.#movedAt = this.#parts.clock.monotonic();
+    this.#movedAt = now;
     telemetry.roomMoved(this.#videoId, old.name, next.name, why);
     return true;
   }

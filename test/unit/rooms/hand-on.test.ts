@@ -76,6 +76,27 @@ test("an owner that cannot reach the upstream leaves the room to an instance wit
   await world.upstream.close();
 });
 
+test("an instance whose rooms are read every nine seconds does not take a break of a few seconds for an unreachable upstream", async () => {
+  const { world, first, second, now, reads, watch, until } = twoInstances(10); // one address each
+  const videoId = "slow-room-1";
+  world.upstream.chat(videoId, { kinds: ["text"], timeoutMs: 10_000 });
+  await until(1000);
+  watch(first, videoId);
+  await until(10_000);
+  watch(second, videoId);
+  await until(20_000);
+  for (let breaks = 0; breaks < 20; breaks++) {
+    const broken =
+      breaks % 2 === 0 ? ({ times: 3, as: "reset" } as const) : ({ times: 1, as: "silent" } as const);
+    world.upstream.fault({ on: "get_live_chat", videoId, ...broken });
+    await until(now() + 40_000);
+    assert.ok(reads(first, videoId));
+  }
+  const lost = world.journal.lines.filter((line) => line.includes("no egress reaches"));
+  assert.deepEqual(lost, []);
+  await world.upstream.close();
+});
+
 test("an instance takes rooms again after an outage even while its page loads are throttled for long", async () => {
   const { world, first, second, reads, until, videoId, address } = await roomOfFirst(10); // one address each
   const as = { status: 429, headers: { "retry-after": "3600" } };

@@ -120,6 +120,29 @@ it("the answer to a room shows that the upstream is reached, while the service's
   assert.equal(isReachable, true);
 });
 
+it("an error that the upstream answers to a room shows that it is reached, throttling of the service's own try does not", async () => {
+  const relay = new VirtualRelay({ seed: 1 });
+  const { egresses, upstream } = relay;
+  const { videoId } = upstream.chat("is-answered", realisticHold);
+  relay.visit({ videoId });
+  await relay.advance(60_000);
+  const on = ["get_live_chat", "popout", "watch", "next"] as const;
+  const lost = upstream.fault({ on, times: FOR_EVER, as: "reset" });
+  upstream.fault({ on: "sw.js", times: 1, as: { status: 429, headers: { "retry-after": "4" } } });
+  upstream.fault({ on: "sw.js", times: FOR_EVER, as: "reset" });
+  egresses.cutOff();
+  let isReachable = false;
+  void egresses.reachable(new AbortController().signal).then(() => {
+    isReachable = true;
+  });
+  await relay.advance(60_000);
+  assert.equal(isReachable, false);
+  lost.cancel();
+  upstream.fault({ on, times: FOR_EVER, as: { status: 503 } });
+  await relay.advance(60_000);
+  assert.equal(isReachable, true);
+});
+
 it("one failed poll makes no gap: it is repeated before the upstream drops messages", async () => {
   for (const seed of [1, 2, 3, 4, 5]) {
     const relay = new VirtualRelay({ seed });
