@@ -57,9 +57,9 @@ describe("a crowd costs per head what a small one costs", () => {
       }));
   }
 
-  it("of viewers that ask for made-up videos", () =>
+  it("of viewers that ask for made-up videos, as many as may wait", () =>
     assertEven(async (count) => {
-      const relay = new VirtualRelay();
+      const relay = new VirtualRelay({ settings: { RELAY_MAX_ROOMS: `${MANY}` } });
       const visits = Array.from({ length: count }, (_, i) => relay.visit({ videoId: idOf(i) }));
       await relay.when(Promise.allSettled(visits.map(({ entered }) => entered)));
     }));
