@@ -133,8 +133,8 @@ export class Tail {
   }
 
   /**
-   * The chunk after cursor `after`, which must not be below the floor; undefined if there is none yet. `last`:
-   * the last cursor that it may contain.
+   * The chunk after cursor `after`, which must not be below the floor; undefined if there is none yet.
+   * `last`: the last cursor that it may contain.
    */
   chunk(after: number, feed: Feed, last = this.#head): Chunk | undefined {
     if (after >= this.#head) return undefined;

@@ -14,7 +14,7 @@ interface ObserverOfOne extends ChatObserver {
   readonly hasEnded: boolean;
 }
 
-/** One of the chats. Its observer judges at the end what is missing. */
+/** One of the chats. Its observer judges missing messages at the end. */
 export class ObservedChat<Observer extends ObserverOfOne> implements ChatFrames {
   readonly videoId: string;
   readonly observer: Observer;

@@ -4,7 +4,6 @@ import type { Random } from "../../src/simulator/random.ts";
 import { ChannelFrames } from "../harness/channel-frames.ts";
 import type { Violate } from "../harness/chat-frames.ts";
 import type { Frame } from "../harness/frames.ts";
-import type { SimulatedSink } from "../harness/sink.ts";
 import type { ChatJudge } from "./chat-judge.ts";
 import type { RoomJudge } from "./room-judge.ts";
 import { lagOf, type Subscription } from "./subscription.ts";
@@ -29,7 +28,6 @@ export class ChannelChats implements Subscription {
   readonly #judge: (room: RoomJudge) => ChatJudge;
   readonly #chats = new Map<string, ChatJudge>();
   readonly #frames: ChannelFrames;
-  #sink: SimulatedSink | undefined;
 
   constructor(channel: WatchedChannel, judge: (room: RoomJudge) => ChatJudge, violate: Violate) {
     this.#channel = channel;
@@ -42,10 +40,9 @@ export class ChannelChats implements Subscription {
     return this.#channel.rooms;
   }
 
-  /** None while it stalls: bytes that it has not taken may turn it away from its chat. */
   get watching(): readonly RoomJudge[] {
     const { isReading, current } = this.#frames;
-    if (!isReading || this.#sink?.isBehind) return [];
+    if (!isReading) return [];
     return this.rooms.filter(({ videoId }) => videoId === current?.videoId);
   }
 
@@ -62,8 +59,7 @@ export class ChannelChats implements Subscription {
     return chat ? `${chat.videoId}.${chat.forged(random)}` : this.#channel.foreignId(random);
   }
 
-  begin(lastEventId: string | undefined, sink: SimulatedSink): void {
-    this.#sink = sink;
+  begin(lastEventId: string | undefined): void {
     this.#frames.begin(lastEventId);
   }
 

@@ -3,7 +3,6 @@
 import { parseObject } from "../../src/simulator/json.ts";
 import type { Random } from "../../src/simulator/random.ts";
 import type { Frame } from "../harness/frames.ts";
-import type { SimulatedSink } from "../harness/sink.ts";
 import type { ChatJudge } from "./chat-judge.ts";
 import type { RoomJudge } from "./room-judge.ts";
 
@@ -25,8 +24,8 @@ export interface Subscription {
   readonly isBroken: boolean;
   /** An id that this client should not have. */
   forgedId(random: Random): string;
-  /** A connection begins, with this sink. */
-  begin(lastEventId: string | undefined, sink: SimulatedSink): void;
+  /** A connection begins. */
+  begin(lastEventId: string | undefined): void;
   take(frame: Frame): void;
   /** What it lacks, in calm; undefined if it has everything. */
   lag(): { room: RoomJudge; what: string } | undefined;

@@ -17,7 +17,7 @@ import { SimulatedSink } from "../harness/sink.ts";
 import { ChatJudge } from "./chat-judge.ts";
 import type { Host } from "./host.ts";
 import type { RoomJudge } from "./room-judge.ts";
-import type { Subscription } from "./subscription.ts";
+import { OneChat, type Subscription } from "./subscription.ts";
 
 /** The wait of a browser. */
 const RETRY_MS = 3000;
@@ -79,10 +79,10 @@ export class Viewer {
 
   /**
    * The rooms in which it is now, as far as it knows: what it has not read of several chats may be the end of
-   * one.
+   * one, or the turn to another.
    */
   get watching(): readonly RoomJudge[] {
-    const mayHaveLeft = this.rooms.length > 1 && this.sink?.isBehind;
+    const mayHaveLeft = !(this.#subscription instanceof OneChat) && this.sink?.isBehind;
     return this.#isAway || !this.#hasBegun || mayHaveLeft ? [] : this.#subscription.watching;
   }
 
@@ -129,7 +129,7 @@ export class Viewer {
     );
     const gone = new AbortController();
     const lastEventId = this.#lastEventId();
-    this.#subscription.begin(lastEventId, sink);
+    this.#subscription.begin(lastEventId);
     this.#hasBegun = false;
     this.sink = sink;
     const { name: host } = this.host ?? {};

@@ -221,7 +221,10 @@ export class ChannelViewer {
     else if (to !== undefined) this.#viewer.leaveAt(to);
   }
 
-  /** Reports to the watch how a stay ended; returns what it gave the viewer: `inFailed` if the room failed. */
+  /**
+   * Reports to the watch how a stay ended. Returns what the stay gave the viewer; `inFailed` if the room
+   * failed.
+   */
   #report(videoId: string, outcome: StreamEnd | RelayError | undefined, inFailed: Had): Had {
     const { rooms, watch } = this.#parts;
     if (outcome instanceof RelayError) {

@@ -110,7 +110,7 @@ interface BranchOwner extends SinkOwner {
   keepalive(): void;
   /** The connection takes no more for now. */
   filled(): void;
-  /** Writes what is there. */
+  /** Writes the messages after its cursor. */
   pump(): void;
   /** Whether it waits for a page from the store. */
   readonly isReading: boolean;

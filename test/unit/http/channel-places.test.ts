@@ -6,7 +6,7 @@ import type { ChannelState } from "../../../src/protocol/channel.ts";
 import { RelayError } from "../../../src/protocol/errors.ts";
 import { type Broadcast, Broadcasts } from "../../../src/rooms/channels/broadcasts.ts";
 
-/** A channel's list: one broadcast, or one with another after it, and whether the channel is on air, waits or cannot be read. */
+/** A channel's list: one broadcast, or one with another after it, and what the channel is now. */
 const LISTS = {
   "A, live": { isOn: true, hasNext: false, isInTrouble: false },
   "A, over": { isOn: false, hasNext: false, isInTrouble: false },
@@ -16,7 +16,7 @@ const LISTS = {
 };
 type List = keyof typeof LISTS;
 
-/** For a viewer in A: its cursor, the cursor at which the channel turned from A, and what its last stay gave it. */
+/** For a viewer in A: its cursor, the cursor at which the channel turned from A, and what it got last. */
 const STEPS: [list: List, cursor: number | undefined, to: number | undefined, had: Had, step: string][] = [
   ["A, live", undefined, undefined, undefined, "enter"],
   ["A, live", 5, undefined, undefined, "enter"], // released, refused or failed, and live again
