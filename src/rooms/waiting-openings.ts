@@ -1,7 +1,8 @@
 /**
- * The videos that viewers ask for and that wait to be opened. Strangers choose their number, and most may have
- * no chat, so it has a bound. One more displaces the oldest video of the address that waits for the most: a
- * flood displaces its own videos, and its newest ones stay, because whoever waited long has probably left.
+ * The videos that viewers ask for and that wait to be opened. Strangers choose their number, and most may
+ * have no chat, so it has a bound. One more displaces the oldest video of the address that waits for the
+ * most: a flood displaces its own videos, and its newest ones stay, because whoever waited long has probably
+ * left.
  */
 import { LinkedList, type Place } from "../linked-list.ts";
 

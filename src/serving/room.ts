@@ -51,7 +51,7 @@ export interface StreamRequest {
   open(): Sink;
 }
 
-/** How many viewers are in the rooms of an instance. Each room adds its own, so that nobody goes through all. */
+/** How many viewers are in the rooms of an instance. Each room adds its own. */
 export interface Census {
   viewers: number;
 }

@@ -16,7 +16,9 @@ session.connect();
 await session.post("Profiler.enable");
 await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
 
-/** The number of steps that `act` takes. One at a time: it replaces methods of arrays and signals meanwhile. */
+/**
+ * The number of steps that `act` takes. One at a time: it replaces methods of arrays and signals meanwhile.
+ */
 export async function stepsOf(act: () => Promise<void>): Promise<number> {
   using counting = new Counting();
   await counting.start();
