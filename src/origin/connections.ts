@@ -74,7 +74,7 @@ export class HttpOrigin implements OriginConnections {
     return send(this.#url + path, {
       ...{ dispatcher: this.#streams, headers, signal },
       reset: true, // the origin closes the connection after the stream, perhaps just as the next one uses it
-      ...{ headersTimeout: 0, bodyTimeout: 0 }, // who asks limits both
+      ...{ headersTimeout: 0, bodyTimeout: 0 }, // the caller limits both
     });
   }
 

@@ -1,6 +1,6 @@
 /**
- * Asks the origin regularly whether it is alive, even while nobody watches. What it learns, `Origin` passes on
- * to whoever waits for the beginning of a stream.
+ * Asks the origin regularly whether it is alive, even while nobody watches, and lets `Origin` end or repeat
+ * the requests for streams that have no answer yet.
  */
 import type { Clock } from "../clock.ts";
 import { isUnavailable } from "../store/port.ts";

@@ -50,7 +50,7 @@ interface OriginParts {
   connections?: OriginConnections;
 }
 
-/** Why the beginning of a stream is not waited for any more, if it is to be asked for again at once. */
+/** The reason of the signal of a request that is sent again at once. */
 const ASK_AGAIN = "the origin is back";
 
 /** The place where a stream begins: after a cursor, or at the head. */
@@ -68,7 +68,7 @@ export class Origin {
   readonly #clock: Clock;
   #openStreams = 0;
   #isBlanking = false;
-  /** One for each beginning of a stream that is waited for. */
+  /** One for each request for a stream that has no answer yet. */
   readonly #waiting = new Set<AbortController>();
   readonly #connections: OriginConnections;
 
@@ -90,16 +90,16 @@ export class Origin {
   }
 
   /**
-   * Rejects, with this error, whatever waits for the beginning of a stream: the origin is away, and the
-   * connection may never say so.
+   * Rejects, with this error, all requests for streams that have no answer yet: the origin is away, and their
+   * connections may never say so.
    */
   giveUp(error: Error): void {
     for (const waiting of this.#waiting) waiting.abort(error);
   }
 
   /**
-   * Asks again for each stream whose beginning is waited for: the origin was away meanwhile, and may never have
-   * heard of the request.
+   * Repeats all requests for streams that have no answer yet: the origin was away meanwhile, and may never have
+   * received them.
    */
   askAgain(): void {
     for (const waiting of this.#waiting) waiting.abort(ASK_AGAIN);

@@ -96,7 +96,7 @@ export class OriginRoomLog implements RoomLog {
     }
   }
 
-  /** A stream after the cursor, however often it has to be asked for; undefined if the origin does not honour it. */
+  /** A stream after the cursor, after any number of tries; undefined if the origin does not honour it. */
   async #resume(videoId: string, cursor: number, signal: AbortSignal): Promise<OriginStream | undefined> {
     const { origin, clock, events } = this.#parts;
     for (let waitMs = FIRST_WAIT_MS, leastMs = 0; ; waitMs = Math.min(MAX_WAIT_MS, 2 * waitMs)) {

@@ -41,7 +41,8 @@ export interface Ownership {
 
   /**
    * A room that this instance should hand on to another one, which has viewers of it and reads far fewer
-   * rooms; undefined if there is none. Never one that it took in the last ten seconds. Rejects with `StoreError` "unavailable".
+   * rooms; undefined if there is none. Never one that it took in the last ten seconds. Rejects with
+   * `StoreError` "unavailable".
    */
   oneTooMany(): Promise<string | undefined>;
 }

@@ -101,8 +101,8 @@ export const isUnreached = whether(({ unreachable }) => unreachable !== undefine
 export const isUnanswered = whether(({ isBroken, unreachable }) => isBroken || unreachable !== undefined);
 
 /**
- * The upstream answered, though not with what was asked for: a refusal, a wall, an error of its own. So it is
- * reached. Throttling does not show that: while it lasts, no room can be read.
+ * The upstream answered with something else: a refusal, a wall, an error of its own. This shows that the
+ * upstream is reached. Throttling does not count: while it lasts, no room can be read.
  */
 export function isAnswer(error: unknown): boolean {
   const isOfUpstream = error instanceof UpstreamError || error instanceof RelayError;

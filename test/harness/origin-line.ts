@@ -56,8 +56,8 @@ export class OriginLine {
   }
 
   /**
-   * Loses everything for `forMs`, in either direction. The connections that were open then, and those that are
-   * opened meanwhile, stay open and never carry anything again.
+   * Loses everything for `forMs`, in either direction. The connections that were open before, and those that
+   * are opened meanwhile, stay open and never carry anything again.
    */
   swallow(forMs: number): void {
     this.#swallowsUntil = Math.max(this.#swallowsUntil, this.#now + forMs);

@@ -51,8 +51,9 @@ export class Egress {
   readonly #transport: Transport;
   readonly #calls: UpstreamCalls;
   #openings = 0;
-  /** When a room was last answered, and since when calls of rooms end without an answer, if the last one did. */
+  /** When a room was last answered. */
   #answeredAt: number;
+  /** When the first room's call since then ended without an answer; undefined if the last one had one. */
   #cutOffAt: number | undefined;
   /** When any call was last answered. */
   #reachedAt: number;
@@ -193,7 +194,7 @@ export class Egress {
     return this.#cutOffAt === undefined ? 0 : this.#parts.clock.monotonic() - this.#answeredAt;
   }
 
-  /** When the first of the rooms' last calls without an answer ended; undefined if the last one had one. */
+  /** When the rooms' calls began to end without an answer; undefined if the last one had an answer. */
   get cutOffAt(): number | undefined {
     return this.#cutOffAt;
   }

@@ -159,7 +159,7 @@ export class RoomEgress {
 
   /**
    * For how long this instance has not reached the upstream for the room, or will be throttled, in
-   * milliseconds. A single lost call is no silence, however seldom the room is read.
+   * milliseconds. A single lost call does not count, however long the pauses between the room's polls are.
    */
   get outMs(): number {
     const { clock, egresses } = this.#parts;

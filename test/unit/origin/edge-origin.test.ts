@@ -215,14 +215,14 @@ describe("an edge", () => {
     assert.equal(viewer.sink.closedBy, undefined);
   });
 
-  for (const [holeMs, how] of [
+  for (const [outageMs, how] of [
     [3000, "open"],
     [3000, "broken"],
     [14_000, "broken"],
     [50_000, "open"],
     [75_000, "open"],
   ] as const) {
-    it(`continues ${how} rooms and channels after a hole of ${holeMs} ms in the way to its origin`, async () => {
+    it(`continues ${how} rooms and channels after a network outage of ${outageMs} ms that breaks no connection`, async () => {
       const { relay, channel } = watched({}, { settings: { RELAY_CHANNEL_MS: "2000" } });
       const chat = relay.upstream.chat("other-one-1", CHAT);
       const edge = await virtualEdge(relay);
@@ -230,8 +230,8 @@ describe("an edge", () => {
       const viewer = await relay.enter({ videoId: "other-one-1" }, edge.life.rooms);
       await relay.advance(MINUTE);
       if (how === "broken") edge.line.cut(0);
-      edge.line.swallow(holeMs);
-      await relay.advance(holeMs);
+      edge.line.swallow(outageMs);
+      await relay.advance(outageMs);
       channel.broadcast(VIDEO, { chat: CHAT });
       const missed = chat.say(4);
       await relay.advance(RESUMED_MS);
@@ -241,15 +241,15 @@ describe("an edge", () => {
     });
   }
 
-  it("answers whoever asked for a room in a hole in the way to its origin soon after the hole", async () => {
+  it("answers a viewer that asked for a room in a network outage soon after its end", async () => {
     const relay = new VirtualRelay();
     const edge = await virtualEdge(relay);
     for (let before = 0; before < 20; before++) {
       const videoId = `${before}`.padStart(11, "v");
       relay.upstream.chat(videoId, CHAT);
-      const holeMs = 30_000 + 500 * before; // it ends at another moment between two health checks
-      edge.line.swallow(holeMs);
-      await relay.advance(holeMs - 1000);
+      const outageMs = 30_000 + 500 * before; // it ends at another moment between two health checks
+      edge.line.swallow(outageMs);
+      await relay.advance(outageMs - 1000);
       const viewer = relay.visit({ videoId }, edge.life.rooms);
       await relay.advance(1000);
       let answer = "nothing";
@@ -258,7 +258,7 @@ describe("an edge", () => {
         ({ code }) => (answer = code),
       );
       await relay.advance(HEALTH_MS);
-      assert.ok(answer === "init" || answer === "CAPACITY", `${answer} after a hole of ${holeMs} ms`);
+      assert.ok(answer === "init" || answer === "CAPACITY", `${answer} after ${outageMs} ms`);
       viewer.leave();
     }
   });
