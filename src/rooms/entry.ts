@@ -183,7 +183,7 @@ export class VideoEntry {
     opening.result.catch((error) => {
       if (this.#host.stopped.aborted) return; // the stop ended it
       const isFull = error instanceof RelayError && error.code === "CAPACITY";
-      this.#parts.telemetry.roomRefused(this.videoId, error, !isFull && !isOver(error));
+      if (!isFull) this.#parts.telemetry.roomRefused(this.videoId, error, !isOver(error));
     });
     done.catch(() => {
       if (this.#state.name === "bootstrapping" && this.#state.opening === opening) this.#vacate();

@@ -7,6 +7,7 @@ import type { ChatType } from "../protocol/chat.ts";
 import { atCapacity } from "../protocol/errors.ts";
 import { refuseUnavailable } from "../serving/refusals.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
+import { Slices } from "../serving/slices.ts";
 import { type RoomRecord, storeUnavailable } from "../store/port.ts";
 import { retryRead } from "../store/retry-read.ts";
 import { background } from "../telemetry/background.ts";
@@ -26,6 +27,11 @@ import { WaitingOpenings } from "./waiting-openings.ts";
 const TICK_MS = 1000;
 /** The number of videos that may wait to be opened, beside as many as there may be rooms. */
 const MAX_STRANGERS = 1000;
+/**
+ * How many openings of one address wait before a connection with several chats is refused: an address of the
+ * service opens some two chats a second, and an opening waits for half a minute at most.
+ */
+const MAX_OF_LINES = 500;
 /**
  * Time limits when the service stops: for the current polls, and for giving the rooms back; and the time over
  * which the streams are ended. With the store's own limit, a stop takes at most five seconds in all.
@@ -65,9 +71,14 @@ export class Rooms implements SharedRooms {
   /** The number of streams of this service's own workers, which do not count towards the limit of viewers. */
   #exempt = 0;
   readonly #host: EntryHost;
+  /** The time budget in which the chats of all connections with several begin: each has up to twenty. */
+  readonly slices: Slices;
+  /** The openings of connections with several chats that have not begun yet, by address. */
+  readonly #reserved = new Map<string, number>();
 
   constructor(parts: RoomsParts) {
     this.#parts = parts;
+    this.slices = new Slices(parts.clock);
     this.#host = {
       assertCapacity: (entry, chatType) => this.#assertCapacity(entry, chatType),
       changed: (entry, before) => this.#recount(entry, before),
@@ -118,6 +129,25 @@ export class Rooms implements SharedRooms {
     if (this.stopped.aborted) throw atCapacity("stopping");
     const viewers = this.viewerCount - this.#exempt + count;
     if (viewers > this.#parts.settings.maxViewers) throw atCapacity("viewers");
+  }
+
+  /**
+   * Counts the chats of a connection with several as openings of its address, as far as they are not open,
+   * until the result is disposed of: then each has begun, and counts by itself. Throws `RelayError` CAPACITY if
+   * they would wait in vain. (A single chat takes the place of the oldest that waits for its address.)
+   */
+  reserveOpenings(videoIds: readonly string[], address: string): Disposable {
+    const unopened = videoIds.filter((videoId) => !this.#entries.get(videoId)?.room).length;
+    const reserved = this.#reserved.get(address) ?? 0;
+    if (unopened > 0 && this.#host.waiting.of(address) + reserved + unopened > MAX_OF_LINES)
+      throw atCapacity("openings");
+    const change = (by: number) => {
+      const count = (this.#reserved.get(address) ?? 0) + by;
+      if (count > 0) this.#reserved.set(address, count);
+      else this.#reserved.delete(address);
+    };
+    change(unopened);
+    return { [Symbol.dispose]: () => change(-unopened) };
   }
 
   /**

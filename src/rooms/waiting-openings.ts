@@ -28,6 +28,11 @@ export class WaitingOpenings {
     this.#max = max;
   }
 
+  /** How many videos of this address wait. */
+  of(address: string): number {
+    return this.#crowds.get(address)?.waiting.size ?? 0;
+  }
+
   /**
    * Counts a video until the result is disposed of, or it is displaced; then calls `refuse`, possibly before
    * this returns.

@@ -11,11 +11,15 @@ interface MergedChat {
   writer: ChatWriter;
 }
 
-/** Reads several chats on one connection. Resolves when all of them, or the connection, are over. */
+/**
+ * Reads several chats on one connection. `reserved`: their openings, which count by themselves once they have
+ * begun. Resolves when all of them, or the connection, are over.
+ */
 export async function readMerged(
   line: Multiplex,
   requests: readonly ChatRequest[],
   parts: LineParts,
+  reserved: Disposable,
 ): Promise<void> {
   const id = () => vectorOf(chats.map(({ writer }) => writer.cursor));
   const chats: MergedChat[] = requests.map((request) => ({
@@ -23,7 +27,10 @@ export async function readMerged(
     writer: new ChatWriter(request.videoId, request.lastEventId, line, id),
   }));
   try {
-    await Promise.all(chats.map((chat) => readChat(line, chat, parts)));
+    const read: Promise<void>[] = [];
+    await parts.rooms.slices.each(chats, (chat) => read.push(readChat(line, chat, parts)));
+    reserved[Symbol.dispose]();
+    await Promise.all(read);
   } catch (error) {
     parts.toRelayError(error); // a bug of ours, which this logs; the client comes back
   }

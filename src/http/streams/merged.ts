@@ -72,14 +72,20 @@ export function openMerged(
   open: () => BodySink,
 ): void {
   served.rooms.assertPlaces(videoIds.length);
+  const reserved = served.rooms.reserveOpenings(videoIds, address);
   const requests = videoIds.map((videoId, place) => ({
     ...asked,
     videoId,
     lastEventId: cursors[place],
     address: () => address,
   }));
-  const { line, parts } = openLine("merged", form, served, open);
-  void readMerged(line, requests, parts);
+  try {
+    const { line, parts } = openLine("merged", form, served, open);
+    void readMerged(line, requests, parts, reserved);
+  } catch (error) {
+    reserved[Symbol.dispose]();
+    throw error;
+  }
 }
 
 /** Throws `RelayError` INVALID_VIDEO_ID, and INVALID_REQUEST for too many videos or one named twice. */

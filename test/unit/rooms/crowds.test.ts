@@ -103,3 +103,20 @@ describe("the videos that wait to be opened", () => {
     assert.deepEqual(displaced, ["third"]);
   });
 });
+
+it("a connection with several chats is refused if they would wait in vain, and open chats do not count", async () => {
+  const relay = new VirtualRelay();
+  relay.upstream.chat("is-open-now", { kinds: ["text"] });
+  await relay.enter({ videoId: "is-open-now" });
+  const twenty = (line: number) =>
+    Array.from({ length: 20 }, (_, i) => `waits-${String(20 * line + i).padStart(5, "0")}`);
+  const { rooms } = relay;
+  const lines = Array.from({ length: 25 }, (_, line) => rooms.reserveOpenings(twenty(line), "flood"));
+  const refused = { code: "CAPACITY", full: "openings" };
+  assert.throws(() => rooms.reserveOpenings(twenty(25), "flood"), refused);
+  rooms.reserveOpenings(["is-open-now"], "flood");
+  rooms.reserveOpenings(twenty(25), "another");
+  lines[0]?.[Symbol.dispose]();
+  for (const videoId of twenty(0)) relay.visit({ videoId, address: "flood" }).entered.catch(() => {});
+  assert.throws(() => rooms.reserveOpenings(twenty(26), "flood"), refused);
+});
