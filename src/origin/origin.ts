@@ -98,7 +98,7 @@ export class Origin {
   }
 
   /**
-   * Repeats all requests for streams that have no answer yet: the origin was away meanwhile, and may never have
+   * Repeats all requests for streams that have no answer yet: the origin was away meanwhile, and may not have
    * received them.
    */
   askAgain(): void {

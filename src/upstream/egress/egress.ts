@@ -54,7 +54,7 @@ export class Egress {
   /** When a room was last answered. */
   #answeredAt: number;
   /** When the first room's call since then ended without an answer; undefined if the last one had one. */
-  #cutOffAt: number | undefined;
+  #unansweredAt: number | undefined;
   /** When any call was last answered. */
   #reachedAt: number;
 
@@ -191,12 +191,12 @@ export class Egress {
    * Milliseconds since a room was last answered, if the last failed call did not reach the upstream; else 0.
    */
   get outMs(): number {
-    return this.#cutOffAt === undefined ? 0 : this.#parts.clock.monotonic() - this.#answeredAt;
+    return this.#unansweredAt === undefined ? 0 : this.#parts.clock.monotonic() - this.#answeredAt;
   }
 
   /** When the rooms' calls began to end without an answer; undefined if the last one had an answer. */
-  get cutOffAt(): number | undefined {
-    return this.#cutOffAt;
+  get unansweredAt(): number | undefined {
+    return this.#unansweredAt;
   }
 
   /** Milliseconds since any call was last answered. Without calls, the value has no meaning. */
@@ -206,14 +206,16 @@ export class Egress {
 
   /** A working upstream answered a room, with success or not. */
   answered(): void {
-    this.#cutOffAt = undefined;
+    this.#unansweredAt = undefined;
     this.#answeredAt = this.#parts.clock.monotonic();
     this.#breaker.answered();
   }
 
   /** A call of the room got no proper answer. Returns whether the egress failed, rather than the room. */
   failed(room: string, error: Error): boolean {
-    this.#cutOffAt = isUnanswered(error) ? (this.#cutOffAt ?? this.#parts.clock.monotonic()) : undefined;
+    this.#unansweredAt = isUnanswered(error)
+      ? (this.#unansweredAt ?? this.#parts.clock.monotonic())
+      : undefined;
     return this.#breaker.failed(room, error);
   }
 

@@ -62,7 +62,7 @@ export class RoomEgress {
    * Whether its last call failed before an answer began, as in a network that loses packets, or its egress
    * was lost. If false, its call may only wait behind those of others.
    */
-  #isCutOff = false;
+  #isUnanswered = false;
   /** Number of moves since the last success. */
   #moves = 0;
   #movedAt = Number.NEGATIVE_INFINITY;
@@ -169,7 +169,10 @@ export class RoomEgress {
     const isOneCall = now < (this.#askedAt ?? now) + egresses.chatMs + RETRIED_MS;
     const unansweredMs = isOneCall ? 0 : now - this.#answeredAt;
     // If the room's call waits behind unanswered calls of other rooms, those count.
-    return Math.max(throttledMs, this.#isCutOff ? unansweredMs : Math.min(unansweredMs, this.#egress.outMs));
+    return Math.max(
+      throttledMs,
+      this.#isUnanswered ? unansweredMs : Math.min(unansweredMs, this.#egress.outMs),
+    );
   }
 
   /** Milliseconds since the upstream last answered any call of the room's egress. */
@@ -201,7 +204,7 @@ export class RoomEgress {
    */
   failed(error: Error): boolean {
     this.#failures += 1;
-    this.#isCutOff = isUnanswered(error);
+    this.#isUnanswered = isUnanswered(error);
     if (isAnswer(error)) this.#heard();
     if (!isOutage(error)) {
       this.#egress.excuse(this.#videoId);
@@ -218,7 +221,7 @@ export class RoomEgress {
   }
 
   #endSilence(): void {
-    this.#isCutOff = false;
+    this.#isUnanswered = false;
     this.#answeredAt = this.#parts.clock.monotonic();
     this.#askedAt = undefined;
   }
@@ -261,8 +264,8 @@ export class RoomEgress {
     if (!next) return false;
     const now = this.#parts.clock.monotonic();
     if (why === "unreachable") {
-      this.#isCutOff = true; // the next one may not reach it either
-      this.#askedAt = Math.min(this.#askedAt ?? now, old.cutOffAt ?? now);
+      this.#isUnanswered = true; // the next one may not reach it either
+      this.#askedAt = Math.min(this.#askedAt ?? now, old.unansweredAt ?? now);
     }
     // A room that could not reach the upstream remains evidence about its old egress.
     old.leave(this.#videoId, why !== "throttled" && old.isUp);
