@@ -25,6 +25,7 @@ function portConfig(v: FlagValues<typeof PORT_SETTINGS>) {
     rooms: v.RELAY_ROOMS,
     isBlanking,
     compression: v.RELAY_COMPRESSION === "auto",
+    log: { longPollMs: v.RELAY_LONG_POLL_MS, sseMs: v.RELAY_LOG_SSE_MS },
     frameAncestors: v.RELAY_FRAME_ANCESTORS,
     maxViewersPerAddress: v.RELAY_MAX_VIEWERS_PER_ADDRESS || Number.POSITIVE_INFINITY,
     trustedProxies: v.RELAY_TRUST_PROXY,

@@ -126,6 +126,16 @@ const STREAMS = {
     "interval of the comment that keeps connections without messages open",
     ms(1),
   ),
+  RELAY_LONG_POLL_MS: flag(
+    "20000",
+    "how long a long poll of `/v1/log` waits for a message",
+    whole(1000, 60_000),
+  ),
+  RELAY_LOG_SSE_MS: flag(
+    "60000",
+    "how long a connection of `/v1/log` with `live=sse` stays open, so that caches can share the next one; 0: as long as its client wants",
+    ms(0),
+  ),
 };
 
 const UPSTREAM = {
@@ -262,6 +272,8 @@ const OF_PORT = [
   "RELAY_ROOMS",
   "RELAY_COMPRESSION",
   "RELAY_KEEPALIVE_MS",
+  "RELAY_LONG_POLL_MS",
+  "RELAY_LOG_SSE_MS",
   "RELAY_WORKERS",
 ] as const satisfies SettingName[];
 

@@ -20,6 +20,7 @@ const OF_VIDEO: FaultCodes = {
 export const FAULT_CODES = {
   "/v1/stream": OF_VIDEO,
   "/v1/merged": OF_VIDEO,
+  "/v1/log/{videoId}": OF_VIDEO,
   "/v1/sessions": { throttled: ["UPSTREAM_ERROR", THROTTLING], otherwise: ["UPSTREAM_ERROR", UNLOADABLE] },
   "/v1/poll": {
     throttled: ["UPSTREAM_ERROR", THROTTLING],

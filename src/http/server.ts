@@ -17,6 +17,7 @@ import { AnswersUnderWay } from "./answers-under-way.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";
 import { answerErrors, answerUnroutable, METHODS, refuseUnserved } from "./errors.ts";
 import { type Group, healthRoutes } from "./health.ts";
+import { type LogSettings, logRoute } from "./log/log.ts";
 import { messagesRoute } from "./messages.ts";
 import { originRoutes } from "./origin-routes.ts";
 import { type PageSettings, pageRoutes } from "./pages.ts";
@@ -70,6 +71,7 @@ export interface HttpSettings extends PageSettings, Partial<ReadingSettings> {
   compression: boolean;
   /** The interval of keepalives on connections of several chats; each room has its own. */
   keepaliveMs: number;
+  log: LogSettings;
   /** Infinity means no limit. */
   maxViewersPerAddress: number;
   /** The number of proxies in front whose `X-Forwarded-For` is trusted. */
@@ -159,7 +161,12 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   streamRoute(app, streamParts);
   mergedRoute(app, streamParts);
   if (source instanceof Origin) originRoutes(app, source, settings);
-  else ownRoutes(app, rooms, source, settings, clock);
+  else {
+    const { history } = source;
+    const { isBlanking, log } = settings;
+    logRoute(app, { ...streamParts, history, isBlanking, log });
+    ownRoutes(app, rooms, source, settings, clock);
+  }
   const isBlanking = () => settings.isBlanking || (source instanceof Origin && source.isBlanking);
   healthRoutes(app, rooms, telemetry, settings.group, isBlanking);
   pageRoutes(app, settings);
@@ -224,7 +231,8 @@ function allowEveryOrigin(app: FastifyInstance): void {
   app.addHook("onRequest", async ({ method }, reply) => {
     reply.headers({
       "access-control-allow-origin": "*",
-      "access-control-expose-headers": "ETag, Link, Retry-After",
+      "access-control-expose-headers":
+        "ETag, Link, Retry-After, Stream-Next-Offset, Stream-Up-To-Date, Stream-Closed, Stream-Cursor",
     });
     if (method !== "OPTIONS") return;
     const preflight = {

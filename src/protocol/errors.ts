@@ -25,6 +25,7 @@ export const ERRORS = {
   REQUEST_TIMEOUT: { status: 408, retry: "caller", cause: "request" },
   CONFLICT: { status: 409, retry: "never", cause: "request" },
   TOKEN_EXPIRED: { status: 410, retry: "never", cause: "request" },
+  OFFSET_GONE: { status: 410, retry: "never", cause: "request" },
   PAYLOAD_TOO_LARGE: { status: 413, retry: "never", cause: "request" },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, retry: "never", cause: "request" },
   UNKNOWN_CLIENT: { status: 422, retry: "never", cause: "request" },

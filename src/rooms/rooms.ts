@@ -5,6 +5,7 @@
 import { Deadline, unlessAborted } from "../deadline.ts";
 import type { ChatType } from "../protocol/chat.ts";
 import { atCapacity } from "../protocol/errors.ts";
+import { closedAt } from "../reading/log/checkpoint.ts";
 import { refuseUnavailable } from "../serving/refusals.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import { Slices } from "../serving/slices.ts";
@@ -159,9 +160,9 @@ export class Rooms implements SharedRooms {
     this.assertPlaces(1);
     if (this.#parts.sources.isBlocked) throw storeUnavailable();
     const stop = Promise.withResolvers<never>();
-    const open = () => {
+    const open: StreamRequest["open"] = (cursor, room) => {
       if (this.stopped.aborted) throw atCapacity("stopping"); // it has been refused
-      return request.open();
+      return request.open(cursor, room);
     };
     this.#entering.add(stop.reject);
     try {
@@ -176,13 +177,13 @@ export class Rooms implements SharedRooms {
   }
 
   #admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
-    if (request.isBounded) return this.#enterExcerpt(request);
+    if (request.isBounded || request.closedAt !== undefined) return this.#enterExcerpt(request);
     return this.#entry(request.videoId).enter(request, signal);
   }
 
   /** Serves a viewer the messages that are stored now, from the store alone. */
   async #enterExcerpt(request: StreamRequest): Promise<void> {
-    const room = await this.#parts.sources.excerpt(request.videoId);
+    const room = await this.#parts.sources.excerpt(request.videoId, request.closedAt);
     this.#retired.add(room);
     // A viewer that names no `backfill` gets everything that is stored.
     await room.enter(request, request.backfill === undefined ? 0 : room.tail.head);
@@ -205,6 +206,11 @@ export class Rooms implements SharedRooms {
   /** The state of a stored room, as `RoomList.all` shows it. */
   stateOf({ videoId, end }: Pick<RoomRecord, "videoId" | "end">): RoomState {
     return stateOf(end, this.#entries.get(videoId)?.roomState);
+  }
+
+  /** The cursor at which a stored chat ended for the first time; undefined if it has not ended yet. */
+  closedAt(record: RoomRecord): number | undefined {
+    return closedAt(record);
   }
 
   /** Whether the chat has not ended, and this instance opens, reads or follows it. */

@@ -84,8 +84,11 @@ export interface RoomSources {
   open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<RoomSource>;
   /** Follows a room that this instance has read until now, and leaves the reading to others for `restMs`. */
   follow(room: Room, restMs: number): Followed;
-  /** The stored part of a room at this moment, without opening it. Rejects with `RelayError` NOT_STORED. */
-  excerpt(videoId: string): Promise<Room>;
+  /**
+   * The stored part of a room at this moment, without opening it; with `closedAt`, the part up to this cursor,
+   * at which its chat has ended. Rejects with `RelayError` NOT_STORED.
+   */
+  excerpt(videoId: string, closedAt?: number): Promise<Room>;
   /** The stored part of a chat that is over; undefined if there is none. */
   archived(videoId: string): Promise<ArchivedRoom | undefined>;
   /** The cursor of the last message stored of a video; 0 if nothing is. Rejects with `StoreError`. */

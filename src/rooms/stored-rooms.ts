@@ -31,8 +31,8 @@ export class StoredRooms implements RoomSources {
     return new FollowedRoom(room, this.#parts, restMs);
   }
 
-  excerpt(videoId: string): Promise<Room> {
-    return excerptOf(videoId, this.#parts);
+  excerpt(videoId: string, closedAt?: number): Promise<Room> {
+    return excerptOf(videoId, this.#parts, closedAt);
   }
 
   async archived(videoId: string): Promise<ArchivedRoom | undefined> {

@@ -4,8 +4,11 @@
  */
 import type { Init, StreamEnd } from "../protocol/chat.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
-import { FRAMINGS, type Framing } from "./framing.ts";
-import { compressed, GZIP_HEADER, type RunningSum, type Sum, stored, sumOf } from "./gzip.ts";
+import { FRAMINGS, type FramesEnd, type Framing } from "./framing.ts";
+import { compressed, GZIP_HEADER, RunningSum, type Sum, stored, sumOf } from "./gzip.ts";
+
+/** Forms of which a body has all in its first write, plain and compressed, without HTTP's chunked coding. */
+export type WholeForms = Record<"plain" | "gzip", Form>;
 
 /** Frames for one write, as bytes that viewers of the same form share. */
 export interface Packet {
@@ -22,20 +25,24 @@ export interface Form {
   readonly key: string;
   /** Forms of one framing share their frames. */
   readonly framing: object;
-  /** The beginning of a connection. */
-  head(init: Init): Packet;
+  /** The beginning of a connection. `head`: the newest cursor of the room. */
+  head(init: Init, head: number): Packet;
   /** A message's frame, before `pack`. */
   frame(message: StoredMessage): Buffer;
   /**
    * Packs frames for one write. Frames that are not shared by viewers are not compressed. Throws if there are
-   * no bytes and the body is chunked: a chunk of size 0 ends the body (RFC 9112, 7.1).
+   * no bytes and the body is chunked: a chunk of size 0 ends the body (RFC 9112, 7.1). `end`: absent for the
+   * frames of a connection with several chats.
    */
-  pack(frames: readonly Buffer[], isShared: boolean): Packet;
+  pack(frames: readonly Buffer[], isShared: boolean, end?: FramesEnd): Packet;
   readonly keepalive: Packet;
   /** A keepalive after a cursor frame. */
   keepaliveAt(cursor: number): Packet;
-  /** The terminal frame, after a cursor frame if there is an unreported cursor. */
-  end(end: StreamEnd, unreported: number | undefined): Packet;
+  /**
+   * The terminal frame of a connection that has everything up to `cursor`, after a cursor frame if there is an
+   * unreported cursor.
+   */
+  end(end: StreamEnd, cursor: number, unreported: number | undefined): Packet;
 }
 
 /** A form whose packets are bytes of a response's body. */
@@ -76,8 +83,9 @@ export function bodyEnd(sum: RunningSum | undefined): Buffer {
 
 function formOf(name: string, framing: Framing, transferCoding: TransferCoding): BodyForm {
   const pack = PACKERS[transferCoding];
+  const packText = (text: string) => (text === "" ? NOTHING : pack([Buffer.from(text)], false));
   const begin = (text: string): Packet => {
-    const first = text === "" ? NOTHING : pack([Buffer.from(text)], false);
+    const first = packText(text);
     if (transferCoding !== "gzip") return first;
     const header = inChunk([GZIP_HEADER]);
     return {
@@ -90,15 +98,15 @@ function formOf(name: string, framing: Framing, transferCoding: TransferCoding):
     key: `${name} ${transferCoding}`,
     framing,
     transferCoding,
-    pack,
+    pack: (frames, isShared, end) => pack((end && framing.batch?.(frames, end)) ?? frames, isShared),
     begin,
-    head: (init) => begin(framing.init(init)),
+    head: (init, head) => begin(framing.init(init, head)),
     frame: (message) => ownBytes(framing.message(message)),
     keepalive: pack([Buffer.from(framing.keepalive)], true),
     keepaliveAt: (cursor) => pack([Buffer.from(framing.cursor(cursor) + framing.keepalive)], false),
-    end: (end, unreported) => {
+    end: (end, cursor, unreported) => {
       const reported = unreported === undefined ? "" : framing.cursor(unreported);
-      return pack([Buffer.from(reported + framing.end(end))], false);
+      return packText(reported + framing.end(end, cursor));
     },
   };
 }
@@ -113,12 +121,31 @@ export function ownBytes(text: string): Buffer {
 /** How the events of a stream are written. */
 export type Format = keyof typeof FRAMINGS;
 
-function formsOf(name: string, framing: Framing): Record<TransferCoding, BodyForm> {
+/** The forms of a framing by transfer coding. `name`: its key. */
+export function formsOf(name: string, framing: Framing): Record<TransferCoding, BodyForm> {
   return {
     bare: formOf(name, framing, "bare"),
     chunked: formOf(name, framing, "chunked"),
     gzip: formOf(name, framing, "gzip"),
   };
+}
+
+/** The forms of a framing for bodies that are complete with their first packet. `name`: their key. */
+export function wholeFormsOf(name: string, framing: Framing): WholeForms {
+  const plain = formOf(name, framing, "bare");
+  const gzip: Form = {
+    ...plain,
+    key: `${name} gzip`,
+    pack: (frames, isShared, end) => {
+      const { bytes } = plain.pack(frames, isShared, end);
+      const sum = new RunningSum();
+      sum.add(sumOf(bytes));
+      const body = isShared ? compressed(bytes) : stored(bytes);
+      const whole = Buffer.concat([GZIP_HEADER, body, sum.trailer()]);
+      return { bytes: whole, size: whole.length };
+    },
+  };
+  return { plain, gzip };
 }
 
 /** By format, by whether messages carry `details`, and by transfer coding. */

@@ -9,14 +9,23 @@ import { onOneLine, wireJson } from "../wire-json.ts";
 /** How long a browser waits before it reconnects. */
 export const RETRY_MS = 3000;
 
+/** The end of the frames of one write: the cursor behind them, and the newest one of the room. */
+export interface FramesEnd {
+  next: number;
+  head: number;
+}
+
 export interface Framing {
-  /** The beginning of a connection. */
-  init(init: Init): string;
+  /** The beginning of a connection. `head`: the newest cursor of the room. */
+  init(init: Init, head: number): string;
   message(message: StoredMessage): string;
+  /** What surrounds the messages of one write; nothing if absent. */
+  batch?(frames: readonly Buffer[], end: FramesEnd): readonly Buffer[];
   /** A cursor frame: moves the client's cursor past messages that it does not get. */
   cursor(cursor: number): string;
   readonly keepalive: string;
-  end(end: StreamEnd): string;
+  /** The terminal frame, of a connection that has everything up to `cursor`. */
+  end(end: StreamEnd, cursor: number): string;
 }
 
 /** Server-Sent Events. `details`: whether messages carry them. */

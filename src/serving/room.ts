@@ -6,6 +6,7 @@ import type { Clock } from "../clock.ts";
 import type { ChatType, RoomEnd, StreamEnd } from "../protocol/chat.ts";
 import { isUnavailable } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
+import { BetweenPolls } from "./between-polls.ts";
 import { backfillCount, type CursorRange, resumeCursor } from "./cursor.ts";
 import { type Feed, Feeds } from "./feeds.ts";
 import { Lookback } from "./lookback.ts";
@@ -43,12 +44,17 @@ export interface StreamRequest {
   filter?: TypeFilter;
   /** Whether the stream ends with the newest message stored now. */
   isBounded?: boolean;
+  /** If the chat has ended before: the stream ends at this cursor, at which it did. No room is opened. */
+  closedAt?: number;
   /** Whether the upstream is asked even while the service remembers that the video has no chat. */
   isFresh?: boolean;
   /** The viewer's address, or its network. */
   address(): string;
-  /** Opens the response, once the viewer's start is known. Throws if the client is gone. */
-  open(): Sink;
+  /**
+   * Opens the response, once the viewer's start is known: it has everything of the room up to `cursor`. Throws
+   * if the client is gone, or cannot begin there.
+   */
+  open(cursor: number, room: Room): Sink;
 }
 
 /** How many viewers are in the rooms of an instance. Each room adds its own. */
@@ -72,6 +78,8 @@ export class Room implements ViewerHost {
   readonly #viewers = new Set<Viewer>();
   readonly feeds = new Feeds();
   readonly #pages: SharedPages;
+  /** The readers that poll, between two polls. */
+  readonly #betweenPolls = new BetweenPolls();
   readonly #closed = new AbortController();
   /** Number of viewers whose start is being looked up. */
   #entering = 0;
@@ -107,7 +115,7 @@ export class Room implements ViewerHost {
   }
 
   get viewerCount(): number {
-    return this.#viewers.size + this.#entering;
+    return this.#viewers.size + this.#entering + this.#betweenPolls.count;
   }
 
   get stallMs(): number {
@@ -161,7 +169,8 @@ export class Room implements ViewerHost {
     this.#entering += 1;
     try {
       const cursor = this.#startInTail(request, historyEnd) ?? (await this.#startInLog(request, historyEnd));
-      const sink = request.open();
+      const sink = request.open(cursor, this);
+      if (sink.isPoll) this.#betweenPolls.asked();
       const reported = cursor === lastEventId ? cursor : undefined;
       const viewer = new Viewer(this, sink, this.feeds.join(sink.form, filter), cursor, reported);
       this.#viewers.add(viewer);
@@ -234,6 +243,7 @@ export class Room implements ViewerHost {
     if (!this.#viewers.delete(viewer)) return;
     this.#parts.census.viewers -= 1;
     this.feeds.leave(viewer.feed);
+    if (viewer.isPoll) this.#betweenPolls.answered(this.now());
     this.#reportIdle();
   }
 
@@ -246,6 +256,7 @@ export class Room implements ViewerHost {
     const { clock } = this.#parts;
     const { keepaliveMs } = this.#parts.settings;
     this.#pages.tick();
+    if (this.#betweenPolls.expire(this.now())) this.#reportIdle();
     const keepaliveDue = this.now() >= this.#keepaliveDueAt;
     if (keepaliveDue) this.#keepaliveDueAt = this.now() + keepaliveMs;
     const suspects: Viewer[] = [];

@@ -81,12 +81,12 @@ export class SharedPages {
   }
 
   async #assemble(after: number, feed: Feed, lookback: Lookback | undefined, isShared: boolean) {
-    const { floor } = this.#parts.tail;
+    const { floor, head } = this.#parts.tail;
     const skipped = lookback?.skip(after, floor, feed.filter) ?? after;
-    if (skipped > after) return assembleChunk(skipped, [], feed, isShared);
+    if (skipped > after) return assembleChunk({ after: skipped, head }, [], feed, isShared);
     const messages = await this.#read(after);
     const first = messages[0]?.message.cursor ?? this.#parts.tail.floor + 1;
-    return assembleChunk(first - 1, messages, feed, isShared);
+    return assembleChunk({ after: first - 1, head }, messages, feed, isShared);
   }
 
   /**

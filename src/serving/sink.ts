@@ -5,8 +5,13 @@ import type { Form, Packet } from "./form.ts";
 export interface Sink {
   /** The form of everything written to it. */
   readonly form: Form;
-  /** Returns whether more may be written at once; if not, a drain follows. */
-  write(packet: Packet): boolean;
+  /** Whether it takes one answer, after which its client asks again. */
+  readonly isPoll?: boolean;
+  /**
+   * `cursor`: of a connection with one chat, the client has everything up to it once the packet is there.
+   * Returns whether more may be written at once; if not, a drain follows.
+   */
+  write(packet: Packet, cursor?: number): boolean;
   /** Whether its viewer is the first to write after the next drain, of those that share the connection. */
   readonly isNext?: boolean;
   /**

@@ -139,12 +139,14 @@ export class Tail {
   chunk(after: number, feed: Feed, last = this.#head): Chunk | undefined {
     if (after >= this.#head) return undefined;
     if (after < this.floor) throw new Error(`tail holds nothing below ${this.floor}, asked for ${after}`);
-    if (last < this.#head) return assembleChunk(after, this.#heldBetween(after, last), feed, false);
+    const end = { after, head: this.#head };
+    if (last < this.#head) return assembleChunk(end, this.#heldBetween(after, last), feed, false);
     const chunks = this.#shared.get(feed) ?? new Map<number, Chunk>();
     const shared = chunks.get(after);
     if (shared) return shared;
     const isShared = feed.isShared && this.#sharedBytes < MAX_SHARED_BYTES;
-    const chunk = assembleChunk(after, this.#heldBetween(after, this.#head), feed, isShared);
+    const held = this.#heldBetween(after, this.#head);
+    const chunk = assembleChunk(end, held, feed, isShared);
     if (isShared) {
       this.#shared.set(feed, chunks.set(after, chunk));
       this.#sharedBytes += chunk.size;
@@ -160,9 +162,12 @@ export class Tail {
   }
 }
 
-/** One chunk of as many frames as fit, at least one if there are any. The first message follows `after`. */
+/**
+ * One chunk of as many frames as fit, at least one if there are any. The first message follows `after`; `head`
+ * is the newest cursor of the room.
+ */
 export function assembleChunk(
-  after: number,
+  { after, head }: { after: number; head: number },
   messages: Iterable<Held>,
   { form, filter }: Feed,
   isShared: boolean,
@@ -182,5 +187,6 @@ export function assembleChunk(
     }
     next = cursor;
   }
-  return { packet: frames.length > 0 ? form.pack(frames, isShared) : undefined, size, last, next };
+  const packet = frames.length > 0 ? form.pack(frames, isShared, { next, head }) : undefined;
+  return { packet, size, last, next };
 }

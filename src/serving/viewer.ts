@@ -60,6 +60,11 @@ export class Viewer implements SinkOwner {
     return this.#cursor;
   }
 
+  /** Whether its client asks again after each answer. */
+  get isPoll(): boolean {
+    return this.#sink.isPoll === true;
+  }
+
   /** Whether it waits for a page from the store. */
   get isReading(): boolean {
     return this.#isReading;
@@ -67,7 +72,7 @@ export class Viewer implements SinkOwner {
 
   /** Begins the stream: the frames before history, then everything after the cursor. */
   start(init: Init): void {
-    this.#write(this.feed.form.head(init));
+    this.#write(this.feed.form.head(init, this.#room.tail.head));
     this.pump();
   }
 
@@ -199,14 +204,14 @@ export class Viewer implements SinkOwner {
 
   #write(packet: Packet): void {
     this.#room.sent(packet.size);
-    if (!this.#sink.write(packet)) this.filled();
+    if (!this.#sink.write(packet, this.#cursor)) this.filled();
   }
 
   // [spec] `event: end` | at most once | Terminal; body closes.
   #finishIfOver(): void {
     const { streamEnd } = this.#room;
     if (!streamEnd) return;
-    this.#write(this.feed.form.end(streamEnd, this.#unreported));
+    this.#write(this.feed.form.end(streamEnd, this.#cursor, this.#unreported));
     this.end();
   }
 }

@@ -24,6 +24,7 @@ const ERRORS_OF = {
     "STORE_UNAVAILABLE",
   ],
   "/v1/merged": ["INVALID_REQUEST", "INVALID_VIDEO_ID", "CAPACITY"],
+  "/v1/log/{videoId}": [...OF_VIDEO, "OFFSET_GONE", "RATE_LIMITED", "NO_WORKING_CLIENT", ...OF_STORE],
   "/v1/sessions": [...OF_VIDEO, ...OF_BODY, "NO_WORKING_CLIENT", "UPSTREAM_ERROR", "CAPACITY"],
   "/v1/poll": [...OF_BODY, "TOKEN_EXPIRED", "UNKNOWN_CLIENT", "UPSTREAM_ERROR", "CAPACITY"],
   "/v1/probe": [...OF_VIDEO, ...OF_BODY, "RATE_LIMITED", "CAPACITY"],
@@ -102,6 +103,26 @@ export const HistoryResponse = {
     "application/x-ndjson": { schema: LINES },
     "text/csv": { schema: LINES },
     "text/plain": { schema: LINES },
+  },
+};
+
+/** A part of a log, or the stream of all that follows. */
+export const LogResponse = {
+  description:
+    "The messages after the offset, in order: a page, or with `live=long-poll` what comes first. With `live=sse`, events: `data` with an array of messages, then `control` with `streamNextOffset`, `streamCursor`, `upToDate` and `streamClosed`. A long poll without a message is answered 204.",
+  headers: {
+    "Stream-Next-Offset": header("The offset to read on from."),
+    "Stream-Up-To-Date": header("`true` if there was no further message when the answer was made."),
+    "Stream-Closed": header("`true` if the chat is over, and the answer reaches its end."),
+    "Stream-Cursor": header("For caches: the `cursor` of the next long poll."),
+    ETag: header(
+      "Of a page that does not begin `now`. A request with `If-None-Match` gets 304 while it stays.",
+    ),
+    "Cache-Control": header("`immutable` for a page that does not reach the end."),
+  },
+  content: {
+    "application/json": { schema: Type.Array(refTo("StoredMessage")) },
+    "text/event-stream": { schema: Type.String() },
   },
 };
 

@@ -2,7 +2,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import type { FastifyReply } from "fastify";
 import { RelayError } from "../../protocol/errors.ts";
-import { FORMS, type Format } from "../../serving/form.ts";
+import { type BodyForm, FORMS, type Format } from "../../serving/form.ts";
 import type { BodySink } from "../../serving/multiplex/multiplex.ts";
 import type { AnswersUnderWay } from "../answers-under-way.ts";
 import { acceptsGzip } from "../negotiation.ts";
@@ -27,13 +27,41 @@ export interface OpenParts {
   compresses: boolean;
 }
 
+/** How the body of a stream is written, and the headers that say so. */
+export interface StreamBody {
+  forms: Record<BodyForm["transferCoding"], BodyForm>;
+  headers: OutgoingHttpHeaders;
+  /** The request headers that decide its format. */
+  vary: readonly string[];
+}
+
 /**
- * Sends the head of the answer. `details`: whether messages carry them. Throws the signal's reason, or
- * `RelayError` if another request is behind it on this connection, which it closes.
+ * Sends the head of the answer, in the format that the client accepts. `details`: whether messages carry them.
+ * Throws as `openBody` does.
  */
 export function openSink(
   reply: FastifyReply,
   details: boolean,
+  gone: AbortSignal,
+  parts: OpenParts,
+  onClosed: () => void,
+): BodySink {
+  const format = formatFor(reply.request.headers.accept);
+  const body = {
+    forms: FORMS[format][details ? "detailed" : "plain"],
+    headers: { "content-type": MEDIA_TYPES[format], ...STREAM_HEADERS },
+    vary: format === "ndjson" ? ["Accept"] : [],
+  };
+  return openBody(reply, body, gone, parts, onClosed);
+}
+
+/**
+ * Sends the head of the answer. Throws the signal's reason, or `RelayError` if another request is behind it on
+ * this connection, which it closes.
+ */
+export function openBody(
+  reply: FastifyReply,
+  { forms, headers, vary }: StreamBody,
   gone: AbortSignal,
   { underWay, connections, handsOver, compresses }: OpenParts,
   onClosed: () => void,
@@ -51,16 +79,13 @@ export function openSink(
   reply.hijack();
   const isTaken = handsOver && socket.writable && isAlone(request.raw);
   const isGzip = isTaken && compresses && acceptsGzip(request.headers["accept-encoding"]);
-  const format = formatFor(request.headers.accept);
-  const vary = [...(format === "ndjson" ? ["Accept"] : []), ...(compresses ? ["Accept-Encoding"] : [])];
+  const varies = [...vary, ...(compresses ? ["Accept-Encoding"] : [])];
   response.writeHead(200, {
     ...(reply.getHeaders() as OutgoingHttpHeaders),
-    "content-type": MEDIA_TYPES[format],
-    ...STREAM_HEADERS,
-    ...(vary.length > 0 && { vary: vary.join(", ") }),
+    ...headers,
+    ...(varies.length > 0 && { vary: varies.join(", ") }),
     ...(isGzip && { "content-encoding": "gzip" }),
   });
-  const forms = FORMS[format][details ? "detailed" : "plain"];
   if (!isTaken) return new ResponseSink(response, forms.bare, connections, onClosed);
   const form = isGzip ? forms.gzip : forms.chunked;
   // Corked for this turn, so that the head and the first frames leave in one write.

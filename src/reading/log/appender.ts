@@ -157,7 +157,7 @@ export class Appender {
     progress: Progress,
   ): Promise<StoredMessage[]> {
     const { clock, store, telemetry } = this.#parts;
-    const checkpoint = encodeCheckpoint(progress, memory, clock.monotonic());
+    const checkpoint = encodeCheckpoint(progress, { ...this.#memory, ...memory }, clock.monotonic());
     const encoded = messages.map(encodeMessage);
     const added = await store.append(this.#claim, this.#head, encoded, checkpoint, overwriting);
     this.#head += added.length;
@@ -168,7 +168,7 @@ export class Appender {
   }
 
   #stored({ deletions, gifts, gap, shown }: PreparedAppend): void {
-    this.#memory = { deletions, gifts, gap };
+    this.#memory = { ...this.#memory, deletions, gifts, gap };
     for (const { reason, sinceMs } of shown)
       this.#parts.telemetry.gapFound(this.#claim.videoId, reason, sinceMs);
   }

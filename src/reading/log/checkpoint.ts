@@ -25,6 +25,11 @@ const MAX_AGO_MS = 1000 * 366 * 24 * 3_600_000;
 export interface RoomMemory extends ReadMemory {
   /** The gap that may be before the next message. */
   gap: Gap | undefined;
+  /**
+   * If the chat has ended before: the number of messages that the room had ever got by its first end. They
+   * alone are the room's log as a closed stream (`closedAt`), whatever is stored of its replay afterwards.
+   */
+  closedAfter?: number | undefined;
 }
 
 /** How far a room was read. */
@@ -49,7 +54,7 @@ export interface RecordingProgress {
 /** `now`: on the monotonic clock. */
 export function encodeCheckpoint(
   { position, startedAt, egress, recording }: Progress,
-  { deletions, gifts, gap }: RoomMemory,
+  { deletions, gifts, gap, closedAfter }: RoomMemory,
   now: number,
 ): string {
   return JSON.stringify({
@@ -60,6 +65,7 @@ export function encodeCheckpoint(
     deletions: [...deletions],
     gifts: encodeGifts(gifts),
     gap,
+    closedAfter,
   });
 }
 
@@ -97,6 +103,22 @@ export function recordingOf({ checkpoint }: RoomRecord): RecordingProgress | und
 }
 
 /**
+ * The cursor at which the room's chat ended for the first time; undefined if it has not ended yet. Counted from
+ * the room's base, so that it moves with the room's cursors.
+ */
+export function closedAt(room: RoomRecord): number | undefined {
+  const closedAfter = closedAfterOf(room);
+  return closedAfter === undefined ? undefined : room.base + closedAfter;
+}
+
+function closedAfterOf({ base, head, checkpoint, end }: RoomRecord): number | undefined {
+  const stored = asNumber(dig(parseJson(checkpoint), "closedAfter"));
+  if (stored !== undefined && Number.isSafeInteger(stored) && stored >= 0 && base + stored <= head)
+    return stored;
+  return end?.state === "ended" ? head - base : undefined;
+}
+
+/**
  * Milliseconds since the room was last read: the checkpoint's age now, plus its age when it was stored. If
  * that cannot be read, `memoryOf` reports it.
  */
@@ -124,13 +146,15 @@ export function memoryOf(
   isReplay: boolean,
   { clock, telemetry }: { clock: Clock; telemetry: Telemetry },
 ): RoomMemory {
-  if (!room || !isReadable(room)) return { ...NO_MEMORY, gap: undefined };
+  if (!room) return { ...NO_MEMORY, gap: undefined };
+  const closedAfter = closedAfterOf(room);
+  if (!isReadable(room)) return { ...NO_MEMORY, gap: undefined, closedAfter };
   const memory = readMemory(asObject(parseJson(room.checkpoint)) ?? {});
-  if (memory) return memory;
+  if (memory) return { ...memory, closedAfter };
   telemetry.mark("room: memory unreadable");
   telemetry.checkpointUnreadable(room.videoId, "memory");
   const sinceMs = clock.now() - lastReadAgoMs(room);
-  return { ...NO_MEMORY, gap: isReplay ? undefined : { sinceMs, reason: "down" } };
+  return { ...NO_MEMORY, gap: isReplay ? undefined : { sinceMs, reason: "down" }, closedAfter };
 }
 
 const NO_MEMORY: ReadMemory = { deletions: new Map(), gifts: NO_GIFTS };

@@ -36,7 +36,7 @@ export const FORMATS: Readonly<Record<FormatName, Format>> = {
     writer: ({ details }) => {
       let separator = "";
       return (message) => {
-        const text = separator + jsonOf(message, details);
+        const text = separator + itemJson(message, details);
         separator = ",";
         return text;
       };
@@ -45,7 +45,7 @@ export const FORMATS: Readonly<Record<FormatName, Format>> = {
   ndjson: {
     mediaType: "application/x-ndjson",
     file: { extension: "ndjson", header: () => "" },
-    writer: (options) => (message) => `${jsonOf(message, options.details)}\n`,
+    writer: (options) => (message) => `${itemJson(message, options.details)}\n`,
   },
   csv: {
     mediaType: "text/csv; charset=utf-8",
@@ -64,7 +64,7 @@ export const FORMATS: Readonly<Record<FormatName, Format>> = {
 export const FORMAT_NAMES = Object.keys(FORMATS) as FormatName[];
 
 /** The message as JSON on one line, its cursor first. */
-function jsonOf(message: StoredMessage, withDetails: boolean): string {
+export function itemJson(message: StoredMessage, withDetails: boolean): string {
   return `{"cursor":${message.cursor},${onOneLine(messageJson(message, withDetails)).slice(1)}`;
 }
 

@@ -68,7 +68,7 @@ function formOf(format: Format, details: boolean): Form {
     pack: (frames) => packetOf({ kind: "messages", frames }, sizeOf(frames)),
     keepalive: IDLE,
     keepaliveAt: (cursor) => packetOf({ kind: "cursor", cursor }),
-    end: (end, unreported) => packetOf({ kind: "end", end, unreported }),
+    end: (end, _cursor, unreported) => packetOf({ kind: "end", end, unreported }),
   };
 }
 

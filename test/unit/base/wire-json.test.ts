@@ -45,7 +45,7 @@ test("a frame stays whole wherever a client splits lines, and gives back any tex
 
 test("the frames around messages are also escaped", () => {
   const error = { code: "UPSTREAM_ERROR", message: "one\u2028two\u0085three\u009f" } as const;
-  const frame = String(FORMS.sse.plain.bare.end({ state: "failed", error }, undefined).bytes);
+  const frame = String(FORMS.sse.plain.bare.end({ state: "failed", error }, 0, undefined).bytes);
   assert.doesNotMatch(frame.replaceAll("\n", ""), RAW);
   assert.ok(frame.includes("one\\u2028two\\u0085three\\u009f"), frame);
 });

@@ -53,11 +53,11 @@ test("packets in any order, from any of them on, are one gzip stream of the plai
           .slice(first)
           .map(({ isShared, messages }) => form.pack(messages.map(form.frame), isShared));
         return [
-          form.head(init),
+          form.head(init, first),
           form.keepalive,
           ...sent,
           form.keepaliveAt(first),
-          form.end({ state: "released", reason: "room released" }, first),
+          form.end({ state: "released", reason: "room released" }, first, first),
         ];
       };
       const sum = new RunningSum();

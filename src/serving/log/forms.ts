@@ -1,0 +1,101 @@
+/**
+ * How a room's log is written for readers of the Durable Streams protocol: as events with a batch each
+ * (section 5.8), or as the body of one answer (5.7). Items are those of the history, byte for byte.
+ */
+import type { Clock } from "../../clock.ts";
+import type { StreamEnd } from "../../protocol/chat.ts";
+import { wireJson } from "../../wire-json.ts";
+import { type BodyForm, formsOf, wholeFormsOf } from "../form.ts";
+import type { FramesEnd, Framing } from "../framing.ts";
+import { itemJson } from "../history/formats.ts";
+import { offsetOf } from "./offset.ts";
+
+/** The protocol's epoch for cursors, and the length of an interval (section 10.1). */
+const EPOCH_MS = Date.UTC(2024, 9, 9);
+const INTERVAL_MS = 20_000;
+/** How far a cursor is put ahead of the client's own, at most, in seconds (section 10.1). */
+const MAX_JITTER_S = 3600;
+/** A longer number is not a cursor that a service has given out. */
+const CURSOR = /^\d{1,15}$/;
+
+const COMMA = Buffer.from(",");
+const OPENING = Buffer.from("[");
+const CLOSING = Buffer.from("]");
+const DATA = Buffer.from("event: data\ndata: [");
+
+/** The caches' cursors of live answers: the number of the current interval, and beyond the client's own. */
+export class CacheCursors {
+  readonly #clock: Pick<Clock, "now" | "random">;
+
+  constructor(clock: Pick<Clock, "now" | "random">) {
+    this.#clock = clock;
+  }
+
+  current(): number {
+    return Math.floor((this.#clock.now() - EPOCH_MS) / INTERVAL_MS);
+  }
+
+  /** The least cursor for a client that came with this one; 0 if any will do. */
+  leastFor(sent: string | undefined): number {
+    const own = sent !== undefined && CURSOR.test(sent) ? Number(sent) : -1;
+    if (own < this.current()) return 0;
+    const aheadMs = 1000 * (1 + Math.floor(this.#clock.random() * MAX_JITTER_S));
+    return own + Math.max(1, Math.floor(aheadMs / INTERVAL_MS));
+  }
+}
+
+/** The data of a `control` event. `cursor`: the cache's. */
+function control({ next, head }: FramesEnd, cursor: number): string {
+  const place = { streamNextOffset: offsetOf(next), streamCursor: String(cursor) };
+  return `event: control\ndata: ${wireJson({ ...place, ...(next >= head && { upToDate: true }) })}\n\n`;
+}
+
+function closing(end: StreamEnd, next: number): string {
+  if (end.state !== "ended") return ""; // it is not closed: its readers come back
+  const data = { streamNextOffset: offsetOf(next), streamClosed: true, upToDate: true };
+  return `event: control\ndata: ${wireJson(data)}\n\n`;
+}
+
+/** The frames with a comma between any two. */
+function separated(frames: readonly Buffer[]): Buffer[] {
+  return frames.flatMap((frame, i) => (i === 0 ? [frame] : [COMMA, frame]));
+}
+
+const ITEM = { message: (message) => itemJson(message, true), cursor: () => "" } satisfies Partial<Framing>;
+
+/** Server-Sent Events. `least`: the cache's cursor of each connection is this or a later one. */
+function events(cursors: CacheCursors, least: number): Framing {
+  const cursor = () => Math.max(least, cursors.current());
+  return {
+    ...ITEM,
+    init: (init, head) => (init.cursor >= head ? control({ next: head, head }, cursor()) : ""),
+    batch: (frames, end) => [
+      DATA,
+      ...separated(frames),
+      CLOSING,
+      Buffer.from(`\n\n${control(end, cursor())}`),
+    ],
+    keepalive: ": keepalive\n\n",
+    end: closing,
+  };
+}
+
+/** One answer: a JSON array. Its headers tell the rest. */
+const ANSWER: Framing = {
+  ...ITEM,
+  init: () => "",
+  batch: (frames) => [OPENING, ...separated(frames), CLOSING],
+  keepalive: "",
+  end: () => "",
+};
+
+/** The bodies of answers that are complete with their first write, plain or compressed. */
+export const ANSWERS = wholeFormsOf("log answer", ANSWER);
+
+/** The forms of connections with events, which differ in the least cursor that their clients need. */
+export function eventForms(
+  cursors: CacheCursors,
+  least: number,
+): Record<"bare" | "chunked" | "gzip", BodyForm> {
+  return formsOf(least === 0 ? "log sse" : `log sse from ${least}`, events(cursors, least));
+}
