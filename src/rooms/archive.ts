@@ -21,12 +21,11 @@ export function archivedRoom(record: RoomRecord, parts: RoomParts): Room | undef
 
 /**
  * The stored part of a room at this moment, or up to the cursor at which its chat ended, for viewers whose
- * streams end with it. Rejects with `RelayError`
- * NOT_STORED and with `StoreError`.
+ * streams end with it. Rejects with `RelayError` NOT_STORED and with `StoreError`.
  */
 export async function excerptOf(videoId: string, parts: OwnedRoomParts, closedAt?: number): Promise<Room> {
   const record = await parts.store.getRoom(videoId);
-  if (!record || record.floor === record.head) throw notStored(videoId);
+  if (!record || (closedAt === undefined && record.floor === record.head)) throw notStored(videoId);
   // The messages are there even if the checkpoint cannot be read.
   const chatType = isReadable(record) ? positionOf(record).chatType : "liveChatRenderer";
   const room = new Room(videoId, chatType, closedAt ?? record.head, parts);

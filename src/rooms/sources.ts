@@ -85,8 +85,8 @@ export interface RoomSources {
   /** Follows a room that this instance has read until now, and leaves the reading to others for `restMs`. */
   follow(room: Room, restMs: number): Followed;
   /**
-   * The stored part of a room at this moment, without opening it; with `closedAt`, the part up to this cursor,
-   * at which its chat has ended. Rejects with `RelayError` NOT_STORED.
+   * The stored part of a room at this moment, without opening it; with `closedAt`, the part up to this
+   * cursor, at which its chat has ended. Rejects with `RelayError` NOT_STORED.
    */
   excerpt(videoId: string, closedAt?: number): Promise<Room>;
   /** The stored part of a chat that is over; undefined if there is none. */

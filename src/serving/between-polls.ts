@@ -7,7 +7,7 @@
 const BACK_WITHIN_S = 10;
 
 export class BetweenPolls {
-  /** The numbers of readers by the second in which they were answered, the earliest first: a dozen at most. */
+  /** The numbers of readers by the second of their answers, the earliest first: a dozen entries at most. */
   readonly #answered = new Map<number, number>();
   #count = 0;
 

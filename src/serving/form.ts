@@ -39,8 +39,8 @@ export interface Form {
   /** A keepalive after a cursor frame. */
   keepaliveAt(cursor: number): Packet;
   /**
-   * The terminal frame of a connection that has everything up to `cursor`, after a cursor frame if there is an
-   * unreported cursor.
+   * The terminal frame of a connection that has everything up to `cursor`, after a cursor frame if there is
+   * an unreported cursor.
    */
   end(end: StreamEnd, cursor: number, unreported: number | undefined): Packet;
 }

@@ -51,8 +51,8 @@ export interface StreamRequest {
   /** The viewer's address, or its network. */
   address(): string;
   /**
-   * Opens the response, once the viewer's start is known: it has everything of the room up to `cursor`. Throws
-   * if the client is gone, or cannot begin there.
+   * Opens the response, once the viewer's start is known: it has everything of the room up to `cursor`.
+   * Throws if the client is gone, or cannot begin there.
    */
   open(cursor: number, room: Room): Sink;
 }

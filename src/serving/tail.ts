@@ -163,8 +163,8 @@ export class Tail {
 }
 
 /**
- * One chunk of as many frames as fit, at least one if there are any. The first message follows `after`; `head`
- * is the newest cursor of the room.
+ * One chunk of as many frames as fit, at least one if there are any. The first message follows `after`;
+ * `head` is the newest cursor of the room.
  */
 export function assembleChunk(
   { after, head }: { after: number; head: number },

@@ -1,6 +1,6 @@
 /**
- * Ends connections that may stay open for a time, all for the same time: whoever came first ends first, so one
- * timer is enough for any number of them.
+ * Ends connections that may stay open for a time, all for the same time: the first to come is the
+ * first to end, so one timer is enough for any number of them.
  */
 import type { Clock } from "../../clock.ts";
 

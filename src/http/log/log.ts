@@ -1,6 +1,6 @@
 /**
- * `GET /v1/log/{videoId}`: the chat of a video as a durable stream (Durable Streams protocol), to read in pages,
- * by long polling, or as Server-Sent Events. Nothing of it is per reader that could be per log.
+ * `GET /v1/log/{videoId}`: the chat of a video as a durable stream (Durable Streams protocol), to read in
+ * pages, by long polling, or as Server-Sent Events. Nothing of it is per reader that could be per log.
  */
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
@@ -58,7 +58,7 @@ const EXPECTED = {
   querystring: LogQuery,
 };
 
-export const LOG_OPTIONS = {
+const LOG_OPTIONS = {
   ...routeOptions("/v1/log/{videoId}", EXPECTED, LogResponse),
   preValidation: knownParametersOnly(LogQuery),
   exposeHeadRoute: false,
@@ -103,7 +103,7 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
     const { body, next } = pageOf(found, start, log.end);
     const isAtEnd = next >= log.end;
     const isFinal = log.isClosed && isAtEnd;
-    const state = parts.isBlanking ? `-${log.room.head}` : ""; // a deletion changes what was said before
+    const state = parts.isBlanking ? `-${log.room.head}` : ""; // a deletion changes earlier items
     const etag = `"${log.room.base}-${start}-${next}${state}${isFinal ? ":c" : ""}"`;
     reply.headers({
       ...place(next, isAtEnd, isFinal),
@@ -298,7 +298,7 @@ function startAt(position: LogPosition): Pick<StreamRequest, "lastEventId" | "ba
   return { lastEventId: position === "begin" ? 0 : position, backfill: undefined };
 }
 
-/** Throws `RelayError` OFFSET_GONE if the log does not have what follows the position, or never had the position. */
+/** Throws `RelayError` OFFSET_GONE if the log has lost the messages after the position, or never had it. */
 function assertThere(position: LogPosition, { room, end }: StoredLog): void {
   if (typeof position !== "number" || (position >= room.floor && position <= end)) return;
   throw new RelayError(

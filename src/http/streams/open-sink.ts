@@ -36,8 +36,8 @@ export interface StreamBody {
 }
 
 /**
- * Sends the head of the answer, in the format that the client accepts. `details`: whether messages carry them.
- * Throws as `openBody` does.
+ * Sends the head of the answer, in the format that the client accepts. `details`: whether messages carry
+ * them. Throws as `openBody` does.
  */
 export function openSink(
   reply: FastifyReply,
@@ -56,8 +56,8 @@ export function openSink(
 }
 
 /**
- * Sends the head of the answer. Throws the signal's reason, or `RelayError` if another request is behind it on
- * this connection, which it closes.
+ * Sends the head of the answer. Throws the signal's reason, or `RelayError` if another request is behind it
+ * on this connection, which it closes.
  */
 export function openBody(
   reply: FastifyReply,

@@ -103,8 +103,8 @@ export function recordingOf({ checkpoint }: RoomRecord): RecordingProgress | und
 }
 
 /**
- * The cursor at which the room's chat ended for the first time; undefined if it has not ended yet. Counted from
- * the room's base, so that it moves with the room's cursors.
+ * The cursor at which the room's chat ended for the first time; undefined if it has not ended yet. Counted
+ * from the room's base, so that it moves with the room's cursors.
  */
 export function closedAt(room: RoomRecord): number | undefined {
   const closedAfter = closedAfterOf(room);

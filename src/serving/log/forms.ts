@@ -80,7 +80,7 @@ function events(cursors: CacheCursors, least: number): Framing {
   };
 }
 
-/** One answer: a JSON array. Its headers tell the rest. */
+/** One answer: a JSON array. Its headers say the rest. */
 const ANSWER: Framing = {
   ...ITEM,
   init: () => "",

@@ -93,6 +93,7 @@ describe("the calls of docs/api.md", { skip: curlIsThere ? false : "curl is not 
     const described = new Set(callsIn(DOCS).map(({ command }) => /8080(\/[\w./@-]+)/.exec(command)?.[1]));
     const endpoints = [
       "/v1/stream",
+      "/v1/log/demo-stream",
       "/v1/messages",
       "/v1/sessions",
       "/v1/poll",

@@ -293,9 +293,10 @@ describe("preflights", () => {
     });
   }
 
-  it("let pages read Retry-After, and the links and tags of the history", async () => {
+  it("let pages read Retry-After, the links and tags of the history, and the places of a log", async () => {
     const { headers } = await ask(relay.url, "/v1/nothing");
-    assert.equal(headers.get("access-control-expose-headers"), "ETag, Link, Retry-After");
+    const places = "Stream-Next-Offset, Stream-Up-To-Date, Stream-Closed, Stream-Cursor";
+    assert.equal(headers.get("access-control-expose-headers"), `ETag, Link, Retry-After, ${places}`);
   });
 });
 
@@ -315,7 +316,8 @@ for (const [setting, paths] of Object.entries(WITHDRAWN)) {
     assert.deepEqual(closed.upstream.requests, []);
     const { body } = await ask<{ paths: object }>(closed.url, "/v1/openapi.json");
     const withdrawable = Object.values(WITHDRAWN).flat();
-    const all = ["/v1/stream", "/v1/merged", ...withdrawable, "/v1/rooms/{videoId}", "/v1/messages"];
+    const streams = ["/v1/stream", "/v1/merged", "/v1/log/{videoId}"];
+    const all = [...streams, ...withdrawable, "/v1/rooms/{videoId}", "/v1/messages"];
     const served = all.filter((path) => !paths.includes(path));
     assert.deepEqual(Object.keys(body.paths), served);
     for (const path of served.filter((name) => name === "/v1/sessions" || name === "/v1/probe"))

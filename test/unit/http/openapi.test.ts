@@ -47,6 +47,7 @@ const VIDEO = "dQw4w9WgXcQ";
 const OPERATIONS = {
   "/v1/stream": "get",
   "/v1/merged": "get",
+  "/v1/log/{videoId}": "get",
   "/v1/sessions": "post",
   "/v1/poll": "post",
   "/v1/probe": "post",
@@ -65,6 +66,14 @@ const ERRORS: Record<Path, Record<number, string[]>> = {
     502: ["SW_JS_FAILED", "NO_WORKING_CLIENT"],
   },
   "/v1/merged": { 400: ["INVALID_REQUEST", "INVALID_VIDEO_ID"], 503: ["CAPACITY"] },
+  "/v1/log/{videoId}": {
+    400: ["INVALID_REQUEST", "INVALID_VIDEO_ID"],
+    404: ["NO_LIVE_CHAT"],
+    410: ["OFFSET_GONE"],
+    429: ["RATE_LIMITED"],
+    502: ["SW_JS_FAILED", "NO_WORKING_CLIENT"],
+    503: ["CAPACITY", "STORE_UNAVAILABLE"],
+  },
   "/v1/sessions": {
     400: ["INVALID_REQUEST", "INVALID_VIDEO_ID"],
     404: ["NO_LIVE_CHAT"],
@@ -138,11 +147,14 @@ describe("the description", () => {
     await using parts = await roomsOn(observe(memoryStore(systemClock)));
     const app = await createServer(parts, parts.config.http);
     const tree = app.printRoutes({ commonPrefix: false });
-    const list = tree.replaceAll(/(v1\/\w+)( .*\n).*?(\/:\w+)/g, "$1$2$1$3"); // routes below another path
+    const list = tree.replaceAll(/(v1\/\w+)( .*\n)[ │]*└── (\/:\w+)/g, "$1$2$1$3"); // routes below another path
     const served = [...list.matchAll(/\/?(v1\/\S+) \((.*)\)/g)];
     assert.deepEqual(
       served
-        .map(([, path = "", methods]) => `${methods} /${path.replace(":videoId", "{videoId}")}`)
+        .map(([, path = "", methods = ""]) => {
+          const [described] = methods.split(", ").filter((method) => method !== "HEAD");
+          return `${described} /${path.replace(":videoId", "{videoId}")}`;
+        })
         .filter((route) => !route.endsWith("openapi.json"))
         .sort(),
       Object.entries(OPERATIONS)

@@ -1,0 +1,50 @@
+/** Offsets of a log, and the cursors that its live answers carry for caches. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { CacheCursors } from "../../../src/serving/log/forms.ts";
+import { offsetOf, parseOffset } from "../../../src/serving/log/offset.ts";
+
+describe("an offset", () => {
+  it("names a cursor, and sorts as the cursors do", () => {
+    const cursors = [0, 9, 10, 1_795_163_753_063, Number.MAX_SAFE_INTEGER];
+    const offsets = cursors.map(offsetOf);
+    assert.deepEqual(offsets.toSorted(), offsets);
+    assert.deepEqual(offsets.map(parseOffset), cursors);
+  });
+
+  it("is the beginning if absent or -1, and the end if `now`", () => {
+    assert.deepEqual([undefined, "-1", "now"].map(parseOffset), ["begin", "begin", "now"]);
+  });
+
+  it("is refused in any other form", () => {
+    const malformed = ["", "1", "-2", "NOW", " now", "00000000000000001", "000000000000000x", "9".repeat(16)];
+    assert.deepEqual(
+      malformed.map(parseOffset),
+      malformed.map(() => undefined),
+    );
+  });
+});
+
+describe("the cursor for caches", () => {
+  const at = (interval: number, random = 0) =>
+    new CacheCursors({ now: () => Date.UTC(2024, 9, 9) + interval * 20_000 + 19_999, random: () => random });
+
+  it("is the number of the interval of 20 s since October 9, 2024", () => {
+    assert.equal(at(0).current(), 0);
+    assert.equal(at(1234).current(), 1234);
+  });
+
+  it("is beyond the client's own if that is the current one or later", () => {
+    for (const random of [0, 0.5, 0.9999]) {
+      for (const own of ["1234", "1235", "99999"]) {
+        const least = at(1234, random).leastFor(own);
+        assert.ok(least > Number(own) && least <= Number(own) + 180, `${own}: ${least}`);
+      }
+    }
+  });
+
+  it("is the current one for a client that has an earlier one, none, or no cursor", () => {
+    for (const own of [undefined, "1233", "", "-1", "x", "9".repeat(16)])
+      assert.equal(at(1234).leastFor(own), 0, String(own));
+  });
+});
