@@ -12,7 +12,6 @@ import type { History, HistoryPage } from "../../serving/history/history.ts";
 import { ANSWERS, CacheCursors, eventForms } from "../../serving/log/forms.ts";
 import { type LogPosition, offsetOf, parseOffset } from "../../serving/log/offset.ts";
 import type { StreamRequest } from "../../serving/room.ts";
-import type { RoomRecord } from "../../store/port.ts";
 import { clientGone } from "../client-gone.ts";
 import { acceptsGzip, isKnown } from "../negotiation.ts";
 import { LogParams, LogQuery } from "../schemas/log-schemas.ts";
@@ -69,7 +68,7 @@ const LOG_OPTIONS = {
 
 /** A stored log, for a reader at some position. */
 interface StoredLog {
-  room: RoomRecord;
+  room: HistoryPage["room"];
   /** The cursor up to which it goes now. */
   end: number;
   isClosed: boolean;
