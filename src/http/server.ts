@@ -164,7 +164,10 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   else {
     const { history } = source;
     const { isBlanking, log } = settings;
-    logRoute(app, { ...streamParts, history, isBlanking, log });
+    // Workers count the viewers of their own streams, and send all requests of logs on to the first process.
+    const readers = new AddressLimit(settings.maxViewersPerAddress);
+    const counted = settings.isForWorkers ? readers : addresses;
+    logRoute(app, { ...streamParts, addresses: counted, history, isBlanking, log });
     ownRoutes(app, rooms, source, settings, clock);
   }
   const isBlanking = () => settings.isBlanking || (source instanceof Origin && source.isBlanking);

@@ -14,6 +14,7 @@ import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { ask, askRaw, post, type SessionBody } from "../support/api.ts";
 import { startTestEdge } from "../support/edge.ts";
 import { eventually } from "../support/eventually.ts";
+import { readEvents, readLog } from "../support/log.ts";
 import { metric, startRelay } from "../support/relay.ts";
 import { startProcess } from "../support/relay-process.ts";
 import { Stream, type StreamOptions } from "../support/stream.ts";
@@ -229,6 +230,36 @@ describe("several workers", { timeout: 60_000 }, () => {
       else process.kill(relay.pid ?? 0, signal);
       await eventually(false, () => workers.some(isAlive));
     }
+  });
+
+  it("send readers of logs on to the first process, which counts them by address", async (t) => {
+    const settings = { ...TWO, RELAY_MAX_VIEWERS_PER_ADDRESS: "2", RELAY_LOG_SSE_MS: "300" };
+    await using relay = await startRelay({ settings });
+    const { url } = relay;
+    await eventually(true, () => isReady(url));
+    const chat = relay.upstream.chat(VIDEO, CHAT);
+    const ids = chat.say(5);
+    await using viewer = await watch(t, url);
+    await viewer.untilMessages(5);
+    const pages = await Promise.all(Array.from({ length: CONNECTIONS }, () => readLog(url, VIDEO)));
+    assert.equal(pages[0]?.cursors.length, ids.length);
+    const [{ text, next } = assert.fail()] = pages;
+    for (const page of pages) assert.deepEqual([page.status, page.text, page.next], [200, text, next]);
+    const polls = Array.from({ length: CONNECTIONS }, () =>
+      readLog(url, VIDEO, { offset: next, live: "long-poll" }),
+    );
+    await eventually(true, async () => {
+      const open = await Promise.all(polls.map((poll) => Promise.race([poll, undefined])));
+      return open.filter((answer) => answer !== undefined).length >= CONNECTIONS - 4;
+    });
+    chat.say(1);
+    const answers = await Promise.all(polls);
+    assert.ok(answers.every(({ status }) => status === 200 || status === 503));
+    const got = answers.filter(({ status }) => status === 200);
+    assert.ok(got.length >= 1 && got.length <= 4, `${got.length} of ${CONNECTIONS} waited`);
+    for (const { cursors } of got) assert.equal(cursors.length, 1);
+    const { events } = await readEvents(url, VIDEO, "-1");
+    assert.equal(events.flatMap(({ event, data }) => (event === "data" ? data : [])).length, 6);
   });
 
   it("divide the limit of viewers, which the streams of the workers leave alone", async (t) => {
