@@ -1,7 +1,7 @@
 /**
  * A list from whose middle a value can be taken out. Each operation takes the same time however long the list
- * is, so it suits lists whose length strangers choose. (A `Set` keeps holes where values were deleted, and
- * searches them each time its first value is read.)
+ * is, so it suits lists whose length strangers choose. (A `Set` keeps the places of deleted values,
+ * and searches them each time its first value is read.)
  */
 
 /** A value's place in a list. Disposing takes it out, at most once. */

@@ -124,8 +124,8 @@ export function readFlags<Table extends FlagTable>(
 }
 
 /**
- * Throws `UsageError` if a setting of an earlier version is given, as a variable or as a flag. `gone`: the names
- * of these settings, each with what to write instead.
+ * Throws `UsageError` if a setting of an earlier version is given, as a variable or as a flag. `gone`: the
+ * names of these settings, each with what to write instead.
  */
 export function refuseGone(
   gone: Readonly<Record<string, string>>,

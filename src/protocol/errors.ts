@@ -48,7 +48,7 @@ interface FullRow {
   retryAfterMs?: number;
 }
 
-/** Why the service takes no more for now: each CAPACITY has one of these causes, which metrics and logs name. */
+/** Why the service takes no more for now: each CAPACITY has one of these causes. Metrics and logs name it. */
 export const FULL = {
   viewers: { message: "Too many viewers are connected (RELAY_MAX_VIEWERS).", retryAfterMs: 30_000 },
   address: { message: "This address has too many viewers.", retryAfterMs: 30_000 },

@@ -375,7 +375,7 @@ export class VideoEntry {
     return true;
   }
 
-  /** Lets go of what the state holds. */
+  /** Releases everything that the state holds. */
   #vacate(next: State = VACANT): void {
     if ("cancel" in this.#state) this.#state.cancel?.abort();
     if (this.#state.name === "followed") this.#state.followed.leave?.();

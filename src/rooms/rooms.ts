@@ -134,8 +134,9 @@ export class Rooms implements SharedRooms {
 
   /**
    * Counts the chats of a connection with several as openings of its address, as far as they are not open,
-   * until the result is disposed of: then each has begun, and counts by itself. Throws `RelayError` CAPACITY if
-   * they would wait in vain. (A single chat takes the place of the oldest that waits for its address.)
+   * until the result is disposed of: then each has begun, and counts by itself. Throws `RelayError` CAPACITY
+   * if none of them could be opened in time. (A single chat takes the place of the oldest that waits for its
+   * address.)
    */
   reserveOpenings(videoIds: readonly string[], address: string): Disposable {
     const unopened = videoIds.filter((videoId) => !this.#entries.get(videoId)?.room).length;

@@ -1,15 +1,15 @@
 /**
  * The videos that viewers ask for and that wait to be opened. Strangers choose their number, and most may
  * have no chat, so it has a bound. One more displaces the oldest video of the address that waits for the
- * most: a flood displaces its own videos, and its newest ones stay, because whoever waited long has probably
- * left.
+ * most: a flood displaces its own videos, and its newest ones stay, because a viewer that waited long has
+ * probably left.
  */
 import { LinkedList, type Place } from "../linked-list.ts";
 
 /** The videos of one address; the newest is last. */
 interface Crowd {
   readonly address: string;
-  /** What refuses each. */
+  /** Refuses each. */
   readonly waiting: LinkedList<() => void>;
   /** Its place among the addresses that wait for as many. */
   peer: Place<Crowd> | undefined;
@@ -18,7 +18,7 @@ interface Crowd {
 export class WaitingOpenings {
   readonly #max: number;
   readonly #crowds = new Map<string, Crowd>();
-  /** By the number of videos, the addresses that wait for so many. */
+  /** By the number of videos, the addresses that wait for this number. */
   readonly #bySize = new Map<number, LinkedList<Crowd>>();
   /** The number of videos in all, and of the address that waits for the most. */
   #size = 0;

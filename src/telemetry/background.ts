@@ -11,8 +11,8 @@ const FIRST_QUIET_MS = 10_000;
 const MAX_QUIET_MS = 3_600_000;
 
 /**
- * Runs `loop`, which ends with the signal or when its work is done. If it fails, that is a bug: it is counted,
- * and logged at growing intervals, and the loop begins again a second later. Never rejects.
+ * Runs `loop`, which ends with the signal or when its work is done. If it fails, that is a bug: it is
+ * counted, and logged at growing intervals, and the loop begins again a second later. Never rejects.
  */
 export async function background(
   task: string,

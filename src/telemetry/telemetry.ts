@@ -301,8 +301,8 @@ export class Telemetry {
   }
 
   /**
-   * A request, or a chat of a connection that has several, was refused; counted if the service is full. Of each
-   * cause the first refusal is logged, then the tenth, the hundredth, and so on.
+   * A request, or a chat of a connection that has several, was refused; counted if the service is full. The
+   * log has the first refusal for each cause, the tenth, the hundredth, and so on.
    */
   full({ full }: Partial<Pick<RelayError, "full">>): void {
     if (full === undefined) return;

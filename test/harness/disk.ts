@@ -1,6 +1,7 @@
 /**
- * The disk under the store: SQLite's tables in this process, with rounds in virtual time. It can fail before or after the n-th commit, be absent for a while, or be slow.
- * Commits survive the processes that use the disk.
+ * The disk under the store: SQLite's tables in this process, with rounds in virtual time. It can fail before
+ * or after the n-th commit, be absent for a while, or be slow. Commits survive the processes that use the
+ * disk.
  */
 import assert from "node:assert/strict";
 import type { DatabaseSync } from "node:sqlite";

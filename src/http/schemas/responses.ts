@@ -109,14 +109,14 @@ export const HistoryResponse = {
 /** A part of a log, or the stream of all that follows. */
 export const LogResponse = {
   description:
-    "The messages after the offset, in order: a page, or with `live=long-poll` what comes first. With `live=sse`, events: `data` with an array of messages, then `control` with `streamNextOffset`, `streamCursor`, `upToDate` and `streamClosed`. A long poll without a message is answered 204.",
+    "The messages after the offset, in order: a page, or with `live=long-poll` the first ones to come. With `live=sse`, events: `data` with an array of messages, then `control` with `streamNextOffset`, `streamCursor`, `upToDate` and `streamClosed`. A long poll without a message is answered 204.",
   headers: {
     "Stream-Next-Offset": header("The offset to read on from."),
     "Stream-Up-To-Date": header("`true` if there was no further message when the answer was made."),
     "Stream-Closed": header("`true` if the chat is over, and the answer reaches its end."),
     "Stream-Cursor": header("For caches: the `cursor` of the next long poll."),
     ETag: header(
-      "Of a page that does not begin `now`. A request with `If-None-Match` gets 304 while it stays.",
+      "On each page except for `offset=now`. A request with `If-None-Match` gets 304 while the page stays the same.",
     ),
     "Cache-Control": header("`immutable` for a page that does not reach the end."),
   },

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { LinkedList } from "../../../src/linked-list.ts";
 
-it("a list gives its first and its last value, and any value leaves it once, wherever it stands", () => {
+it("a list gives its first and its last value, and any value leaves it once, wherever it is", () => {
   const list = new LinkedList<string>();
   const [a, b, c, d] = ["a", "b", "c", "d"].map((value) => list.push(value));
   const seen = () => [list.first?.value, list.last?.value, list.size];

@@ -74,7 +74,7 @@ describe("a crowd costs per head what a small one costs", () => {
 });
 
 describe("the videos that wait to be opened", () => {
-  /** A crowd for so many, and those that were displaced, in order. */
+  /** A crowd of at most `max`, and those that were displaced, in order. */
   function crowdOf(max: number) {
     const waiting = new WaitingOpenings(max);
     const displaced: string[] = [];
@@ -104,7 +104,7 @@ describe("the videos that wait to be opened", () => {
   });
 });
 
-it("a connection with several chats is refused if they would wait in vain, and open chats do not count", async () => {
+it("a connection with several chats is refused if none of them could be opened in time, and open chats do not count", async () => {
   const relay = new VirtualRelay();
   relay.upstream.chat("is-open-now", { kinds: ["text"] });
   await relay.enter({ videoId: "is-open-now" });
