@@ -40,7 +40,9 @@ const ALONE = [
 
 const named = process.argv.slice(2);
 const files = (named.length > 0 ? named : ["test"]).flatMap((path) =>
-  statSync(path).isDirectory() ? globSync(`${path}/**/*.test.ts`).sort() : path,
+  statSync(path).isDirectory()
+    ? globSync(`${path}/**/*.test.ts`, { exclude: ["**/node_modules/**"] }).sort()
+    : path,
 );
 const together = files.filter((file) => !ALONE.includes(file));
 

@@ -33,7 +33,7 @@ const CLUSTER = blocksOf("docs/cluster.md");
 
 /** What runs on and on, and is stopped once it has shown something. */
 const ENDLESS =
-  /^(RELAY_\w+=\S+ )?npx livechat-relay (watch|serve|edge|export .*--follow)\b|^curl -N|examples\/follow/m;
+  /^(RELAY_\w+=\S+ )?npx livechat-relay (watch|serve|edge|export .*--follow)\b|^curl -N|^while curl|examples\/follow/m;
 /** What a block of commands begins with, however it is marked. */
 const COMMAND =
   /^(\w+=\S+ )*(npm|npx|livechat-relay|curl|git|python3|go|sh|systemctl|docker|kubectl|pg_\w+) /;
@@ -84,7 +84,8 @@ describe("a fresh clone", () => {
       .replaceAll("http://127.0.0.1:8080", env.RELAY_URL ?? "")
       .replaceAll("http://127.0.0.1:9000", hook.url)
       .replaceAll("<the service's token>", TOKEN);
-    for (const part of ENDLESS.test(script) ? script.split("\n") : [script]) {
+    const isOnePart = !ENDLESS.test(script) || script.includes("\nwhile ");
+    for (const part of isOnePart ? [script] : script.split("\n")) {
       const isService = / (serve|edge)\b/.test(part);
       const own = isService && { RELAY_PORT: "0" };
       const commands = new Running(part.replace(/ --port \d+/, ""), clone, { ...env, ...own, ...settings });
