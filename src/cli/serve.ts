@@ -60,7 +60,7 @@ export async function startLogged<C extends Logged>(
   const maxViewers = Math.min(wanted, workers * possibleViewers());
   const lowered = { ...config, rooms: { ...config.rooms, maxViewers: Math.ceil(maxViewers / workers) } };
   const service = await start(lowered, systemClock, telemetry, stopped);
-  telemetry.listening(service.url);
+  telemetry.service.listening(service.url);
   if (maxViewers < wanted) {
     const level = given.has("RELAY_MAX_VIEWERS") ? "warn" : "debug";
     log[level](

@@ -90,7 +90,7 @@ export async function startService(
   void runRetention(store, config.retentionDays, clock, telemetry, background.signal);
   void runTally(store, clock, telemetry, background.signal);
   const { retentionDays } = config;
-  if (config.recordings.length > 0 && retentionDays > 0) telemetry.recordingsPruned(retentionDays);
+  if (config.recordings.length > 0 && retentionDays > 0) telemetry.recordings.pruned(retentionDays);
   recordings.start({ isListRun: config.http.adminToken !== "" });
   return {
     url,

@@ -23,7 +23,7 @@ export function answerErrors(app: FastifyInstance, telemetry: Telemetry): void {
     if (known.code === "INTERNAL") {
       // A request cut short by its client is not a failure, and nobody reads its answer.
       if (reply.raw.destroyed) return void reply.hijack();
-      telemetry.requestFailed(error, route);
+      telemetry.requests.failed(error, route);
     }
     return answer(known, reply, telemetry);
   });
@@ -39,8 +39,8 @@ function knownError(error: unknown, codes: FaultCodes | undefined): RelayError {
 export function errorConverter(path: keyof typeof FAULT_CODES, telemetry: Telemetry) {
   return (error: unknown): RelayError => {
     const known = knownError(error, FAULT_CODES[path]);
-    telemetry.full(known);
-    if (known.code === "INTERNAL") telemetry.requestFailed(error, path);
+    telemetry.requests.full(known);
+    if (known.code === "INTERNAL") telemetry.requests.failed(error, path);
     return known;
   };
 }
@@ -88,7 +88,7 @@ export function answerUnroutable(error: FastifyError, reply: FastifyReply, telem
 }
 
 function answer(error: RelayError, reply: FastifyReply, telemetry: Telemetry): FastifyReply {
-  telemetry.requestRefused(error);
+  telemetry.requests.refused(error);
   if (error.retryAfterMs !== undefined) {
     reply.header("retry-after", String(Math.max(1, Math.ceil(error.retryAfterMs / 1000))));
   }

@@ -53,7 +53,7 @@ export class RawErrors {
 
   /** Nothing can be sent in the middle of another answer: then the connection is only closed. */
   #give(body: ErrorBody, socket: Duplex, ...headers: string[]): void {
-    this.#telemetry.requestRefused(body);
+    this.#telemetry.requests.refused(body);
     if (!socket.writable || this.#underWay.on(socket)?.response.headersSent) {
       socket.destroy();
       return;

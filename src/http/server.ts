@@ -147,7 +147,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     ? { take: () => rooms.exempt() }
     : new AddressLimit(settings.maxViewersPerAddress);
   const handsOver = await handOverWorks();
-  if (!handsOver) telemetry.streamsNotHandedOver();
+  if (!handsOver) telemetry.viewers.notHandedOver();
   const connections: StreamConnections = { queues: new SendQueues(clock), ending: new Set() };
   app.addHook("preClose", async () => {
     // These sockets were taken from the server, so its own close would wait for them.
@@ -254,7 +254,7 @@ function noticeProxy(app: FastifyInstance, telemetry: Telemetry): void {
   app.addHook("onRequest", async ({ headers }) => {
     if (isNoticed || headers["x-forwarded-for"] === undefined) return;
     isNoticed = true;
-    telemetry.proxyNotTrusted();
+    telemetry.requests.proxyNotTrusted();
   });
 }
 

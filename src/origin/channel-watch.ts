@@ -202,7 +202,7 @@ export class OriginChannelWatch implements WatchedChannel {
   #refusalIn(error: unknown): RelayError {
     if (error instanceof RelayError) return error;
     if (isUnavailable(error)) return error.refusal;
-    this.#parts.telemetry.channelBroken(this.channel, error);
+    this.#parts.telemetry.channels.broken(this.channel, error);
     return new RelayError("INTERNAL", "The service failed to read the stream of the channel.");
   }
 }

@@ -98,7 +98,7 @@ export class Pace {
     const isNews = now - this.#fullLoggedAt >= FULL_LOG_INTERVAL_MS;
     if (isNews) this.#fullLoggedAt = now;
     const silentMs = unreadMs > settings.windowMs ? Math.round(unreadMs) : undefined;
-    telemetry.answerFull(this.#videoId, batch.actionCount, silentMs, isNews);
+    telemetry.rooms.answerFull(this.#videoId, batch.actionCount, silentMs, isNews);
   }
 
   #setDemand(): void {

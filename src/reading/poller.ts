@@ -8,7 +8,7 @@ import { RelayError } from "../protocol/errors.ts";
 import { retry } from "../retry.ts";
 import type { Hold } from "../store/ownership.ts";
 import { isFenced, isUnavailable } from "../store/port.ts";
-import { MOVE_WORDS, type MoveReason } from "../telemetry/metrics.ts";
+import { MOVE_WORDS, type MoveReason } from "../telemetry/upstream-events.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
 import { UpstreamError } from "../upstream/errors.ts";
 import type { Page, PollAnswer } from "../upstream/live-chat.ts";
@@ -110,7 +110,7 @@ export class Poller {
         if (moved) this.#onMoved(moved);
         const dueAt = clock.monotonic();
         next = await this.#step(this.#callOptions(dueAt, stop));
-        telemetry.polled(clock.monotonic() - dueAt);
+        telemetry.rooms.polled(clock.monotonic() - dueAt);
       }
     } catch (error) {
       if (isFenced(windDown.reason)) throw windDown.reason;
@@ -211,7 +211,7 @@ export class Poller {
     );
     telemetry.mark(page ? "late: completed from its page" : "late: page not given");
     if (!page) return batch; // the answer without the page is better than nothing
-    telemetry.roomCaughtUp(this.#videoId, unreadMs);
+    telemetry.rooms.caughtUp(this.#videoId, unreadMs);
     // The answer has all messages of one window, which ends at some moment of the call. `heldSince`
     // is in that window, whichever moment it is. It is by the upstream's clock, like the times of messages.
     const tookMs = batch.answeredAt - batch.startedAt;
@@ -233,7 +233,7 @@ export class Poller {
     );
     if (page?.position.chatType !== this.#position.chatType) return telemetry.mark("quiet: page not given");
     if (await appender.holdsAll(page.items, options.signal)) return telemetry.mark("quiet: nothing new");
-    telemetry.roomReopened(this.#videoId, "no new messages for long after there were some");
+    telemetry.rooms.reopened(this.#videoId, "no new messages for long after there were some");
     this.#unread.reason = "unreachable";
     this.#unread.keepPage(page, true);
     const answer = await this.#attempt(options, (own) => egress.liveChat.poll(page.position, own));
@@ -268,7 +268,7 @@ export class Poller {
     egress.answered();
     if (page.position.chatType !== this.#position.chatType) return this.#end(options.signal);
     this.#tokenLostBecause = undefined;
-    telemetry.roomReopened(this.#videoId, why);
+    telemetry.rooms.reopened(this.#videoId, why);
     this.#unread.keepPage(page);
     this.#position = page.position;
     return this.#poll(options);
@@ -318,7 +318,7 @@ export class Poller {
   async #countFailure(why: RelayError | UpstreamError, signal: AbortSignal): Promise<Next> {
     const { appender, clock, settings, telemetry } = this.#parts;
     this.#failures += 1;
-    telemetry.pollFailed(this.#videoId, this.#failures, why.message);
+    telemetry.rooms.pollFailed(this.#videoId, this.#failures, why.message);
     const failingForMs = clock.monotonic() - this.#progressedAt;
     if (this.#failures >= settings.maxFailures && failingForMs >= settings.failingMs) {
       telemetry.mark("poll: room given up");

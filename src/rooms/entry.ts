@@ -183,7 +183,7 @@ export class VideoEntry {
     opening.result.catch((error) => {
       if (this.#host.stopped.aborted) return; // the stop ended it
       const isFull = error instanceof RelayError && error.code === "CAPACITY";
-      if (!isFull) this.#parts.telemetry.roomRefused(this.videoId, error, !isOver(error));
+      if (!isFull) this.#parts.telemetry.rooms.refused(this.videoId, error, !isOver(error));
     });
     done.catch(() => {
       if (this.#state.name === "bootstrapping" && this.#state.opening === opening) this.#vacate();
@@ -318,7 +318,7 @@ export class VideoEntry {
 
   /** Leaves the reading to another instance. The viewers here follow the room from now on. */
   #giveWay(owned: OwnedRoom, restMs = 0): void {
-    this.#parts.telemetry.roomGivenWay(this.videoId);
+    this.#parts.telemetry.rooms.givenWay(this.videoId);
     if (this.#state.name === "lingering") this.#state.cancel.abort();
     this.#follow(this.#parts.sources.follow(owned.room, restMs));
   }
@@ -352,7 +352,7 @@ export class VideoEntry {
     if (this.owned !== owned) return;
     const { end } = owned.room;
     if (!end) return void this.close(); // released by another owner
-    this.#parts.telemetry.roomClosed(this.videoId, end);
+    this.#parts.telemetry.rooms.closed(this.videoId, end);
     this.#keep(owned.room, end);
   }
 

@@ -25,7 +25,7 @@ export async function graceOver(
 ): Promise<void> {
   const unknown = (error: unknown) => {
     if (isUnavailable(error)) return UNKNOWN_MS;
-    telemetry.roomBroken(videoId, error);
+    telemetry.rooms.broken(videoId, error);
     return 0;
   };
   for (let leftMs = graceMs; ; ) {

@@ -113,7 +113,7 @@ export class OwnedRoom {
     }
     if (hold.room && !isReadable(hold.room)) {
       telemetry.mark("room: checkpoint unreadable");
-      telemetry.checkpointUnreadable(videoId, "position");
+      telemetry.rooms.checkpointUnreadable(videoId, "position");
     }
     const egress = RoomEgress.opened(videoId, opening.egress, parts);
     try {
@@ -173,7 +173,7 @@ export class OwnedRoom {
     const historyEnd = added.findLast(({ id }) => history.has(id))?.cursor ?? hold.head;
     const start = { ...first, intervalMs: waitAfter(first, settings, page.items) };
     const owned = new OwnedRoom(hold, appender, start, egress, parts);
-    telemetry.roomOpened(videoId, { chatType, ...pair, cursor: hold.head });
+    telemetry.rooms.opened(videoId, { chatType, ...pair, cursor: hold.head });
     return {
       owned,
       // The viewers that waited for a replay get all of it, so nothing counts as history.
@@ -208,7 +208,7 @@ export class OwnedRoom {
     const demand = demandOf(isReplay, undefined, settings);
     const egress = RoomEgress.resumed(hold.videoId, demand, lastEgress(record), parts);
     const appender = new Appender(parts, hold, memoryOf(record, isReplay, parts));
-    telemetry.roomResumed(hold.videoId, hold.head);
+    telemetry.rooms.resumed(hold.videoId, hold.head);
     return new OwnedRoom(hold, appender, { position, ...times, intervalMs: 0 }, egress, parts, room);
   }
 

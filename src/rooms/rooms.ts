@@ -89,11 +89,9 @@ export class Rooms implements SharedRooms {
       roomsRead: () => this.#owned.size,
       stopped: this.#stopped.signal,
     };
-    parts.telemetry.sources.rooms = {
-      byState: () => this.#byState(),
-      viewers: () => this.viewerCount,
-      byForm: () => this.#byForm(),
-    };
+    const { rooms, viewers } = parts.telemetry;
+    rooms.byState = () => this.#byState();
+    viewers.source = { count: () => this.viewerCount, byForm: () => this.#byForm() };
     void background("rounds of the rooms", parts, this.stopped, () => this.#tick());
     parts.sources.share?.(this, this.stopped);
   }
@@ -321,7 +319,7 @@ export class Rooms implements SharedRooms {
     try {
       await room.tick();
     } catch (error) {
-      this.#parts.telemetry.taskFailed(`rounds of room ${room.videoId}`, error);
+      this.#parts.telemetry.service.taskFailed(`rounds of room ${room.videoId}`, error);
     }
   }
 

@@ -143,7 +143,7 @@ export class Room implements ViewerHost {
       } else if (next.state !== "released" || this.#end) this.finish(next);
       else return this.close(); // the owner has released it: viewers reconnect, which opens it again
       await inSlices(this.#viewers, this.#parts.clock, (viewer) => viewer.pump());
-      this.#parts.telemetry.published(this.now() - durableAt);
+      this.#parts.telemetry.viewers.published(this.now() - durableAt);
     }
   }
 
@@ -236,7 +236,7 @@ export class Room implements ViewerHost {
   }
 
   sent(bytes: number): void {
-    this.#parts.telemetry.sent(bytes);
+    this.#parts.telemetry.viewers.sent(bytes);
   }
 
   leave(viewer: Viewer): void {
@@ -273,7 +273,7 @@ export class Room implements ViewerHost {
     try {
       for (const viewer of suspects) {
         if (await viewer.resetIfStopped())
-          this.#parts.telemetry.viewerDropped(this.videoId, viewer.cursor, "stalled");
+          this.#parts.telemetry.viewers.dropped(this.videoId, viewer.cursor, "stalled");
       }
     } catch (error) {
       this.broken(error);
@@ -293,12 +293,12 @@ export class Room implements ViewerHost {
   }
 
   broken(error: unknown): void {
-    if (!this.#closed.signal.aborted) this.#parts.telemetry.roomBroken(this.videoId, error);
+    if (!this.#closed.signal.aborted) this.#parts.telemetry.rooms.broken(this.videoId, error);
   }
 
   failed(viewer: Viewer, error: unknown): void {
     this.broken(error);
-    this.#parts.telemetry.viewerDropped(this.videoId, viewer.cursor, "broken");
+    this.#parts.telemetry.viewers.dropped(this.videoId, viewer.cursor, "broken");
   }
 
   page(after: number, feed: Feed): Promise<Chunk> {

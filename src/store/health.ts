@@ -3,7 +3,7 @@
  * line describes it: when it begins, once a minute while it lasts, and when it is over.
  */
 import type { Clock } from "../clock.ts";
-import type { StoreOperation } from "../telemetry/metrics.ts";
+import type { StoreOperation } from "../telemetry/store-events.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { isUnavailable, type StoreTrouble } from "./port.ts";
 

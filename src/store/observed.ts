@@ -11,7 +11,7 @@ import {
   PORT_OPERATIONS,
   RECORDING_OPERATIONS,
   type StoreOperation,
-} from "../telemetry/metrics.ts";
+} from "../telemetry/store-events.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Followers } from "./follow.ts";
 import { StoreHealth } from "./health.ts";
@@ -84,7 +84,7 @@ export function observed(
       return false;
     }
   };
-  telemetry.sources.store = {
+  telemetry.store.source = {
     sizeBytes: () => engine.sizeBytes(),
     // A disk that fails must not cost the other metrics.
     freeBytes: async () => engine.freeBytes?.().catch(() => Number.NaN),

@@ -34,7 +34,7 @@ export async function background(
       failedAt = now;
       unlogged += 1;
       const isLogged = now >= quietUntil;
-      telemetry.taskFailed(task, error, isLogged ? unlogged : 0);
+      telemetry.service.taskFailed(task, error, isLogged ? unlogged : 0);
       if (isLogged) {
         unlogged = 0;
         quietUntil = now + quietMs;

@@ -1,18 +1,25 @@
-/** Creates metrics of each kind on given registries. */
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+/**
+ * The registries of a process's metrics, and functions that create metrics of each kind on them. Which
+ * processes report a metric is the choice of its makers: `all`, `reading` or `first`. Units are in the names.
+ */
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
 
 const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-export interface EgressSource {
-  isUp(): boolean;
-  queuedCalls(): number;
-  cooldownLeftMs(isPage?: boolean): number;
-  roomCount(): number;
-  roomsCarried(): number;
+export type Makers = ReturnType<typeof makersOn>;
+
+export class MetricMakers {
+  readonly registry = new Registry();
+  /** Only instances that read chats and store messages have these, so an edge does not. */
+  readonly ofReading = new Registry();
+  /** Only the first process's values count if there are several: its rooms include the workers'. */
+  readonly ofFirst = new Registry();
+  readonly all: Makers = makersOn([this.registry]);
+  readonly reading: Makers = makersOn([this.registry, this.ofReading]);
+  readonly first: Makers = makersOn([this.registry, this.ofFirst]);
 }
 
-/** `egresses`: by their names. */
-export function makersOn(registers: Registry[], egresses: ReadonlyMap<string, EgressSource>) {
+function makersOn(registers: Registry[]) {
   const counter = <Label extends string = never>(
     name: string,
     help: string,
@@ -53,10 +60,5 @@ export function makersOn(registers: Registry[], egresses: ReadonlyMap<string, Eg
     return created;
   };
 
-  const egressGauge = (name: string, help: string, read: (egress: EgressSource) => number) =>
-    gauge(name, help, ["egress"], (gauge) => {
-      for (const [egress, source] of egresses) gauge.set({ egress }, read(source));
-    });
-
-  return { counter, counterBy, histogram, gauge, egressGauge };
+  return { counter, counterBy, histogram, gauge };
 }

@@ -1,8 +1,8 @@
 /**
- * The events of an edge, in log and metrics: its connections to the origin. It declares the three metrics
- * that only an edge has.
+ * The events of an edge, in log and metrics: its connections to the origin. Their metrics take the place of
+ * those that only instances have that read chats.
  */
-import { Counter, Gauge, type Registry } from "prom-client";
+import type { Counter } from "prom-client";
 import type { Telemetry } from "./telemetry.ts";
 
 interface OriginSource {
@@ -20,9 +20,21 @@ export class OriginEvents {
 
   constructor(telemetry: Telemetry) {
     this.#telemetry = telemetry;
-    const { registry, ofReading, ofFirst } = telemetry;
+    const { registry, ofReading, first } = telemetry.makers;
     for (const { name } of ofReading.getMetricsAsArray()) registry.removeSingleMetric(name);
-    this.#breaks = originMetrics([registry, ofFirst], () => this.#source);
+    first.gauge("relay_origin_up", "Whether the origin has answered in the last ten seconds", [], (up) =>
+      up.set(this.#source.isGood() ? 1 : 0),
+    );
+    first.gauge(
+      "relay_origin_streams",
+      "Streams that are open at the origin, each a viewer there",
+      [],
+      (open) => open.set(this.#source.openStreams()),
+    );
+    this.#breaks = first.counter(
+      "relay_origin_stream_breaks_total",
+      "Streams of the origin that broke and were resumed",
+    );
   }
 
   watch(source: OriginSource): void {
@@ -54,28 +66,4 @@ export class OriginEvents {
   roomLost(videoId: string, why: string): void {
     this.#telemetry.log.warn({ videoId, why }, "room lost at the origin: its viewers come back");
   }
-}
-
-function originMetrics(registers: Registry[], source: () => OriginSource): Counter {
-  new Gauge({
-    name: "relay_origin_up",
-    help: "Whether the origin has answered in the last ten seconds",
-    registers,
-    collect() {
-      this.set(source().isGood() ? 1 : 0);
-    },
-  });
-  new Gauge({
-    name: "relay_origin_streams",
-    help: "Streams that are open at the origin, each a viewer there",
-    registers,
-    collect() {
-      this.set(source().openStreams());
-    },
-  });
-  return new Counter({
-    name: "relay_origin_stream_breaks_total",
-    help: "Streams of the origin that broke and were resumed",
-    registers,
-  });
 }

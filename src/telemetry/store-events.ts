@@ -1,7 +1,51 @@
 /** The events of the store, in log and metrics. */
-import { Gauge } from "prom-client";
 import type { Logger } from "./log.ts";
-import type { Metrics, StoreOperation } from "./metrics.ts";
+import type { MetricMakers } from "./metric-makers.ts";
+
+/** The operations of every store, by their names in the port, metrics and log. */
+export const PORT_OPERATIONS = [
+  "append",
+  "finish",
+  "read",
+  "cursorAt",
+  "messagesById",
+  "find",
+  "getRoom",
+  "listRooms",
+  "getAccount",
+  "probeWrite",
+  "prune",
+  "tally",
+  "tallyRooms",
+  "moveCursors",
+] as const;
+
+/** The operations of the list of recordings. */
+export const RECORDING_OPERATIONS = [
+  "listRecordings",
+  "addRecording",
+  "removeRecording",
+  "runRecordings",
+] as const;
+
+/** The operations of rooms' ownership that every store reports. */
+export const OWNERSHIP_OPERATIONS = ["take", "watchedForMs", "wantedElsewhere", "oneTooMany"] as const;
+
+const STORE_OPERATIONS = [
+  ...PORT_OPERATIONS,
+  ...RECORDING_OPERATIONS,
+  ...OWNERSHIP_OPERATIONS,
+  // of rooms' ownership, reported by the store that instances share
+  "giveBack",
+  "renew",
+  "setViewers",
+  // with several instances
+  "sweep",
+  "orphans",
+  "release",
+] as const;
+
+export type StoreOperation = (typeof STORE_OPERATIONS)[number];
 
 /** A stored row that cannot be read: a message, the end of a room, or a room's totals. */
 export type UnreadableRow =
@@ -25,15 +69,28 @@ const BEFORE_A_POLL: ReadonlySet<StoreOperation> = new Set<StoreOperation>([
   "find",
 ]);
 
+/** What gauges read of the store whenever metrics are collected. */
+interface StoreSource {
+  sizeBytes(): Promise<number>;
+  /** Undefined for a store without a disk of its own. */
+  freeBytes(): Promise<number | undefined>;
+  /** Probes the store if it was unavailable. */
+  isAvailable(): Promise<boolean>;
+}
+
 export class StoreEvents {
   readonly #log: Logger;
-  readonly #metrics: Metrics;
+  readonly #makers: MetricMakers;
+  readonly #metrics: ReturnType<typeof createMetrics>;
   readonly #unreadable = new Set<string>();
   #isShared = false;
+  /** Set once there is a store. */
+  source?: StoreSource;
 
-  constructor(log: Logger, metrics: Metrics) {
+  constructor(log: Logger, makers: MetricMakers) {
     this.#log = log;
-    this.#metrics = metrics;
+    this.#makers = makers;
+    this.#metrics = createMetrics(makers, () => this.source);
   }
 
   /** Called at each reading of the row. A message or an end counts once; one message per room is logged. */
@@ -61,12 +118,12 @@ export class StoreEvents {
   }
 
   succeeded(operation: StoreOperation, ms: number): void {
-    this.#metrics.storeOperations.inc({ kind: operation });
+    this.#metrics.operations.inc({ kind: operation });
     if (operation === "append") this.#metrics.appendSeconds.observe(ms / 1000);
   }
 
   failed(operation: StoreOperation, why: string): void {
-    this.#metrics.storeFailures.inc({ kind: operation });
+    this.#metrics.failures.inc({ kind: operation });
     this.#log.debug({ operation, why }, "a store operation failed");
   }
 
@@ -101,14 +158,12 @@ export class StoreEvents {
   shared(isNotified: () => boolean): void {
     if (this.#isShared) return;
     this.#isShared = true;
-    new Gauge({
-      name: "relay_store_notify",
-      help: "Whether notifications of other instances arrive; 0 while the database is polled instead",
-      registers: [this.#metrics.registry],
-      collect() {
-        this.set(isNotified() ? 1 : 0);
-      },
-    });
+    this.#makers.reading.gauge(
+      "relay_store_notify",
+      "Whether notifications of other instances arrive; 0 while the database is polled instead",
+      [],
+      (notify) => notify.set(isNotified() ? 1 : 0),
+    );
   }
 
   /** Whether notifications of other instances arrive. */
@@ -161,4 +216,47 @@ export class StoreEvents {
       "RELAY_RESTORED is on: all rooms moved to new cursors; switch it off before the next start",
     );
   }
+}
+
+function createMetrics({ reading }: MetricMakers, source: () => StoreSource | undefined) {
+  reading.gauge("relay_store_bytes", "Size of the store", [], async (bytes) =>
+    bytes.set((await source()?.sizeBytes()) ?? 0),
+  );
+  reading.gauge(
+    "relay_store_free_bytes",
+    "Free space on the store's disk; infinite for a store without a disk of its own, NaN while it cannot be read",
+    [],
+    async (free) => free.set((await source()?.freeBytes()) ?? Number.POSITIVE_INFINITY),
+  );
+  reading.gauge(
+    "relay_store_available",
+    "Whether the store works: 0 from a failed operation until one shows that it works again, else 1",
+    [],
+    async (available) => available.set((await source()?.isAvailable()) ? 1 : 0),
+  );
+  return {
+    operations: reading.counterBy(
+      "relay_store_operations_total",
+      "Store operations that succeeded, by kind; a read is one page of history, shared by all who wait for it",
+      "kind",
+      STORE_OPERATIONS,
+    ),
+    failures: reading.counterBy(
+      "relay_store_failures_total",
+      "Store operations that failed, by kind",
+      "kind",
+      STORE_OPERATIONS,
+    ),
+    appendSeconds: reading.histogram("relay_append_duration_seconds", "Time for a batch to become durable"),
+    unreadableTotals: reading.counter(
+      "relay_unreadable_totals_total",
+      "Stored totals of a room that could not be read; they are counted again from the oldest stored message",
+    ),
+    unreadableRows: reading.counterBy(
+      "relay_unreadable_rows_total",
+      "Stored rows that could not be read, by part: viewers get a gap in place of a message, a room without its end counts as failed",
+      "part",
+      ["message", "end"],
+    ),
+  };
 }

@@ -77,7 +77,7 @@ export class LiveChat {
     this.#clock = clock;
     this.#telemetry = telemetry;
     this.#credentials = new KeptCredentials(clock);
-    telemetry.actionsKnown(READERS.keys());
+    telemetry.actions.known(READERS.keys());
   }
 
   /**
@@ -229,8 +229,8 @@ export class LiveChat {
       panels,
       mutations,
     });
-    this.#telemetry.actionsDropped(dropped);
-    for (const bug of bugs) this.#telemetry.readerFailed(bug);
+    this.#telemetry.actions.dropped(dropped);
+    for (const bug of bugs) this.#telemetry.actions.readerFailed(bug);
     return reading;
   }
 }

@@ -10,6 +10,7 @@ import { realisticHold } from "../../src/simulator/index.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { missing, VirtualRelay } from "../harness/virtual-relay.ts";
+import { whenever } from "../harness/whenever.ts";
 
 interface CarryOptions {
   seed: number;
@@ -65,7 +66,7 @@ const THROTTLES = { status: 429, headers: { "retry-after": "120" } };
 
 export async function carry(options: CarryOptions): Promise<Carried> {
   const { seed, rooms: count, timeoutsMs, arrivalMs, forMs, egresses = 1, replays = 0, trouble } = options;
-  const telemetry = new MeasuredPolls(silentLog);
+  const telemetry = new MeasuredPolls();
   const RELAY_EGRESS = Array.from({ length: egresses }, (_, i) => `address-${i}=direct`).join();
   const relay = new VirtualRelay({ seed, settings: { RELAY_EGRESS, ...options.settings }, telemetry });
   const { clock, upstream, network, answers } = relay;
@@ -137,18 +138,16 @@ class MeasuredPolls extends Telemetry {
   fullAnswers = 0;
   moves = 0;
 
-  override roomMoved(...move: Parameters<Telemetry["roomMoved"]>): void {
-    super.roomMoved(...move);
-    this.moves += 1;
-  }
-
-  override callStarted(egress: string, lane: string, lateMs: number): void {
-    super.callStarted(egress, lane, lateMs);
-    if (lane === "poll") this.lateMs.push(lateMs);
-  }
-
-  override answerFull(...answer: Parameters<Telemetry["answerFull"]>): void {
-    super.answerFull(...answer);
-    this.fullAnswers += 1;
+  constructor() {
+    super(silentLog);
+    whenever(this.upstream, "roomMoved", () => {
+      this.moves += 1;
+    });
+    whenever(this.upstream, "callStarted", (_egress, lane, lateMs) => {
+      if (lane === "poll") this.lateMs.push(lateMs);
+    });
+    whenever(this.rooms, "answerFull", () => {
+      this.fullAnswers += 1;
+    });
   }
 }

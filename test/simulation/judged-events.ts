@@ -3,6 +3,7 @@ import { pino } from "pino";
 import type { Logger } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import type { Journal } from "../harness/journal.ts";
+import { whenever } from "../harness/whenever.ts";
 
 interface JudgedEventsParts {
   log: Logger;
@@ -17,34 +18,21 @@ interface JudgedEventsParts {
 const LATE_STOP = "not done within";
 
 export class JudgedEvents extends Telemetry {
-  readonly #parts: JudgedEventsParts;
-
-  constructor(parts: JudgedEventsParts) {
-    super(parts.log);
-    this.#parts = parts;
-    this.mark = (mark) => parts.journal.mark(mark);
-  }
-
-  override throttled(...event: Parameters<Telemetry["throttled"]>): void {
-    super.throttled(...event);
-    const [, cooldownMs] = event;
-    this.#parts.throttled?.(cooldownMs);
-  }
-
-  override roomGivenWay(videoId: string): void {
-    super.roomGivenWay(videoId);
-    const { journal, isAlone } = this.#parts;
-    journal.count("rooms left to others");
-    if (isAlone) journal.violate(videoId, "left to another instance, and there is none");
-  }
-
-  override roomBroken(videoId: string, error: unknown): void {
-    super.roomBroken(videoId, error);
-    if (!`${error}`.includes(LATE_STOP)) this.#parts.journal.violate(videoId, `room broken: ${error}`);
+  constructor({ log, journal, isAlone, throttled }: JudgedEventsParts) {
+    super(log);
+    this.mark = (mark) => journal.mark(mark);
+    whenever(this.upstream, "throttled", (_egress, cooldownMs) => throttled?.(cooldownMs));
+    whenever(this.rooms, "givenWay", (videoId) => {
+      journal.count("rooms left to others");
+      if (isAlone) journal.violate(videoId, "left to another instance, and there is none");
+    });
+    whenever(this.rooms, "broken", (videoId, error) => {
+      if (!`${error}`.includes(LATE_STOP)) journal.violate(videoId, `room broken: ${error}`);
+    });
   }
 }
 
-/** The errors that faults of a run explain, and those that `roomBroken` judges. */
+/** The errors that faults of a run explain, and those that `broken` judges. */
 const EXPLAINED =
   /^(upstream unavailable|no egress reaches YouTube|the store failed|room failed|room broken)\b/;
 

@@ -15,7 +15,7 @@ const STREAMS = "relay_origin_streams";
 
 /**
  * `workers`: the metrics of each worker that answers, by its name; those that only a worker has are left out.
- * `counts`: those of all workers that there are or were. `ofFirst`: see `Telemetry`.
+ * `counts`: those of all workers that there are or were. `ofFirst`: see `MetricMakers`.
  */
 export function mergedMetrics(
   first: Metrics,

@@ -99,7 +99,7 @@ export class Workers {
   async metrics(): Promise<string> {
     const reports = await this.#reportsOf();
     const others = new Map([...reports].map(([name, { metrics }]) => [name, metrics]));
-    const { registry, ofFirst } = this.#telemetry;
+    const { registry, ofFirst } = this.#telemetry.makers;
     const first = await registry.getMetricsAsJSON();
     const counts = [this.#countsBefore, ...this.#running.values().map(({ counts }) => counts)];
     return await mergedMetrics(first, others, counts, ofFirst).metrics();
@@ -135,7 +135,7 @@ export class Workers {
       this.#countsBefore = sumOfCounts(this.#countsBefore, running.counts);
       running.counts = [];
       if (this.#stopped.signal.aborted) return;
-      this.#telemetry.workerDied(name, why, waitMs);
+      this.#telemetry.service.workerDied(name, why, waitMs);
       const again = () => this.#run(name, config, Math.min(2 * waitMs, RESTARTS.maxMs));
       after(this.#clock, waitMs, this.#stopped.signal, again);
     };

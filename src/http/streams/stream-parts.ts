@@ -62,7 +62,7 @@ export function openLine(
   open: () => BodySink,
 ): { line: Multiplex; parts: LineParts } {
   const line = new Multiplex(open(), format);
-  telemetry.sources.connections.add(kind, line.gone);
+  telemetry.viewers.multiplexed(kind, line.gone);
   void line.keepOpen({ clock, telemetry, keepaliveMs });
   const form = PART_FORMS[format][isDetailed ? "detailed" : "plain"];
   return { line, parts: { rooms, clock, form, toRelayError: errorConverter(LINE_PATHS[kind], telemetry) } };

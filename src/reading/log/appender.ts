@@ -163,14 +163,14 @@ export class Appender {
     this.#head += added.length;
     if (added.length < messages.length) telemetry.mark("append: holds some of it already");
     const types = new Map(messages.map(({ id, type }) => [id, type]));
-    telemetry.appended(added.map(({ id }) => types.get(id) ?? ""));
+    telemetry.rooms.appended(added.map(({ id }) => types.get(id) ?? ""));
     return added;
   }
 
   #stored({ deletions, gifts, gap, shown }: PreparedAppend): void {
     this.#memory = { ...this.#memory, deletions, gifts, gap };
     for (const { reason, sinceMs } of shown)
-      this.#parts.telemetry.gapFound(this.#claim.videoId, reason, sinceMs);
+      this.#parts.telemetry.rooms.gapFound(this.#claim.videoId, reason, sinceMs);
   }
 
   /** A write that failed or was aborted may still have succeeded, so the room is read before the next one. */

@@ -152,7 +152,7 @@ export function memoryOf(
   const memory = readMemory(asObject(parseJson(room.checkpoint)) ?? {});
   if (memory) return { ...memory, closedAfter };
   telemetry.mark("room: memory unreadable");
-  telemetry.checkpointUnreadable(room.videoId, "memory");
+  telemetry.rooms.checkpointUnreadable(room.videoId, "memory");
   const sinceMs = clock.now() - lastReadAgoMs(room);
   return { ...NO_MEMORY, gap: isReplay ? undefined : { sinceMs, reason: "down" }, closedAfter };
 }

@@ -42,7 +42,7 @@ export class Channels<Watch extends SharedWatch> implements WatchedChannels {
   ) {
     this.#begin = (channel) => begin(channel, this.#closed.signal);
     this.#max = settings.maxRooms;
-    telemetry.sources.channels = () =>
+    telemetry.channels.watched = () =>
       this.#watches.values().reduce((count, { isWatched }) => count + Number(isWatched), 0);
   }
 

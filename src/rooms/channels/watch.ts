@@ -197,7 +197,7 @@ export class ChannelWatch implements WatchedChannel {
     const { live, upcoming, others, channelId, title } = look;
     const scheduled = upcoming.map(({ videoId }) => videoId);
     for (const videoId of [...others, ...scheduled, ...live]) addBounded(this.#videos, videoId, MAX_VIDEOS);
-    this.#parts.telemetry.channelLooked(
+    this.#parts.telemetry.channels.looked(
       live.length > 0 ? "live" : upcoming.length > 0 ? "upcoming" : "nothing",
     );
     // Pages name a channel in several languages.
@@ -216,7 +216,7 @@ export class ChannelWatch implements WatchedChannel {
     const { clock, telemetry } = this.#parts;
     const isAbsent = error instanceof RelayError && error.code === "NO_LIVE_CHAT";
     const throttled = error instanceof UpstreamError && error.fault === "throttled" ? error : undefined;
-    telemetry.channelLooked(isAbsent ? "absent" : throttled ? "throttled" : "unreadable");
+    telemetry.channels.looked(isAbsent ? "absent" : throttled ? "throttled" : "unreadable");
     if (isAbsent && this.broadcasts.state?.videoId === undefined) {
       this.broadcasts.absent = error;
       this.broadcasts.announce();
@@ -270,7 +270,7 @@ export class ChannelWatch implements WatchedChannel {
     const state = { channel: this.channel, ...this.#names, ...facts };
     if (!isDeepStrictEqual(state, this.broadcasts.state)) {
       this.broadcasts.show(state);
-      this.#parts.telemetry.channelChanged(state);
+      this.#parts.telemetry.channels.changed(state);
     }
     this.broadcasts.announce();
   }

@@ -80,13 +80,13 @@ export async function recordChat(videoId: string, parts: RecorderParts, run: Rec
 /** Logs why a recording waits: what the upstream or the store said, or a bug of ours with its stack. */
 function logWhy(
   telemetry: Telemetry,
-  video: Parameters<Telemetry["recordingWaits"]>[0],
+  video: Parameters<Telemetry["recordings"]["waits"]>[0],
   error: unknown,
   retryMs?: number,
 ): void {
   const isExpected = [RelayError, UpstreamError, StoreError].some((known) => error instanceof known);
-  if (isExpected) telemetry.recordingWaits(video, error, retryMs);
-  else telemetry.recordingBroken(video, error, retryMs);
+  if (isExpected) telemetry.recordings.waits(video, error, retryMs);
+  else telemetry.recordings.broken(video, error, retryMs);
 }
 
 /** The news of a recording that could not be begun. */
@@ -230,7 +230,7 @@ async function read(videoId: string, parts: RecorderParts, run: RecordingRun): P
     deleted.removeEventListener("abort", leave);
     end = await endOf(videoId, store);
   }
-  if (end?.state === "ended") telemetry.recorded(videoId);
+  if (end?.state === "ended") telemetry.recordings.complete(videoId);
   return end;
 }
 
@@ -242,7 +242,7 @@ async function enter(request: StreamRequest, parts: RecorderParts, { signal, rep
       return await rooms.enter(request, signal);
     } catch (error) {
       if (!(error instanceof RelayError && error.code === "STORE_UNAVAILABLE")) throw error;
-      telemetry.recordingWaits({ videoId: request.videoId }, error, STORE_MS);
+      telemetry.recordings.waits({ videoId: request.videoId }, error, STORE_MS);
       report(afterError(error));
     }
     do await clock.sleep(STORE_MS, signal);

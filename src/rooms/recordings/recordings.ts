@@ -47,7 +47,7 @@ export class Recordings {
     this.#signal = signal;
     this.#since = parts.clock.now();
     this.#fixed = new Set(fixed);
-    parts.telemetry.sources.recordings = () => this.#running.values().map(({ report }) => report.state);
+    parts.telemetry.recordings.states = () => this.#running.values().map(({ report }) => report.state);
   }
 
   /** Starts the fixed recordings and, if `isListRun`, this instance's part of the store's list. */

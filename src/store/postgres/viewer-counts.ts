@@ -122,7 +122,7 @@ export class ViewerCounts {
         await health.report("setViewers", writing);
       }
     } catch (error) {
-      if (!isUnavailable(error)) telemetry.taskFailed("counts of viewers", error);
+      if (!isUnavailable(error)) telemetry.service.taskFailed("counts of viewers", error);
     } finally {
       this.#writing = undefined;
     }

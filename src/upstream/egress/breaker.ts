@@ -133,7 +133,7 @@ export class Breaker {
     this.#failing.clear();
     if (!this.#outage) return;
     const { name, clock, telemetry } = this.#parts;
-    telemetry.egressUp(name, clock.monotonic() - this.#outage.since);
+    telemetry.upstream.egressUp(name, clock.monotonic() - this.#outage.since);
     this.#outage = undefined;
     this.#reached = new AbortController();
     this.#trial?.over.abort();
@@ -172,7 +172,7 @@ export class Breaker {
     const { name, clock, telemetry } = this.#parts;
     const now = clock.monotonic();
     this.#outage = { since: now, tries: 0, isSilent: false, tryAt: now, triedAt: now, isHurried: false };
-    telemetry.egressDown(name, this.#failing.size, error.message);
+    telemetry.upstream.egressDown(name, this.#failing.size, error.message);
     if (isUnreachable) this.#abandon(error);
     this.#endTrial(error);
   }

@@ -83,7 +83,7 @@ export class Egress {
       roomCount: () => this.#capacity.roomCount,
       tryItself: () => this.call(new AbortController().signal),
     });
-    telemetry.egressAdded(name, {
+    telemetry.upstream.egressAdded(name, {
       isUp: () => this.isUp && !isCutOff(),
       queuedCalls: () => this.#gate.queued,
       roomCount: () => this.#capacity.roomCount,
@@ -251,7 +251,12 @@ export class Egress {
   #send: SendRequest = ({ kind, labels, isPage, request, read, options }) => {
     const { telemetry } = this.#parts;
     const run = async (signal: AbortSignal) => {
-      const called = telemetry.upstreamCall({ egress: this.name, client: "none", endpoint: kind, ...labels });
+      const called = telemetry.upstream.called({
+        egress: this.name,
+        client: "none",
+        endpoint: kind,
+        ...labels,
+      });
       try {
         const answer = await this.#transport.send(request, signal);
         this.#reachedAt = this.#parts.clock.monotonic();

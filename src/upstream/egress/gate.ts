@@ -207,7 +207,7 @@ export class Gate {
     this.#lastStartAt = now;
     // Time in a cooldown does not count as lateness.
     const lateMs = Math.max(0, now - Math.max(dueAt, this.#cooldownUntil(call.isPage)));
-    telemetry.callStarted(name, lane, lateMs);
+    telemetry.upstream.callStarted(name, lane, lateMs);
     if (lane === "poll" && lateMs > settings.maxLatenessMs) this.#warnLate(now, lateMs);
     call.resolve({
       succeeded: () => {
@@ -234,7 +234,7 @@ export class Gate {
     if (now - this.#lateWarningAt < LATE_WARNING_INTERVAL_MS) return;
     this.#lateWarningAt = now;
     const { capacity, telemetry } = this.#parts;
-    telemetry.pollsLate(lateMs, capacity.roomCount, capacity.roomsCarried);
+    telemetry.upstream.pollsLate(lateMs, capacity.roomCount, capacity.roomsCarried);
   }
 
   #cooldownUntil(isPage = false): number {
@@ -246,7 +246,7 @@ export class Gate {
     if (!cooldown.extend({ kind, startedAt, retryAfterMs })) return;
     const leftMs = this.cooldownLeftMs(isPage);
     const { name, telemetry } = this.#parts;
-    telemetry.throttled(name, leftMs, kind, isPage ? "page loads" : "all calls");
+    telemetry.upstream.throttled(name, leftMs, kind, isPage ? "page loads" : "all calls");
     this.#shared?.pace.coolDown(leftMs, isPage).catch(() => {}); // the others notice it anyway
     this.#refuseImpatient(isPage);
   }

@@ -73,14 +73,14 @@ export class EgressPool {
   cutOff(): void {
     if (this.#reaching) return;
     this.#reaching = Promise.withResolvers();
-    this.#telemetry.upstreamLost();
+    this.#telemetry.upstream.lost();
     void this.#reach(this.#reaching);
   }
 
   /** The upstream answered a room, an opening or the pool itself, through any egress. */
   reached(): void {
     if (!this.#reaching) return;
-    this.#telemetry.upstreamReached();
+    this.#telemetry.upstream.reached();
     this.#trust();
   }
 
@@ -160,7 +160,7 @@ export class EgressPool {
       if (isReached) return this.reached();
       await this.#clock.sleep(TRY_MS, signal).catch(() => {});
       if (mayTry || best.cooldownLeftMs() > 0 || this.#reaching !== reaching) continue;
-      this.#telemetry.upstreamUntried();
+      this.#telemetry.upstream.untried();
       this.#trust();
     }
   }

@@ -6,8 +6,8 @@
 import type { Clock } from "../../clock.ts";
 import { Deadline } from "../../deadline.ts";
 import { RelayError } from "../../protocol/errors.ts";
-import type { MoveReason } from "../../telemetry/metrics.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
+import type { MoveReason } from "../../telemetry/upstream-events.ts";
 import { isAnswer, isOutage, isUnanswered, isUnreached } from "../errors.ts";
 import type { LiveChat } from "../live-chat.ts";
 import type { Demand } from "./capacity.ts";
@@ -272,7 +272,7 @@ export class RoomEgress {
     this.#egress = next;
     this.#moves += 1;
     this.#movedAt = now;
-    telemetry.roomMoved(this.#videoId, old.name, next.name, why);
+    telemetry.upstream.roomMoved(this.#videoId, old.name, next.name, why);
     return true;
   }
 

@@ -47,6 +47,6 @@ export class Walls {
       if (at < now - ROW_MS || this.#walled.size > MIN_WALLED) this.#walled.delete(walled);
     }
     const concerns = isOfAddress || this.#walled.size >= MIN_WALLED ? "address" : "video";
-    this.#telemetry.walled(this.#egress, concerns);
+    this.#telemetry.upstream.walled(this.#egress, concerns);
   }
 }

@@ -6,7 +6,7 @@
 
 import { addDefined, asArray, asNumber, asObject, dig, type JsonObject, startOfJson } from "../../json.ts";
 import type { Message } from "../../protocol/message.ts";
-import type { DroppedActions, ReaderBug } from "../../telemetry/dropped-actions.ts";
+import type { DroppedActions, ReaderBug } from "../../telemetry/action-events.ts";
 import { BOUNDS } from "../bounds.ts";
 import { type Counts, readCounts } from "./counts.ts";
 import { idsInElement } from "./element.ts";

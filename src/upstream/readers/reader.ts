@@ -6,7 +6,7 @@
 
 import type { JsonObject } from "../../json.ts";
 import type { Message } from "../../protocol/message.ts";
-import type { DroppedActions } from "../../telemetry/dropped-actions.ts";
+import type { DroppedActions } from "../../telemetry/action-events.ts";
 import type { Counts } from "./counts.ts";
 import type { Panels } from "./panels.ts";
 import type { TimeOfDay } from "./timestamp.ts";

@@ -13,7 +13,7 @@ import type { Operation } from "../../../src/store/sqlite/group-commit.ts";
 import { InlineThread, inMemory, memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { SqliteStore } from "../../../src/store/sqlite/sqlite.ts";
 import type { Tables } from "../../../src/store/sqlite/tables.ts";
-import type { StoreOperation } from "../../../src/telemetry/metrics.ts";
+import type { StoreOperation } from "../../../src/telemetry/store-events.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { Journal } from "../../harness/journal.ts";
 import { MortalClock, Scheduler } from "../../harness/scheduler.ts";

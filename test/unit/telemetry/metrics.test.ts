@@ -3,17 +3,14 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { ERRORS, FULL } from "../../../src/protocol/errors.ts";
 import { GAP_REASONS, MESSAGE_TYPES } from "../../../src/protocol/kinds.ts";
-import type { DroppedActions } from "../../../src/telemetry/dropped-actions.ts";
+import type { DroppedActions, DropReason } from "../../../src/telemetry/action-events.ts";
+import type { LookOutcome } from "../../../src/telemetry/channel-events.ts";
 import { silentLog } from "../../../src/telemetry/log.ts";
-import type {
-  DropReason,
-  LookOutcome,
-  MoveReason,
-  StoreOperation,
-  VIEWER_DROPS,
-} from "../../../src/telemetry/metrics.ts";
-import type { UnreadableRow } from "../../../src/telemetry/store-events.ts";
+import type { CheckpointPart } from "../../../src/telemetry/room-events.ts";
+import type { StoreOperation, UnreadableRow } from "../../../src/telemetry/store-events.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
+import type { MoveReason, Walled } from "../../../src/telemetry/upstream-events.ts";
+import type { ViewerDrop } from "../../../src/telemetry/viewer-events.ts";
 
 /** All members of a union: the compiler names the one that is missing. */
 const every = <T extends string>(members: Record<T, 0>): string[] => Object.keys(members);
@@ -49,10 +46,10 @@ const KNOWN: Record<string, Record<string, readonly string[]>> = {
   relay_upstream_throttled_total: { egress: EGRESS },
   relay_walls_total: {
     egress: EGRESS,
-    concerns: every<Parameters<Telemetry["walled"]>[1]>({ address: 0, video: 0 }),
+    concerns: every<Walled>({ address: 0, video: 0 }),
   },
   relay_unreadable_checkpoints_total: {
-    part: every<Parameters<Telemetry["checkpointUnreadable"]>[1]>({ position: 0, memory: 0 }),
+    part: every<CheckpointPart>({ position: 0, memory: 0 }),
   },
   relay_unreadable_rows_total: {
     part: every<Exclude<UnreadableRow["part"], "totals">>({ message: 0, end: 0 }),
@@ -60,7 +57,7 @@ const KNOWN: Record<string, Record<string, readonly string[]>> = {
   relay_gaps_total: { reason: GAP_REASONS },
   relay_store_operations_total: { kind: OPERATIONS },
   relay_store_failures_total: { kind: OPERATIONS },
-  relay_viewers_dropped_total: { reason: every<keyof typeof VIEWER_DROPS>({ stalled: 0, broken: 0 }) },
+  relay_viewers_dropped_total: { reason: every<ViewerDrop>({ stalled: 0, broken: 0 }) },
 };
 
 /** The labels of all series with these values, as the metrics show them. */
@@ -73,7 +70,7 @@ function series(values: Record<string, readonly string[]>): string[] {
 
 it("counters start at zero for every known label value, so that an alert on their increase sees the first count", async () => {
   const telemetry = new Telemetry(silentLog);
-  telemetry.egressAdded("office", {
+  telemetry.upstream.egressAdded("office", {
     isUp: () => true,
     queuedCalls: () => 0,
     cooldownLeftMs: () => 0,
@@ -99,11 +96,11 @@ it("metrics stay few, however many kinds the upstream invents", async () => {
   const telemetry = new Telemetry(silentLog);
   for (let i = 0; i < 1000; i++) {
     const dropped: DroppedActions = { reason: "unknown", count: 2, sample: "{}" };
-    telemetry.actionsDropped(new Map([[`brandNew${i}Action`, dropped]]));
+    telemetry.actions.dropped(new Map([[`brandNew${i}Action`, dropped]]));
   }
-  telemetry.actionsKnown(["knownAction"]);
-  telemetry.readerFailed({ kind: "knownAction", error: new Error("a bug"), sample: "{}" });
-  telemetry.actionsDropped(new Map([["knownAction", { reason: "broken", count: 3, sample: "{}" }]]));
+  telemetry.actions.known(["knownAction"]);
+  telemetry.actions.readerFailed({ kind: "knownAction", error: new Error("a bug"), sample: "{}" });
+  telemetry.actions.dropped(new Map([["knownAction", { reason: "broken", count: 3, sample: "{}" }]]));
   const text = await telemetry.registry.metrics();
   const series = [...text.matchAll(/^relay_dropped_actions_total\{.*\} (\d+)$/gm)];
   assert.ok(series.length <= 200 + 4 + 3, `${series.length} series`);

@@ -76,7 +76,7 @@ it("a reader that fails is logged as an internal bug with its stack, counted sep
   }
   const { items, dropped, bugs } = readActions([failing(), textAction("after"), failing()], CONTEXT);
   assert.deepEqual([items.map(({ message }) => message.id), dropped.size], [["after"], 0]);
-  for (const bug of bugs) telemetry.readerFailed(bug);
+  for (const bug of bugs) telemetry.actions.readerFailed(bug);
   const [line, ...others] = lines.map((text) => JSON.parse(text));
   assert.deepEqual([line.kind, line.err.message, others], ["addChatItemAction", "a bug", []]);
   assert.match(line.err.stack, /readers\/actions\.ts/);

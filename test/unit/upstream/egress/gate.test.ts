@@ -6,6 +6,7 @@ import { priorityMs } from "../../../../src/reading/pace.ts";
 import { silentLog } from "../../../../src/telemetry/log.ts";
 import { Telemetry } from "../../../../src/telemetry/telemetry.ts";
 import { LANES, type Lane } from "../../../../src/upstream/egress/lanes.ts";
+import { whenever } from "../../../harness/whenever.ts";
 import { gateBench } from "../../../support/gate-bench.ts";
 
 describe("upstream request spacing: at least 250 ms apart", () => {
@@ -275,12 +276,11 @@ describe("fairness", () => {
 
   it("warns once a minute if polls start over 5 s late, with the number of rooms that it can carry", async () => {
     const warnings: { lateMs: number; rooms: number; roomsCarried: number }[] = [];
-    class Listening extends Telemetry {
-      override pollsLate(lateMs: number, rooms: number, roomsCarried: number): void {
-        warnings.push({ lateMs, rooms, roomsCarried });
-      }
-    }
-    const { clock, call, capacity } = gateBench({}, new Listening(silentLog));
+    const telemetry = new Telemetry(silentLog);
+    whenever(telemetry.upstream, "pollsLate", (lateMs, rooms, roomsCarried) =>
+      warnings.push({ lateMs, rooms, roomsCarried }),
+    );
+    const { clock, call, capacity } = gateBench({}, telemetry);
     const names = Array.from({ length: 300 }, (_, i) => `room ${i}`);
     for (const name of names) capacity.set(name, { intervalMs: 4500, windowMs: 10_000 });
     const done = Promise.all(names.map((name) => call(name)));

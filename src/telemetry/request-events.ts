@@ -1,0 +1,59 @@
+/** The events of requests that were refused or failed, in log and metrics. */
+import type { Counter } from "prom-client";
+import { ERRORS, FULL, type FullCause, type RelayError } from "../protocol/errors.ts";
+import type { Logger } from "./log.ts";
+import type { MetricMakers } from "./metric-makers.ts";
+
+export class RequestEvents {
+  readonly #log: Logger;
+  readonly #errors: Counter<"code">;
+  readonly #full: Counter<"cause">;
+  /** The number of refusals of a full service, by cause. */
+  readonly #refused = new Map<FullCause, number>();
+
+  constructor(log: Logger, { all }: MetricMakers) {
+    this.#log = log;
+    this.#errors = all.counterBy(
+      "relay_request_errors_total",
+      "Requests that were refused or failed, by code",
+      "code",
+      Object.keys(ERRORS),
+    );
+    this.#full = all.counterBy(
+      "relay_capacity_refusals_total",
+      "Requests, and chats of connections with several, that were refused with CAPACITY, by cause",
+      "cause",
+      Object.keys(FULL),
+    );
+  }
+
+  /** A request was answered with an error. Callers' mistakes are counted, but not logged. */
+  refused(error: Pick<RelayError, "code"> & Partial<Pick<RelayError, "full">>): void {
+    this.#errors.inc({ code: error.code });
+    this.full(error);
+  }
+
+  /**
+   * A request, or a chat of a connection that has several, was refused; counted if the service is full. The
+   * log has the first refusal for each cause, the tenth, the hundredth, and so on.
+   */
+  full({ full }: Partial<Pick<RelayError, "full">>): void {
+    if (full === undefined) return;
+    this.#full.inc({ cause: full });
+    const refused = (this.#refused.get(full) ?? 0) + 1;
+    this.#refused.set(full, refused);
+    if (Number.isInteger(Math.log10(refused)))
+      this.#log.warn({ cause: full, refused }, `at capacity: ${FULL[full].message}`);
+  }
+
+  /** A request failed by our fault; `route` is undefined if none matched. */
+  failed(error: unknown, route: string | undefined): void {
+    this.#log.error({ err: error, route }, "a request failed");
+  }
+
+  proxyNotTrusted(): void {
+    this.#log.warn(
+      "a request has X-Forwarded-For, but RELAY_TRUST_PROXY is 0: behind a proxy, all viewers share one address, and its RELAY_MAX_VIEWERS_PER_ADDRESS",
+    );
+  }
+}
