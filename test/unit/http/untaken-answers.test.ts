@@ -102,7 +102,7 @@ describe("an answer", () => {
   });
 });
 
-it("requests beyond those that may wait for their page are refused at once", async (t) => {
+it("a request for a page is refused at once if the most that may wait do so already", async (t) => {
   const { store, get } = await withRoom(t);
   const { read } = store;
   const free = Promise.withResolvers<void>();

@@ -52,7 +52,7 @@ for (const [path, most, body] of [
   ["/v1/poll", 200, (n: number) => ({ ...POLL, token: `token ${n}` })],
   ["/v1/probe", 10, (n: number) => ({ videoId: `made-up-${100 + n}` })],
 ] as const) {
-  it(`of ${path}, ${most} callers wait; the next is refused at once, until one has gone`, async () => {
+  it(`${path} lets ${most} callers wait; the next is refused at once, until one has gone`, async () => {
     await using relay = await startRelay({ settings: { RELAY_GATE_SPACING_MS: "600000" } });
     await post(relay.url, "/v1/poll", { ...POLL, token: "the gate starts one call" });
     const leaving = new AbortController();
