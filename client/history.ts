@@ -6,9 +6,6 @@ import { Service, withQuery } from "./service.ts";
 import type { HistoryOptions, Message, MessageOf, TypeOrGroup, TypesIn } from "./types.ts";
 import { MAX_FAILURES, Retries } from "./waiting.ts";
 
-/** The service's maximum. */
-const PAGE_LENGTH = 1000;
-
 interface Page {
   messages: Message[];
   /** The cursor after which the next page begins; null after the last one. */
@@ -43,12 +40,12 @@ async function* pages(
 ): AsyncGenerator<Message, void, void> {
   const { before, from, to, types, q, author, details, signal } = options;
   const [videoId] = service.names;
-  const limit = PAGE_LENGTH;
   const retries = new Retries(options, clock, MAX_FAILURES);
   // Without `after`, `before` would ask for the last page before it.
   let after: number | null | undefined = options.after ?? (before === undefined ? undefined : 0);
   while (after !== null) {
-    const query = { videoId, before, from, to, types, q, author, details, limit, after };
+    // The limit is the service's maximum.
+    const query = { videoId, before, from, to, types, q, author, details, limit: 1000, after };
     const path = withQuery("v1/messages", query);
     const page = await service
       .ask<Page>(path, "messages")

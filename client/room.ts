@@ -13,7 +13,6 @@ import type { AnyEvents, AnyMessage, AnyOptions, Chat, Gap, Init, Message, State
 import { Retries } from "./waiting.ts";
 
 const READ_AHEAD = 1000;
-const DEFAULT_IDLE_MS = 45_000;
 /** A stream that was open for this long does not count as a failure, even if it brought nothing. */
 const STABLE_MS = 5000;
 /** By event, a field that its data have. A message of another service may lack one, but then has an id. */
@@ -154,7 +153,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
   async #follow(): Promise<void> {
     const connection = new AbortController();
     this.#connection = connection;
-    const { backfill, details, types, until, idleMs = DEFAULT_IDLE_MS } = this.#options;
+    const { backfill, details, types, until, idleMs = 45_000 } = this.#options;
     const { signal } = connection;
     const { path, option, format } = this.#stream;
     const names = this.#service.names.filter((name) => !this.#over.has(name));
@@ -174,7 +173,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
       return work.finally(() => read.abort("done"));
     };
 
-    const response = await whileNotIdle(this.#service.request(withQuery(path, query), signal, { headers }));
+    const response = await whileNotIdle(this.#service.request(withQuery(path, query), signal, headers));
     const openedAt = this.#clock.monotonic();
     const frames = new FrameReader();
     const body = response.body?.getReader();

@@ -16,13 +16,6 @@ interface PollResult {
   messages: BareMessage[];
 }
 
-interface Session extends PollResult {
-  client: string;
-  endpoint: string;
-  apiKey: string;
-  webVersion: string;
-}
-
 /**
  * Yields the messages of a chat and polls it while the caller iterates. Throws `TypeError` at once for an
  * unusable URL or a missing `videoId`. The loop throws `ChatError` for a refusal or the fifth failure in a
@@ -52,20 +45,20 @@ async function* messages(
   const known = new Set<string>();
   let expiries = 0;
   let isInitialWanted = includeInitial;
-  let session: Session | undefined;
+  let session: PollResult | undefined;
   let token: string | null = "";
   for (let delayMs = 0; token !== null; ) {
     await clock.sleep(delayMs, signal);
     let batch: PollResult;
     try {
       if (session) {
-        const { client, endpoint, apiKey, webVersion } = session;
-        const body = { token, client, endpoint, apiKey, webVersion, details };
+        // The service wants the session's other fields back.
+        const body = { ...session, token, details, messages: undefined };
         batch = await service.ask<PollResult>("v1/poll", "messages", body);
         expiries = 0;
       } else {
         const body = { videoId, includeInitial: isInitialWanted, details };
-        batch = session = await service.ask<Session>("v1/sessions", "messages", body);
+        batch = session = await service.ask<PollResult>("v1/sessions", "messages", body);
       }
       retries.succeed();
     } catch (error) {

@@ -32,43 +32,54 @@ export class Service {
     this.#clock = clock;
   }
 
-  /** Resolves to an answer with status 200. Rejects with `ChatError`, or with the signal's reason. */
+  /**
+   * Resolves to an answer with status 200. Rejects with `ChatError`, or with the signal's reason. The token
+   * of a function may have just expired: after a 401, the function is asked once more.
+   */
   async request(
     path: string,
     signal: AbortSignal | undefined,
-    init: RequestInit & { headers: Record<string, string> } = { headers: {} },
+    added: Record<string, string> = {},
+    body?: object,
+    isRepeated?: boolean,
   ): Promise<Response> {
-    const { fetch = globalThis.fetch } = this.#options;
-    const sent = new Headers(this.#options.headers);
-    for (const [name, value] of Object.entries(init.headers)) sent.set(name, value);
+    const { fetch = globalThis.fetch, headers: own, token } = this.#options;
+    const sent = new Headers(own);
+    for (const [name, value] of Object.entries(added)) sent.set(name, value);
+    const isAsked = typeof token === "function";
+    const bearer = isAsked ? await orNetworkError(token, signal, "The token cannot be read.") : token;
+    if (bearer) sent.set("authorization", `Bearer ${bearer}`);
     const response = await orNetworkError(
-      async () =>
-        fetch(new URL(path, this.#base).href, { ...init, headers: sent, ...(signal && { signal }) }),
+      () =>
+        fetch(`${this.#base}${path}`, {
+          ...(body && { method: "POST", body: JSON.stringify(body) }),
+          headers: sent,
+          signal: signal ?? null,
+        }),
       signal,
       `${this.#base.host} cannot be reached.`,
     );
     const { status, statusText, headers } = response;
     if (status === 200) return response;
     // A proxy in front of the service may send an endless body.
-    const isJson = /json/.test(`${headers.get("content-type")}`);
-    let { code, message } = (isJson && (await jsonOf(response, signal).catch(unlessAbort))) || {};
+    const type = `${headers.get("content-type")}`;
+    let { code, message } = (/json/.test(type) && (await jsonOf(response, signal).catch(unlessAbort))) || {};
     response.body?.cancel().catch(() => {}); // it may be read
+    if (isAsked && status === 401 && !isRepeated) return this.request(path, signal, added, body, true);
     if (typeof code !== "string" || typeof message !== "string") {
       code = "HTTP";
       message = `The answer is ${status} ${statusText}`.trim();
     }
-    throw new ChatError(code, message, { status, ...retryAfterIn(headers, this.#clock.now()) });
+    const after = `${headers.get("retry-after")}`; // seconds or a date
+    const retryAfterMs = Number(after) * 1000 || Date.parse(after) - this.#clock.now();
+    throw new ChatError(code, message, { status, ...(retryAfterMs >= 0 && { retryAfterMs }) });
   }
 
   /** Resolves to the JSON of the answer, which must have the array `list`. A `body` is posted as JSON. */
   async ask<T>(path: string, list: keyof T, body?: object): Promise<T> {
     const { signal } = this.#options;
-    const init = body && {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(body),
-    };
-    const response = await this.request(path, signal, init);
+    const type = body && { "content-type": "application/json" };
+    const response = await this.request(path, signal, type, body);
     const answer = await jsonOf(response, signal);
     if (Array.isArray(answer?.[list])) return answer;
     throw new ChatError("HTTP", "The answer is not the service's.", { status: response.status });
@@ -99,19 +110,12 @@ export function withQuery(path: string, values: Record<string, unknown>): string
 
 /** Turns any failure into a `ChatError` with this message, and an abort into its reason. */
 export function orNetworkError<T>(
-  work: () => Promise<T>,
+  work: () => T | Promise<T>,
   signal: AbortSignal | undefined,
   message: string,
 ): Promise<T> {
-  return unlessAborted(work(), signal).catch((cause) => {
+  return unlessAborted(Promise.resolve().then(work), signal).catch((cause) => {
     if (signal?.aborted) throw signal.reason;
     throw new ChatError("NETWORK", message, { cause });
   });
-}
-
-/** The wait that `Retry-After` asks for by seconds or a date; empty if it is neither, or in the past. */
-function retryAfterIn(headers: Headers, now: number): { retryAfterMs?: number } {
-  const value = `${headers.get("retry-after")}`;
-  const retryAfterMs = Number(value) * 1000 || Date.parse(value) - now;
-  return retryAfterMs >= 0 ? { retryAfterMs } : {};
 }

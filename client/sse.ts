@@ -40,12 +40,12 @@ export class FrameReader {
     if (text === "") return;
     if (this.#afterCr && text.startsWith("\n")) text = text.slice(1);
     this.#afterCr = text.endsWith("\r");
-    const lines = text.split(/\r\n|\n|\r/);
+    const lines = text.split(/\r\n?|\n/);
     lines[0] = this.#rest + lines[0];
     this.#rest = lines.pop() as string;
     for (const line of lines) {
       const event = this.#event;
-      const [, name, value = ""] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
+      const [, name, value = ""] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) as RegExpExecArray;
       if (line === "") {
         // [spec] If the line is empty (a blank line): Dispatch the event
         this.#event = {};

@@ -112,6 +112,11 @@ export interface RequestOptions {
   signal?: AbortSignal | undefined;
   /** Sent with every request. */
   headers?: RequestInit["headers"] | undefined;
+  /**
+   * A token of the service, sent as `Authorization: Bearer`. A function is called before each request, and
+   * once more if the service refuses its token (401). If it throws, the request has failed (`NETWORK`).
+   */
+  token?: string | (() => string | Promise<string>) | undefined;
   /** Replaces the global `fetch`. */
   fetch?: typeof globalThis.fetch | undefined;
 }

@@ -5,8 +5,6 @@ import type { RetryOptions } from "./types.ts";
 
 /** This many failures in a row are final where the caller waits for a single answer. */
 export const MAX_FAILURES = 5;
-const DEFAULT_BASE_MS = 3000;
-const DEFAULT_MAX_MS = 30_000;
 
 /** Decides after each failure in a row whether to retry, and when. */
 export class Retries {
@@ -27,7 +25,7 @@ export class Retries {
   }
 
   /** The wait before the next attempt in milliseconds. Throws the error if it is final. */
-  fail(error: unknown, baseMs = DEFAULT_BASE_MS): number {
+  fail(error: unknown, baseMs = 3000): number {
     if (!(error instanceof ChatError)) throw error;
     const { backoff = {}, retry } = this.#options;
     const attempt = this.#failures++;
@@ -37,7 +35,7 @@ export class Retries {
       if (error.isFinal || this.#failures >= this.#maxFailures) throw error;
       // Jitter: clients that were disconnected together must not all come back at once.
       const fullMs = (backoff.baseMs ?? baseMs) * 2 ** Math.min(attempt, 30);
-      waitMs = Math.min(fullMs, backoff.maxMs ?? DEFAULT_MAX_MS) * (1 - this.#clock.random() / 2);
+      waitMs = Math.min(fullMs, backoff.maxMs ?? 30_000) * (1 - this.#clock.random() / 2);
     }
     return Math.max(waitMs, error.retryAfterMs ?? 0);
   }

@@ -33,7 +33,7 @@ async function idsOf(answers: Answer[], options: Partial<PollOptions> = {}) {
 }
 
 describe("poll() of the SDK", () => {
-  it("opens a session and polls with the given options, until the chat ends", async () => {
+  it("opens a session and polls with it and the given options, until the chat ends", async () => {
     const { ids, calls } = await idsOf([batch("t1", ["a"]), batch("t2", ["b", "a"]), batch(null, ["c"])], {
       details: true,
     });
@@ -42,8 +42,8 @@ describe("poll() of the SDK", () => {
       calls.map(({ path, body }) => [path, body]),
       [
         ["/v1/sessions", { videoId: "v", includeInitial: true, details: true }],
-        ["/v1/poll", { token: "t1", ...CREDENTIALS, details: true }],
-        ["/v1/poll", { token: "t2", ...CREDENTIALS, details: true }],
+        ["/v1/poll", { token: "t1", timeoutMs: 0, ...CREDENTIALS, details: true }],
+        ["/v1/poll", { token: "t2", timeoutMs: 0, ...CREDENTIALS, details: true }],
       ],
     );
   });

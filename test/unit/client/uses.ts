@@ -189,6 +189,11 @@ export async function pollAndProbe(): Promise<ProbeRow[]> {
     console.log(m.cursor);
   }
   const { rows }: ProbeResult = await probe(URL, { videoId, headers: { authorization: "x" }, fetch });
+  // @ts-expect-error: not a text
+  chat(URL, { videoId, token: 5 });
+  merged(URL, { videoIds: [videoId], token: async () => "x" });
+  history(URL, { videoId, token: () => "x" });
+  await probe(URL, { videoId, token: "x" });
   return rows;
 }
 
