@@ -25,6 +25,7 @@ const VIDEO = "a-whole-run";
 const SLOW_VIDEO = "slow-viewer";
 const FAILING_VIDEO = "failing-one";
 const WALLED_VIDEO = "walled-room";
+const MAX_OF_ADDRESS = 10;
 /** A viewer's address: that of its connection, and that which the proxy in front names. */
 const CONNECTION_ADDRESS = "127.0.0.77";
 const VIEWER_ADDRESS = "203.0.113.177";
@@ -105,8 +106,11 @@ async function walled({ relay }: Run): Promise<void> {
   assert.equal(form.fired, 3);
 }
 
-/** A connection that may carry several chats, until its client leaves. */
+/** A connection that may carry several chats, until its client leaves; and one with more than an address may. */
 async function severalChats(run: Run): Promise<void> {
+  const many = Array.from({ length: MAX_OF_ADDRESS + 1 }, (_, i) => `one-of-a-${String(i).padStart(2, "0")}`);
+  const refused = await ask<{ code: string }>(run.relay.url, `/v1/merged?videoIds=${many}`);
+  assert.equal(refused.body.code, "CAPACITY");
   const leaving = new AbortController();
   await fetch(`${run.relay.url}/v1/merged?videoIds=${VIDEO}`, { signal: leaving.signal });
   await run.until("relay_multiplexed_connections", (count) => count === 1);
@@ -180,6 +184,7 @@ async function wholeRun(folder: string): Promise<Run> {
     RELAY_COOLDOWN_MS: "1500",
     RELAY_MAX_FAILURES: "3",
     ...{ RELAY_TRUST_PROXY: "1", RELAY_RECORD: "@somebody" },
+    RELAY_MAX_VIEWERS_PER_ADDRESS: `${MAX_OF_ADDRESS}`,
   };
   const unreadable = unreadableRoom(telemetry, join(folder, "unreadable.db"));
   await Promise.all([unreadable, movedRoom(telemetry, VIDEO)]);
