@@ -22,7 +22,12 @@ function portConfig(v: FlagValues<typeof PORT_SETTINGS>) {
   const isBlanking = v.RELAY_DELETED === "blank";
   const http: HttpSettings = {
     keepaliveMs,
-    rooms: v.RELAY_ROOMS,
+    access: {
+      public: v.RELAY_PUBLIC,
+      adminToken: v.RELAY_ADMIN_TOKEN,
+      tokenKey: v.RELAY_TOKEN_KEY,
+      audience: v.RELAY_TOKEN_AUDIENCE,
+    },
     isBlanking,
     compression: v.RELAY_COMPRESSION === "auto",
     log: { longPollMs: v.RELAY_LONG_POLL_MS, sseMs: v.RELAY_LOG_SSE_MS },
@@ -102,9 +107,6 @@ export function toConfig(v: FlagValues<typeof SETTINGS>) {
     },
     http: {
       ...port.http,
-      adminToken: v.RELAY_ADMIN_TOKEN,
-      callerPolling: v.RELAY_CALLER_POLLING,
-      probe: v.RELAY_PROBE,
       retentionDays,
     },
     /** The videos and channels to record. */
@@ -127,6 +129,7 @@ export function toEdgeConfig(v: FlagValues<typeof EDGE_SETTINGS>) {
     ...port,
     /** The base URL of the instance that it follows. */
     origin: v.RELAY_ORIGIN,
+    originToken: v.RELAY_ORIGIN_TOKEN,
     rooms: {
       ...port.rooms,
       noChatMs: 0, // the origin says how long

@@ -25,7 +25,8 @@ export async function startEdge(
   await using starting = new AsyncDisposableStack(); // closes in reverse order
   const { rooms: settings, http } = config;
   const { isWorker = false } = http;
-  const origin = new Origin({ url: config.origin, keepaliveMs: settings.keepaliveMs, clock });
+  const { origin: url, originToken: token } = config;
+  const origin = new Origin({ url, token, keepaliveMs: settings.keepaliveMs, clock });
   starting.defer(() => origin.close());
   const events = new OriginEvents(telemetry);
   const health = new OriginHealth(origin, clock, events);
@@ -41,13 +42,13 @@ export async function startEdge(
   const sources = new OriginRooms({ origin, health, clock, telemetry, events, settings, isWorker });
   const rooms = new Rooms({ sources, clock, telemetry, settings });
   starting.defer(async () => void (await Promise.all([rooms.stop(), port.stopWorkers()])));
-  const url = await port.open({ rooms, channels, source: origin, telemetry, clock });
+  const served = await port.open({ rooms, channels, source: origin, telemetry, clock });
 
   const running = starting.move();
   const background = new AbortController();
   void health.watch(background.signal);
   return {
-    url,
+    url: served,
     unreadiness: () => rooms.unreadiness(),
     stop: async () => {
       background.abort();

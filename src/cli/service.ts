@@ -29,6 +29,11 @@ export interface Service {
   lost: Promise<Error>;
 }
 
+/** Whether somebody can change the list of recordings. */
+function mayRecord({ adminToken, tokenKey, public: rights }: Config["http"]["access"]): boolean {
+  return adminToken !== "" || tokenKey !== undefined || rights.includes("record");
+}
+
 /**
  * Rejects with an error of one clear line if the store cannot be opened or the port is in use, with
  * `UsageError` if an egress has an address of another machine, and with the reason of `stopped` if that
@@ -91,7 +96,7 @@ export async function startService(
   void runTally(store, clock, telemetry, background.signal);
   const { retentionDays } = config;
   if (config.recordings.length > 0 && retentionDays > 0) telemetry.recordings.pruned(retentionDays);
-  recordings.start({ isListRun: config.http.adminToken !== "" });
+  recordings.start({ isListRun: mayRecord(config.http.access) });
   return {
     url,
     unreadiness: () => rooms.unreadiness(),

@@ -1,6 +1,8 @@
 /** Reads the texts of settings and flags: each reader throws an error that describes valid texts. */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { publicKey, type TokenKey } from "../http/access/token-key.ts";
 import { parseVideoOrChannel } from "../protocol/channel.ts";
+import { RIGHT_FORMS, rightIn } from "../protocol/rights.ts";
 import { CLIENTS, type ClientTable, clientTable } from "../upstream/clients.ts";
 import { EntryError, type Flag } from "./flags.ts";
 
@@ -50,6 +52,59 @@ export function adminToken(value: string): string {
   if (value !== "" && !/^[\x21-\x7e]{16,}$/.test(value))
     throw new Error("at least 16 printable ASCII characters without spaces");
   return value;
+}
+
+/** "" if there is none. */
+export function originToken(value: string): string {
+  if (!/^[\x21-\x7e]{0,4096}$/.test(value))
+    throw new Error("up to 4096 printable ASCII characters without spaces");
+  return value;
+}
+
+/** The rights that need no token. Throws `EntryError` for an entry that is none. */
+export function publicRights(value: string): string[] {
+  const entries = value.split(",").map((entry) => entry.trim());
+  const named = entries.filter((entry) => entry !== "");
+  if (named.length === 1 && named[0] === "none") return [];
+  return named.map((entry) => {
+    const right = rightIn(entry);
+    if (right !== undefined) return right;
+    throw new EntryError(
+      entry,
+      entry === "none" ? "a list of its own: write it alone" : `no right; write ${RIGHT_FORMS}`,
+    );
+  });
+}
+
+const MIN_SECRET_BYTES = 32;
+/** What looks like a file is never a secret: whoever can guess its name could sign tokens. */
+const FILE_NAME = /^(?:\.{0,2}\/|~)|\.(?:pem|key|pub)$/;
+const TOKEN_KEY =
+  "a secret of at least 32 bytes, a file with a public key in PEM, or the https:// URL of a JWKS";
+
+/** Undefined if the setting is empty. */
+export function tokenKey(value: string): TokenKey | undefined {
+  if (value === "") return undefined;
+  if (/^[a-z]+:\/\//i.test(value)) {
+    if (!/^https:/i.test(value) || !URL.canParse(value))
+      throw new Error(`${TOKEN_KEY}; a URL begins with https://`);
+    return { kind: "set", url: value };
+  }
+  if (FILE_NAME.test(value) || existsSync(value)) return { kind: "public", pem: publicKeyFile(value) };
+  if (Buffer.byteLength(value) < MIN_SECRET_BYTES) throw new Error(TOKEN_KEY);
+  return { kind: "secret", secret: value };
+}
+
+function publicKeyFile(path: string): string {
+  try {
+    const pem = readFileSync(path, "utf8");
+    publicKey(pem);
+    return pem;
+  } catch (error) {
+    throw new Error(
+      `${TOKEN_KEY}; the file cannot be used (${error instanceof Error ? error.message : error})`,
+    );
+  }
 }
 
 /** The sources of the policy `frame-ancestors`; undefined if the setting is empty. */

@@ -17,11 +17,14 @@ import {
   ms,
   oneOf,
   onOff,
+  originToken,
   postgresUrl,
+  publicRights,
   recordings,
   serviceUrl,
   storeUrl,
   timezone,
+  tokenKey,
   whole,
 } from "./setting-readers.ts";
 
@@ -78,14 +81,28 @@ const ACCESS = {
     "maximum number of viewers from one IPv4 address or IPv6 /64 network; above it `503 CAPACITY`; 0 means no limit",
     whole(0, 10_000_000),
   ),
+  RELAY_PUBLIC: flag(
+    "watch,rooms,probe,poll",
+    "what needs no token: a comma-separated list of `watch` (chats, live and stored), `watch:NAME` (one video, or the videos of one channel: `@name`, `UC…`; any number of them), `rooms` (the list of rooms), `probe`, `poll` (`/v1/sessions` and `/v1/poll`), `record` (`/v1/recordings`), or `none` alone",
+    publicRights,
+  ),
   RELAY_ADMIN_TOKEN: {
+    ...flag("", "secret of at least 16 characters; clients that send it have all rights", adminToken),
+    isSecret: true as const,
+  },
+  RELAY_TOKEN_KEY: {
     ...flag(
       "",
-      "secret of at least 16 characters; clients that send it can list, add and delete recordings (`/v1/recordings`). Without it, this endpoint does not exist",
-      adminToken,
+      "what signs the JSON Web Tokens of clients: a secret of at least 32 bytes (HS256), a file with a public key in PEM (EdDSA, ES256, RS256), or the `https://` URL of a JWKS",
+      tokenKey,
     ),
     isSecret: true as const,
   },
+  RELAY_TOKEN_AUDIENCE: flag(
+    "",
+    "the `aud` that tokens must have; if not set, any will do",
+    (value) => value,
+  ),
   RELAY_MAX_ROOMS: flag(
     "500",
     "maximum number of live chats that are read or followed at the same time, and likewise of replays; above it `503 CAPACITY`. Chats that are over do not count",
@@ -96,17 +113,6 @@ const ACCESS = {
     "which sites may embed the pages in a frame: a comma-separated list of origins such as `https://example.org` or `https://*.example.org`, `*` for all sites, or `none` for no site. If not set, any site may embed `/overlay`, and only the service itself the other pages",
     frameAncestors,
     "not set",
-  ),
-  RELAY_CALLER_POLLING: flag(
-    "on",
-    "`off` disables `/v1/sessions` and `/v1/poll`, for public deployments that must not hand out credentials",
-    onOff,
-  ),
-  RELAY_PROBE: flag("on", "`off` disables `/v1/probe`", onOff),
-  RELAY_ROOMS: flag(
-    "on",
-    "`off` disables `/v1/rooms`, which lists all rooms; `/v1/rooms/{videoId}` then shows no egress",
-    onOff,
   ),
 };
 
@@ -239,6 +245,14 @@ export const OF_EDGE = {
     "base URL of the instance that the edge follows (it may be an edge itself), such as `https://chat.example.org`, with or without a path",
     (url) => (url === "" ? "" : serviceUrl(url)),
   ),
+  RELAY_ORIGIN_TOKEN: {
+    ...flag(
+      "",
+      "token that the edge shows to its origin, if the origin's RELAY_PUBLIC does not contain `watch`",
+      originToken,
+    ),
+    isSecret: true as const,
+  },
   RELAY_EDGE_TAIL: flag(
     "2000",
     "number of newest messages of each chat that an edge holds in memory; it fetches older ones from the origin",
@@ -269,7 +283,10 @@ const OF_PORT = [
   "RELAY_MAX_VIEWERS_PER_ADDRESS",
   "RELAY_MAX_ROOMS",
   "RELAY_FRAME_ANCESTORS",
-  "RELAY_ROOMS",
+  "RELAY_PUBLIC",
+  "RELAY_ADMIN_TOKEN",
+  "RELAY_TOKEN_KEY",
+  "RELAY_TOKEN_AUDIENCE",
   "RELAY_COMPRESSION",
   "RELAY_KEEPALIVE_MS",
   "RELAY_LONG_POLL_MS",
@@ -296,8 +313,13 @@ export const SETTING_GROUPS: readonly [title: string, settings: FlagTable][] = [
   ["For tests and rehearsals", REHEARSALS],
 ];
 
+const PUBLIC = "set RELAY_PUBLIC to what needs no token, by default watch,rooms,probe,poll";
+
 /** Settings of earlier versions: for each, what to do instead. */
 export const GONE: Readonly<Record<string, string>> = {
+  RELAY_CALLER_POLLING: `${PUBLIC}; without poll, it is what off was: RELAY_PUBLIC=watch,rooms,probe`,
+  RELAY_PROBE: `${PUBLIC}; without probe, it is what off was: RELAY_PUBLIC=watch,rooms,poll`,
+  RELAY_ROOMS: `${PUBLIC}; without rooms, it is what off was: RELAY_PUBLIC=watch,probe,poll`,
   RELAY_REUSE_PORT:
     "set RELAY_WORKERS to the number of processes that share the port, or give each instance a port of its own",
   RELAY_STORE_NOTIFY:

@@ -1,8 +1,10 @@
 /** Gives every failed request the same JSON shape, whether a route, the validator or Fastify refuses it. */
 import type { FastifyError, FastifyInstance, FastifyReply } from "fastify";
 import { type ErrorCode, RelayError } from "../protocol/errors.ts";
+import type { Right } from "../protocol/rights.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { UpstreamError } from "../upstream/errors.ts";
+import { routeOf } from "./access/route-rights.ts";
 import { FAULT_CODES, type FaultCodes, ofFault } from "./fault-codes.ts";
 
 /** The methods that at least one route serves. */
@@ -45,14 +47,21 @@ export function errorConverter(path: keyof typeof FAULT_CODES, telemetry: Teleme
   };
 }
 
-/** Why a service may lack an endpoint that other services have. */
-const WITHDRAWN: Readonly<Record<string, string>> = {
-  "/v1/recordings": "its RELAY_ADMIN_TOKEN is not set, or it is an edge",
-  "/v1/sessions": "its RELAY_CALLER_POLLING is off, or it is an edge",
-  "/v1/poll": "its RELAY_CALLER_POLLING is off, or it is an edge",
-  "/v1/probe": "its RELAY_PROBE is off, or it is an edge",
-  "/v1/rooms": "its RELAY_ROOMS is off",
-};
+/** The endpoints that an edge does not have. */
+const OF_READING: ReadonlySet<string> = new Set(["record", "probe", "poll"] satisfies Right[]);
+
+/** Why a service may lack an endpoint that other services have: nobody can have its right. */
+function whyWithdrawn(path: string): string | undefined {
+  const { route, right } = routeOf(path) ?? {};
+  if (!route || !right) return undefined;
+  const endpoint = route.replace("/:name", "").replace(/:(\w+)/, "{$1}");
+  const setting =
+    right === "record"
+      ? "neither its RELAY_ADMIN_TOKEN nor its RELAY_TOKEN_KEY is set"
+      : `its RELAY_PUBLIC does not contain ${right}`;
+  const isOwn = OF_READING.has(right) || route.startsWith("/v1/log");
+  return `This service has no ${endpoint}: ${setting}${isOwn ? ", or it is an edge" : ""}.`;
+}
 
 /**
  * Refuses requests without a route before their body is read. Call it after the hook that answers preflights,
@@ -73,12 +82,7 @@ export function refuseUnserved(app: FastifyInstance): void {
       reply.header("allow", allow);
       throw new RelayError("METHOD_NOT_ALLOWED", `${request.method} is not allowed here. Allowed: ${allow}.`);
     }
-    const endpoint = path.replace(/^(\/v1\/recordings)\/[^/]+$/, "$1");
-    const why = WITHDRAWN[endpoint];
-    throw new RelayError(
-      "NOT_FOUND",
-      why ? `This service has no ${endpoint}: ${why}.` : "There is nothing at this path.",
-    );
+    throw new RelayError("NOT_FOUND", whyWithdrawn(path) ?? "There is nothing at this path.");
   });
 }
 

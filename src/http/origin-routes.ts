@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Origin } from "../origin/origin.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
 import { refuseUnavailable } from "../serving/refusals.ts";
+import type { Access } from "./access/access.ts";
 import { clientGone } from "./client-gone.ts";
 import { MESSAGES_OPTIONS } from "./messages.ts";
 import { acceptsGzip, isKnown } from "./negotiation.ts";
@@ -18,13 +19,16 @@ const TOLD = [
 const TOLD_OF_BODY = ["content-encoding", "content-length", "content-type"];
 
 interface OriginRoutesSettings {
-  /** Whether to serve the list of rooms. */
-  rooms: boolean;
   /** Whether answers may be compressed. */
   compression: boolean;
 }
 
-export function originRoutes(app: FastifyInstance, origin: Origin, settings: OriginRoutesSettings): void {
+export function originRoutes(
+  app: FastifyInstance,
+  origin: Origin,
+  settings: OriginRoutesSettings,
+  access: Access,
+): void {
   const pass = async (path: string, request: FastifyRequest, reply: FastifyReply) => {
     const { url, headers } = request;
     const isDownload = (request.query as MessagesQuery).limit === "all";
@@ -50,9 +54,10 @@ export function originRoutes(app: FastifyInstance, origin: Origin, settings: Ori
     for (const name of TOLD_OF_BODY) if (told[name]) reply.header(name, told[name]);
     return reply.code(answer.statusCode).send(answer.body);
   };
-  app.get("/v1/messages", MESSAGES_OPTIONS, (request, reply) => pass("/v1/messages", request, reply));
-  if (settings.rooms)
+  if (access.serves("rooms"))
     app.get("/v1/rooms", ROOMS_OPTIONS, (request, reply) => pass("/v1/rooms", request, reply));
+  if (!access.serves("watch")) return;
+  app.get("/v1/messages", MESSAGES_OPTIONS, (request, reply) => pass("/v1/messages", request, reply));
   app.get<{ Params: RoomParams }>("/v1/rooms/:videoId", ROOM_OPTIONS, (request, reply) =>
     pass(`/v1/rooms/${parseVideoId(request.params.videoId)}`, request as FastifyRequest, reply),
   );

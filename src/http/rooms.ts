@@ -2,6 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { parseVideoId } from "../protocol/video-id.ts";
 import type { RoomList } from "../rooms/listing.ts";
+import type { Access } from "./access/access.ts";
 import { json, schemaOf } from "./schemas/responses.ts";
 import { RoomParams, RoomQuery, RoomResponse, RoomsResponse } from "./schemas/room-schemas.ts";
 import { knownParametersOnly } from "./strict-query.ts";
@@ -39,9 +40,10 @@ export function roomsRoute(app: FastifyInstance, list: RoomList, retentionDays: 
   }));
 }
 
-/** `showsReading`: whether to show the egress by which the room is read. */
-export function roomRoute(app: FastifyInstance, list: RoomList, showsReading: boolean): void {
-  app.get<{ Params: RoomParams }>("/v1/rooms/:videoId", ROOM_OPTIONS, ({ params }) =>
-    list.show(parseVideoId(params.videoId), showsReading),
-  );
+/** The egress by which the room is read is only for those who may see the list. */
+export function roomRoute(app: FastifyInstance, list: RoomList, access: Access): void {
+  app.get<{ Params: RoomParams }>("/v1/rooms/:videoId", ROOM_OPTIONS, async (request) => {
+    const showsReading = access.rightsOf(request).has("rooms");
+    return await list.show(parseVideoId(request.params.videoId), showsReading);
+  });
 }

@@ -13,6 +13,10 @@ import type { History } from "../serving/history/history.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { EgressPool } from "../upstream/egress/pool.ts";
 import { wireJson } from "../wire-json.ts";
+import { Access, type AccessSettings } from "./access/access.ts";
+import { Admission } from "./access/admission.ts";
+import { Expiries } from "./access/expiries.ts";
+import { withoutToken } from "./access/grant.ts";
 import { AnswersUnderWay } from "./answers-under-way.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";
 import { answerErrors, answerUnroutable, METHODS, refuseUnserved } from "./errors.ts";
@@ -50,19 +54,12 @@ const KEEP_ALIVE_MS = 72_000;
 
 /** What only an instance has that reads chats itself. */
 interface ReadingSettings {
-  /** Whether to serve `/v1/sessions` and `/v1/poll`, which give out credentials. */
-  callerPolling: boolean;
-  /** Whether to serve `/v1/probe`, which makes 24 upstream calls. */
-  probe: boolean;
-  /** The secret that clients must send to change recordings; "" if nobody may change them. */
-  adminToken: string;
   /** After how many days messages are deleted; 0: never. */
   retentionDays: number;
 }
 
 export interface HttpSettings extends PageSettings, Partial<ReadingSettings> {
-  /** Whether to serve `/v1/rooms`, and show the egress of a room: both are for operators. */
-  rooms: boolean;
+  access: AccessSettings;
   /** Whether deleted messages are blanked in the store. */
   isBlanking: boolean;
   /** By default `ANSWER_LIMITS`. */
@@ -104,6 +101,7 @@ interface OwnSource {
 export async function createServer(served: Served, settings: HttpSettings): Promise<FastifyInstance> {
   const { rooms, channels, source, telemetry, clock } = served;
   const { timeouts } = settings;
+  const access = await Access.open({ settings: settings.access, clock, telemetry });
   const underWay = new AnswersUnderWay();
   const rawErrors = new RawErrors(clock, telemetry, underWay);
   const app = fastify({
@@ -112,7 +110,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     trustProxy: (_address, hop) => hop < settings.trustedProxies,
     clientErrorHandler: (error, socket) => rawErrors.refuseUnparseable(error, socket),
     serverFactory: (handle) => httpServer(underWay.listener(handle as RequestListener), timeouts),
-    rewriteUrl: ({ url = "" }) => normalized(url),
+    rewriteUrl: (raw) => withoutToken(raw, normalized(raw.url ?? "")),
     routerOptions: { maxParamLength: MAX_URL_LENGTH }, // the parser of video ids has a limit of its own
     // Query values stay the strings that were sent, without coercion, and a repeated field is refused. The
     // schemas are our own and tested; validating them would take a quarter of the HTTP server's start time.
@@ -142,6 +140,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     noticeProxy(app, telemetry);
   if (source instanceof Origin && settings.isWorker) leaveToFirst(app, source);
   refuseUnserved(app);
+  access.guard(app);
   describeApi(app);
   const addresses = settings.isForWorkers
     ? { take: () => rooms.exempt() }
@@ -153,22 +152,26 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     // These sockets were taken from the server, so its own close would wait for them.
     for (const socket of connections.ending) socket.destroy();
   });
+  const expiries = new Expiries(clock, rooms.stopped);
   const streamParts = {
-    ...{ rooms, channels, addresses, clock, telemetry, underWay, connections, handsOver },
+    ...{ rooms, channels, clock, telemetry, underWay, connections, handsOver },
+    admission: new Admission(addresses, expiries),
     compresses: settings.compression,
     keepaliveMs: settings.keepaliveMs,
   };
-  streamRoute(app, streamParts);
-  mergedRoute(app, streamParts);
-  if (source instanceof Origin) originRoutes(app, source, settings);
+  if (access.serves("watch")) {
+    streamRoute(app, streamParts);
+    mergedRoute(app, streamParts);
+  }
+  if (source instanceof Origin) originRoutes(app, source, settings, access);
   else {
     const { history } = source;
     const { isBlanking, log } = settings;
     // Workers count the viewers of their own streams, and send all requests of logs on to the first process.
     const readers = new AddressLimit(settings.maxViewersPerAddress);
-    const counted = settings.isForWorkers ? readers : addresses;
-    logRoute(app, { ...streamParts, addresses: counted, history, isBlanking, log });
-    ownRoutes(app, rooms, source, settings, clock);
+    const admission = settings.isForWorkers ? new Admission(readers, expiries) : streamParts.admission;
+    if (access.serves("watch")) logRoute(app, { ...streamParts, admission, history, isBlanking, log });
+    ownRoutes(app, rooms, source, settings, access, clock);
   }
   const isBlanking = () => settings.isBlanking || (source instanceof Origin && source.isBlanking);
   healthRoutes(app, rooms, telemetry, settings.group, isBlanking);
@@ -195,19 +198,20 @@ function ownRoutes(
   rooms: Rooms,
   { list, history, recordings, egresses }: OwnSource,
   settings: HttpSettings,
+  access: Access,
   clock: Clock,
 ): void {
-  if (settings.callerPolling) callerPollingRoutes(app, egresses, clock);
-  if (settings.probe) probeRoute(app, egresses);
-  const { adminToken } = settings;
-  if (adminToken) {
+  if (access.serves("poll")) callerPollingRoutes(app, egresses, clock);
+  if (access.serves("probe")) probeRoute(app, egresses);
+  if (access.serves("record")) {
     app.register((own, _options, done) => {
-      recordingsRoutes(own, recordings, adminToken);
+      recordingsRoutes(own, recordings);
       done();
     });
   }
-  if (settings.rooms) roomsRoute(app, list, settings.retentionDays ?? 0);
-  roomRoute(app, list, settings.rooms);
+  if (access.serves("rooms")) roomsRoute(app, list, settings.retentionDays ?? 0);
+  if (!access.serves("watch")) return;
+  roomRoute(app, list, access);
   const { compression: compresses, isBlanking } = settings;
   messagesRoute(app, { rooms, history, compresses, isBlanking });
 }

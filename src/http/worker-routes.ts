@@ -5,6 +5,7 @@
 import type { FastifyInstance } from "fastify";
 import type { Origin } from "../origin/origin.ts";
 import { refuseUnavailable } from "../serving/refusals.ts";
+import { withToken } from "./access/grant.ts";
 import { clientGone } from "./client-gone.ts";
 
 const LEFT = /^\/(?:v1\/(?!(?:stream|merged)(?:$|\?))|(?:readyz|metrics)(?:$|\?))/;
@@ -21,7 +22,7 @@ export function leaveToFirst(app: FastifyInstance, first: Origin): void {
       .relay(
         {
           method,
-          path: url,
+          path: withToken(raw, url),
           headers: { ...asked, "x-forwarded-for": forwarded.join(", ") },
           body: "content-length" in headers || "transfer-encoding" in headers ? raw : null,
         },

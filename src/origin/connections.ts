@@ -58,6 +58,8 @@ const OPTIONS = { connect: { timeout: CONNECT_TIMEOUT_MS }, allowH2: false };
 
 export class HttpOrigin implements OriginConnections {
   readonly #url: string;
+  /** For requests of this service's own, and those that it makes for clients; not for those it sends on. */
+  readonly #authorization: Headers;
   readonly #streams = new Agent(OPTIONS);
   readonly #own = new Agent({ ...OPTIONS, connections: MAX_CONNECTIONS });
   readonly #clients = new Agent(OPTIONS);
@@ -65,14 +67,15 @@ export class HttpOrigin implements OriginConnections {
   readonly #ownCached = this.#own.compose(this.#cache);
   readonly #clientsCached = this.#clients.compose(this.#cache);
 
-  /** `url`: the origin's base URL, without a trailing slash. */
-  constructor(url: string) {
+  /** `url`: the origin's base URL, without a trailing slash. `token`: "" if the origin needs none. */
+  constructor(url: string, token = "") {
     this.#url = url;
+    this.#authorization = token === "" ? {} : { authorization: `Bearer ${token}` };
   }
 
   stream({ path, headers }: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
     return send(this.#url + path, {
-      ...{ dispatcher: this.#streams, headers, signal },
+      ...{ dispatcher: this.#streams, headers: { ...headers, ...this.#authorization }, signal },
       reset: true, // the origin closes the connection after the stream, perhaps just as the next one uses it
       ...{ headersTimeout: 0, bodyTimeout: 0 }, // the caller limits both
     });
@@ -83,7 +86,7 @@ export class HttpOrigin implements OriginConnections {
     const dispatcher = isForClient ? this.#clientsCached : this.#ownCached;
     const limitMs = isDownload ? DOWNLOAD_TIMEOUT_MS : PAGE_TIMEOUT_MS;
     const sent = send(this.#url + path, {
-      ...{ dispatcher, headers, signal },
+      ...{ dispatcher, headers: { ...headers, ...this.#authorization }, signal },
       ...{ headersTimeout: limitMs, bodyTimeout: limitMs },
     });
     // While undici's cache asks whether an answer is still valid, it ignores the signal.

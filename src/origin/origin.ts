@@ -46,6 +46,8 @@ interface OriginParts {
   /** The interval of keepalives; a stream that is silent for three of them is dead. */
   keepaliveMs: number;
   clock: Clock;
+  /** What its requests of its own show to the origin; "" if it needs nothing. */
+  token?: string;
   /** By default over HTTP. */
   connections?: OriginConnections;
 }
@@ -72,11 +74,11 @@ export class Origin {
   readonly #waiting = new Set<AbortController>();
   readonly #connections: OriginConnections;
 
-  constructor({ url, keepaliveMs, clock, connections = new HttpOrigin(url) }: OriginParts) {
+  constructor({ url, keepaliveMs, clock, token = "", connections }: OriginParts) {
     this.url = url;
     this.#keepaliveMs = keepaliveMs;
     this.#clock = clock;
-    this.#connections = connections;
+    this.#connections = connections ?? new HttpOrigin(url, token);
   }
 
   /** The number of streams that are open here: each is a viewer at the origin. */

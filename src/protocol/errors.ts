@@ -21,6 +21,7 @@ export const ERRORS = {
   NOT_STORED: { status: 404, retry: "never", cause: "chat" },
   NOT_FOUND: { status: 404, retry: "never", cause: "request" },
   UNAUTHORIZED: { status: 401, retry: "never", cause: "request" },
+  FORBIDDEN: { status: 403, retry: "never", cause: "request" },
   METHOD_NOT_ALLOWED: { status: 405, retry: "never", cause: "request" },
   REQUEST_TIMEOUT: { status: 408, retry: "caller", cause: "request" },
   CONFLICT: { status: 409, retry: "never", cause: "request" },
@@ -52,6 +53,8 @@ interface FullRow {
 export const FULL = {
   viewers: { message: "Too many viewers are connected (RELAY_MAX_VIEWERS).", retryAfterMs: 30_000 },
   address: { message: "This address has too many viewers.", retryAfterMs: 30_000 },
+  subject: { message: "The token's subject has too many connections.", retryAfterMs: 30_000 },
+  keys: { message: "The keys that sign tokens are not known yet; try again shortly.", retryAfterMs: 5000 },
   rooms: { message: "Too many rooms are open (RELAY_MAX_ROOMS).", retryAfterMs: 30_000 },
   calls: { message: "One more chat needs more calls than this address may make.", retryAfterMs: 30_000 },
   openings: { message: "Too many videos wait to be opened; try again shortly.", retryAfterMs: 5000 },

@@ -4,6 +4,7 @@
  * have few labels. Neither contains a token, a key or a viewer's address.
  */
 import type { Registry } from "prom-client";
+import { AccessEvents } from "./access-events.ts";
 import { ActionEvents } from "./action-events.ts";
 import { ChannelEvents } from "./channel-events.ts";
 import type { Logger } from "./log.ts";
@@ -31,6 +32,7 @@ export class Telemetry {
   readonly recordings: RecordingEvents;
   readonly viewers: ViewerEvents;
   readonly requests: RequestEvents;
+  readonly access: AccessEvents;
   readonly store: StoreEvents;
 
   constructor(log: Logger) {
@@ -43,6 +45,7 @@ export class Telemetry {
     this.recordings = new RecordingEvents(log, this.makers);
     this.viewers = new ViewerEvents(log, this.makers);
     this.requests = new RequestEvents(log, this.makers);
+    this.access = new AccessEvents(log);
     this.store = new StoreEvents(log, this.makers);
   }
 }

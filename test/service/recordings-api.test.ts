@@ -162,8 +162,8 @@ describe("recordings while the service runs", () => {
     await using relay = await startRelay({ settings: settings() });
     const { paths } = JSON.parse(await (await fetch(`${relay.url}/v1/openapi.json`)).text());
     const { put, delete: remove } = paths["/v1/recordings/{name}"];
-    assert.deepEqual(Object.keys(put.responses), ["200", "201", "400", "401", "503"]);
-    assert.deepEqual(Object.keys(remove.responses), ["204", "400", "401", "404", "409", "503"]);
+    assert.deepEqual(Object.keys(put.responses), ["200", "201", "400", "401", "403", "503"]);
+    assert.deepEqual(Object.keys(remove.responses), ["204", "400", "401", "403", "404", "409", "503"]);
     assert.equal(put.responses[503].description, "CAPACITY or STORE_UNAVAILABLE");
     assert.equal(remove.responses[503].description, "STORE_UNAVAILABLE");
   });
@@ -228,7 +228,7 @@ describe("recordings while the service runs", () => {
       assert.equal(code, 1);
       assert.match(
         error,
-        /NOT_FOUND: This service has no \/v1\/recordings: its RELAY_ADMIN_TOKEN is not set/,
+        /NOT_FOUND: This service has no \/v1\/recordings: neither its RELAY_ADMIN_TOKEN nor its RELAY_TOKEN_KEY is set/,
       );
     }
   });

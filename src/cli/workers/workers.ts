@@ -4,6 +4,7 @@
  * them end with the first.
  */
 import { type ChildProcess, fork } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import module from "node:module";
 import { dirname, extname } from "node:path";
@@ -68,8 +69,11 @@ export class Workers {
   async start({ host, port, http, rooms, logLevel }: PortConfig): Promise<void> {
     const { graceMs, keepaliveMs, stallMs, maxRooms, maxViewers, isBlanking, tailMessages } = rooms;
     const trustedProxies = http.trustedProxies + 1;
+    // Other programs of the machine reach the private address, too.
+    const workerToken = randomBytes(32).toString("base64url");
     this.#private = await createServer(this.#served, {
       ...http,
+      access: { ...http.access, workerToken },
       group: this,
       isForWorkers: true,
       trustedProxies,
@@ -77,7 +81,7 @@ export class Workers {
     const origin = await this.#private.listen({ host: "127.0.0.1", port: 0 });
     const { group: _, ...shared } = http;
     const given: EdgeConfig = {
-      ...{ host, port, origin, logLevel, workers: 1 },
+      ...{ host, port, origin, originToken: workerToken, logLevel, workers: 1 },
       rooms: {
         ...{ keepaliveMs, stallMs, maxRooms, maxViewers, isBlanking, noChatMs: 0 },
         graceMs: Math.min(graceMs, GRACE_MS),

@@ -198,7 +198,7 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
     request: FastifyRequest,
     gone: AbortSignal,
   ): Promise<void> => {
-    const giveBack = parts.addresses.take(request);
+    const { giveBack } = parts.admission.take(request);
     try {
       const open: StreamRequest["open"] = (cursor, room) => {
         const sink = new PollSink(ANSWERS.plain, cursor, room, () => {});
@@ -218,7 +218,7 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
     position: LogPosition,
     gone: AbortSignal,
   ): Promise<PollAnswer> => {
-    const giveBack = parts.addresses.take(request);
+    const place = parts.admission.take(request);
     const { promise, resolve } = Promise.withResolvers<PollAnswer>();
     let forget = () => {};
     try {
@@ -228,13 +228,13 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
         const sink = new PollSink(isGzip(request) ? ANSWERS.gzip : ANSWERS.plain, cursor, room, resolve);
         forget = polls.add(() => sink.end());
         gone.addEventListener("abort", () => sink.end(), { once: true });
-        return sink;
+        return place.keep(sink);
       };
       await rooms.enter({ ...start, open }, gone);
       return await promise;
     } finally {
       forget();
-      giveBack();
+      place.giveBack();
     }
   };
 
@@ -247,11 +247,11 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
     least: number,
     gone: AbortSignal,
   ): Promise<void> => {
-    const giveBack = parts.addresses.take(request);
+    const place = parts.admission.take(request);
     let forget = () => {};
     const closed = () => {
       forget();
-      giveBack();
+      place.giveBack();
     };
     const headers = {
       "content-type": "text/event-stream",
@@ -270,7 +270,7 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
           closed,
         );
         if (parts.log.sseMs > 0) forget = events.add(() => sink.end());
-        return sink;
+        return place.keep(sink);
       };
       await rooms.enter({ ...start, open }, gone);
     } catch (error) {

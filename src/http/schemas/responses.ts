@@ -13,6 +13,9 @@ const OF_BODY = ["INVALID_REQUEST", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE
 /** CAPACITY: too many answers or recordings, or an edge without its origin. */
 const OF_STORE = ["CAPACITY", "STORE_UNAVAILABLE"] as const;
 
+/** Of every endpoint that needs a right. */
+const OF_ACCESS = ["UNAUTHORIZED", "FORBIDDEN"] as const;
+
 // [spec] Errors: endpoints. In addition, every endpoint can answer METHOD_NOT_ALLOWED and similar errors.
 const ERRORS_OF = {
   "/v1/stream": [
@@ -31,11 +34,9 @@ const ERRORS_OF = {
   "/v1/rooms": OF_STORE,
   "/v1/rooms/{videoId}": ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NOT_STORED", ...OF_STORE],
   "/v1/messages": ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NOT_STORED", ...OF_STORE],
-  "/v1/recordings": ["INVALID_REQUEST", "UNAUTHORIZED", "STORE_UNAVAILABLE"],
-  "PUT /v1/recordings/:name": ["INVALID_REQUEST", "UNAUTHORIZED", ...OF_STORE],
-  "DELETE /v1/recordings/:name": [
-    ...["INVALID_REQUEST", "UNAUTHORIZED", "NOT_FOUND", "CONFLICT", "STORE_UNAVAILABLE"],
-  ],
+  "/v1/recordings": ["INVALID_REQUEST", "STORE_UNAVAILABLE"],
+  "PUT /v1/recordings/:name": ["INVALID_REQUEST", ...OF_STORE],
+  "DELETE /v1/recordings/:name": [...["INVALID_REQUEST", "NOT_FOUND", "CONFLICT", "STORE_UNAVAILABLE"]],
 } as const satisfies Record<string, readonly ErrorCode[]>;
 
 const RETRY_AFTER = {
@@ -67,7 +68,8 @@ export function bodiless(
 
 /** The endpoint's errors from the specification's table, by status. */
 function errorsOf(path: keyof typeof ERRORS_OF): Record<string, object> {
-  const byStatus = Map.groupBy<number, ErrorCode>(new Set(ERRORS_OF[path]), (code) => ERRORS[code].status);
+  const codes = new Set<ErrorCode>([...ERRORS_OF[path], ...OF_ACCESS]);
+  const byStatus = Map.groupBy(codes, (code) => ERRORS[code].status);
   const errors = [...byStatus].map(([status, codes]) => {
     const examples = Object.fromEntries(codes.map((code) => [code, { value: { code, message: "…" } }]));
     const content = { "application/json": { schema: refTo("Error"), examples } };

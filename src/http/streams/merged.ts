@@ -40,12 +40,12 @@ export function mergedRoute(app: FastifyInstance, parts: StreamParts): void {
       const gone = clientGone(reply.raw);
       const asked = mergedAsked(request);
       request.raw.resume(); // as in /v1/stream
-      const giveBack = parts.addresses.take(request, asked.videoIds.length);
-      const open = () => openSink(reply, asked.form.isDetailed, gone, parts, giveBack);
+      const place = parts.admission.take(request, asked.videoIds.length);
+      const open = () => place.keep(openSink(reply, asked.form.isDetailed, gone, parts, place.giveBack));
       try {
         openMerged(asked, networkOf(request.ip), parts, open);
       } catch (error) {
-        giveBack();
+        place.giveBack();
         throw error;
       }
     },
@@ -89,7 +89,7 @@ export function openMerged(
 }
 
 /** Throws `RelayError` INVALID_VIDEO_ID, and INVALID_REQUEST for too many videos or one named twice. */
-function videosIn(list: string): string[] {
+export function videosIn(list: string): string[] {
   const names = list.split(",").map((name) => name.trim());
   if (names.length > MAX_CHATS)
     throw new RelayError("INVALID_REQUEST", `videoIds: must not be more than ${MAX_CHATS} videos.`);

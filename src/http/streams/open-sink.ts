@@ -4,6 +4,7 @@ import type { FastifyReply } from "fastify";
 import { RelayError } from "../../protocol/errors.ts";
 import { type BodyForm, FORMS, type Format } from "../../serving/form.ts";
 import type { BodySink } from "../../serving/multiplex/multiplex.ts";
+import { isPrivate, privately } from "../access/private-answers.ts";
 import type { AnswersUnderWay } from "../answers-under-way.ts";
 import { acceptsGzip } from "../negotiation.ts";
 import { takeSocket } from "./hand-over.ts";
@@ -83,6 +84,7 @@ export function openBody(
   response.writeHead(200, {
     ...(reply.getHeaders() as OutgoingHttpHeaders),
     ...headers,
+    ...(isPrivate(request) && { "cache-control": privately(headers["cache-control"]) }),
     ...(varies.length > 0 && { vary: varies.join(", ") }),
     ...(isGzip && { "content-encoding": "gzip" }),
   });

@@ -13,10 +13,10 @@ import { PART_FORMS } from "../../serving/multiplex/parts.ts";
 import type { StreamRequest } from "../../serving/room.ts";
 import { parseTypes } from "../../serving/type-filter.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
+import type { Admission } from "../access/admission.ts";
 import { errorConverter } from "../errors.ts";
 import { timeIn } from "../query-time.ts";
 import type { StreamHeaders, StreamQuery } from "../schemas/schemas.ts";
-import type { AddressLimit } from "./address-limit.ts";
 import type { LineParts } from "./line-viewer.ts";
 import { formatFor, type OpenParts } from "./open-sink.ts";
 
@@ -34,7 +34,7 @@ export interface Served {
 }
 
 export interface StreamParts extends OpenParts, Served {
-  addresses: Pick<AddressLimit, "take">;
+  admission: Admission;
 }
 
 /** What a stream's request asks for in its query, which is checked against the schema, and in its headers. */

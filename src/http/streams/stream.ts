@@ -27,12 +27,12 @@ export function streamRoute(app: FastifyInstance, parts: StreamParts): void {
       const asked = streamAsked(request);
       // The service ignores a body, but an unread one would hide the end of the connection.
       request.raw.resume();
-      const giveBack = parts.addresses.take(request);
-      const open = () => openSink(reply, asked.form.isDetailed, gone, parts, giveBack);
+      const place = parts.admission.take(request);
+      const open = () => place.keep(openSink(reply, asked.form.isDetailed, gone, parts, place.giveBack));
       try {
         await openStream(asked, () => networkOf(request.ip), parts, open, gone);
       } catch (error) {
-        giveBack();
+        place.giveBack();
         throw error;
       }
     },

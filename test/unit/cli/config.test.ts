@@ -37,7 +37,7 @@ describe("settings", () => {
     assert.equal(defaults.rooms.maxFailures, 5);
     assert.equal(defaults.rooms.failingMs, 120_000);
     assert.equal(defaults.rooms.noChatMs, 30_000);
-    assert.equal(defaults.http.probe, true);
+    assert.deepEqual(defaults.http.access.public, ["watch", "rooms", "probe", "poll"]);
     assert.equal(defaults.retentionDays, 30);
   });
 
@@ -91,8 +91,6 @@ describe("settings", () => {
     ["RELAY_FRAME_ANCESTORS", "example.org"],
     ["RELAY_FRAME_ANCESTORS", "https://example.org/path"],
     ["RELAY_FRAME_ANCESTORS", "https://example.org; script-src *"],
-    ["RELAY_PROBE", "no"],
-    ["RELAY_ROOMS", "no"],
     ["RELAY_UPSTREAM_URL", "www.example.com"],
     ["RELAY_UPSTREAM_URL", "ftp://example.com"],
     ["RELAY_UPSTREAM_URL", "https://example.com/path"],

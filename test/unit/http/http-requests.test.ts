@@ -301,13 +301,13 @@ describe("preflights", () => {
 });
 
 const WITHDRAWN = {
-  RELAY_CALLER_POLLING: ["/v1/sessions", "/v1/poll"],
-  RELAY_PROBE: ["/v1/probe"],
-  RELAY_ROOMS: ["/v1/rooms"],
+  "watch,probe,rooms": ["/v1/sessions", "/v1/poll"],
+  "watch,poll,rooms": ["/v1/probe"],
+  "watch,probe,poll": ["/v1/rooms"],
 };
-for (const [setting, paths] of Object.entries(WITHDRAWN)) {
-  it(`${setting}=off withdraws ${paths.join(" and ")}, also from the description, and nothing else`, async () => {
-    await using closed = await startRelay({ settings: { [setting]: "off" } });
+for (const [rights, paths] of Object.entries(WITHDRAWN)) {
+  it(`RELAY_PUBLIC=${rights} withdraws ${paths.join(" and ")}, also from the description, and nothing else`, async () => {
+    await using closed = await startRelay({ settings: { RELAY_PUBLIC: rights } });
     closed.upstream.chat(VIDEO, { tokens: "reusable" }).say(1);
     for (const path of paths) {
       assertRefused(await post(closed.url, path, { videoId: VIDEO }), 404, "NOT_FOUND");

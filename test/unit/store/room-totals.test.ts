@@ -72,8 +72,8 @@ describe("one room", () => {
     assertRefused(await show(`${OTHER}/totals`), 404, "NOT_FOUND");
   });
 
-  it("is shown without its egress if RELAY_ROOMS=off withdraws the list", async () => {
-    await using closed = await startRelay({ settings: { RELAY_ROOMS: "off" } });
+  it("is shown without its egress if the list of rooms is not public", async () => {
+    await using closed = await startRelay({ settings: { RELAY_PUBLIC: "watch" } });
     closed.upstream.chat(VIDEO, { kinds: ["text"] }).say(3);
     await using stream = await Stream.open(closed.url, { videoId: VIDEO });
     await stream.untilMessages(3);

@@ -1,0 +1,166 @@
+/**
+ * Who may ask for what: each route needs a right (`route-rights.ts`), which is public or comes with a token. A
+ * right that nobody can have does not exist here: its routes are not served.
+ */
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { FastifyInstance, FastifyReply, FastifyRequest, preHandlerAsyncHookHandler } from "fastify";
+import type { Clock } from "../../clock.ts";
+import { RelayError } from "../../protocol/errors.ts";
+import { type Right, Rights } from "../../protocol/rights.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
+import { askedNames } from "./asked-names.ts";
+import {
+  EVERYTHING,
+  type Grant,
+  grantOf,
+  setGrant,
+  tokenInHeader,
+  tokenInQuery,
+  unauthorized,
+} from "./grant.ts";
+import { keySource } from "./keys.ts";
+import { keepPrivate } from "./private-answers.ts";
+import { rightOfRoute } from "./route-rights.ts";
+import type { TokenKey } from "./token-key.ts";
+import type { Tokens } from "./tokens.ts";
+
+/** Longer tokens are refused unread. */
+const MAX_TOKEN_LENGTH = 4096;
+
+export interface AccessSettings {
+  /** The rights that need no token, as `rightIn` returns them. */
+  public: readonly string[];
+  /** The secret with all rights; "" if there is none. */
+  adminToken: string;
+  /** What signs tokens; undefined if none are accepted. */
+  tokenKey: TokenKey | undefined;
+  /** What tokens must name as their audience; "" if anything will do. */
+  audience: string;
+  /** The secret of this service's own workers, at the address that only they use. */
+  workerToken?: string;
+}
+
+interface AccessParts {
+  settings: AccessSettings;
+  clock: Clock;
+  telemetry: Telemetry;
+}
+
+export class Access {
+  readonly public: Rights;
+  readonly #digests: readonly Buffer[];
+  readonly #tokens: Tokens | undefined;
+  readonly #telemetry: Telemetry;
+
+  private constructor({ settings, telemetry }: AccessParts, rights: Rights, tokens: Tokens | undefined) {
+    this.public = rights;
+    this.#tokens = tokens;
+    this.#telemetry = telemetry;
+    const secrets = [settings.adminToken, settings.workerToken ?? ""];
+    this.#digests = secrets.filter((secret) => secret !== "").map(digest);
+  }
+
+  /** Loads what checks tokens only if there is a key. */
+  static async open(parts: AccessParts): Promise<Access> {
+    const { settings, clock, telemetry } = parts;
+    const rights = new Rights(settings.public);
+    if (!settings.tokenKey) return new Access(parts, rights, undefined);
+    const { Tokens } = await import("./tokens.ts");
+    const keys = keySource(settings.tokenKey, clock, telemetry);
+    return new Access(parts, rights, new Tokens(keys, settings.audience, rights, clock));
+  }
+
+  async close(): Promise<void> {
+    await this.#tokens?.close();
+  }
+
+  /** Whether somebody can have the right. */
+  serves(right: Right): boolean {
+    return this.public.hasSome(right) || this.#digests.length > 0 || this.#tokens !== undefined;
+  }
+
+  /** The rights of a request: those that are public, and those of its token. */
+  rightsOf(request: FastifyRequest): Rights {
+    return grantOf(request)?.rights ?? this.public;
+  }
+
+  /** Lets the routes that are added from now on be used only with their right. */
+  guard(app: FastifyInstance): void {
+    app.addHook("onRoute", (route) => {
+      const right = rightOfRoute(route.url);
+      if (right === "open") return;
+      if (!this.serves(right)) throw new Error(`${route.url} is served, but nobody can have its right`);
+      route.onRequest = [this.#check(right), ...[route.onRequest ?? []].flat()];
+      route.onSend = [keepPrivate, ...[route.onSend ?? []].flat()];
+      if (right === "watch" && !this.public.has("watch")) {
+        route.preHandler = [this.#checkNames, ...[route.preHandler ?? []].flat()];
+      }
+    });
+    app.addHook("onClose", () => this.close());
+  }
+
+  /** Before anything of the request is read but its head. */
+  #check(right: Right) {
+    return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+      if (this.public.has(right)) return; // a token can give no more
+      try {
+        const grant = await this.#grant(request);
+        if (grant) setGrant(request, grant);
+        if ((grant?.rights ?? this.public).hasSome(right)) return;
+        throw grant ? forbidden(`It needs the right ${right}.`) : this.#tokenMissing();
+      } catch (error) {
+        throw this.#told(error, reply);
+      }
+    };
+  }
+
+  /** What the request's token grants; undefined without one. Rejects with `RelayError`. */
+  async #grant({ raw }: FastifyRequest): Promise<Grant | undefined> {
+    const [sent, other] = [tokenInHeader(raw), tokenInQuery(raw)].filter((token) => token !== undefined);
+    if (sent === undefined) return undefined;
+    if (other !== undefined)
+      throw unauthorized("Send the token once: in the header Authorization or as access_token, not as both.");
+    if (sent.length > MAX_TOKEN_LENGTH)
+      throw unauthorized(`The token is longer than ${MAX_TOKEN_LENGTH} characters.`);
+    const sentDigest = digest(sent);
+    if (this.#digests.some((secret) => timingSafeEqual(secret, sentDigest))) return EVERYTHING;
+    if (this.#tokens) return await this.#tokens.grant(sent);
+    throw unauthorized("The token is not the service's: send the value of its RELAY_ADMIN_TOKEN.");
+  }
+
+  #tokenMissing(): RelayError {
+    if (!this.#tokens) return unauthorized("Send the header Authorization: Bearer <RELAY_ADMIN_TOKEN>.");
+    return unauthorized(
+      "This needs a token: send it in the header Authorization: Bearer <token>, or as access_token in the query.",
+    );
+  }
+
+  /** Once the request is known to be of the right form: whether its videos and channels may be watched. */
+  #checkNames: preHandlerAsyncHookHandler = async (request, reply) => {
+    const rights = this.rightsOf(request);
+    if (rights.has("watch")) return;
+    for (const name of askedNames(request)) {
+      if (rights.mayWatch(name)) continue;
+      throw this.#told(
+        grantOf(request) ? forbidden("It is for other videos or channels.") : this.#tokenMissing(),
+        reply,
+      );
+    }
+  };
+
+  /** Adds to the answer what its error asks for. */
+  #told(error: unknown, reply: FastifyReply): unknown {
+    if (!(error instanceof RelayError)) return error;
+    if (error.code === "UNAUTHORIZED") reply.header("www-authenticate", "Bearer");
+    this.#telemetry.access.refused(error);
+    return error;
+  }
+}
+
+function forbidden(why: string): RelayError {
+  return new RelayError("FORBIDDEN", `The token does not give the right to this. ${why}`);
+}
+
+function digest(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}

@@ -1,0 +1,83 @@
+/** What a request may ask for: what is public, and with a token what this one allows. */
+import type { IncomingMessage } from "node:http";
+import type { FastifyRequest } from "fastify";
+import { RelayError } from "../../protocol/errors.ts";
+import { RIGHTS, Rights } from "../../protocol/rights.ts";
+
+/** What a valid token says besides its rights. */
+export interface TokenTerms {
+  /** Wall milliseconds; Infinity for a token that does not expire. */
+  expiresAt: number;
+  /** Who holds it. */
+  subject?: string;
+  /** How many connections this subject may have at the same time. */
+  viewers?: number;
+}
+
+export interface Grant {
+  /** With those that are public. */
+  rights: Rights;
+  /** Undefined for what is granted without a token. */
+  terms?: TokenTerms;
+}
+
+/** What the service's own secrets grant. */
+export const EVERYTHING: Grant = {
+  rights: new Rights(RIGHTS),
+  terms: { expiresAt: Number.POSITIVE_INFINITY },
+};
+
+const grant = Symbol("grant");
+const queryToken = Symbol("token in the query");
+
+interface Asked extends IncomingMessage {
+  [grant]?: Grant;
+  [queryToken]?: string;
+}
+
+export function setGrant({ raw }: FastifyRequest, granted: Grant): void {
+  (raw as Asked)[grant] = granted;
+}
+
+/** Undefined for a request that needs no token. */
+export function grantOf({ raw }: FastifyRequest): Grant | undefined {
+  return (raw as Asked)[grant];
+}
+
+const IN_QUERY = /(?<=[?&])access_token=([^&#]*)&?/g;
+
+/**
+ * The request's URL without the token in its query [RFC 6750, 2.3], which is kept beside it: so no code that
+ * reads the URL can show it. Several tokens count as one that is not valid.
+ */
+export function withoutToken(raw: IncomingMessage, url: string): string {
+  if (!url.includes("access_token=")) return url;
+  const tokens: string[] = [];
+  const rest = url.replace(IN_QUERY, (_, token: string) => {
+    tokens.push(token);
+    return "";
+  });
+  if (tokens.length > 0) (raw as Asked)[queryToken] = tokens.join();
+  return rest.replace(/[?&](?=$|#)/, "");
+}
+
+/** The URL as the client sent it, for another process of this service. */
+export function withToken(raw: IncomingMessage, url: string): string {
+  const token = tokenInQuery(raw);
+  return token === undefined ? url : `${url}${url.includes("?") ? "&" : "?"}access_token=${token}`;
+}
+
+export function tokenInQuery(raw: IncomingMessage): string | undefined {
+  return (raw as Asked)[queryToken];
+}
+
+/** The token of the header `Authorization`; "" if there is none behind `Bearer`, undefined without this word. */
+export function tokenInHeader({ headers }: IncomingMessage): string | undefined {
+  const [scheme, token] = /^Bearer(?: +(.*))?$/i.exec(headers.authorization?.trim() ?? "") ?? [];
+  return scheme === undefined ? undefined : (token ?? "");
+}
+
+/** The refusal of a request without a token, or with one that is not valid: `why` it is not. */
+export function unauthorized(why: string): RelayError {
+  return new RelayError("UNAUTHORIZED", why);
+}

@@ -1,0 +1,47 @@
+/**
+ * The right that each route needs. The server is built from this table: a route that is not in it cannot be
+ * added.
+ */
+import type { Right } from "../../protocol/rights.ts";
+
+/** `open`: for everybody, whatever is public. */
+export const ROUTE_RIGHTS: Readonly<Record<string, Right | "open">> = {
+  "/v1/stream": "watch",
+  "/v1/merged": "watch",
+  "/v1/messages": "watch",
+  "/v1/log/:videoId": "watch",
+  "/v1/rooms/:videoId": "watch",
+  "/v1/rooms": "rooms",
+  "/v1/probe": "probe",
+  "/v1/sessions": "poll",
+  "/v1/poll": "poll",
+  "/v1/recordings": "record",
+  "/v1/recordings/:name": "record",
+  "/v1/openapi.json": "open",
+  "/healthz": "open",
+  "/readyz": "open",
+  "/metrics": "open",
+  "/": "open",
+  "/probe": "open",
+  "/overlay": "open",
+  "/overlay/setup": "open",
+  "/client.js": "open",
+  "/web/*": "open",
+};
+
+/** Throws an error if the route is not in the table. `url`: the route's pattern. */
+export function rightOfRoute(url: string): Right | "open" {
+  const row = url.startsWith("/web/") ? "/web/*" : url.replace(/(?<=.)\/$/, "");
+  const right = ROUTE_RIGHTS[row];
+  if (right === undefined) throw new Error(`${url} has no right in ROUTE_RIGHTS`);
+  return right;
+}
+
+/** The route of the table that a path is of, and its right; undefined if there is none. */
+export function routeOf(path: string): { route: string; right: Right } | undefined {
+  for (const [route, right] of Object.entries(ROUTE_RIGHTS)) {
+    const form = new RegExp(`^${route.replaceAll(".", "\\.").replaceAll(/:\w+/g, "[^/]+")}$`);
+    if (right !== "open" && form.test(path)) return { route, right };
+  }
+  return undefined;
+}

@@ -1,0 +1,34 @@
+/**
+ * The keys that sign tokens: a shared secret, a public key, or the set of keys at a URL. The algorithm follows
+ * from the key, never from the token.
+ */
+import { createPublicKey, type KeyObject } from "node:crypto";
+
+/** As the setting names it. `pem`: the text of a file. */
+export type TokenKey =
+  | { kind: "secret"; secret: string }
+  | { kind: "public"; pem: string }
+  | { kind: "set"; url: string };
+
+/** A key, and the algorithms of signatures that it may verify. */
+export interface VerifyingKey {
+  key: KeyObject;
+  algorithms: readonly string[];
+}
+
+const MIN_RSA_BITS = 2048;
+
+/** Throws an error that says which keys are accepted. */
+export function publicKey(pem: string): VerifyingKey {
+  if (/PRIVATE KEY/.test(pem)) throw new Error("a public key: this file has a private one");
+  return verifying(createPublicKey(pem));
+}
+
+/** Throws as `publicKey` does. */
+export function verifying(key: KeyObject): VerifyingKey {
+  const { asymmetricKeyType: type, asymmetricKeyDetails: { namedCurve, modulusLength = 0 } = {} } = key;
+  if (type === "ed25519") return { key, algorithms: ["EdDSA", "Ed25519"] };
+  if (type === "ec" && namedCurve === "prime256v1") return { key, algorithms: ["ES256"] };
+  if (type === "rsa" && modulusLength >= MIN_RSA_BITS) return { key, algorithms: ["RS256"] };
+  throw new Error("a public key for EdDSA (Ed25519), ES256 (P-256) or RS256 (2048 bits and more)");
+}

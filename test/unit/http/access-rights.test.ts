@@ -1,0 +1,189 @@
+/** Every route of the service against every right: public, by a token, and held by nobody. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { systemClock } from "../../../src/clock.ts";
+import { ROUTE_RIGHTS, rightOfRoute } from "../../../src/http/access/route-rights.ts";
+import { createServer } from "../../../src/http/server.ts";
+import type { ErrorBody } from "../../../src/protocol/errors.ts";
+import { RIGHTS, type Right } from "../../../src/protocol/rights.ts";
+import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
+import { startRelay, type TestRelay, type TestRelayOptions } from "../../support/relay.ts";
+import { roomsOn } from "../../support/rooms-on.ts";
+import { observe } from "../../support/store-subject.ts";
+import { bearer, SECRET, signed } from "../../support/tokens.ts";
+
+const VIDEO = "rights-1234";
+const ADMIN = "an-admin-token-of-a-test";
+const json = (body: object): RequestInit => ({
+  method: "POST",
+  headers: { "content-type": "application/json" },
+  body: JSON.stringify(body),
+});
+const POLL = { token: "t", client: "WEB", endpoint: "get_live_chat", apiKey: "k", webVersion: "2" };
+
+/** A request of each route that is allowed, whatever it is answered. A route without one fails the test. */
+const REQUESTS: Record<string, [path: string, init?: RequestInit]> = {
+  "GET /v1/stream": [`/v1/stream?videoId=${VIDEO}`],
+  "GET /v1/merged": [`/v1/merged?videoIds=${VIDEO}`],
+  "GET /v1/messages": [`/v1/messages?videoId=${VIDEO}`],
+  "GET /v1/log/:videoId": [`/v1/log/${VIDEO}`],
+  "HEAD /v1/log/:videoId": [`/v1/log/${VIDEO}`, { method: "HEAD" }],
+  "GET /v1/rooms/:videoId": [`/v1/rooms/${VIDEO}`],
+  "GET /v1/rooms": ["/v1/rooms"],
+  "POST /v1/probe": ["/v1/probe", json({ videoId: VIDEO })],
+  "POST /v1/sessions": ["/v1/sessions", json({ videoId: VIDEO })],
+  "POST /v1/poll": ["/v1/poll", json(POLL)],
+  "GET /v1/recordings": ["/v1/recordings"],
+  "PUT /v1/recordings/:name": ["/v1/recordings/recorded-ab", { method: "PUT" }],
+  "DELETE /v1/recordings/:name": ["/v1/recordings/recorded-ab", { method: "DELETE" }],
+};
+
+/** The methods and patterns of all routes that a server has, as Fastify knows them. */
+async function routesServed(): Promise<[method: string, url: string][]> {
+  await using parts = await roomsOn(observe(memoryStore(systemClock)));
+  const { http } = parts.config;
+  const access = { ...http.access, public: [...RIGHTS] };
+  const app = await createServer(parts, { ...http, access });
+  await app.ready();
+  const routes: [string, string][] = [];
+  const above: string[] = [];
+  for (const [, indent = "", part = "", methods = ""] of app
+    .printRoutes({ commonPrefix: false })
+    .matchAll(/^([ │]*)[├└]── (\S*?)(?: \((.*)\))?$/gm)) {
+    const depth = indent.length / 4;
+    above.length = depth;
+    above.push(part);
+    const url = above
+      .join("")
+      .replace(/^(?!\/)/, "/")
+      .replaceAll(/\/{2,}/g, "/");
+    for (const method of methods.split(", ").filter((each) => each !== "")) routes.push([method, url]);
+  }
+  await app.close();
+  return routes;
+}
+
+async function call({ url }: TestRelay, route: string, headers: Record<string, string> = {}) {
+  const [path, init = {}] = REQUESTS[route] ?? assert.fail(`${route} has no request in this test`);
+  const cut = new AbortController();
+  const all = { ...(init.headers as Record<string, string>), ...headers };
+  const response = await fetch(url + path, { ...init, headers: all, signal: cut.signal });
+  const isJson =
+    response.headers.get("content-type")?.startsWith("application/json") && init.method !== "HEAD";
+  const body = isJson ? ((await response.json()) as Partial<ErrorBody>) : {};
+  cut.abort();
+  const challenge = response.headers.get("www-authenticate");
+  return { status: response.status, code: body.code, message: body.message ?? "", challenge };
+}
+
+function assertAllowed({ status, message }: { status: number; message: string }, what: string): void {
+  assert.ok(![401, 403, 405].includes(status), `${what} is answered ${status}`);
+  assert.doesNotMatch(message, /This service has no|nothing at this path/, what);
+}
+
+async function relayWith(settings: TestRelayOptions["settings"]): Promise<TestRelay> {
+  const relay = await startRelay({ settings: { ...settings, RELAY_LONG_POLL_MS: "1000" } });
+  relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(2);
+  return relay;
+}
+
+const routes = await routesServed();
+const guarded = routes.filter(([, url]) => rightOfRoute(url) !== "open");
+const routesOf = (right: Right) =>
+  guarded.filter(([, url]) => rightOfRoute(url) === right).map((route) => route.join(" "));
+
+describe("the routes", () => {
+  it("are those of the table, and each one that needs a right has a request here", () => {
+    const rows = (all: string[]) => [...new Set(all)].sort();
+    const served = routes.map(([, url]) =>
+      url.startsWith("/web/") ? "/web/*" : url.replace(/(.)\/$/, "$1"),
+    );
+    assert.deepEqual(rows(served), rows(Object.keys(ROUTE_RIGHTS)));
+    assert.deepEqual(rows(guarded.map((route) => route.join(" "))), rows(Object.keys(REQUESTS)));
+  });
+
+  it("cannot be added without a right", async () => {
+    assert.throws(() => rightOfRoute("/v1/new"), /\/v1\/new has no right/);
+    await using parts = await roomsOn(observe(memoryStore(systemClock)));
+    const app = await createServer(parts, parts.config.http);
+    assert.throws(() => app.get("/v1/new", () => ""), /has no right/);
+    await app.close();
+  });
+});
+
+for (const right of RIGHTS) {
+  describe(`what needs the right ${right}`, () => {
+    const others = RIGHTS.filter((each) => each !== right);
+
+    it("is for everybody where the right is public", async () => {
+      await using relay = await relayWith({ RELAY_PUBLIC: right });
+      for (const route of routesOf(right)) assertAllowed(await call(relay, route), route);
+    });
+
+    it("does not exist where the right is not public and there are no tokens", async () => {
+      await using relay = await relayWith({ RELAY_PUBLIC: others.join() });
+      for (const route of routesOf(right)) {
+        for (const headers of [{}, bearer(ADMIN), bearer(await signed({ relay: [right] }))]) {
+          const { status, code, challenge } = await call(relay, route, headers);
+          assert.equal(status, 404, route);
+          if (!route.startsWith("HEAD")) assert.equal(code, "NOT_FOUND", route);
+          assert.equal(challenge, null, route);
+        }
+      }
+    });
+  });
+}
+
+describe("where nothing is public", () => {
+  let relay: TestRelay;
+  before(async () => {
+    relay = await relayWith({
+      RELAY_PUBLIC: "none",
+      RELAY_ADMIN_TOKEN: ADMIN,
+      RELAY_TOKEN_KEY: SECRET,
+    });
+  });
+  after(() => relay[Symbol.asyncDispose]());
+
+  for (const route of Object.keys(REQUESTS)) {
+    const right = rightOfRoute(route.replace(/^\w+ /, "")) as Right;
+    it(`${route} needs a token with the right ${right}, or the admin's`, async () => {
+      const without = await call(relay, route);
+      assert.deepEqual([without.status, without.challenge], [401, "Bearer"]);
+      const others = RIGHTS.filter((each) => each !== right);
+      for (const relay_ of [others, [], ["watch:another-one", "watch:@another"]]) {
+        const refused = await call(relay, route, bearer(await signed({ relay: relay_ })));
+        assert.deepEqual([refused.status, refused.challenge], [403, null], `${relay_}`);
+        if (!route.startsWith("HEAD")) assert.equal(refused.code, "FORBIDDEN");
+      }
+      assertAllowed(await call(relay, route, bearer(await signed({ relay: [right] }))), "a token");
+      assertAllowed(await call(relay, route, bearer(ADMIN)), "the admin's token");
+    });
+  }
+
+  it("a token for one video is for the routes of this video", async () => {
+    const token = await signed({ relay: [`watch:${VIDEO}`] });
+    for (const route of Object.keys(REQUESTS)) {
+      const answer = await call(relay, route, bearer(token));
+      if (rightOfRoute(route.replace(/^\w+ /, "")) === "watch") assertAllowed(answer, route);
+      else assert.equal(answer.status, 403, route);
+    }
+    for (const path of [
+      "/v1/stream?videoId=another-one",
+      "/v1/stream?channel=@another",
+      `/v1/merged?videoIds=${VIDEO},another-one`,
+      "/v1/messages?videoId=another-one",
+      "/v1/log/another-one",
+      "/v1/rooms/another-one",
+    ]) {
+      const { status } = await fetch(relay.url + path, { headers: bearer(token) });
+      assert.equal(status, 403, path);
+    }
+  });
+
+  it("pages, their files and the description are for everybody all the same", async () => {
+    const open = routes.filter(([method, url]) => method === "GET" && rightOfRoute(url) === "open");
+    assert.ok(open.length > 10);
+    for (const [, url] of open) assert.equal((await fetch(relay.url + url)).status, 200, url);
+  });
+});
