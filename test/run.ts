@@ -19,6 +19,7 @@ const SHARED = 16;
 /** Files with a process of their own: the long ones, which start first so that no core idles at the end. */
 const ALONE = [
   "test/service/package.test.ts",
+  "test/service/log-conformance.test.ts",
   "test/simulation/simulation.test.ts",
   "test/unit/upstream/hostile-content.test.ts", // measures its memory
   "test/service/exact-delivery.test.ts",

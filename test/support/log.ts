@@ -55,7 +55,7 @@ function eventsIn(text: string): LogEvent[] {
     .split("\n\n")
     .filter((block) => block !== "" && !block.startsWith(":"))
     .map((block) => {
-      const [, event = "", data = ""] = /^event: (\w+)\ndata: (.*)$/.exec(block) ?? assert.fail(block);
+      const [, event = "", data = ""] = /^event: (\w+)\ndata:(.*)$/.exec(block) ?? assert.fail(block);
       return { event, data: JSON.parse(data) };
     });
 }

@@ -21,7 +21,7 @@ const CURSOR = /^\d{1,15}$/;
 const COMMA = Buffer.from(",");
 const OPENING = Buffer.from("[");
 const CLOSING = Buffer.from("]");
-const DATA = Buffer.from("event: data\ndata: [");
+const DATA = Buffer.from("event: data\ndata:[");
 
 /** The caches' cursors of live answers: the number of the current interval, and beyond the client's own. */
 export class CacheCursors {
@@ -47,13 +47,13 @@ export class CacheCursors {
 /** The data of a `control` event. `cursor`: the cache's. */
 function control({ next, head }: FramesEnd, cursor: number): string {
   const place = { streamNextOffset: offsetOf(next), streamCursor: String(cursor) };
-  return `event: control\ndata: ${wireJson({ ...place, ...(next >= head && { upToDate: true }) })}\n\n`;
+  return `event: control\ndata:${wireJson({ ...place, ...(next >= head && { upToDate: true }) })}\n\n`;
 }
 
 function closing(end: StreamEnd, next: number): string {
   if (end.state !== "ended") return ""; // it is not closed: its readers come back
   const data = { streamNextOffset: offsetOf(next), streamClosed: true, upToDate: true };
-  return `event: control\ndata: ${wireJson(data)}\n\n`;
+  return `event: control\ndata:${wireJson(data)}\n\n`;
 }
 
 /** The frames with a comma between any two. */
