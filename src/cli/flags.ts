@@ -15,6 +15,8 @@ export interface Flag<T> {
   option?: string;
   /** Takes no value; its text is "on" if the flag is given. */
   isSwitch?: true;
+  /** Has no flag, because other users of the machine can see the command line. */
+  isOnlyVariable?: true;
   /** An empty text is an error; without this, it means what the flag's absence does. */
   isFilled?: true;
   /** The text may contain a password, so no error shows it. */
@@ -148,7 +150,8 @@ export function unknownVariables(table: FlagTable, env: NodeJS.ProcessEnv): stri
 
 /** The flags' texts by their names on the command line, and the arguments. */
 function parseFlags(table: FlagTable, args: readonly string[], wanted: readonly Argument[]) {
-  const flags = new Map(Object.entries(table).map(([name, flag]) => [flagOf(name, flag), flag]));
+  const rows = Object.entries(table).filter(([, flag]) => !flag.isOnlyVariable);
+  const flags = new Map(rows.map(([name, flag]) => [flagOf(name, flag), flag]));
   const options = Object.fromEntries(
     [...flags].map(([name, { isSwitch }]) => [name, { type: isSwitch ? "boolean" : "string" } as const]),
   );

@@ -41,7 +41,7 @@ function flagRows(flags: FlagTable): string {
   let shown: string | undefined;
   const rows = Object.entries(flags).map(([name, flag]) => {
     const option = `--${flagOf(name, flag)}`;
-    const names = isVariable(name) ? `${name}, ${option}` : option;
+    const names = [isVariable(name) && name, !flag.isOnlyVariable && option].filter(Boolean).join(", ");
     const title = isGrouped ? titles.get(name) : undefined;
     const heading = title === shown ? "" : `\n${title}:\n`;
     shown = title;

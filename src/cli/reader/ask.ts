@@ -2,18 +2,22 @@
 import { ChatError } from "../../../client/index.ts";
 import { asObject, asString } from "../../json.ts";
 import { isErrorCode } from "../../protocol/errors.ts";
+import { type Access, authorization } from "./token.ts";
 
 /**
  * The JSON of the answer, which must have the array `list`; without `list`, any answer will do. Rejects with
  * `ChatError`, like the SDK's calls, and with the signal's reason.
  */
 export async function ask<Answer>(
-  server: string,
+  { server, token }: Access,
   path: string,
-  request: RequestInit & { signal: AbortSignal },
+  request: { method?: string; signal: AbortSignal },
   list?: keyof Answer & string,
 ): Promise<Answer> {
-  const { ok, status, text } = await answerOf(server, path, request);
+  const { ok, status, text } = await answerOf(`${server}${path}`, {
+    ...request,
+    headers: await authorization(token),
+  });
   const answer = asObject(parsed(text));
   if (ok && (list === undefined || Array.isArray(answer?.[list]))) return answer as Answer;
   const [code, message] = [asString(answer?.code), asString(answer?.message)];
@@ -21,13 +25,13 @@ export async function ask<Answer>(
   throw new ChatError("HTTP", "The answer is not the service's", { status });
 }
 
-async function answerOf(server: string, path: string, request: RequestInit & { signal: AbortSignal }) {
+async function answerOf(url: string, request: RequestInit & { signal: AbortSignal }) {
   try {
-    const response = await fetch(`${server}${path}`, request);
+    const response = await fetch(url, request);
     return { ok: response.ok, status: response.status, text: await response.text() };
   } catch (error) {
     request.signal.throwIfAborted();
-    throw new ChatError("NETWORK", `${new URL(server).host} cannot be reached`, { cause: error });
+    throw new ChatError("NETWORK", `${new URL(url).host} cannot be reached`, { cause: error });
   }
 }
 

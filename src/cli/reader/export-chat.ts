@@ -12,6 +12,7 @@ import { Output } from "./output.ts";
 import { showProgress } from "./progress.ts";
 import { CommandError, openChat, type Room, type Session } from "./session.ts";
 import { type Cursor, channelIn } from "./subject.ts";
+import type { Access } from "./token.ts";
 
 export type ExportInput = Input<typeof EXPORT_FLAGS>;
 
@@ -48,14 +49,14 @@ export async function exportChat(
   const { follow, force, raw, since, from, to, types } = values;
   const notice = (text: string) => print(label + text);
   const mode = modeOf(values);
-  const cursorInRoom = (last: LastMessage) => placeInRoom(session.server, name, path, last, session.stopped);
+  const cursorInRoom = (last: LastMessage) => placeInRoom(session, name, path, last, session.stopped);
   const file =
     path === ""
       ? standardOutput(session.surroundings.stdout, format, session.stopped)
       : await openExportFile(path, format, mode, force, cursorInRoom, session.stopped);
   const signal = AbortSignal.any([session.stopped, file.output.failed]);
   const placeOf = async <T>(time: number | undefined, none: T) =>
-    time === undefined ? none : cursorBefore(session.server, name, time, signal);
+    time === undefined ? none : cursorBefore(session, name, time, signal);
   let room: Room | undefined;
   let first = file.cursor;
   let [last, messages, isComplete] = [Number.POSITIVE_INFINITY, 0, false];
@@ -90,12 +91,12 @@ export async function exportChat(
 
 /** The cursor before the first message stored at or after this time; infinite if there is none. */
 async function cursorBefore(
-  server: string,
+  { server, token }: Access,
   videoId: string,
   from: number,
   signal: AbortSignal,
 ): Promise<number> {
-  const messages = history(server, { videoId, from, signal, retry: () => false });
+  const messages = history(server, { videoId, token, from, signal, retry: () => false });
   for await (const { cursor } of messages) return cursor - 1;
   return Number.POSITIVE_INFINITY;
 }

@@ -4,6 +4,7 @@ import { ask } from "./ask.ts";
 import type { LastMessage } from "./formats.ts";
 import { CommandError } from "./session.ts";
 import type { Cursor } from "./subject.ts";
+import type { Access } from "./token.ts";
 
 /** The service's maximum. */
 const PAGE_LENGTH = 1000;
@@ -24,7 +25,7 @@ interface Page {
  * reason.
  */
 export async function placeInRoom(
-  server: string,
+  access: Access,
   name: string,
   path: string,
   last: LastMessage,
@@ -33,7 +34,7 @@ export async function placeInRoom(
   const channelVideo = typeof last.cursor === "string" ? last.cursor.slice(0, 11) : undefined;
   const videoId = channelVideo ?? name;
   try {
-    const cursor = await cursorIn(server, videoId, last, signal);
+    const cursor = await cursorIn(access, videoId, last, signal);
     if (cursor !== undefined) return channelVideo ? `${channelVideo}.${cursor}` : cursor;
   } catch (error) {
     if (!(error instanceof ChatError && error.code === "NOT_STORED")) throw error;
@@ -47,13 +48,13 @@ export async function placeInRoom(
 }
 
 async function cursorIn(
-  server: string,
+  access: Access,
   videoId: string,
   last: LastMessage,
   signal: AbortSignal,
 ): Promise<number | undefined> {
   const page = (place: Record<string, string>) =>
-    ask<Page>(server, `/v1/messages?${new URLSearchParams({ videoId, ...place })}`, { signal });
+    ask<Page>(access, `/v1/messages?${new URLSearchParams({ videoId, ...place })}`, { signal });
   const cursor = Number(`${last.cursor}`.split(".").at(-1));
   const { base, floor, head, messages } = await page({ after: `${cursor - 1}`, limit: "1" });
   const [held] = messages;

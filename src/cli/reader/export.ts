@@ -45,7 +45,7 @@ export function exportChats(input: ExportInput, surroundings: Surroundings): Pro
       throw new UsageError("a channel has no end: add --follow, or name one of its videos");
     assertPlace(name, values.since);
     const target = { name, path, format: formatFor(asked, path, { bom, ofChannel }), label: "" };
-    return runSession(values.RELAY_URL, surroundings, async (session) => {
+    return runSession(values, surroundings, async (session) => {
       await exportChat(session, target, values);
       return 0;
     });
@@ -58,7 +58,7 @@ export function exportChats(input: ExportInput, surroundings: Surroundings): Pro
   if (follow || given.has("since"))
     throw new UsageError("--follow and --since are for one video: a cursor is a place in one chat");
   const named = videos.map(videoNamed);
-  return runSession(values.RELAY_URL, surroundings, (session) => exportFolder(values, named, path, session));
+  return runSession(values, surroundings, (session) => exportFolder(values, named, path, session));
 }
 
 /** The id. Throws `UsageError`. */
@@ -77,8 +77,8 @@ async function exportFolder(
   folder: string,
   session: Session,
 ): Promise<number> {
-  const { server, stopped, notice } = session;
-  const listed = values.all ? (await roomsOf(server, stopped, notice)).rooms : [];
+  const { stopped, notice } = session;
+  const listed = values.all ? (await roomsOf(session, stopped, notice)).rooms : [];
   const stored = listed.filter(({ messages }) => messages > 0).map(({ videoId }) => videoId);
   const named = values.all ? stored : videos;
   const format = formatFor(values.format, "", { bom: values.bom });

@@ -2,10 +2,11 @@
 import { GROUPS, type MessageType, typeNames, typesOf } from "../../protocol/kinds.ts";
 import { parseTime } from "../../protocol/time.ts";
 import { suggestOrList } from "../../suggest.ts";
-import { type Argument, EntryError, type Flag, type FlagTable } from "../flags.ts";
+import { type Argument, EntryError, type Flag, type FlagTable, type Input } from "../flags.ts";
 import { httpUrl, oneOf, serviceUrl, whole } from "../setting-readers.ts";
 import { FORMAT_NAMES, type FormatName } from "./formats.ts";
 import { type Cursor, parseCursor } from "./subject.ts";
+import { tokenText } from "./token.ts";
 
 export const VIDEO: Argument = {
   name: "video",
@@ -29,6 +30,19 @@ export const VIDEOS: Argument = {
   isOptional: true,
 };
 
+/** The token of the commands that talk to a service. Other users of the machine can see a flag: it has none. */
+export const TOKEN_FLAGS = {
+  RELAY_TOKEN: {
+    ...optional("token of the service, for what it does not show to everybody", tokenText),
+    isSecret: true,
+    isOnlyVariable: true,
+  },
+  "token-file": optional(
+    "file with a token of the service, in place of RELAY_TOKEN; it is read again before each request",
+    (path) => path,
+  ),
+} satisfies FlagTable;
+
 const SERVER = {
   RELAY_URL: {
     default: "http://127.0.0.1:8080",
@@ -36,7 +50,10 @@ const SERVER = {
     option: "server",
     read: serviceUrl,
   },
+  ...TOKEN_FLAGS,
 } satisfies FlagTable;
+
+export type ServerValues = Input<typeof SERVER>["values"];
 
 const since = optional(
   "resume after this cursor; 0 starts with the oldest stored message. The cursor of a channel is <video id>.<cursor>",

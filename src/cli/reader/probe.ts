@@ -14,8 +14,8 @@ export function probeVideo(
   { values, arguments: [videoId = ""] }: Input<typeof ANSWER_FLAGS>,
   surroundings: Surroundings,
 ): Promise<number> {
-  const { RELAY_URL: server, json } = values;
-  return runSession(server, surroundings, async ({ stopped, notice }) => {
+  const { json } = values;
+  return runSession(values, surroundings, async ({ server, token, stopped, notice }) => {
     const output = new Output(surroundings.stdout);
     const signal = AbortSignal.any([stopped, output.failed]);
     const startedAt = performance.now();
@@ -24,7 +24,7 @@ export function probeVideo(
       surroundings,
       () => `24 attempts, one after another: ${seconds()} s so far`,
     );
-    const answer = await probe(server, { videoId, signal }).finally(hideProgress);
+    const answer = await probe(server, { videoId, token, signal }).finally(hideProgress);
     await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.rows), stopped);
     await output.finish(stopped);
     const working = answer.rows.filter(({ ok }) => ok).length;

@@ -30,27 +30,27 @@ export async function record(
   { values, arguments: [action = "", name] }: Input<typeof RECORD_FLAGS>,
   surroundings: Surroundings,
 ): Promise<number> {
-  const { RELAY_URL: server, RELAY_ADMIN_TOKEN: token, json } = values;
+  const { RELAY_ADMIN_TOKEN: adminToken, json } = values;
   const actions = ["list", ...Object.keys(METHODS)];
   if (!actions.includes(action))
     throw new UsageError(`<action>: must be one of ${actions.join(", ")}${suggest(action, actions)}`);
   if ((action === "list") !== (name === undefined))
     throw new UsageError(action === "list" ? "list takes no name" : `${action} needs a video or a channel`);
-  if (token === undefined)
+  if (adminToken === undefined && values.RELAY_TOKEN === undefined && values["token-file"] === undefined)
     throw new UsageError(
-      "RELAY_ADMIN_TOKEN (--admin-token) is missing: start the service with a secret in this variable, and set the same one here",
+      "RELAY_ADMIN_TOKEN (--admin-token) is missing: start the service with a secret in this variable, and set the same one here; or set RELAY_TOKEN to a token with the right `record`",
     );
-  return runSession(server, surroundings, async ({ stopped, notice }) => {
-    const headers = { authorization: `Bearer ${token}` };
+  return runSession(values, surroundings, async ({ server, token, stopped, notice }) => {
+    const access = { server, token: adminToken ?? token };
     if (name !== undefined) {
       const path = `/v1/recordings/${encodeURIComponent(name)}`;
-      await ask(server, path, { method: METHODS[action] ?? "", headers, signal: stopped });
+      await ask(access, path, { method: METHODS[action] ?? "", signal: stopped });
       notice(action === "add" ? `${name} is recorded` : `${name} is no longer recorded`);
       return 0;
     }
     const output = new Output(surroundings.stdout);
     const signal = AbortSignal.any([stopped, output.failed]);
-    const answer = await ask<Answer>(server, "/v1/recordings", { headers, signal }, "recordings");
+    const answer = await ask<Answer>(access, "/v1/recordings", { signal }, "recordings");
     await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.recordings), stopped);
     await output.finish(stopped);
     return 0;

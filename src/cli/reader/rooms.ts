@@ -9,6 +9,7 @@ import type { ANSWER_FLAGS } from "./flags.ts";
 import { Output } from "./output.ts";
 import { type Notice, runSession } from "./session.ts";
 import { tableOf } from "./table.ts";
+import type { Access } from "./token.ts";
 
 interface Answer {
   retentionDays: number;
@@ -33,10 +34,10 @@ export function listRooms(
   { values }: Input<typeof ANSWER_FLAGS>,
   surroundings: Surroundings,
 ): Promise<number> {
-  const { RELAY_URL: server, json } = values;
-  return runSession(server, surroundings, async ({ stopped, notice }) => {
+  const { json } = values;
+  return runSession(values, surroundings, async ({ stopped, notice, ...access }) => {
     const output = new Output(surroundings.stdout);
-    const answer = await roomsOf(server, AbortSignal.any([stopped, output.failed]), notice);
+    const answer = await roomsOf(access, AbortSignal.any([stopped, output.failed]), notice);
     await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.rooms), stopped);
     await output.finish(stopped);
     if (answer.retentionDays > 0)
@@ -46,8 +47,8 @@ export function listRooms(
 }
 
 /** The rooms that the service lists. If there may be more, a notice says so. Rejects as `ask` does. */
-export async function roomsOf(server: string, signal: AbortSignal, notice: Notice): Promise<Answer> {
-  const answer = await ask<Answer>(server, "/v1/rooms", { signal }, "rooms");
+export async function roomsOf(access: Access, signal: AbortSignal, notice: Notice): Promise<Answer> {
+  const answer = await ask<Answer>(access, "/v1/rooms", { signal }, "rooms");
   if (answer.rooms.length >= MAX_LISTED)
     notice(`the service lists only the ${MAX_LISTED} rooms that were read last; there may be more`);
   return answer;

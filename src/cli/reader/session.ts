@@ -9,8 +9,10 @@ import type { ReceivedMessage } from "../../formats/message.ts";
 import { cleanText } from "../../formats/text.ts";
 import { exitCodeOf, SAME_REQUEST_MS } from "../signals.ts";
 import type { Surroundings } from "../surroundings.ts";
+import type { ServerValues } from "./flags.ts";
 import { ReaderLeft } from "./output.ts";
 import { type Cursor, channelIn, newsOf } from "./subject.ts";
+import { type Access, accessOf } from "./token.ts";
 
 const REFUSED = 1;
 const NO_SERVICE = 3;
@@ -35,8 +37,7 @@ export class CommandError extends Error {
 export type Notice = (text: string) => void;
 
 /** A running command that talks to a service. */
-export interface Session {
-  server: string;
+export interface Session extends Access {
   surroundings: Surroundings;
   /** Aborts at SIGINT or SIGTERM, with the signal's name as the reason. */
   stopped: AbortSignal;
@@ -48,11 +49,12 @@ export interface Session {
  * `CommandError`, and like `work`.
  */
 export async function runSession(
-  server: string,
+  values: ServerValues,
   surroundings: Surroundings,
   work: (session: Session) => Promise<number>,
 ): Promise<number> {
   const { stderr } = surroundings;
+  const access = await accessOf(values);
   const stopping = new AbortController();
   let firstAt: number | undefined;
   const onSignal = (name: NodeJS.Signals) => {
@@ -65,11 +67,11 @@ export async function runSession(
   const notice = (text: string) => void stderr.write(`livechat-relay: ${cleanText(text)}\n`);
   let code: number;
   try {
-    code = await work({ server, surroundings, stopped: stopping.signal, notice });
+    code = await work({ ...access, surroundings, stopped: stopping.signal, notice });
   } catch (error) {
     if (stopping.signal.aborted) code = exitCodeOf(stopping.signal.reason);
     else if (error instanceof ReaderLeft) return 0;
-    else throw error instanceof ChatError ? explained(error, server) : error;
+    else throw error instanceof ChatError ? explained(error, access) : error;
   } finally {
     for (const name of SIGNALS) surroundings.off(name, onSignal);
   }
@@ -93,13 +95,15 @@ function systemCode({ cause }: ChatError): string | undefined {
   return ((inner ?? {}) as { code?: string }).code;
 }
 
-function explained(error: ChatError, server: string): CommandError {
+function explained(error: ChatError, { server, token }: Access): CommandError {
   const reason = cleanText(reasonOf(error));
   if (error.code === "HTTP")
     return new CommandError(
       NO_SERVICE,
       `${server} answers ${error.status}, but not as a livechat-relay: check the URL; a proxy in front of it, or of an edge's origin, may block this path (as it should block /v1/rooms, /v1/probe and /v1/recordings), then use the service's or the origin's own address`,
     );
+  if (error.code === "UNAUTHORIZED" && token === undefined)
+    return new CommandError(REFUSED, `${reason} (here: set RELAY_TOKEN, or name a file with --token-file)`);
   if (error.code !== "NETWORK") return new CommandError(REFUSED, reason);
   const untrusted = certificateTrouble(systemCode(error));
   if (untrusted) return new CommandError(NO_SERVICE, `${server} cannot be asked: ${untrusted}`);
@@ -125,7 +129,7 @@ export type Room = Chat<ReceivedMessage, Cursor>;
  * it reconnects for ever; only with `isEndless` also after a refusal.
  */
 export function openChat(
-  { server, notice }: Pick<Session, "server" | "notice">,
+  { server, token, notice }: Pick<Session, "server" | "token" | "notice">,
   {
     name,
     cursor,
@@ -148,7 +152,7 @@ export function openChat(
     return wasOpen && !error.isFinal ? undefined : Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** attempt);
   };
   const channel = channelIn(name);
-  const asked = { ...options, retry };
+  const asked = { ...options, token, retry };
   const room = (
     channel === undefined
       ? chat(server, { ...asked, videoId: name, cursor: cursor as number | undefined })

@@ -25,7 +25,7 @@ export function watch(input: WatchInput, surroundings: Surroundings): Promise<nu
   const names = name.split(",");
   if (names.length > 1 && names.every(isVideoOrChannel)) throw new UsageError(ONE_CHAT);
   assertPlace(name, values.since);
-  return runSession(values.RELAY_URL, surroundings, (session) =>
+  return runSession(values, surroundings, (session) =>
     values.post ? send(input, values.post, session) : print(input, session),
   );
 }
