@@ -30,7 +30,6 @@ const ALONE = [
   "test/cluster/cluster.test.ts",
   "test/browser/firefox.test.ts",
   "test/chaos/chaos-service.test.ts",
-  "test/unit/serving/slow-viewers.test.ts", // reads at a pace
   "test/chaos/chaos-clients.test.ts", // asserts that it leaves no timer behind
   "test/unit/http/http-fuzz.test.ts", // measures its memory
   "test/unit/upstream/hostile-deadlines.test.ts", // measures its memory

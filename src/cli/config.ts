@@ -6,7 +6,6 @@ import { REQUEST_TIMEOUTS } from "../http/request-timeouts.ts";
 import type { HttpSettings } from "../http/server.ts";
 import { WINDOW_MS } from "../reading/lateness.ts";
 import { QUIET_AFTER_MS } from "../reading/quiet-chat.ts";
-import { STALL_MS } from "../serving/stall.ts";
 import { DEADLINES } from "../upstream/calls.ts";
 import { timeOfDay } from "../upstream/readers/timestamp.ts";
 import { type FlagValues, UsageError } from "./flags.ts";
@@ -44,7 +43,6 @@ function portConfig(v: FlagValues<typeof PORT_SETTINGS>) {
     rooms: {
       graceMs: v.RELAY_GRACE_MS,
       keepaliveMs,
-      stallMs: STALL_MS,
       maxRooms: v.RELAY_MAX_ROOMS,
       maxViewers: v.RELAY_MAX_VIEWERS,
       isBlanking,

@@ -34,10 +34,9 @@ import { describeApi } from "./schemas/openapi.ts";
 import { AddressLimit } from "./streams/address-limit.ts";
 import { handOverWorks } from "./streams/hand-over.ts";
 import { mergedRoute } from "./streams/merged.ts";
-import { SendQueues } from "./streams/send-queues.ts";
 import type { StreamConnections } from "./streams/sinks.ts";
 import { streamRoute } from "./streams/stream.ts";
-import { type AnswerLimits, boundUntakenAnswers } from "./untaken-answers.ts";
+import { ANSWER_LIMITS, type AnswerLimits, boundUntakenAnswers } from "./untaken-answers.ts";
 import { leaveToFirst } from "./worker-routes.ts";
 
 /** Limit of the URL and headers together, and of each. */
@@ -100,7 +99,7 @@ interface OwnSource {
 
 export async function createServer(served: Served, settings: HttpSettings): Promise<FastifyInstance> {
   const { rooms, channels, source, telemetry, clock } = served;
-  const { timeouts } = settings;
+  const { timeouts, answers = ANSWER_LIMITS } = settings;
   const access = await Access.open({ settings: settings.access, clock, telemetry });
   const underWay = new AnswersUnderWay();
   const rawErrors = new RawErrors(clock, telemetry, underWay);
@@ -131,7 +130,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   answerErrors(app, telemetry);
   allowEveryOrigin(app);
   boundRequests(app);
-  boundUntakenAnswers(app, settings.answers);
+  boundUntakenAnswers(app, answers);
   if (
     settings.trustedProxies === 0 &&
     Number.isFinite(settings.maxViewersPerAddress) &&
@@ -147,7 +146,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     : new AddressLimit(settings.maxViewersPerAddress);
   const handsOver = await handOverWorks();
   if (!handsOver) telemetry.viewers.notHandedOver();
-  const connections: StreamConnections = { queues: new SendQueues(clock), ending: new Set() };
+  const connections: StreamConnections = { ending: new Set(), drainMs: answers.stallMs, telemetry };
   app.addHook("preClose", async () => {
     // These sockets were taken from the server, so its own close would wait for them.
     for (const socket of connections.ending) socket.destroy();

@@ -1,7 +1,8 @@
 /**
  * The answers that their clients have not taken yet. All of them together have one bound in bytes: beyond it,
  * an answer that is not small is refused. A connection that takes nothing of its answer for long is closed.
- * Streams and the files of the pages are not counted: viewers share the bytes of both.
+ * Streams and the files of the pages are not counted: viewers share the bytes of both. A stream's connection
+ * has the same time (`streams/sinks.ts`).
  */
 import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
@@ -11,12 +12,15 @@ import { atCapacity } from "../protocol/errors.ts";
 export interface AnswerLimits {
   /** For all answers together. */
   bytes: number;
-  /** How long a client may take nothing, in milliseconds. */
+  /** How long a client may take nothing of an answer or a stream, in milliseconds. */
   stallMs: number;
 }
 
-/** A page of a thousand messages with their details has about a megabyte. */
-const ANSWER_LIMITS: AnswerLimits = { bytes: 64 * 1024 * 1024, stallMs: 300_000 };
+/**
+ * A page of a thousand messages with their details has about a megabyte. The time: Linux reports the space in
+ * a send buffer by thirds, so a client that reads 5 KB/s drains a buffer of 4 MiB, the usual size, every 280 s.
+ */
+export const ANSWER_LIMITS: AnswerLimits = { bytes: 64 * 1024 * 1024, stallMs: 300_000 };
 
 /** A smaller answer is neither refused nor counted: it takes no more memory than its connection. */
 const SMALL_BYTES = 16 * 1024;
@@ -24,7 +28,7 @@ const SMALL_BYTES = 16 * 1024;
 const PIPED_BYTES = 256 * 1024;
 
 /** Bounds the answers of the API. A refused one becomes 503 CAPACITY. */
-export function boundUntakenAnswers(app: FastifyInstance, limits: AnswerLimits = ANSWER_LIMITS): void {
+export function boundUntakenAnswers(app: FastifyInstance, limits: AnswerLimits): void {
   let untaken = 0;
   app.addHook("onSend", async ({ url }, reply, payload) => {
     const { raw: response } = reply;

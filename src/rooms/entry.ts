@@ -135,7 +135,7 @@ export class VideoEntry {
     }
   }
 
-  /** Sends due keepalives, disconnects stalled viewers, and forgets a finished room after its time. */
+  /** Sends due keepalives, and forgets a finished room after its time. */
   async tick(): Promise<void> {
     await this.room?.tick();
     if (this.viewerCount > 0) this.#parts.sources.ownership.setViewers(this.videoId, this.viewerCount);

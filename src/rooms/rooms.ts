@@ -24,7 +24,7 @@ import { type LocalRoom, stateOf } from "./listing.ts";
 import type { SharedEntry, SharedRooms } from "./sources.ts";
 import { WaitingOpenings } from "./waiting-openings.ts";
 
-/** The maximum interval of the checks for stalled viewers. */
+/** The maximum interval between two rounds through the rooms. */
 const TICK_MS = 1000;
 /** The number of videos that may wait to be opened, beside as many as there may be rooms. */
 const MAX_STRANGERS = 1000;
@@ -42,7 +42,6 @@ const GIVE_BACK_MS = 500;
 const END_SPREAD_MS = 1500;
 type RoomsSettings = EntryParts["settings"] & {
   keepaliveMs: number;
-  stallMs: number;
   maxRooms: number;
   maxViewers: number;
 };
@@ -298,7 +297,7 @@ export class Rooms implements SharedRooms {
 
   async #tick(): Promise<void> {
     const { clock, settings } = this.#parts;
-    const periodMs = Math.min(TICK_MS, settings.keepaliveMs, settings.stallMs);
+    const periodMs = Math.min(TICK_MS, settings.keepaliveMs);
     while (!this.stopped.aborted) {
       await clock.sleep(periodMs, this.#stopped.signal).catch(() => {});
       for (const entry of this.#entries.values()) {

@@ -20,8 +20,6 @@ import { Viewer, type ViewerHost } from "./viewer.ts";
 
 export interface RoomSettings {
   keepaliveMs: number;
-  /** How long a viewer may go without taking any bytes, in milliseconds. */
-  stallMs: number;
   /** Whether deleted messages are blanked in the store, and here; may change at any time. */
   readonly isBlanking: boolean;
   /** The number of newest messages that the room holds in memory; 500 if absent. */
@@ -90,8 +88,6 @@ export class Room implements ViewerHost {
   #bound: StreamEnd | undefined;
   #following: Promise<void> | undefined;
   #keepaliveDueAt: number;
-  /** Whether viewers that may have stopped reading are being checked. */
-  #isChecking = false;
   /** Called each time the last viewer leaves. */
   onIdle: (() => void) | undefined;
 
@@ -116,10 +112,6 @@ export class Room implements ViewerHost {
 
   get viewerCount(): number {
     return this.#viewers.size + this.#entering + this.#betweenPolls.count;
-  }
-
-  get stallMs(): number {
-    return this.#parts.settings.stallMs;
   }
 
   now(): number {
@@ -251,34 +243,15 @@ export class Room implements ViewerHost {
     if (this.viewerCount === 0) this.onIdle?.();
   }
 
-  /** Sends due keepalives, and drops viewers that have stopped reading. */
+  /** Sends due keepalives, and forgets pages and polls whose time is over. */
   async tick(): Promise<void> {
     const { clock } = this.#parts;
     const { keepaliveMs } = this.#parts.settings;
     this.#pages.tick();
     if (this.#betweenPolls.expire(this.now())) this.#reportIdle();
-    const keepaliveDue = this.now() >= this.#keepaliveDueAt;
-    if (keepaliveDue) this.#keepaliveDueAt = this.now() + keepaliveMs;
-    const suspects: Viewer[] = [];
-    await inSlices(this.#viewers, clock, (viewer) => {
-      if (keepaliveDue) viewer.keepalive();
-      if (viewer.isSuspect) suspects.push(viewer);
-    });
-    // Beside the rounds: what the system says of a socket can take long while its threads are busy.
-    if (suspects.length > 0 && !this.#isChecking) void this.#resetStopped(suspects);
-  }
-
-  async #resetStopped(suspects: readonly Viewer[]): Promise<void> {
-    this.#isChecking = true;
-    try {
-      for (const viewer of suspects) {
-        if (await viewer.resetIfStopped())
-          this.#parts.telemetry.viewers.dropped(this.videoId, viewer.cursor, "stalled");
-      }
-    } catch (error) {
-      this.broken(error);
-    }
-    this.#isChecking = false;
+    if (this.now() < this.#keepaliveDueAt) return;
+    this.#keepaliveDueAt = this.now() + keepaliveMs;
+    await inSlices(this.#viewers, clock, (viewer) => viewer.keepalive());
   }
 
   /** All viewers, for an orderly shutdown. */
@@ -298,7 +271,7 @@ export class Room implements ViewerHost {
 
   failed(viewer: Viewer, error: unknown): void {
     this.broken(error);
-    this.#parts.telemetry.viewers.dropped(this.videoId, viewer.cursor, "broken");
+    this.#parts.telemetry.viewers.broken(this.videoId, viewer.cursor);
   }
 
   page(after: number, feed: Feed): Promise<Chunk> {

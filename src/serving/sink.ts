@@ -19,10 +19,6 @@ export interface Sink {
    * store may go beyond it.
    */
   readonly lastCursor?: number | undefined;
-  /** Bytes written to the connection until now. */
-  readonly written: number;
-  /** Number of bytes that the other end has taken, as far as the system reports it. Never rejects. */
-  taken(): Promise<number>;
   /** Ends the stream once the connection has taken everything written. */
   end(): void;
   /** Cuts the connection and discards the bytes it has not taken, including those in the kernel. */

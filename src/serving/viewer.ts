@@ -8,7 +8,6 @@ import type { Init, StreamEnd } from "../protocol/chat.ts";
 import type { Feed } from "./feeds.ts";
 import type { Packet } from "./form.ts";
 import type { Sink, SinkOwner } from "./sink.ts";
-import { Stall } from "./stall.ts";
 import type { Chunk, Tail } from "./tail.ts";
 
 /** What a viewer needs of its room. */
@@ -16,12 +15,8 @@ export interface ViewerHost {
   readonly tail: Tail;
   /** Set if nothing follows the tail: viewers that have all of it get the terminal frame and are closed. */
   readonly streamEnd: StreamEnd | undefined;
-  /** How long a viewer may go without taking any bytes, in milliseconds. */
-  readonly stallMs: number;
   /** Messages after a cursor below the tail's floor. */
   page(after: number, feed: Feed): Promise<Chunk>;
-  /** Milliseconds on a monotonic clock. */
-  now(): number;
   leave(viewer: Viewer): void;
   sent(bytes: number): void;
   /** A read broke the store's contract: the viewer cannot continue. */
@@ -38,7 +33,8 @@ export class Viewer implements SinkOwner {
   #isReading = false;
   /** A page that met the full connection, and is the next to be written to it. */
   #page: Chunk | undefined;
-  readonly #stall: Stall;
+  /** Whether its connection takes no more until the next drain. */
+  #isFull = false;
   #isOpen = true;
 
   /**
@@ -51,7 +47,6 @@ export class Viewer implements SinkOwner {
     this.#sink = sink;
     this.#cursor = cursor;
     this.#reported = reported;
-    this.#stall = new Stall(room.stallMs, room.now());
     sink.attach(this);
   }
 
@@ -79,7 +74,7 @@ export class Viewer implements SinkOwner {
   /** Writes the messages after the cursor. Called when there may be more of them, or more space. */
   pump(): void {
     try {
-      while (this.#isOpen && !this.#isReading && !this.#stall.isFull) {
+      while (this.#isOpen && !this.#isReading && !this.#isFull) {
         const next = this.#nextChunk();
         if (!next) break;
         this.#send(next);
@@ -115,7 +110,7 @@ export class Viewer implements SinkOwner {
 
   /** Sends a comment that keeps idle connections open. A viewer with unread bytes needs none. */
   keepalive(): void {
-    if (this.#stall.isFull) return;
+    if (this.#isFull) return;
     this.#write(this.feed.keepalive(this.#unreported));
     this.#reported = this.#cursor;
   }
@@ -126,19 +121,6 @@ export class Viewer implements SinkOwner {
    */
   get #unreported(): number | undefined {
     return this.feed.isFiltered && this.#reported !== this.#cursor ? this.#cursor : undefined;
-  }
-
-  /** Whether it has taken no bytes for so long that it must be checked. */
-  get isSuspect(): boolean {
-    return this.#stall.isSuspect(this.#room.now());
-  }
-
-  /** Cuts the connection if its client has stopped reading; resolves to whether it did. */
-  async resetIfStopped(): Promise<boolean> {
-    const taken = await this.#sink.taken();
-    if (!this.#isOpen || !this.#stall.observe(taken, this.#room.now())) return false;
-    this.reset();
-    return true;
   }
 
   /** Ends the connection without a terminal frame, so that the client reconnects and resumes. */
@@ -163,13 +145,13 @@ export class Viewer implements SinkOwner {
   }
 
   drained(): void {
-    this.#stall.drained();
+    this.#isFull = false;
     this.pump();
   }
 
   /** Its connection takes no more for now: it writes nothing until the drain. */
   filled(): void {
-    this.#stall.full(this.#sink.written, this.#room.now());
+    this.#isFull = true;
   }
 
   #readPage(): void {
@@ -179,7 +161,7 @@ export class Viewer implements SinkOwner {
       .then((chunk) => {
         this.#isReading = false;
         // If the connection is full and others come first, the page is read again: waiting costs no memory.
-        if (!this.#stall.isFull || this.#sink.isNext) this.#page = chunk;
+        if (!this.#isFull || this.#sink.isNext) this.#page = chunk;
         this.pump();
       })
       .catch((error: unknown) => this.#fail(error));

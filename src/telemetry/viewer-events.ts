@@ -4,7 +4,7 @@ import type { MetricMakers } from "./metric-makers.ts";
 
 /** Why a viewer is disconnected: the label `reason`, and the log's words. */
 const VIEWER_DROPS = {
-  stalled: "no progress for too long",
+  full: "its connection took nothing for five minutes",
   broken: "its next messages could not be sent",
 } as const;
 
@@ -57,9 +57,19 @@ export class ViewerEvents {
     this.#sentBytes += bytes;
   }
 
-  dropped(videoId: string, cursor: number, reason: ViewerDrop): void {
+  /** The next messages of a viewer could not be sent. */
+  broken(videoId: string, cursor: number): void {
+    this.#dropped("broken", { videoId, cursor });
+  }
+
+  /** A stream's connection was full for too long. */
+  cut(): void {
+    this.#dropped("full", {});
+  }
+
+  #dropped(reason: ViewerDrop, place: object): void {
     this.#metrics.dropped.inc({ reason });
-    this.#log.info({ videoId, cursor }, `viewer dropped: ${VIEWER_DROPS[reason]}`);
+    this.#log.info(place, `viewer dropped: ${VIEWER_DROPS[reason]}`);
   }
 
   notHandedOver(): void {
@@ -106,7 +116,7 @@ function createMetrics({ all }: MetricMakers, { source, multiplexed, takeSentByt
     ),
     dropped: all.counterBy(
       "relay_viewers_dropped_total",
-      "Connections cut because the viewer took nothing (stalled), or because of a bug (broken)",
+      "Connections cut because they took nothing for five minutes (full), or because of a bug (broken)",
       "reason",
       Object.keys(VIEWER_DROPS),
     ),

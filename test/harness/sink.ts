@@ -55,8 +55,9 @@ export class SimulatedSink implements Sink {
     return this.#heldBytes > 0;
   }
 
-  async taken(): Promise<number> {
-    return this.written - this.#heldBytes;
+  /** Bytes that were written and not taken. */
+  get heldBytes(): number {
+    return this.#heldBytes;
   }
 
   /** Takes nothing from now on. */

@@ -190,7 +190,12 @@ async function wholeRun(folder: string): Promise<Run> {
   await Promise.all([unreadable, movedRoom(telemetry, VIDEO)]);
   await using upstream = await startSimulator();
   upstream.channel("@somebody");
-  await using relay = await startRelay({ upstream, telemetry, stallMs: 200, settings });
+  await using relay = await startRelay({
+    upstream,
+    telemetry,
+    answers: { bytes: 1e9, stallMs: 200 },
+    settings,
+  });
   const run = new Run(relay, log);
   const chat = relay.upstream.chat(VIDEO, { timeoutMs: 5, works: [{}] });
   chat.say(200);
@@ -244,7 +249,7 @@ describe("over a run with every kind of event", () => {
       [/^room failed$/, FAILING_VIDEO],
       [/^poll failed$/, VIDEO],
       [/^messages may be missing/, FAILING_VIDEO],
-      [/^viewer dropped/, SLOW_VIDEO],
+      [/^viewer dropped/],
       [/^throttled by the upstream/],
       [/^the store failed/],
       [/^an upstream action was not relayed$/],

@@ -6,6 +6,7 @@ import { type Service, startService } from "../../src/cli/service.ts";
 import { SETTINGS, type SettingName } from "../../src/cli/setting-table.ts";
 import { type Clock, systemClock } from "../../src/clock.ts";
 import type { RequestTimeouts } from "../../src/http/request-timeouts.ts";
+import type { AnswerLimits } from "../../src/http/untaken-answers.ts";
 import { type Simulator, type SimulatorOptions, startSimulator } from "../../src/simulator/index.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
@@ -43,7 +44,7 @@ export interface TestRelayOptions {
   upstream?: Simulator;
   telemetry?: Telemetry;
   clock?: Clock;
-  stallMs?: number;
+  answers?: AnswerLimits;
   quietMs?: number;
   windowMs?: number;
   deadlines?: Partial<Deadlines>;
@@ -73,8 +74,9 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
   const upstream = options.upstream ?? owned.use(await startSimulator(options.simulator));
   const telemetry = options.telemetry ?? new Telemetry(silentLog);
   const config = testConfig(upstream, options.settings);
-  const { stallMs, quietMs, windowMs } = { ...config.rooms, ...options };
-  Object.assign(config.rooms, { stallMs, quietMs, windowMs });
+  const { quietMs, windowMs, answers } = { ...config.rooms, ...options };
+  Object.assign(config.rooms, { quietMs, windowMs });
+  if (answers) config.http.answers = answers;
   config.http.timeouts = options.timeouts ?? config.http.timeouts;
   const { upstream: read } = config;
   const hosts = options.proxy ? { ...read.hosts, main: options.proxy.url } : read.hosts;

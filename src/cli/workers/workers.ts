@@ -67,7 +67,7 @@ export class Workers {
 
   /** Starts the workers, which listen a moment later. `config` names the port that was found. */
   async start({ host, port, http, rooms, logLevel }: PortConfig): Promise<void> {
-    const { graceMs, keepaliveMs, stallMs, maxRooms, maxViewers, isBlanking, tailMessages } = rooms;
+    const { graceMs, keepaliveMs, maxRooms, maxViewers, isBlanking, tailMessages } = rooms;
     const trustedProxies = http.trustedProxies + 1;
     // Other programs of the machine reach the private address, too.
     const workerToken = randomBytes(32).toString("base64url");
@@ -83,7 +83,7 @@ export class Workers {
     const given: EdgeConfig = {
       ...{ host, port, origin, originToken: workerToken, logLevel, workers: 1 },
       rooms: {
-        ...{ keepaliveMs, stallMs, maxRooms, maxViewers, isBlanking, noChatMs: 0 },
+        ...{ keepaliveMs, maxRooms, maxViewers, isBlanking, noChatMs: 0 },
         graceMs: Math.min(graceMs, GRACE_MS),
         tailMessages: tailMessages ?? TAIL_MESSAGES,
       },

@@ -17,7 +17,6 @@ export interface PollAnswer {
 export class PollSink implements Sink {
   readonly form: Form;
   readonly isPoll = true;
-  readonly written = 0;
   readonly #room: Room;
   readonly #start: number;
   readonly #answer: (answer: PollAnswer) => void;
@@ -35,10 +34,6 @@ export class PollSink implements Sink {
   write({ bytes }: Packet, cursor = this.#start): boolean {
     if (bytes.length > 0) this.#give(bytes, cursor); // a keepalive is empty
     return true;
-  }
-
-  taken(): Promise<number> {
-    return Promise.resolve(0);
   }
 
   /** Ends the wait: its time is over, or its room is. */

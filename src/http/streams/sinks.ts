@@ -1,17 +1,19 @@
-/** The viewers' connections: a Node response, or a bare socket if it could be taken. */
+/**
+ * The viewers' connections: a Node response, or a bare socket if it could be taken. A connection that has been
+ * full for `drainMs` without a drain is cut. Until it is full, that costs it no timer.
+ */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { type BodyForm, bodyEnd, type Packet } from "../../serving/form.ts";
 import { RunningSum } from "../../serving/gzip.ts";
 import type { Sink, SinkOwner } from "../../serving/sink.ts";
-import type { SendQueues } from "./send-queues.ts";
-
-/** Time limit without progress for a client that receives the rest of an ended stream, in milliseconds. */
-const ENDING_MS = 300_000;
+import type { Telemetry } from "../../telemetry/telemetry.ts";
 
 /** State shared by the streams of a server. */
 export interface StreamConnections {
-  queues: SendQueues;
+  /** How long a connection may be full without a drain, in milliseconds; also at the end of its stream. */
+  drainMs: number;
+  telemetry: Telemetry;
   /** Sockets whose stream has ended while bytes are still to be sent. */
   ending: Set<Socket>;
 }
@@ -20,10 +22,10 @@ export interface StreamConnections {
  * Closes the connection after the written bytes are sent: a stream's connection is never reused. Another
  * request behind the stream gets no answer.
  */
-function closeSoon(socket: Socket, { ending }: StreamConnections): void {
+function closeSoon(socket: Socket, { ending, drainMs }: StreamConnections): void {
   ending.add(socket);
   socket.once("close", () => ending.delete(socket));
-  socket.setTimeout(ENDING_MS, () => socket.resetAndDestroy());
+  socket.setTimeout(drainMs);
   socket.destroySoon();
 }
 
@@ -41,18 +43,13 @@ export class ResponseSink implements Sink {
     this.#socket = response.req.socket;
     response.on("error", () => this.#socket.destroy()); // treats a broken connection as a viewer that leaves
     response.once("close", onClosed);
+    response.on("timeout", () => this.#timedOut());
   }
 
   write({ bytes }: Packet): boolean {
-    return this.#response.write(bytes);
-  }
-
-  get written(): number {
-    return this.#socket.bytesWritten;
-  }
-
-  taken(): Promise<number> {
-    return this.#shared.queues.taken(this.#socket);
+    if (this.#response.write(bytes)) return true;
+    this.#socket.setTimeout(this.#shared.drainMs);
+    return false;
   }
 
   end(): void {
@@ -66,8 +63,16 @@ export class ResponseSink implements Sink {
     this.#socket.resetAndDestroy();
   }
 
+  #timedOut(): void {
+    this.#shared.telemetry.viewers.cut();
+    this.reset();
+  }
+
   attach(owner: SinkOwner): void {
-    this.#response.on("drain", () => owner.drained());
+    this.#response.on("drain", () => {
+      this.#socket.setTimeout(0);
+      owner.drained();
+    });
     this.#response.on("close", () => owner.closed());
   }
 }
@@ -89,7 +94,11 @@ const LISTENERS: Record<string, (this: SinkSocket) => void> = {
   },
   error() {}, // `close` follows
   drain() {
+    this.setTimeout(0);
     this[sinkOf]?.drained();
+  },
+  timeout() {
+    this[sinkOf]?.timedOut();
   },
   close() {
     this[sinkOf]?.closed();
@@ -118,15 +127,10 @@ export class SocketSink implements Sink {
 
   write({ bytes, sum }: Packet): boolean {
     if (sum) this.#sum?.add(sum);
-    return this.#socket.writable && this.#socket.write(bytes);
-  }
-
-  get written(): number {
-    return this.#socket.bytesWritten;
-  }
-
-  taken(): Promise<number> {
-    return this.#shared.queues.taken(this.#socket);
+    if (!this.#socket.writable) return false;
+    if (this.#socket.write(bytes)) return true;
+    this.#socket.setTimeout(this.#shared.drainMs);
+    return false;
   }
 
   end(): void {
@@ -149,6 +153,11 @@ export class SocketSink implements Sink {
 
   drained(): void {
     this.#owner?.drained();
+  }
+
+  timedOut(): void {
+    this.#shared.telemetry.viewers.cut();
+    this.reset();
   }
 
   closed(): void {

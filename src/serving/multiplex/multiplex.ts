@@ -163,20 +163,12 @@ export class Branch implements Sink {
     this.#owner?.pump();
   }
 
-  get written(): number {
-    return this.#line.sink.written;
-  }
-
-  taken(): Promise<number> {
-    return this.#line.sink.taken();
-  }
-
   end(): void {
     this.#line.leave(this);
     this.#leave({ isOver: this.#isOver });
   }
 
-  /** The client has stopped reading, or the viewer cannot continue: the whole connection is cut. */
+  /** The viewer cannot continue: the whole connection is cut. */
   reset(): void {
     this.#line.sink.reset();
   }

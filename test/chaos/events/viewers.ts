@@ -2,14 +2,10 @@
  * Viewers that lose their connections, read slowly or not at all, come and go, or desert a room for less
  * or more than the grace time.
  */
-import { connect } from "node:net";
 import type { Viewer } from "../audience.ts";
-import { LONG_ROOM } from "../chat-script.ts";
 import { GRACE_MS, type World } from "../world.ts";
 import { ECHO_MS, type Event, noBootstrap } from "./event.ts";
 
-/** A viewer that takes nothing must be disconnected within these times. */
-const STALL_MS = { min: 29_000, max: 36_000 };
 const AWAY = Number.POSITIVE_INFINITY;
 
 export const VIEWER_EVENTS: Record<string, Event> = {
@@ -91,29 +87,6 @@ export const VIEWER_EVENTS: Record<string, Event> = {
       world.gapJudge.lost(room.videoId);
       for (const { client } of viewers) client.comeBack();
       world.verdict.count("desertions");
-    },
-  },
-
-  /** A viewer asks for a long history and takes nothing of it. Nothing else happens meanwhile. */
-  "non-reading viewer": {
-    times: 0,
-    async play(world) {
-      await world.calm();
-      const { hostname, port, host } = new URL(world.service.url);
-      const socket = connect(Number(port), hostname).pause();
-      socket.on("error", () => {}); // "close" follows
-      let closedAt: number | undefined;
-      socket.once("close", () => {
-        closedAt = performance.now();
-      });
-      const from = performance.now();
-      const head = [`GET /v1/stream?videoId=${LONG_ROOM}&details=true HTTP/1.1`, `host: ${host}`];
-      socket.write(`${[...head, "last-event-id: 0"].join("\r\n")}\r\n\r\n`);
-      await world.until(() => closedAt !== undefined, "the end of a non-reading viewer", STALL_MS.max);
-      const heldMs = (closedAt ?? performance.now()) - from;
-      if (heldMs < STALL_MS.min) world.verdict.violate(`a non-reading viewer was cut off after ${heldMs} ms`);
-      socket.destroy();
-      world.verdict.count("non-reading viewers cut off");
     },
   },
 };

@@ -10,7 +10,6 @@ const PATIENCE_MS = 30_000;
 
 export interface Gauges {
   viewers: number;
-  viewersDropped: number;
   /** Pages read from the store for viewers. */
   pageReads: number;
   rssBytes: number;
@@ -40,7 +39,6 @@ export async function readGauges(service: string): Promise<Gauges> {
   const value = await readMetrics(service);
   return {
     viewers: value("relay_viewers"),
-    viewersDropped: value("relay_viewers_dropped_total", '{reason="stalled"}'),
     pageReads: value("relay_store_operations_total", '{kind="read"}'),
     rssBytes: value("process_resident_memory_bytes"),
     openFiles: value("process_open_fds"),

@@ -10,7 +10,6 @@ import { Report } from "./report.ts";
 import { type LoadOptions, Stage } from "./stage.ts";
 import { stop } from "./stop.ts";
 import { storm } from "./storm.ts";
-import { stuck } from "./stuck.ts";
 
 type Scenario = (stage: Stage, report: Report, options: LoadOptions) => Promise<void>;
 
@@ -21,7 +20,6 @@ const SCENARIOS: Record<string, { play: Scenario; viewers: number; what: string 
     what: "all viewers are cut and come back within a second [--places N] [--restart]",
   },
   stop: { play: stop, viewers: 5000, what: "the service is told to stop [--stuck N of them take nothing]" },
-  stuck: { play: stuck, viewers: 2000, what: "viewers that take nothing of a long history" },
   churn: { play: churn, viewers: 500, what: "viewers that come and go without end, some of them badly" },
 };
 

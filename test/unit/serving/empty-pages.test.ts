@@ -10,7 +10,6 @@ import { type TestContext, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { systemClock } from "../../../src/clock.ts";
 import { takeSocket } from "../../../src/http/streams/hand-over.ts";
-import { SendQueues } from "../../../src/http/streams/send-queues.ts";
 import { SocketSink } from "../../../src/http/streams/sinks.ts";
 import { ENDED } from "../../../src/protocol/chat.ts";
 import { FORMS } from "../../../src/serving/form.ts";
@@ -31,17 +30,12 @@ async function sentAfterPruning(t: TestContext, storeUrl: string): Promise<Buffe
   const store = await openFor(t, storeUrl);
   const claim = await own(store, ROOM);
   await store.append(claim, claim.head, messages(["a", "b"]), "{}");
-  const settings = { keepaliveMs: 1000, stallMs: 1000, isBlanking: false };
-  const parts = {
-    store,
-    clock: systemClock,
-    telemetry: new Telemetry(silentLog),
-    settings,
-    census: { viewers: 0 },
-  };
+  const settings = { keepaliveMs: 1000, isBlanking: false };
+  const telemetry = new Telemetry(silentLog);
+  const parts = { store, clock: systemClock, telemetry, settings, census: { viewers: 0 } };
   const room = new Room(ROOM, "liveChatReplayRenderer", claim.head + 2, parts);
   room.finish(ENDED);
-  const shared = { queues: new SendQueues(systemClock), ending: new Set<Socket>() };
+  const shared = { ending: new Set<Socket>(), drainMs: 60_000, telemetry };
   const server = createServer(async (_request, response) => {
     response.writeHead(200);
     const open = () => {
@@ -103,7 +97,7 @@ async function roomWithoutStore(t: TestContext) {
   await store.append(claim, claim.head, messages(["a", "b"]), "{}");
   const away = { ...store, read: () => Promise.reject(new StoreError("unavailable", "it is away")) };
   const telemetry = new Telemetry(silentLog);
-  const settings = { keepaliveMs: 1000, stallMs: 1000, isBlanking: false };
+  const settings = { keepaliveMs: 1000, isBlanking: false };
   const parts = { store: away, clock: systemClock, telemetry, settings, census: { viewers: 0 } };
   const room = new Room(ROOM, "liveChatReplayRenderer", claim.head + 2, parts);
   const sink = new SimulatedSink(FORMS.sse.plain.bare, () => {});

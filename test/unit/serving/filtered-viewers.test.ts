@@ -25,7 +25,7 @@ import { observe } from "../../support/store-subject.ts";
 
 const ROOM = "filtered-12";
 const KEEPALIVE_MS = 1000;
-const SETTINGS = { keepaliveMs: KEEPALIVE_MS, stallMs: 3_600_000, isBlanking: false };
+const SETTINGS = { keepaliveMs: KEEPALIVE_MS, isBlanking: false };
 
 interface Asked {
   filter: Filter;

@@ -1,185 +1,122 @@
 /**
- * Viewers that read slowly without a pause are not cut; viewers that do not read are. Over real sockets the
- * limit is 3 s for 30 s, and the rate 110 KB/s: twice the minimum, since the reader itself may be late.
+ * Viewers that read slowly, or not at all: each costs one chunk. A connection that takes nothing is cut, and
+ * one that drains from time to time is not.
  */
 import assert from "node:assert/strict";
-import { connect, type Socket } from "node:net";
-import { after, before, describe, it, test } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
-import fc from "fast-check";
-import { STALL_MS, Stall } from "../../../src/serving/stall.ts";
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { describe, it, type TestContext, test } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { takeSocket } from "../../../src/http/streams/hand-over.ts";
+import { ResponseSink, SocketSink, type StreamConnections } from "../../../src/http/streams/sinks.ts";
+import { FORMS } from "../../../src/serving/form.ts";
+import type { Sink } from "../../../src/serving/sink.ts";
+import { silentLog } from "../../../src/telemetry/log.ts";
+import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { longActions } from "../../chaos/long-messages.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
-import { FakeClock } from "../../support/fake-clock.ts";
-import { startRelay, type TestRelay } from "../../support/relay.ts";
+import { eventually } from "../../support/eventually.ts";
+import { metric, startRelay } from "../../support/relay.ts";
 import { Stream } from "../../support/stream.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
+const OTHER = "-_0aZ9aaaaa";
 const LIMIT = { timeout: 60_000 };
-const SCALED_STALL_MS = 3000;
+const FULL_MS = 500;
+const DROPPED = 'relay_viewers_dropped_total{reason="full"}';
 
-describe("a viewer that takes 4 KB at a time, 110 KB/s in all", { ...LIMIT, concurrency: true }, () => {
-  const READ_BYTES = 4096;
-  const READ_EVERY_MS = 35;
-  /** Linux reports a send buffer as free by thirds: of 4 MB, 10 s pass between two reports. */
-  const READS = (4 * SCALED_STALL_MS) / READ_EVERY_MS;
-
-  let relay: TestRelay;
-  let base: number;
-  /** The relay's time: what passes between two reads, however late the machine is. */
-  const clock = new FakeClock();
-  let passing: Promise<void> | undefined;
-  /** Both viewers read after the same ticks. */
-  function tick(): Promise<void> {
-    passing ??= pause(READ_EVERY_MS) // the system's own buffers know no other time
-      .then(() => clock.advance(READ_EVERY_MS))
-      .finally(() => {
-        passing = undefined;
-      });
-    return passing;
-  }
-
-  /** Lets the relay's time pass until it is over. */
-  async function whileTimePasses(act: () => PromiseLike<void>): Promise<void> {
-    let isOver = false;
-    const acting = Promise.resolve(act()).finally(() => {
-      isOver = true;
-    });
-    for (; !isOver; await pause(5)) await clock.advance(5);
-    await acting;
-  }
-
-  before(() => whileTimePasses(fill));
-  after(() => whileTimePasses(() => relay[Symbol.asyncDispose]()));
-
-  /** Says more than the buffers of a connection hold. */
-  async function fill(): Promise<void> {
-    relay = await startRelay({ stallMs: SCALED_STALL_MS, clock });
-    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 15 });
-    await using witness = await Stream.open(relay.url, { videoId: VIDEO });
-    await witness.until(() => witness.frames.length > 0);
-    base = witness.init.cursor;
-    for (let i = 0; i < 3; i++) {
-      chat.say(longActions(chat.ledger.length, 200));
-      await witness.until(() => witness.cursors.at(-1) === base + chat.ledger.length);
-    }
-  }
-
-  /** A client with little memory: it takes one read from the system, and the next one at `resume`. */
-  function dial(version: string): { socket: Socket; received: () => number } {
-    const { hostname, port } = new URL(relay.url);
-    let received = 0;
-    const callback = (bytes: number) => {
-      received += bytes;
-      return false;
-    };
-    const onread = { buffer: Buffer.alloc(READ_BYTES), callback };
-    const socket = connect({ host: hostname, port: Number(port), onread });
-    socket.on("error", () => {}); // "close" follows
-    socket.write(
-      `GET /v1/stream?videoId=${VIDEO}&lastEventId=${base} HTTP/${version}\r\nHost: relay\r\n\r\n`,
-    );
-    return { socket, received: () => received };
-  }
-
-  for (const [version, what] of [
-    ["1.1", "as a socket"],
-    ["1.0", "through its response"],
-  ] as const) {
-    it(`is not disconnected, served ${what}`, async () => {
-      const { socket, received } = dial(version);
-      for (let reads = 0; reads < READS; reads++) {
-        await tick();
-        assert.ok(!socket.destroyed, `cut after ${received()} bytes`);
-        socket.resume();
+describe("a viewer that takes nothing of more than its connection holds", LIMIT, () => {
+  const requests = [
+    ["as a socket", `/v1/stream?videoId=${VIDEO}`, "1.1"],
+    ["through its response", `/v1/stream?videoId=${VIDEO}`, "1.0"],
+    ["with several chats on its connection", `/v1/merged?videoIds=${VIDEO},${OTHER}`, "1.1"],
+  ] as const;
+  for (const [how, path, version] of requests) {
+    it(`is cut by a reset once its connection has been full for the limit, and can resume, served ${how}`, async (t) => {
+      const answers = { bytes: 1e9, stallMs: FULL_MS };
+      await using relay = await startRelay({ answers, settings: { RELAY_KEEPALIVE_MS: "100" } });
+      const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 15 });
+      relay.upstream.chat(OTHER, { kinds: ["text"], timeoutMs: 15 });
+      await using witness = await Stream.open(relay.url, { videoId: VIDEO });
+      await witness.until(() => witness.frames.length > 0);
+      const { cursor } = witness.init;
+      const { hostname, port } = new URL(relay.url);
+      const socket = connect(Number(port), hostname).pause();
+      t.after(() => socket.destroy());
+      socket.write(`GET ${path} HTTP/${version}\r\nHost: relay\r\n\r\n`);
+      await eventually(path.includes("merged") ? 3 : 2, () => metric(relay, "relay_viewers"));
+      const saidAt = performance.now();
+      for (let said = 200; said <= 600; said += 200) {
+        chat.say(longActions(said, 200));
+        await witness.until(() => witness.cursors.at(-1) === cursor + chat.ledger.length);
       }
-      assert.ok(received() < (READS + 1) * READ_BYTES);
-      socket.destroy();
+      await eventually(1, () => metric(relay, DROPPED));
+      assert.ok(performance.now() - saidAt >= FULL_MS, "cut before its time");
+      await eventually(1, () => metric(relay, "relay_viewers"));
+      let received = "";
+      await assert.rejects(
+        async () => {
+          for await (const chunk of socket.setEncoding("utf8")) received += chunk;
+        },
+        { code: "ECONNRESET" }, // no system goes on offering the bytes that were not taken
+      );
+      assert.ok(received.length < 12e6, "all was sent to one that does not read");
+      await using back = await Stream.open(relay.url, { videoId: VIDEO, lastEventId: cursor });
+      await back.until(() => back.cursors.at(-1) === cursor + chat.ledger.length);
+      assert.deepEqual(back.ids, witness.ids);
     });
   }
 });
 
-test("a viewer that takes nothing is disconnected by a reset, 30 s after its connection was full", async () => {
+test("a viewer that takes nothing costs one chunk", async () => {
   const relay = new VirtualRelay();
   const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
-  const viewer = await relay.enter({ videoId: VIDEO });
-  viewer.sink.stall();
-  chat.say(50);
-  const before = viewer.sink.written;
-  await relay.until(() => viewer.sink.written > before);
-  const fullAt = relay.clock.monotonic();
-  await viewer.ended();
-  const seconds = Math.floor((relay.clock.monotonic() - fullAt) / 1000);
-  assert.deepEqual([viewer.sink.closedBy, seconds], ["reset", 30]);
+  const { sink } = await relay.enter({ videoId: VIDEO });
+  sink.stall();
+  for (let said = 0; said < 500; said += 100) {
+    chat.say(longActions(said, 100));
+    await relay.advance(20_000);
+  }
+  assert.ok(sink.heldBytes > 0 && sink.heldBytes <= 70_000, `${sink.heldBytes} bytes`);
 });
 
-/** A connection as its sender sees it: what the other end reads is reported free in steps of `step` bytes. */
-interface Connection {
-  /** Bytes a second. */
-  rate: number;
-  /** What the buffers in front of the sender's own take at once. */
-  ahead: number;
-  step: number;
-}
-
-/**
- * When the viewer is cut, in milliseconds from the time at which the connection was full first; undefined:
- * not within `forMs`.
- */
-function cutAt({ rate, ahead, step }: Connection, forMs: number): number | undefined {
-  const stall = new Stall(STALL_MS, 0);
-  const held = 2_600_000;
-  const written = ahead + held;
-  stall.full(written, 0);
-  for (let now = 1000; now <= forMs; now += 1000) {
-    const read = (rate * now) / 1000;
-    const taken = ahead + Math.floor(read / step) * step;
-    if (stall.isSuspect(now) && stall.observe(taken, now)) return now;
-  }
-  return undefined;
-}
-
-test("a viewer that reads 5 KB/s or more stays, even if a proxy takes a third of 4 MiB at once for it", () => {
-  const connections = fc.record({
-    rate: fc.integer({ min: 5000, max: 200_000 }),
-    step: fc.integer({ min: 1, max: Math.floor(2 ** 22 / 3) }),
+/** A client that reads nothing yet, and the sink that writes to it, with the sink's own socket. */
+async function connected(t: TestContext, open: (response: ServerResponse) => Sink) {
+  const { promise, resolve } = Promise.withResolvers<{ sink: Sink; socket: Socket }>();
+  const server = createServer((request, response) => {
+    response.writeHead(200);
+    resolve({ sink: open(response), socket: request.socket });
   });
-  fc.assert(
-    fc.property(connections, ({ rate, step }) => {
-      // Before a buffer is full, it has taken three times what it reports free later.
-      assert.equal(cutAt({ rate, step, ahead: 3 * step + 128_000 }, 600_000), undefined);
-    }),
-  );
-});
+  server.listen(0, "127.0.0.1");
+  t.after(() => server.close());
+  await once(server, "listening");
+  const client = connect((server.address() as AddressInfo).port, "127.0.0.1").pause();
+  t.after(() => client.destroy());
+  client.write("GET / HTTP/1.1\r\nHost: test\r\n\r\n");
+  return { client, ...(await promise) };
+}
 
-test("a viewer that reads nothing is disconnected between the limit and ten times the limit, by what its system took", () => {
-  fc.assert(
-    fc.property(fc.integer({ min: 0, max: 20_000_000 }), (ahead) => {
-      const at = cutAt({ rate: 0, step: 1, ahead }, 2_000_000) ?? Number.POSITIVE_INFINITY;
-      assert.ok(at >= STALL_MS && at <= 10 * STALL_MS + 1000, `${at} ms`);
-      // What the system of a client that never reads takes: 128 KB.
-      if (ahead < 128_000) assert.ok(at <= STALL_MS + 3000, `${at} ms`);
-    }),
-  );
-});
-
-test("bytes taken long ago buy no time: a viewer that took 3 KB/s for an hour and stops reading is disconnected after the limit", () => {
-  const stall = new Stall(STALL_MS, 0);
-  const hourMs = 3_600_000;
-  const written = 3 * hourMs;
-  stall.full(written, hourMs);
-  const looks: number[] = [];
-  for (let now = hourMs; ; now += 1000) {
-    if (!stall.isSuspect(now)) continue;
-    looks.push(now - hourMs);
-    if (stall.observe(written, now)) break;
+describe("a connection", LIMIT, () => {
+  const telemetry = new Telemetry(silentLog);
+  const shared: StreamConnections = { ending: new Set(), drainMs: 300_000, telemetry };
+  const sinks: Record<string, (response: ServerResponse) => Sink> = {
+    socket: (response) => new SocketSink(takeSocket(response), FORMS.sse.plain.chunked, shared, () => {}),
+    response: (response) => new ResponseSink(response, FORMS.sse.plain.bare, shared, () => {}),
+  };
+  for (const [name, open] of Object.entries(sinks)) {
+    it(`has a time limit only while it is full: ${name}`, async (t) => {
+      const { sink, socket, client } = await connected(t, open);
+      const { promise: drained, resolve } = Promise.withResolvers<void>();
+      const chunk = sink.form.pack([Buffer.alloc(64 * 1024, "a")], false);
+      assert.ok(sink.write(sink.form.keepalive));
+      assert.ok(!socket.timeout, "before it is full");
+      for (; socket.writableLength < chunk.size; await nextTurn()) sink.write(chunk); // the system takes some
+      assert.equal(socket.timeout, shared.drainMs, "while it is full");
+      sink.attach({ drained: resolve, closed: () => {} });
+      client.resume();
+      await drained;
+      assert.equal(socket.timeout, 0, "after the drain");
+    });
   }
-  assert.deepEqual(looks, [STALL_MS / 2, STALL_MS]);
-});
-
-test("a viewer whose connection takes bytes again is no longer a suspect", () => {
-  const stall = new Stall(STALL_MS, 0);
-  stall.full(1000, 0);
-  stall.drained();
-  assert.ok(!stall.isFull && !stall.isSuspect(10 * STALL_MS) && !stall.observe(0, 10 * STALL_MS));
 });

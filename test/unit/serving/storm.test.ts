@@ -89,7 +89,7 @@ async function storedRoom(count: number, text = "") {
   const claim = await own(store, VIDEO);
   const messages = Array.from({ length: count }, (_, i) => saying(`m${i}`, text, {}));
   await store.append(claim, claim.head, messages, "{}");
-  const settings = { keepaliveMs: 1000, stallMs: 1000, isBlanking: false };
+  const settings = { keepaliveMs: 1000, isBlanking: false };
   const parts = {
     store,
     clock: systemClock,

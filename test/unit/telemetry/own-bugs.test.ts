@@ -77,7 +77,7 @@ it("a bug in reading old messages disconnects their viewer alone, and is counted
   assert.deepEqual([viewer.sink.closedBy, other.sink.closedBy], ["reset", undefined]);
   assert.deepEqual(shown(relay), ["room broken"]);
   const dropped = (reason: string) => relay.metric(`relay_viewers_dropped_total{reason="${reason}"}`);
-  assert.deepEqual([await dropped("broken"), await dropped("stalled")], [1, 0]);
+  assert.deepEqual([await dropped("broken"), await dropped("full")], [1, 0]);
   relay.store.read = read;
 });
 
