@@ -17,8 +17,8 @@ export interface AnswerLimits {
 }
 
 /**
- * A page of a thousand messages with their details has about a megabyte. The time: Linux reports the space in
- * a send buffer by thirds, so a client that reads 5 KB/s drains a buffer of 4 MiB, the usual size, every 280 s.
+ * A page of a thousand messages with their details has about a megabyte. The time: Linux reports the space
+ * in a send buffer by thirds, so a client that reads 5 KB/s drains one of 4 MiB, the usual size, every 280 s.
  */
 export const ANSWER_LIMITS: AnswerLimits = { bytes: 64 * 1024 * 1024, stallMs: 300_000 };
 

@@ -50,8 +50,8 @@ async function readChat(line: Multiplex, { request, writer }: MergedChat, parts:
     if (outcome && !refusal) return;
     if (refusal) {
       const mayPass = ERRORS[refusal.code].retry === "relay";
-      // After its `init`, a client takes an error for the end of the chat. And between rooms nobody judges
-      // whether the client reads, so what will be said again waits until it does.
+      // After its `init`, a client takes an error for the end of the chat. And what will be said again is
+      // not buffered for a client that does not read.
       const isSilent = mayPass && (writer.isBegun || line.isFull);
       if (!isSilent) line.write(errorEvent(events, videoId, refusal.body));
       if (!mayPass) return;

@@ -1,6 +1,6 @@
 /**
- * The viewers' connections: a Node response, or a bare socket if it could be taken. A connection that has been
- * full for `drainMs` without a drain is cut. Until it is full, that costs it no timer.
+ * The viewers' connections: a Node response, or a bare socket if it could be taken. A connection that has
+ * been full for `drainMs` without a drain is cut. Until it is full, that costs it no timer.
  */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
