@@ -3,12 +3,12 @@
  * it has no side effects. docs/sdk.md documents its guarantees.
  */
 export { GROUPS } from "../src/protocol/kinds.ts";
+export type { ErrorCode } from "./chat-error.ts";
+export { ChatError } from "./chat-error.ts";
 export { chat, merged } from "./chats.ts";
-export type { ErrorCode } from "./error.ts";
-export { ChatError } from "./error.ts";
-export { history } from "./history.ts";
-export { probe } from "./probe.ts";
+export { probe } from "./probe-video.ts";
 export { poll } from "./self-polling.ts";
+export { history } from "./stored-messages.ts";
 export type {
   ChannelChat,
   ChannelEvents,

@@ -1,10 +1,10 @@
 /** A chat that the caller polls itself, through `/v1/sessions` and `/v1/poll`. */
 import type { MessageType } from "../src/protocol/kinds.ts";
 import { keepNewest } from "./bounded.ts";
-import { type Clock, systemClock } from "./clock.ts";
-import type { ChatError } from "./error.ts";
+import type { ChatError } from "./chat-error.ts";
+import { Service } from "./relay-service.ts";
+import { type Clock, systemClock } from "./sdk-clock.ts";
 import { selectTypes } from "./selection.ts";
-import { Service } from "./service.ts";
 import type { BareMessageOf, PollOptions, TypeOrGroup, TypesIn } from "./types.ts";
 import { MAX_FAILURES, Retries } from "./waiting.ts";
 

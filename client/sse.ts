@@ -4,7 +4,7 @@
  * lines, ids that persist, `retry`. Drops an event that is cut off, and refuses one that does not end. An
  * id without data is a frame, too: the cursor alone.
  */
-import { ChatError } from "./error.ts";
+import { ChatError } from "./chat-error.ts";
 
 /** The maximum length of an event that has not ended, in characters: 16 MB. The service's are far shorter. */
 const MAX_LENGTH = 2 ** 24;

@@ -4,7 +4,7 @@ import type { ChannelState } from "../src/protocol/channel.ts";
 import type { Init } from "../src/protocol/chat.ts";
 import type { GROUPS, Group, MessageType } from "../src/protocol/kinds.ts";
 import type * as protocol from "../src/protocol/message.ts";
-import type { ChatError } from "./error.ts";
+import type { ChatError } from "./chat-error.ts";
 
 export type { ChannelState } from "../src/protocol/channel.ts";
 export type { Init } from "../src/protocol/chat.ts";

@@ -1,6 +1,7 @@
 /** Computes the waits before retries. */
-import type { Clock } from "./clock.ts";
-import { ChatError } from "./error.ts";
+
+import { ChatError } from "./chat-error.ts";
+import type { Clock } from "./sdk-clock.ts";
 import type { RetryOptions } from "./types.ts";
 
 /** This many failures in a row are final where the caller waits for a single answer. */

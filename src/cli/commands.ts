@@ -5,7 +5,7 @@
 import { suggest } from "../suggest.ts";
 import { DEMO_FLAGS } from "./demo-flags.ts";
 import { type Argument, type FlagTable, type Input, readFlags, refuseGone, UsageError } from "./flags.ts";
-import { IMPORT_FLAGS, RECORDING } from "./import/flags.ts";
+import { IMPORT_FLAGS, RECORDING } from "./import/import-flags.ts";
 import {
   ANSWER_FLAGS,
   EXPORT_FLAGS,
@@ -14,7 +14,7 @@ import {
   VIDEO_OR_CHANNEL,
   VIDEOS,
   WATCH_FLAGS,
-} from "./reader/flags.ts";
+} from "./reader/reader-flags.ts";
 import { EDGE_SETTINGS, GONE, SETTINGS } from "./setting-table.ts";
 import { runUntilKilled, runUntilSignal } from "./signals.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -83,7 +83,8 @@ export const COMMANDS = [
       "livechat-relay watch dQw4w9WgXcQ --post https://example.org/hook --wait",
     ],
     flags: WATCH_FLAGS,
-    run: async (input, surroundings) => (await import("./reader/watch.ts")).watch(input, surroundings),
+    run: async (input, surroundings) =>
+      (await import("./reader/watch-command.ts")).watch(input, surroundings),
   }),
   command({
     name: "export",
@@ -106,14 +107,16 @@ export const COMMANDS = [
     arguments: [VIDEO],
     examples: ["livechat-relay probe dQw4w9WgXcQ", "livechat-relay probe dQw4w9WgXcQ --json"],
     flags: ANSWER_FLAGS,
-    run: async (input, surroundings) => (await import("./reader/probe.ts")).probeVideo(input, surroundings),
+    run: async (input, surroundings) =>
+      (await import("./reader/probe-command.ts")).probeVideo(input, surroundings),
   }),
   command({
     name: "rooms",
     usage: "list the rooms that a service stores or reads",
     examples: ["livechat-relay rooms", "livechat-relay rooms --json | jq '.rooms[].videoId'"],
     flags: ANSWER_FLAGS,
-    run: async (input, surroundings) => (await import("./reader/rooms.ts")).listRooms(input, surroundings),
+    run: async (input, surroundings) =>
+      (await import("./reader/rooms-command.ts")).listRooms(input, surroundings),
   }),
   command({
     name: "import",
@@ -159,7 +162,9 @@ export const COMMANDS = [
     ],
     flags: { RELAY_STORE: SETTINGS.RELAY_STORE },
     run: (input, surroundings) =>
-      runUntilKilled(surroundings, async () => (await import("./backup.ts")).backup(input, surroundings)),
+      runUntilKilled(surroundings, async () =>
+        (await import("./backup-store.ts")).backup(input, surroundings),
+      ),
   }),
   command({
     name: "migrate-store",

@@ -1,8 +1,8 @@
 /** Composes an edge: an origin in place of store and upstream, then rooms and HTTP as in any instance. */
 import type { Clock } from "../clock.ts";
 import { OriginChannelWatch } from "../origin/channel-watch.ts";
-import { OriginHealth } from "../origin/health.ts";
 import { Origin } from "../origin/origin.ts";
+import { OriginHealth } from "../origin/origin-health.ts";
 import { OriginRooms } from "../origin/origin-rooms.ts";
 import { Channels } from "../rooms/channels/channels.ts";
 import { Rooms } from "../rooms/rooms.ts";

@@ -5,7 +5,7 @@ import { createLog } from "../telemetry/log.ts";
 import { Telemetry } from "../telemetry/telemetry.ts";
 import { type Config, toConfig } from "./config.ts";
 import { type Input, unknownVariables } from "./flags.ts";
-import { WATCH_FLAGS } from "./reader/flags.ts";
+import { WATCH_FLAGS } from "./reader/reader-flags.ts";
 import { type Service, startService } from "./service.ts";
 import { OF_EDGE, SETTINGS } from "./setting-table.ts";
 import type { Surroundings } from "./surroundings.ts";

@@ -1,8 +1,8 @@
 /** Prints a message as one line for people: time, author with badges, type, text. */
 import { styleText } from "node:util";
 import type { Details } from "../protocol/kinds.ts";
-import { choicesText, type ReceivedMessage } from "./message.ts";
-import { cleanText } from "./text.ts";
+import { cleanText } from "./harmless-text.ts";
+import { choicesText, type ReceivedMessage } from "./received-message.ts";
 
 type Style = Parameters<typeof styleText>[0];
 /** Colours a text, or returns it unchanged. */

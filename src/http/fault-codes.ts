@@ -2,7 +2,7 @@
  * The errors that callers get when the upstream fails: each endpoint has its own codes for the same faults.
  */
 import { type ErrorCode, RelayError } from "../protocol/errors.ts";
-import type { Fault, UpstreamError } from "../upstream/errors.ts";
+import type { Fault, UpstreamError } from "../upstream/upstream-error.ts";
 
 /** Code and text for each fault; `otherwise` covers the rest. */
 export type FaultCodes = Partial<Record<Fault, FaultAnswer>> & Record<"throttled" | "otherwise", FaultAnswer>;

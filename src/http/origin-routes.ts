@@ -7,7 +7,7 @@ import type { Access } from "./access/access.ts";
 import { clientGone } from "./client-gone.ts";
 import { MESSAGES_OPTIONS } from "./messages.ts";
 import { acceptsGzip, isKnown } from "./negotiation.ts";
-import { ROOM_OPTIONS, ROOMS_OPTIONS } from "./rooms.ts";
+import { ROOM_OPTIONS, ROOMS_OPTIONS } from "./rooms-routes.ts";
 import type { MessagesQuery } from "./schemas/history-schemas.ts";
 import type { RoomParams } from "./schemas/room-schemas.ts";
 

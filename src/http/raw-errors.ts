@@ -9,7 +9,7 @@ import { ERRORS, type ErrorBody } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { wireJson } from "../wire-json.ts";
 import type { AnswersUnderWay } from "./answers-under-way.ts";
-import { METHODS } from "./errors.ts";
+import { METHODS } from "./error-answers.ts";
 
 /** The answer to each of the parser's errors, by its code. */
 const PARSER_ERRORS: Record<string, ErrorBody> = {

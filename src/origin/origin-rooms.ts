@@ -8,9 +8,9 @@ import { BACKFILL_MAX } from "../serving/cursor.ts";
 import { Room, type RoomSettings } from "../serving/room.ts";
 import type { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { OriginHealth } from "./health.ts";
 import type { Origin } from "./origin.ts";
-import { OriginRoomLog } from "./room-log.ts";
+import type { OriginHealth } from "./origin-health.ts";
+import { OriginRoomLog } from "./origin-log.ts";
 
 /** How long the end of a chat that is over may take. */
 const ARCHIVE_LIMIT_MS = 5000;

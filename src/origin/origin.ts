@@ -11,6 +11,8 @@ import { ERRORS, isErrorCode, RelayError } from "../protocol/errors.ts";
 import type { CursorRange } from "../serving/cursor.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import { OriginAway } from "./away.ts";
+import { LineReader, messageIn } from "./line-reader.ts";
+import { LineStream, SILENT_INTERVALS } from "./line-stream.ts";
 import {
   HttpOrigin,
   type OriginAnswer,
@@ -18,9 +20,7 @@ import {
   type OriginRequest,
   PAGE_TIMEOUT_MS,
   type RelayedRequest,
-} from "./connections.ts";
-import { LineReader, messageIn } from "./line-reader.ts";
-import { LineStream, SILENT_INTERVALS } from "./line-stream.ts";
+} from "./origin-connections.ts";
 import { OriginStream } from "./origin-stream.ts";
 
 const HEALTH_TIMEOUT_MS = 4000;

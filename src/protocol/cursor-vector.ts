@@ -1,5 +1,5 @@
 /**
- * The id of a connection that carries several chats: the cursors of all of them. `client/streams.ts` writes
+ * The id of a connection that carries several chats: the cursors of all of them. `client/stream-table.ts` writes
  * it again, because the SDK must stay small.
  */
 

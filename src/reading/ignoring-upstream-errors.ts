@@ -3,7 +3,7 @@ import type { Clock } from "../clock.ts";
 import { Deadline } from "../deadline.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
-import { UpstreamError } from "../upstream/errors.ts";
+import { UpstreamError } from "../upstream/upstream-error.ts";
 
 /**
  * The result of the call; undefined if the upstream fails, throttles, or takes longer than `limitMs`, because

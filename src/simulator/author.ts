@@ -1,5 +1,5 @@
 /** A generated chatter: name, channel, photo and badges in the upstream's format. */
-import type { JsonObject } from "./json.ts";
+import type { JsonObject } from "./plain-json.ts";
 import type { Random } from "./random.ts";
 import * as words from "./words.ts";
 

@@ -1,7 +1,7 @@
 /** Actions shown above a chat's items: banners (pinned, raid, summary), tickers and chips. */
 import type { Origin } from "./author.ts";
 import type { Item } from "./items.ts";
-import type { JsonObject } from "./json.ts";
+import type { JsonObject } from "./plain-json.ts";
 import type { Random } from "./random.ts";
 import { type Says, wordsOf } from "./says.ts";
 import * as words from "./words.ts";

@@ -4,10 +4,10 @@
  * `YTLiveChat.Tests/TestData/WebSnapshots`).
  */
 import { type Answer, html, responseContext, trackingParams } from "./answers.ts";
-import type { Broadcast, Channel, ChannelScenario } from "./channel.ts";
 import { type Credentials, frame } from "./document.ts";
-import type { JsonObject } from "./json.ts";
+import type { JsonObject } from "./plain-json.ts";
 import type { Random } from "./random.ts";
+import type { Broadcast, Channel, ChannelScenario } from "./simulated-channel.ts";
 
 /** The number of streams on the tab; a real one continues with the next page while it is scrolled. */
 const MAX_LISTED = 30;

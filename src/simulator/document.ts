@@ -3,7 +3,7 @@
  * the data from which it is rendered.
  */
 import { type Answer, html } from "./answers.ts";
-import type { JsonObject } from "./json.ts";
+import type { JsonObject } from "./plain-json.ts";
 
 /** The credentials that the pages contain. */
 export interface Credentials {

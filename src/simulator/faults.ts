@@ -7,8 +7,8 @@ import { ServerResponse } from "node:http";
 import type { Clock } from "../clock.ts";
 import { type Answer, errorObject, html, json, OLD_ERROR_OBJECT } from "./answers.ts";
 import type { Outgoing } from "./in-process.ts";
-import type { JsonObject } from "./json.ts";
 import { WALLS, type Wall } from "./pages.ts";
+import type { JsonObject } from "./plain-json.ts";
 import type { RequestKind, RequestRecord } from "./requests.ts";
 
 export type Failure =

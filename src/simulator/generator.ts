@@ -10,10 +10,10 @@ import type { Spoken } from "./banners.ts";
 import * as banners from "./banners.ts";
 import type { Item } from "./items.ts";
 import * as items from "./items.ts";
-import { Jewels } from "./jewels.ts";
-import { Poll } from "./poll.ts";
+import { Jewels } from "./jewel-gifts.ts";
 import type { Random } from "./random.ts";
 import { says, wordsOf } from "./says.ts";
+import { Poll } from "./simulated-poll.ts";
 
 /** A kind of action: its share in ten thousand, and the function that makes one. */
 interface Recipe {

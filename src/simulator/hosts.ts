@@ -5,12 +5,12 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Clock } from "../clock.ts";
-import type { AddressLimit } from "./address-limit.ts";
 import { type Answer, errorObject, json } from "./answers.ts";
+import type { AddressLimit } from "./call-limit.ts";
 import { errorPage, type Faults, fail, send } from "./faults.ts";
 import type { Incoming, Outgoing } from "./in-process.ts";
-import { dig, isObject, type JsonObject, parseObject } from "./json.ts";
 import type { Wall } from "./pages.ts";
+import { dig, isObject, type JsonObject, parseObject } from "./plain-json.ts";
 import type { HostName, RequestKind, RequestLog, RequestRecord } from "./requests.ts";
 import type { ChatCall, Endpoint, Place } from "./scenario.ts";
 

@@ -1,9 +1,9 @@
 /** The simulated upstream: everything that a caller needs to start and control one. */
 export type { EndShape } from "./answers.ts";
-export type { Channel } from "./channel.ts";
 export type { Failure } from "./faults.ts";
 export { SPECIES } from "./generator.ts";
 export { realisticHold } from "./scenario.ts";
+export type { Channel } from "./simulated-channel.ts";
 export {
   type InProcessSimulator,
   type Simulator,

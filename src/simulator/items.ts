@@ -3,7 +3,7 @@
  * caller decides the author and the time; the text is drawn from the words.
  */
 import { type Author, memberBadge, type Origin, thumbnails } from "./author.ts";
-import type { JsonObject } from "./json.ts";
+import type { JsonObject } from "./plain-json.ts";
 import type { Random } from "./random.ts";
 import { writeRuns } from "./runs.ts";
 import { type Says, says, saysAs, wordsOf } from "./says.ts";

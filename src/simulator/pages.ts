@@ -14,7 +14,7 @@ import {
   trackingParams,
 } from "./answers.ts";
 import { type Credentials, document, frame, scriptJson } from "./document.ts";
-import type { JsonObject } from "./json.ts";
+import type { JsonObject } from "./plain-json.ts";
 import type { Random } from "./random.ts";
 import type { AbsentKind, ChatKind, Place } from "./scenario.ts";
 import { deadToken, type Grant } from "./tokens.ts";

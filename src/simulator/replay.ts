@@ -1,8 +1,9 @@
 /**
  * An action as a replay wraps it, with its position in the video, and the bare action as it was when live.
  */
-import { dig, isObject, type JsonObject } from "./json.ts";
-import { identify } from "./log.ts";
+
+import { identify } from "./chat-log.ts";
+import { dig, isObject, type JsonObject } from "./plain-json.ts";
 
 /** Wraps an action with its position in the video; an item also gets the position as text. */
 export function asReplay({ action, offsetMs }: { action: JsonObject; offsetMs: number }): JsonObject {

@@ -1,6 +1,6 @@
 /** Generates a chatter's text as runs of text, links and emoji. */
 import { thumbnails } from "./author.ts";
-import type { JsonObject } from "./json.ts";
+import type { JsonObject } from "./plain-json.ts";
 import type { Random } from "./random.ts";
 import * as words from "./words.ts";
 

@@ -3,7 +3,7 @@
  * parsing the action.
  */
 import type { Origin } from "./author.ts";
-import { dig, type JsonObject } from "./json.ts";
+import { dig, type JsonObject } from "./plain-json.ts";
 
 /** The message that viewers must receive for an action, without the hashes at the end of its id. */
 export interface Says {

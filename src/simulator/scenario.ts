@@ -4,7 +4,7 @@
  */
 import type { Caller, EndShape } from "./answers.ts";
 import type { Species } from "./generator.ts";
-import type { JsonObject } from "./json.ts";
+import type { JsonObject } from "./plain-json.ts";
 import type { HostName } from "./requests.ts";
 import type { Grant } from "./tokens.ts";
 

@@ -3,11 +3,10 @@
  * requests. It shares no code with the service that reads it.
  */
 import { type Clock, systemClock } from "../clock.ts";
-import { AddressLimit, type AddressLimitOptions } from "./address-limit.ts";
 import { type Answer, errorObject, json } from "./answers.ts";
-import { Channel, type ChannelScenario } from "./channel.ts";
+import { AddressLimit, type AddressLimitOptions } from "./call-limit.ts";
+import { readRecording } from "./capture.ts";
 import { channelPage, missingChannel } from "./channel-pages.ts";
-import { Chat } from "./chat.ts";
 import type { Credentials } from "./document.ts";
 import { type Fault, type FaultOrder, Faults } from "./faults.ts";
 import type { ChannelPageKind, Host, HostContext, PageKind, Site } from "./hosts.ts";
@@ -15,11 +14,12 @@ import { serve, startHost } from "./hosts.ts";
 import { InProcessResponse, incoming, type Request, type Response } from "./in-process.ts";
 import { chatPage, type Wall, wallPage } from "./pages.ts";
 import { Random } from "./random.ts";
-import { readRecording } from "./recording.ts";
 import { type Awaited, type HostName, type RequestKind, RequestLog, type RequestRecord } from "./requests.ts";
 import type { ChatCall, Place, Scenario } from "./scenario.ts";
+import { serviceWorker, serviceWorkerData, type WorkerForm } from "./service-worker.ts";
+import { Channel, type ChannelScenario } from "./simulated-channel.ts";
+import { Chat } from "./simulated-chat.ts";
 import { TokenBook, videoIdIn } from "./tokens.ts";
-import { serviceWorker, serviceWorkerData, type WorkerForm } from "./worker.ts";
 
 export interface SimulatorOptions {
   /** Makes ids, tokens and generated chats reproducible; 1 by default. */

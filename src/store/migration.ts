@@ -7,7 +7,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../clock.ts";
 import { type Claim, type RoomRecord, StoreError } from "./port.ts";
-import type { Recording } from "./recordings.ts";
+import type { Recording } from "./recording-list.ts";
 import type { StoredMessage } from "./stored-message.ts";
 import type { TallyItem } from "./totals.ts";
 

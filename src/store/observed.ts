@@ -14,10 +14,10 @@ import {
 } from "../telemetry/store-events.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Followers } from "./follow.ts";
-import { StoreHealth } from "./health.ts";
 import type { Ownership } from "./ownership.ts";
 import { type Restoration, type Retention, type Store, StoreError, type Tallying } from "./port.ts";
-import type { RecordingList } from "./recordings.ts";
+import type { RecordingList } from "./recording-list.ts";
+import { StoreHealth } from "./store-health.ts";
 import { Tallier } from "./tallier.ts";
 
 /** How long readiness waits for the write probe. SQLite takes ten seconds to detect some failures. */

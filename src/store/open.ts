@@ -3,17 +3,17 @@ import { existsSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Clock } from "../clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { StoreHealth } from "./health.ts";
 import { copyStore, type MigrationEnd, type MigrationProgress } from "./migration.ts";
 import { type ObservedStore, observed } from "./observed.ts";
 import { StoreError } from "./port.ts";
 import type { PostgresSettings } from "./postgres/postgres.ts";
 import { backupFile } from "./sqlite/backup.ts";
 import { memoryStore } from "./sqlite/inline-thread.ts";
-import { SqliteMigrationEnd } from "./sqlite/migration-end.ts";
-import { FILE_DEFAULTS } from "./sqlite/schema.ts";
 import { SqliteStore } from "./sqlite/sqlite.ts";
+import { SqliteMigrationEnd } from "./sqlite/sqlite-migration.ts";
+import { FILE_DEFAULTS } from "./sqlite/sqlite-schema.ts";
 import { SqliteThread } from "./sqlite/thread.ts";
+import { StoreHealth } from "./store-health.ts";
 
 /** So that reads of a store in memory do not keep the event loop from all else. */
 const nextTurn = () => new Promise<void>((resolve) => void setImmediate(resolve));
@@ -55,7 +55,7 @@ export async function openStore(
   if (url === "memory:")
     return observed(memoryStore(clock, telemetry.store.unreadable, nextTurn), clock, telemetry);
   if (isShared(url)) {
-    const { openPostgres } = await import("./postgres/open.ts");
+    const { openPostgres } = await import("./postgres/open-postgres.ts");
     const health = new StoreHealth(clock, telemetry);
     const opened = await openPostgres(url, shared, clock, telemetry, health, stopped).catch(refuse);
     return observed(opened, clock, telemetry, health);
@@ -119,7 +119,7 @@ async function openMigrationEnd(url: string, role: "from" | "to"): Promise<Migra
   const [, path] = SQLITE_URL.exec(url) ?? [];
   if (path) return new SqliteMigrationEnd(realPath(path), role);
   if (!isShared(url)) throw new StoreOpenError(`<${role}>: must be sqlite:<path> or postgres://…`);
-  const { PostgresMigrationEnd } = await import("./postgres/migration-end.ts");
+  const { PostgresMigrationEnd } = await import("./postgres/postgres-migration.ts");
   return await PostgresMigrationEnd.open(url, role);
 }
 

@@ -16,8 +16,8 @@ import {
 } from "../json.ts";
 import { BOUNDS } from "./bounds.ts";
 import type { UpstreamAnswer } from "./egress/transport.ts";
-import { UpstreamError, wallOfStatus } from "./errors.ts";
 import { stripMarkup } from "./readers/text.ts";
+import { UpstreamError, wallOfStatus } from "./upstream-error.ts";
 
 /** An answer with chat in it. */
 export interface ChatAnswer {

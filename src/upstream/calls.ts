@@ -16,8 +16,8 @@ import { chatRequest, commonHeaders, nextRequest } from "./clients.ts";
 import type { Answered, CallOptions } from "./egress/flights.ts";
 import type { Lane } from "./egress/lanes.ts";
 import type { UpstreamAnswer, UpstreamRequest } from "./egress/transport.ts";
-import { UpstreamError, wallOfStatus } from "./errors.ts";
 import type { Credentials } from "./page/credentials.ts";
+import { UpstreamError, wallOfStatus } from "./upstream-error.ts";
 
 const MAX_REDIRECTS = 5;
 /** Hosts to which the upstream redirects instead of answering, whom that concerns, and what they ask for. */

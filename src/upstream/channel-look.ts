@@ -9,10 +9,10 @@ import { omitUndefined } from "../json.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { UpstreamCalls } from "./calls.ts";
 import type { CallOptions } from "./egress/flights.ts";
-import { UpstreamError } from "./errors.ts";
 import type { ChannelNames, ChannelSight, ScheduledStream } from "./page/channel-page.ts";
 import { readChannelPage } from "./page/channel-page.ts";
 import { PageLoads } from "./page-loads.ts";
+import { UpstreamError } from "./upstream-error.ts";
 
 const MAX_TIMES = 2;
 /** Looks at channels that are known to exist go before looks at names that may be made up. */

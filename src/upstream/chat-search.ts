@@ -4,11 +4,11 @@
  * no other load failed; and a wall, which may hide a chat.
  */
 import { usableCredentials } from "./credential-sources.ts";
-import { UpstreamError, type WallOf } from "./errors.ts";
 import { type ChatPage, readChatPage, readNextPage } from "./page/chat-page.ts";
 import { type Credentials, credentialsInPage, type FoundCredentials } from "./page/credentials.ts";
 import type { NoChat } from "./page/no-chat.ts";
 import type { PageLoads } from "./page-loads.ts";
+import { UpstreamError, type WallOf } from "./upstream-error.ts";
 
 interface SearchFor {
   videoId: string;

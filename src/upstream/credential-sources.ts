@@ -4,7 +4,6 @@
  */
 import type { Clock } from "../clock.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { UpstreamError } from "./errors.ts";
 import {
   type Credentials,
   credentialsInServiceWorker,
@@ -12,6 +11,7 @@ import {
   type FoundCredentials,
 } from "./page/credentials.ts";
 import type { PageLoads } from "./page-loads.ts";
+import { UpstreamError } from "./upstream-error.ts";
 
 /** The upstream replaces its client version every few hours, and still accepts the previous ones. */
 const KEPT_MS = 3_600_000;

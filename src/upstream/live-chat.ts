@@ -14,7 +14,6 @@ import { BOOTSTRAP_PAIRS, type ClientLabel } from "./clients.ts";
 import { KeptCredentials, scriptCredentials } from "./credential-sources.ts";
 import type { CallOptions } from "./egress/flights.ts";
 import type { Walls } from "./egress/walls.ts";
-import { UpstreamError, type WallOf } from "./errors.ts";
 import { readChatPage } from "./page/chat-page.ts";
 import { PageLoads } from "./page-loads.ts";
 import type { Position } from "./position.ts";
@@ -23,6 +22,7 @@ import type { Panels } from "./readers/panels.ts";
 import type { Item } from "./readers/reader.ts";
 import { READERS } from "./readers/table.ts";
 import type { TimeOfDay } from "./readers/timestamp.ts";
+import { UpstreamError, type WallOf } from "./upstream-error.ts";
 
 export interface ReadingSettings {
   /** All messages, or the upstream's selection of them. */

@@ -7,8 +7,8 @@ import type { CallTimes } from "../clock.ts";
 import type { JsonObject } from "../json.ts";
 import type { UpstreamCalls } from "./calls.ts";
 import type { Answered, CallOptions } from "./egress/flights.ts";
-import { UpstreamError } from "./errors.ts";
 import type { Credentials } from "./page/credentials.ts";
+import { UpstreamError } from "./upstream-error.ts";
 
 /** Deadline of a page after an unanswered one: five pages of a silent host take less than 20 s. */
 const AFTER_SILENCE_MS = 1200;

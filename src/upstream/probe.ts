@@ -1,8 +1,8 @@
 /** Tries every client with every endpoint for one video, in turn, and reports each outcome. */
 import { ALL_PAIRS, type ClientLabel, type Pair } from "./clients.ts";
 import type { Egress } from "./egress/egress.ts";
-import { UpstreamError } from "./errors.ts";
 import type { LiveChat } from "./live-chat.ts";
+import { UpstreamError } from "./upstream-error.ts";
 
 /** The longest cooldown that a probe waits for. */
 const MAX_COOLDOWN_MS = 60_000;

@@ -2,8 +2,9 @@
  * The messages that a room must hold, from the messages of its chat's actions: repeats count once, and the
  * new content of a message in the room is a replacement. Works without the service's code.
  */
-import { dig } from "../../src/simulator/json.ts";
-import type { Entry } from "../../src/simulator/log.ts";
+
+import type { Entry } from "../../src/simulator/chat-log.ts";
+import { dig } from "../../src/simulator/plain-json.ts";
 import type { Says } from "../../src/simulator/says.ts";
 
 /** A message as it is compared: hashes in ids are left out. */

@@ -192,7 +192,7 @@ const IN_MAIN: readonly Place[] = [
 ];
 const IN_STORE: readonly Place[] = [
   {
-    module: "src/store/sqlite/tables.ts",
+    module: "src/store/sqlite/sqlite-tables.ts",
     className: "RoomTables",
     method: "append",
     around: store.append,

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { SCHEMA_VERSION } from "../../src/store/postgres/schema.ts";
+import { SCHEMA_VERSION } from "../../src/store/postgres/postgres-schema.ts";
 import { run } from "../chaos/cluster/postgres.ts";
 import { Line } from "../chaos/line.ts";
 import { eventually } from "../support/eventually.ts";

@@ -10,7 +10,7 @@ import { ENDED } from "../../src/protocol/chat.ts";
 import type { ObservedStore } from "../../src/store/observed.ts";
 import { openStore, SHARED_DEFAULTS } from "../../src/store/open.ts";
 import { LOOK } from "../../src/store/postgres/cluster-watch.ts";
-import { SQL } from "../../src/store/postgres/tables.ts";
+import { SQL } from "../../src/store/postgres/postgres-tables.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { run } from "../chaos/cluster/postgres.ts";

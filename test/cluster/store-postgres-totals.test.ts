@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { Client } from "pg";
-import { TALLY_SQL } from "../../src/store/postgres/tallies.ts";
+import { TALLY_SQL } from "../../src/store/postgres/postgres-tallies.ts";
 import { encodeMessage } from "../../src/store/stored-message.ts";
 import { NO_TOTALS } from "../../src/store/totals.ts";
 import { run } from "../chaos/cluster/postgres.ts";

@@ -7,8 +7,8 @@ import assert from "node:assert/strict";
 import type { DatabaseSync } from "node:sqlite";
 import type { Random } from "../../src/simulator/random.ts";
 import { type InlineFile, InlineThread } from "../../src/store/sqlite/inline-thread.ts";
-import { openDatabase } from "../../src/store/sqlite/schema.ts";
-import { tablesOn } from "../../src/store/sqlite/tables.ts";
+import { openDatabase } from "../../src/store/sqlite/sqlite-schema.ts";
+import { tablesOn } from "../../src/store/sqlite/sqlite-tables.ts";
 import type { Journal } from "./journal.ts";
 import type { MortalClock, Scheduler } from "./scheduler.ts";
 

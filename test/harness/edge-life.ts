@@ -1,9 +1,9 @@
 /** One life of an edge: composed as in `cli/`, on a simulated clock and a simulated line to its origin. */
 import type { EdgeConfig } from "../../src/cli/config.ts";
 import { OriginChannelWatch } from "../../src/origin/channel-watch.ts";
-import type { OriginAnswer } from "../../src/origin/connections.ts";
-import { OriginHealth } from "../../src/origin/health.ts";
 import { Origin } from "../../src/origin/origin.ts";
+import type { OriginAnswer } from "../../src/origin/origin-connections.ts";
+import { OriginHealth } from "../../src/origin/origin-health.ts";
 import { OriginRooms } from "../../src/origin/origin-rooms.ts";
 import { Channels } from "../../src/rooms/channels/channels.ts";
 import { Rooms } from "../../src/rooms/rooms.ts";

@@ -4,15 +4,15 @@
  */
 
 import type { Config } from "../../src/cli/config.ts";
-import type { OriginAnswer } from "../../src/origin/connections.ts";
+import type { OriginAnswer } from "../../src/origin/origin-connections.ts";
 import { Channels } from "../../src/rooms/channels/channels.ts";
 import { ChannelWatch } from "../../src/rooms/channels/watch.ts";
 import { RoomList } from "../../src/rooms/listing.ts";
 import { Rooms } from "../../src/rooms/rooms.ts";
 import { StoredRooms } from "../../src/rooms/stored-rooms.ts";
 import { History } from "../../src/serving/history/history.ts";
-import { StoreHealth } from "../../src/store/health.ts";
 import { type ObservedStore, observed } from "../../src/store/observed.ts";
+import { StoreHealth } from "../../src/store/store-health.ts";
 import type { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { EgressPool } from "../../src/upstream/egress/pool.ts";
 import type { EgressSpec } from "../../src/upstream/egress/spec.ts";

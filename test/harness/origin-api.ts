@@ -1,6 +1,6 @@
 /** The API in virtual time: the routes themselves, apart from HTTP; for viewers, and for edges in NDJSON. */
 import { Readable } from "node:stream";
-import { errorConverter } from "../../src/http/errors.ts";
+import { errorConverter } from "../../src/http/error-answers.ts";
 import { readQuery } from "../../src/http/history-query.ts";
 import { historyPage } from "../../src/http/messages.ts";
 import type { MessagesQuery } from "../../src/http/schemas/history-schemas.ts";
@@ -8,7 +8,7 @@ import type { MergedQuery } from "../../src/http/schemas/schemas.ts";
 import { mergedAsked, openMerged } from "../../src/http/streams/merged.ts";
 import { openStream, streamAsked } from "../../src/http/streams/stream.ts";
 import type { Served } from "../../src/http/streams/stream-parts.ts";
-import type { OriginAnswer, OriginRequest } from "../../src/origin/connections.ts";
+import type { OriginAnswer, OriginRequest } from "../../src/origin/origin-connections.ts";
 import { RelayError } from "../../src/protocol/errors.ts";
 import { FORMS } from "../../src/serving/form.ts";
 import type { BodySink } from "../../src/serving/multiplex/multiplex.ts";

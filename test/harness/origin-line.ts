@@ -4,7 +4,7 @@
  */
 import { Readable } from "node:stream";
 import { unlessAborted } from "../../src/deadline.ts";
-import type { OriginAnswer, OriginConnections, OriginRequest } from "../../src/origin/connections.ts";
+import type { OriginAnswer, OriginConnections, OriginRequest } from "../../src/origin/origin-connections.ts";
 import type { Random } from "../../src/simulator/random.ts";
 import { answerPage, answerStream, type OriginService } from "./origin-api.ts";
 import type { MortalClock, Scheduler } from "./scheduler.ts";

@@ -1,9 +1,9 @@
 /** The store of a life of the service, and a judge's view of it. */
 
-import type { StoreHealth } from "../../src/store/health.ts";
 import type { StoreEngine } from "../../src/store/observed.ts";
 import { memoryStore } from "../../src/store/sqlite/inline-thread.ts";
 import { SqliteStore } from "../../src/store/sqlite/sqlite.ts";
+import type { StoreHealth } from "../../src/store/store-health.ts";
 import type { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { type Disk, simulatedThread } from "./disk.ts";
 import type { Peek } from "./peek.ts";

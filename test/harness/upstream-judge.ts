@@ -4,7 +4,7 @@
  * room.
  */
 
-import { parseObject } from "../../src/simulator/json.ts";
+import { parseObject } from "../../src/simulator/plain-json.ts";
 import { videoIdIn } from "../../src/simulator/tokens.ts";
 import type { IncomingAnswer, OutgoingRequest } from "../../src/upstream/egress/connections.ts";
 import type { GateSettings } from "../../src/upstream/egress/gate.ts";

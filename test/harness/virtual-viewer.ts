@@ -7,7 +7,7 @@ import type { Message } from "../../src/protocol/message.ts";
 import type { Rooms } from "../../src/rooms/rooms.ts";
 import { FORMS } from "../../src/serving/form.ts";
 import { parseTypes } from "../../src/serving/type-filter.ts";
-import { UpstreamError } from "../../src/upstream/errors.ts";
+import { UpstreamError } from "../../src/upstream/upstream-error.ts";
 import type { FrameReader } from "./frames.ts";
 import { SimulatedSink } from "./sink.ts";
 

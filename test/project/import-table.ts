@@ -50,7 +50,7 @@ const GLOBALS =
 const GLOBAL_TIME: Record<string, string> = {
   "store/postgres/notifications.ts": "a text that no other notification has",
   "store/postgres/postgres.ts": "the id of the process among all instances",
-  "store/sqlite/worker.ts": "a thread without the service's clock looks for its file",
+  "store/sqlite/sqlite-worker.ts": "a thread without the service's clock looks for its file",
 };
 
 const files = globSync("**/*.ts", { cwd: SRC });

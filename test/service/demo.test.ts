@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
+import type { Entry } from "../../src/simulator/chat-log.ts";
 import { SPECIES, startSimulator } from "../../src/simulator/index.ts";
-import type { Entry } from "../../src/simulator/log.ts";
 import type { Says } from "../../src/simulator/says.ts";
 import { Command, outcome, ROOT, Run } from "../support/command.ts";
 import { noRecordings } from "../support/recorded.ts";

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { parse } from "csv-parse/sync";
 import { CHAT_TABLE } from "../../src/formats/csv.ts";
-import type { ReceivedMessage } from "../../src/formats/message.ts";
+import type { ReceivedMessage } from "../../src/formats/received-message.ts";
 import {
   AnsweringServer,
   began,

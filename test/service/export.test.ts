@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { parse } from "csv-parse/sync";
 import { CHAT_TABLE } from "../../src/formats/csv.ts";
-import type { Chat } from "../../src/simulator/chat.ts";
+import type { Chat } from "../../src/simulator/simulated-chat.ts";
 import {
   AnsweringServer,
   cuts,

@@ -9,7 +9,7 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, it, type TestContext } from "node:test";
 import { pino } from "pino";
 import { systemClock } from "../../src/clock.ts";
-import { openDatabase } from "../../src/store/sqlite/schema.ts";
+import { openDatabase } from "../../src/store/sqlite/sqlite-schema.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { Line } from "../chaos/line.ts";
 import { startTestEdge } from "../support/edge.ts";

@@ -4,7 +4,7 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
-import { parseObject } from "../../src/simulator/json.ts";
+import { parseObject } from "../../src/simulator/plain-json.ts";
 import type { Random } from "../../src/simulator/random.ts";
 import type { ChatFrames, InitFrame } from "../harness/chat-frames.ts";
 import { type Filter, passes } from "../harness/filters.ts";

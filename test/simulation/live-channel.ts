@@ -3,11 +3,11 @@
  * fail. In calm, one new stream is left.
  */
 
-import type { Broadcast, Channel } from "../../src/simulator/channel.ts";
 import type { Failure, FaultOrder } from "../../src/simulator/faults.ts";
 import type { InProcessSimulator } from "../../src/simulator/index.ts";
 import { WALLS } from "../../src/simulator/pages.ts";
 import { Random } from "../../src/simulator/random.ts";
+import type { Broadcast, Channel } from "../../src/simulator/simulated-channel.ts";
 import type { Journal } from "../harness/journal.ts";
 import type { Scheduler } from "../harness/scheduler.ts";
 import type { WatchedChannel } from "./channel-chats.ts";

@@ -5,7 +5,7 @@
 
 import type { FaultOrder } from "../../src/simulator/faults.ts";
 import { realisticHold } from "../../src/simulator/index.ts";
-import type { JsonObject } from "../../src/simulator/json.ts";
+import type { JsonObject } from "../../src/simulator/plain-json.ts";
 import type { RequestKind } from "../../src/simulator/requests.ts";
 import { probe } from "../../src/upstream/probe.ts";
 import { missing, VirtualRelay } from "../harness/virtual-relay.ts";

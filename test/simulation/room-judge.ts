@@ -4,8 +4,8 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
-import type { Chat } from "../../src/simulator/chat.ts";
 import type { Says } from "../../src/simulator/says.ts";
+import type { Chat } from "../../src/simulator/simulated-chat.ts";
 import type { StoredMessage } from "../../src/store/stored-message.ts";
 import type { Journal } from "../harness/journal.ts";
 import type { Peek } from "../harness/peek.ts";

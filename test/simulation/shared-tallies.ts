@@ -1,7 +1,7 @@
 /** The totals of the shared store's rooms, and the statements that count them. */
 
 import type { RoomAccount } from "../../src/store/port.ts";
-import { TALLY_SQL } from "../../src/store/postgres/tallies.ts";
+import { TALLY_SQL } from "../../src/store/postgres/postgres-tallies.ts";
 import { withTotals } from "../../src/store/stored-totals.ts";
 import type { TallyItem } from "../../src/store/totals.ts";
 import type { SharedRoom } from "./shared-room.ts";

@@ -8,7 +8,7 @@ import type { Client } from "pg";
 import type { Random } from "../../src/simulator/random.ts";
 import { StoreError } from "../../src/store/port.ts";
 import type { Database } from "../../src/store/postgres/pools.ts";
-import { SQL } from "../../src/store/postgres/tables.ts";
+import { SQL } from "../../src/store/postgres/postgres-tables.ts";
 import type { Journal } from "../harness/journal.ts";
 import type { MortalClock, Scheduler } from "../harness/scheduler.ts";
 import type { SharedStore } from "./shared-store.ts";

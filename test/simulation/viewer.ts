@@ -6,7 +6,7 @@
 import { RelayError } from "../../src/protocol/errors.ts";
 import { FORMS, type Format } from "../../src/serving/form.ts";
 import type { Random } from "../../src/simulator/random.ts";
-import { UpstreamError } from "../../src/upstream/errors.ts";
+import { UpstreamError } from "../../src/upstream/upstream-error.ts";
 import type { Violate } from "../harness/chat-frames.ts";
 import { EVERYTHING, FILTERS, type Filter } from "../harness/filters.ts";
 import type { Frame, FrameReader } from "../harness/frames.ts";

@@ -4,11 +4,11 @@
  */
 import type { TestContext } from "node:test";
 import type { Clock } from "../../src/clock.ts";
-import { StoreHealth } from "../../src/store/health.ts";
 import { type ObservedStore, observed, type StoreEngine } from "../../src/store/observed.ts";
 import { SHARED_DEFAULTS } from "../../src/store/open.ts";
 import type { Ownership } from "../../src/store/ownership.ts";
-import { openPostgres } from "../../src/store/postgres/open.ts";
+import { openPostgres } from "../../src/store/postgres/open-postgres.ts";
+import { StoreHealth } from "../../src/store/store-health.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { ownSchemaAndTime, type PostgresServer, UNHEARD } from "./postgres-server.ts";

@@ -5,7 +5,7 @@ import { Capacity } from "../../src/upstream/egress/capacity.ts";
 import { Flights } from "../../src/upstream/egress/flights.ts";
 import { Gate, type GateSettings } from "../../src/upstream/egress/gate.ts";
 import type { Lane } from "../../src/upstream/egress/lanes.ts";
-import type { UpstreamError } from "../../src/upstream/errors.ts";
+import type { UpstreamError } from "../../src/upstream/upstream-error.ts";
 import { FakeClock } from "./fake-clock.ts";
 
 const SETTINGS: GateSettings = { spacingMs: 250, concurrency: 4, cooldownMs: 30_000, maxLatenessMs: 5000 };

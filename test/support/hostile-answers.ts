@@ -1,7 +1,7 @@
 /**
  * Hostile answers to chat calls: some unusable as a whole, some with actions that are absurd, some only odd.
  */
-import type { JsonObject } from "../../src/simulator/json.ts";
+import type { JsonObject } from "../../src/simulator/plain-json.ts";
 import { adding, COMMON, PAID } from "./chat-items.ts";
 import type { HostileAnswer } from "./faulty-upstream.ts";
 import { filled, MEGABYTE, nested, saying } from "./hostile-content.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Failure } from "../../src/simulator/faults.ts";
-import type { JsonObject } from "../../src/simulator/json.ts";
+import type { JsonObject } from "../../src/simulator/plain-json.ts";
 import type { RequestKind, RequestRecord } from "../../src/simulator/requests.ts";
 import { startRelay, type TestRelay, type TestRelayOptions } from "./relay.ts";
 import { Stream, type StreamOptions, streamUrl } from "./stream.ts";

@@ -3,7 +3,7 @@ import { type Clock, systemClock } from "../../src/clock.ts";
 import { Appender } from "../../src/reading/log/appender.ts";
 import { memoryOf } from "../../src/reading/log/checkpoint.ts";
 import type { Gap } from "../../src/reading/log/gap.ts";
-import type { JsonObject } from "../../src/simulator/json.ts";
+import type { JsonObject } from "../../src/simulator/plain-json.ts";
 import { memoryStore } from "../../src/store/sqlite/inline-thread.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";

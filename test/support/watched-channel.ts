@@ -2,7 +2,7 @@
 
 import type { ChannelState } from "../../src/protocol/channel.ts";
 import type { ChannelWatch } from "../../src/rooms/channels/watch.ts";
-import type { ChannelScenario } from "../../src/simulator/channel.ts";
+import type { ChannelScenario } from "../../src/simulator/simulated-channel.ts";
 import { VirtualRelay, type VirtualRelayOptions } from "../harness/virtual-relay.ts";
 
 export const HANDLE = "@somebody";

@@ -13,7 +13,7 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { systemClock } from "../../src/clock.ts";
 import { openStore } from "../../src/store/open.ts";
 import type { Hold } from "../../src/store/ownership.ts";
-import { openDatabase } from "../../src/store/sqlite/schema.ts";
+import { openDatabase } from "../../src/store/sqlite/sqlite-schema.ts";
 import type { EncodedMessage } from "../../src/store/stored-message.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";

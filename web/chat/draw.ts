@@ -4,12 +4,12 @@
  */
 import { GROUPS } from "../../client/index.ts";
 import type { Badge, Details } from "../../src/protocol/kinds.ts";
-import { make, setAttributes } from "./element.ts";
-import type { Fate, Look, ShownMessage } from "./message.ts";
+import { make, setAttributes } from "./dom.ts";
+import { drawParts } from "./draw-parts.ts";
+import { drawPoll } from "./draw-poll.ts";
 import { paint } from "./paint.ts";
-import { drawParts } from "./parts.ts";
 import { drawPicture } from "./pictures.ts";
-import { drawPoll } from "./poll.ts";
+import type { Fate, Look, ShownMessage } from "./shown-message.ts";
 import { inReadersZone } from "./zone.ts";
 
 /** Replaces the text of a deleted message. */

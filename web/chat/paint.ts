@@ -2,7 +2,7 @@
  * Colours of paid rows: the upstream's colour as background, with the text colour (black or white) that
  * contrasts more. They are custom properties, so that any rule of a user's stylesheet overrides them.
  */
-import type { ShownMessage } from "./message.ts";
+import type { ShownMessage } from "./shown-message.ts";
 
 const HEX = /^#[0-9a-f]{6}$/i;
 

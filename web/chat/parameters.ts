@@ -1,7 +1,7 @@
 /** Reads a page's query. An invalid value counts as absent and is reported on the console. */
 import { GROUPS } from "../../client/index.ts";
-import type { ShownMessage } from "./message.ts";
 import { readPeople } from "./people.ts";
+import type { ShownMessage } from "./shown-message.ts";
 
 export class Parameters {
   readonly #query: URLSearchParams;

@@ -2,8 +2,9 @@
  * Lists of authors and words, as `hide` and `mark` have them: names (with or without `@`), channel ids, and
  * `/patterns/`, which are looked for in the author's name, with and without its `@`, and in the words.
  */
-import type { ShownMessage } from "./message.ts";
+
 import { Budget, compile } from "./pattern.ts";
+import type { ShownMessage } from "./shown-message.ts";
 
 const MAX_ITEMS = 200;
 /** An item: a pattern, which may contain commas, or everything up to the next comma. */

@@ -1,6 +1,6 @@
 /** Pictures from the upstream's hosts, each with a replacement for when it cannot be shown. */
 import { toAddress } from "./address.ts";
-import { make } from "./element.ts";
+import { make } from "./dom.ts";
 
 /** The replacement of a picture: a node, or nothing. */
 type Fallback = () => Node | undefined;

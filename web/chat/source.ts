@@ -1,7 +1,7 @@
 /** The chat that a page shows: of a video, or of the streams of a channel, one after the other. */
 import { type Chat, type ChatEvents, type ChatOptions, chat } from "../../client/index.ts";
 import type { ChannelState } from "../../src/protocol/channel.ts";
-import type { ShownMessage } from "./message.ts";
+import type { ShownMessage } from "./shown-message.ts";
 
 /** The wait before the next attempt to open a chat that has not begun: pages are often open before it. */
 export const NO_CHAT_MS = 30_000;

@@ -1,6 +1,6 @@
 /** How long a paid message stays above the chat: as long as on the platform, by its tier. */
 import { GROUPS } from "../../client/index.ts";
-import type { ShownMessage } from "./message.ts";
+import type { ShownMessage } from "./shown-message.ts";
 
 /** Seconds by tier, from 1 (blue) to 7 (red): the platform's times. The lowest two do not stay there. */
 const BY_TIER_S = [0, 0, 120, 300, 600, 1800, 3600];

@@ -1,5 +1,5 @@
 /** Checkboxes for the types of messages, one for each group, as the controls of both pages have them. */
-import { make } from "./element.ts";
+import { make } from "./dom.ts";
 import { typesOf } from "./parameters.ts";
 
 const LABELS = {

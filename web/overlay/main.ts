@@ -5,8 +5,8 @@
  */
 import type { ChatError, MessageType } from "../../client/index.ts";
 import { Batch } from "../chat/batch.ts";
-import { find } from "../chat/element.ts";
-import { completed, type ShownMessage } from "../chat/message.ts";
+import { find } from "../chat/dom.ts";
+import { completed, type ShownMessage } from "../chat/shown-message.ts";
 import { NO_CHAT_MS, openChat, type SourceOptions } from "../chat/source.ts";
 import { EVENTS } from "../chat/transcript.ts";
 import { type Options, readOptions } from "./options.ts";

@@ -2,8 +2,9 @@
  * The overlay's options, read from its URL's parameters. The set-up page makes its controls from these
  * tables.
  */
-import type { Look, ShownMessage } from "../chat/message.ts";
+
 import { Parameters } from "../chat/parameters.ts";
+import type { Look, ShownMessage } from "../chat/shown-message.ts";
 import type { Source } from "../chat/source.ts";
 
 const ON = ["on", "off"] as const;

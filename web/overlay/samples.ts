@@ -2,7 +2,7 @@
  * `demo=on`: repeats one sample of each kind, to place the source before the stream begins. Makes no request.
  */
 import type { Details } from "../../src/protocol/kinds.ts";
-import type { ShownMessage } from "../chat/message.ts";
+import type { ShownMessage } from "../chat/shown-message.ts";
 
 /** The first round shows every kind in less than four seconds; later ones leave time to look. */
 const FIRST_EVERY_MS = 90;

@@ -2,8 +2,9 @@
  * The overlay's rows, in cursor order: as many as the view shows, each for as long as the view keeps it.
  * Nothing is kept of a message that is not shown.
  */
-import type { ShownMessage } from "../chat/message.ts";
+
 import { giveUpPictures } from "../chat/pictures.ts";
+import type { ShownMessage } from "../chat/shown-message.ts";
 import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
 import type { Options } from "./options.ts";
 import { Pinned } from "./pinned.ts";

@@ -1,6 +1,6 @@
 /** The overlay's views: which messages each shows, how many at once, and for how long. */
 import { GROUPS } from "../../client/index.ts";
-import type { ShownMessage } from "../chat/message.ts";
+import type { ShownMessage } from "../chat/shown-message.ts";
 import { IN_TICKER, standsInTickerMs } from "../chat/ticker-times.ts";
 import type { Options } from "./options.ts";
 

@@ -5,7 +5,7 @@
  * messages.
  */
 import { pollIdOf } from "../chat/draw.ts";
-import type { ShownMessage } from "../chat/message.ts";
+import type { ShownMessage } from "../chat/shown-message.ts";
 import { type Row, replaceContent, targetOf } from "../chat/transcript.ts";
 import { AFTER_ALL, readStored } from "./stored.ts";
 

@@ -2,7 +2,7 @@
  * Messages per minute as columns, in an SVG whose accessible name states the figures, with a labelled scale.
  * The pointer and the arrow keys show the figure of each column, and a table has all of them.
  */
-import { find, make } from "../chat/element.ts";
+import { find, make } from "../chat/dom.ts";
 import type { Column } from "./minutes.ts";
 import { partOf } from "./root.ts";
 

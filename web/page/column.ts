@@ -1,14 +1,14 @@
 /** One chat on the page: its log, everything above it, its search, its statistics and its state. */
 import type { Init } from "../../client/index.ts";
-import type { Look, ShownMessage } from "../chat/message.ts";
+import type { Look, ShownMessage } from "../chat/shown-message.ts";
 import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
 import type { AuthorCard } from "./author-card.ts";
 import { Follower } from "./follower.ts";
 import type { LiveRegions } from "./live-regions.ts";
-import { Log } from "./log.ts";
-import type { MarkKind, Marks } from "./marks.ts";
+import type { MarkKind, Marks } from "./marked-authors.ts";
 import { Past } from "./past.ts";
 import { partOf } from "./root.ts";
+import { Log } from "./row-log.ts";
 import { Search } from "./search.ts";
 import type { Settings } from "./settings.ts";
 import { Standing } from "./standing.ts";

@@ -2,7 +2,7 @@
 import type { ChatError, Init } from "../../client/index.ts";
 import type { RelayError } from "../../src/protocol/errors.ts";
 import { Batch } from "../chat/batch.ts";
-import { completed, type ShownMessage } from "../chat/message.ts";
+import { completed, type ShownMessage } from "../chat/shown-message.ts";
 import { NO_CHAT_MS, openChat, type Source, type SourceChat } from "../chat/source.ts";
 import type { Status } from "./status.ts";
 

@@ -1,5 +1,5 @@
 /** The controls show the settings, and write the user's changes into the URL. */
-import { find, make, setAttributes } from "../chat/element.ts";
+import { find, make, setAttributes } from "../chat/dom.ts";
 import { TypeBoxes } from "../chat/type-boxes.ts";
 import { readSettings, type Settings, writeUrl } from "./settings.ts";
 import { focusFirstSeen } from "./tab-stops.ts";

@@ -1,5 +1,5 @@
 /** The links that download the stored messages of videos, as `GET /v1/messages` writes them. */
-import { find, make } from "../chat/element.ts";
+import { find, make } from "../chat/dom.ts";
 
 /** The offered files, each with its query. */
 const FILES = [

@@ -1,10 +1,10 @@
 /** The viewer page: opens the chats that its URL names, and shows them according to the controls. */
-import { find } from "../chat/element.ts";
-import type { Look } from "../chat/message.ts";
+import { find } from "../chat/dom.ts";
+import type { Look } from "../chat/shown-message.ts";
 import { AuthorCard } from "./author-card.ts";
 import { startControls } from "./controls.ts";
 import { LiveRegions } from "./live-regions.ts";
-import { type MarkKind, Marks } from "./marks.ts";
+import { type MarkKind, Marks } from "./marked-authors.ts";
 import { OneChat } from "./one-chat.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { SeveralChats } from "./several-chats.ts";

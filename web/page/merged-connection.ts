@@ -6,7 +6,7 @@
 import { type ChatError, type Init, type MergedChats, merged } from "../../client/index.ts";
 import { vectorOf } from "../../src/protocol/cursor-vector.ts";
 import { Batch } from "../chat/batch.ts";
-import { completed, type ShownMessage } from "../chat/message.ts";
+import { completed, type ShownMessage } from "../chat/shown-message.ts";
 import { openChat, type SourceChat } from "../chat/source.ts";
 import type { Column } from "./column.ts";
 import { SERVICE, waitAfter } from "./connection.ts";

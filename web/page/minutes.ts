@@ -2,7 +2,7 @@
  * The messages of each minute: by the clock for a live chat, by the video's time for a replay. Bounded: a
  * live chat keeps an hour, a replay a day.
  */
-import type { ShownMessage } from "../chat/message.ts";
+import type { ShownMessage } from "../chat/shown-message.ts";
 
 const MINUTE_MS = 60_000;
 const MAX_LIVE = 60;

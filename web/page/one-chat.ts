@@ -1,5 +1,5 @@
 /** The page of one chat: of a video, or of a channel's streams, one after the other. */
-import { find } from "../chat/element.ts";
+import { find } from "../chat/dom.ts";
 import { Column, type Shared } from "./column.ts";
 import { Connection } from "./connection.ts";
 import { offerDownloads } from "./download.ts";

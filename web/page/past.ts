@@ -3,11 +3,11 @@
  * ones, which were dropped to make place, when the reader scrolls down. `#beginning` marks the oldest stored
  * one.
  */
-import type { ShownMessage } from "../chat/message.ts";
+import type { ShownMessage } from "../chat/shown-message.ts";
 import type { Row } from "../chat/transcript.ts";
 import { Aftermath } from "./aftermath.ts";
-import type { Log } from "./log.ts";
 import { partOf } from "./root.ts";
+import type { Log } from "./row-log.ts";
 import { AFTER_ALL, readStored, type StoredPage, type StoredQuery } from "./stored.ts";
 import { focusFirstSeen } from "./tab-stops.ts";
 

@@ -2,7 +2,7 @@
  * What the page has once for each chat. Its elements are made from one template, and the parts of one chat
  * are found within its root by `data-part`.
  */
-import { find } from "../chat/element.ts";
+import { find } from "../chat/dom.ts";
 
 /** The new root of a chat. The parts have their names as ids, followed by `suffix`. */
 export function newRoot(suffix = ""): HTMLElement {

@@ -2,7 +2,7 @@
  * The search in all stored messages of the chat, the newest first: by the words and the types of the filters,
  * and by an author. A click on a result scrolls the log to its message.
  */
-import { find } from "../chat/element.ts";
+import { find } from "../chat/dom.ts";
 import type { Row } from "../chat/transcript.ts";
 import { partOf } from "./root.ts";
 import { CHANNEL_ID, type StoredPage, type StoredQuery } from "./stored.ts";

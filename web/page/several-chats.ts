@@ -2,7 +2,7 @@
  * The page of several chats: side by side as labelled regions, or in a narrow window one at a time, with a
  * tab for each. Their number does not change while the document lives.
  */
-import { find, make, setAttributes } from "../chat/element.ts";
+import { find, make, setAttributes } from "../chat/dom.ts";
 import { Column, type Shared } from "./column.ts";
 import { offerDownloads } from "./download.ts";
 import { MergedConnection } from "./merged-connection.ts";

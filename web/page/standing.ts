@@ -2,11 +2,12 @@
  * What stays above the chat: paid messages and memberships for as long as on the platform, the pinned
  * messages, and the open poll. Bounded.
  */
+
+import { make } from "../chat/dom.ts";
 import { pollIdOf } from "../chat/draw.ts";
-import { make } from "../chat/element.ts";
-import type { ShownMessage } from "../chat/message.ts";
+import { drawPoll } from "../chat/draw-poll.ts";
 import { paint } from "../chat/paint.ts";
-import { drawPoll } from "../chat/poll.ts";
+import type { ShownMessage } from "../chat/shown-message.ts";
 import { IN_TICKER, LONGEST_MS, standsInTickerMs } from "../chat/ticker-times.ts";
 import type { Row } from "../chat/transcript.ts";
 import { partOf } from "./root.ts";

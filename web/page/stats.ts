@@ -3,8 +3,8 @@
  * most active authors of what this page has received. Drawn at most once a second, and only while visible,
  * but for the figures, which scripts may read at any time.
  */
-import { make } from "../chat/element.ts";
-import type { ShownMessage } from "../chat/message.ts";
+import { make } from "../chat/dom.ts";
+import type { ShownMessage } from "../chat/shown-message.ts";
 import { EVENTS } from "../chat/transcript.ts";
 import { Chart } from "./chart.ts";
 import { Minutes } from "./minutes.ts";

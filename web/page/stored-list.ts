@@ -1,6 +1,6 @@
 /** A list of stored messages, the newest first: a button shows the next page. Bounded. */
-import { make } from "../chat/element.ts";
-import type { ShownMessage } from "../chat/message.ts";
+import { make } from "../chat/dom.ts";
+import type { ShownMessage } from "../chat/shown-message.ts";
 import type { Row } from "../chat/transcript.ts";
 import { inReadersZone } from "../chat/zone.ts";
 import { AFTER_ALL, type StoredPage, type StoredQuery } from "./stored.ts";

@@ -1,5 +1,5 @@
 /** Reads the stored messages of one video, page by page, from `GET /v1/messages`. */
-import { completed, type ShownMessage } from "../chat/message.ts";
+import { completed, type ShownMessage } from "../chat/shown-message.ts";
 
 export interface StoredPage {
   /** In the order of cursors. */

@@ -21,7 +21,7 @@ import { type Input, UsageError } from "../flags.ts";
 import { openNamedStore } from "../open-store.ts";
 import { showProgress } from "../reader/progress.ts";
 import type { Surroundings } from "../surroundings.ts";
-import type { IMPORT_FLAGS } from "./flags.ts";
+import type { IMPORT_FLAGS } from "./import-flags.ts";
 import { type RecordedBatch, RecordingError, recordedBatches, videoIdInName } from "./recorded-chat.ts";
 
 const NOT_A_RECORDING =

@@ -1,15 +1,15 @@
 /** Writes the messages of one chat to a file or standard output. */
 import type { Writable } from "node:stream";
 import { ChatError, history } from "../../../client/index.ts";
-import { cleanText } from "../../formats/text.ts";
+import { cleanText } from "../../formats/harmless-text.ts";
 import { counted } from "../counted.ts";
 import type { Input } from "../flags.ts";
 import { type ExportFile, type FileMode, openExportFile } from "./export-file.ts";
+import type { Format, LastMessage } from "./export-formats.ts";
 import { placeInRoom } from "./export-place.ts";
-import type { EXPORT_FLAGS } from "./flags.ts";
-import type { Format, LastMessage } from "./formats.ts";
 import { Output } from "./output.ts";
 import { showProgress } from "./progress.ts";
+import type { EXPORT_FLAGS } from "./reader-flags.ts";
 import { CommandError, openChat, type Room, type Session } from "./session.ts";
 import { type Cursor, channelIn } from "./subject.ts";
 import type { Access } from "./token.ts";

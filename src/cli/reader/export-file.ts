@@ -10,7 +10,7 @@ import { BOM } from "../../formats/csv.ts";
 import { FileLock } from "../../store/sqlite/file-lock.ts";
 import { beginFile } from "../../whole-file.ts";
 import { UsageError } from "../flags.ts";
-import type { Format, LastMessage } from "./formats.ts";
+import type { Format, LastMessage } from "./export-formats.ts";
 import { Output } from "./output.ts";
 import { openPipe } from "./pipe.ts";
 import type { Cursor } from "./subject.ts";

@@ -1,7 +1,7 @@
 /** Finds the place in a room after which an export continues a file. */
 import { ChatError } from "../../../client/index.ts";
 import { ask } from "./ask.ts";
-import type { LastMessage } from "./formats.ts";
+import type { LastMessage } from "./export-formats.ts";
 import { CommandError } from "./session.ts";
 import type { Cursor } from "./subject.ts";
 import type { Access } from "./token.ts";

@@ -13,8 +13,8 @@ import { UsageError } from "../flags.ts";
 import type { Surroundings } from "../surroundings.ts";
 import { type Exported, type ExportInput, exportChat, modeOf } from "./export-chat.ts";
 import { assertFree } from "./export-file.ts";
-import { DEFAULT_FORMAT, FORMAT_NAMES, formatFor } from "./formats.ts";
-import { roomsOf } from "./rooms.ts";
+import { DEFAULT_FORMAT, FORMAT_NAMES, formatFor } from "./export-formats.ts";
+import { roomsOf } from "./rooms-command.ts";
 import { CommandError, reasonOf, runSession, type Session } from "./session.ts";
 import { assertPlace, channelIn } from "./subject.ts";
 

@@ -1,14 +1,14 @@
 /** `record`: lists, adds and deletes the recordings of a service. */
-import { jsonLine } from "../../formats/text.ts";
+import { jsonLine } from "../../formats/harmless-text.ts";
 import type { ListedRecording } from "../../rooms/recordings/recordings.ts";
 import { suggest } from "../../suggest.ts";
 import { type Input, UsageError } from "../flags.ts";
 import type { Surroundings } from "../surroundings.ts";
 import { ask } from "./ask.ts";
-import type { RECORD_FLAGS } from "./flags.ts";
 import { Output } from "./output.ts";
+import type { RECORD_FLAGS } from "./reader-flags.ts";
 import { runSession } from "./session.ts";
-import { tableOf } from "./table.ts";
+import { tableOf } from "./text-table.ts";
 
 interface Answer {
   recordings: ListedRecording[];

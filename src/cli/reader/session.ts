@@ -5,12 +5,12 @@
 import { type ChannelChat, type Chat, ChatError, type ChatOptions, chat } from "../../../client/index.ts";
 import { certificateTrouble } from "../../certificate-trouble.ts";
 import { systemClock } from "../../clock.ts";
-import type { ReceivedMessage } from "../../formats/message.ts";
-import { cleanText } from "../../formats/text.ts";
+import { cleanText } from "../../formats/harmless-text.ts";
+import type { ReceivedMessage } from "../../formats/received-message.ts";
 import { exitCodeOf, SAME_REQUEST_MS } from "../signals.ts";
 import type { Surroundings } from "../surroundings.ts";
-import type { ServerValues } from "./flags.ts";
 import { ReaderLeft } from "./output.ts";
+import type { ServerValues } from "./reader-flags.ts";
 import { type Cursor, channelIn, newsOf } from "./subject.ts";
 import { type Access, accessOf } from "./token.ts";
 

@@ -5,7 +5,7 @@
 import { readFile } from "node:fs/promises";
 import { fileTrouble } from "../../file-trouble.ts";
 import { UsageError } from "../flags.ts";
-import type { ServerValues } from "./flags.ts";
+import type { ServerValues } from "./reader-flags.ts";
 
 type Token = string | (() => Promise<string>) | undefined;
 

@@ -4,7 +4,7 @@
  */
 import { createHmac } from "node:crypto";
 import { systemClock } from "../../clock.ts";
-import type { ReceivedMessage } from "../../formats/message.ts";
+import type { ReceivedMessage } from "../../formats/received-message.ts";
 import { VERSION } from "../../package-root.ts";
 import { retry } from "../../retry.ts";
 import { CommandError, type Notice } from "./session.ts";

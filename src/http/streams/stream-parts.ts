@@ -14,7 +14,7 @@ import type { StreamRequest } from "../../serving/room.ts";
 import { parseTypes } from "../../serving/type-filter.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Admission } from "../access/admission.ts";
-import { errorConverter } from "../errors.ts";
+import { errorConverter } from "../error-answers.ts";
 import { timeIn } from "../query-time.ts";
 import type { StreamHeaders, StreamQuery } from "../schemas/schemas.ts";
 import type { LineParts } from "./line-viewer.ts";

@@ -8,7 +8,7 @@ import { clientGone } from "../client-gone.ts";
 import { routeOptions, StreamResponse } from "../schemas/responses.ts";
 import { StreamHeaders, StreamQuery } from "../schemas/schemas.ts";
 import { networkOf } from "./address-limit.ts";
-import { channelAsked, openChannel } from "./channel.ts";
+import { channelAsked, openChannel } from "./channel-stream.ts";
 import { openSink } from "./open-sink.ts";
 import { formAsked, partAsked, type Served, type StreamInput, type StreamParts } from "./stream-parts.ts";
 

@@ -13,7 +13,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type ChannelLook, ChannelMemory } from "../../upstream/channel-look.ts";
 import type { Egress } from "../../upstream/egress/egress.ts";
 import type { EgressPool } from "../../upstream/egress/pool.ts";
-import { UpstreamError } from "../../upstream/errors.ts";
+import { UpstreamError } from "../../upstream/upstream-error.ts";
 import { isOver } from "../archive.ts";
 import { addBounded, Broadcasts, MAX_VIDEOS, type WatchedChannel } from "./broadcasts.ts";
 import { type ChannelStream, streamsInOrder } from "./streams.ts";

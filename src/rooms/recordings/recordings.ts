@@ -8,7 +8,7 @@ import { isChannel } from "../../protocol/channel.ts";
 import { atCapacity, RelayError } from "../../protocol/errors.ts";
 import { refuseUnavailable } from "../../serving/refusals.ts";
 import { isUnavailable } from "../../store/port.ts";
-import type { Recording, RecordingReport } from "../../store/recordings.ts";
+import type { Recording, RecordingReport } from "../../store/recording-list.ts";
 import { background } from "../../telemetry/background.ts";
 import { type RecorderParts, type RecordingRun, recordChannel, recordChat } from "./recorder.ts";
 

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { BOM, CHAT_TABLE } from "../../formats/csv.ts";
 import { LinePrinter, plain } from "../../formats/line-printer.ts";
-import type { ReceivedMessage } from "../../formats/message.ts";
+import type { ReceivedMessage } from "../../formats/received-message.ts";
 import { decodeMessage, messageJson, type StoredMessage } from "../../store/stored-message.ts";
 import { onOneLine, wireJson } from "../../wire-json.ts";
 import type { Slices } from "../slices.ts";

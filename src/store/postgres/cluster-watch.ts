@@ -10,14 +10,14 @@ import { RELEASED } from "../../protocol/chat.ts";
 import { background } from "../../telemetry/background.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Followers } from "../follow.ts";
-import type { StoreHealth } from "../health.ts";
 import { isUnavailable } from "../port.ts";
-import { unavailable } from "./error.ts";
+import type { StoreHealth } from "../store-health.ts";
 import { adoptLineage } from "./lineage.ts";
 import type { RoomNotice } from "./notifications.ts";
 import type { Database } from "./pools.ts";
-import { LINEAGE } from "./schema.ts";
-import { FAR_AHEAD, SQL } from "./tables.ts";
+import { unavailable } from "./postgres-error.ts";
+import { LINEAGE } from "./postgres-schema.ts";
+import { FAR_AHEAD, SQL } from "./postgres-tables.ts";
 
 const SWEEP_MS = 1500;
 /** A lease must not expire unnoticed between two sweeps. */

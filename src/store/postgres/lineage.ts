@@ -4,8 +4,8 @@
  * can hold.
  */
 import type { Database } from "./pools.ts";
-import { LINEAGE, OLDEST_VERSION, SCHEMA_VERSION } from "./schema.ts";
-import { SQL } from "./tables.ts";
+import { LINEAGE, OLDEST_VERSION, SCHEMA_VERSION } from "./postgres-schema.ts";
+import { SQL } from "./postgres-tables.ts";
 
 /** The move writes one row per room: a million rooms take a few seconds. */
 const MOVE_LIMIT_MS = 600_000;

@@ -11,7 +11,7 @@ import type { Clock } from "../../clock.ts";
 import { nap } from "../../deadline.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Database } from "./pools.ts";
-import { SCHEMA } from "./schema.ts";
+import { SCHEMA } from "./postgres-schema.ts";
 
 /** A database may contain several clusters, each in its own schema. */
 const CHANNEL = `'relay_' || ${SCHEMA}::oid`;

@@ -11,7 +11,7 @@ import type { Clock } from "../../clock.ts";
 import { Deadline } from "../../deadline.ts";
 import { Semaphore } from "../../semaphore.ts";
 import { StoreError } from "../port.ts";
-import { isConnectionLost, unavailable } from "./error.ts";
+import { isConnectionLost, unavailable } from "./postgres-error.ts";
 
 /** The time limits of a statement, of a new connection, and of waiting for a lock. */
 const STATEMENT_LIMIT_MS = 5000;

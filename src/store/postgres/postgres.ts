@@ -1,6 +1,6 @@
 /**
- * The store that several instances share: a PostgreSQL database. A write is one statement of `tables.ts` or
- * one function of `schema.ts`. This class builds the port's operations from them, and hands committed
+ * The store that several instances share: a PostgreSQL database. A write is one statement of `postgres-tables.ts` or
+ * one function of `postgres-schema.ts`. This class builds the port's operations from them, and hands committed
  * messages to the room's followers.
  */
 import { randomUUID } from "node:crypto";
@@ -11,7 +11,6 @@ import type { RoomEnd } from "../../protocol/chat.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { assertOwner } from "../fence.ts";
 import { Followers } from "../follow.ts";
-import type { StoreHealth } from "../health.ts";
 import type { StoreEngine } from "../observed.ts";
 import {
   type Claim,
@@ -22,20 +21,21 @@ import {
   type RoomSummary,
   StoreError,
 } from "../port.ts";
+import type { StoreHealth } from "../store-health.ts";
 import { type EncodedMessage, type StoredMessage, wellFormed } from "../stored-message.ts";
 import { gapInPlaceOf, isReadable, type OnUnreadable, withEnd } from "../strict-rows.ts";
 import { ClusterWatch } from "./cluster-watch.ts";
+import { columns, toColumn } from "./column-text.ts";
 import { DatabaseClock } from "./database-clock.ts";
-import { paceOf } from "./egress.ts";
-import { unavailable } from "./error.ts";
+import { paceOf } from "./egress-pace.ts";
+import { PostgresOwnership } from "./leases.ts";
 import { adoptLineage } from "./lineage.ts";
 import { Notifications, type RoomNotice } from "./notifications.ts";
-import { PostgresOwnership } from "./ownership.ts";
 import type { Database } from "./pools.ts";
-import { PostgresRecordings } from "./recordings.ts";
-import { type FenceRow, type RoomRow, SQL, type SummaryRow, toMessage, toRecord } from "./tables.ts";
-import { Tallies } from "./tallies.ts";
-import { columns, toColumn } from "./text.ts";
+import { unavailable } from "./postgres-error.ts";
+import { PostgresRecordings } from "./postgres-recordings.ts";
+import { type FenceRow, type RoomRow, SQL, type SummaryRow, toMessage, toRecord } from "./postgres-tables.ts";
+import { Tallies } from "./postgres-tallies.ts";
 import { ViewerCounts } from "./viewer-counts.ts";
 
 /** How long a stop waits until the database knows that this instance has no viewers and no rooms any more. */

@@ -5,8 +5,8 @@
  */
 import type { Clock } from "../../clock.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { StoreHealth } from "../health.ts";
 import { isUnavailable } from "../port.ts";
+import type { StoreHealth } from "../store-health.ts";
 import type { Database } from "./pools.ts";
 
 const SHORTEST_PERIOD_MS = 200;

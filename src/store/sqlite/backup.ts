@@ -6,7 +6,7 @@ import { backup, DatabaseSync } from "node:sqlite";
 import { fileTrouble } from "../../file-trouble.ts";
 import { beginFile } from "../../whole-file.ts";
 import { StoreError } from "../port.ts";
-import { APPLICATION_ID } from "./schema.ts";
+import { APPLICATION_ID } from "./sqlite-schema.ts";
 
 /** All pages are copied in one step. With several steps, each write between two of them restarts the copy. */
 const ALL_PAGES = 2 ** 31 - 1;

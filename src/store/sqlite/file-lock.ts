@@ -7,7 +7,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { StoreError } from "../port.ts";
-import { isBusy, unavailable } from "./error.ts";
+import { isBusy, unavailable } from "./sqlite-error.ts";
 
 export class FileLock {
   readonly #database: DatabaseSync;

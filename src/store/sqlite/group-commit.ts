@@ -5,8 +5,8 @@
  */
 import type { DatabaseSync } from "node:sqlite";
 import { StoreError } from "../port.ts";
-import { isBug, unavailable } from "./error.ts";
-import type { Tables } from "./tables.ts";
+import { isBug, unavailable } from "./sqlite-error.ts";
+import type { Tables } from "./sqlite-tables.ts";
 
 export type Operation = keyof Tables;
 

@@ -14,9 +14,9 @@ import {
   Rounds,
   type StoreFile,
 } from "./group-commit.ts";
-import { openDatabase } from "./schema.ts";
 import { SqliteStore } from "./sqlite.ts";
-import { type Tables, tablesOn } from "./tables.ts";
+import { openDatabase } from "./sqlite-schema.ts";
+import { type Tables, tablesOn } from "./sqlite-tables.ts";
 import type { StoreThread } from "./thread.ts";
 
 /** The database of an `InlineThread`. */

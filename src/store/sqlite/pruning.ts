@@ -3,8 +3,8 @@
  * rooms. The caller provides the transaction.
  */
 import type { DatabaseSync } from "node:sqlite";
-import { prepared } from "./schema.ts";
-import type { Tallies } from "./tallies.ts";
+import { prepared } from "./sqlite-schema.ts";
+import type { Tallies } from "./sqlite-tallies.ts";
 
 type Room = Record<"key" | "floor" | "head", number>;
 type OldMessage = Record<"seq" | "room" | "cursor" | "at", number>;

@@ -1,6 +1,6 @@
 /**
  * The embedded store: one SQLite file, written by one thread of one process, or a database in memory.
- * `tables.ts` implements the operations, `group-commit.ts` groups the commits. This class passes calls on to
+ * `sqlite-tables.ts` implements the operations, `group-commit.ts` groups the commits. This class passes calls on to
  * the thread, and hands committed messages to the room's followers.
  */
 import type { Clock } from "../../clock.ts";
@@ -10,10 +10,10 @@ import { Followers } from "../follow.ts";
 import type { StoreEngine } from "../observed.ts";
 import { LocalOwnership } from "../ownership.ts";
 import type { Claim, StoreError } from "../port.ts";
-import type { RecordingList } from "../recordings.ts";
+import type { RecordingList } from "../recording-list.ts";
 import { type EncodedMessage, type StoredMessage, wellFormed } from "../stored-message.ts";
 import type { Operation } from "./group-commit.ts";
-import type { Tables } from "./tables.ts";
+import type { Tables } from "./sqlite-tables.ts";
 import type { StoreThread } from "./thread.ts";
 
 /** Time limit of a close, for the calls in hand and the checkpoint of the file. */

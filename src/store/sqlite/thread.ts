@@ -9,12 +9,12 @@ import { unlessAborted } from "../../deadline.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { StoreError } from "../port.ts";
 import { errorOf, type Operation, type OperationReply, type OperationRequest } from "./group-commit.ts";
-import type { StoreOptions } from "./schema.ts";
-import type { Tables } from "./tables.ts";
-import type { FromThread, ThreadStart, ToThread } from "./worker.ts";
+import type { StoreOptions } from "./sqlite-schema.ts";
+import type { Tables } from "./sqlite-tables.ts";
+import type { FromThread, ThreadStart, ToThread } from "./sqlite-worker.ts";
 
 /** `.ts` in the sources, `.js` in the compiled package. */
-const WORKER_FILE = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
+const WORKER_FILE = new URL(`./sqlite-worker${extname(import.meta.url)}`, import.meta.url);
 
 interface Pending {
   call: OperationRequest;

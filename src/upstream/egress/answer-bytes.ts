@@ -3,7 +3,7 @@
  * bytes each for a body that comes byte by byte.
  */
 import { BOUNDS } from "../bounds.ts";
-import { UpstreamError } from "../errors.ts";
+import { UpstreamError } from "../upstream-error.ts";
 
 export class AnswerBytes {
   #buffer: Buffer = Buffer.alloc(0);

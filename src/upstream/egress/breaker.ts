@@ -10,7 +10,7 @@
 import { after, type Clock } from "../../clock.ts";
 import { unlessAborted } from "../../deadline.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { isUnanswered, isUnconnected, isUnreached, UpstreamError } from "../errors.ts";
+import { isUnanswered, isUnconnected, isUnreached, UpstreamError } from "../upstream-error.ts";
 
 /** This many rooms that fail together are not a coincidence. */
 const MIN_FAILING_ROOMS = 3;

@@ -4,7 +4,7 @@
  * accepted cooldown from the current callers.
  */
 import { answeredNow, type CallTimes, type Clock, startedNow } from "../../clock.ts";
-import { UpstreamError } from "../errors.ts";
+import { UpstreamError } from "../upstream-error.ts";
 import type { Gate, Waiting } from "./gate.ts";
 import { LANES, type Lane } from "./lanes.ts";
 

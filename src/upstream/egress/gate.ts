@@ -7,7 +7,7 @@
 import { after, type Clock } from "../../clock.ts";
 import type { Reservation, SharedPace } from "../../shared-pace.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { UpstreamError } from "../errors.ts";
+import { UpstreamError } from "../upstream-error.ts";
 import type { Capacity } from "./capacity.ts";
 import { Cooldown } from "./cooldown.ts";
 import { type Lane, Lanes } from "./lanes.ts";

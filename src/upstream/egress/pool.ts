@@ -3,7 +3,7 @@ import type { Clock } from "../../clock.ts";
 import { unlessAborted } from "../../deadline.ts";
 import type { SharedPace } from "../../shared-pace.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { isAnswer, isUnconnected, mayWorkElsewhere, UpstreamError } from "../errors.ts";
+import { isAnswer, isUnconnected, mayWorkElsewhere, UpstreamError } from "../upstream-error.ts";
 import { Egress, type EgressParts } from "./egress.ts";
 import { type Applicant, Openings } from "./openings.ts";
 import type { EgressSpec } from "./spec.ts";

@@ -4,8 +4,8 @@
  */
 import type { Clock } from "../../clock.ts";
 import { Deadline } from "../../deadline.ts";
-import { UpstreamError } from "../errors.ts";
 import { stripMarkup } from "../readers/text.ts";
+import { UpstreamError } from "../upstream-error.ts";
 import type { Connections, IncomingAnswer, OutgoingRequest } from "./connections.ts";
 
 /** The system's and undici's codes of failed connections. */

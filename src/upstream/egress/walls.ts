@@ -6,7 +6,7 @@
 import type { Clock } from "../../clock.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { wallBehind } from "../errors.ts";
+import { wallBehind } from "../upstream-error.ts";
 
 /** This many videos and channels that meet walls in this time, in milliseconds, are not a coincidence. */
 const MIN_WALLED = 3;

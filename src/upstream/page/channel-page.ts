@@ -7,8 +7,8 @@ import { asArray, asNumber, asObject, asString, dig, type JsonObject, omitUndefi
 import { CHANNEL_ID } from "../../protocol/channel.ts";
 import { VIDEO_ID } from "../../protocol/video-id.ts";
 import { BOUNDS } from "../bounds.ts";
-import type { WallOf } from "../errors.ts";
 import { shorten, stripMarkup, wordsOf } from "../readers/text.ts";
+import type { WallOf } from "../upstream-error.ts";
 import { channelData } from "./initial-data.ts";
 import { noData, whyNoChat } from "./no-chat.ts";
 

@@ -5,8 +5,8 @@
  */
 
 import { asArray, asObject, asString, dig, type JsonObject } from "../../json.ts";
-import type { WallOf } from "../errors.ts";
 import { stripMarkup, wordsOf } from "../readers/text.ts";
+import type { WallOf } from "../upstream-error.ts";
 
 /** A page without a chat. */
 export interface NoChat {

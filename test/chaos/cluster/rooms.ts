@@ -3,11 +3,12 @@
  * a late reader than the real upstream, so that messages are lost there. Some have only visitors. Some are
  * the streams of a channel, which follow each other.
  */
-import type { Broadcast, Channel } from "../../../src/simulator/channel.ts";
-import type { Chat } from "../../../src/simulator/chat.ts";
+
 import type { Simulator } from "../../../src/simulator/index.ts";
 import type { Random } from "../../../src/simulator/random.ts";
 import type { Scenario } from "../../../src/simulator/scenario.ts";
+import type { Broadcast, Channel } from "../../../src/simulator/simulated-channel.ts";
+import type { Chat } from "../../../src/simulator/simulated-chat.ts";
 import type { Setup } from "./setup.ts";
 
 type RoomKind = "busy" | "lossy" | "quiet" | "visited" | "stream";

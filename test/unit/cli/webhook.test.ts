@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Webhook } from "../../../src/cli/reader/webhook.ts";
-import type { ReceivedMessage } from "../../../src/formats/message.ts";
+import type { ReceivedMessage } from "../../../src/formats/received-message.ts";
 import { AnsweringServer, refuses } from "../../support/answering-server.ts";
 
 const MESSAGE = { cursor: 1, type: "chat", id: "m", message: "words" } as unknown as ReceivedMessage;

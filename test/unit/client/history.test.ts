@@ -1,8 +1,8 @@
 /** `history()`: every stored message that is asked for, once and in order, over pages and failures. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { historyBy } from "../../../client/history.ts";
 import { ChatError, type HistoryOptions, history } from "../../../client/index.ts";
+import { historyBy } from "../../../client/stored-messages.ts";
 import { AnsweringFetch, busy, silent } from "../../support/answering-fetch.ts";
 import { AnsweringServer, refuses } from "../../support/answering-server.ts";
 import { FakeClock } from "../../support/fake-clock.ts";

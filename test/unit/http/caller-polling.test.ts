@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { EndShape } from "../../../src/simulator/index.ts";
-import type { JsonObject } from "../../../src/simulator/json.ts";
+import type { JsonObject } from "../../../src/simulator/plain-json.ts";
 import type { Scenario } from "../../../src/simulator/scenario.ts";
 import { CLIENTS } from "../../../src/upstream/clients.ts";
 import {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { NAMED_SCHEMAS } from "../../../src/http/schemas/schemas.ts";
-import { parsePlace } from "../../../src/http/streams/channel.ts";
+import { parsePlace } from "../../../src/http/streams/channel-stream.ts";
 import { eventually } from "../../support/eventually.ts";
 import { metric, startRelay, type TestRelay } from "../../support/relay.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { RelayError } from "../../../src/protocol/errors.ts";
-import type { ChannelScenario } from "../../../src/simulator/channel.ts";
+import type { ChannelScenario } from "../../../src/simulator/simulated-channel.ts";
 import type { VirtualRelayOptions } from "../../harness/virtual-relay.ts";
 import { ChannelVisitor, KEEPALIVE_MS } from "../../support/channel-visitor.ts";
 import { HOUR, MINUTE, watched } from "../../support/watched-channel.ts";

@@ -12,7 +12,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { ERRORS, type ErrorCode } from "../../../src/protocol/errors.ts";
-import type { Chat } from "../../../src/simulator/chat.ts";
+import type { Chat } from "../../../src/simulator/simulated-chat.ts";
 import { startRelay, type TestRelay } from "../../support/relay.ts";
 import { Stream } from "../../support/stream.ts";
 

@@ -9,7 +9,7 @@ import { pino } from "pino";
 import { systemClock } from "../../../src/clock.ts";
 import { OriginChannelWatch } from "../../../src/origin/channel-watch.ts";
 import { Origin } from "../../../src/origin/origin.ts";
-import { OriginRoomLog } from "../../../src/origin/room-log.ts";
+import { OriginRoomLog } from "../../../src/origin/origin-log.ts";
 import { Channels } from "../../../src/rooms/channels/channels.ts";
 import { silentLog } from "../../../src/telemetry/log.ts";
 import { OriginEvents } from "../../../src/telemetry/origin-events.ts";

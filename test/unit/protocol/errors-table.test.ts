@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { it } from "node:test";
-import { FINAL_FOR_CHAT } from "../../../client/error.ts";
+import { FINAL_FOR_CHAT } from "../../../client/chat-error.ts";
 import { ChatError } from "../../../client/index.ts";
 import { ERRORS, type ErrorCode } from "../../../src/protocol/errors.ts";
 

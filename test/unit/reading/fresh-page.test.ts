@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { SETTINGS } from "../../../src/cli/setting-table.ts";
-import type { JsonObject } from "../../../src/simulator/json.ts";
+import type { JsonObject } from "../../../src/simulator/plain-json.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { failAlways } from "../../support/opening.ts";
 import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED } from "../../support/poll-items.ts";

@@ -7,7 +7,7 @@ import { it } from "node:test";
 import { systemClock } from "../../../src/clock.ts";
 import { Appender } from "../../../src/reading/log/appender.ts";
 import { memoryOf } from "../../../src/reading/log/checkpoint.ts";
-import type { JsonObject } from "../../../src/simulator/json.ts";
+import type { JsonObject } from "../../../src/simulator/plain-json.ts";
 import { StoreError } from "../../../src/store/port.ts";
 import { InlineThread, inMemory } from "../../../src/store/sqlite/inline-thread.ts";
 import { SqliteStore } from "../../../src/store/sqlite/sqlite.ts";

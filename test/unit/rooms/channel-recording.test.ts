@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Recordings } from "../../../src/rooms/recordings/recordings.ts";
-import type { Broadcast, ChannelScenario } from "../../../src/simulator/channel.ts";
 import { realisticHold } from "../../../src/simulator/index.ts";
+import type { Broadcast, ChannelScenario } from "../../../src/simulator/simulated-channel.ts";
 import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
 import { recorderOf } from "../../support/recorder-parts.ts";
 

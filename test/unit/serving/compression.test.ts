@@ -12,7 +12,7 @@ import { EventSource } from "eventsource";
 import fc from "fast-check";
 import { bodyEnd, FORMS, type Packet } from "../../../src/serving/form.ts";
 import { RunningSum, sumOf } from "../../../src/serving/gzip.ts";
-import type { Chat } from "../../../src/simulator/chat.ts";
+import type { Chat } from "../../../src/simulator/simulated-chat.ts";
 import { launchChromium, NO_CHROMIUM, until } from "../../support/browser.ts";
 import { eventually } from "../../support/eventually.ts";
 import { metric, startRelay, type TestRelay } from "../../support/relay.ts";

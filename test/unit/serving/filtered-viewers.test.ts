@@ -10,7 +10,7 @@ import { MESSAGE_TYPES, type MessageType } from "../../../src/protocol/kinds.ts"
 import { FORMS, type Format } from "../../../src/serving/form.ts";
 import { Room } from "../../../src/serving/room.ts";
 import { parseTypes } from "../../../src/serving/type-filter.ts";
-import { dig, parseObject } from "../../../src/simulator/json.ts";
+import { dig, parseObject } from "../../../src/simulator/plain-json.ts";
 import { Random } from "../../../src/simulator/random.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import type { StoredMessage } from "../../../src/store/stored-message.ts";

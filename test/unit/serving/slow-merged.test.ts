@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { mergedAsked, openMerged } from "../../../src/http/streams/merged.ts";
 import { vectorOf } from "../../../src/protocol/cursor-vector.ts";
 import { FORMS } from "../../../src/serving/form.ts";
-import type { Chat } from "../../../src/simulator/chat.ts";
+import type { Chat } from "../../../src/simulator/simulated-chat.ts";
 import { longActions } from "../../chaos/long-messages.ts";
 import { SimulatedSink } from "../../harness/sink.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";

@@ -6,7 +6,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { systemClock } from "../../../src/clock.ts";
 import { Message as MessageSchema } from "../../../src/http/schemas/schemas.ts";
 import type { Details } from "../../../src/protocol/kinds.ts";
-import type { JsonObject } from "../../../src/simulator/json.ts";
+import type { JsonObject } from "../../../src/simulator/plain-json.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { decodeMessage } from "../../../src/store/stored-message.ts";
 import { COMMON } from "../../support/chat-items.ts";

@@ -1,7 +1,7 @@
 /** The part of the stores' contract that is about the list of recordings. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { MAX_RECORDINGS, type RecordingReport } from "../../../src/store/recordings.ts";
+import { MAX_RECORDINGS, type RecordingReport } from "../../../src/store/recording-list.ts";
 import { isUnavailable, type NewSubject, OTHER, ROOM } from "../../support/store-subject.ts";
 
 const RUN_MS = 60_000;

@@ -4,8 +4,8 @@ import { readFile } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { type OperationReply, Rounds } from "../../../src/store/sqlite/group-commit.ts";
-import { openDatabase } from "../../../src/store/sqlite/schema.ts";
-import { tablesOn } from "../../../src/store/sqlite/tables.ts";
+import { openDatabase } from "../../../src/store/sqlite/sqlite-schema.ts";
+import { tablesOn } from "../../../src/store/sqlite/sqlite-tables.ts";
 import { messages, own, readAll, stored } from "../../support/store-reading.ts";
 import { BORN_MS, fileStore, isUnavailable, ROOM } from "../../support/store-subject.ts";
 

@@ -1,7 +1,7 @@
 /** Bugs of the service itself: they are logged with their stacks, and stop neither the service nor a room. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { errorConverter } from "../../../src/http/errors.ts";
+import { errorConverter } from "../../../src/http/error-answers.ts";
 import { ChannelViewer } from "../../../src/http/streams/channel-viewer.ts";
 import { Broadcasts } from "../../../src/rooms/channels/broadcasts.ts";
 import type { ChannelWatch } from "../../../src/rooms/channels/watch.ts";

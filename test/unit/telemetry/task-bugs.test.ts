@@ -14,7 +14,7 @@ import { Followers } from "../../../src/store/follow.ts";
 import type { Ownership } from "../../../src/store/ownership.ts";
 import { ClusterWatch } from "../../../src/store/postgres/cluster-watch.ts";
 import { DatabaseClock } from "../../../src/store/postgres/database-clock.ts";
-import { PostgresOwnership } from "../../../src/store/postgres/ownership.ts";
+import { PostgresOwnership } from "../../../src/store/postgres/leases.ts";
 import type { Database } from "../../../src/store/postgres/pools.ts";
 import { ViewerCounts } from "../../../src/store/postgres/viewer-counts.ts";
 import { runRetention } from "../../../src/store/retention.ts";

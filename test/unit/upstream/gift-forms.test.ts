@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { systemClock } from "../../../src/clock.ts";
 import type { MessageOf } from "../../../src/protocol/message.ts";
-import type { JsonObject } from "../../../src/simulator/json.ts";
+import type { JsonObject } from "../../../src/simulator/plain-json.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";
 import { joinGifts, NO_GIFTS } from "../../../src/upstream/readers/gifts.ts";

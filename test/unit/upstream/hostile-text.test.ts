@@ -5,13 +5,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { readChatAnswer } from "../../../src/upstream/answer.ts";
-import { UpstreamError } from "../../../src/upstream/errors.ts";
 import { readChatPage } from "../../../src/upstream/page/chat-page.ts";
 import {
   credentialsInPage,
   credentialsInServiceWorker,
   credentialsInServiceWorkerData,
 } from "../../../src/upstream/page/credentials.ts";
+import { UpstreamError } from "../../../src/upstream/upstream-error.ts";
 import { filled, PAGES, SCRIPTS } from "../../support/hostile-content.ts";
 import { heldMb } from "../../support/memory.ts";
 import { readMessages, UTC } from "../../support/read-messages.ts";

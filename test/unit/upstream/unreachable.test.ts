@@ -14,7 +14,7 @@ import type { ErrorBody } from "../../../src/protocol/errors.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { HttpConnections } from "../../../src/upstream/egress/connections.ts";
 import { Transport } from "../../../src/upstream/egress/transport.ts";
-import { UpstreamError } from "../../../src/upstream/errors.ts";
+import { UpstreamError } from "../../../src/upstream/upstream-error.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { ask, post } from "../../support/api.ts";
 import { directTransport } from "../../support/direct-transport.ts";

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Failure } from "../../../src/simulator/index.ts";
-import type { JsonObject } from "../../../src/simulator/json.ts";
+import type { JsonObject } from "../../../src/simulator/plain-json.ts";
 import type { RequestKind } from "../../../src/simulator/requests.ts";
 import {
   around,

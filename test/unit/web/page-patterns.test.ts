@@ -1,9 +1,9 @@
 /** The pages' lists of authors and words (`hide`, `mark`), and the time of paid messages in a ticker. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { completed } from "../../../web/chat/message.ts";
 import { Budget, compile } from "../../../web/chat/pattern.ts";
 import { readPeople } from "../../../web/chat/people.ts";
+import { completed } from "../../../web/chat/shown-message.ts";
 import { standsInTickerMs } from "../../../web/chat/ticker-times.ts";
 import { workOf } from "../../support/work.ts";
 

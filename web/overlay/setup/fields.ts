@@ -1,5 +1,5 @@
 /** The controls of the overlay's parameters. Each shows the value in a URL, and gives it back. */
-import { make } from "../../chat/element.ts";
+import { make } from "../../chat/dom.ts";
 import { Parameters } from "../../chat/parameters.ts";
 import { readPeople } from "../../chat/people.ts";
 import { TypeBoxes } from "../../chat/type-boxes.ts";

@@ -2,7 +2,7 @@
  * The overlay's set-up page: controls for all parameters, a preview, and the URL for OBS. The page's own URL
  * has the same parameters, so a link to it, or a reload, shows the same.
  */
-import { find, make } from "../../chat/element.ts";
+import { find, make } from "../../chat/dom.ts";
 import {
   choiceField,
   type Field,

@@ -1,5 +1,5 @@
 /** The overlay in a frame of the source's size, scaled down to the space that the page has for it. */
-import { find } from "../../chat/element.ts";
+import { find } from "../../chat/dom.ts";
 
 /** While the user types, the overlay must not be loaded at each key. */
 const WAIT_MS = 300;

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { silentLog } from "../../../../src/telemetry/log.ts";
 import { Telemetry } from "../../../../src/telemetry/telemetry.ts";
 import { Breaker } from "../../../../src/upstream/egress/breaker.ts";
-import { UpstreamError } from "../../../../src/upstream/errors.ts";
+import { UpstreamError } from "../../../../src/upstream/upstream-error.ts";
 import { VirtualRelay } from "../../../harness/virtual-relay.ts";
 import type { VirtualViewer } from "../../../harness/virtual-viewer.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";

@@ -9,7 +9,7 @@ import { silentLog } from "../../../../src/telemetry/log.ts";
 import { Telemetry } from "../../../../src/telemetry/telemetry.ts";
 import type { IncomingAnswer } from "../../../../src/upstream/egress/connections.ts";
 import { Egress } from "../../../../src/upstream/egress/egress.ts";
-import { UpstreamError } from "../../../../src/upstream/errors.ts";
+import { UpstreamError } from "../../../../src/upstream/upstream-error.ts";
 import { gateBench } from "../../../support/gate-bench.ts";
 import { metric } from "../../../support/relay.ts";
 

@@ -1,7 +1,7 @@
 /** What an address does while it is throttled: what pauses, for how long, and who does not sit it out. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { UpstreamError } from "../../../../src/upstream/errors.ts";
+import { UpstreamError } from "../../../../src/upstream/upstream-error.ts";
 import { gateBench } from "../../../support/gate-bench.ts";
 
 const throttled = (retryAfterMs?: number) => new UpstreamError("throttled", "slow down", { retryAfterMs });

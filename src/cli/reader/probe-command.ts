@@ -1,0 +1,42 @@
+/** `probe`: shows which upstream clients work for a video now, as a table or as the service's answer. */
+import { type ProbeRow, probe } from "../../../client/index.ts";
+import { jsonLine } from "../../formats/harmless-text.ts";
+import type { Input } from "../flags.ts";
+import type { Surroundings } from "../surroundings.ts";
+import { Output } from "./output.ts";
+import { showProgress } from "./progress.ts";
+import type { ANSWER_FLAGS } from "./reader-flags.ts";
+import { runSession } from "./session.ts";
+import { tableOf } from "./text-table.ts";
+
+/** Resolves to the exit code: 1 if no client works. Rejects with `CommandError`. */
+export function probeVideo(
+  { values, arguments: [videoId = ""] }: Input<typeof ANSWER_FLAGS>,
+  surroundings: Surroundings,
+): Promise<number> {
+  const { json } = values;
+  return runSession(values, surroundings, async ({ server, token, stopped, notice }) => {
+    const output = new Output(surroundings.stdout);
+    const signal = AbortSignal.any([stopped, output.failed]);
+    const startedAt = performance.now();
+    const seconds = () => Math.round((performance.now() - startedAt) / 1000);
+    const hideProgress = showProgress(
+      surroundings,
+      () => `24 attempts, one after another: ${seconds()} s so far`,
+    );
+    const answer = await probe(server, { videoId, token, signal }).finally(hideProgress);
+    await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.rows), stopped);
+    await output.finish(stopped);
+    const working = answer.rows.filter(({ ok }) => ok).length;
+    notice(`${working} of ${answer.rows.length} attempts worked`);
+    return working > 0 ? 0 : 1;
+  });
+}
+
+const COLUMNS = {
+  client: ({ label }: ProbeRow) => label,
+  endpoint: ({ endpoint }: ProbeRow) => endpoint,
+  ok: ({ ok }: ProbeRow) => (ok ? "yes" : "no"),
+  actions: ({ actions }: ProbeRow) => `${actions}`,
+  error: ({ error }: ProbeRow) => error ?? "",
+};

@@ -1,0 +1,174 @@
+/** The flags of the commands that talk to a service, and their parsers. */
+import { GROUPS, type MessageType, typeNames, typesOf } from "../../protocol/kinds.ts";
+import { parseTime } from "../../protocol/time.ts";
+import { suggestOrList } from "../../suggest.ts";
+import { type Argument, EntryError, type Flag, type FlagTable, type Input } from "../flags.ts";
+import { httpUrl, oneOf, serviceUrl, whole } from "../setting-readers.ts";
+import { FORMAT_NAMES, type FormatName } from "./export-formats.ts";
+import { type Cursor, parseCursor } from "./subject.ts";
+import { tokenText } from "./token.ts";
+
+export const VIDEO: Argument = {
+  name: "video",
+  meaning: "the video's id or URL",
+  pattern: /^-[\w-]{10}$/, // a video id can begin with a dash; no flag has this length
+};
+
+export const ONE_CHAT =
+  "watch reads one chat: start one for each video, or read several on one connection with GET /v1/merged";
+
+export const VIDEO_OR_CHANNEL: Argument = {
+  ...VIDEO,
+  alone: ONE_CHAT,
+  meaning: "the video's id or URL; or a channel, for one stream after the other: @handle, id (UC…) or URL",
+};
+
+export const VIDEOS: Argument = {
+  ...VIDEO,
+  meaning: "the videos' ids or URLs; nothing if --all is given; with --follow, one video or channel",
+  isRepeated: true,
+  isOptional: true,
+};
+
+/** The token of the commands that talk to a service. Other users of the machine can see a flag: it has none. */
+export const TOKEN_FLAGS = {
+  RELAY_TOKEN: {
+    ...optional("token of the service, for what it does not show to everybody", tokenText),
+    isSecret: true,
+    isOnlyVariable: true,
+  },
+  "token-file": optional(
+    "file with a token of the service, in place of RELAY_TOKEN; it is read again before each request",
+    (path) => path,
+  ),
+} satisfies FlagTable;
+
+const SERVER = {
+  RELAY_URL: {
+    default: "http://127.0.0.1:8080",
+    meaning: "base URL of the service",
+    option: "server",
+    read: serviceUrl,
+  },
+  ...TOKEN_FLAGS,
+} satisfies FlagTable;
+
+export type ServerValues = Input<typeof SERVER>["values"];
+
+const since = optional(
+  "resume after this cursor; 0 starts with the oldest stored message. The cursor of a channel is <video id>.<cursor>",
+  place,
+);
+const types = {
+  ...optional(
+    `comma-separated list of types and groups (${Object.keys(GROUPS).join(", ")})`,
+    typesNamed,
+    "all",
+  ),
+  isFilled: true,
+} as const;
+const color = {
+  default: "auto",
+  meaning: "auto, always or never; auto means on a terminal, unless NO_COLOR is set",
+  read: oneOf(["auto", "always", "never"]),
+};
+
+export const WATCH_FLAGS = {
+  ...SERVER,
+  since,
+  backfill: optional("number of recent messages to start with", whole(), "50; all of a replay"),
+  types,
+  json: toggle("print JSON lines: the cursor and the eight fields of each message"),
+  details: toggle("with --json: add the details of each message"),
+  wait: toggle("wait until the service runs and the chat begins"),
+  color,
+  post: optional(
+    "send each message to this URL as JSON, in order, instead of printing it",
+    httpUrl("an http or https URL without user and password", "username", "password"),
+  ),
+  "cursor-file": optional(
+    "with --post: file that keeps the cursor for a restart",
+    (path) => path,
+    "<video id or channel>.cursor",
+  ),
+  RELAY_POST_SECRET: optional(
+    "with --post: secret that signs each message (Standard Webhooks). Other users of the machine can see a flag, but not the variable",
+    (secret) => secret,
+  ),
+} satisfies FlagTable;
+
+const TIME = "2026-11-20T20:00:00Z, or an age such as 90m, 2h or 3d";
+
+export const EXPORT_FLAGS = {
+  ...SERVER,
+  format: optional(
+    `one of ${FORMAT_NAMES.join(", ")}`,
+    oneOf<FormatName>(FORMAT_NAMES),
+    "the extension of --output, else jsonl",
+  ),
+  output: optional(
+    "file to write, or a folder for several videos; a file appears only when it is complete",
+    (path) => path,
+    "standard output",
+  ),
+  force: toggle("replace an existing file"),
+  all: toggle("export all rooms of the service, instead of named videos"),
+  append: toggle("continue an existing file after its last message"),
+  follow: toggle("keep writing until the chat is over"),
+  since,
+  from: optional(`only messages stored at this time or later: a time such as ${TIME}`, time),
+  to: optional(`only messages stored before this time: a time such as ${TIME}`, time),
+  types,
+  bom: toggle("CSV: begin with a byte order mark, which some spreadsheets need"),
+  raw: toggle("CSV: leave texts unchanged that a spreadsheet would run as formulas"),
+} satisfies FlagTable;
+
+/** The flags of a command that prints one answer. */
+export const ANSWER_FLAGS = {
+  ...SERVER,
+  json: toggle("print the service's answer as JSON"),
+} satisfies FlagTable;
+
+export const RECORD_FLAGS = {
+  ...ANSWER_FLAGS,
+  RELAY_ADMIN_TOKEN: {
+    ...optional("the service's RELAY_ADMIN_TOKEN; prefer the variable to the flag", (token) => token),
+    isSecret: true as const,
+  },
+} satisfies FlagTable;
+
+/** `unset`: as in `Flag`. */
+function optional<T>(meaning: string, read: (text: string) => T, unset?: string): Flag<T | undefined> {
+  const readGiven = (text: string) => (text === "" ? undefined : read(text));
+  return { default: "", meaning, read: readGiven, ...(unset !== undefined && { unset }) };
+}
+
+function place(text: string): Cursor {
+  const cursor = parseCursor(text);
+  if (cursor === undefined) throw new Error("a cursor: a whole number, or <video id>.<cursor> of a channel");
+  return cursor;
+}
+
+function toggle(meaning: string): Flag<boolean> {
+  return { default: "off", meaning, isSwitch: true, read: (text) => text === "on" };
+}
+
+const UNIT_MS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** In milliseconds since 1970. */
+function time(text: string): number {
+  const [, count, unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  const ms = count === undefined ? parseTime(text) : Date.now() - Number(count) * (UNIT_MS[unit] ?? 0);
+  if (ms === undefined) throw new Error(`a time with a zone, such as ${TIME}`);
+  return ms;
+}
+
+/** Refuses a name that is neither a type nor a group: what it was meant to select would be missing. */
+function typesNamed(text: string): MessageType[] {
+  return text.split(",").flatMap((part) => {
+    const name = part.trim();
+    const types = typesOf(name);
+    if (types.length > 0) return types;
+    throw new EntryError(name, `neither a type nor a group of messages${suggestOrList(name, typeNames())}`);
+  });
+}

@@ -1,0 +1,60 @@
+/** `rooms`: shows the rooms that a service stores and reads, as a table or as the service's answer. */
+import { jsonLine } from "../../formats/harmless-text.ts";
+import { type ListedRoom, MAX_LISTED } from "../../rooms/listing.ts";
+import { counted } from "../counted.ts";
+import type { Input } from "../flags.ts";
+import type { Surroundings } from "../surroundings.ts";
+import { ask } from "./ask.ts";
+import { Output } from "./output.ts";
+import type { ANSWER_FLAGS } from "./reader-flags.ts";
+import { type Notice, runSession } from "./session.ts";
+import { tableOf } from "./text-table.ts";
+import type { Access } from "./token.ts";
+
+interface Answer {
+  retentionDays: number;
+  rooms: ListedRoom[];
+}
+
+const COLUMNS = {
+  video: ({ videoId }: ListedRoom) => videoId,
+  state: ({ state }: ListedRoom) => state,
+  messages: ({ messages }: ListedRoom) => `${messages}`,
+  first: ({ firstAt }: ListedRoom) => shortTime(firstAt),
+  last: ({ lastAt }: ListedRoom) => shortTime(lastAt),
+  viewers: ({ viewers }: ListedRoom) => `${viewers}`,
+  late: ({ lateMs }: ListedRoom) => (lateMs === null ? "-" : `${(lateMs / 1000).toFixed(1)} s`),
+  gaps: ({ gaps }: ListedRoom) => `${gaps}`,
+  full: ({ fullAnswers }: ListedRoom) => `${fullAnswers ?? "-"}`,
+  egress: ({ egress }: ListedRoom) => egress ?? "-",
+};
+
+/** Resolves to the exit code. Rejects with `CommandError`. */
+export function listRooms(
+  { values }: Input<typeof ANSWER_FLAGS>,
+  surroundings: Surroundings,
+): Promise<number> {
+  const { json } = values;
+  return runSession(values, surroundings, async ({ stopped, notice, ...access }) => {
+    const output = new Output(surroundings.stdout);
+    const answer = await roomsOf(access, AbortSignal.any([stopped, output.failed]), notice);
+    await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.rooms), stopped);
+    await output.finish(stopped);
+    if (answer.retentionDays > 0)
+      notice(`messages are deleted after ${counted(answer.retentionDays, "day")} (RELAY_RETENTION_DAYS)`);
+    return 0;
+  });
+}
+
+/** The rooms that the service lists. If there may be more, a notice says so. Rejects as `ask` does. */
+export async function roomsOf(access: Access, signal: AbortSignal, notice: Notice): Promise<Answer> {
+  const answer = await ask<Answer>(access, "/v1/rooms", { signal }, "rooms");
+  if (answer.rooms.length >= MAX_LISTED)
+    notice(`the service lists only the ${MAX_LISTED} rooms that were read last; there may be more`);
+  return answer;
+}
+
+/** To the minute, in UTC. */
+function shortTime(iso: string | null): string {
+  return iso === null ? "-" : `${iso.slice(0, 10)} ${iso.slice(11, 16)}`;
+}

@@ -1,0 +1,147 @@
+/** Gives every failed request the same JSON shape, whether a route, the validator or Fastify refuses it. */
+import type { FastifyError, FastifyInstance, FastifyReply } from "fastify";
+import { type ErrorCode, RelayError } from "../protocol/errors.ts";
+import type { Right } from "../protocol/rights.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
+import { UpstreamError } from "../upstream/upstream-error.ts";
+import { routeOf } from "./access/route-rights.ts";
+import { FAULT_CODES, type FaultCodes, ofFault } from "./fault-codes.ts";
+
+/** The methods that at least one route serves. */
+export const METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE"] as const;
+
+/** Code and text for each of Fastify's own errors. */
+const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ["UNSUPPORTED_MEDIA_TYPE", "The body must be application/json."],
+  FST_ERR_CTP_BODY_TOO_LARGE: ["PAYLOAD_TOO_LARGE", "The body is too large."],
+  FST_ERR_CTP_EMPTY_JSON_BODY: ["INVALID_REQUEST", "body: must not be empty."],
+  FST_ERR_BAD_URL: ["INVALID_REQUEST", "url: not a valid path."],
+};
+
+export function answerErrors(app: FastifyInstance, telemetry: Telemetry): void {
+  app.setErrorHandler((error: FastifyError | UpstreamError, request, reply) => {
+    const { config, url: route } = request.routeOptions;
+    const known = knownError(error, config.faultCodes);
+    if (known.code === "INTERNAL") {
+      // A request cut short by its client is not a failure, and nobody reads its answer.
+      if (reply.raw.destroyed) return void reply.hijack();
+      telemetry.requests.failed(error, route);
+    }
+    return answer(known, reply, telemetry);
+  });
+}
+
+/** The error as a caller gets it. `codes`: its endpoint's errors for the upstream's faults. */
+function knownError(error: unknown, codes: FaultCodes | undefined): RelayError {
+  if (error instanceof UpstreamError && codes) return ofFault(error, codes);
+  return toRelayError(error instanceof Error ? error : new Error(String(error)));
+}
+
+/** Turns errors into those that clients of an open stream get. Logs failures of the service. */
+export function errorConverter(path: keyof typeof FAULT_CODES, telemetry: Telemetry) {
+  return (error: unknown): RelayError => {
+    const known = knownError(error, FAULT_CODES[path]);
+    telemetry.requests.full(known);
+    if (known.code === "INTERNAL") telemetry.requests.failed(error, path);
+    return known;
+  };
+}
+
+/** The endpoints that an edge does not have. */
+const OF_READING: ReadonlySet<string> = new Set(["record", "probe", "poll"] satisfies Right[]);
+
+/** Why a service may lack an endpoint that other services have: nobody can have its right. */
+function whyWithdrawn(path: string): string | undefined {
+  const { route, right } = routeOf(path) ?? {};
+  if (!route || !right) return undefined;
+  const endpoint = route.replace("/:name", "").replace(/:(\w+)/, "{$1}");
+  const setting =
+    right === "record"
+      ? "neither its RELAY_ADMIN_TOKEN nor its RELAY_TOKEN_KEY is set"
+      : `its RELAY_PUBLIC does not contain ${right}`;
+  const isOwn = OF_READING.has(right) || route.startsWith("/v1/log");
+  return `This service has no ${endpoint}: ${setting}${isOwn ? ", or it is an edge" : ""}.`;
+}
+
+/**
+ * Refuses requests without a route before their body is read. Call it after the hook that answers preflights,
+ * and before the routes are added.
+ */
+export function refuseUnserved(app: FastifyInstance): void {
+  const paths = Object.fromEntries(METHODS.map((method) => [method, new Set<string>()]));
+  app.addHook("onRoute", ({ method, url }) => {
+    const form = url.replaceAll(".", "\\.").replaceAll(/:\w+/g, "[^/]+");
+    for (const each of [method].flat()) paths[each]?.add(`^${form}$`);
+  });
+  app.addHook("onRequest", async (request, reply) => {
+    if (!request.is404) return;
+    const path = request.url.replace(/[?#].*/s, "");
+    const allowed = METHODS.filter((method) => paths[method]?.values().some((form) => path.match(form)));
+    if (allowed.length > 0) {
+      const allow = ["OPTIONS", ...allowed].join(", ");
+      reply.header("allow", allow);
+      throw new RelayError("METHOD_NOT_ALLOWED", `${request.method} is not allowed here. Allowed: ${allow}.`);
+    }
+    throw new RelayError("NOT_FOUND", whyWithdrawn(path) ?? "There is nothing at this path.");
+  });
+}
+
+/** Answers requests that Fastify refuses before any hook has run. */
+export function answerUnroutable(error: FastifyError, reply: FastifyReply, telemetry: Telemetry): void {
+  answer(toRelayError(error), reply.header("access-control-allow-origin", "*"), telemetry);
+}
+
+function answer(error: RelayError, reply: FastifyReply, telemetry: Telemetry): FastifyReply {
+  telemetry.requests.refused(error);
+  if (error.retryAfterMs !== undefined) {
+    reply.header("retry-after", String(Math.max(1, Math.ceil(error.retryAfterMs / 1000))));
+  }
+  return reply.code(error.status).send(error.body);
+}
+
+function toRelayError(error: Partial<FastifyError> & Error): RelayError {
+  if (error instanceof RelayError) return error;
+  const finding = error.validation?.[0];
+  if (finding) {
+    const field = finding.instancePath.slice(1).replaceAll("/", ".") || missingField(finding.params);
+    const where = field || error.validationContext || "request";
+    const isQuery = error.validationContext === "querystring";
+    const words = FORMS.get(`${where} ${finding.keyword}`) ?? wordsFor(finding, isQuery);
+    return new RelayError("INVALID_REQUEST", `${where}: ${words}.`);
+  }
+  const [code, message] = FASTIFY_ERRORS[error.code ?? ""] ?? [];
+  if (code && message) return new RelayError(code, message);
+  if (error.statusCode === 400) return new RelayError("INVALID_REQUEST", "body: not valid JSON.");
+  return new RelayError("INTERNAL", "The service failed to answer; the failure has been logged.", {
+    cause: error,
+  });
+}
+
+/** Words for the patterns of parameters that people write by hand; all others are copied from an answer. */
+const FORMS: ReadonlyMap<string, string> = new Map([
+  ["author pattern", "must be a channel id (UC…), as in details.authorId; q searches for names"],
+]);
+
+type Finding = NonNullable<FastifyError["validation"]>[number];
+
+/** The validator's finding in plain words; its own text names keywords and patterns. */
+function wordsFor({ keyword, params, message }: Finding, isQuery: boolean): string {
+  if (keyword === "required") return "is required";
+  if (keyword === "pattern") return "has an invalid format; send the value exactly as received";
+  if (keyword === "enum" && Array.isArray(params.allowedValues)) {
+    const [value, ...others] = params.allowedValues;
+    return others.length === 0 ? `must be "${value}"` : `must be one of ${params.allowedValues.join(", ")}`;
+  }
+  if (keyword === "type" && isQuery) return "must be given only once"; // else it is a text
+  if (keyword === "type" && typeof params.type === "string")
+    return `must be ${params.type === "object" ? "an object" : `a ${params.type}`}`;
+  if (keyword === "minLength") return "must not be empty";
+  if (keyword === "maxLength") return `must not be longer than ${params.limit} characters`;
+  return message ?? "is not valid";
+}
+
+function missingField(params: Record<string, unknown>): string {
+  const { requiredProperties, missingProperty } = params;
+  if (Array.isArray(requiredProperties)) return String(requiredProperties[0]);
+  return typeof missingProperty === "string" ? missingProperty : "";
+}

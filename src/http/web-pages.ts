@@ -1,0 +1,167 @@
+/**
+ * The pages for people, `/`, `/probe`, `/overlay` and `/overlay/setup`, and the files that they load. A file
+ * is read and compressed at its first request and then served from memory. TypeScript is served with its
+ * types stripped, so a checkout needs no build.
+ */
+import { createHash } from "node:crypto";
+import { globSync, readFileSync } from "node:fs";
+import { extname } from "node:path";
+import { gzipSync } from "node:zlib";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { PACKAGE_ROOT } from "../package-root.ts";
+import { bundleScript, bundleStyle, joinModules, toBrowserModule } from "./browser-modules.ts";
+import { isKnown } from "./negotiation.ts";
+
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+  ".js": "text/javascript; charset=utf-8",
+};
+
+/** The hosts that serve the upstream's pictures. */
+const PICTURES = [
+  "https://*.ggpht.com",
+  "https://*.googleusercontent.com",
+  "https://*.ytimg.com",
+  "https://*.gstatic.com",
+  "https://www.youtube.com",
+];
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "object-src 'none'",
+  `img-src 'self' data: ${PICTURES.join(" ")}`,
+];
+
+const STRICT = ["style-src 'self'", "require-trusted-types-for 'script'"];
+
+/**
+ * The pages by path, each with its file, its part of the content security policy, and the pages that may
+ * embed it by default. The overlay has nothing to click.
+ */
+const PAGES = {
+  "/": { file: "web/page/index.html", policy: STRICT, frameAncestors: "'self'" },
+  "/probe": { file: "web/page/probe.html", policy: STRICT, frameAncestors: "'self'" },
+  // Its preview is the overlay in a frame.
+  "/overlay/setup": {
+    file: "web/overlay/setup/index.html",
+    policy: [...STRICT, "frame-src 'self'"],
+    frameAncestors: "'self'",
+  },
+  // OBS and its forks inject the user's stylesheet as a `<style>` element, some through `innerHTML`, which
+  // Trusted Types would refuse.
+  "/overlay": {
+    file: "web/overlay/index.html",
+    policy: ["style-src 'self' 'unsafe-inline'"],
+    frameAncestors: undefined,
+  },
+} as const;
+
+const SDK = "/client.js";
+/** The scripts of the pages; each contains all that it imports. */
+const SCRIPTS: ReadonlySet<string> = new Set([
+  "web/page/first-paint.ts",
+  "web/page/main.ts",
+  "web/page/probe-page.ts",
+  "web/overlay/main.ts",
+  "web/overlay/setup/main.ts",
+]);
+
+interface StaticFile {
+  type: string;
+  body: Buffer;
+  zipped: Buffer;
+  etag: string;
+}
+
+export interface PageSettings {
+  /** The video that an empty page offers when the service runs as the demo. */
+  demoVideo?: string;
+  /** The sources of `frame-ancestors` for all pages; undefined: the default of each page. */
+  frameAncestors: string | undefined;
+}
+
+export function pageRoutes(app: FastifyInstance, settings: PageSettings): void {
+  for (const [path, { file, policy, ...page }] of Object.entries(PAGES)) {
+    const html = once(() => toStatic(".html", withDemo(readSource(file), settings.demoVideo ?? "")));
+    const ancestors = settings.frameAncestors ?? page.frameAncestors;
+    const framing = ancestors === undefined ? [] : [`frame-ancestors ${ancestors}`];
+    const headers = {
+      "content-security-policy": [...POLICY, ...policy, ...framing].join("; "),
+      "referrer-policy": "no-referrer",
+    };
+    app.get(path, (request, reply) => serve(html(), request, reply.headers(headers)));
+    if (path !== "/") app.get(`${path}/`, (request, reply) => redirectToPage(path, request, reply));
+  }
+  for (const [path, file] of assets()) app.get(path, (request, reply) => serve(file(), request, reply));
+}
+
+/** The assets by path; services in one process share them. */
+const assets = once(() => {
+  const files = globSync("web/**/*.{ts,css,svg}", { cwd: PACKAGE_ROOT }).map(
+    (name): [string, () => StaticFile] => {
+      const path = name.replaceAll("\\", "/");
+      const file = new URL(path, PACKAGE_ROOT);
+      const type = extname(path);
+      if (type === ".css") return [`/${path}`, once(() => toStatic(type, bundleStyle(file)))];
+      if (type !== ".ts") return [`/${path}`, once(() => toStatic(type, readSource(path)))];
+      const script = SCRIPTS.has(path) ? () => bundleScript(file) : () => toBrowserModule(file, servedAs);
+      return [`/${path.replace(/ts$/, "js")}`, once(() => toStatic(".js", script()))];
+    },
+  );
+  const sdk = once(() => toStatic(".js", joinModules(new URL("client/index.ts", PACKAGE_ROOT))));
+  return new Map([...files, [SDK, sdk]]);
+});
+
+/**
+ * The URLs in a page are relative to its path without a slash at the end. So is the redirection, because a
+ * proxy may add a prefix.
+ */
+function redirectToPage(path: string, { raw }: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const query = /\?.*/s.exec(raw.url ?? "")?.[0] ?? "";
+  return reply.redirect(`..${path.slice(path.lastIndexOf("/"))}${query}`, 308);
+}
+
+function once<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
+
+function withDemo(html: string, demoVideo: string): string {
+  return html.replace('name="demo-video" content=""', `name="demo-video" content="${demoVideo}"`);
+}
+
+/** The path at which a page finds an imported file. */
+function servedAs(path: string): string {
+  return path.endsWith("client/index.ts") ? `../..${SDK}` : path.replace(/ts$/, "js");
+}
+
+function readSource(name: string): string {
+  return readFileSync(new URL(name, PACKAGE_ROOT), "utf8");
+}
+
+function toStatic(extension: string, text: string): StaticFile {
+  const body = Buffer.from(text);
+  const hash = createHash("sha256").update(body).digest("base64url").slice(0, 22);
+  const type = CONTENT_TYPES[extension] ?? "application/octet-stream";
+  return { type, body, zipped: gzipSync(body, { level: 9 }), etag: `W/"${hash}"` };
+}
+
+function serve(file: StaticFile, { headers }: FastifyRequest, reply: FastifyReply): FastifyReply {
+  reply.headers({
+    "cache-control": "no-cache", // OBS never refreshes stale files
+    etag: file.etag,
+    vary: "accept-encoding",
+    "x-content-type-options": "nosniff",
+  });
+  if (isKnown(file.etag, headers["if-none-match"])) return reply.code(304).send();
+  reply.type(file.type);
+  if (!/\bgzip\b/.test(String(headers["accept-encoding"] ?? ""))) return reply.send(file.body);
+  return reply.header("content-encoding", "gzip").send(file.zipped);
+}

@@ -1,0 +1,73 @@
+/** Opens a PostgreSQL store, or says in one line why that fails. Loaded only for a PostgreSQL URL. */
+import type { Clock } from "../../clock.ts";
+import { unlessAborted } from "../../deadline.ts";
+import { retry } from "../../retry.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
+import { StoreError } from "../port.ts";
+import type { StoreHealth } from "../store-health.ts";
+import { adoptLineage } from "./lineage.ts";
+import { Pools } from "./pools.ts";
+import { type PostgresSettings, PostgresStore } from "./postgres.ts";
+import { adviceFor, CANNOT_BE_REACHED, reasonOf } from "./postgres-error.ts";
+import { migrateSchema } from "./postgres-schema.ts";
+
+/** How long a start waits for an unreachable server, in milliseconds. */
+const START_LIMIT_MS = 12_000;
+const RETRY = { firstMs: 500, maxMs: 500 };
+
+/**
+ * Opens the store. Rejects with `StoreError`, whose message is one line without the password, or with the
+ * reason of `stopped` if that aborts before the store answers. Leaves no connection open then.
+ */
+export async function openPostgres(
+  url: string,
+  settings: PostgresSettings,
+  clock: Clock,
+  telemetry: Telemetry,
+  health: StoreHealth,
+  stopped?: AbortSignal,
+): Promise<PostgresStore> {
+  const connections = fromUrl(() => new Pools(url, settings.listenUrl, clock));
+  const until = clock.monotonic() + START_LIMIT_MS;
+  let isAwaited = false;
+  const prepare = async () => {
+    await connections.alone(migrateSchema);
+    const rooms = await adoptLineage(connections, { isRestored: false, isKept: settings.isSynchronous });
+    if (rooms > 0) telemetry.store.lineageAdopted(rooms);
+  };
+  const mayPass = (error: unknown) => {
+    if (stopped?.aborted || adviceFor(error) !== undefined || clock.monotonic() >= until) return false;
+    if (!isAwaited) telemetry.store.awaited(reasonOf(error), START_LIMIT_MS);
+    isAwaited = true;
+    return true;
+  };
+  try {
+    await retry(RETRY, clock, stopped, mayPass, () => unlessAborted(prepare(), stopped));
+  } catch (error) {
+    await connections.close();
+    stopped?.throwIfAborted();
+    throw cannotOpen(error, connections.place);
+  }
+  return new PostgresStore({ connections, clock, telemetry, health, settings });
+}
+
+/** The reason why a database cannot be opened, with what to do. */
+export function cannotOpen(error: unknown, place: string): StoreError {
+  const what = adviceFor(error) ?? CANNOT_BE_REACHED;
+  const reason = error instanceof StoreError ? "" : ` (${reasonOf(error)})`;
+  return new StoreError("unavailable", `${place} ${what}${reason}`);
+}
+
+/** The result of `make`, which parses a URL. Throws `StoreError` if `make` throws. */
+export function fromUrl<T>(make: () => T): T {
+  try {
+    return make();
+  } catch (error) {
+    // Includes neither the message nor the cause, because both may quote the URL.
+    const { code = "" } = error as { code?: string };
+    throw new StoreError(
+      "unavailable",
+      `the PostgreSQL URL cannot be read${code && ` (${code})`}: use postgres://user@host:port/database`,
+    );
+  }
+}

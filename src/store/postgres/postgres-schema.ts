@@ -1,0 +1,255 @@
+/**
+ * The database's tables and functions, as a list of steps that one instance at a time applies. A changed
+ * function gets a new name, so old and new instances can run side by side.
+ */
+import type { Client } from "pg";
+import { HALF_FILLED, StoreError } from "../port.ts";
+import { PRUNING, TALLIES } from "./tally-schema.ts";
+
+/** The key of the lock for the migration, the same in every release. */
+const MIGRATION_LOCK = 7_107_324_115;
+
+/** The minimum schema version that a program must know to use a database of this version. */
+export const OLDEST_VERSION = 1;
+
+/**
+ * This table exists in a database that a migration has not filled completely. It holds the last `seq` copied.
+ */
+export const MIGRATION_TABLE = "relay_migration";
+
+/** The first schema of `search_path`, which contains all tables. */
+export const SCHEMA = "quote_ident(current_schema())::regnamespace";
+
+/**
+ * The server's position in its history. It changes if a standby is promoted, or another server takes its
+ * place.
+ */
+export const LINEAGE = `(select system_identifier::text from pg_control_system())
+  || ':' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)`;
+
+/**
+ * Every write is one statement that includes its fence. So a frozen or cut-off instance never holds a lock,
+ * and a pooler may run each statement on another connection. Times are the database's.
+ *
+ * A message's cursor is `message.cursor + room.shift`, so a room moves to other cursors, with all its
+ * messages, in one update. `recording.instance` runs the recording until `run_until`.
+ *
+ * Appends change no indexed columns, so they update a room in place (HOT). Text is stored with its NULs
+ * escaped (see `column-text.ts`) and uncompressed: it is short, and its size counts as it is.
+ */
+const STEPS: readonly string[] = [
+  `create table store (
+     one boolean primary key default true check (one),
+     schema_version int not null,
+     oldest_version int not null,
+     generation bigint not null,
+     lineage text not null
+   );
+   insert into store (schema_version, oldest_version, generation, lineage)
+     values (0, ${OLDEST_VERSION}, floor(extract(epoch from clock_timestamp()) * 1000), ${LINEAGE});
+
+   create table room (
+     video_id text collate "C" primary key,
+     base bigint not null,
+     floor bigint not null,
+     head bigint not null,
+     shift bigint not null default 0,
+     state text not null check (state in ('bootstrapping', 'polling', 'ended', 'released', 'failed')),
+     detail text,
+     final_at timestamptz,
+     owner text,
+     epoch bigint not null,
+     lease_until timestamptz not null,
+     checkpoint text,
+     checkpoint_at timestamptz,
+     check (base <= floor and floor <= head)
+   ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+   create index room_live on room (video_id) where final_at is null;
+   create index room_final on room (final_at) where final_at is not null;
+
+   create table message (
+     video_id text collate "C" not null,
+     cursor bigint not null,
+     id text collate "C" not null,
+     body text not null,
+     details text not null,
+     at timestamptz not null,
+     seq bigint generated always as identity,
+     primary key (video_id, cursor),
+     unique (video_id, id)
+   );
+   create unique index message_seq on message (seq);
+   alter table message alter column body set storage external, alter column details set storage external;
+
+   create table interest (
+     video_id text collate "C",
+     instance text,
+     viewers int not null,
+     until timestamptz not null,
+     primary key (video_id, instance)
+   ) with (fillfactor = 50);
+
+   create table egress (
+     name text primary key,
+     next_at timestamptz not null,
+     cooldown_until timestamptz not null default '-infinity',
+     pages_until timestamptz not null default '-infinity'
+   ) with (fillfactor = 50);
+
+   create table egress_demand (
+     name text,
+     instance text,
+     polls_per_second float8 not null,
+     until timestamptz not null,
+     primary key (name, instance)
+   ) with (fillfactor = 50);
+
+   create table recording (
+     name text collate "C" primary key,
+     since timestamptz not null,
+     state text not null,
+     video_id text,
+     error text,
+     instance text,
+     run_until timestamptz not null default '-infinity'
+   );
+
+   ${TALLIES}
+
+   create function relay_append(
+     v text, e bigint, expected bigint, ids text[], bodies text[], more text[], cp text, ttl interval, written timestamptz
+   ) returns table (epoch bigint, head bigint, added int[]) language plpgsql as $$
+   #variable_conflict use_column
+   declare
+     stored int[] := '{}';
+     moved bigint;
+   begin
+     select shift into moved from room where video_id = v and epoch = e and head = expected and owner is not null
+       for no key update;
+     if not found then
+       return query select r.epoch, r.head, null::int[] from room r where r.video_id = v;
+       return;
+     end if;
+     if cardinality(ids) > 0 then
+       with fresh as (
+         select ord, id, body, details, expected - moved + row_number() over (order by ord) as cursor
+         from (select distinct on (b.id) b.id, b.body, b.details, b.ord
+           from unnest(ids, bodies, more) with ordinality as b (id, body, details, ord) order by b.id, b.ord) once
+         where not exists (select from message m where m.video_id = v and m.id = once.id)
+       ), inserted as (
+         insert into message (video_id, cursor, id, body, details, at)
+         select v, cursor, id, body, details, clock_timestamp() from fresh order by cursor
+       )
+       select coalesce(array_agg(ord::int order by ord), '{}') into stored from fresh;
+     end if;
+     return query update room r set head = expected + cardinality(stored), checkpoint = cp,
+         checkpoint_at = least(clock_timestamp(), written), lease_until = clock_timestamp() + ttl, state = 'polling',
+         detail = null, final_at = null
+       where r.video_id = v returning r.epoch, r.head, stored;
+   end $$;
+
+   create function relay_finish(v text, e bigint, final text, what text)
+   returns table (epoch bigint, head bigint, outcome text) language plpgsql as $$
+   #variable_conflict use_column
+   declare me text;
+   begin
+     select owner into me from room where video_id = v and epoch = e and owner is not null and checkpoint is not null
+       for no key update;
+     if not found then
+       return query select r.epoch, r.head, 'fenced' from room r where r.video_id = v;
+     elsif final = 'released' and exists (select from interest i
+         where i.video_id = v and i.instance <> me and i.viewers > 0 and i.until > clock_timestamp()) then
+       return query update room r set owner = null, epoch = e + 1, lease_until = 'epoch'
+         where r.video_id = v returning r.epoch, r.head, 'free';
+     else
+       return query update room r set state = final, detail = what, final_at = clock_timestamp(), owner = null,
+           lease_until = 'epoch'
+         where r.video_id = v returning r.epoch, r.head, 'final';
+     end if;
+   end $$;
+
+   create function relay_move(here text, is_restored boolean, is_kept boolean) returns int language plpgsql as $$
+   declare
+     moment bigint := floor(extract(epoch from clock_timestamp()) * 1000);
+     rooms int;
+   begin
+     perform from store where lineage <> here or is_restored for update;
+     if not found then return 0; end if;
+     update store set lineage = here, generation = greatest(generation + 1, moment);
+     if is_kept then return 0; end if;
+     update room r set shift = r.shift + far, base = r.base + far, floor = r.floor + far, head = r.head + far,
+       epoch = greatest(r.epoch, moment) + 1, owner = null, lease_until = 'epoch'
+     from (select video_id, greatest(moment, head + 1) - base as far from room
+       where checkpoint is not null and (base < moment or not is_restored)) m
+     where r.video_id = m.video_id;
+     get diagnostics rooms = row_count;
+     return rooms;
+   end $$;
+
+   ${PRUNING}`,
+];
+
+export const SCHEMA_VERSION = STEPS.length;
+
+/**
+ * Brings the database to this program's schema, in one transaction on a connection of its own. Throws
+ * `StoreError` if this program cannot use a newer schema, or if the database is `half` of a migration and
+ * that is refused; otherwise the errors of PostgreSQL.
+ */
+export async function migrateSchema(client: Client, half: "refused" | "wanted" = "refused"): Promise<void> {
+  await assertEncoding(client);
+  const present = await versions(client);
+  assertUsable(present, half);
+  if (present.schema_version >= SCHEMA_VERSION) return;
+  // An instance that stops in the middle must not block the others.
+  await client.query(
+    "begin; set local lock_timeout = '4s'; set local idle_in_transaction_session_timeout = '10s'",
+  );
+  await client.query("select pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
+  const found = await versions(client); // another instance may have been first
+  assertUsable(found, half);
+  for (const step of STEPS.slice(found.schema_version)) await client.query(step);
+  if (found.schema_version < SCHEMA_VERSION)
+    await client.query("update store set schema_version = $1", [SCHEMA_VERSION]);
+  await client.query("commit");
+}
+
+/** In other encodings, a single message with a text that they lack would stop the storing of its chat. */
+async function assertEncoding(client: Client): Promise<void> {
+  const { rows } = await client.query<{ server_encoding: string }>("show server_encoding");
+  const encoding = rows[0]?.server_encoding ?? "";
+  if (["UTF8", "SQL_ASCII"].includes(encoding)) return;
+  throw new StoreError("unavailable", `has the encoding ${encoding}: use a database with the encoding UTF8`);
+}
+
+interface Versions {
+  schema_version: number;
+  oldest_version: number;
+  is_half?: boolean;
+}
+
+async function versions(client: Client): Promise<Versions> {
+  // Reads `pg_class` by the statement's snapshot: `to_regclass` may keep missing a new table for the whole
+  // transaction.
+  const { rows: found } = await client.query<{ names: string[] }>(
+    `select array_agg(relname::text) as names from pg_class
+     where relname in ('store', '${MIGRATION_TABLE}') and relnamespace = ${SCHEMA}`,
+  );
+  const names = found[0]?.names ?? [];
+  if (!names.includes("store")) return { schema_version: 0, oldest_version: 1 };
+  const { rows } = await client.query<Versions>("select schema_version, oldest_version from store");
+  const emptied = { schema_version: SCHEMA_VERSION, oldest_version: OLDEST_VERSION }; // while instances run
+  return { ...(rows[0] ?? emptied), is_half: names.includes(MIGRATION_TABLE) };
+}
+
+function assertUsable(
+  { schema_version, oldest_version, is_half }: Versions,
+  half: "refused" | "wanted",
+): void {
+  if (is_half && half === "refused") throw new StoreError("unavailable", HALF_FILLED);
+  if (oldest_version <= SCHEMA_VERSION) return;
+  throw new StoreError(
+    "unavailable",
+    `has schema ${schema_version}, which needs a program that knows ${oldest_version} at least, this one knows ${SCHEMA_VERSION}: start a newer program, or name another database`,
+  );
+}

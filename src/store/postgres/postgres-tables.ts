@@ -1,0 +1,121 @@
+/**
+ * The statements of the PostgreSQL store, and the conversion of their rows for the port. Times and ages are
+ * the database's.
+ */
+import type { RoomRecord, RoomSummary } from "../port.ts";
+import type { StoredMessage } from "../stored-message.ts";
+import { type OnUnreadable, withEnd } from "../strict-rows.ts";
+import { fromColumn } from "./column-text.ts";
+import { LINEAGE } from "./postgres-schema.ts";
+
+export const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
+const ago = (column: string) => `(extract(epoch from clock_timestamp() - ${column}) * 1000)::float8`;
+
+const ROOM = `r.video_id as "videoId", r.base, r.floor, r.head, r.checkpoint, ${ago("r.checkpoint_at")} as "readAgoMs",
+  r.detail as "end", ${ago("r.final_at")} as "endedAgoMs"`;
+
+/**
+ * A value of the room $1, computed once per statement, so that messages are read in the order of their index.
+ */
+const ofRoom = (value: string) => `(select ${value} from room where video_id = $1)`;
+const MESSAGE = `cursor + ${ofRoom("shift")} as cursor, id, body, details`;
+const KEPT = `from message where video_id = $1 and cursor > ${ofRoom("floor - shift")}`;
+
+/** A lease this far ahead was set before the database's clock was set back, and would last too long. */
+export const FAR_AHEAD = "lease_until > clock_timestamp() + interval '1 hour'";
+
+/** A `RoomSummary` of the room `r`. */
+export const SUMMARY = `r.video_id as "videoId", r.floor, r.head, r.detail as "end", ${ago("r.checkpoint_at")} as "readAgoMs",
+  (select ${ms("at")} from message where video_id = r.video_id and cursor = r.floor - r.shift + 1) as "firstAt",
+  (select ${ms("at")} from message where video_id = r.video_id and cursor = r.head - r.shift) as "lastAt",
+  (select count(*) from message where video_id = r.video_id and id >= 'gap:' and id < 'gap;') as gaps`;
+
+const APPEND =
+  "select * from relay_append($1, $2, $3, $4, $5, $6, $7, $8::float8 * interval '1 ms', to_timestamp($9::float8 / 1000))";
+
+export const SQL = {
+  // The epoch of a new room comes from the clock, as its cursors do, so it exceeds every epoch of an earlier
+  // room of this name, which was pruned or lost with its store. No old claim can pass for a new one. If the
+  // server or its history has changed, nothing is taken until the rooms have moved.
+  take: `with here as (select lineage = ${LINEAGE} as is_same from store), taken as (
+      insert into room as r (video_id, base, floor, head, state, owner, epoch, lease_until)
+      select $1, born, born, born, 'bootstrapping', $2, born + 1, clock_timestamp() + $3::float8 * interval '1 ms'
+      from here, (select ${ms("clock_timestamp()")} as born) clock where is_same
+      on conflict (video_id) do update set owner = $2, epoch = r.epoch + 1, lease_until = excluded.lease_until
+      where r.owner = $2 or r.lease_until <= clock_timestamp()
+        or r.${FAR_AHEAD}
+      returning ${ROOM}, r.epoch
+    )
+    select is_same, ${ms("clock_timestamp()")} as now, taken.* from here left join taken on true`,
+  // Deletes a room that was never read; in any other room, it changes only owner, epoch and lease.
+  giveBack: `with mine as (select * from unnest($1::text[], $2::bigint[]) as mine (video_id, epoch)), gone as (
+      delete from room r using mine
+      where r.video_id = mine.video_id and r.epoch = mine.epoch and r.owner is not null and r.checkpoint is null
+    )
+    update room r set owner = null, epoch = r.epoch + 1, lease_until = 'epoch' from mine
+    where r.video_id = mine.video_id and r.epoch = mine.epoch and r.owner is not null and r.checkpoint is not null
+    returning r.video_id, r.final_at is null as is_open`,
+  renew: `update room r set lease_until = clock_timestamp() + $3::float8 * interval '1 ms'
+    from unnest($1::text[], $2::bigint[]) as mine (video_id, epoch)
+    where r.video_id = mine.video_id and r.epoch = mine.epoch and r.owner is not null
+    returning r.video_id, ${ms("clock_timestamp()")} as now`,
+  append: APPEND,
+  appendAndOverwrite: `with done as (
+      ${APPEND}
+    ), over as (
+      update message m set body = o.body, details = o.details
+      from unnest($10::text[], $11::text[], $12::text[]) as o (id, body, details), done
+      where done.added is not null and m.video_id = $1 and m.id = o.id
+    )
+    select * from done`,
+  finish: "select * from relay_finish($1, $2, $3, $4)",
+  read: `select ${MESSAGE} from message
+    where video_id = $1 and cursor > ${ofRoom("greatest($2, floor) - shift")} order by message.cursor limit $3`,
+  // A binary search: one look at the index of the primary key per step. `low` and `high` are as in
+  // `last-before.ts`.
+  cursorAt: `with recursive search (low, high) as (
+      select floor - shift, head - shift from room where video_id = $1 and checkpoint is not null
+      union all
+      select case when is_before then middle else low end, case when is_before then high else middle - 1 end
+      from (select low, high, (low + high + 1) / 2 as middle from search where low < high) step,
+        lateral (select ${ms("at")} < $2 as is_before from message where video_id = $1 and cursor = middle) look
+    )
+    select low + ${ofRoom("shift")} as cursor from search where low = high`,
+  storedAt: `select cursor + ${ofRoom("shift")} as cursor, ${ms("at")} as at from message
+    where video_id = $1 and cursor in (select c - ${ofRoom("shift")} from unnest($2::bigint[]) c)`,
+  messagesById: `select ${MESSAGE} ${KEPT} and id = any($2)`,
+  byIdPrefix: `select ${MESSAGE} ${KEPT} and id >= $2 and id < $2 || chr(1114111)`,
+  // Examines all messages after $3 up to $4: an index by author would slow every append down.
+  byText: `select ${MESSAGE} ${KEPT} and cursor > ${ofRoom("$3 - shift")} and cursor <= ${ofRoom("$4 - shift")}
+    and strpos(details, $2) > 0`,
+  room: `select ${ROOM} from room r where video_id = $1 and checkpoint is not null`,
+  listRooms: `select ${SUMMARY} from room r where checkpoint is not null order by checkpoint_at desc limit $1`,
+  prune: `select * from relay_prune(case when $1::float8 < 'Infinity' then clock_timestamp() - $1 * interval '1 ms'
+    else '-infinity' end, $2)`,
+  move: `select relay_move(${LINEAGE}, $1, $2) as rooms`,
+  touch: "update store set one = one",
+  size: "select sum(pg_total_relation_size(name))::bigint as bytes from unnest('{room,message}'::regclass[]) name",
+} as const;
+
+export type RoomRow = Omit<RoomRecord, "end"> & { end: string | null };
+export type SummaryRow = Omit<RoomSummary, "end"> & { end: string | null };
+
+/** The result of `take`; all columns except `is_same` are null if the room was not taken. */
+export type TakenRow = { is_same: boolean; now: number } & (
+  | { epoch: null }
+  | (Omit<RoomRow, "checkpoint"> & { epoch: number; checkpoint: string | null })
+);
+
+export function toRecord(row: RoomRow, onUnreadable: OnUnreadable): RoomRecord {
+  return { ...withEnd(row, onUnreadable), checkpoint: fromColumn(row.checkpoint) };
+}
+
+export function toMessage({ cursor, id, body, details }: StoredMessage): StoredMessage {
+  return { id: fromColumn(id), body: fromColumn(body), details: fromColumn(details), cursor };
+}
+
+/** The room's current state, which a fenced write returns. */
+export interface FenceRow {
+  epoch: number;
+  head: number;
+}

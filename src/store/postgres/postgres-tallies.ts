@@ -1,0 +1,133 @@
+/**
+ * The rooms' totals in the database. Any instance counts. The statement that stores a count also moves the
+ * cursor up to which it counts, and does nothing if another instance has moved that cursor meanwhile.
+ */
+import type { RoomAccount } from "../port.ts";
+import { foldStored, withTotals } from "../stored-totals.ts";
+import { type OnUnreadable, withEnd } from "../strict-rows.ts";
+import { NO_TOTALS, readBatch, type TallyBatch, type TallyItem, type TallyMessage } from "../totals.ts";
+import { columns } from "./column-text.ts";
+import type { Database } from "./pools.ts";
+import { ms, SUMMARY, type SummaryRow } from "./postgres-tables.ts";
+
+/** The columns of an item. */
+export const TALLY_ITEM = ["key", "author", "first", "payment"] as const;
+export const TALLIED = "room r left join tally t on t.video_id = r.video_id and t.born = r.base - r.shift";
+/** The number of stored messages that the totals do not count yet. */
+const UNCOUNTED = "r.head - greatest(r.floor, coalesce(t.cursor + r.shift, r.floor)) as uncounted";
+
+const KEPT = "r.head - r.floor as kept";
+
+export const TALLY_SQL = {
+  account: `select ${SUMMARY}, t.totals, ${UNCOUNTED}, ${KEPT} from ${TALLIED}
+    where r.video_id = $1 and checkpoint is not null`,
+  tally: `select r.base - r.shift as born, coalesce(t.cursor, r.floor - r.shift) as cursor, t.totals, ${UNCOUNTED}, ${KEPT}
+    from ${TALLIED} where r.video_id = $1 and checkpoint is not null`,
+  uncounted: `select cursor, body, details, ${ms("at")} as at from message
+    where video_id = $1 and cursor > $2 order by cursor limit $3`,
+  items: `select key, author, first, payment from tally_item
+    where video_id = $1 and born = $2 and (key = any($3) or author = any($4) or first = any($5))`,
+  save: `with mine as (
+      insert into tally as t (video_id, born, cursor, totals)
+      select video_id, $2, $4, $5 from room where video_id = $1 and base - shift = $2
+      on conflict (video_id, born) do update set cursor = $4, totals = $5 where t.cursor = $3
+      returning video_id, born
+    ), put as (
+      insert into tally_item (video_id, born, key, author, first, payment)
+      select mine.*, item.* from mine, unnest($6::text[], $7::text[], $8::text[], $9::text[]) as item
+      on conflict (video_id, born, key) do update
+        set author = excluded.author, first = excluded.first, payment = excluded.payment
+    )
+    select from mine`,
+  // The row stays: an instance that read it before, and saves after this, finds that the cursor has moved.
+  forget: `with reset as (
+      update tally t set cursor = r.floor - r.shift, totals = $4 from room r
+      where t.video_id = $1 and t.born = $2 and t.cursor = $3
+        and r.video_id = t.video_id and r.base - r.shift = t.born
+      returning t.video_id, t.born
+    )
+    delete from tally_item i using reset where i.video_id = reset.video_id and i.born = reset.born`,
+  rooms: `select r.video_id as "videoId", ${UNCOUNTED} from ${TALLIED}
+    where r.video_id > $1 and checkpoint is not null order by r.video_id limit $2`,
+} as const;
+
+interface TallyRow {
+  born: number;
+  cursor: number;
+  totals: string | null;
+  uncounted: number;
+  /** The number of stored messages. */
+  kept: number;
+}
+
+export class Tallies {
+  readonly #connections: Database;
+  readonly #onUnreadable: OnUnreadable;
+  #isClosed = false;
+
+  constructor(connections: Database, onUnreadable: OnUnreadable) {
+    this.#connections = connections;
+    this.#onUnreadable = onUnreadable;
+  }
+
+  /** See `Store.getAccount`. */
+  async account(videoId: string): Promise<RoomAccount | undefined> {
+    type Row = SummaryRow & Pick<TallyRow, "totals" | "uncounted" | "kept">;
+    const [row] = await this.#connections.query<Row>("reads", TALLY_SQL.account, [videoId]);
+    return row && withTotals(withEnd(row, this.#onUnreadable));
+  }
+
+  /**
+   * See `Tallying.tally`. If another instance counted meanwhile, nothing is stored, and all is left. Totals
+   * that cannot be read are set to zero: the next step begins at the oldest stored message.
+   */
+  async tally(videoId: string, limit: number): Promise<number> {
+    const [room] = await this.#connections.query<TallyRow>("reads", TALLY_SQL.tally, [videoId]);
+    if (!room || this.#isClosed) return 0;
+    const { born, cursor, uncounted, kept } = room;
+    const asked = [videoId, cursor, limit];
+    const messages = await this.#connections.query<TallyMessage>("reads", TALLY_SQL.uncounted, asked);
+    const batch = readBatch(messages);
+    const after = foldStored(room.totals, batch, await this.#items(videoId, born, batch));
+    if (!after) {
+      this.#onUnreadable({ part: "totals", videoId });
+      const nothing = [videoId, born, cursor, JSON.stringify(NO_TOTALS)];
+      await this.#connections.query("writes", TALLY_SQL.forget, nothing);
+      return kept;
+    }
+    const last = messages.at(-1);
+    if (!last) return 0;
+    const { totals, items } = after;
+    const saved = await this.#connections.query("writes", TALLY_SQL.save, [
+      ...[videoId, born, cursor, last.cursor, JSON.stringify(totals)],
+      ...columns(items, TALLY_ITEM),
+    ]);
+    return saved.length > 0 ? Math.max(0, uncounted - messages.length) : uncounted;
+  }
+
+  /** See `Tallying.tallyRooms`. */
+  async tallyRooms(after: string, limit: number): Promise<string | undefined> {
+    type Row = { videoId: string; uncounted: number };
+    const rooms = await this.#connections.query<Row>("reads", TALLY_SQL.rooms, [after, limit]);
+    let left = limit;
+    let done = after;
+    for (const { videoId, uncounted } of rooms) {
+      if (uncounted > 0) await this.tally(videoId, left);
+      left -= uncounted;
+      if (left <= 0 || this.#isClosed) return done;
+      done = videoId;
+    }
+    return rooms.length < limit ? undefined : done;
+  }
+
+  /** Begins no statement any more. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  async #items(videoId: string, born: number, { keys, authors, firsts }: TallyBatch): Promise<TallyItem[]> {
+    if (keys.length === 0 && authors.length === 0) return [];
+    const values = [videoId, born, keys, authors, firsts];
+    return await this.#connections.query<TallyItem>("reads", TALLY_SQL.items, values);
+  }
+}

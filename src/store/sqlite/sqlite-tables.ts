@@ -1,0 +1,278 @@
+/**
+ * The store's operations on an open database, one method each, with statements prepared once. The caller
+ * provides the transaction; a refused write has changed nothing. `now`: wall milliseconds. Body and details
+ * stay text throughout.
+ */
+import { statfsSync } from "node:fs";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type { RoomEnd } from "../../protocol/chat.ts";
+import { assertOwner } from "../fence.ts";
+import { lastBefore } from "../last-before.ts";
+import type { TakenRoom } from "../ownership.ts";
+import type { Claim, MessageSearch, RoomAccount, RoomRecord, RoomSummary } from "../port.ts";
+import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
+import { withTotals } from "../stored-totals.ts";
+import { gapInPlaceOf, isReadable, type OnUnreadable, withEnd } from "../strict-rows.ts";
+import { pruningOn } from "./pruning.ts";
+import { diskFull } from "./sqlite-error.ts";
+import { recordingsOn } from "./sqlite-recordings.ts";
+import { APPLICATION_ID, AUTHOR_ID, prepared } from "./sqlite-schema.ts";
+import { Tallies } from "./sqlite-tallies.ts";
+
+/** Times are wall milliseconds, in all calls too. */
+interface RoomRow extends Omit<RoomRecord, "readAgoMs" | "end" | "endedAgoMs"> {
+  key: number;
+  epoch: number;
+  readAt: number;
+  end: string | null;
+  endedAt: number | null;
+}
+
+type TallyRow = Record<"key" | "head" | "uncounted", number>;
+type AccountRow = Omit<RoomAccount, "end" | "totals"> & {
+  end: string | null;
+  totals: string | null;
+  kept: number;
+};
+
+/** With this many messages, a step of `moveCursors` takes no further room. */
+const MOVED_AT_ONCE = 200_000;
+
+const ROOM = `key, video_id as videoId, epoch, base, floor, head, checkpoint, checkpoint_at as readAt,
+  ending as end, ended_at as endedAt`;
+
+const SUMMARY = `video_id as videoId, floor, head, ending as end, :now - checkpoint_at as readAgoMs,
+  (select at from message where room = key and cursor = floor + 1) as firstAt,
+  (select at from message where room = key and cursor = head) as lastAt,
+  (select count(*) from message where room = key and id >= 'gap:' and id < 'gap;') as gaps`;
+
+/** The number of stored messages that the totals do not count yet. */
+const UNCOUNTED = "head - max(floor, coalesce(tally.cursor, floor)) as uncounted";
+const TALLIED = "room left join tally on tally.room = key";
+
+const SQL = {
+  take: `update room set epoch = epoch + 1 where video_id = ? returning ${ROOM}`,
+  newborn: `insert into room (video_id, epoch, base, floor, head) values (:videoId, :epoch, :head, :head, :head)
+    returning ${ROOM}`,
+  room: `select ${ROOM} from room where video_id = ?`,
+  unfinishedRooms: "select video_id as videoId from room where ended_at is null and checkpoint_at >= ?",
+  listRooms: `select ${SUMMARY} from room order by checkpoint_at desc limit :limit`,
+  account: `select ${SUMMARY}, totals, ${UNCOUNTED}, head - floor as kept
+    from ${TALLIED} where video_id = :videoId`,
+  tally: `select key, head, ${UNCOUNTED} from ${TALLIED} where video_id = ?`,
+  tallies: `select key, head, ${UNCOUNTED}, video_id as videoId from ${TALLIED}
+    where video_id > ? order by video_id limit ?`,
+  insert: `insert into message (room, cursor, at, id, body, details) values (?, ?, ?, ?, ?, ?)
+    on conflict (room, id) do nothing`,
+  moveOn: `update room set head = ?, checkpoint = ?, checkpoint_at = ?, ending = null, ended_at = null
+    where key = ?`,
+  finish: "update room set ending = ?, ended_at = ? where key = ?",
+  read: `select cursor, id, body, details from message
+    where room = (select key from room where video_id = ?) and cursor > ? order by cursor limit ?`,
+  storedAt: "select at from message where room = ? and cursor = ?",
+  messageById: `select cursor, id, body, details from message
+    where room = (select key from room where video_id = ?) and id = ?`,
+  byIdPrefix: `select cursor, id, body, details from message
+    where room = (select key from room where video_id = :videoId)
+      and id >= :idPrefix and id < :idPrefix || char(0x10ffff)`,
+  byAuthor: `select cursor, id, body, details from message
+    where room = (select key from room where video_id = :videoId) and ${AUTHOR_ID} = :authorId`,
+  overwrite: "update message set body = ?, details = ? where room = ? and id = ?",
+  // Shifts by more than the room's span, so the new cursors exceed all old ones, and none collide on the way.
+  moves: `select key, by from (select key, max(:now, head + 1) - base as by,
+      sum(head - floor + 1) over (order by key) - (head - floor + 1) as others from room where base < :now)
+    where others < ${MOVED_AT_ONCE}`,
+  moveRoom: `update room set epoch = max(epoch, :now) + 1, base = base + :by, floor = floor + :by, head = head + :by
+    where key = :key`,
+  moveMessages: "update message set cursor = cursor + :by where room = :key",
+  touch: `pragma application_id = ${APPLICATION_ID}`,
+  edges: "select (select max(key) from room), (select max(seq) from message)",
+} as const;
+
+/**
+ * The operations on rooms and messages.
+ *
+ * @public for chaos runs, which wrap `append` in a running service
+ */
+export class RoomTables {
+  /** Null if the database is in memory. */
+  readonly #path: string | null;
+  readonly #sql: Record<keyof typeof SQL, StatementSync>;
+  readonly #tallies: Tallies;
+  readonly #onUnreadable: OnUnreadable;
+
+  constructor(database: DatabaseSync, tallies: Tallies, onUnreadable: OnUnreadable) {
+    this.#path = database.location();
+    this.#sql = prepared(database, SQL);
+    this.#tallies = tallies;
+    this.#onUnreadable = onUnreadable;
+  }
+
+  /**
+   * The epoch of a new room comes from the clock, as its cursors do, so it exceeds every epoch of a pruned
+   * room.
+   */
+  take(now: number, videoId: string): TakenRoom {
+    const row = this.#sql.take.get(videoId) as RoomRow | undefined;
+    if (!row) return { epoch: now + 1, head: now, room: undefined };
+    return { epoch: row.epoch, head: row.head, room: this.#record(row, now) };
+  }
+
+  /** Returns the indexes of the added messages, whose cursors start at `expectedHead + 1`. */
+  append(
+    now: number,
+    claim: Claim,
+    expectedHead: number,
+    messages: readonly EncodedMessage[],
+    checkpoint: string,
+    overwriting: readonly EncodedMessage[],
+  ): number[] {
+    const room = this.#row(claim.videoId) ?? this.#newborn(claim, expectedHead);
+    assertOwner(room, claim, expectedHead);
+    const added: number[] = [];
+    for (const [index, { id, body, details }] of messages.entries()) {
+      const cursor = expectedHead + added.length + 1;
+      const { changes } = this.#sql.insert.run(room.key, cursor, now, id, body, details);
+      if (changes === 1) added.push(index);
+    }
+    for (const { id, body, details } of overwriting) this.#sql.overwrite.run(body, details, room.key, id);
+    this.#sql.moveOn.run(expectedHead + added.length, checkpoint, now, room.key);
+    return added;
+  }
+
+  /** Returns the head of the finished room. */
+  finish(now: number, claim: Claim, end: RoomEnd): number {
+    const room = this.#row(claim.videoId);
+    assertOwner(room, claim);
+    this.#sql.finish.run(JSON.stringify(end), now, room.key);
+    return room.head;
+  }
+
+  read(videoId: string, after: number, limit: number): StoredMessage[] {
+    return this.#messages(videoId, this.#sql.read.all(videoId, after, limit));
+  }
+
+  /** See `Store.cursorAt`. */
+  cursorAt(videoId: string, time: number): number | undefined {
+    const room = this.#row(videoId);
+    return room && lastBefore(room, (cursor) => Number(this.#sql.storedAt.get(room.key, cursor)?.at) < time);
+  }
+
+  messagesById(videoId: string, ids: readonly string[]): StoredMessage[] {
+    const rows = ids.map((id) => this.#sql.messageById.get(videoId, id));
+    return this.#messages(
+      videoId,
+      rows.filter((row) => row !== undefined),
+    );
+  }
+
+  find(videoId: string, by: MessageSearch): StoredMessage[] {
+    const found =
+      "idPrefix" in by
+        ? this.#sql.byIdPrefix.all({ videoId, ...by })
+        : this.#sql.byAuthor.all({ videoId, ...by });
+    return this.#messages(videoId, found);
+  }
+
+  getRoom(now: number, videoId: string): RoomRecord | undefined {
+    const row = this.#row(videoId);
+    return row && this.#record(row, now);
+  }
+
+  unfinishedRooms(since: number): string[] {
+    return this.#sql.unfinishedRooms.all(since).map(({ videoId }) => String(videoId));
+  }
+
+  listRooms(now: number, limit: number): RoomSummary[] {
+    const rows = this.#sql.listRooms.all({ limit, now }) as unknown as (RoomSummary & {
+      end: string | null;
+    })[];
+    return rows.map((row) => withEnd(row, this.#onUnreadable));
+  }
+
+  getAccount(now: number, videoId: string): RoomAccount | undefined {
+    const row = this.#sql.account.get({ videoId, now }) as unknown as AccountRow | undefined;
+    return row && withTotals(withEnd(row, this.#onUnreadable));
+  }
+
+  /** See `Tallying.tally`. */
+  tally(videoId: string, limit: number): number {
+    const look = () => this.#sql.tally.get(videoId) as TallyRow | undefined;
+    const room = look();
+    if (room) this.#tallies.count(room.key, room.head, limit);
+    return look()?.uncounted ?? 0;
+  }
+
+  /** See `Tallying.tallyRooms`. */
+  tallyRooms(after: string, limit: number): string | undefined {
+    let left = limit;
+    const rooms = this.#sql.tallies.all(after, limit) as unknown as (TallyRow & { videoId: string })[];
+    let done = after;
+    for (const { key, videoId, head, uncounted } of rooms) {
+      if (uncounted > 0) left -= this.#tallies.count(key, head, left);
+      if (left === 0) return done;
+      done = videoId;
+    }
+    return rooms.length < limit ? undefined : done;
+  }
+
+  /** A step of `Restoration.moveCursors`. Returns the number of rooms that it has moved; 0 at the end. */
+  moveCursors(now: number): number {
+    const moves = this.#sql.moves.all({ now }) as unknown as { key: number; by: number }[];
+    for (const { key, by } of moves) {
+      this.#sql.moveMessages.run({ key, by });
+      this.#sql.moveRoom.run({ key, by, now });
+      this.#tallies.move(key, by);
+    }
+    return moves.length;
+  }
+
+  /**
+   * Writes the file's first page unchanged, which a full disk refuses. Also reads the end of both tables, the
+   * most that can be checked without reading the whole file. Throws if less than `spareBytes` are free.
+   */
+  probeWrite(spareBytes: number): void {
+    this.#sql.touch.run();
+    this.#sql.edges.get();
+    if (spareBytes === 0 || this.#path === null) return;
+    const { bavail, bsize } = statfsSync(this.#path);
+    const free = bavail * bsize;
+    if (free < spareBytes) throw diskFull(`${free} bytes are free`);
+  }
+
+  #newborn({ videoId, epoch }: Claim, head: number): RoomRow {
+    return this.#sql.newborn.get({ videoId, epoch, head }) as unknown as RoomRow;
+  }
+
+  #row(videoId: string): RoomRow | undefined {
+    return this.#sql.room.get(videoId) as RoomRow | undefined;
+  }
+
+  #messages(videoId: string, rows: readonly object[]): StoredMessage[] {
+    // The driver's rows have no prototype; messages are plain objects, as they are after a thread.
+    return (rows as StoredMessage[]).map(({ cursor, id, body, details }) => {
+      const row = { cursor, id, body, details };
+      if (isReadable(row)) return row;
+      this.#onUnreadable({ part: "message", videoId, cursor: row.cursor });
+      const stored = this.#sql.storedAt.get(this.#row(videoId)?.key ?? 0, row.cursor);
+      return gapInPlaceOf(row, Number(stored?.at ?? 0));
+    });
+  }
+
+  #record({ key: _, epoch: __, readAt, endedAt, ...rest }: RoomRow, now: number): RoomRecord {
+    const endedAgoMs = endedAt === null ? null : now - endedAt;
+    return { ...withEnd(rest, this.#onUnreadable), readAgoMs: now - readAt, endedAgoMs };
+  }
+}
+
+/** All operations of a store on an open database. */
+export type Tables = ReturnType<typeof tablesOn>;
+
+export function tablesOn(database: DatabaseSync, onUnreadable: OnUnreadable) {
+  const tallies = new Tallies(database, onUnreadable);
+  return Object.assign(
+    new RoomTables(database, tallies, onUnreadable),
+    pruningOn(database, tallies),
+    recordingsOn(database),
+  );
+}

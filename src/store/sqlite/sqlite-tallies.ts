@@ -1,0 +1,77 @@
+/**
+ * The rooms' totals in the store file, with the cursors up to which they count. The caller provides the
+ * transaction, so that both change together.
+ */
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { foldStored } from "../stored-totals.ts";
+import type { OnUnreadable } from "../strict-rows.ts";
+import { readBatch, type TallyBatch, type TallyItem, type TallyMessage } from "../totals.ts";
+import { prepared } from "./sqlite-schema.ts";
+
+const SQL = {
+  tally: "select cursor, totals from tally where room = ?",
+  uncounted: `select cursor, at, body, details from message where room = ? and cursor > ? and cursor <= ?
+    order by cursor limit ?`,
+  item: "select key, author, first, payment from tally_item where room = ? and key = ?",
+  itemsByAuthor: "select key, author, first, payment from tally_item where room = ? and author = ?",
+  itemsByFirst: "select key, author, first, payment from tally_item where room = ? and first = ?",
+  putItem: `insert into tally_item (room, key, author, first, payment)
+    values (:room, :key, :author, :first, :payment)
+    on conflict do update set author = :author, first = :first, payment = :payment`,
+  putTally: `insert into tally (room, cursor, totals) values (:room, :cursor, :totals)
+    on conflict do update set cursor = :cursor, totals = :totals`,
+  moveTally: "update tally set cursor = cursor + :by where room = :room",
+  videoId: "select video_id as videoId from room where key = ?",
+  deleteTally: "delete from tally where room = ?",
+  deleteItems: "delete from tally_item where room = ?",
+} as const;
+
+export class Tallies {
+  readonly #sql: Record<keyof typeof SQL, StatementSync>;
+  readonly #onUnreadable: OnUnreadable;
+
+  constructor(database: DatabaseSync, onUnreadable: OnUnreadable) {
+    this.#sql = prepared(database, SQL);
+    this.#onUnreadable = onUnreadable;
+  }
+
+  /**
+   * Counts the room's next messages up to cursor `upTo`, at most `limit`. Returns their number. Totals that
+   * cannot be read are counted again, from the oldest kept message.
+   */
+  count(room: number, upTo: number, limit: number): number {
+    const tally = this.#sql.tally.get(room) as { cursor: number; totals: string } | undefined;
+    const { cursor, totals } = tally ?? { cursor: 0, totals: null };
+    const messages = this.#sql.uncounted.all(room, cursor, upTo, limit) as unknown as TallyMessage[];
+    const last = messages.at(-1);
+    const batch = readBatch(messages);
+    const after = foldStored(totals, batch, this.#held(room, batch));
+    if (!after) {
+      this.#onUnreadable({ part: "totals", videoId: String(this.#sql.videoId.get(room)?.videoId) });
+      this.delete(room);
+      return this.count(room, upTo, limit);
+    }
+    if (!last) return 0;
+    for (const item of after.items) this.#sql.putItem.run({ room, ...item });
+    this.#sql.putTally.run({ room, cursor: last.cursor, totals: JSON.stringify(after.totals) });
+    return messages.length;
+  }
+
+  move(room: number, by: number): void {
+    this.#sql.moveTally.run({ room, by });
+  }
+
+  delete(room: number): void {
+    this.#sql.deleteItems.run(room);
+    this.#sql.deleteTally.run(room);
+  }
+
+  #held(room: number, { keys, authors, firsts }: TallyBatch): TallyItem[] {
+    const found = [
+      ...keys.map((key) => this.#sql.item.get(room, key)).filter((item) => item !== undefined),
+      ...authors.flatMap((author) => this.#sql.itemsByAuthor.all(room, author)),
+      ...firsts.flatMap((first) => this.#sql.itemsByFirst.all(room, first)),
+    ];
+    return found as unknown as TallyItem[];
+  }
+}

@@ -1,0 +1,169 @@
+/**
+ * The store's thread. In a running service, only this thread touches the store file. It executes all
+ * waiting calls together, in rounds.
+ */
+import { existsSync, mkdirSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
+import type { UnreadableRow } from "../../telemetry/store-events.ts";
+import { StoreError } from "../port.ts";
+import { FileLock } from "./file-lock.ts";
+import { type OperationReply, type OperationRequest, Rounds, type StoreFile } from "./group-commit.ts";
+import { unavailable } from "./sqlite-error.ts";
+import { openDatabase, type StoreOptions } from "./sqlite-schema.ts";
+import { type Tables, tablesOn } from "./sqlite-tables.ts";
+
+/** A message to the thread: calls, or the request to complete them and exit. */
+export type ToThread = readonly OperationRequest[] | "close";
+
+/**
+ * A message from the thread: answers; the id of the opened file; that this file is gone, with what to do; or
+ * a row that cannot be read.
+ */
+export type FromThread =
+  | readonly OperationReply[]
+  | { opened: string }
+  | { lost: string }
+  | { unreadable: UnreadableRow };
+
+export interface ThreadStart {
+  path: string;
+  /** The id of the file that an earlier thread opened. The thread accepts no other file. */
+  fileId: string | undefined;
+  options: StoreOptions;
+}
+
+/** A deleted file is noticed within this time, even without reads and writes. */
+const FILE_CHECK_MS = 2000;
+
+class SqliteWorker implements StoreFile {
+  readonly path: string;
+  readonly #options: StoreOptions;
+  readonly #port: MessagePort;
+  readonly #rounds = new Rounds(this);
+  #closing = false;
+  #lock: FileLock | undefined;
+  #database: DatabaseSync | undefined;
+  #tables: Tables | undefined;
+  #fileId: string | undefined;
+
+  constructor({ path, fileId, options }: ThreadStart, port: MessagePort) {
+    this.path = path;
+    this.#options = options;
+    this.#fileId = fileId;
+    this.#port = port;
+    port.on("message", (posted: ToThread) => {
+      this.#accept(posted);
+      this.#work();
+    });
+    setInterval(() => this.#lookAtFile(), FILE_CHECK_MS).unref(); // without the service's clock
+  }
+
+  #accept(posted: ToThread): void {
+    if (posted === "close") this.#closing = true;
+    else this.#rounds.accept(posted);
+  }
+
+  /** Runs rounds until no call is left, neither accepted nor in the port. */
+  #work(): void {
+    do {
+      for (let next = receiveMessageOnPort(this.#port); next; next = receiveMessageOnPort(this.#port)) {
+        this.#accept(next.message);
+      }
+      this.#rounds.play();
+    } while (!this.#rounds.isIdle);
+    if (this.#closing) this.#close();
+  }
+
+  answer(answers: readonly OperationReply[]): void {
+    this.#port.postMessage(answers satisfies FromThread);
+  }
+
+  /** The open file. Opens it at the first call, and after the last connection was closed. */
+  connect(): { database: DatabaseSync; tables: Tables } {
+    this.#lock ??= this.#takeLock();
+    if (!this.#isFileInPlace())
+      throw new StoreError("unavailable", goneFrom(this.path), { trouble: "its file is gone" });
+    this.#database ??= openDatabase(this.path, this.#options);
+    this.#tables ??= tablesOn(this.#database, (unreadable) =>
+      this.#port.postMessage({ unreadable } satisfies FromThread),
+    );
+    if (this.#fileId === undefined) {
+      this.#fileId = fileIdOf(this.path);
+      if (this.#fileId) this.#port.postMessage({ opened: this.#fileId } satisfies FromThread);
+    }
+    return { database: this.#database, tables: this.#tables };
+  }
+
+  /**
+   * The system still accepts writes to a file that was deleted or replaced, but nobody would ever read them.
+   */
+  #isFileInPlace(): boolean {
+    if (this.#fileId === undefined || this.#fileId === fileIdOf(this.path)) return true;
+    this.#port.postMessage({ lost: goneFrom(this.path) } satisfies FromThread);
+    return false;
+  }
+
+  #lookAtFile(): void {
+    try {
+      this.#isFileInPlace();
+    } catch {
+      // the system does not allow a look, which the next call reports
+    }
+  }
+
+  #takeLock(): FileLock {
+    makeFolder(this.path);
+    return new FileLock(this.path);
+  }
+
+  /** Closing rolls back a transaction that is still open. */
+  disconnect(): void {
+    this.#database?.close();
+    this.#database = undefined;
+    this.#tables = undefined;
+  }
+
+  /** Leaves a complete file without a write-ahead log, unless another program is currently reading it. */
+  #close(): void {
+    try {
+      this.#database?.exec("pragma wal_checkpoint(truncate)");
+    } catch {
+      // committed data stays in the write-ahead log, which the next start reads
+    }
+    this.disconnect();
+    this.#lock?.release();
+    this.#port.close();
+  }
+}
+
+/** Creates the folder of the file if it is missing, and no folder above it: the path may be misspelt. */
+function makeFolder(path: string): void {
+  const folder = dirname(path);
+  if (existsSync(folder)) return;
+  const refuse = (why: string): never => {
+    throw new StoreError("unavailable", `store ${path}: ${why}`, { trouble: "it cannot be opened" });
+  };
+  const above = dirname(folder);
+  if (!existsSync(above)) refuse(`the folder ${above} does not exist: create it, or name another file`);
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EROFS") throw unavailable(error, path);
+    const reason = error instanceof Error ? error.message : String(error);
+    refuse(`its folder cannot be made (${reason}): choose a file in a folder that this user can write to`);
+  }
+}
+
+/** Undefined if there is no such file. Throws if the system does not allow a look. */
+function fileIdOf(path: string): string | undefined {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return found && `${found.dev}:${found.ino}`;
+}
+
+function goneFrom(path: string): string {
+  return `store ${path} was deleted or replaced while it was open: nothing more can be stored; restart the service`;
+}
+
+if (parentPort) new SqliteWorker(workerData, parentPort);
