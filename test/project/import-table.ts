@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { describe, it } from "node:test";
 import { parseSync } from "oxc-parser";
 
@@ -181,6 +181,13 @@ describe("the code", () => {
     const all = globSync(`${folders}/**/*.ts`, { cwd: ROOT, exclude: ["client/dist/**", "**/*.d.ts"] });
     const headless = all.filter((file) => !readFileSync(join(ROOT, file), "utf8").startsWith("/**"));
     assert.deepEqual(headless, []);
+  });
+
+  it("gives each file of src/, client/ and web/ a name of its own, so that it can be found by it", () => {
+    const named = globSync("{src,client,web}/**/*.{ts,css,html}", { cwd: ROOT, exclude: ["**/dist/**"] });
+    const places = Map.groupBy(named, (file) => basename(file));
+    const shared = [...places].filter(([name, { length }]) => length > 1 && !/^(index|main)\./.test(name));
+    assert.deepEqual(shared, []);
   });
 
   it("leaves time and randomness to the clock, where the simulation plays them", () => {
