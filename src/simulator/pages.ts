@@ -13,11 +13,11 @@ import {
   responseContext,
   trackingParams,
 } from "./answers.ts";
+import { deadToken, type Grant } from "./continuation-book.ts";
 import { type Credentials, document, frame, scriptJson } from "./document.ts";
 import type { JsonObject } from "./plain-json.ts";
 import type { Random } from "./random.ts";
 import type { AbsentKind, ChatKind, Place } from "./scenario.ts";
-import { deadToken, type Grant } from "./tokens.ts";
 
 /** The content of a video's page. */
 export interface PageContent {

@@ -3,10 +3,10 @@
  * while its chat runs.
  */
 import type { Caller, EndShape } from "./answers.ts";
+import type { Grant } from "./continuation-book.ts";
 import type { Species } from "./generator.ts";
 import type { JsonObject } from "./plain-json.ts";
 import type { HostName } from "./requests.ts";
-import type { Grant } from "./tokens.ts";
 
 export type ChatKind = "live" | "upcoming" | "replay" | AbsentKind;
 

@@ -8,6 +8,7 @@ import * as answers from "./answers.ts";
 import type { Spoken } from "./banners.ts";
 import { hasNext, type Moment, type RecordedPage, type Recording, withTokens } from "./capture.ts";
 import { ChatLog, type Entry, identify } from "./chat-log.ts";
+import type { Grant, TokenBook } from "./continuation-book.ts";
 import { Generator } from "./generator.ts";
 import type { PageContent } from "./pages.ts";
 import { dig, type JsonObject } from "./plain-json.ts";
@@ -26,7 +27,6 @@ import {
   tokenKind,
 } from "./scenario.ts";
 import { EndlessTalk, inBackground, speakAt } from "./speech.ts";
-import type { Grant, TokenBook } from "./tokens.ts";
 
 /** The parts of the simulator that a chat needs. */
 interface ChatContext {

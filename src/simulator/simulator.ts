@@ -7,6 +7,7 @@ import { type Answer, errorObject, json } from "./answers.ts";
 import { AddressLimit, type AddressLimitOptions } from "./call-limit.ts";
 import { readRecording } from "./capture.ts";
 import { channelPage, missingChannel } from "./channel-pages.ts";
+import { TokenBook, videoIdIn } from "./continuation-book.ts";
 import type { Credentials } from "./document.ts";
 import { type Fault, type FaultOrder, Faults } from "./faults.ts";
 import type { ChannelPageKind, Host, HostContext, PageKind, Site } from "./hosts.ts";
@@ -19,7 +20,6 @@ import type { ChatCall, Place, Scenario } from "./scenario.ts";
 import { serviceWorker, serviceWorkerData, type WorkerForm } from "./service-worker.ts";
 import { Channel, type ChannelScenario } from "./simulated-channel.ts";
 import { Chat } from "./simulated-chat.ts";
-import { TokenBook, videoIdIn } from "./tokens.ts";
 
 export interface SimulatorOptions {
   /** Makes ids, tokens and generated chats reproducible; 1 by default. */

@@ -4,8 +4,8 @@
  * room.
  */
 
+import { videoIdIn } from "../../src/simulator/continuation-book.ts";
 import { parseObject } from "../../src/simulator/plain-json.ts";
-import { videoIdIn } from "../../src/simulator/tokens.ts";
 import type { IncomingAnswer, OutgoingRequest } from "../../src/upstream/egress/connections.ts";
 import type { GateSettings } from "../../src/upstream/egress/gate.ts";
 import { addressOf, type EgressAddress } from "./egress-address.ts";
