@@ -36,6 +36,7 @@ import { mergedRoute } from "./streams/merged.ts";
 import type { StreamConnections } from "./streams/sinks.ts";
 import { streamRoute } from "./streams/stream.ts";
 import { ANSWER_LIMITS, type AnswerLimits, boundUntakenAnswers } from "./untaken-answers.ts";
+import { type PageSettings, pageRoutes } from "./web-pages.ts";
 import { leaveToFirst } from "./worker-routes.ts";
 
 /** Limit of the URL and headers together, and of each. */
