@@ -1,0 +1,196 @@
+/** What a valid token opens: for how long, for how many connections, and what caches may keep of it. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { Expiries } from "../../../src/http/access/expiries.ts";
+import { ask } from "../../support/api.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+import { startRelay, type TestRelay } from "../../support/relay.ts";
+import { bearer, SECRET, signed } from "../../support/tokens.ts";
+
+const VIDEO = "tokens-1234";
+const now = () => Math.floor(Date.now() / 1000);
+
+let relay: TestRelay;
+before(async () => {
+  relay = await startRelay({ settings: { RELAY_PUBLIC: "none", RELAY_TOKEN_KEY: SECRET } });
+  relay.upstream
+    .channel("@tokens")
+    .broadcast(VIDEO, { chat: { kinds: ["text"] } })
+    .chat.say(3);
+});
+after(() => relay[Symbol.asyncDispose]());
+
+/** The text of a stream until the service ends it. */
+async function wholeStream(path: string, init: RequestInit): Promise<string> {
+  const response = await fetch(relay.url + path, init);
+  assert.equal(response.status, 200, path);
+  return await response.text();
+}
+
+describe("a connection that a token has opened", { concurrency: true }, () => {
+  const kinds = {
+    "of a video": `/v1/stream?videoId=${VIDEO}`,
+    "of a channel": "/v1/stream?channel=@tokens",
+    "of several chats": `/v1/merged?videoIds=${VIDEO},tokens-5678`,
+    "of a log": `/v1/log/${VIDEO}?live=sse&offset=-1`,
+  };
+  for (const [what, path] of Object.entries(kinds)) {
+    for (const encoding of ["identity", "gzip"]) {
+      it(`${what} ends with its token, whole and without an end event (${encoding})`, async () => {
+        const exp = now() + 2;
+        const headers = { ...bearer(await signed({ relay: ["watch"], exp })), "accept-encoding": encoding };
+        const text = await wholeStream(path, { headers });
+        assert.ok(Date.now() >= 1000 * exp, "not before the token");
+        assert.ok(Date.now() < 1000 * exp + 30_000, "soon after it");
+        assert.match(text, /\n\n$/);
+        assert.doesNotMatch(text, /event: end|"event":"end"/);
+      });
+    }
+  }
+
+  it("loses nothing: it resumes by its cursor with the next token", async () => {
+    const chat = relay.upstream.chat("tokens-lost", { kinds: ["text"] });
+    chat.say(3);
+    const path = "/v1/stream?videoId=tokens-lost";
+    const first = await wholeStream(path, {
+      headers: bearer(await signed({ relay: ["watch"], exp: now() + 2 })),
+    });
+    const cursors = [...first.matchAll(/^id: (\d+)$/gm)].map(([, cursor]) => Number(cursor));
+    chat.say(2);
+    const headers = {
+      ...bearer(await signed({ relay: ["watch"], exp: now() + 2 })),
+      "last-event-id": `${cursors.at(-1)}`,
+    };
+    const second = await wholeStream(path, { headers });
+    cursors.push(...[...second.matchAll(/^id: (\d+)$/gm)].map(([, cursor]) => Number(cursor)));
+    const [start = 0] = cursors;
+    assert.deepEqual(
+      cursors,
+      [0, 1, 2, 3, 4].map((place) => start + place),
+    );
+  });
+
+  it("in HTTP/1.0 ends as well", async () => {
+    const { connect } = await import("node:net");
+    const { text } = await import("node:stream/consumers");
+    const token = await signed({ relay: ["watch"], exp: now() + 2 });
+    const socket = connect(Number(new URL(relay.url).port), "127.0.0.1");
+    socket.write(`GET /v1/stream?videoId=${VIDEO} HTTP/1.0\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+    assert.match(await text(socket), /event: message/);
+  });
+});
+
+describe("the seconds in which tokens expire", () => {
+  const connection = () => {
+    const ended: string[] = [];
+    return { ended, of: (name: string) => ({ end: () => ended.push(name) }) };
+  };
+
+  it("end their connections, each once, and none that has closed", async () => {
+    const clock = new FakeClock();
+    const expiries = new Expiries(clock, new AbortController().signal);
+    const { ended, of } = connection();
+    const at = clock.now();
+    expiries.add(of("first"), at + 1000);
+    const forget = expiries.add(of("closed"), at + 2000);
+    expiries.add(of("second"), at + 2000);
+    expiries.add(of("last"), at + 3_600_000);
+    await clock.advance(999);
+    assert.deepEqual(ended, []);
+    await clock.advance(1);
+    assert.deepEqual(ended, ["first"]);
+    forget();
+    await clock.advance(10_000);
+    assert.deepEqual(ended, ["first", "second"]);
+    await clock.advance(3_600_000);
+    assert.deepEqual(ended, ["first", "second", "last"]);
+    expiries.add(of("later"), clock.now() + 1500);
+    await clock.advance(2000);
+    assert.deepEqual(ended.at(-1), "later");
+  });
+
+  it("are passed at once if the clock is set ahead, and come again if it is set back", async () => {
+    const clock = new FakeClock();
+    const expiries = new Expiries(clock, new AbortController().signal);
+    const { ended, of } = connection();
+    expiries.add(of("near"), clock.now() + 60_000);
+    expiries.add(of("far"), clock.now() + 400 * 86_400_000);
+    clock.jump(365 * 86_400_000);
+    await clock.advance(2000);
+    assert.deepEqual(ended, ["near"]);
+    clock.jump(-365 * 86_400_000);
+    expiries.add(of("again"), clock.now() + 60_000);
+    await clock.advance(59_000);
+    assert.deepEqual(ended, ["near"]);
+    await clock.advance(2000);
+    assert.deepEqual(ended, ["near", "again"]);
+  });
+});
+
+describe("a subject with a number of viewers", () => {
+  it("has no more connections at the same time than that, and others as many as they like", async () => {
+    const claims = { relay: ["watch"], sub: "one", viewers: 2 };
+    const open = async (token: string) => {
+      const cut = new AbortController();
+      const { status } = await fetch(`${relay.url}/v1/stream?videoId=${VIDEO}`, {
+        headers: bearer(token),
+        signal: cut.signal,
+      });
+      return { status, close: () => cut.abort() };
+    };
+    const first = await open(await signed(claims));
+    const second = await open(await signed(claims));
+    const third = await open(await signed({ ...claims, viewers: 2 }));
+    assert.deepEqual([first.status, second.status, third.status], [200, 200, 503]);
+    assert.equal((await open(await signed({ ...claims, sub: "other" }))).status, 200);
+    assert.equal((await open(await signed({ relay: ["watch"], sub: "third" }))).status, 200);
+    const none = await open(await signed({ ...claims, sub: "nobody", viewers: 0 }));
+    assert.equal(none.status, 503);
+    first.close();
+    for (let again = await open(await signed(claims)); again.status !== 200; )
+      again = await open(await signed(claims));
+  });
+});
+
+describe("an answer to a request with a token", () => {
+  const page = `/v1/messages?videoId=${VIDEO}&after=0&limit=1`;
+  const cacheOf = async (path: string, init: RequestInit = {}) => {
+    const { headers, body } = await ask<{ messages?: object[] }>(relay.url, path, init);
+    return { cache: headers.get("cache-control"), link: headers.get("link") ?? "", body };
+  };
+  before(async () => {
+    await wholeStream(`/v1/stream?videoId=${VIDEO}`, {
+      headers: bearer(await signed({ relay: ["watch"], exp: now() + 1 })),
+    });
+  });
+
+  it("is for no shared cache, in the header and in the query", async () => {
+    const token = await signed({ relay: ["watch"] });
+    const first = await cacheOf(page, { headers: bearer(token) });
+    assert.equal(first.cache, "private, max-age=31536000, immutable");
+    assert.equal((await cacheOf(`${page}&access_token=${token}`)).cache, first.cache);
+    assert.equal((await cacheOf(`/v1/rooms/${VIDEO}`, { headers: bearer(token) })).cache, "private");
+    const log = await fetch(`${relay.url}/v1/log/${VIDEO}?access_token=${token}`);
+    assert.match(log.headers.get("cache-control") ?? "", /^private, max-age=1/);
+    const stream = await fetch(`${relay.url}/v1/stream?videoId=${VIDEO}&access_token=${token}`);
+    assert.equal(stream.headers.get("cache-control"), "private, no-cache");
+    await stream.body?.cancel();
+  });
+
+  it("has links without it, which lead on", async () => {
+    const token = await signed({ relay: ["watch"] });
+    for (const place of ["", "&"]) {
+      const path =
+        place === ""
+          ? `/v1/messages?access_token=${token}&videoId=${VIDEO}&after=0&limit=1`
+          : `${page}&access_token=${token}`;
+      const { link, body } = await cacheOf(path);
+      assert.equal(body.messages?.length, 1);
+      const [, next = ""] = /<(\?[^>]+)>; rel="next"/.exec(link) ?? [];
+      assert.match(next, /after=/);
+      assert.doesNotMatch(link, /access_token/);
+      const second = await cacheOf(`/v1/messages${next}`, { headers: bearer(token) });
+      assert.equal(second.body.messages?.length, 1);
+    }
+  });
+});
