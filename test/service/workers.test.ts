@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { describe, it, type TestContext } from "node:test";
 import { pino } from "pino";
 import { toEdgeConfig } from "../../src/cli/config.ts";
@@ -18,6 +18,7 @@ import { readEvents, readLog } from "../support/log.ts";
 import { metric, startRelay } from "../support/relay.ts";
 import { startProcess } from "../support/relay-process.ts";
 import { Stream, type StreamOptions } from "../support/stream.ts";
+import { bearer, SECRET, signed } from "../support/tokens.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
 const CHAT = { kinds: ["text" as const], timeoutMs: 20 };
@@ -26,6 +27,26 @@ const TWO = { RELAY_WORKERS: "2", RELAY_LOG_LEVEL: "silent", RELAY_KEEPALIVE_MS:
 const CONNECTIONS = 24;
 
 const isReady = async (url: string) => (await fetch(`${url}/readyz`)).status === 200;
+
+/** The loopback ports at which this process listens. */
+function listenersOf(pid: number): number[] {
+  const inodes = new Set(
+    readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
+      try {
+        return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? [];
+      } catch {
+        return []; // closed meanwhile
+      }
+    }),
+  );
+  const lines = readFileSync("/proc/net/tcp", "utf8")
+    .split("\n")
+    .map((line) => line.trim().split(/ +/));
+  const listening = lines.filter(
+    ([, , , state, , , , , , inode = ""]) => state === "0A" && inodes.has(inode),
+  );
+  return listening.map(([, local = ""]) => Number.parseInt(local.split(":")[1] ?? "", 16));
+}
 
 /** The processes that a process has started. */
 const childrenOf = (pid: number): number[] =>
@@ -64,6 +85,42 @@ async function assertStopped(t: TestContext, relay: Awaited<ReturnType<typeof st
 }
 
 describe("several workers", { timeout: 60_000 }, () => {
+  it("each check tokens, and the first process checks the requests that the others send on", async () => {
+    const settings = { ...TWO, RELAY_PUBLIC: "none", RELAY_TOKEN_KEY: SECRET };
+    await using relay = await startRelay({ settings });
+    const { url } = relay;
+    await eventually(true, () => isReady(url));
+    relay.upstream.chat(VIDEO, CHAT).say(5);
+    const token = await signed({ relay: ["watch"] });
+    const paths = [
+      `/v1/stream?videoId=${VIDEO}`,
+      `/v1/messages?videoId=${VIDEO}`,
+      `/v1/log/${VIDEO}?offset=-1`,
+    ];
+    const statusOf = async (path: string, headers: Record<string, string> = {}) => {
+      const response = await fetch(url + path, { headers: { ...headers, connection: "close" } });
+      const { status } = response;
+      await response.body?.cancel();
+      return status;
+    };
+    for (let call = 0; call < CONNECTIONS / 2; call++) {
+      for (const path of paths) {
+        assert.equal(await statusOf(path), 401, path);
+        assert.equal(await statusOf(path, bearer(await signed({ relay: ["rooms"] }))), 403, path);
+        assert.equal(await statusOf(path, bearer(token)), 200, path);
+        assert.equal(await statusOf(`${path}&access_token=${token}`), 200, path);
+      }
+    }
+    const isRelay = async (port: number) =>
+      /alive/.test(await (await fetch(`http://127.0.0.1:${port}/healthz`)).text());
+    const isPrivate: number[] = [];
+    for (const port of new Set(listenersOf(process.pid)))
+      if (port !== Number(new URL(url).port) && (await isRelay(port))) isPrivate.push(port);
+    assert.equal(isPrivate.length, 1, "the first process has one address for its workers");
+    for (const path of paths)
+      assert.equal((await fetch(`http://127.0.0.1:${isPrivate[0]}${path}`)).status, 401, path);
+  });
+
   it("are one service, and one that dies is restarted", async (t) => {
     const before = childrenOf(process.pid);
     const log: { msg: string; why?: string; retryMs?: number }[] = [];

@@ -1,0 +1,157 @@
+/** The set of keys at a URL: when it is loaded, which of its keys count, and what happens while it is away. */
+import assert from "node:assert/strict";
+import { createSecretKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { describe, it, type TestContext } from "node:test";
+import { pino } from "pino";
+import { type Clock, systemClock } from "../../../src/clock.ts";
+import { type KeySource, keySource } from "../../../src/http/access/keys.ts";
+import { createServer } from "../../../src/http/server.ts";
+import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
+import { silentLog } from "../../../src/telemetry/log.ts";
+import { Telemetry } from "../../../src/telemetry/telemetry.ts";
+import { type Answer, AnsweringServer, refuses } from "../../support/answering-server.ts";
+import { eventually } from "../../support/eventually.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+import { roomsOn } from "../../support/rooms-on.ts";
+import { observe } from "../../support/store-subject.ts";
+import { bearer, signed } from "../../support/tokens.ts";
+
+const ED25519 = generateKeyPairSync("ed25519");
+const P256 = generateKeyPairSync("ec", { namedCurve: "P-256" });
+const jwk = ({ publicKey }: { publicKey: KeyObject }, more: object = {}) => ({
+  ...publicKey.export({ format: "jwk" }),
+  ...more,
+});
+const keys = (...all: object[]): Answer => refuses(200, { keys: all });
+const AWAY = refuses(503, "away");
+
+/** A source of keys that goes with the test. */
+function sourceAt(
+  t: TestContext,
+  url: string,
+  clock: Clock,
+  telemetry = new Telemetry(silentLog),
+): KeySource {
+  const source = keySource({ kind: "set", url }, clock, telemetry);
+  t.after(() => source.close());
+  return source;
+}
+
+describe("a set of keys", () => {
+  it("gives each key under its id, and no key that is not for signatures of a known kind", async (t) => {
+    await using server = await AnsweringServer.start(
+      keys(
+        jwk(ED25519, { kid: "one" }),
+        jwk(P256, { kid: "two", use: "sig", alg: "ES256" }),
+        jwk(P256, { kid: "encrypts", use: "enc" }),
+        jwk(P256, { kid: "other", alg: "ES384" }),
+        { ...createSecretKey(Buffer.alloc(32)).export({ format: "jwk" }), kid: "secret" },
+        jwk(generateKeyPairSync("ec", { namedCurve: "P-384" }), { kid: "longer" }),
+        jwk(generateKeyPairSync("rsa", { modulusLength: 1024 }), { kid: "short" }),
+        { kty: "OKP", crv: "Ed25519", kid: "damaged" },
+      ),
+    );
+    const source = sourceAt(t, server.url, new FakeClock());
+    assert.deepEqual((await source.find("one"))?.algorithms, ["EdDSA", "Ed25519"]);
+    assert.deepEqual((await source.find("two"))?.algorithms, ["ES256"]);
+    for (const kid of ["encrypts", "other", "secret", "longer", "short", "damaged", "__proto__", ""])
+      assert.equal(await source.find(kid), undefined, kid);
+    assert.equal(await source.find(undefined), undefined);
+  });
+
+  it("gives its only key to a token that names none", async (t) => {
+    await using server = await AnsweringServer.start(keys(jwk(ED25519, { kid: "one" })));
+    assert.ok(await sourceAt(t, server.url, new FakeClock()).find(undefined));
+  });
+
+  it("is loaded again for an unknown id once a minute at most, and keeps its keys if it is away", async (t) => {
+    const two = keys(jwk(ED25519, { kid: "one" }), jwk(P256, { kid: "two" }));
+    await using server = await AnsweringServer.start(keys(jwk(ED25519, { kid: "one" })), AWAY, two);
+    const clock = new FakeClock();
+    const source = sourceAt(t, server.url, clock);
+    assert.ok(await source.find("one"));
+    assert.equal(await source.find("two"), undefined);
+    assert.equal(server.calls.length, 2);
+    assert.ok(await source.find("one"), "a failed load changes nothing");
+    for (let asked = 0; asked < 5; asked++) assert.equal(await source.find(`made up ${asked}`), undefined);
+    await clock.advance(59_000);
+    assert.equal(await source.find("two"), undefined);
+    assert.equal(server.calls.length, 2);
+    await clock.advance(1000);
+    assert.ok(await source.find("two"));
+    assert.equal(server.calls.length, 3);
+  });
+
+  it("is loaded anew every hour, so that a key that was taken out counts no more", async (t) => {
+    await using server = await AnsweringServer.start(
+      keys(jwk(ED25519, { kid: "one" })),
+      keys(jwk(P256, { kid: "two" })),
+    );
+    const clock = new FakeClock();
+    const source = sourceAt(t, server.url, clock);
+    assert.ok(await source.find("one"));
+    await clock.advance(3_600_000);
+    await eventually(true, async () => (await source.find("two")) !== undefined);
+    assert.equal(await source.find("one"), undefined);
+  });
+
+  it("that is away refuses nobody's token, and is tried again", async (t) => {
+    await using server = await AnsweringServer.start(AWAY, refuses(200, { keys: [] }), keys(jwk(ED25519)));
+    const log: string[] = [];
+    const telemetry = new Telemetry(pino({}, { write: (line) => void log.push(line) }));
+    const clock = new FakeClock();
+    const source = sourceAt(t, server.url, clock, telemetry);
+    await assert.rejects(source.find("one"), { code: "CAPACITY" });
+    await clock.advance(1000);
+    await eventually(2, () => log.length);
+    await assert.rejects(source.find("one"), { code: "CAPACITY" });
+    assert.match(log.join(), /cannot be loaded: what needs a token is answered 503.*without a key/s);
+    await clock.advance(2000);
+    await eventually(3, () => log.length);
+    assert.ok(await source.find(undefined));
+  });
+});
+
+describe("a service with the keys of a set", () => {
+  async function serverWith(url: string) {
+    const parts = await roomsOn(observe(memoryStore(systemClock)));
+    const { http } = parts.config;
+    const access = { ...http.access, public: [], tokenKey: { kind: "set" as const, url } };
+    const app = await createServer(parts, { ...http, access });
+    return {
+      ask: async (headers: Record<string, string>) => {
+        const { statusCode, headers: sent } = await app.inject({ url: "/v1/rooms", headers });
+        return { status: statusCode, retryAfter: sent["retry-after"] };
+      },
+      [Symbol.asyncDispose]: async () => {
+        await app.close();
+        await parts[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  const relay = ["rooms"];
+  const ofOne = { key: ED25519.privateKey, header: { alg: "EdDSA", kid: "one" } };
+
+  it("accepts each key under its own id alone", async () => {
+    await using set = await AnsweringServer.start(
+      keys(jwk(ED25519, { kid: "one" }), jwk(P256, { kid: "two" })),
+    );
+    await using service = await serverWith(set.url);
+    const status = async (signing: Parameters<typeof signed>[1]) =>
+      (await service.ask(bearer(await signed({ relay }, signing)))).status;
+    assert.equal(await status(ofOne), 200);
+    assert.equal(await status({ ...ofOne, header: { alg: "EdDSA", kid: "two" } }), 401);
+    assert.equal(await status({ ...ofOne, header: { alg: "EdDSA" } }), 401);
+    assert.equal(await status({ key: P256.privateKey, header: { alg: "ES256", kid: "two" } }), 200);
+    assert.equal(await status({ key: P256.privateKey, header: { alg: "ES256", kid: "one" } }), 401);
+  });
+
+  it("starts while they are away, and answers 503 to tokens and 401 to everybody else", async () => {
+    await using set = await AnsweringServer.start(AWAY);
+    await using service = await serverWith(set.url);
+    const token = await signed({ relay }, ofOne);
+    assert.deepEqual(await service.ask(bearer(token)), { status: 503, retryAfter: "5" });
+    assert.equal((await service.ask({})).status, 401);
+  });
+});
