@@ -1,4 +1,4 @@
-/** The history and the rooms at an edge: the origin's own answers. */
+/** The history, the rooms and older parts of logs at an edge: the origin's own answers. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Origin } from "../origin/origin.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
@@ -14,33 +14,41 @@ import type { RoomParams } from "./schemas/room-schemas.ts";
 /** The headers of an answer that are the origin's to decide. Those of its body are left out with the body. */
 const TOLD = [
   ...["age", "cache-control", "content-disposition", "etag", "link", "retry-after", "vary"],
-  "x-content-type-options",
+  ...["x-content-type-options", "cross-origin-resource-policy"],
+  ...["stream-next-offset", "stream-up-to-date", "stream-closed"],
 ];
 const TOLD_OF_BODY = ["content-encoding", "content-length", "content-type"];
 
 interface OriginRoutesSettings {
   /** Whether answers may be compressed. */
   compression: boolean;
+  /** Whether this process is a worker, whose origin knows its clients by their own addresses. */
+  isWorker?: boolean;
 }
 
-export function originRoutes(
-  app: FastifyInstance,
-  origin: Origin,
-  settings: OriginRoutesSettings,
-  access: Access,
-): void {
-  const pass = async (path: string, request: FastifyRequest, reply: FastifyReply) => {
-    const { url, headers } = request;
+/** Answers a request for a path with the origin's answer. */
+export type PassOn = (path: string, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
+
+export function passOnTo(origin: Origin, settings: OriginRoutesSettings): PassOn {
+  return async (path, request, reply) => {
+    const { url, method, headers } = request;
     const isDownload = (request.query as MessagesQuery).limit === "all";
     const query = url.includes("?") ? url.slice(url.indexOf("?")) : "";
     // Not `If-None-Match`: undici's cache would answer it with the whole page, and forget the page.
     const asked = {
+      ...(settings.isWorker && { "x-forwarded-for": request.ip }),
       ...(headers.accept && { accept: headers.accept }),
       // One of two values, so that answers are kept for all clients.
       ...(settings.compression && acceptsGzip(headers["accept-encoding"]) && { "accept-encoding": "gzip" }),
     };
     const gone = clientGone(reply.raw);
-    const sent = { path: path + query, headers: asked, isDownload };
+    const isSlow = isDownload || path.startsWith("/v1/log/");
+    const sent = {
+      path: path + query,
+      headers: asked,
+      isSlow,
+      ...(method === "HEAD" ? ({ method } as const) : {}),
+    };
     const answer = await origin.pass(sent, gone).catch(refuseUnavailable);
     const told = answer.headers;
     for (const name of TOLD) if (told[name]) reply.header(name, told[name]);
@@ -54,6 +62,9 @@ export function originRoutes(
     for (const name of TOLD_OF_BODY) if (told[name]) reply.header(name, told[name]);
     return reply.code(answer.statusCode).send(answer.body);
   };
+}
+
+export function originRoutes(app: FastifyInstance, pass: PassOn, access: Access): void {
   if (access.serves("rooms"))
     app.get("/v1/rooms", ROOMS_OPTIONS, (request, reply) => pass("/v1/rooms", request, reply));
   if (!access.serves("watch")) return;

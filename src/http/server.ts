@@ -21,9 +21,10 @@ import { AnswersUnderWay } from "./answers-under-way.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";
 import { answerErrors, answerUnroutable, METHODS, refuseUnserved } from "./error-answers.ts";
 import { type Group, healthRoutes } from "./health-routes.ts";
-import { type LogSettings, logRoute } from "./log/log-route.ts";
+import { LogReads, type LogSettings } from "./log/log-reads.ts";
+import { logRoute } from "./log/log-route.ts";
 import { messagesRoute } from "./messages.ts";
-import { originRoutes } from "./origin-routes.ts";
+import { originRoutes, passOnTo } from "./origin-routes.ts";
 import { probeRoute } from "./probe-route.ts";
 import { RawErrors } from "./raw-errors.ts";
 import { recordingsRoutes } from "./recordings-routes.ts";
@@ -158,21 +159,16 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     compresses: settings.compression,
     keepaliveMs: settings.keepaliveMs,
   };
+  const isBlanking = () => settings.isBlanking || (source instanceof Origin && source.isBlanking);
+  const reads = new LogReads({ rooms, clock, source, isBlanking, log: settings.log });
+  const pass = source instanceof Origin ? passOnTo(source, settings) : undefined;
   if (access.serves("watch")) {
     streamRoute(app, streamParts);
     mergedRoute(app, streamParts);
+    logRoute(app, { ...streamParts, reads, pass });
   }
-  if (source instanceof Origin) originRoutes(app, source, settings, access);
-  else {
-    const { history } = source;
-    const { isBlanking, log } = settings;
-    // Workers count the viewers of their own streams, and send all requests of logs on to the first process.
-    const readers = new AddressLimit(settings.maxViewersPerAddress);
-    const admission = settings.isForWorkers ? new Admission(readers, expiries) : streamParts.admission;
-    if (access.serves("watch")) logRoute(app, { ...streamParts, admission, history, isBlanking, log });
-    ownRoutes(app, rooms, source, settings, access, clock);
-  }
-  const isBlanking = () => settings.isBlanking || (source instanceof Origin && source.isBlanking);
+  if (pass) originRoutes(app, pass, access);
+  else ownRoutes(app, rooms, source as OwnSource, settings, access, clock);
   healthRoutes(app, rooms, telemetry, settings.group, isBlanking);
   pageRoutes(app, settings);
   return app;

@@ -1,6 +1,6 @@
 /**
- * The requests that a worker sends on to the first process of its service: the API except streams, and the
- * state of the service. The worker itself serves streams and pages.
+ * The requests that a worker sends on to the first process of its service: the API except streams and logs, and the
+ * state of the service. The worker itself serves streams, logs and pages.
  */
 import type { FastifyInstance } from "fastify";
 import type { Origin } from "../origin/origin.ts";
@@ -8,7 +8,7 @@ import { refuseUnavailable } from "../serving/refusals.ts";
 import { withToken } from "./access/grant.ts";
 import { clientGone } from "./client-gone.ts";
 
-const LEFT = /^\/(?:v1\/(?!(?:stream|merged)(?:$|\?))|(?:readyz|metrics)(?:$|\?))/;
+const LEFT = /^\/(?:v1\/(?!(?:stream|merged)(?:$|\?)|log\/)|(?:readyz|metrics)(?:$|\?))/;
 /** Headers that concern a single connection and are not sent on. */
 const OF_CONNECTION = new Set(["connection", "host", "keep-alive", "transfer-encoding", "upgrade", "expect"]);
 

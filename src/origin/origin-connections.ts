@@ -10,10 +10,10 @@ const CONNECT_TIMEOUT_MS = 5000;
 /** Time limit for a page of an origin, and for its silence meanwhile. */
 export const PAGE_TIMEOUT_MS = 10_000;
 /**
- * Time limit for the silence of a download: the origin may read millions of messages that its filter leaves
- * out, or wait for its store.
+ * Time limit for the silence of a slow answer: the origin may read millions of messages that a filter leaves
+ * out, wait for its store, or open a room.
  */
-const DOWNLOAD_TIMEOUT_MS = 300_000;
+const SLOW_TIMEOUT_MS = 300_000;
 /** Connections for the edge's own questions. */
 const MAX_CONNECTIONS = 32;
 /** The cache of answers, in bytes. A page of a thousand messages with their details has about a megabyte. */
@@ -27,12 +27,14 @@ export interface OriginRequest {
   headers: Headers;
   /** Whether a client reads the answer, at its own pace. */
   isForClient?: boolean;
-  /** Whether the answer is a download: all messages that match. */
-  isDownload?: boolean;
+  /** Whether the answer may take long: all messages that match, or a room that is opened for it. */
+  isSlow?: boolean;
+  /** By default GET. */
+  method?: "HEAD";
 }
 
 /** A client's request that is sent on. */
-export interface RelayedRequest extends OriginRequest {
+export interface RelayedRequest extends Omit<OriginRequest, "method"> {
   method: string;
   body: Readable | null;
 }
@@ -82,11 +84,11 @@ export class HttpOrigin implements OriginConnections {
   }
 
   page(request: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
-    const { path, headers, isForClient, isDownload } = request;
+    const { path, headers, isForClient, isSlow, method = "GET" } = request;
     const dispatcher = isForClient ? this.#clientsCached : this.#ownCached;
-    const limitMs = isDownload ? DOWNLOAD_TIMEOUT_MS : PAGE_TIMEOUT_MS;
+    const limitMs = isSlow ? SLOW_TIMEOUT_MS : PAGE_TIMEOUT_MS;
     const sent = send(this.#url + path, {
-      ...{ dispatcher, headers: { ...headers, ...this.#authorization }, signal },
+      ...{ dispatcher, method, headers: { ...headers, ...this.#authorization }, signal },
       ...{ headersTimeout: limitMs, bodyTimeout: limitMs },
     });
     // While undici's cache asks whether an answer is still valid, it ignores the signal.

@@ -1,9 +1,10 @@
 /** The rooms of an edge: each follows the origin's room of the same video, and none is read here. */
 import type { Clock } from "../clock.ts";
 import { Deadline } from "../deadline.ts";
+import { ENDED, type RoomEnd } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { ArchivedRoom } from "../rooms/archive.ts";
-import type { Followed, RoomApplicant, RoomSource, RoomSources } from "../rooms/sources.ts";
+import type { Followed, RoomApplicant, RoomSource, RoomSources, StoredLog } from "../rooms/sources.ts";
 import { BACKFILL_MAX } from "../serving/cursor.ts";
 import { Room, type RoomSettings } from "../serving/room.ts";
 import type { OriginEvents } from "../telemetry/origin-events.ts";
@@ -47,11 +48,10 @@ export class OriginRooms implements RoomSources {
     opening.use(stream);
     const { cursor: historyEnd, chatType } = stream;
     applicant.assertCapacity(chatType);
-    const recent = await origin.messagesUpTo(
-      videoId,
-      historyEnd,
-      Math.min(BACKFILL_MAX, settings.tailMessages),
-    );
+    const [recent, closedBefore] = await Promise.all([
+      origin.messagesUpTo(videoId, historyEnd, Math.min(BACKFILL_MAX, settings.tailMessages)),
+      origin.closedAt(videoId),
+    ]);
     const before = (recent[0]?.cursor ?? historyEnd + 1) - 1;
     const store = new OriginRoomLog(this.#parts, { recent, stream });
     const blanking = {
@@ -66,6 +66,7 @@ export class OriginRooms implements RoomSources {
       census: this.census,
       store,
       settings: blanking,
+      closedBefore,
     });
     opening.move();
     events.roomFollowed(videoId, { chatType, cursor: historyEnd });
@@ -78,7 +79,8 @@ export class OriginRooms implements RoomSources {
     throw new Error("an edge reads no room that it could give to others");
   }
 
-  async excerpt(videoId: string): Promise<Room> {
+  async excerpt(videoId: string, closedAt?: number): Promise<Room> {
+    if (closedAt !== undefined) return this.#over(videoId, "liveChatRenderer", closedAt);
     const { chatType, cursor } = await this.#ask(videoId, { isBounded: true }, async (stream) => stream);
     const room = this.#unfollowed(videoId, chatType, cursor);
     room.bound(false); // the origin does not say whether it has read the chat to its end
@@ -95,10 +97,13 @@ export class OriginRooms implements RoomSources {
     return await this.#ask(videoId, { lastEventId: head }, async (stream) => {
       const { value: end } = await stream.batches().next();
       if (!end || Array.isArray(end) || stream.cursor !== head) return undefined;
-      const room = this.#unfollowed(videoId, stream.chatType, head);
-      room.finish(end);
+      const room = this.#over(videoId, stream.chatType, head, end);
       return { range, room, isUnfinished: false };
     });
+  }
+
+  async log(videoId: string): Promise<StoredLog> {
+    return { closedAt: await this.#parts.origin.closedAt(videoId) };
   }
 
   async head(videoId: string): Promise<number> {
@@ -107,6 +112,13 @@ export class OriginRooms implements RoomSources {
 
   async unreadiness(): Promise<string[]> {
     return this.#parts.health.isGood ? [] : ["the origin does not answer"];
+  }
+
+  /** A room that is over, of which the origin has pages up to this cursor. */
+  #over(videoId: string, chatType: Room["chatType"], head: number, end: RoomEnd = ENDED): Room {
+    const room = this.#unfollowed(videoId, chatType, head);
+    room.finish(end);
+    return room;
   }
 
   /** A room that is served only from the origin's pages, without a stream. */

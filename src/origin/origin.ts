@@ -9,6 +9,7 @@ import { Deadline } from "../deadline.ts";
 import { asNumber, asString, dig, parseJson } from "../json.ts";
 import { ERRORS, isErrorCode, RelayError } from "../protocol/errors.ts";
 import type { CursorRange } from "../serving/cursor.ts";
+import { parseOffset } from "../serving/log/offset.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import { OriginAway } from "./away.ts";
 import { LineReader, messageIn } from "./line-reader.ts";
@@ -214,6 +215,25 @@ export class Origin {
   async range(videoId: string): Promise<CursorRange | undefined> {
     const page = await this.#first({ videoId, limit: 1 });
     return page === undefined ? undefined : rangeIn(page);
+  }
+
+  /**
+   * The cursor at which a chat ended for the first time; undefined if it has not ended yet, or nothing of it is
+   * stored. Rejects as `stream` does.
+   */
+  async closedAt(videoId: string): Promise<number | undefined> {
+    using limit = new Deadline(this.#clock, PAGE_TIMEOUT_MS);
+    return await this.#reached(limit.signal, async () => {
+      const request = { path: `/v1/log/${videoId}`, headers: {}, method: "HEAD" as const };
+      const { statusCode, headers, body } = await this.#connections.page(request, limit.signal);
+      body.resume(); // it has none
+      if (statusCode >= 500) throw new OriginAway(`it answers ${statusCode}`);
+      // Nothing is stored, or the origin serves no logs: it is of an earlier version, or a proxy blocks them.
+      if (statusCode !== 200) return undefined;
+      const end = parseOffset(headers["stream-next-offset"]?.toString() ?? "");
+      if (typeof end !== "number") throw new OriginAway("its log names no offset");
+      return headers["stream-closed"] === "true" ? end : undefined;
+    });
   }
 
   /** As `Store.cursorAt`. `time`: wall milliseconds. Rejects as `stream` does. */

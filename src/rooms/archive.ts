@@ -2,7 +2,7 @@
 import type { Clock } from "../clock.ts";
 import { ENDED, isReplayChat } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { isReadable, positionOf, recordingOf } from "../reading/log/checkpoint.ts";
+import { closedAt, isReadable, positionOf, recordingOf } from "../reading/log/checkpoint.ts";
 import { type CursorRange, resumeCursor } from "../serving/cursor.ts";
 import { Room, type RoomParts, type StreamRequest } from "../serving/room.ts";
 import { notStored, type RoomRecord } from "../store/port.ts";
@@ -14,7 +14,10 @@ const REPLAY_KEPT_MS = 3_600_000;
 /** A finished room, served from the store; undefined if its checkpoint cannot be read. */
 export function archivedRoom(record: RoomRecord, parts: RoomParts): Room | undefined {
   if (!isReadable(record)) return undefined;
-  const room = new Room(record.videoId, positionOf(record).chatType, record.head, parts);
+  const room = new Room(record.videoId, positionOf(record).chatType, record.head, {
+    ...parts,
+    closedBefore: closedAt(record),
+  });
   room.finish(ENDED);
   return room;
 }
@@ -23,13 +26,13 @@ export function archivedRoom(record: RoomRecord, parts: RoomParts): Room | undef
  * The stored part of a room at this moment, or up to the cursor at which its chat ended, for viewers whose
  * streams end with it. Rejects with `RelayError` NOT_STORED and with `StoreError`.
  */
-export async function excerptOf(videoId: string, parts: OwnedRoomParts, closedAt?: number): Promise<Room> {
+export async function excerptOf(videoId: string, parts: OwnedRoomParts, end?: number): Promise<Room> {
   const record = await parts.store.getRoom(videoId);
-  if (!record || (closedAt === undefined && record.floor === record.head)) throw notStored(videoId);
+  if (!record || (end === undefined && record.floor === record.head)) throw notStored(videoId);
   // The messages are there even if the checkpoint cannot be read.
   const chatType = isReadable(record) ? positionOf(record).chatType : "liveChatRenderer";
-  const room = new Room(videoId, chatType, closedAt ?? record.head, parts);
-  if (closedAt === undefined) room.bound(isGoingOn(record, parts));
+  const room = new Room(videoId, chatType, end ?? record.head, parts);
+  if (end === undefined) room.bound(isGoingOn(record, parts));
   else room.finish(ENDED);
   return room;
 }

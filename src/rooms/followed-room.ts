@@ -3,7 +3,7 @@
  * to its own viewers. If the owner crashes or stops, this instance takes the room over and continues from the
  * checkpoint, with the same viewers.
  */
-import { positionOf } from "../reading/log/checkpoint.ts";
+import { closedAt, positionOf } from "../reading/log/checkpoint.ts";
 import { Room } from "../serving/room.ts";
 import { isUnavailable, type RoomRecord } from "../store/port.ts";
 import { OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
@@ -38,7 +38,11 @@ export class FollowedRoom implements Followed {
   /** Follows a room from its head on. Throws `UnreadablePosition` if its checkpoint is of another version. */
   static join(record: RoomRecord, parts: OwnedRoomParts): FollowedRoom {
     const { chatType } = positionOf(record);
-    return new FollowedRoom(new Room(record.videoId, chatType, record.head, parts), parts);
+    const room = new Room(record.videoId, chatType, record.head, {
+      ...parts,
+      closedBefore: closedAt(record),
+    });
+    return new FollowedRoom(room, parts);
   }
 
   /** Also rejects with `UnreadablePosition`. */

@@ -9,7 +9,14 @@ import { type ChatType, isReplayChat, RELEASED, type RoomEnd } from "../protocol
 import { waitAfter } from "../reading/interval.ts";
 import { unreadBetween } from "../reading/lateness.ts";
 import { Appender, type AppenderSettings } from "../reading/log/appender.ts";
-import { isReadable, lastEgress, lastReadAgoMs, memoryOf, positionOf } from "../reading/log/checkpoint.ts";
+import {
+  closedAt,
+  isReadable,
+  lastEgress,
+  lastReadAgoMs,
+  memoryOf,
+  positionOf,
+} from "../reading/log/checkpoint.ts";
 import { withAnswer } from "../reading/log/fresh-pages.ts";
 import type { Gap } from "../reading/log/gap.ts";
 import { demandOf, priorityMs } from "../reading/pace.ts";
@@ -218,7 +225,10 @@ export class OwnedRoom {
     start: PollerStart,
     egress: RoomEgress,
     parts: OwnedRoomParts,
-    room = new Room(hold.videoId, start.position.chatType, hold.head, parts),
+    room = new Room(hold.videoId, start.position.chatType, hold.head, {
+      ...parts,
+      closedBefore: hold.room && closedAt(hold.room),
+    }),
   ) {
     hold.keep();
     hold.lost.addEventListener("abort", () => this.#stopPolling(hold.lost.reason), { once: true });

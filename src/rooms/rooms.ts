@@ -6,6 +6,7 @@ import { Deadline, unlessAborted } from "../deadline.ts";
 import type { ChatType } from "../protocol/chat.ts";
 import { atCapacity } from "../protocol/errors.ts";
 import { closedAt } from "../reading/log/checkpoint.ts";
+import { type LogPosition, positionIn } from "../serving/log/offset.ts";
 import { refuseUnavailable } from "../serving/refusals.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import { Slices } from "../serving/slices.ts";
@@ -174,14 +175,31 @@ export class Rooms implements SharedRooms {
     }
   }
 
-  #admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
-    if (request.isBounded || request.closedAt !== undefined) return this.#enterExcerpt(request);
-    return this.#entry(request.videoId).enter(request, signal);
+  async #admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
+    if (request.isBounded) return await this.#enterExcerpt(request);
+    const closedAt =
+      request.log === undefined ? undefined : await this.#closedAt(request.videoId, request.log);
+    if (closedAt !== undefined) return await this.#enterExcerpt(request, closedAt);
+    return await this.#entry(request.videoId).enter(request, signal);
   }
 
-  /** Serves a viewer the messages that are stored now, from the store alone. */
-  async #enterExcerpt(request: StreamRequest): Promise<void> {
-    const room = await this.#parts.sources.excerpt(request.videoId, request.closedAt);
+  /**
+   * The cursor at which a chat ended for the first time; undefined if it has not ended yet. Rejects with
+   * `RelayError` OFFSET_GONE if nobody need open the room to know that its log does not have the position.
+   */
+  async #closedAt(videoId: string, position: LogPosition): Promise<number | undefined> {
+    const { room } = this.#entries.get(videoId) ?? {};
+    if (room) return room.closedAt;
+    const { closedAt, range } = (await this.#parts.sources.log(videoId)) ?? {};
+    if (range) positionIn(position, range.floor, closedAt ?? range.head);
+    return closedAt;
+  }
+
+  /**
+   * Serves a viewer the messages that are stored now, or those up to the end of the chat, without opening it.
+   */
+  async #enterExcerpt(request: StreamRequest, closedAt?: number): Promise<void> {
+    const room = await this.#parts.sources.excerpt(request.videoId, closedAt);
     this.#retired.add(room);
     // A viewer that names no `backfill` gets everything that is stored.
     await room.enter(request, request.backfill === undefined ? 0 : room.tail.head);
@@ -209,6 +227,11 @@ export class Rooms implements SharedRooms {
   /** The cursor at which a stored chat ended for the first time; undefined if it has not ended yet. */
   closedAt(record: RoomRecord): number | undefined {
     return closedAt(record);
+  }
+
+  /** The room of a video, if it is open here. */
+  open(videoId: string): Room | undefined {
+    return this.#entries.get(videoId)?.room;
   }
 
   /** Whether the chat has not ended, and this instance opens, reads or follows it. */

@@ -3,6 +3,7 @@
  * rooms of another instance. Entries, rooms and viewers are the same in both.
  */
 import type { ChatType } from "../protocol/chat.ts";
+import type { CursorRange } from "../serving/cursor.ts";
 import type { Census, Room } from "../serving/room.ts";
 import type { Ownership } from "../store/ownership.ts";
 import type { Applicant } from "../upstream/egress/openings.ts";
@@ -71,6 +72,14 @@ export interface SharedRooms {
   adopt(videoId: string): void;
 }
 
+/** A stored chat as a log. */
+export interface StoredLog {
+  /** The cursor at which the chat ended for the first time; undefined if it has not ended yet. */
+  closedAt: number | undefined;
+  /** Undefined if only the origin knows it. */
+  range?: CursorRange;
+}
+
 export interface RoomSources {
   /** Counts the viewers in all rooms from here. */
   readonly census: Census;
@@ -89,6 +98,8 @@ export interface RoomSources {
    * cursor, at which its chat has ended. Rejects with `RelayError` NOT_STORED.
    */
   excerpt(videoId: string, closedAt?: number): Promise<Room>;
+  /** A chat as a log, without opening its room; undefined if nothing of it is known. */
+  log(videoId: string): Promise<StoredLog | undefined>;
   /** The stored part of a chat that is over; undefined if there is none. */
   archived(videoId: string): Promise<ArchivedRoom | undefined>;
   /** The cursor of the last message stored of a video; 0 if nothing is. Rejects with `StoreError`. */

@@ -1,11 +1,12 @@
 /** The rooms of an instance with a store: it reads their chats, or follows the instances that do. */
+import { closedAt } from "../reading/log/checkpoint.ts";
 import type { Room } from "../serving/room.ts";
 import { type ArchivedRoom, archivedRoom, excerptOf } from "./archive.ts";
 import { FollowedRoom } from "./followed-room.ts";
 import { acquireRoom } from "./opening.ts";
 import { isUnfinished, type OwnedRoomParts } from "./owned-room.ts";
 import { RoomExchange } from "./room-exchange.ts";
-import type { Followed, RoomApplicant, RoomSource, RoomSources, SharedRooms } from "./sources.ts";
+import type { Followed, RoomApplicant, RoomSource, RoomSources, SharedRooms, StoredLog } from "./sources.ts";
 
 export class StoredRooms implements RoomSources {
   readonly census = { viewers: 0 };
@@ -33,6 +34,11 @@ export class StoredRooms implements RoomSources {
 
   excerpt(videoId: string, closedAt?: number): Promise<Room> {
     return excerptOf(videoId, this.#parts, closedAt);
+  }
+
+  async log(videoId: string): Promise<StoredLog | undefined> {
+    const record = await this.#parts.store.getRoom(videoId);
+    return record && { closedAt: closedAt(record), range: record };
   }
 
   async archived(videoId: string): Promise<ArchivedRoom | undefined> {

@@ -73,8 +73,8 @@ export class Feeds {
   /** The numbers of viewers, for the metrics. */
   *census() {
     for (const { form, isFiltered, viewers } of this.#shared.values())
-      yield { form: form.key, filter: isFiltered ? ("shared" as const) : ("none" as const), viewers };
-    for (const { form, viewers } of this.#alone) yield { form: form.key, filter: "alone" as const, viewers };
+      yield { form: form.name, filter: isFiltered ? ("shared" as const) : ("none" as const), viewers };
+    for (const { form, viewers } of this.#alone) yield { form: form.name, filter: "alone" as const, viewers };
   }
 
   #mayShare(filter: TypeFilter): boolean {

@@ -23,6 +23,8 @@ export interface Packet {
 export interface Form {
   /** Viewers of one form share its bytes, under this key. */
   readonly key: string;
+  /** Its name in metrics, which several forms may share. */
+  readonly name: string;
   /** Forms of one framing share their frames. */
   readonly framing: object;
   /** The beginning of a connection. `head`: the newest cursor of the room. */
@@ -81,7 +83,7 @@ export function bodyEnd(sum: RunningSum | undefined): Buffer {
   return sum ? Buffer.concat([inChunk([sum.trailer()]).bytes, end]) : end;
 }
 
-function formOf(name: string, framing: Framing, transferCoding: TransferCoding): BodyForm {
+function formOf(name: string, framing: Framing, transferCoding: TransferCoding, variant = ""): BodyForm {
   const pack = PACKERS[transferCoding];
   const packText = (text: string) => (text === "" ? NOTHING : pack([Buffer.from(text)], false));
   const begin = (text: string): Packet => {
@@ -95,7 +97,8 @@ function formOf(name: string, framing: Framing, transferCoding: TransferCoding):
     };
   };
   return {
-    key: `${name} ${transferCoding}`,
+    key: `${name} ${transferCoding}${variant}`,
+    name: `${name} ${transferCoding}`,
     framing,
     transferCoding,
     pack: (frames, isShared, end) => pack((end && framing.batch?.(frames, end)) ?? frames, isShared),
@@ -121,12 +124,12 @@ export function ownBytes(text: string): Buffer {
 /** How the events of a stream are written. */
 export type Format = keyof typeof FRAMINGS;
 
-/** The forms of a framing by transfer coding. `name`: its key. */
-export function formsOf(name: string, framing: Framing): Record<TransferCoding, BodyForm> {
+/** The forms of a framing by transfer coding. `variant`: tells framings of one name apart. */
+export function formsOf(name: string, framing: Framing, variant = ""): Record<TransferCoding, BodyForm> {
   return {
-    bare: formOf(name, framing, "bare"),
-    chunked: formOf(name, framing, "chunked"),
-    gzip: formOf(name, framing, "gzip"),
+    bare: formOf(name, framing, "bare", variant),
+    chunked: formOf(name, framing, "chunked", variant),
+    gzip: formOf(name, framing, "gzip", variant),
   };
 }
 
@@ -136,6 +139,7 @@ export function wholeFormsOf(name: string, framing: Framing): WholeForms {
   const gzip: Form = {
     ...plain,
     key: `${name} gzip`,
+    name: `${name} gzip`,
     pack: (frames, isShared, end) => {
       const { bytes } = plain.pack(frames, isShared, end);
       const sum = new RunningSum();

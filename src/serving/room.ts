@@ -9,6 +9,7 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import { BetweenPolls } from "./between-polls.ts";
 import { backfillCount, type CursorRange, resumeCursor } from "./cursor.ts";
 import { type Feed, Feeds } from "./feeds.ts";
+import { type LogPosition, positionIn } from "./log/offset.ts";
 import { Lookback } from "./lookback.ts";
 import { type RoomLog, readPage } from "./room-log.ts";
 import { SharedPages } from "./shared-pages.ts";
@@ -42,15 +43,18 @@ export interface StreamRequest {
   filter?: TypeFilter;
   /** Whether the stream ends with the newest message stored now. */
   isBounded?: boolean;
-  /** If the chat has ended before: the stream ends at this cursor, at which it did. No room is opened. */
-  closedAt?: number;
+  /**
+   * Set if it reads the chat as a log: from exactly this position, and only up to the first end of the chat.
+   * Then `backfill` and `from` mean nothing.
+   */
+  log?: LogPosition;
   /** Whether the upstream is asked even while the service remembers that the video has no chat. */
   isFresh?: boolean;
   /** The viewer's address, or its network. */
   address(): string;
   /**
    * Opens the response, once the viewer's start is known: it has everything of the room up to `cursor`.
-   * Throws if the client is gone, or cannot begin there.
+   * Throws if the client is gone.
    */
   open(cursor: number, room: Room): Sink;
 }
@@ -66,6 +70,8 @@ export interface RoomParts {
   telemetry: Telemetry;
   census: Census;
   settings: RoomSettings;
+  /** The cursor at which the chat had ended when this room was opened; undefined if it had not. */
+  closedBefore?: number | undefined;
 }
 
 export class Room implements ViewerHost {
@@ -108,6 +114,11 @@ export class Room implements ViewerHost {
 
   get streamEnd(): StreamEnd | undefined {
     return this.#bound ?? this.#end;
+  }
+
+  /** The cursor at which the chat ended for the first time; undefined if it has not ended yet. */
+  get closedAt(): number | undefined {
+    return this.#parts.closedBefore ?? (this.#end?.state === "ended" ? this.tail.head : undefined);
   }
 
   get viewerCount(): number {
@@ -186,10 +197,11 @@ export class Room implements ViewerHost {
    * messages of a backfill that the tail does not hold are left out.
    */
   #startInTail(
-    { lastEventId, from, backfill, filter = ALL }: StreamRequest,
+    { log, lastEventId, from, backfill, filter = ALL }: StreamRequest,
     end = this.tail.head,
     isAway = false,
   ): number | undefined {
+    if (log !== undefined) return this.#inTail(log);
     if (!this.#parts.store.isRemote) return undefined;
     if (lastEventId !== undefined) return this.tail.holds(lastEventId) ? lastEventId : undefined;
     if (from !== undefined || end !== this.tail.head) return undefined;
@@ -197,6 +209,12 @@ export class Room implements ViewerHost {
     const { start, missing } = this.tail.backfill(count, filter);
     const isEnough = missing === 0 || (isAway && this.#following && count < Number.POSITIVE_INFINITY);
     return isEnough ? start : undefined;
+  }
+
+  /** Where a reader of the log begins if the tail has everything after its position. */
+  #inTail(position: LogPosition): number | undefined {
+    if (position === "now") return this.tail.head;
+    return position !== "begin" && this.tail.holds(position) ? position : undefined;
   }
 
   async #startInLog(request: StreamRequest, historyEnd?: number): Promise<number> {
@@ -209,10 +227,11 @@ export class Room implements ViewerHost {
     }
   }
 
-  async #start({ lastEventId, from, backfill, filter = ALL }: StreamRequest, historyEnd?: number) {
+  async #start({ log, lastEventId, from, backfill, filter = ALL }: StreamRequest, historyEnd?: number) {
     const { store } = this.#parts;
     const range = await this.#currentRange();
     const { floor, head } = range;
+    if (log !== undefined) return positionIn(log, floor, this.closedAt ?? Math.max(head, this.tail.head));
     // [spec] When `Last-Event-ID` is a valid cursor, the server resumes from exactly after it
     const resumed = resumeCursor(range, lastEventId);
     if (resumed !== undefined) return resumed;

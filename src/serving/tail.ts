@@ -154,6 +154,11 @@ export class Tail {
     return chunk;
   }
 
+  /** The messages after a cursor that it holds, up to `last`. */
+  *messages(after: number, last: number): Iterable<StoredMessage> {
+    for (const { message } of this.#heldBetween(after, last)) yield message;
+  }
+
   *#heldBetween(after: number, last: number): Iterable<Held> {
     for (let i = after - this.floor; i < last - this.floor; i++) {
       const held = this.#held[i];

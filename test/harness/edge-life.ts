@@ -1,8 +1,9 @@
 /** One life of an edge: composed as in `cli/`, on a simulated clock and a simulated line to its origin. */
 import type { EdgeConfig } from "../../src/cli/config.ts";
+import { LogReads } from "../../src/http/log/log-reads.ts";
 import { OriginChannelWatch } from "../../src/origin/channel-watch.ts";
 import { Origin } from "../../src/origin/origin.ts";
-import type { OriginAnswer } from "../../src/origin/origin-connections.ts";
+import type { OriginAnswer, OriginRequest } from "../../src/origin/origin-connections.ts";
 import { OriginHealth } from "../../src/origin/origin-health.ts";
 import { OriginRooms } from "../../src/origin/origin-rooms.ts";
 import { Channels } from "../../src/rooms/channels/channels.ts";
@@ -27,6 +28,7 @@ export class EdgeLife implements OriginService {
   readonly clock: MortalClock;
   readonly telemetry: Telemetry;
   readonly keepaliveMs: number;
+  readonly reads: LogReads;
   readonly #origin: Origin;
   readonly #background = new AbortController();
 
@@ -57,12 +59,19 @@ export class EdgeLife implements OriginService {
     this.telemetry = telemetry;
     this.keepaliveMs = settings.keepaliveMs;
     this.#origin = origin;
+    this.reads = new LogReads({
+      ...{ rooms: this.rooms, clock, source: origin, log: config.http.log },
+      isBlanking: () => settings.isBlanking || origin.isBlanking,
+    });
     void health.watch(this.#background.signal);
   }
 
   async pages(query: string, signal: AbortSignal): Promise<OriginAnswer> {
-    const request = { path: `/v1/messages${query}`, headers: {} };
-    return await this.#origin.pass(request, signal).catch(refuseUnavailable);
+    return await this.passOn({ path: `/v1/messages${query}`, headers: {} }, signal);
+  }
+
+  passOn(request: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
+    return this.#origin.pass(request, signal).catch(refuseUnavailable);
   }
 
   /** Stops it as a signal stops an edge. */

@@ -4,6 +4,7 @@
  */
 
 import type { Config } from "../../src/cli/config.ts";
+import { LogReads } from "../../src/http/log/log-reads.ts";
 import type { OriginAnswer } from "../../src/origin/origin-connections.ts";
 import { Channels } from "../../src/rooms/channels/channels.ts";
 import { ChannelWatch } from "../../src/rooms/channels/watch.ts";
@@ -48,6 +49,7 @@ export class Life implements OriginService {
   readonly #drainMs: number;
   readonly #history: History;
   readonly #isBlanking: boolean;
+  readonly reads: LogReads;
 
   /** Rejects if the store does not work: then there is no service until the next attempt. */
   static async begin(parts: LifeParts): Promise<Life> {
@@ -85,6 +87,10 @@ export class Life implements OriginService {
     this.#drainMs = instance === "" ? 0 : config.drainMs;
     this.#history = new History(store, clock);
     this.#isBlanking = settings.isBlanking;
+    this.reads = new LogReads({
+      ...{ rooms: this.rooms, clock, source: { history: this.#history }, log: config.http.log },
+      isBlanking: () => settings.isBlanking,
+    });
   }
 
   pages(query: string, signal: AbortSignal): Promise<OriginAnswer> {

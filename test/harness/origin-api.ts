@@ -2,6 +2,8 @@
 import { Readable } from "node:stream";
 import { errorConverter } from "../../src/http/error-answers.ts";
 import { readQuery } from "../../src/http/history-query.ts";
+import type { LogAnswer } from "../../src/http/log/log-answer.ts";
+import type { LogAsked, LogReads } from "../../src/http/log/log-reads.ts";
 import { historyPage } from "../../src/http/messages.ts";
 import type { MessagesQuery } from "../../src/http/schemas/history-schemas.ts";
 import type { MergedQuery } from "../../src/http/schemas/schemas.ts";
@@ -10,7 +12,8 @@ import { openStream, streamAsked } from "../../src/http/streams/stream.ts";
 import type { Served } from "../../src/http/streams/stream-parts.ts";
 import type { OriginAnswer, OriginRequest } from "../../src/origin/origin-connections.ts";
 import { RelayError } from "../../src/protocol/errors.ts";
-import { FORMS } from "../../src/serving/form.ts";
+import { type BodyForm, FORMS } from "../../src/serving/form.ts";
+import { parseOffset } from "../../src/serving/log/offset.ts";
 import type { BodySink } from "../../src/serving/multiplex/multiplex.ts";
 import { SimulatedSink } from "./sink.ts";
 
@@ -18,6 +21,9 @@ import { SimulatedSink } from "./sink.ts";
 export interface OriginService extends Served {
   /** Answers `GET /v1/messages`, with the query as it is in a URL. Rejects as the route refuses. */
   pages(query: string, signal: AbortSignal): Promise<OriginAnswer>;
+  /** Its logs, and how it answers a request that only its own origin can answer. */
+  readonly reads: LogReads;
+  passOn?(request: OriginRequest, signal: AbortSignal): Promise<OriginAnswer>;
 }
 
 /** A page of a stored history, as `OriginService.pages` answers. */
@@ -34,11 +40,12 @@ export async function historyAnswer(
 /** Answers everything but streams. */
 export async function answerPage(
   service: OriginService,
-  path: string,
+  request: OriginRequest,
   signal: AbortSignal,
 ): Promise<OriginAnswer> {
-  const { pathname, search } = new URL(path, "http://origin");
+  const { pathname, search } = new URL(request.path, "http://origin");
   if (pathname === "/healthz") return json(200, { status: "alive" });
+  if (pathname.startsWith("/v1/log/")) return await requestLog(service, request, "edge", signal);
   return await service.pages(search, signal).catch((error) => refusal(error, service, signal));
 }
 
@@ -58,6 +65,63 @@ export async function requestStream(
   if (pathname === "/v1/merged")
     openMerged(mergedAsked({ query: query as MergedQuery, headers }), address, served, open);
   else await openStream(streamAsked({ query, headers }), () => address, served, open, gone);
+}
+
+/** The request for a log, whose values are valid. */
+function logAsked(path: string, address: string): LogAsked & { live: string | null } {
+  const { pathname, searchParams } = new URL(path, "http://origin");
+  return {
+    videoId: pathname.replace(/.*\//, ""),
+    position: parseOffset(searchParams.get("offset") ?? undefined) ?? "begin",
+    cursor: searchParams.get("cursor") ?? undefined,
+    isGzip: false,
+    address: () => address,
+    live: searchParams.get("live"),
+  };
+}
+
+/** Answers a page of a log, a long poll or HEAD, as the route does. */
+export async function requestLog(
+  service: OriginService,
+  request: OriginRequest,
+  address: string,
+  gone: AbortSignal,
+): Promise<OriginAnswer> {
+  try {
+    const { live, ...asked } = logAsked(request.path, address);
+    const { reads } = service;
+    if (live === "long-poll") {
+      const sink = await reads.poll(asked, gone);
+      gone.addEventListener("abort", () => sink.end(), { once: true });
+      return logAnswer(sink.answer ?? (await new Promise((resolve) => (sink.onAnswer = resolve))));
+    }
+    const isHead = request.method === "HEAD";
+    const answer = await (isHead ? reads.head(asked.videoId, gone) : reads.page(asked, gone));
+    if (answer) return logAnswer(answer);
+    if (!service.passOn) throw new Error("an instance has all of its logs");
+    return await service.passOn(request, gone);
+  } catch (error) {
+    return refusal(error, service, gone);
+  }
+}
+
+function logAnswer({ status, headers, body }: LogAnswer): OriginAnswer {
+  return { statusCode: status, headers, body: Readable.from(body ? [body] : []) };
+}
+
+/** Opens a connection with the events of a log. Rejects as the route refuses. */
+export async function requestLogEvents(
+  { reads }: OriginService,
+  path: string,
+  address: string,
+  open: (form: BodyForm) => SimulatedSink,
+  gone: AbortSignal,
+): Promise<void> {
+  await reads.events(logAsked(path, address), gone, ({ bare }, closed) => {
+    const sink = open(bare);
+    void sink.closed.then(closed);
+    return sink;
+  });
 }
 
 /** Opens the stream of an edge, which writes to `take`. Resolves to its connection, or to the refusal. */

@@ -77,7 +77,7 @@ export class OriginLine {
     const open = (signal: AbortSignal) => AbortSignal.any([signal, closed.signal]);
     return {
       stream: (request, signal) => edge.untilDeath(this.#stream(request, open(signal), edge)),
-      page: ({ path }, signal) => edge.untilDeath(this.#page(path, open(signal))),
+      page: (request, signal) => edge.untilDeath(this.#page(request, open(signal))),
       relay: () => Promise.reject(new Error("an edge relays requests only to its first process")),
       close: async () => closed.abort(new Error("the edge stops")),
     };
@@ -87,10 +87,10 @@ export class OriginLine {
     return this.#parts.scheduler.monotonic();
   }
 
-  async #page(path: string, signal: AbortSignal): Promise<OriginAnswer> {
+  async #page(request: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
     const way = this.#connect();
     const { host, over } = await this.#reach(way, signal);
-    const answer = await settled(answerPage(host, path, over), over);
+    const answer = await settled(answerPage(host, request, over), over);
     await settled(way(), over);
     return answer;
   }

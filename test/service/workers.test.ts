@@ -289,7 +289,7 @@ describe("several workers", { timeout: 60_000 }, () => {
     }
   });
 
-  it("send readers of logs on to the first process, which counts them by address", async (t) => {
+  it("serve logs, each for its own readers, whom it counts by address", async (t) => {
     const settings = { ...TWO, RELAY_MAX_VIEWERS_PER_ADDRESS: "2", RELAY_LOG_SSE_MS: "300" };
     await using relay = await startRelay({ settings });
     const { url } = relay;

@@ -1,22 +1,20 @@
 /**
- * Ends connections that may stay open for a time, all for the same time: the first to come is the
- * first to end, so one timer is enough for any number of them.
+ * Ends connections that may stay open for a time, all for the same time: the first to come is the first to
+ * end, so one timer is enough for any number of them.
  */
 import type { Clock } from "../../clock.ts";
 
-interface Waiting {
-  readonly dueAt: number;
-  readonly end: () => void;
+interface Ending {
+  end(): void;
 }
 
 export class Deadlines {
   readonly #clock: Clock;
   readonly #ms: number;
-  /** In the order in which they came. */
-  readonly #waiting = new Set<Waiting>();
-  #isRunning = false;
-
   readonly #stopped: AbortSignal;
+  /** When each is due, on the monotonic clock, in the order in which they came. */
+  readonly #dueAt = new Map<Ending, number>();
+  #isRunning = false;
 
   /** `ms`: how long a connection may stay open. */
   constructor(clock: Clock, ms: number, stopped: AbortSignal) {
@@ -25,29 +23,32 @@ export class Deadlines {
     this.#stopped = stopped;
   }
 
-  /** Calls `end` when the time is over, unless the result is called before. */
-  add(end: () => void): () => void {
-    const waiting = { dueAt: this.#clock.monotonic() + this.#ms, end };
-    this.#waiting.add(waiting);
+  /** Ends the connection when its time is over, unless it is deleted before. */
+  add(connection: Ending): void {
+    this.#dueAt.set(connection, this.#clock.monotonic() + this.#ms);
     if (!this.#isRunning) void this.#run();
-    return () => void this.#waiting.delete(waiting);
+  }
+
+  delete(connection: Ending): void {
+    this.#dueAt.delete(connection);
   }
 
   /** Until nobody waits any more. */
   async #run(): Promise<void> {
     this.#isRunning = true;
     for (let next = this.#next(); next && !this.#stopped.aborted; next = this.#next()) {
-      const leftMs = next.dueAt - this.#clock.monotonic();
+      const [connection, dueAt] = next;
+      const leftMs = dueAt - this.#clock.monotonic();
       if (leftMs > 0) await this.#clock.sleep(leftMs, this.#stopped).catch(() => {});
       else {
-        this.#waiting.delete(next);
-        next.end();
+        this.#dueAt.delete(connection);
+        connection.end();
       }
     }
     this.#isRunning = false;
   }
 
-  #next(): Waiting | undefined {
-    return this.#waiting.values().next().value;
+  #next(): [Ending, number] | undefined {
+    return this.#dueAt.entries().next().value;
   }
 }

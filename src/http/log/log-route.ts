@@ -1,55 +1,39 @@
 /**
  * `GET /v1/log/{videoId}`: the chat of a video as a durable stream (Durable Streams protocol), to read in
- * pages, by long polling, or as Server-Sent Events. Nothing of it is per reader that could be per log.
+ * pages, by long polling, or as Server-Sent Events.
  */
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { RelayError } from "../../protocol/errors.ts";
 import { parseVideoId } from "../../protocol/video-id.ts";
-import { itemJson } from "../../serving/history/formats.ts";
-import type { History, HistoryPage } from "../../serving/history/history.ts";
-import { ANSWERS, CacheCursors, eventForms } from "../../serving/log/forms.ts";
-import { type LogPosition, offsetOf, parseOffset } from "../../serving/log/offset.ts";
-import type { StreamRequest } from "../../serving/room.ts";
+import { parseOffset } from "../../serving/log/offset.ts";
+import { isPrivate } from "../access/private-answers.ts";
 import { clientGone } from "../client-gone.ts";
 import { acceptsGzip, isKnown } from "../negotiation.ts";
+import type { PassOn } from "../origin-routes.ts";
 import { LogParams, LogQuery } from "../schemas/log-schemas.ts";
 import { LogResponse, routeOptions } from "../schemas/responses.ts";
 import { networkOf } from "../streams/address-limit.ts";
-import { openBody } from "../streams/open-sink.ts";
+import { isAlone, openBody } from "../streams/open-sink.ts";
 import type { StreamParts } from "../streams/stream-parts.ts";
 import { knownParametersOnly } from "../strict-query.ts";
-import { Deadlines } from "./deadlines.ts";
-import { type PollAnswer, PollSink } from "./poll-sink.ts";
-
-/** The bounds of a page, in messages and in bytes. */
-const PAGE_MESSAGES = 1000;
-const PAGE_BYTES = 1024 * 1024;
-
-const FULL = "public, max-age=31536000, immutable";
-const AT_THE_END = "public, max-age=1, stale-while-revalidate=30";
-const POLLED = "public, max-age=60";
-const NEVER = "no-store";
+import type { LogAnswer } from "./log-answer.ts";
+import type { LogAsked, LogReads } from "./log-reads.ts";
+import type { PollSink } from "./poll-sink.ts";
+import { headerLines, type WaitingParts, WaitingPoll } from "./waiting-poll.ts";
 
 const GZIP = { level: 3 };
 const zip = promisify(gzip);
 
-export interface LogSettings {
-  /** How long a long poll waits, in milliseconds. */
-  longPollMs: number;
-  /** How long a connection with events stays open, in milliseconds; 0: as long as its client wants. */
-  sseMs: number;
-}
-
 export interface LogParts extends StreamParts {
-  history: History;
-  /** Whether a stored message may change: deleted ones are blanked. */
-  isBlanking: boolean;
-  log: LogSettings;
+  reads: LogReads;
+  /** Answers a request that only the origin of an edge can answer. */
+  pass: PassOn | undefined;
 }
 
-type LogRequest = FastifyRequest<{ Params: LogParams; Querystring: LogQuery }>;
+type LogRoute = { Params: LogParams; Querystring: LogQuery };
+type LogRequest = FastifyRequest<LogRoute>;
 
 const EXPECTED = {
   summary: "Read the chat of a video as a durable stream",
@@ -66,268 +50,124 @@ const LOG_OPTIONS = {
   },
 };
 
-/** A stored log, for a reader at some position. */
-interface StoredLog {
-  room: HistoryPage["room"];
-  /** The cursor up to which it goes now. */
-  end: number;
-  isClosed: boolean;
-}
+const HEAD_OPTIONS = { ...LOG_OPTIONS, schema: { params: LogParams, querystring: LogQuery } };
+
+const EVENT_HEADERS = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-cache",
+  connection: "keep-alive",
+  "x-accel-buffering": "no",
+};
 
 export function logRoute(app: FastifyInstance, parts: LogParts): void {
-  const { rooms, history, clock } = parts;
-  const cursors = new CacheCursors(clock);
-  const polls = new Deadlines(clock, parts.log.longPollMs, rooms.stopped);
-  const events = new Deadlines(clock, parts.log.sseMs, rooms.stopped);
+  const { reads, admission, clock, underWay, handsOver, compresses } = parts;
+  const vary = compresses ? { vary: "Accept-Encoding" } : {};
+  /** What waiting polls share, by the headers of their answers: these are the same for most. */
+  const waiting = new Map<string, WaitingParts>();
 
-  const logOf = ({ room }: Pick<HistoryPage, "room">): StoredLog => {
-    const closedAt = rooms.closedAt(room);
-    return { room, end: closedAt ?? room.head, isClosed: closedAt !== undefined };
+  const asked = ({ params, query, headers, ip }: LogRequest): LogAsked => {
+    const { offset, live, cursor } = query;
+    const videoId = parseVideoId(params.videoId);
+    const position = parseOffset(offset);
+    if (position === undefined)
+      throw invalid("offset: must be -1, now, or an offset that this log has given out.");
+    if (live !== undefined && offset === undefined) throw invalid("offset: is required with live.");
+    const isGzip = compresses && acceptsGzip(headers["accept-encoding"]);
+    return { videoId, position, cursor, isGzip, address: () => networkOf(ip) };
   };
 
-  const stored = async (videoId: string, gone: AbortSignal): Promise<StoredLog | undefined> => {
-    const found = await history.page({ videoId, filter: {} }, 0, gone).catch(ifNotStored);
-    return found && logOf(found);
+  const passOn = (request: LogRequest, reply: FastifyReply) => {
+    if (!parts.pass) throw new Error("this instance has the pages of its logs itself");
+    return parts.pass(`/v1/log/${parseVideoId(request.params.videoId)}`, request as FastifyRequest, reply);
   };
 
-  /** One page, or an empty one at the end. Sets the headers, and returns the body. */
-  const page = async (request: LogRequest, position: LogPosition, reply: FastifyReply, gone: AbortSignal) => {
-    const videoId = parseVideoId(request.params.videoId);
-    const after = typeof position === "number" ? { after: position } : {};
-    const limit = position === "now" ? 0 : PAGE_MESSAGES;
-    const found = await history.page({ videoId, ...after, filter: {} }, limit, gone);
-    const log = logOf(found);
-    assertThere(position, log);
-    const start = position === "now" ? log.end : position === "begin" ? log.room.floor : position;
-    const { body, next } = pageOf(found, start, log.end);
-    const isAtEnd = next >= log.end;
-    const isFinal = log.isClosed && isAtEnd;
-    const state = parts.isBlanking ? `-${log.room.head}` : ""; // a deletion changes earlier items
-    const etag = `"${log.room.base}-${start}-${next}${state}${isFinal ? ":c" : ""}"`;
-    reply.headers({
-      ...place(next, isAtEnd, isFinal),
-      "cache-control": position === "now" ? NEVER : isAtEnd || parts.isBlanking ? AT_THE_END : FULL,
-      ...(position !== "now" && { etag }),
+  const sendPage = async (request: LogRequest, reply: FastifyReply, gone: AbortSignal) => {
+    const wanted = asked(request);
+    const page = await reads.page(wanted, gone, async (enter) => {
+      const { giveBack } = admission.take(request);
+      await enter().finally(giveBack);
     });
-    if (position !== "now" && isKnown(etag, request.headers["if-none-match"])) return undefined;
-    return body;
-  };
-
-  const sendPage = async (
-    request: LogRequest,
-    position: LogPosition,
-    reply: FastifyReply,
-    gone: AbortSignal,
-  ) => {
-    const body = await page(request, position, reply, gone);
-    if (body === undefined) return reply.code(304).send();
-    return sendBody(request, reply, body, gone);
-  };
-
-  const sendBody = async (request: LogRequest, reply: FastifyReply, body: Buffer, gone: AbortSignal) => {
+    if (!page) return passOn(request, reply);
+    const { headers, body } = page;
+    reply.headers({ ...headers, ...vary });
+    if (headers.etag && isKnown(headers.etag, request.headers["if-none-match"]))
+      return reply.code(304).send();
     gone.throwIfAborted();
-    const isGzip = parts.compresses && acceptsGzip(request.headers["accept-encoding"]);
-    if (parts.compresses) reply.header("vary", "Accept-Encoding");
-    reply.type("application/json");
-    return isGzip ? reply.header("content-encoding", "gzip").send(await zip(body, GZIP)) : reply.send(body);
+    if (!wanted.isGzip || !body) return reply.send(body);
+    return reply.header("content-encoding", "gzip").send(await zip(body, GZIP));
   };
 
-  app.head<{ Params: LogParams; Querystring: LogQuery }>(
-    "/v1/log/:videoId",
-    headOptions,
-    async (request, reply) => {
-      const { room, end, isClosed } = logOf(
-        await history.page(
-          { videoId: parseVideoId(request.params.videoId), filter: {} },
-          0,
-          clientGone(reply.raw),
+  const sendPoll = async (request: LogRequest, reply: FastifyReply, gone: AbortSignal) => {
+    const place = admission.take(request);
+    const { giveBack } = place;
+    let sink: PollSink;
+    try {
+      sink = await reads.poll(asked(request), gone);
+    } catch (error) {
+      giveBack();
+      throw error;
+    }
+    if (!sink.answer) place.keep(sink);
+    if (!sink.answer && mayTake(reply)) {
+      reply.hijack();
+      underWay.forget(request.raw.socket);
+      const head = headerLines({ ...reply.getHeaders(), ...vary });
+      const isOwn = isPrivate(request as FastifyRequest);
+      const shared = waiting.getOrInsertComputed(`${isOwn} ${head}`, () => ({
+        ...{ server: app.server, clock, head },
+        isPrivate: isOwn,
+      }));
+      new WaitingPoll(reply.raw, sink, shared, giveBack);
+      return reply;
+    }
+    gone.addEventListener("abort", () => sink.end(), { once: true });
+    const answer = sink.answer ?? (await new Promise<LogAnswer>((resolve) => (sink.onAnswer = resolve)));
+    giveBack();
+    return reply
+      .code(answer.status)
+      .headers({ ...answer.headers, ...vary })
+      .send(answer.body);
+  };
+
+  /** Whether the connection can be taken while its request waits, and be given back after the answer. */
+  const mayTake = ({ raw, request }: FastifyReply) =>
+    handsOver &&
+    raw.shouldKeepAlive &&
+    request.raw.socket.writable &&
+    isAlone(request.raw) &&
+    underWay.stream(request.raw);
+
+  const openEvents = async (request: LogRequest, reply: FastifyReply, gone: AbortSignal): Promise<void> => {
+    const place = admission.take(request);
+    try {
+      await reads.events(asked(request), gone, (forms, forget) =>
+        place.keep(
+          openBody(reply, { forms, headers: EVENT_HEADERS, vary: [] }, gone, parts, () => {
+            forget();
+            place.giveBack();
+          }),
         ),
       );
-      reply.headers({ ...place(end, false, isClosed), "cache-control": NEVER }).type("application/json");
-      return reply.header("etag", `"${room.base}-${end}"`).send();
-    },
-  );
-
-  app.get<{ Params: LogParams; Querystring: LogQuery }>(
-    "/v1/log/:videoId",
-    LOG_OPTIONS,
-    async (request, reply) => {
-      const { offset, live, cursor } = request.query;
-      const videoId = parseVideoId(request.params.videoId);
-      const position = parseOffset(offset);
-      if (position === undefined)
-        throw new RelayError(
-          "INVALID_REQUEST",
-          "offset: must be -1, now, or an offset that this log has given out.",
-        );
-      if (live !== undefined && offset === undefined)
-        throw new RelayError("INVALID_REQUEST", "offset: is required with live.");
-      const gone = clientGone(reply.raw);
-      request.raw.resume(); // as in /v1/stream
-      const log = await stored(videoId, gone);
-      if (log) assertThere(position, log);
-      const address = () => networkOf(request.ip);
-      if (live === undefined) {
-        if (!log) await enterInPassing(videoId, address, request, gone);
-        return sendPage(request, position, reply, gone);
-      }
-      const least = cursors.leastFor(cursor);
-      const start = { videoId, address, ...startAt(position), ...(log?.isClosed && { closedAt: log.end }) };
-      if (live === "sse") return openEvents(request, reply, start, position, least, gone);
-      const { body, next, isUpToDate, isClosed } = await poll(request, start, position, gone);
-      reply.headers({
-        ...place(next, isUpToDate, isClosed),
-        ...(!isClosed && { "stream-cursor": String(Math.max(least, cursors.current())) }),
-        "cache-control": body === undefined || position === "now" ? NEVER : POLLED,
-        ...(parts.compresses && { vary: "Accept-Encoding" }),
-      });
-      if (body === undefined) return reply.code(204).send();
-      if (position !== "now") reply.header("etag", `"${videoId}-${offset}-${next}${isClosed ? ":c" : ""}"`);
-      if (isGzip(request)) reply.header("content-encoding", "gzip");
-      return reply.type("application/json").send(body);
-    },
-  );
-
-  const isGzip = (request: FastifyRequest) =>
-    parts.compresses && acceptsGzip(request.headers["accept-encoding"]);
-
-  /** Opens the room of a video of which nothing is stored, as a viewer that leaves at once. */
-  const enterInPassing = async (
-    videoId: string,
-    address: () => string,
-    request: FastifyRequest,
-    gone: AbortSignal,
-  ): Promise<void> => {
-    const { giveBack } = parts.admission.take(request);
-    try {
-      const open: StreamRequest["open"] = (cursor, room) => {
-        const sink = new PollSink(ANSWERS.plain, cursor, room, () => {});
-        queueMicrotask(() => sink.end());
-        return sink;
-      };
-      await rooms.enter({ videoId, lastEventId: undefined, backfill: 0, address, open }, gone);
-    } finally {
-      giveBack();
-    }
-  };
-
-  /** Waits for the first messages after the position, or until the time is over. */
-  const poll = async (
-    request: FastifyRequest,
-    start: Omit<StreamRequest, "open">,
-    position: LogPosition,
-    gone: AbortSignal,
-  ): Promise<PollAnswer> => {
-    const place = parts.admission.take(request);
-    const { promise, resolve } = Promise.withResolvers<PollAnswer>();
-    let forget = () => {};
-    try {
-      const open: StreamRequest["open"] = (cursor, room) => {
-        gone.throwIfAborted();
-        assertBegins(position, cursor);
-        const sink = new PollSink(isGzip(request) ? ANSWERS.gzip : ANSWERS.plain, cursor, room, resolve);
-        forget = polls.add(() => sink.end());
-        gone.addEventListener("abort", () => sink.end(), { once: true });
-        return place.keep(sink);
-      };
-      await rooms.enter({ ...start, open }, gone);
-      return await promise;
-    } finally {
-      forget();
-      place.giveBack();
-    }
-  };
-
-  /** Opens the response of a reader of events. */
-  const openEvents = async (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    start: Omit<StreamRequest, "open">,
-    position: LogPosition,
-    least: number,
-    gone: AbortSignal,
-  ): Promise<void> => {
-    const place = parts.admission.take(request);
-    let forget = () => {};
-    const closed = () => {
-      forget();
-      place.giveBack();
-    };
-    const headers = {
-      "content-type": "text/event-stream",
-      "cache-control": "no-cache",
-      connection: "keep-alive",
-      "x-accel-buffering": "no",
-    };
-    try {
-      const open: StreamRequest["open"] = (cursor) => {
-        assertBegins(position, cursor);
-        const sink = openBody(
-          reply,
-          { forms: eventForms(cursors, least), headers, vary: [] },
-          gone,
-          parts,
-          closed,
-        );
-        if (parts.log.sseMs > 0) forget = events.add(() => sink.end());
-        return place.keep(sink);
-      };
-      await rooms.enter({ ...start, open }, gone);
     } catch (error) {
-      closed();
+      place.giveBack();
       throw error;
     }
   };
+
+  app.head<LogRoute>("/v1/log/:videoId", HEAD_OPTIONS, async (request, reply) => {
+    const answer = await reads.head(parseVideoId(request.params.videoId), clientGone(reply.raw));
+    return answer ? reply.headers(answer.headers).send() : passOn(request, reply);
+  });
+
+  app.get<LogRoute>("/v1/log/:videoId", LOG_OPTIONS, async (request, reply) => {
+    const { live } = request.query;
+    const gone = clientGone(reply.raw);
+    request.raw.resume(); // as in /v1/stream
+    if (live === "sse") return openEvents(request, reply, gone);
+    return live === undefined ? sendPage(request, reply, gone) : sendPoll(request, reply, gone);
+  });
 }
 
-const headOptions = { ...LOG_OPTIONS, schema: { params: LogParams, querystring: LogQuery } };
-
-/** The headers of the place that a reader has reached (protocol, section 5.6). */
-function place(next: number, isUpToDate: boolean, isClosed: boolean): Record<string, string> {
-  return {
-    "stream-next-offset": offsetOf(next),
-    ...(isUpToDate && { "stream-up-to-date": "true" }),
-    ...(isClosed && { "stream-closed": "true" }),
-  };
-}
-
-/** Where a viewer of the room begins for a reader at this position. */
-function startAt(position: LogPosition): Pick<StreamRequest, "lastEventId" | "backfill"> {
-  if (position === "now") return { lastEventId: undefined, backfill: 0 };
-  return { lastEventId: position === "begin" ? 0 : position, backfill: undefined };
-}
-
-/** Throws `RelayError` OFFSET_GONE if the log has lost the messages after the position, or never had it. */
-function assertThere(position: LogPosition, { room, end }: StoredLog): void {
-  if (typeof position !== "number" || (position >= room.floor && position <= end)) return;
-  throw new RelayError(
-    "OFFSET_GONE",
-    `offset: is not in this log any more; it begins at ${offsetOf(room.floor)}.`,
-  );
-}
-
-/** The same for a room that was opened for the reader: it begins elsewhere. */
-function assertBegins(position: LogPosition, cursor: number): void {
-  if (typeof position !== "number" || position === cursor) return;
-  throw new RelayError("OFFSET_GONE", `offset: is not in this log; it begins at ${offsetOf(cursor)}.`);
-}
-
-/** The items of a page up to the end of the log, and the cursor behind them. */
-function pageOf({ messages }: HistoryPage, start: number, end: number): { body: Buffer; next: number } {
-  const items: string[] = [];
-  let bytes = 2;
-  let next = start;
-  for (const message of messages) {
-    if (message.cursor > end) break;
-    const item = itemJson(message, true);
-    bytes += Buffer.byteLength(item) + 1;
-    if (items.length > 0 && bytes > PAGE_BYTES) break;
-    items.push(item);
-    next = message.cursor;
-  }
-  return { body: Buffer.from(`[${items.join()}]`), next };
-}
-
-function ifNotStored(error: unknown): undefined {
-  if (!(error instanceof RelayError && error.code === "NOT_STORED")) throw error;
+function invalid(message: string): RelayError {
+  return new RelayError("INVALID_REQUEST", message);
 }

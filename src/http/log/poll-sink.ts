@@ -1,34 +1,49 @@
 /** The sink of a long poll: its viewer's first write, or the end of the wait, is the whole answer. */
 import type { Form, Packet } from "../../serving/form.ts";
+import { ANSWERS, type CacheCursors } from "../../serving/log/forms.ts";
+import type { LogPosition } from "../../serving/log/offset.ts";
 import type { Room } from "../../serving/room.ts";
 import type { Sink, SinkOwner } from "../../serving/sink.ts";
+import type { Deadlines } from "./deadlines.ts";
+import { type LogAnswer, pollAnswer } from "./log-answer.ts";
 
-/** What a long poll is answered. */
-export interface PollAnswer {
-  /** The items, as the sink's form has written them; undefined if there are none. */
-  body: Buffer | undefined;
-  /** The client has everything up to this cursor. */
-  next: number;
-  isUpToDate: boolean;
-  /** Whether the chat is over, and the client has all of it. */
-  isClosed: boolean;
+/** What all long polls share. */
+export interface PollParts {
+  waits: Deadlines;
+  cursors: CacheCursors;
+}
+
+/** What a long poll asks for. */
+export interface PollAsked {
+  form: Form;
+  position: LogPosition;
+  /** The least cursor for caches. */
+  least: number;
 }
 
 export class PollSink implements Sink {
   readonly form: Form;
   readonly isPoll = true;
+  /** Undefined while it waits. */
+  answer: LogAnswer | undefined;
+  /** Called once with the answer, if it still waits when this is set. */
+  onAnswer: ((answer: LogAnswer) => void) | undefined;
   readonly #room: Room;
+  readonly #parts: PollParts;
+  readonly #position: LogPosition;
+  readonly #least: number;
   readonly #start: number;
-  readonly #answer: (answer: PollAnswer) => void;
   #owner: SinkOwner | undefined;
-  #isAnswered = false;
 
-  /** `start`: the cursor after which it waits. `answer` is called once. */
-  constructor(form: Form, start: number, room: Room, answer: (answer: PollAnswer) => void) {
+  /** `start`: the cursor after which it waits. */
+  constructor({ form, position, least }: PollAsked, start: number, room: Room, parts: PollParts) {
     this.form = form;
+    this.#position = position;
+    this.#least = least;
     this.#start = start;
     this.#room = room;
-    this.#answer = answer;
+    this.#parts = parts;
+    parts.waits.add(this);
   }
 
   write({ bytes }: Packet, cursor = this.#start): boolean {
@@ -36,7 +51,7 @@ export class PollSink implements Sink {
     return true;
   }
 
-  /** Ends the wait: its time is over, or its room is. */
+  /** Ends the wait: its time is over, its room is, or its client has gone. */
   end(): void {
     this.#give(undefined, this.#start);
   }
@@ -50,12 +65,19 @@ export class PollSink implements Sink {
   }
 
   #give(body: Buffer | undefined, next: number): void {
-    if (this.#isAnswered) return;
-    this.#isAnswered = true;
-    const { tail, streamEnd } = this.#room;
-    const isUpToDate = body === undefined || next === tail.head;
-    const isClosed = streamEnd?.state === "ended" && next === tail.head;
-    this.#answer({ body, next, isUpToDate, isClosed });
+    if (this.answer) return;
+    const { waits, cursors } = this.#parts;
+    waits.delete(this);
+    const { videoId, tail, streamEnd } = this.#room;
+    const isAtEnd = next >= tail.head;
+    this.answer = pollAnswer({
+      ...{ videoId, position: this.#position, start: this.#start, next, body },
+      isUpToDate: body === undefined || isAtEnd,
+      isClosed: streamEnd?.state === "ended" && isAtEnd,
+      cursor: Math.max(this.#least, cursors.current()),
+      isGzip: this.form === ANSWERS.gzip,
+    });
+    this.onAnswer?.(this.answer);
     this.#owner?.closed();
   }
 }

@@ -6,7 +6,7 @@
  * effect, it breaks nothing.
  */
 import { once } from "node:events";
-import { createServer, type ServerResponse } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 
 /** Time limit of the trial, in milliseconds. */
@@ -39,9 +39,14 @@ interface HttpSocket extends Socket {
  * one for errors, and end the socket. The request must have no body, and its connection no other request.
  */
 export function takeSocket(response: ServerResponse): Socket {
+  response.flushHeaders();
+  return takeUnanswered(response);
+}
+
+/** The same without writing the head: the caller writes all of the answer. */
+export function takeUnanswered(response: ServerResponse): Socket {
   const socket = response.socket as HttpSocket;
   const { parser } = socket;
-  response.flushHeaders();
   response.detachSocket(socket);
   for (const event of SERVER_EVENTS) socket.removeAllListeners(event);
   if (parser) {
@@ -54,6 +59,15 @@ export function takeSocket(response: ServerResponse): Socket {
     });
   }
   return socket;
+}
+
+/**
+ * Gives a taken socket back to its server, which waits for the next request on it as on a new connection: if
+ * none begins within the time for the headers of one, the server closes it. The caller has removed its own
+ * listeners, and has written a whole answer.
+ */
+export function giveSocketBack(server: Server, socket: Socket): void {
+  server.emit("connection", socket);
 }
 
 /** From now on, all that the client sends is read and dropped: the server hears of no further request. */

@@ -98,7 +98,7 @@ export function openBody(
 }
 
 /** Whether the request has no body and its answer will be chunked. */
-function isAlone({ headers, httpVersion }: IncomingMessage): boolean {
+export function isAlone({ headers, httpVersion }: IncomingMessage): boolean {
   return httpVersion === "1.1" && !headers["transfer-encoding"] && !Number(headers["content-length"] ?? 0);
 }
 

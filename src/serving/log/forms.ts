@@ -23,9 +23,14 @@ const OPENING = Buffer.from("[");
 const CLOSING = Buffer.from("]");
 const DATA = Buffer.from("event: data\ndata:[");
 
-/** The caches' cursors of live answers: the number of the current interval, and beyond the client's own. */
+/**
+ * The caches' cursors of live answers: the number of the current interval, and beyond the client's own. All
+ * clients that come with the same cursor in one interval get the same, so that they go on sharing their
+ * requests, and their events here.
+ */
 export class CacheCursors {
   readonly #clock: Pick<Clock, "now" | "random">;
+  #jitter = { interval: -1, intervals: 1 };
 
   constructor(clock: Pick<Clock, "now" | "random">) {
     this.#clock = clock;
@@ -38,9 +43,17 @@ export class CacheCursors {
   /** The least cursor for a client that came with this one; 0 if any will do. */
   leastFor(sent: string | undefined): number {
     const own = sent !== undefined && CURSOR.test(sent) ? Number(sent) : -1;
-    if (own < this.current()) return 0;
-    const aheadMs = 1000 * (1 + Math.floor(this.#clock.random() * MAX_JITTER_S));
-    return own + Math.max(1, Math.floor(aheadMs / INTERVAL_MS));
+    return own < this.current() ? 0 : own + this.#jitterNow();
+  }
+
+  /** How far the cursor of a client is put ahead in the current interval, in intervals. */
+  #jitterNow(): number {
+    const interval = this.current();
+    if (this.#jitter.interval !== interval) {
+      const aheadMs = 1000 * (1 + Math.floor(this.#clock.random() * MAX_JITTER_S));
+      this.#jitter = { interval, intervals: Math.max(1, Math.floor(aheadMs / INTERVAL_MS)) };
+    }
+    return this.#jitter.intervals;
   }
 }
 
@@ -92,10 +105,26 @@ const ANSWER: Framing = {
 /** The bodies of answers that are complete with their first write, plain or compressed. */
 export const ANSWERS = wholeFormsOf("log answer", ANSWER);
 
+/** Connections that go on with a cursor ahead of the current one share the forms of few such cursors. */
+const MAX_FORMS = 16;
+
 /** The forms of connections with events, which differ in the least cursor that their clients need. */
-export function eventForms(
-  cursors: CacheCursors,
-  least: number,
-): Record<"bare" | "chunked" | "gzip", BodyForm> {
-  return formsOf(least === 0 ? "log sse" : `log sse from ${least}`, events(cursors, least));
+export class EventForms {
+  readonly #cursors: CacheCursors;
+  /** By least cursor, the one made last at the end. */
+  readonly #forms = new Map<number, Record<"bare" | "chunked" | "gzip", BodyForm>>();
+
+  constructor(cursors: CacheCursors) {
+    this.#cursors = cursors;
+  }
+
+  from(least: number): Record<"bare" | "chunked" | "gzip", BodyForm> {
+    const made = this.#forms.get(least);
+    if (made) return made;
+    const forms = formsOf("log sse", events(this.#cursors, least), ` from ${least}`);
+    this.#forms.set(least, forms);
+    const [oldest] = this.#forms.keys();
+    if (this.#forms.size > MAX_FORMS && oldest !== undefined) this.#forms.delete(oldest);
+    return forms;
+  }
 }

@@ -2,6 +2,8 @@
  * Offsets of a room's log as a durable stream (Durable Streams protocol, section 8): texts that sort as the
  * positions that they name. The offset of a position is the cursor of the message before it.
  */
+import { RelayError } from "../../protocol/errors.ts";
+
 const DIGITS = 16;
 
 /** A position that a reader asks for: the floor, the end, or the place behind a cursor. */
@@ -18,4 +20,34 @@ export function parseOffset(text: string | undefined): LogPosition | undefined {
   if (text === "now") return "now";
   const cursor = /^\d{16}$/.test(text) ? Number(text) : Number.NaN;
   return Number.isSafeInteger(cursor) ? cursor : undefined;
+}
+
+/**
+ * The cursor of a position in a log that keeps the messages from `floor` (exclusive) to `end` (inclusive).
+ * Throws `RelayError` OFFSET_GONE if the log has lost the messages after the position, or never had it.
+ */
+export function positionIn(position: LogPosition, floor: number, end: number): number {
+  if (position === "begin") return floor;
+  if (position === "now") return end;
+  if (position >= floor && position <= end) return position;
+  const where = position < floor ? "the messages after it are gone" : "it is of another store";
+  throw new RelayError(
+    "OFFSET_GONE",
+    `offset: is not in this log: ${where}. The log begins at ${offsetOf(floor)}.`,
+  );
+}
+
+/**
+ * The tag of the items between two cursors. It changes when the log is closed behind them. `head`: if stored
+ * messages can change, the newest cursor of the room, because a deletion is a message of its own.
+ */
+export function tagOf(
+  videoId: string,
+  start: number,
+  next: number,
+  isClosed: boolean,
+  head?: number,
+): string {
+  const state = head === undefined ? "" : `-${head}`;
+  return `"${videoId}-${start}-${next}${state}${isClosed ? ":c" : ""}"`;
 }

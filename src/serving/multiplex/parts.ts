@@ -60,8 +60,9 @@ function fieldsOf(json: string): string {
 
 function formOf(format: Format, details: boolean): Form {
   const frameText = (message: StoredMessage) => `${message.cursor}\n${RESTS[format](message, details)}`;
+  const name = `part ${format} ${details ? "detailed" : "plain"}`;
   return {
-    key: `part ${format} ${details ? "detailed" : "plain"}`,
+    ...{ key: name, name },
     framing: { frameText },
     head: (init) => packetOf({ kind: "init", init }),
     frame: (message) => ownBytes(frameText(message)),

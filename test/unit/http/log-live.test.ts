@@ -190,7 +190,7 @@ describe("the events of a log", () => {
 
 describe("the log of a chat that is over", () => {
   it("stays as it was, whatever is stored of its replay, also after a restart", async (t) => {
-    const settings = { RELAY_STORE: `sqlite:${temporaryFile(t)}`, RELAY_GRACE_MS: "1" };
+    const settings = { RELAY_STORE: `sqlite:${await temporaryFile(t)}`, RELAY_GRACE_MS: "1" };
     const { relay, chat, viewer, first, url } = await reading(t, { settings });
     chat.end("reload-only");
     await viewer.ended();

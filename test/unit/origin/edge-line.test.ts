@@ -36,6 +36,7 @@ async function setUp(t: TestContext, lines: readonly Line[], healthz: Answer = a
     const { pathname, searchParams } = new URL(call.path, "http://origin");
     if (pathname.endsWith("/healthz")) return healthz(response, call);
     if (pathname === "/v1/messages") return page(searchParams)(response, call);
+    if (pathname.startsWith("/v1/log/")) return refuses(404, "")(response, call);
     streams.push(call.lastEventId);
     response.writeHead(200, { "content-type": "application/x-ndjson" }).flushHeaders();
     const send = (...text: string[]) => response.write(text.map((line) => `${line}\n`).join(""));

@@ -1,0 +1,167 @@
+/**
+ * Reads the log of a video, apart from HTTP: in pages, by long polling, or as events. Nothing of it is per
+ * reader that could be per log.
+ */
+import type { Clock } from "../../clock.ts";
+import { Origin } from "../../origin/origin.ts";
+import { RelayError } from "../../protocol/errors.ts";
+import type { Rooms } from "../../rooms/rooms.ts";
+import type { History } from "../../serving/history/history.ts";
+import { ANSWERS, CacheCursors, EventForms } from "../../serving/log/forms.ts";
+import type { LogPosition } from "../../serving/log/offset.ts";
+import type { Room, StreamRequest } from "../../serving/room.ts";
+import type { Sink } from "../../serving/sink.ts";
+import { Deadlines } from "./deadlines.ts";
+import { headAnswer, type LogAnswer, type LogPart, PAGE_MESSAGES, pageAnswer } from "./log-answer.ts";
+import { PollSink } from "./poll-sink.ts";
+
+export interface LogSettings {
+  /** How long a long poll waits, in milliseconds. */
+  longPollMs: number;
+  /** How long a connection with events stays open, in milliseconds; 0: as long as its client wants. */
+  sseMs: number;
+}
+
+/** A request for a log, whose values are checked. */
+export interface LogAsked {
+  videoId: string;
+  position: LogPosition;
+  /** The cache's cursor that the client sent. */
+  cursor?: string | undefined;
+  isGzip: boolean;
+  /** The reader's address, or its network. */
+  address(): string;
+}
+
+interface LogReadsParts {
+  rooms: Rooms;
+  clock: Clock;
+  /** Where the pages are: in this instance's store, or at the origin of an edge. */
+  source: { history: History } | Origin;
+  /** Whether deletions change stored messages; may change at any time. */
+  isBlanking(): boolean;
+  log: LogSettings;
+}
+
+export class LogReads {
+  readonly #parts: LogReadsParts;
+  readonly #cursors: CacheCursors;
+  readonly #eventForms: EventForms;
+  readonly #waits: Deadlines;
+  readonly #connections: Deadlines;
+
+  constructor(parts: LogReadsParts) {
+    const { rooms, clock, log } = parts;
+    this.#parts = parts;
+    this.#cursors = new CacheCursors(clock);
+    this.#eventForms = new EventForms(this.#cursors);
+    this.#waits = new Deadlines(clock, log.longPollMs, rooms.stopped);
+    this.#connections = new Deadlines(clock, log.sseMs, rooms.stopped);
+  }
+
+  /**
+   * One page; undefined if the origin has it. If nothing of the video is stored, its room is opened first,
+   * within `enter`. Rejects with `RelayError`, and as `Rooms.enter` does.
+   */
+  async page(
+    { videoId, position, address }: LogAsked,
+    gone: AbortSignal,
+    enter: (open: () => Promise<void>) => Promise<void> = (open) => open(),
+  ): Promise<LogAnswer | undefined> {
+    const limit = position === "now" ? 0 : PAGE_MESSAGES;
+    const read = () => this.#part(videoId, position, limit, gone);
+    const part = await read().catch(async (error) => {
+      if (!(error instanceof RelayError && error.code === "NOT_STORED")) throw error;
+      await enter(() => this.#enterInPassing(videoId, address, gone));
+      return await read();
+    });
+    return part && pageAnswer(position, part);
+  }
+
+  /** Where a stored log ends; undefined if the origin knows. Rejects with `RelayError` NOT_STORED. */
+  async head(videoId: string, gone: AbortSignal): Promise<LogAnswer | undefined> {
+    const part = await this.#part(videoId, "now", 0, gone);
+    return part && headAnswer(part);
+  }
+
+  /** Waits for the first messages after the position, which the sink gets. Rejects as `Rooms.enter` does. */
+  async poll({ isGzip, cursor, ...asked }: LogAsked, gone: AbortSignal): Promise<PollSink> {
+    const { position } = asked;
+    const form = isGzip ? ANSWERS.gzip : ANSWERS.plain;
+    const least = this.#cursors.leastFor(cursor);
+    const parts = { waits: this.#waits, cursors: this.#cursors };
+    const { promise, resolve } = Promise.withResolvers<PollSink>();
+    await this.#enter(asked, gone, (start, room) => {
+      gone.throwIfAborted();
+      const sink = new PollSink({ form, position, least }, start, room, parts);
+      resolve(sink);
+      return sink;
+    });
+    return await promise;
+  }
+
+  /** Opens a connection with events. Rejects as `Rooms.enter` does, and with the error of `open`. */
+  async events(
+    { cursor, ...asked }: Omit<LogAsked, "isGzip">,
+    gone: AbortSignal,
+    open: (forms: ReturnType<EventForms["from"]>, closed: () => void) => Sink,
+  ): Promise<void> {
+    const forms = this.#eventForms.from(this.#cursors.leastFor(cursor));
+    await this.#enter(asked, gone, () => {
+      const sink = open(forms, () => this.#connections.delete(sink));
+      if (this.#parts.log.sseMs > 0) this.#connections.add(sink);
+      return sink;
+    });
+  }
+
+  #enter(
+    { videoId, position, address }: Pick<LogAsked, "videoId" | "position" | "address">,
+    gone: AbortSignal,
+    open: StreamRequest["open"],
+  ): Promise<void> {
+    const lastEventId = position === "now" ? undefined : position === "begin" ? 0 : position;
+    return this.#parts.rooms.enter({ videoId, log: position, lastEventId, backfill: 0, address, open }, gone);
+  }
+
+  /** Opens the room of a video of which nothing is stored, as a viewer that leaves at once. */
+  #enterInPassing(videoId: string, address: () => string, gone: AbortSignal): Promise<void> {
+    return this.#enter({ videoId, position: "begin", address }, gone, (start, room) => {
+      const asked = { form: ANSWERS.plain, position: "begin", least: 0 } as const;
+      const sink = new PollSink(asked, start, room, { waits: this.#waits, cursors: this.#cursors });
+      queueMicrotask(() => sink.end());
+      return sink;
+    });
+  }
+
+  async #part(
+    videoId: string,
+    position: LogPosition,
+    limit: number,
+    gone: AbortSignal,
+  ): Promise<LogPart | undefined> {
+    const { rooms, source, isBlanking } = this.#parts;
+    if (source instanceof Origin) {
+      const room = rooms.open(videoId);
+      return room && heldPart(room, position, isBlanking());
+    }
+    const after = typeof position === "number" ? { after: position } : {};
+    const { room, messages } = await source.history.page({ videoId, ...after, filter: {} }, limit, gone);
+    const closedAt = rooms.closedAt(room);
+    return {
+      ...{ videoId, messages, floor: room.floor },
+      ...{ end: closedAt ?? room.head, isClosed: closedAt !== undefined },
+      blankedBy: isBlanking() ? room.head : undefined,
+    };
+  }
+}
+
+/** What an edge holds of a log after a position; undefined if that is not all that it has. */
+function heldPart(room: Room, position: LogPosition, isBlanking: boolean): LogPart | undefined {
+  const { videoId, tail, closedAt } = room;
+  const end = closedAt ?? tail.head;
+  const start = position === "now" ? end : position;
+  if (start === "begin" || start < tail.floor || start > end) return undefined;
+  const messages = position === "now" ? [] : tail.messages(start, end);
+  const blankedBy = isBlanking ? tail.head : undefined;
+  return { videoId, floor: start, end, isClosed: closedAt !== undefined, blankedBy, messages };
+}

@@ -1,0 +1,102 @@
+/**
+ * A long poll that waits on its bare socket: Node's request, response and parser are let go, as those of a
+ * stream are. After the answer, the server gets the socket back for the client's next request.
+ */
+import type { Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Clock } from "../../clock.ts";
+import { privately } from "../access/private-answers.ts";
+import { giveSocketBack, takeUnanswered } from "../streams/hand-over.ts";
+import type { LogAnswer } from "./log-answer.ts";
+import type { PollSink } from "./poll-sink.ts";
+
+const pollOf = Symbol("poll");
+
+interface PollSocket extends Socket {
+  [pollOf]?: WaitingPoll;
+}
+
+/** The socket events of a waiting poll. All sockets share these functions. */
+const LISTENERS: Record<string, (this: PollSocket) => void> = {
+  /** The client asks on before it has its answer: it has to ask again on another connection. */
+  data() {
+    this.destroy();
+  },
+  end() {
+    this.destroy();
+  },
+  error() {}, // `close` follows
+  close() {
+    this[pollOf]?.gone();
+  },
+};
+
+export interface WaitingParts {
+  server: Server;
+  clock: Pick<Clock, "now">;
+  /** The headers that every answer has, as lines. */
+  head: string;
+  /** Whether no shared cache may keep the answer. */
+  isPrivate: boolean;
+}
+
+export class WaitingPoll {
+  readonly #sink: PollSink;
+  readonly #socket: PollSocket;
+  readonly #parts: WaitingParts;
+  readonly #giveBack: () => void;
+
+  /** Takes the response's connection, which must have no other request. `giveBack`: called at the end. */
+  constructor(response: ServerResponse, sink: PollSink, parts: WaitingParts, giveBack: () => void) {
+    this.#sink = sink;
+    this.#parts = parts;
+    this.#giveBack = giveBack;
+    this.#socket = takeUnanswered(response);
+    this.#socket[pollOf] = this;
+    for (const [event, listener] of Object.entries(LISTENERS)) this.#socket.on(event, listener);
+    this.#socket.resume();
+    sink.onAnswer = (answer) => this.#answer(answer);
+  }
+
+  /** The client has gone. */
+  gone(): void {
+    this.#sink.end();
+  }
+
+  #answer(answer: LogAnswer): void {
+    const socket = this.#socket;
+    const { server, clock, head, isPrivate } = this.#parts;
+    this.#giveBack();
+    delete socket[pollOf];
+    if (!socket.writable) {
+      socket.destroy();
+      return;
+    }
+    socket.cork();
+    const date = `date: ${new Date(clock.now()).toUTCString()}\r\n`;
+    socket.write(`${statusLine(answer)}${date}${head}${lines(answer, isPrivate)}\r\n`);
+    if (answer.body) socket.write(answer.body);
+    socket.uncork();
+    for (const [event, listener] of Object.entries(LISTENERS)) socket.off(event, listener);
+    giveSocketBack(server, socket);
+  }
+}
+
+function statusLine({ status }: LogAnswer): string {
+  return status === 200 ? "HTTP/1.1 200 OK\r\n" : "HTTP/1.1 204 No Content\r\n";
+}
+
+function lines({ headers, body }: LogAnswer, isPrivate: boolean): string {
+  return headerLines({
+    ...headers,
+    ...(isPrivate && { "cache-control": privately(headers["cache-control"]) }),
+    ...(body && { "content-length": String(body.length) }),
+  });
+}
+
+/** Headers as the lines of an answer's head. */
+export function headerLines(headers: Readonly<Record<string, unknown>>): string {
+  return Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join("");
+}
