@@ -18,6 +18,7 @@ import {
 import { EDGE_SETTINGS, GONE, SETTINGS } from "./setting-table.ts";
 import { runUntilKilled, runUntilSignal } from "./signals.ts";
 import type { Surroundings } from "./surroundings.ts";
+import { TOKEN_FLAGS } from "./token-flags.ts";
 
 export interface Command {
   name: string;
@@ -151,6 +152,16 @@ export const COMMANDS = [
     ],
     flags: RECORD_FLAGS,
     run: async (input, surroundings) => (await import("./reader/record.ts")).record(input, surroundings),
+  }),
+  command({
+    name: "token",
+    usage: "print a token that opens what a service does not show to everybody",
+    examples: [
+      "livechat-relay token --right watch:@name --for 12h",
+      "livechat-relay token --right watch,rooms --sub ann --viewers 3 --key-file private.pem",
+    ],
+    flags: TOKEN_FLAGS,
+    run: async (input, surroundings) => (await import("./token-command.ts")).printToken(input, surroundings),
   }),
   command({
     name: "backup",

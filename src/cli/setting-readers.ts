@@ -164,6 +164,21 @@ export function onOff(value: string): boolean {
   return oneOf(["on", "off"])(value) === "on";
 }
 
+const UNIT_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** The milliseconds that a text such as 90m spells; undefined if it spells none. */
+export function durationIn(text: string): number | undefined {
+  const [, count, unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  return count === undefined ? undefined : Number(count) * (UNIT_MS[unit] ?? 0);
+}
+
+/** More than none, in milliseconds. */
+export function duration(text: string): number {
+  const ms = durationIn(text);
+  if (!ms) throw new Error("a time such as 90s, 30m, 12h or 30d");
+  return ms;
+}
+
 /** Parts of a URL, some of which a setting does not allow. */
 type UrlPart = "username" | "password" | "pathname" | "search" | "hash";
 

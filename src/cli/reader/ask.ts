@@ -2,7 +2,7 @@
 import { ChatError } from "../../../client/index.ts";
 import { asObject, asString } from "../../json.ts";
 import { isErrorCode } from "../../protocol/errors.ts";
-import { type Access, authorization } from "./token.ts";
+import { type Access, authorization } from "./sent-token.ts";
 
 /**
  * The JSON of the answer, which must have the array `list`; without `list`, any answer will do. Rejects with

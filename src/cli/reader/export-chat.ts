@@ -10,9 +10,9 @@ import { placeInRoom } from "./export-place.ts";
 import { Output } from "./output.ts";
 import { showProgress } from "./progress.ts";
 import type { EXPORT_FLAGS } from "./reader-flags.ts";
+import type { Access } from "./sent-token.ts";
 import { CommandError, openChat, type Room, type Session } from "./session.ts";
 import { type Cursor, channelIn } from "./subject.ts";
-import type { Access } from "./token.ts";
 
 export type ExportInput = Input<typeof EXPORT_FLAGS>;
 

@@ -2,9 +2,9 @@
 import { ChatError } from "../../../client/index.ts";
 import { ask } from "./ask.ts";
 import type { LastMessage } from "./export-formats.ts";
+import type { Access } from "./sent-token.ts";
 import { CommandError } from "./session.ts";
 import type { Cursor } from "./subject.ts";
-import type { Access } from "./token.ts";
 
 /** The service's maximum. */
 const PAGE_LENGTH = 1000;

@@ -3,10 +3,10 @@ import { GROUPS, type MessageType, typeNames, typesOf } from "../../protocol/kin
 import { parseTime } from "../../protocol/time.ts";
 import { suggestOrList } from "../../suggest.ts";
 import { type Argument, EntryError, type Flag, type FlagTable, type Input } from "../flags.ts";
-import { httpUrl, oneOf, serviceUrl, whole } from "../setting-readers.ts";
+import { durationIn, httpUrl, oneOf, serviceUrl, whole } from "../setting-readers.ts";
 import { FORMAT_NAMES, type FormatName } from "./export-formats.ts";
+import { tokenText } from "./sent-token.ts";
 import { type Cursor, parseCursor } from "./subject.ts";
-import { tokenText } from "./token.ts";
 
 export const VIDEO: Argument = {
   name: "video",
@@ -153,12 +153,10 @@ function toggle(meaning: string): Flag<boolean> {
   return { default: "off", meaning, isSwitch: true, read: (text) => text === "on" };
 }
 
-const UNIT_MS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
 /** In milliseconds since 1970. */
 function time(text: string): number {
-  const [, count, unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
-  const ms = count === undefined ? parseTime(text) : Date.now() - Number(count) * (UNIT_MS[unit] ?? 0);
+  const age = durationIn(text);
+  const ms = age === undefined ? parseTime(text) : Date.now() - age;
   if (ms === undefined) throw new Error(`a time with a zone, such as ${TIME}`);
   return ms;
 }

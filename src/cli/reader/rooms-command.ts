@@ -7,9 +7,9 @@ import type { Surroundings } from "../surroundings.ts";
 import { ask } from "./ask.ts";
 import { Output } from "./output.ts";
 import type { ANSWER_FLAGS } from "./reader-flags.ts";
+import type { Access } from "./sent-token.ts";
 import { type Notice, runSession } from "./session.ts";
 import { tableOf } from "./text-table.ts";
-import type { Access } from "./token.ts";
 
 interface Answer {
   retentionDays: number;

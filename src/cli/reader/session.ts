@@ -11,8 +11,8 @@ import { exitCodeOf, SAME_REQUEST_MS } from "../signals.ts";
 import type { Surroundings } from "../surroundings.ts";
 import { ReaderLeft } from "./output.ts";
 import type { ServerValues } from "./reader-flags.ts";
+import { type Access, accessOf } from "./sent-token.ts";
 import { type Cursor, channelIn, newsOf } from "./subject.ts";
-import { type Access, accessOf } from "./token.ts";
 
 const REFUSED = 1;
 const NO_SERVICE = 3;
