@@ -2,7 +2,7 @@
  * The commands in one table, each with its flags. A command's code is loaded when it is called, so help and
  * usage errors load nothing of the service.
  */
-import { suggest } from "../suggest.ts";
+import { suggest } from "../base/suggest.ts";
 import { DEMO_FLAGS } from "./demo-flags.ts";
 import { type Argument, type FlagTable, type Input, readFlags, refuseGone, UsageError } from "./flags.ts";
 import { IMPORT_FLAGS, RECORDING } from "./import/import-flags.ts";

@@ -1,6 +1,6 @@
 /** `demo`: the relay and a simulated upstream in one process, without internet access. */
 import { existsSync } from "node:fs";
-import { systemClock } from "../clock.ts";
+import { systemClock } from "../base/clock.ts";
 import { type Channel, type Simulator, SPECIES, startSimulator } from "../simulator/index.ts";
 import { silentLog } from "../telemetry/log.ts";
 import { Telemetry } from "../telemetry/telemetry.ts";

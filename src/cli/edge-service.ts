@@ -1,5 +1,5 @@
 /** Composes an edge: an origin in place of store and upstream, then rooms and HTTP as in any instance. */
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../base/clock.ts";
 import { OriginChannelWatch } from "../origin/channel-watch.ts";
 import { Origin } from "../origin/origin.ts";
 import { OriginHealth } from "../origin/origin-health.ts";

@@ -4,7 +4,7 @@
  * error is one line.
  */
 import { parseArgs } from "node:util";
-import { suggest } from "../suggest.ts";
+import { suggest } from "../base/suggest.ts";
 
 export interface Flag<T> {
   default: string;

@@ -1,5 +1,5 @@
 /** `migrate-store`: copies one store into another while no service uses either. */
-import { systemClock } from "../clock.ts";
+import { systemClock } from "../base/clock.ts";
 import { migrateStore } from "../store/open.ts";
 import { counted } from "./counted.ts";
 import type { Input } from "./flags.ts";

@@ -1,5 +1,5 @@
 /** The command line: finds the command and runs it. A failure is reported in one line. */
-import { VERSION } from "../package-root.ts";
+import { VERSION } from "../base/package-root.ts";
 import { commandNamed } from "./commands.ts";
 import { commandHelp, help } from "./help.ts";
 import type { Surroundings } from "./surroundings.ts";

@@ -1,5 +1,5 @@
 /** Composes the service: store, upstream, rooms and HTTP, started in this order and stopped in reverse. */
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../base/clock.ts";
 import { Channels } from "../rooms/channels/channels.ts";
 import { ChannelWatch } from "../rooms/channels/watch.ts";
 import { RoomList } from "../rooms/listing.ts";

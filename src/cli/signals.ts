@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import { constants } from "node:os";
-import { systemClock } from "../clock.ts";
+import { systemClock } from "../base/clock.ts";
 import type { Service } from "./service.ts";
 import type { Surroundings } from "./surroundings.ts";
 

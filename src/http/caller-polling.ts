@@ -3,8 +3,8 @@
  * a continuation token for the next batch. Neither opens a room or stores anything.
  */
 import type { FastifyInstance, FastifyReply } from "fastify";
-import type { Clock } from "../clock.ts";
-import { Deadline } from "../deadline.ts";
+import type { Clock } from "../base/clock.ts";
+import { Deadline } from "../base/deadline.ts";
 import { atCapacity, RelayError } from "../protocol/errors.ts";
 import { type Message, messageFor } from "../protocol/message.ts";
 import { parseVideoId } from "../protocol/video-id.ts";

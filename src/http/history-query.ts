@@ -1,10 +1,11 @@
 /** Reads the query of `/v1/messages`, and writes it for the pages next to an answer. */
+
+import { suggestOrList } from "../base/suggest.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { type MessageType, typeNames, typesOf } from "../protocol/kinds.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
 import { FORMAT_NAMES, FORMATS, type FormatName, type WritingOptions } from "../serving/history/formats.ts";
 import type { HistoryPage, HistoryRequest } from "../serving/history/history.ts";
-import { suggestOrList } from "../suggest.ts";
 import { preferred } from "./negotiation.ts";
 import { timeIn } from "./query-time.ts";
 import { DEFAULT_LIMIT, MAX_LIMIT, type MessagesQuery } from "./schemas/history-schemas.ts";

@@ -4,10 +4,10 @@
  */
 import type { Server } from "node:http";
 import type { Duplex } from "node:stream";
-import { after, type Clock } from "../clock.ts";
+import { after, type Clock } from "../base/clock.ts";
+import { wireJson } from "../base/wire-json.ts";
 import { ERRORS, type ErrorBody } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { wireJson } from "../wire-json.ts";
 import type { AnswersUnderWay } from "./answers-under-way.ts";
 import { METHODS } from "./error-answers.ts";
 

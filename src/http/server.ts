@@ -1,8 +1,9 @@
 /** The HTTP server: routes, validation, CORS, and the limits of a request. */
 import { createServer as createHttpServer, type RequestListener } from "node:http";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import type { Clock } from "../clock.ts";
-import { nestingOf } from "../json.ts";
+import type { Clock } from "../base/clock.ts";
+import { nestingOf } from "../base/json.ts";
+import { wireJson } from "../base/wire-json.ts";
 import { Origin } from "../origin/origin.ts";
 import { atCapacity, RelayError } from "../protocol/errors.ts";
 import type { WatchedChannels } from "../rooms/channels/channels.ts";
@@ -12,7 +13,6 @@ import type { Rooms } from "../rooms/rooms.ts";
 import type { History } from "../serving/history/history.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { EgressPool } from "../upstream/egress/pool.ts";
-import { wireJson } from "../wire-json.ts";
 import { Access, type AccessSettings } from "./access/access.ts";
 import { Admission } from "./access/admission.ts";
 import { Expiries } from "./access/expiries.ts";

@@ -1,7 +1,7 @@
 /** Refuses query parameters that an endpoint does not have: a misspelt one would silently have no effect. */
 import type { FastifyRequest } from "fastify";
+import { suggestOrList } from "../base/suggest.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { suggestOrList } from "../suggest.ts";
 
 /** The maximum length of a name that is looked up and quoted in an error. */
 const MAX_NAME_LENGTH = 100;

@@ -8,7 +8,7 @@ import { globSync, readFileSync } from "node:fs";
 import { extname } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { PACKAGE_ROOT } from "../package-root.ts";
+import { PACKAGE_ROOT } from "../base/package-root.ts";
 import { bundleScript, bundleStyle, joinModules, toBrowserModule } from "./browser-modules.ts";
 import { isKnown } from "./negotiation.ts";
 

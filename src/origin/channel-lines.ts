@@ -1,5 +1,5 @@
 /** The lines of an origin's stream of a channel, read strictly: what they say is sent on to clients. */
-import { asString, dig, omitUndefined, parseJson } from "../json.ts";
+import { asString, dig, omitUndefined, parseJson } from "../base/json.ts";
 import { CHANNEL_ID, type ChannelState } from "../protocol/channel.ts";
 import { isErrorCode, RelayError } from "../protocol/errors.ts";
 import { VIDEO_ID } from "../protocol/video-id.ts";

@@ -2,9 +2,9 @@
  * Watches one channel at an edge, through one stream of the origin, however many viewers wait. The origin
  * chooses the channel's streams, and notices their ends and failures itself.
  */
-import { after, type Clock } from "../clock.ts";
-import { Deadline, unlessAborted } from "../deadline.ts";
-import { asString, dig, parseJson } from "../json.ts";
+import { after, type Clock } from "../base/clock.ts";
+import { Deadline, unlessAborted } from "../base/deadline.ts";
+import { asString, dig, parseJson } from "../base/json.ts";
 import type { ChannelState } from "../protocol/channel.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { addBounded, Broadcasts, MAX_VIDEOS, type WatchedChannel } from "../rooms/channels/broadcasts.ts";

@@ -1,5 +1,5 @@
 /** The lines of an origin's NDJSON, and the messages in them, whose text is kept byte for byte. */
-import { asString, dig, parseJson } from "../json.ts";
+import { asString, dig, parseJson } from "../base/json.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import { OriginAway } from "./away.ts";
 

@@ -1,6 +1,6 @@
 /** Reads the lines of one open stream. */
-import type { Clock } from "../clock.ts";
-import { Deadline, unlessAborted } from "../deadline.ts";
+import type { Clock } from "../base/clock.ts";
+import { Deadline, unlessAborted } from "../base/deadline.ts";
 import { OriginAway } from "./away.ts";
 import { LineReader } from "./line-reader.ts";
 

@@ -4,7 +4,7 @@
  */
 import type { Readable } from "node:stream";
 import { Agent, cacheStores, interceptors, request as send } from "undici";
-import { unlessAborted } from "../deadline.ts";
+import { unlessAborted } from "../base/deadline.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
 /** Time limit for a page of an origin, and for its silence meanwhile. */

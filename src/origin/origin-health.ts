@@ -2,7 +2,7 @@
  * Asks the origin regularly whether it is alive, even while nobody watches, and lets `Origin` end or repeat
  * the requests for streams that have no answer yet.
  */
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../base/clock.ts";
 import { isUnavailable } from "../store/port.ts";
 import type { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Origin } from "./origin.ts";

@@ -2,7 +2,7 @@
  * The log of one room of an origin: new messages come from one stream, which resumes after the last cursor
  * whenever it breaks; older ones come from the origin's pages.
  */
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../base/clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import { ERRORS, RelayError } from "../protocol/errors.ts";
 import type { CursorRange } from "../serving/cursor.ts";

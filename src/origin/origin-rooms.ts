@@ -1,6 +1,6 @@
 /** The rooms of an edge: each follows the origin's room of the same video, and none is read here. */
-import type { Clock } from "../clock.ts";
-import { Deadline } from "../deadline.ts";
+import type { Clock } from "../base/clock.ts";
+import { Deadline } from "../base/deadline.ts";
 import { ENDED, type RoomEnd } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { ArchivedRoom } from "../rooms/archive.ts";

@@ -1,5 +1,5 @@
 /** One open stream of an origin: its init, then its messages in the batches in which they arrive. */
-import { asNumber, asString, dig, parseJson } from "../json.ts";
+import { asNumber, asString, dig, parseJson } from "../base/json.ts";
 import { type ChatType, ENDED, isChatType, RELEASED, type RoomEnd } from "../protocol/chat.ts";
 import { isErrorCode } from "../protocol/errors.ts";
 import type { StoredMessage } from "../store/stored-message.ts";

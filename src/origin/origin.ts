@@ -3,10 +3,10 @@
  * and pages are read as NDJSON, which has one message per line, so that its bytes can be kept as they are.
  */
 import { text } from "node:stream/consumers";
-import { certificateTrouble } from "../certificate-trouble.ts";
-import type { Clock } from "../clock.ts";
-import { Deadline } from "../deadline.ts";
-import { asNumber, asString, dig, parseJson } from "../json.ts";
+import { certificateTrouble } from "../base/certificate-trouble.ts";
+import type { Clock } from "../base/clock.ts";
+import { Deadline } from "../base/deadline.ts";
+import { asNumber, asString, dig, parseJson } from "../base/json.ts";
 import { ERRORS, isErrorCode, RelayError } from "../protocol/errors.ts";
 import type { CursorRange } from "../serving/cursor.ts";
 import { parseOffset } from "../serving/log/offset.ts";

@@ -1,6 +1,6 @@
 /** Calls that a room can do without. */
-import type { Clock } from "../clock.ts";
-import { Deadline } from "../deadline.ts";
+import type { Clock } from "../base/clock.ts";
+import { Deadline } from "../base/deadline.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";

@@ -3,7 +3,7 @@
  * enough for messages to be in neither. The upstream keeps the last seconds of a live chat; its page shows
  * the newest messages, regardless of their age.
  */
-import { answeredNow, type CallTimes, type Clock, startedNow } from "../clock.ts";
+import { answeredNow, type CallTimes, type Clock, startedNow } from "../base/clock.ts";
 
 /** How long the upstream keeps the messages of a live chat, in milliseconds. */
 export const WINDOW_MS = 10_000;

@@ -2,7 +2,7 @@
  * Decides when a room is polled next, from its answers; reports its demand to the gate, and reports a chat
  * that is read too slowly.
  */
-import type { CallTimes, Clock } from "../clock.ts";
+import type { CallTimes, Clock } from "../base/clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Demand } from "../upstream/egress/capacity.ts";
 import type { RoomEgress } from "../upstream/egress/room-egress.ts";

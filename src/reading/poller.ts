@@ -2,10 +2,10 @@
  * The one loop that polls a room's chat: poll, append, wait. It never publishes: viewers get appended
  * messages through the store. It ends when the chat is over, when failures accumulate, or when it is stopped.
  */
-import type { CallTimes } from "../clock.ts";
+import type { CallTimes } from "../base/clock.ts";
+import { retry } from "../base/retry.ts";
 import { ENDED, isReplayChat } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { retry } from "../retry.ts";
 import type { Hold } from "../store/ownership.ts";
 import { isFenced, isUnavailable } from "../store/port.ts";
 import { MOVE_WORDS, type MoveReason } from "../telemetry/upstream-events.ts";

@@ -2,7 +2,7 @@
  * Estimates how long the next call of a live chat takes, from the last ones. One answer may show the chat at
  * its call, and the next one at its arrival. So a slow call must start earlier, or messages may be missing.
  */
-import type { CallTimes } from "../clock.ts";
+import type { CallTimes } from "../base/clock.ts";
 import { TOLERANCE } from "./lateness.ts";
 
 /** The number of calls to remember. */

@@ -2,7 +2,7 @@
  * Tracks the times in which a chat was not read, and the gaps that may result: before a late answer, and
  * before the fresh pages that replace a lost token, until the answer that follows them.
  */
-import type { CallTimes, Clock } from "../clock.ts";
+import type { CallTimes, Clock } from "../base/clock.ts";
 import type { Marker } from "../telemetry/marks.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Page, PollAnswer } from "../upstream/live-chat.ts";

@@ -1,5 +1,5 @@
 /** Finished rooms that still serve viewers from the store: which requests they answer, and for how long. */
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../base/clock.ts";
 import { ENDED, isReplayChat } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { closedAt, isReadable, positionOf, recordingOf } from "../reading/log/checkpoint.ts";

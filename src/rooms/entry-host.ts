@@ -1,6 +1,6 @@
 /** The environment of an entry: its settings, and its interface to the other rooms. */
 
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../base/clock.ts";
 import type { ChatType } from "../protocol/chat.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";

@@ -2,7 +2,7 @@
  * One video on this instance, as a state machine: bootstrapped, polled, followed, released, or remembered
  * after its end. All transitions are here. `Room` handles viewers and log, `OwnedRoom` handles the poller.
  */
-import { unlessAborted } from "../deadline.ts";
+import { unlessAborted } from "../base/deadline.ts";
 import type { ChatType, RoomEnd } from "../protocol/chat.ts";
 import { atCapacity, RelayError } from "../protocol/errors.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";

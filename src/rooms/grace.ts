@@ -1,5 +1,5 @@
 /** The end of lingering: nobody has watched the room for the grace time, on any instance. */
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../base/clock.ts";
 import { isUnavailable } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { RoomSources } from "./sources.ts";

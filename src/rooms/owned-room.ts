@@ -3,8 +3,8 @@
  * with its release, with another owner, or with the service. The hold lasts exactly as long as the poller
  * runs.
  */
-import { type CallStart, type Clock, startedNow } from "../clock.ts";
-import { Deadline } from "../deadline.ts";
+import { type CallStart, type Clock, startedNow } from "../base/clock.ts";
+import { Deadline } from "../base/deadline.ts";
 import { type ChatType, isReplayChat, RELEASED, type RoomEnd } from "../protocol/chat.ts";
 import { waitAfter } from "../reading/interval.ts";
 import { unreadBetween } from "../reading/lateness.ts";

@@ -2,7 +2,7 @@
  * All rooms of this instance: one entry for each video that has viewers or had them recently. Here they are
  * looked up, counted, ticked and stopped; `entry.ts` has the life cycle of each one.
  */
-import { Deadline, unlessAborted } from "../deadline.ts";
+import { Deadline, unlessAborted } from "../base/deadline.ts";
 import type { ChatType } from "../protocol/chat.ts";
 import { atCapacity } from "../protocol/errors.ts";
 import { closedAt } from "../reading/log/checkpoint.ts";

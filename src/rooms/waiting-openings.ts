@@ -4,7 +4,7 @@
  * most: a flood displaces its own videos, and its newest ones stay, because a viewer that waited long has
  * probably left.
  */
-import { LinkedList, type Place } from "../linked-list.ts";
+import { LinkedList, type Place } from "../base/linked-list.ts";
 
 /** The videos of one address; the newest is last. */
 interface Crowd {

@@ -2,9 +2,10 @@
  * The events of a stream as text. Data is JSON on one line and cursors are integers, so no value can start a
  * field of its own.
  */
+
+import { onOneLine, wireJson } from "../base/wire-json.ts";
 import type { Init, StreamEnd } from "../protocol/chat.ts";
 import { messageJson, type StoredMessage } from "../store/stored-message.ts";
-import { onOneLine, wireJson } from "../wire-json.ts";
 
 /** How long a browser waits before it reconnects. */
 export const RETRY_MS = 3000;

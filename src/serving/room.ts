@@ -2,7 +2,7 @@
  * One video's chat for all its viewers: follows the room's log in the store and passes each new batch to its
  * viewers. Others decide who polls it, and how long it stays without viewers.
  */
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../base/clock.ts";
 import type { ChatType, RoomEnd, StreamEnd } from "../protocol/chat.ts";
 import { isUnavailable } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";

@@ -3,7 +3,7 @@
  * whatever their feeds: after a restart many resume from the same cursor. Those of one feed also share its
  * bytes.
  */
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../base/clock.ts";
 import { retryRead } from "../store/retry-read.ts";
 import type { Feed } from "./feeds.ts";
 import { Held } from "./held.ts";

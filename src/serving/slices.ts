@@ -1,5 +1,5 @@
 /** Long work on the event loop, in slices with pauses in which everything else runs. */
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../base/clock.ts";
 
 /** Maximum time between two pauses, in milliseconds, and the number of items between two checks of it. */
 const SLICE_MS = 10;

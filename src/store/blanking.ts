@@ -2,8 +2,8 @@
  * Removes deleted content from the store if `RELAY_DELETED` is `blank`. The messages that a deletion targets
  * keep cursor, id, type and times; their text, amount and author are removed.
  */
-import type { Clock } from "../clock.ts";
-import { omitUndefined } from "../json.ts";
+import type { Clock } from "../base/clock.ts";
+import { omitUndefined } from "../base/json.ts";
 import type { Details } from "../protocol/kinds.ts";
 import type { Message } from "../protocol/message.ts";
 import type { MessageSearch } from "./port.ts";

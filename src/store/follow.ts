@@ -3,7 +3,7 @@
  * the room's known head. A follower that is up to date gets each new batch directly from the commit. So it
  * gets consecutive cursors after any delay, and holds at most one page.
  */
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../base/clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { RoomRecord, Store } from "./port.ts";
 import { retryRead } from "./retry-read.ts";

@@ -5,7 +5,7 @@
  * one of them meanwhile, the copy fails.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../base/clock.ts";
 import { type Claim, type RoomRecord, StoreError } from "./port.ts";
 import type { Recording } from "./recording-list.ts";
 import type { StoredMessage } from "./stored-message.ts";

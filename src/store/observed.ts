@@ -3,9 +3,9 @@
  * health. `close`, `sizeBytes`, `freeBytes` and the statements of `paceOf` do not. Followers read through it
  * too, so an instance that only follows notices a failing store.
  */
-import type { Clock } from "../clock.ts";
-import { Deadline, unlessAborted } from "../deadline.ts";
-import type { SharedPace } from "../shared-pace.ts";
+import type { Clock } from "../base/clock.ts";
+import { Deadline, unlessAborted } from "../base/deadline.ts";
+import type { SharedPace } from "../base/shared-pace.ts";
 import {
   OWNERSHIP_OPERATIONS,
   PORT_OPERATIONS,

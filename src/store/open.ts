@@ -1,7 +1,7 @@
 /** Opens the store that a setting names. Only this file knows all kinds of stores. */
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../base/clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { copyStore, type MigrationEnd, type MigrationProgress } from "./migration.ts";
 import { type ObservedStore, observed } from "./observed.ts";

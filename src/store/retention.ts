@@ -3,7 +3,7 @@
  * appends. After a failure of the store, the next round tries again. If the wall clock jumps ahead, nothing
  * is deleted for one round, so a wrong clock that is corrected in time deletes nothing.
  */
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../base/clock.ts";
 import { background } from "../telemetry/background.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { isUnavailable, type Retention } from "./port.ts";

@@ -1,6 +1,6 @@
 /** Reads that wait for an unavailable store. */
-import type { Clock } from "../clock.ts";
-import { retry } from "../retry.ts";
+import type { Clock } from "../base/clock.ts";
+import { retry } from "../base/retry.ts";
 import { isUnavailable } from "./port.ts";
 
 const WAITS = { firstMs: 100, maxMs: 5000 };

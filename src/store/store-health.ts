@@ -2,7 +2,7 @@
  * The state of the store, derived from the outcomes of its operations. A failure affects all rooms, so one
  * line describes it: when it begins, once a minute while it lasts, and when it is over.
  */
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../base/clock.ts";
 import type { StoreOperation } from "../telemetry/store-events.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { isUnavailable, type StoreTrouble } from "./port.ts";

@@ -2,7 +2,7 @@
  * A message in the log. It is encoded once, when it is stored; from then on, the service handles only this
  * form.
  */
-import { asString, dig, parseJson } from "../json.ts";
+import { asString, dig, parseJson } from "../base/json.ts";
 import type { Message } from "../protocol/message.ts";
 
 /**

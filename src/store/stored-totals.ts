@@ -2,7 +2,7 @@
  * Totals and items as stores keep them. They are read strictly: a room whose totals are damaged is counted
  * again.
  */
-import { asObject, dig, parseJson } from "../json.ts";
+import { asObject, dig, parseJson } from "../base/json.ts";
 import {
   fold,
   isWhole,

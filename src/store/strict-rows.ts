@@ -2,7 +2,7 @@
  * The rows of a store, read strictly: a damaged one is reported, and affects no other row. In place of a
  * damaged message, viewers get a `gap` under its cursor.
  */
-import { asArray, asObject, asString, dig, parseJson } from "../json.ts";
+import { asArray, asObject, asString, dig, parseJson } from "../base/json.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import { isErrorCode } from "../protocol/errors.ts";
 import type { MessageOf } from "../protocol/message.ts";

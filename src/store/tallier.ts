@@ -2,7 +2,7 @@
  * Keeps the totals of rooms up to date after the appends, in small steps. So no append waits until its
  * messages are counted, and when the totals are requested, little is left to count.
  */
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../base/clock.ts";
 import { background } from "../telemetry/background.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { isUnavailable, type RoomAccount, type Store, type Tallying } from "./port.ts";

@@ -6,7 +6,7 @@
  * Ids are kept as hashes. So the totals contain no author, also after a deletion and after the retention.
  */
 import { hash } from "node:crypto";
-import { asArray, asObject, asString, dig, type JsonObject, parseJson } from "../json.ts";
+import { asArray, asObject, asString, dig, type JsonObject, parseJson } from "../base/json.ts";
 import { GROUPS, MESSAGE_TYPES, type MessageType } from "../protocol/kinds.ts";
 import type { Message } from "../protocol/message.ts";
 import { isBlank, type StoredMessage } from "./stored-message.ts";

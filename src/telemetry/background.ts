@@ -1,5 +1,5 @@
 /** Loops that run in the background: a bug in one must neither end it nor the process, nor fill the log. */
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../base/clock.ts";
 import type { Telemetry } from "./telemetry.ts";
 
 const AGAIN_MS = 1000;

@@ -13,7 +13,7 @@ import {
   type JsonObject,
   parseJson,
   startOfJson,
-} from "../json.ts";
+} from "../base/json.ts";
 import { BOUNDS } from "./bounds.ts";
 import type { UpstreamAnswer } from "./egress/transport.ts";
 import { stripMarkup } from "./readers/text.ts";

@@ -3,7 +3,7 @@
  * calls to a client's host. Each call goes through the gate of an egress and returns a parsed answer or an
  * `UpstreamError`. Redirects are followed here, and never to a foreign host.
  */
-import type { JsonObject } from "../json.ts";
+import type { JsonObject } from "../base/json.ts";
 import {
   type ChatAnswer,
   type NoChatAnswer,

@@ -5,7 +5,7 @@
  * While a stream is known to be live, the tab is loaded first, because it also shows other streams. Tabs of
  * the newer layout show no times, so a look loads up to two watch pages for them.
  */
-import { omitUndefined } from "../json.ts";
+import { omitUndefined } from "../base/json.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { UpstreamCalls } from "./calls.ts";
 import type { CallOptions } from "./egress/flights.ts";

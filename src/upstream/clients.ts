@@ -2,7 +2,7 @@
  * The upstream clients that this service can identify as, and their requests. Versions become outdated within
  * months. This file alone holds them, last checked in July 2026, and a settings file can replace them.
  */
-import { asObject, asString, type JsonObject } from "../json.ts";
+import { asObject, asString, type JsonObject } from "../base/json.ts";
 import type { Credentials } from "./page/credentials.ts";
 
 /** The specification's three upstream hosts, as base URLs without a trailing slash. */

@@ -3,7 +3,7 @@
  * its token has expired, polled from batch to batch. It returns parsed messages and knows nothing of rooms or
  * viewers.
  */
-import type { CallTimes, Clock } from "../clock.ts";
+import type { CallTimes, Clock } from "../base/clock.ts";
 import { type ChatType, isReplayChat } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";

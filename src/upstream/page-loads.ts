@@ -3,8 +3,8 @@
  * previous ones, so a load must not be skipped because another got no answer. But if the host does not answer
  * at all, the caller must soon get an error.
  */
-import type { CallTimes } from "../clock.ts";
-import type { JsonObject } from "../json.ts";
+import type { CallTimes } from "../base/clock.ts";
+import type { JsonObject } from "../base/json.ts";
 import type { UpstreamCalls } from "./calls.ts";
 import type { Answered, CallOptions } from "./egress/flights.ts";
 import type { Credentials } from "./page/credentials.ts";

@@ -2,7 +2,7 @@
  * The state of reading a chat, as a value: each answer returns the next position, and the reader passes it
  * back. The text form carries a version, so that a later service can continue from it.
  */
-import { asObject, asString, dig, parseJson } from "../json.ts";
+import { asObject, asString, dig, parseJson } from "../base/json.ts";
 import { type ChatType, isChatType } from "../protocol/chat.ts";
 import { type ChatCall, ENDPOINTS, isClientLabel, type Pair } from "./clients.ts";
 import type { Credentials } from "./page/credentials.ts";

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { Client } from "pg";
-import { type Clock, systemClock } from "../../src/clock.ts";
+import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { ENDED } from "../../src/protocol/chat.ts";
 import type { ObservedStore } from "../../src/store/observed.ts";
 import { openStore, SHARED_DEFAULTS } from "../../src/store/open.ts";

@@ -4,7 +4,7 @@ import { EventEmitter, once } from "node:events";
 import { describe, it, type TestContext } from "node:test";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import { type Logger, pino } from "pino";
-import { type Clock, systemClock } from "../../src/clock.ts";
+import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { Notifications } from "../../src/store/postgres/notifications.ts";
 import { Pools } from "../../src/store/postgres/pools.ts";
 import { silentLog } from "../../src/telemetry/log.ts";

@@ -3,7 +3,7 @@
  * it is given, and an origin that dies.
  */
 import { Readable } from "node:stream";
-import { unlessAborted } from "../../src/deadline.ts";
+import { unlessAborted } from "../../src/base/deadline.ts";
 import type { OriginAnswer, OriginConnections, OriginRequest } from "../../src/origin/origin-connections.ts";
 import type { Random } from "../../src/simulator/random.ts";
 import { answerPage, answerStream, type OriginService } from "./origin-api.ts";

@@ -4,7 +4,7 @@
  * only on its seed, and minutes pass in milliseconds.
  */
 
-import type { Clock } from "../../src/clock.ts";
+import type { Clock } from "../../src/base/clock.ts";
 import type { Random } from "../../src/simulator/random.ts";
 
 /** The wall clock at the beginning of a run, in milliseconds since 1970. */

@@ -5,7 +5,7 @@ import { readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { beginFile } from "../../src/whole-file.ts";
+import { beginFile } from "../../src/base/whole-file.ts";
 import { AnsweringServer, init, message, messages, streams } from "../support/answering-server.ts";
 import { Command, outcome, outcomeInShell, ROOT, Run } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
@@ -91,7 +91,7 @@ it("what a killed process has left does not stop one with the same process id, a
 
 it("a process that a signal ends at once leaves no part of a backup or an export", async (t) => {
   const folder = await temporaryFolder(t);
-  const begin = `import { beginFile } from ${JSON.stringify(join(ROOT, "src/whole-file.ts"))};
+  const begin = `import { beginFile } from ${JSON.stringify(join(ROOT, "src/base/whole-file.ts"))};
     await beginFile("chat.jsonl");
     process.exit(143);`;
   const ended = spawnSync(process.execPath, ["--input-type=module", "--eval", begin], { cwd: folder });

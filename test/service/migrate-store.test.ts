@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it, type TestContext } from "node:test";
 import { Client } from "pg";
-import { systemClock } from "../../src/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { ENDED } from "../../src/protocol/chat.ts";
 import { copyStore, type MigrationEnd } from "../../src/store/migration.ts";
 import { migrateStore, openStore } from "../../src/store/open.ts";

@@ -8,7 +8,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { promisify } from "node:util";
-import { systemClock } from "../../src/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { Origin } from "../../src/origin/origin.ts";
 import { AnsweringServer, refuses } from "../support/answering-server.ts";
 import { outcome, outcomeOfProcess } from "../support/command.ts";

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it, type TestContext } from "node:test";
 import { pino } from "pino";
-import { systemClock } from "../../src/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { openDatabase } from "../../src/store/sqlite/sqlite-schema.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { Line } from "../chaos/line.ts";

@@ -8,7 +8,7 @@ import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import type { Worker } from "node:worker_threads";
-import { type Clock, systemClock } from "../../src/clock.ts";
+import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { ENDED } from "../../src/protocol/chat.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
 import { startProcess } from "../support/relay-process.ts";

@@ -7,7 +7,7 @@ import { chmod, copyFile, mkdir, open, readFile, stat, symlink, truncate, writeF
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { type TestContext, test } from "node:test";
-import { systemClock } from "../../src/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { openStore, StoreOpenError } from "../../src/store/open.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";

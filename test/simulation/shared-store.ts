@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import type { Clock } from "../../src/clock.ts";
+import type { Clock } from "../../src/base/clock.ts";
 import type { Random } from "../../src/simulator/random.ts";
 import { AFTER_LEASE_MS, LOOK, ORPHANS, RELEASE } from "../../src/store/postgres/cluster-watch.ts";
 import { ONE_TOO_MANY, SPARE_ROOMS } from "../../src/store/postgres/leases.ts";

@@ -3,7 +3,7 @@
  * operation.
  */
 import type { TestContext } from "node:test";
-import type { Clock } from "../../src/clock.ts";
+import type { Clock } from "../../src/base/clock.ts";
 import { type ObservedStore, observed, type StoreEngine } from "../../src/store/observed.ts";
 import { SHARED_DEFAULTS } from "../../src/store/open.ts";
 import type { Ownership } from "../../src/store/ownership.ts";

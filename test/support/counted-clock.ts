@@ -1,5 +1,5 @@
 /** A clock that knows how many sleeps of each length are pending. */
-import type { Clock } from "../../src/clock.ts";
+import type { Clock } from "../../src/base/clock.ts";
 
 /** `pending`: the number of pending sleeps of this length. */
 export function countedClock(clock: Clock): Clock & { pending(ms: number): number } {

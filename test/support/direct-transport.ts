@@ -1,5 +1,5 @@
 /** A transport without a proxy of its own, as that of an only egress. */
-import type { Clock } from "../../src/clock.ts";
+import type { Clock } from "../../src/base/clock.ts";
 import { HttpConnections } from "../../src/upstream/egress/connections.ts";
 import { Transport } from "../../src/upstream/egress/transport.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
-import { systemClock } from "../../src/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
 import { openStore } from "../../src/store/open.ts";
 import { silentLog } from "../../src/telemetry/log.ts";

@@ -1,10 +1,11 @@
 /** An edge in this process, on real sockets, of an origin or another edge. */
+
+import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { toEdgeConfig } from "../../src/cli/config.ts";
 import { startEdge } from "../../src/cli/edge-service.ts";
 import { readFlags } from "../../src/cli/flags.ts";
 import type { Service } from "../../src/cli/service.ts";
 import { EDGE_SETTINGS } from "../../src/cli/setting-table.ts";
-import { type Clock, systemClock } from "../../src/clock.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 

@@ -1,5 +1,5 @@
 /** A clock that a test owns: time moves only by `advance`, and everything that is due happens in order. */
-import type { Clock } from "../../src/clock.ts";
+import type { Clock } from "../../src/base/clock.ts";
 
 interface Timer {
   at: number;

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { type Clock, systemClock } from "../../src/clock.ts";
+import { type Clock, systemClock } from "../../src/base/clock.ts";
 import type { Answer as UpstreamAnswer } from "../../src/simulator/answers.ts";
 import type { Fault } from "../../src/simulator/faults.ts";
 import type { RequestKind } from "../../src/simulator/requests.ts";

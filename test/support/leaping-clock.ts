@@ -1,5 +1,5 @@
 /** The real time, of which a test may skip some: for waits behind real sockets and databases. */
-import { type Clock, systemClock } from "../../src/clock.ts";
+import { type Clock, systemClock } from "../../src/base/clock.ts";
 
 export class LeapingClock implements Clock {
   #leaptMs = 0;

@@ -1,10 +1,10 @@
 /** A relay in this process against a simulated upstream, both on real sockets, with waits scaled down. */
 
+import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { type Config, toConfig } from "../../src/cli/config.ts";
 import { readFlags } from "../../src/cli/flags.ts";
 import { type Service, startService } from "../../src/cli/service.ts";
 import { SETTINGS, type SettingName } from "../../src/cli/setting-table.ts";
-import { type Clock, systemClock } from "../../src/clock.ts";
 import type { RequestTimeouts } from "../../src/http/request-timeouts.ts";
 import type { AnswerLimits } from "../../src/http/untaken-answers.ts";
 import { type Simulator, type SimulatorOptions, startSimulator } from "../../src/simulator/index.ts";

@@ -1,5 +1,5 @@
 /** The log of a room, as a poller writes it. */
-import { type Clock, systemClock } from "../../src/clock.ts";
+import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { Appender } from "../../src/reading/log/appender.ts";
 import { memoryOf } from "../../src/reading/log/checkpoint.ts";
 import type { Gap } from "../../src/reading/log/gap.ts";

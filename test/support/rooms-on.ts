@@ -1,6 +1,7 @@
 /** Rooms on a store that the test can reach, over a simulated upstream, without HTTP in front of them. */
+
+import { systemClock } from "../../src/base/clock.ts";
 import type { SettingName } from "../../src/cli/setting-table.ts";
-import { systemClock } from "../../src/clock.ts";
 import { Channels } from "../../src/rooms/channels/channels.ts";
 import { ChannelWatch } from "../../src/rooms/channels/watch.ts";
 import { RoomList } from "../../src/rooms/listing.ts";

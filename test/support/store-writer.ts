@@ -4,7 +4,7 @@
  * acknowledged, `unavailable <video id>` when one failed, or `refused <reason>` and exits.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { systemClock } from "../../src/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import type { ObservedStore } from "../../src/store/observed.ts";
 import { openStore, StoreOpenError } from "../../src/store/open.ts";
 import { StoreError } from "../../src/store/port.ts";

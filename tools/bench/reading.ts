@@ -7,7 +7,7 @@
  *     npm ci --prefix tools/bench/peers                once, for the two
  */
 import { readFileSync } from "node:fs";
-import { asArray, asObject } from "../../src/json.ts";
+import { asArray, asObject } from "../../src/base/json.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
 import { readChatAnswer } from "../../src/upstream/answer.ts";
 import { readActions } from "../../src/upstream/readers/actions.ts";

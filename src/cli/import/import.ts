@@ -1,6 +1,6 @@
 /** `import`: stores recorded chats as ended rooms. */
 import { stat } from "node:fs/promises";
-import { systemClock } from "../../clock.ts";
+import { systemClock } from "../../base/clock.ts";
 import { ENDED } from "../../protocol/chat.ts";
 import { Appender, type AppenderParts } from "../../reading/log/appender.ts";
 import {

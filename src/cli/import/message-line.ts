@@ -1,5 +1,5 @@
 /** Reads a message as `export` and `watch --json --details` write it: a JSON object on one line. */
-import { asArray, asObject, asString, dig, type JsonObject } from "../../json.ts";
+import { asArray, asObject, asString, dig, type JsonObject } from "../../base/json.ts";
 import { MESSAGE_TYPES, type MessageType } from "../../protocol/kinds.ts";
 import type { Message, Part } from "../../protocol/message.ts";
 

@@ -3,9 +3,9 @@
  * read by the same code as those of the upstream, or messages that this program has exported.
  */
 import { basename } from "node:path";
-import { fileTrouble } from "../../file-trouble.ts";
-import { asArray, asObject, dig, type JsonObject, parseJson } from "../../json.ts";
-import { linesOf } from "../../lines.ts";
+import { fileTrouble } from "../../base/file-trouble.ts";
+import { asArray, asObject, dig, type JsonObject, parseJson } from "../../base/json.ts";
+import { linesOf } from "../../base/lines.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { RecordingProgress } from "../../reading/log/checkpoint.ts";
 import { readActions } from "../../upstream/readers/actions.ts";

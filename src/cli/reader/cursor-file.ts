@@ -1,6 +1,6 @@
 /** A file that holds a cursor, so that a command can continue after any kind of end. */
 import { open, readFile, rename, rm } from "node:fs/promises";
-import { fileTrouble } from "../../file-trouble.ts";
+import { fileTrouble } from "../../base/file-trouble.ts";
 import { parseVideoOrChannel } from "../../protocol/channel.ts";
 import { StoreError } from "../../store/port.ts";
 import { FileLock } from "../../store/sqlite/file-lock.ts";

@@ -5,10 +5,10 @@
 import { createReadStream, createWriteStream, existsSync, statSync } from "node:fs";
 import { rm, truncate } from "node:fs/promises";
 import { finished } from "node:stream/promises";
-import { fileTrouble } from "../../file-trouble.ts";
+import { fileTrouble } from "../../base/file-trouble.ts";
+import { beginFile } from "../../base/whole-file.ts";
 import { BOM } from "../../formats/csv.ts";
 import { FileLock } from "../../store/sqlite/file-lock.ts";
-import { beginFile } from "../../whole-file.ts";
 import { UsageError } from "../flags.ts";
 import type { Format, LastMessage } from "./export-formats.ts";
 import { Output } from "./output.ts";

@@ -1,10 +1,10 @@
 /** The formats of an export in one table: how to write messages, and where records of a file end. */
 import { extname } from "node:path";
+import { asObject, asString, type JsonObject, parseJson } from "../../base/json.ts";
 import { BOM, CHAT_TABLE, CHATS_TABLE, type CsvTable, cellsOf } from "../../formats/csv.ts";
 import { jsonLine } from "../../formats/harmless-text.ts";
 import { LinePrinter, plain } from "../../formats/line-printer.ts";
 import type { ReceivedMessage } from "../../formats/received-message.ts";
-import { asObject, asString, type JsonObject, parseJson } from "../../json.ts";
 import { UsageError } from "../flags.ts";
 import { type Cursor, parseCursor } from "./subject.ts";
 

@@ -5,7 +5,7 @@
 import { constants, openSync } from "node:fs";
 import { Socket } from "node:net";
 import type { Writable } from "node:stream";
-import { systemClock } from "../../clock.ts";
+import { systemClock } from "../../base/clock.ts";
 
 const LOOK_MS = 100;
 

@@ -1,7 +1,8 @@
 /** The flags of the commands that talk to a service, and their parsers. */
+
+import { suggestOrList } from "../../base/suggest.ts";
 import { GROUPS, type MessageType, typeNames, typesOf } from "../../protocol/kinds.ts";
 import { parseTime } from "../../protocol/time.ts";
-import { suggestOrList } from "../../suggest.ts";
 import { type Argument, EntryError, type Flag, type FlagTable, type Input } from "../flags.ts";
 import { durationIn, httpUrl, oneOf, serviceUrl, whole } from "../setting-readers.ts";
 import { FORMAT_NAMES, type FormatName } from "./export-formats.ts";

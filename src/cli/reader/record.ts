@@ -1,7 +1,8 @@
 /** `record`: lists, adds and deletes the recordings of a service. */
+
+import { suggest } from "../../base/suggest.ts";
 import { jsonLine } from "../../formats/harmless-text.ts";
 import type { ListedRecording } from "../../rooms/recordings/recordings.ts";
-import { suggest } from "../../suggest.ts";
 import { type Input, UsageError } from "../flags.ts";
 import type { Surroundings } from "../surroundings.ts";
 import { ask } from "./ask.ts";

@@ -3,7 +3,7 @@
  * before each request, so that a `watch` can outlive its first token. No error shows a token.
  */
 import { readFile } from "node:fs/promises";
-import { fileTrouble } from "../../file-trouble.ts";
+import { fileTrouble } from "../../base/file-trouble.ts";
 import { UsageError } from "../flags.ts";
 import type { ServerValues } from "./reader-flags.ts";
 

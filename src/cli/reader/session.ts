@@ -3,8 +3,8 @@
  * leave, and each kind of end has its exit code.
  */
 import { type ChannelChat, type Chat, ChatError, type ChatOptions, chat } from "../../../client/index.ts";
-import { certificateTrouble } from "../../certificate-trouble.ts";
-import { systemClock } from "../../clock.ts";
+import { certificateTrouble } from "../../base/certificate-trouble.ts";
+import { systemClock } from "../../base/clock.ts";
 import { cleanText } from "../../formats/harmless-text.ts";
 import type { ReceivedMessage } from "../../formats/received-message.ts";
 import { exitCodeOf, SAME_REQUEST_MS } from "../signals.ts";

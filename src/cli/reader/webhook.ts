@@ -3,10 +3,10 @@
  * Standard Webhooks (https://www.standardwebhooks.com), so receivers can check them with its libraries.
  */
 import { createHmac } from "node:crypto";
-import { systemClock } from "../../clock.ts";
+import { systemClock } from "../../base/clock.ts";
+import { VERSION } from "../../base/package-root.ts";
+import { retry } from "../../base/retry.ts";
 import type { ReceivedMessage } from "../../formats/received-message.ts";
-import { VERSION } from "../../package-root.ts";
-import { retry } from "../../retry.ts";
 import { CommandError, type Notice } from "./session.ts";
 
 const TIMEOUT_MS = 15_000;

@@ -3,7 +3,7 @@
  * ends with the first process, and leaves signals to it.
  */
 import { collectDefaultMetrics } from "prom-client";
-import { systemClock } from "../../clock.ts";
+import { systemClock } from "../../base/clock.ts";
 import { createLog } from "../../telemetry/log.ts";
 import { Telemetry } from "../../telemetry/telemetry.ts";
 import type { EdgeConfig } from "../config.ts";

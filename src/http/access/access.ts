@@ -4,7 +4,7 @@
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest, preHandlerAsyncHookHandler } from "fastify";
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { type Right, Rights } from "../../protocol/rights.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";

@@ -2,7 +2,7 @@
  * Ends connections when their tokens expire. Tokens name whole seconds, so one look a second at the
  * connections of that second is enough for any number of them.
  */
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 
 const SECOND_MS = 1000;
 

@@ -1,10 +1,10 @@
 /** Where the keys that sign tokens come from: the setting itself, or the set of keys at a URL. */
 import { createPublicKey, createSecretKey, type JsonWebKeyInput } from "node:crypto";
-import type { Clock } from "../../clock.ts";
-import { Deadline } from "../../deadline.ts";
-import { asArray, asObject, asString, dig, parseJson } from "../../json.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Deadline } from "../../base/deadline.ts";
+import { asArray, asObject, asString, dig, parseJson } from "../../base/json.ts";
+import { type RetryWaits, retry } from "../../base/retry.ts";
 import { atCapacity } from "../../protocol/errors.ts";
-import { type RetryWaits, retry } from "../../retry.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { HttpConnections } from "../../upstream/egress/connections.ts";
 import { publicKey, type TokenKey, type VerifyingKey, verifying } from "./token-key.ts";

@@ -3,7 +3,7 @@
  * says what is wrong with the token, and never what would be right.
  */
 import { errors, type JWTPayload, jwtVerify } from "jose";
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { Rights, rightIn } from "../../protocol/rights.ts";
 import { type Grant, type TokenTerms, unauthorized } from "./grant.ts";
 import type { KeySource } from "./keys.ts";

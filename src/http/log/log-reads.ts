@@ -2,7 +2,7 @@
  * Reads the log of a video, apart from HTTP: in pages, by long polling, or as events. Nothing of it is per
  * reader that could be per log.
  */
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { Origin } from "../../origin/origin.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import type { Rooms } from "../../rooms/rooms.ts";

@@ -4,7 +4,7 @@
  */
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { privately } from "../access/private-answers.ts";
 import { giveSocketBack, takeUnanswered } from "../streams/hand-over.ts";
 import type { LogAnswer } from "./log-answer.ts";

@@ -1,5 +1,5 @@
 /** `GET /v1/stream?channel=`: the chats of a channel's streams, one after the other, on one connection. */
-import { Deadline } from "../../deadline.ts";
+import { Deadline } from "../../base/deadline.ts";
 import { parseChannel } from "../../protocol/channel.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { parseCursor } from "../../serving/cursor.ts";

@@ -2,7 +2,7 @@
  * A viewer on a connection that carries several chats: it is in the room of one chat at a time, and counts as
  * a waiting viewer between two rooms. What it is sent is written to the connection.
  */
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import type { StreamEnd } from "../../protocol/chat.ts";
 import type { RelayError } from "../../protocol/errors.ts";
 import type { Rooms } from "../../rooms/rooms.ts";

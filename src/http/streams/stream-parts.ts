@@ -2,7 +2,7 @@
  * What the routes of streams share: their surroundings, what a request asks for, and the opening of a
  * connection that carries several chats.
  */
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import type { WatchedChannels } from "../../rooms/channels/channels.ts";
 import type { Rooms } from "../../rooms/rooms.ts";

@@ -2,10 +2,10 @@
  * Writes one room's log. While the store fails, it retries with backoff and blocks everything else, so that
  * polling pauses and nothing is lost. It gives up only if the room has another owner.
  */
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
+import { retry } from "../../base/retry.ts";
 import type { RoomEnd } from "../../protocol/chat.ts";
 import type { Message } from "../../protocol/message.ts";
-import { retry } from "../../retry.ts";
 import { blankDeleted, deletionIds } from "../../store/blanking.ts";
 import type { ObservedStore } from "../../store/observed.ts";
 import { type Claim, isUnavailable, type MessageSearch, StoreError } from "../../store/port.ts";

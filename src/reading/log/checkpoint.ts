@@ -2,8 +2,8 @@
  * The data stored with each append, so that a room continues after a restart: the upstream's position and the
  * room's memory. Reading is strict: an unreadable memory is reported and leads to a gap.
  */
-import type { Clock } from "../../clock.ts";
-import { asArray, asNumber, asObject, asString, dig, type JsonObject, parseJson } from "../../json.ts";
+import type { Clock } from "../../base/clock.ts";
+import { asArray, asNumber, asObject, asString, dig, type JsonObject, parseJson } from "../../base/json.ts";
 import type { RoomRecord } from "../../store/port.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import {

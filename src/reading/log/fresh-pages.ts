@@ -3,7 +3,7 @@
  * list; so do a page and the answer after it, if the upstream still kept all messages between them. Otherwise
  * messages may be missing between the two.
  */
-import type { CallTimes } from "../../clock.ts";
+import type { CallTimes } from "../../base/clock.ts";
 import type { Marker } from "../../telemetry/marks.ts";
 import { mergeInOrder } from "../../upstream/order.ts";
 import type { Item } from "../../upstream/readers/reader.ts";

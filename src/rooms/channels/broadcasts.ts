@@ -3,7 +3,7 @@
  * viewer is a place in this list, with a cursor: it is sent each broadcast up to the cursor at which the
  * channel turned to another one, however slowly it reads, and then goes on to the next.
  */
-import { unlessAborted } from "../../deadline.ts";
+import { unlessAborted } from "../../base/deadline.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import type { RelayError } from "../../protocol/errors.ts";
 

@@ -4,8 +4,8 @@
  * failure: a page that cannot be read, or lags behind, moves nobody away from a chat that continues.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { Clock } from "../../clock.ts";
-import { omitUndefined } from "../../json.ts";
+import type { Clock } from "../../base/clock.ts";
+import { omitUndefined } from "../../base/json.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { background } from "../../telemetry/background.ts";

@@ -5,7 +5,7 @@
  * chat yet, or its room fails, the recorder tries again; after a failure of the store, as soon as the
  * store works.
  */
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import type { RoomEnd } from "../../protocol/chat.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { FORMS } from "../../serving/form.ts";

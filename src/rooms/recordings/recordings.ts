@@ -3,7 +3,7 @@
  * store's list, of which each instance runs its share.
  */
 import { isDeepStrictEqual } from "node:util";
-import { nap } from "../../deadline.ts";
+import { nap } from "../../base/deadline.ts";
 import { isChannel } from "../../protocol/channel.ts";
 import { atCapacity, RelayError } from "../../protocol/errors.ts";
 import { refuseUnavailable } from "../../serving/refusals.ts";

@@ -3,11 +3,11 @@
  * the event loop runs in between.
  */
 import { createHash } from "node:crypto";
+import { onOneLine, wireJson } from "../../base/wire-json.ts";
 import { BOM, CHAT_TABLE } from "../../formats/csv.ts";
 import { LinePrinter, plain } from "../../formats/line-printer.ts";
 import type { ReceivedMessage } from "../../formats/received-message.ts";
 import { decodeMessage, messageJson, type StoredMessage } from "../../store/stored-message.ts";
-import { onOneLine, wireJson } from "../../wire-json.ts";
 import type { Slices } from "../slices.ts";
 import type { HistoryPage } from "./history.ts";
 

@@ -3,8 +3,8 @@
  * opened. All requests together look at few messages at a time, and let the event loop run in between: the
  * live streams come first.
  */
-import type { Clock } from "../../clock.ts";
-import { Semaphore } from "../../semaphore.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Semaphore } from "../../base/semaphore.ts";
 import { notStored, type RoomRecord, type Store } from "../../store/port.ts";
 import { retryRead } from "../../store/retry-read.ts";
 import type { StoredMessage } from "../../store/stored-message.ts";

@@ -2,7 +2,7 @@
  * Selects stored messages without parsing them where possible: a search in their text rules most of them out,
  * and only the rest is parsed for an exact answer.
  */
-import { asString, dig, parseJson } from "../../json.ts";
+import { asString, dig, parseJson } from "../../base/json.ts";
 import { type StoredMessage, typeOf } from "../../store/stored-message.ts";
 
 export interface MessageFilter {

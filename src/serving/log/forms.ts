@@ -2,9 +2,9 @@
  * How a room's log is written for readers of the Durable Streams protocol: as events with a batch each
  * (section 5.8), or as the body of one answer (5.7). Items are those of the history, byte for byte.
  */
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
+import { wireJson } from "../../base/wire-json.ts";
 import type { StreamEnd } from "../../protocol/chat.ts";
-import { wireJson } from "../../wire-json.ts";
 import { type BodyForm, formsOf, wholeFormsOf } from "../form.ts";
 import type { FramesEnd, Framing } from "../framing.ts";
 import { itemJson } from "../history/formats.ts";

@@ -1,7 +1,8 @@
 /** The events of a connection that carries several chats, as text. The data of each begins with its video. */
+
+import { wireJson } from "../../base/wire-json.ts";
 import type { Init, StreamEnd } from "../../protocol/chat.ts";
 import type { ErrorBody } from "../../protocol/errors.ts";
-import { wireJson } from "../../wire-json.ts";
 import type { Format } from "../form.ts";
 import { RETRY_MS, terminal } from "../framing.ts";
 

@@ -3,7 +3,7 @@
  * this connection as its sink. If the client is slow, all its chats wait and write in turn: the connection
  * holds one chunk in all beyond what its sink takes.
  */
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { background } from "../../telemetry/background.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { BodyForm, Form, Format, Packet } from "../form.ts";

@@ -3,9 +3,10 @@
  * are shared by all such connections; each connection adds the video and its own id when it writes them:
  * only then does it know what the client has of the other chats.
  */
+
+import { onOneLine } from "../../base/wire-json.ts";
 import type { Init, StreamEnd } from "../../protocol/chat.ts";
 import { messageJson, type StoredMessage } from "../../store/stored-message.ts";
-import { onOneLine } from "../../wire-json.ts";
 import { type Form, type Format, ownBytes, type Packet } from "../form.ts";
 
 export type ChatPart =

@@ -4,8 +4,8 @@
  * owners that are gone, and rooms whose rows were replaced. These must not be followed any further, because
  * their cursors now name other messages.
  */
-import { after, type Clock } from "../../clock.ts";
-import { nap, unlessAborted } from "../../deadline.ts";
+import { after, type Clock } from "../../base/clock.ts";
+import { nap, unlessAborted } from "../../base/deadline.ts";
 import { RELEASED } from "../../protocol/chat.ts";
 import { background } from "../../telemetry/background.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";

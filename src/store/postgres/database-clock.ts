@@ -2,7 +2,7 @@
  * The database's clock, as far as this instance knows it. A statement can arrive seconds after it was written
  * (a frozen process, a silent line), so what it stores as a time must be the time at which it was written.
  */
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 
 export class DatabaseClock {
   readonly #clock: Clock;

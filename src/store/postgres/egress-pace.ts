@@ -3,7 +3,7 @@
  * cooldowns; `egress_demand` has the demand of each instance's rooms, which expires when the instance is
  * gone.
  */
-import type { Reservation, SharedPace } from "../../shared-pace.ts";
+import type { Reservation, SharedPace } from "../../base/shared-pace.ts";
 import type { Database } from "./pools.ts";
 
 /** How long an instance's last demand counts after its last call. */

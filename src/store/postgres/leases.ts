@@ -5,7 +5,7 @@
  * A room that is given back is not renewed, even if the database does not answer, so no room stays without a
  * reader for longer than a lease.
  */
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { background } from "../../telemetry/background.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { Hold, type Ownership } from "../ownership.ts";

@@ -7,8 +7,8 @@
 
 import { randomUUID } from "node:crypto";
 import type { Client } from "pg";
-import type { Clock } from "../../clock.ts";
-import { nap } from "../../deadline.ts";
+import type { Clock } from "../../base/clock.ts";
+import { nap } from "../../base/deadline.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Database } from "./pools.ts";
 import { SCHEMA } from "./postgres-schema.ts";

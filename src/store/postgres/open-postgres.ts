@@ -1,7 +1,7 @@
 /** Opens a PostgreSQL store, or says in one line why that fails. Loaded only for a PostgreSQL URL. */
-import type { Clock } from "../../clock.ts";
-import { unlessAborted } from "../../deadline.ts";
-import { retry } from "../../retry.ts";
+import type { Clock } from "../../base/clock.ts";
+import { unlessAborted } from "../../base/deadline.ts";
+import { retry } from "../../base/retry.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { StoreError } from "../port.ts";
 import type { StoreHealth } from "../store-health.ts";

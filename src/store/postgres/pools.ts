@@ -7,9 +7,9 @@
  */
 import { Socket } from "node:net";
 import { Client, type ClientConfig, Pool, type PoolConfig, types } from "pg";
-import type { Clock } from "../../clock.ts";
-import { Deadline } from "../../deadline.ts";
-import { Semaphore } from "../../semaphore.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Deadline } from "../../base/deadline.ts";
+import { Semaphore } from "../../base/semaphore.ts";
 import { StoreError } from "../port.ts";
 import { isConnectionLost, unavailable } from "./postgres-error.ts";
 

@@ -4,9 +4,9 @@
  * messages to the room's followers.
  */
 import { randomUUID } from "node:crypto";
-import type { Clock } from "../../clock.ts";
-import { Deadline, unlessAborted } from "../../deadline.ts";
-import { dig, parseJson } from "../../json.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Deadline, unlessAborted } from "../../base/deadline.ts";
+import { dig, parseJson } from "../../base/json.ts";
 import type { RoomEnd } from "../../protocol/chat.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { assertOwner } from "../fence.ts";

@@ -3,7 +3,7 @@
  * first viewer comes and when its last one leaves, and renews it meanwhile. The rows of a crashed instance
  * expire.
  */
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { isUnavailable } from "../port.ts";
 import type { StoreHealth } from "../store-health.ts";

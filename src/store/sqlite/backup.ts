@@ -3,8 +3,8 @@ import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } fro
 import { open, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
-import { fileTrouble } from "../../file-trouble.ts";
-import { beginFile } from "../../whole-file.ts";
+import { fileTrouble } from "../../base/file-trouble.ts";
+import { beginFile } from "../../base/whole-file.ts";
 import { StoreError } from "../port.ts";
 import { APPLICATION_ID } from "./sqlite-schema.ts";
 

@@ -2,8 +2,8 @@
  * The store's operations in the caller's process, without a thread, and the store in memory, which runs on
  * it. It groups calls into rounds as the thread does, and lets the event loop run between two rounds.
  */
-import type { Clock } from "../../clock.ts";
-import { unlessAborted } from "../../deadline.ts";
+import type { Clock } from "../../base/clock.ts";
+import { unlessAborted } from "../../base/deadline.ts";
 import { StoreError } from "../port.ts";
 import type { OnUnreadable } from "../strict-rows.ts";
 import {

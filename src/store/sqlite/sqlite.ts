@@ -3,8 +3,8 @@
  * `sqlite-tables.ts` implements the operations, `group-commit.ts` groups the commits. This class passes calls on to
  * the thread, and hands committed messages to the room's followers.
  */
-import type { Clock } from "../../clock.ts";
-import { Deadline } from "../../deadline.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Deadline } from "../../base/deadline.ts";
 import type { RoomEnd } from "../../protocol/chat.ts";
 import { Followers } from "../follow.ts";
 import type { StoreEngine } from "../observed.ts";

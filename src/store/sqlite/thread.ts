@@ -5,7 +5,7 @@
 import { stat, statfs } from "node:fs/promises";
 import { dirname, extname } from "node:path";
 import { Worker } from "node:worker_threads";
-import { unlessAborted } from "../../deadline.ts";
+import { unlessAborted } from "../../base/deadline.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { StoreError } from "../port.ts";
 import { errorOf, type Operation, type OperationReply, type OperationRequest } from "./group-commit.ts";

@@ -7,8 +7,8 @@
  * aborted, so that its rooms can leave it. Without rooms, one call that cannot connect is enough, and the
  * breaker makes the tries itself.
  */
-import { after, type Clock } from "../../clock.ts";
-import { unlessAborted } from "../../deadline.ts";
+import { after, type Clock } from "../../base/clock.ts";
+import { unlessAborted } from "../../base/deadline.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { isUnanswered, isUnconnected, isUnreached, UpstreamError } from "../upstream-error.ts";
 

@@ -3,7 +3,7 @@
  * continues. The doubling restarts once the throttled kind of call succeeds, or after as much time without
  * throttling as the last pause took.
  */
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 
 /** The longest pause that doubling reaches. */
 const MAX_COOLDOWN_MS = 10 * 60_000;

@@ -2,8 +2,8 @@
  * An egress: one path to the upstream with its own pace, health, capacity and connections. It reads its live
  * chats itself, because the upstream ties credentials and visitor data to one address.
  */
-import type { Clock } from "../../clock.ts";
-import type { SharedPace } from "../../shared-pace.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { SharedPace } from "../../base/shared-pace.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type SendRequest, UpstreamCalls, type UpstreamCallsParts } from "../calls.ts";
 import { type ChannelLook, type ChannelMemory, lookAtChannel } from "../channel-look.ts";

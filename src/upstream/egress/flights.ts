@@ -3,7 +3,7 @@
  * joins it. It is aborted when its last caller gives up. The gate derives the due time, the lane and the
  * accepted cooldown from the current callers.
  */
-import { answeredNow, type CallTimes, type Clock, startedNow } from "../../clock.ts";
+import { answeredNow, type CallTimes, type Clock, startedNow } from "../../base/clock.ts";
 import { UpstreamError } from "../upstream-error.ts";
 import type { Gate, Waiting } from "./gate.ts";
 import { LANES, type Lane } from "./lanes.ts";

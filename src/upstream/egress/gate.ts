@@ -4,8 +4,8 @@
  * cooldown is over; if a page was throttled, only pages wait. Lanes decide which kind of call is next; within
  * a lane, the first is the one that would lose messages first.
  */
-import { after, type Clock } from "../../clock.ts";
-import type { Reservation, SharedPace } from "../../shared-pace.ts";
+import { after, type Clock } from "../../base/clock.ts";
+import type { Reservation, SharedPace } from "../../base/shared-pace.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { UpstreamError } from "../upstream-error.ts";
 import type { Capacity } from "./capacity.ts";

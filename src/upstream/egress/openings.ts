@@ -3,9 +3,9 @@
  * the clients' addresses take turns, and each address's newest request goes first, because clients that
  * waited long have probably left. Rooms that were open before, and recordings, go first of all.
  */
-import type { Clock } from "../../clock.ts";
-import { Deadline } from "../../deadline.ts";
-import { LinkedList } from "../../linked-list.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Deadline } from "../../base/deadline.ts";
+import { LinkedList } from "../../base/linked-list.ts";
 import { atCapacity } from "../../protocol/errors.ts";
 
 const MAX_WAIT_MS = 30_000;

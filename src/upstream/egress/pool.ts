@@ -1,7 +1,7 @@
 /** All egresses. Chooses the least loaded that works; one that is throttled or down only if none works. */
-import type { Clock } from "../../clock.ts";
-import { unlessAborted } from "../../deadline.ts";
-import type { SharedPace } from "../../shared-pace.ts";
+import type { Clock } from "../../base/clock.ts";
+import { unlessAborted } from "../../base/deadline.ts";
+import type { SharedPace } from "../../base/shared-pace.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { isAnswer, isUnconnected, mayWorkElsewhere, UpstreamError } from "../upstream-error.ts";
 import { Egress, type EgressParts } from "./egress.ts";

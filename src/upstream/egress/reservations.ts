@@ -3,8 +3,8 @@
  * the instance's usual lateness. If it is missed (the answer was late, or the instance was
  * busy), a new one is reserved, because the time after it is another instance's.
  */
-import type { Clock } from "../../clock.ts";
-import type { Reservation, SharedPace } from "../../shared-pace.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Reservation, SharedPace } from "../../base/shared-pace.ts";
 import { PlaceClock } from "./place-clock.ts";
 
 /**

@@ -3,8 +3,8 @@
  * data belong to an address. It moves if its egress is throttled or unreachable and another one works and has
  * capacity.
  */
-import type { Clock } from "../../clock.ts";
-import { Deadline } from "../../deadline.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Deadline } from "../../base/deadline.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { MoveReason } from "../../telemetry/upstream-events.ts";

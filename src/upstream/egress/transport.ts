@@ -2,8 +2,8 @@
  * Sends requests to the upstream and returns complete answers, with a deadline and a size limit on each.
  * Never follows redirects. Every failure is an `UpstreamError`. The connections move the bytes.
  */
-import type { Clock } from "../../clock.ts";
-import { Deadline } from "../../deadline.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Deadline } from "../../base/deadline.ts";
 import { stripMarkup } from "../readers/text.ts";
 import { UpstreamError } from "../upstream-error.ts";
 import type { Connections, IncomingAnswer, OutgoingRequest } from "./connections.ts";

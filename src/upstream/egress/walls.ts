@@ -3,7 +3,7 @@
  * one video alone, because of its age limit. But if it shows walls for several within minutes, and no chat in
  * between, it distrusts the address.
  */
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { wallBehind } from "../upstream-error.ts";

@@ -3,7 +3,15 @@
  * a watch page shows one. The state of a stream is read from structure, because texts are translated.
  * Pure functions whose cost is bounded for any page.
  */
-import { asArray, asNumber, asObject, asString, dig, type JsonObject, omitUndefined } from "../../json.ts";
+import {
+  asArray,
+  asNumber,
+  asObject,
+  asString,
+  dig,
+  type JsonObject,
+  omitUndefined,
+} from "../../base/json.ts";
 import { CHANNEL_ID } from "../../protocol/channel.ts";
 import { VIDEO_ID } from "../../protocol/video-id.ts";
 import { BOUNDS } from "../bounds.ts";

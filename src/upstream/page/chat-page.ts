@@ -4,7 +4,7 @@
  * for any page.
  */
 
-import { asArray, asObject, asString, dig, type JsonObject } from "../../json.ts";
+import { asArray, asObject, asString, dig, type JsonObject } from "../../base/json.ts";
 import type { ChatType } from "../../protocol/chat.ts";
 import { isToken } from "../answer.ts";
 import { BOUNDS } from "../bounds.ts";

@@ -2,7 +2,7 @@
  * The credentials with which the upstream's own web client calls it, as its scripts and pages contain them.
  * Each source returns the values that it has; only values of the right format count.
  */
-import { asString, dig, omitUndefined, parseJson } from "../../json.ts";
+import { asString, dig, omitUndefined, parseJson } from "../../base/json.ts";
 import { unescaped } from "./script-object.ts";
 
 export interface Credentials {

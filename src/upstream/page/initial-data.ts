@@ -2,7 +2,7 @@
  * The data from which a page is rendered, as its scripts contain it: `ytInitialData` and, on watch pages,
  * `ytInitialPlayerResponse`. Undefined if a page has none. Never throws.
  */
-import type { JsonObject } from "../../json.ts";
+import type { JsonObject } from "../../base/json.ts";
 import { type Assigned, assignedObjects } from "./script-object.ts";
 
 /** For each part: the name of its object, and keys. The object counts only if it has one of the keys. */

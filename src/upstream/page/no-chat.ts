@@ -4,7 +4,7 @@
  * text is quoted for people, and decides only if the structure does not.
  */
 
-import { asArray, asObject, asString, dig, type JsonObject } from "../../json.ts";
+import { asArray, asObject, asString, dig, type JsonObject } from "../../base/json.ts";
 import { stripMarkup, wordsOf } from "../readers/text.ts";
 import type { WallOf } from "../upstream-error.ts";
 

@@ -4,7 +4,7 @@
  * takes time linear in the page's length, even for hostile pages. Anything but a JSON object is skipped.
  */
 
-import { asObject, type JsonObject, parseJson } from "../../json.ts";
+import { asObject, type JsonObject, parseJson } from "../../base/json.ts";
 import { BOUNDS } from "../bounds.ts";
 
 const QUOTE = 0x22;

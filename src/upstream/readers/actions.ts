@@ -4,7 +4,15 @@
  * a bug, and the other actions are read as usual.
  */
 
-import { addDefined, asArray, asNumber, asObject, dig, type JsonObject, startOfJson } from "../../json.ts";
+import {
+  addDefined,
+  asArray,
+  asNumber,
+  asObject,
+  dig,
+  type JsonObject,
+  startOfJson,
+} from "../../base/json.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { DroppedActions, ReaderBug } from "../../telemetry/action-events.ts";
 import { BOUNDS } from "../bounds.ts";

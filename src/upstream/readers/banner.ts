@@ -3,7 +3,7 @@
  * own id, and has no time.
  */
 
-import { asObject, asString, dig, omitUndefined } from "../../json.ts";
+import { asObject, asString, dig, omitUndefined } from "../../base/json.ts";
 import type { Details, MessageType } from "../../protocol/kinds.ts";
 import type { Message } from "../../protocol/message.ts";
 import { VIDEO_ID } from "../../protocol/video-id.ts";

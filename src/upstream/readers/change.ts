@@ -1,6 +1,6 @@
 /** Changes to earlier messages: one deleted, all of an author deleted, one replaced. */
 
-import { dig } from "../../json.ts";
+import { dig } from "../../base/json.ts";
 import type { Message } from "../../protocol/message.ts";
 import { event, shortHash, usableId } from "./event.ts";
 import type { Reader } from "./reader.ts";

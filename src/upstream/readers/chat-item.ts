@@ -3,7 +3,7 @@
  * them except the id are optional. Also reads the plainest item, a viewer's text message.
  */
 
-import { asArray, asNumber, asPositiveInteger, asString, dig, type JsonObject } from "../../json.ts";
+import { asArray, asNumber, asPositiveInteger, asString, dig, type JsonObject } from "../../base/json.ts";
 import type { Badge, Details } from "../../protocol/kinds.ts";
 import type { Message } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";

@@ -2,7 +2,7 @@
  * Converts the upstream's colours from 32-bit ARGB numbers to `#rrggbb`, and derives the tier of a paid
  * message from its colours.
  */
-import { asNumber } from "../../json.ts";
+import { asNumber } from "../../base/json.ts";
 
 /** `#rrggbb` of an ARGB number, without its alpha; undefined for anything else. */
 export function hexColor(argb: unknown): string | undefined {

@@ -2,7 +2,7 @@
  * The counts that the upstream sends separately from its messages: entities by their key, next to the actions
  * of an answer or in an action. Only the likes and replies of paid messages are used.
  */
-import { asArray, asNumber, asString, dig } from "../../json.ts";
+import { asArray, asNumber, asString, dig } from "../../base/json.ts";
 
 /** By the upstream's entity key. */
 export type Counts = ReadonlyMap<unknown, number>;

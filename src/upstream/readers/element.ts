@@ -3,7 +3,7 @@
  * the model, texts with attributes instead of runs, and no time. Each model is converted to its corresponding
  * renderer and read as that.
  */
-import { asString, dig } from "../../json.ts";
+import { asString, dig } from "../../base/json.ts";
 import { chat } from "./chat-item.ts";
 import { notice } from "./notice.ts";
 import { superchat, supersticker } from "./paid.ts";

@@ -3,7 +3,7 @@
  * not the upstream's own are composed here, and are the same each time an event is read.
  */
 import { createHash } from "node:crypto";
-import { addDefined, asString } from "../../json.ts";
+import { addDefined, asString } from "../../base/json.ts";
 import type { Details, DetailsOf, MessageType } from "../../protocol/kinds.ts";
 import type { Message, Part } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";

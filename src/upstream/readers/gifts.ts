@@ -3,7 +3,7 @@
  * the form that came first. Neither has the other's id, and outside of replays neither has a time, so the
  * recent gifts of a room are remembered.
  */
-import { asArray, asObject, asString, dig } from "../../json.ts";
+import { asArray, asObject, asString, dig } from "../../base/json.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { Gift, Item } from "./reader.ts";
 

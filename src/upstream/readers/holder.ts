@@ -1,5 +1,5 @@
 /** Actions and renderers that only hold another one, and are read as that one. */
-import { dig } from "../../json.ts";
+import { dig } from "../../base/json.ts";
 import type { Reader } from "./reader.ts";
 
 export const item: Reader = (action, { read }) => read(dig(action, "item"));

@@ -3,7 +3,7 @@
  * different ids and, outside of replays, without a time. The `gift` of the item lets a room join the two (see
  * `joinGifts`).
  */
-import { asPositiveInteger, dig, type JsonObject, omitUndefined } from "../../json.ts";
+import { asPositiveInteger, dig, type JsonObject, omitUndefined } from "../../base/json.ts";
 import { chatItem } from "./chat-item.ts";
 import { usableId } from "./event.ts";
 import type { Context, Gift, Outcome, Reader } from "./reader.ts";

@@ -2,7 +2,7 @@
  * Members of the channel: joining, a new level, a milestone, a gift of memberships, a membership received.
  * The text is the upstream's, except at a milestone, where it is the member's own.
  */
-import { asArray, asObject, asString, dig, type JsonObject } from "../../json.ts";
+import { asArray, asObject, asString, dig, type JsonObject } from "../../base/json.ts";
 import { chatItem } from "./chat-item.ts";
 import type { Reader } from "./reader.ts";
 import { partsOf, sentence, wordsOf } from "./text.ts";

@@ -2,7 +2,7 @@
  * The upstream's own messages in a chat, without an author: rules, results of polls, changes of mode. Also
  * products of the channel's shop, in a banner or bought by a viewer.
  */
-import { asString, dig } from "../../json.ts";
+import { asString, dig } from "../../base/json.ts";
 import { chatItem } from "./chat-item.ts";
 import { event, shortHash, usableId } from "./event.ts";
 import type { Reader } from "./reader.ts";

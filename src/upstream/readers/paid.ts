@@ -3,7 +3,7 @@
  * colours and the tier that follows from them are details.
  */
 
-import { asArray, asString, dig, type JsonObject } from "../../json.ts";
+import { asArray, asString, dig, type JsonObject } from "../../base/json.ts";
 import type { Colors } from "../../protocol/kinds.ts";
 import { readAmount } from "./amount.ts";
 import { chatItem } from "./chat-item.ts";

@@ -4,7 +4,7 @@
  * Immutable: an update returns a new list.
  */
 
-import { asArray, asObject, asString } from "../../json.ts";
+import { asArray, asObject, asString } from "../../base/json.ts";
 import type { Details } from "../../protocol/kinds.ts";
 import type { Part } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";

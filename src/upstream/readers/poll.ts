@@ -3,7 +3,7 @@
  * content, so a poll with unchanged content is the same message, and a room stores it once.
  */
 
-import { asArray, asNumber, asObject, dig, omitUndefined } from "../../json.ts";
+import { asArray, asNumber, asObject, dig, omitUndefined } from "../../base/json.ts";
 import type { Details } from "../../protocol/kinds.ts";
 import type { Message, Part } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";

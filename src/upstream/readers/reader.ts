@@ -4,7 +4,7 @@
  * messages (offset, the upstream's name of the kind).
  */
 
-import type { JsonObject } from "../../json.ts";
+import type { JsonObject } from "../../base/json.ts";
 import type { Message } from "../../protocol/message.ts";
 import type { DroppedActions } from "../../telemetry/action-events.ts";
 import type { Counts } from "./counts.ts";

@@ -3,7 +3,7 @@
  * parts or plain text. Lengths are bounded, and cuts are between characters, never within one.
  */
 
-import { asArray, asObject, asString, dig, type JsonObject } from "../../json.ts";
+import { asArray, asObject, asString, dig, type JsonObject } from "../../base/json.ts";
 import type { Part } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
 import { imageUrl, linkUrl } from "./url.ts";

@@ -3,7 +3,7 @@
  * split into the fields of an endpoint. The results are absolute http(s) URLs, or undefined.
  */
 
-import { asArray, asNumber, asObject, asString, dig } from "../../json.ts";
+import { asArray, asNumber, asObject, asString, dig } from "../../base/json.ts";
 import { BOUNDS } from "../bounds.ts";
 
 /** The usual format, which almost all URLs have: a match needs no parser. */

@@ -3,7 +3,7 @@
  * it is cut or the chat is over. It reads everything at once, so it is never slow.
  */
 import { type Chat, chat } from "../../../client/index.ts";
-import { wireJson } from "../../../src/wire-json.ts";
+import { wireJson } from "../../../src/base/wire-json.ts";
 import type { CheckedStream } from "./checked-stream.ts";
 import type { Connection, ConnectionContext } from "./connection.ts";
 import { isStream } from "./sse.ts";

@@ -1,7 +1,7 @@
 /** The uptime of the system's clock, which reads the system only after a step of the wall clock. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { systemClock, uptimeBy } from "../../../src/clock.ts";
+import { systemClock, uptimeBy } from "../../../src/base/clock.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 
 /** The uptime by a fake clock, and how often it read the system's. */

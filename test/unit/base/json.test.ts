@@ -1,7 +1,7 @@
 /** The numbers in the upstream's JSON. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asPositiveInteger } from "../../../src/json.ts";
+import { asPositiveInteger } from "../../../src/base/json.ts";
 
 test("a positive integer is read from text or number; 0 and nonsense are none", () => {
   assert.equal(asPositiveInteger("1767323045678901"), 1767323045678901);

@@ -1,7 +1,7 @@
 /** The list from whose middle values are taken. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { LinkedList } from "../../../src/linked-list.ts";
+import { LinkedList } from "../../../src/base/linked-list.ts";
 
 it("a list gives its first and its last value, and any value leaves it once, wherever it is", () => {
   const list = new LinkedList<string>();

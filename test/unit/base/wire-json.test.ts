@@ -5,8 +5,8 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { test } from "node:test";
 import fc from "fast-check";
+import { wireJson } from "../../../src/base/wire-json.ts";
 import { FORMS } from "../../../src/serving/form.ts";
-import { wireJson } from "../../../src/wire-json.ts";
 import { startRelay } from "../../support/relay.ts";
 import { Stream } from "../../support/stream.ts";
 

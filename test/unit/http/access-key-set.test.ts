@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createSecretKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { describe, it, type TestContext } from "node:test";
 import { pino } from "pino";
-import { type Clock, systemClock } from "../../../src/clock.ts";
+import { type Clock, systemClock } from "../../../src/base/clock.ts";
 import { type KeySource, keySource } from "../../../src/http/access/keys.ts";
 import { createServer } from "../../../src/http/server.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";

@@ -1,7 +1,7 @@
 /** Every route of the service against every right: public, by a token, and held by nobody. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { systemClock } from "../../../src/clock.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 import { ROUTE_RIGHTS, rightOfRoute } from "../../../src/http/access/route-rights.ts";
 import { createServer } from "../../../src/http/server.ts";
 import type { ErrorBody } from "../../../src/protocol/errors.ts";

@@ -6,7 +6,7 @@ import { after, before, describe, it } from "node:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { createParser } from "eventsource-parser";
-import { systemClock } from "../../../src/clock.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 import { createServer } from "../../../src/http/server.ts";
 import { parseChannel } from "../../../src/protocol/channel.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";

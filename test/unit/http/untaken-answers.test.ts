@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { systemClock } from "../../../src/clock.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { said, several, withRoom } from "../../support/history.ts";
 import { ROOM } from "../../support/store-subject.ts";

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { isDeepStrictEqual } from "node:util";
-import { systemClock } from "../../../src/clock.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 import { Appender } from "../../../src/reading/log/appender.ts";
 import { memoryOf, positionOf } from "../../../src/reading/log/checkpoint.ts";
 import { startSimulator } from "../../../src/simulator/index.ts";

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { answeredNow, startedNow } from "../../../src/clock.ts";
+import { answeredNow, startedNow } from "../../../src/base/clock.ts";
 import { waitAfter } from "../../../src/reading/interval.ts";
 import { Lateness, WINDOW_MS } from "../../../src/reading/lateness.ts";
 import type { Item } from "../../../src/upstream/readers/reader.ts";

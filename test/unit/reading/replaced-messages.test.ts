@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { systemClock } from "../../../src/clock.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 import { Appender } from "../../../src/reading/log/appender.ts";
 import { memoryOf } from "../../../src/reading/log/checkpoint.ts";
 import type { JsonObject } from "../../../src/simulator/plain-json.ts";

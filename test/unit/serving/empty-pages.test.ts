@@ -8,7 +8,7 @@ import { createServer } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { type TestContext, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { systemClock } from "../../../src/clock.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 import { takeSocket } from "../../../src/http/streams/hand-over.ts";
 import { SocketSink } from "../../../src/http/streams/sinks.ts";
 import { ENDED } from "../../../src/protocol/chat.ts";

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, it } from "node:test";
-import { systemClock } from "../../../src/clock.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 import { CHAT_TABLE } from "../../../src/formats/csv.ts";
 import { LinePrinter, plain } from "../../../src/formats/line-printer.ts";
 import { History } from "../../../src/serving/history/history.ts";

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { systemClock } from "../../../src/clock.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 import { Lookback } from "../../../src/serving/lookback.ts";
 import { readPage } from "../../../src/serving/room-log.ts";
 import { parseTypes, typeBit } from "../../../src/serving/type-filter.ts";

@@ -1,7 +1,7 @@
 /** Long work on the event loop: how much of it runs between two pauses, alone and together with more. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { type Clock, systemClock } from "../../../src/clock.ts";
+import { type Clock, systemClock } from "../../../src/base/clock.ts";
 import { Slices } from "../../../src/serving/slices.ts";
 
 /** A clock on which only work takes time, and the time that was worked between pauses. */

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { it, type TestContext } from "node:test";
-import { systemClock } from "../../../src/clock.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 import { Feed } from "../../../src/serving/feeds.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import { Room } from "../../../src/serving/room.ts";

@@ -1,7 +1,7 @@
 /** RELAY_DELETED=blank: how much work one answer with many deletions makes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { systemClock } from "../../../src/clock.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 import type { Message } from "../../../src/protocol/message.ts";
 import { Feed } from "../../../src/serving/feeds.ts";
 import { FORMS } from "../../../src/serving/form.ts";

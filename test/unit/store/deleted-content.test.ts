@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { describe, it } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { systemClock } from "../../../src/clock.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 import { Message as MessageSchema } from "../../../src/http/schemas/schemas.ts";
 import type { Details } from "../../../src/protocol/kinds.ts";
 import type { JsonObject } from "../../../src/simulator/plain-json.ts";

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
-import type { Clock } from "../../../src/clock.ts";
+import type { Clock } from "../../../src/base/clock.ts";
 import { ENDED } from "../../../src/protocol/chat.ts";
 import { message, messages, own, readAll, saying, stored } from "../../support/store-reading.ts";
 import {

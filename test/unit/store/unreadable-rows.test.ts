@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { pino } from "pino";
 import { chat } from "../../../client/index.ts";
-import { systemClock } from "../../../src/clock.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 import { ENDED } from "../../../src/protocol/chat.ts";
 import { openStore, SHARED_DEFAULTS } from "../../../src/store/open.ts";
 import { encodeMessage } from "../../../src/store/stored-message.ts";

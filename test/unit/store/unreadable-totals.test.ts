@@ -1,7 +1,7 @@
 /** Stored totals that cannot be read: their room counts again, and nothing else notices. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { systemClock } from "../../../src/clock.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { encodeMessage } from "../../../src/store/stored-message.ts";
 import { silentLog } from "../../../src/telemetry/log.ts";

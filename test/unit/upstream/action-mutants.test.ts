@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { asArray, asObject, dig } from "../../../src/json.ts";
+import { asArray, asObject, dig } from "../../../src/base/json.ts";
 import type { Message } from "../../../src/protocol/message.ts";
 import { adding, MESSAGE, replaying } from "../../support/chat-items.ts";
 import { SENT, SILENT } from "../../support/every-kind.ts";

@@ -1,7 +1,7 @@
 /** Actions of the upstream as messages: every field of each kind, and actions that give no message. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { asArray } from "../../../src/json.ts";
+import { asArray } from "../../../src/base/json.ts";
 import type { Message } from "../../../src/protocol/message.ts";
 import { adding, COMMON, MEMBER, PAID, replaying, STICKER, TEXT } from "../../support/chat-items.ts";
 import { frozen } from "../../support/frozen.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { asArray, dig } from "../../../src/json.ts";
+import { asArray, dig } from "../../../src/base/json.ts";
 import type { Details } from "../../../src/protocol/kinds.ts";
 import type { ActionContext } from "../../../src/upstream/readers/actions.ts";
 import { NO_PANELS } from "../../../src/upstream/readers/panels.ts";

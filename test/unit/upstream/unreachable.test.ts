@@ -9,7 +9,7 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { pino } from "pino";
-import { type Clock, systemClock } from "../../../src/clock.ts";
+import { type Clock, systemClock } from "../../../src/base/clock.ts";
 import type { ErrorBody } from "../../../src/protocol/errors.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { HttpConnections } from "../../../src/upstream/egress/connections.ts";

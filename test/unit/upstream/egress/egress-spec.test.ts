@@ -1,11 +1,11 @@
 /** The egresses to the upstream, as `RELAY_EGRESS` lists them. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { systemClock } from "../../../../src/base/clock.ts";
 import { toConfig } from "../../../../src/cli/config.ts";
 import { readFlags, UsageError } from "../../../../src/cli/flags.ts";
 import { startService } from "../../../../src/cli/service.ts";
 import { SETTINGS } from "../../../../src/cli/setting-table.ts";
-import { systemClock } from "../../../../src/clock.ts";
 import { silentLog } from "../../../../src/telemetry/log.ts";
 import { Telemetry } from "../../../../src/telemetry/telemetry.ts";
 

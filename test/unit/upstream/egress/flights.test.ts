@@ -1,10 +1,10 @@
 /** Calls for the same are one call, for as long as anybody waits for it. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { systemClock } from "../../../../src/base/clock.ts";
 import { toConfig } from "../../../../src/cli/config.ts";
 import { readFlags } from "../../../../src/cli/flags.ts";
 import { SETTINGS } from "../../../../src/cli/setting-table.ts";
-import { systemClock } from "../../../../src/clock.ts";
 import { silentLog } from "../../../../src/telemetry/log.ts";
 import { Telemetry } from "../../../../src/telemetry/telemetry.ts";
 import type { IncomingAnswer } from "../../../../src/upstream/egress/connections.ts";

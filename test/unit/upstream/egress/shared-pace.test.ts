@@ -3,7 +3,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { SharedPace } from "../../../../src/shared-pace.ts";
+import type { SharedPace } from "../../../../src/base/shared-pace.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 import { gateBench } from "../../../support/gate-bench.ts";
 
