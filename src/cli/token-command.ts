@@ -2,8 +2,8 @@
 import { createPrivateKey, createPublicKey, createSecretKey, type KeyObject } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { SignJWT } from "jose";
-import { systemClock } from "../clock.ts";
-import { fileTrouble } from "../file-trouble.ts";
+import { systemClock } from "../base/clock.ts";
+import { fileTrouble } from "../base/file-trouble.ts";
 import { verifying } from "../http/access/token-key.ts";
 import { type Input, UsageError } from "./flags.ts";
 import type { Surroundings } from "./surroundings.ts";
