@@ -34,7 +34,12 @@ const CLAIM_AGE = `Object.defineProperty(process, "versions", { value: { ...proc
 const temporaryStore = async (t: TestContext): Promise<string> => `sqlite:${await temporaryFile(t)}`;
 
 it("an edge warns of each setting that only its origin uses", async () => {
-  const unused = { RELAY_STORE: "memory:", RELAY_RECORD: "@handle", RELAY_EGRESS: "direct", RELAY_PROBE: "" };
+  const unused = {
+    RELAY_STORE: "memory:",
+    RELAY_RECORD: "@handle",
+    RELAY_EGRESS: "direct",
+    RELAY_POLL_MIN_MS: "",
+  };
   const env = { ...unused, RELAY_GRACE_MS: "1", RELAY_GRACEMS: "1" };
   const command = new Run(["edge", "--origin", "http://127.0.0.1:9", "--port", "0"], { env });
   await command.printed(/RELAY_GRACEMS/);

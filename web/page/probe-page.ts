@@ -93,7 +93,7 @@ function showResult(row: HTMLTableRowElement, { label, endpoint, ok, actions, er
 
 /** The service's own message, and whether another try may help: only a refusal of the request stays. */
 function wordsOf({ code, message, status = 500 }: ChatError): string {
-  if (code === "NOT_FOUND") return "This service does not offer probes (RELAY_PROBE=off).";
+  if (code === "NOT_FOUND") return "This service does not offer probes (RELAY_PUBLIC).";
   const isFinal = status < 500 && status !== 408 && status !== 429;
   return isFinal ? sentence(message) : `${sentence(message)} Try again later.`;
 }

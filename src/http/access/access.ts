@@ -1,6 +1,6 @@
 /**
- * Who may ask for what: each route needs a right (`route-rights.ts`), which is public or comes with a token. A
- * right that nobody can have does not exist here: its routes are not served.
+ * Who may ask for what: each route needs a right (`route-rights.ts`), which is public or comes with a token.
+ * Routes whose right nobody can have are not served.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest, preHandlerAsyncHookHandler } from "fastify";

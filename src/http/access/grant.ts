@@ -71,7 +71,7 @@ export function tokenInQuery(raw: IncomingMessage): string | undefined {
   return (raw as Asked)[queryToken];
 }
 
-/** The token of the header `Authorization`; "" if there is none behind `Bearer`, undefined without this word. */
+/** The token of the header `Authorization`: "" if `Bearer` is all of it, undefined without this word. */
 export function tokenInHeader({ headers }: IncomingMessage): string | undefined {
   const [scheme, token] = /^Bearer(?: +(.*))?$/i.exec(headers.authorization?.trim() ?? "") ?? [];
   return scheme === undefined ? undefined : (token ?? "");

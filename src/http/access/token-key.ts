@@ -1,6 +1,6 @@
 /**
- * The keys that sign tokens: a shared secret, a public key, or the set of keys at a URL. The algorithm follows
- * from the key, never from the token.
+ * The keys that sign tokens: a shared secret, a public key, or the set of keys at a URL. The algorithm
+ * follows from the key, never from the token.
  */
 import { createPublicKey, type KeyObject } from "node:crypto";
 

@@ -1,4 +1,4 @@
-/** The set of keys at a URL: when it is loaded, which of its keys count, and what happens while it is away. */
+/** The set of keys at a URL: when it is loaded, which of its keys count, and what holds while it is away. */
 import assert from "node:assert/strict";
 import { createSecretKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { describe, it, type TestContext } from "node:test";
