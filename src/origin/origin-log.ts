@@ -7,7 +7,7 @@ import type { RoomEnd } from "../protocol/chat.ts";
 import { ERRORS, RelayError } from "../protocol/errors.ts";
 import type { CursorRange } from "../serving/cursor.ts";
 import type { RoomLog } from "../serving/room-log.ts";
-import { isUnavailable } from "../store/port.ts";
+import { isUnavailable, type TypedPart } from "../store/port.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import type { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Origin } from "./origin.ts";
@@ -47,6 +47,10 @@ export class OriginRoomLog implements RoomLog {
 
   read(videoId: string, after: number, limit: number): Promise<StoredMessage[]> {
     return this.#parts.origin.messagesAfter(videoId, after, limit);
+  }
+
+  readTypes(videoId: string, part: TypedPart): Promise<StoredMessage[]> {
+    return this.#parts.origin.messagesOf(videoId, part);
   }
 
   cursorAt(videoId: string, time: number): Promise<number | undefined> {

@@ -10,7 +10,8 @@ import { asNumber, asString, dig, parseJson } from "../base/json.ts";
 import { ERRORS, isErrorCode, RelayError } from "../protocol/errors.ts";
 import type { CursorRange } from "../serving/cursor.ts";
 import { parseOffset } from "../serving/log/offset.ts";
-import type { StoredMessage } from "../store/stored-message.ts";
+import type { TypedPart } from "../store/port.ts";
+import { type StoredMessage, typeOf } from "../store/stored-message.ts";
 import { OriginAway } from "./away.ts";
 import { LineReader, messageIn } from "./line-reader.ts";
 import { LineStream, SILENT_INTERVALS } from "./line-stream.ts";
@@ -32,6 +33,8 @@ const OPENING_TIMEOUT_MS = 60_000;
  * keepalive intervals, as for an open stream that is silent, but at least this.
  */
 const LEAST_RESUMING_TIMEOUT_MS = 10_000;
+/** Maximum messages that a page can have. */
+const MAX_LIMIT = 1000;
 /** Maximum size of a page of messages, in bytes. Usual ones have a megabyte at most. */
 const MAX_PAGE_BYTES = 64 * 1024 * 1024;
 /** Maximum size of an error's body and of an answer to the health check. */
@@ -63,6 +66,13 @@ interface StreamStart {
   isBounded?: boolean;
   /** The address of the client for whom it is opened; only for an origin that trusts this service. */
   address?: string;
+}
+
+/** A page of messages, the `after` of the next one, and the `before` of the previous one. */
+interface Page {
+  messages: StoredMessage[];
+  next: number | undefined;
+  prev: number | undefined;
 }
 
 export class Origin {
@@ -185,19 +195,37 @@ export class Origin {
 
   /** At most `limit` messages after a cursor, in order. Rejects as `stream` does. */
   async messagesAfter(videoId: string, after: number, limit: number): Promise<StoredMessage[]> {
-    return await this.#messages({ videoId, after, limit });
+    return (await this.#messages({ videoId, after, limit })).messages;
   }
 
   /** The last messages, at most `limit`, up to a cursor. Rejects as `stream` does. */
   async messagesUpTo(videoId: string, last: number, limit: number): Promise<StoredMessage[]> {
-    return await this.#messages({ videoId, before: last + 1, limit });
+    return (await this.#messages({ videoId, before: last + 1, limit })).messages;
+  }
+
+  /** As `Store.readTypes`. The origin's pages have the gaps, too. Rejects as `stream` does. */
+  async messagesOf(videoId: string, { types, ...part }: TypedPart): Promise<StoredMessage[]> {
+    const { limit, isNewest } = part;
+    let { after, to } = part;
+    let found: StoredMessage[] = [];
+    for (; to > after && found.length < limit; ) {
+      const bounds = isNewest ? { before: to + 1 } : { after, before: to + 1 };
+      const query = { videoId, types: types.join(), ...bounds, limit: Math.min(limit, MAX_LIMIT) };
+      const { messages, next, prev } = await this.#messages(query);
+      const isWanted = (message: StoredMessage) => message.cursor > after && types.includes(typeOf(message));
+      const wanted = messages.filter(isWanted);
+      found = isNewest ? [...wanted, ...found].slice(-limit) : [...found, ...wanted].slice(0, limit);
+      if (isNewest) to = Math.min(to - 1, prev === undefined ? after : prev - 1);
+      else after = Math.max(after + 1, next ?? to);
+    }
+    return found;
   }
 
   async #messages(query: {
     videoId: string;
     limit: number;
     [bound: string]: string | number;
-  }): Promise<StoredMessage[]> {
+  }): Promise<Page> {
     const asked = { ...query, details: "true", format: "ndjson" };
     return await this.#page(asked, async (answer) => {
       const reader = new LineReader();
@@ -207,7 +235,12 @@ export class Origin {
         if (lines.length > query.limit)
           throw new OriginAway("its page has more messages than were asked for");
       }
-      return lines.map((line) => messageIn(line, '{"cursor":'));
+      const linked = (rel: string, bound: string) => {
+        const url = new RegExp(`<([^>]*)>; rel="${rel}"`).exec(`${answer.headers.link}`)?.[1];
+        return asNumber(new URLSearchParams(url).get(bound) ?? undefined);
+      };
+      const messages = lines.map((line) => messageIn(line, '{"cursor":'));
+      return { messages, next: linked("next", "after"), prev: linked("prev", "before") };
     });
   }
 

@@ -1,10 +1,10 @@
 /** What viewers need of a log, which is in a store or at the origin of an edge. */
-import type { Store } from "../store/port.ts";
+import type { Store, TypedPart } from "../store/port.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import type { CursorRange } from "./cursor.ts";
 
 /** The log of rooms as their viewers read it. */
-export interface RoomLog extends Pick<Store, "read" | "cursorAt" | "follow"> {
+export interface RoomLog extends Pick<Store, "read" | "readTypes" | "cursorAt" | "follow"> {
   /**
    * Whether the log belongs to another instance. Then a room finds a viewer's start in its own tail if
    * possible, which saves a request. If the log is a store, the room always asks the store, because the tail
@@ -34,4 +34,32 @@ export async function readPage(
   const room = await log.getRoom(videoId);
   if (!room || room.floor >= before) return page; // without a room, all of it was deleted
   throw new Error(`the store skips from cursor ${after} to ${before} in room ${videoId}`);
+}
+
+/** The messages of a part of the log, which begins after cursor `after` and ends with `to`. */
+export interface ReadPart {
+  messages: StoredMessage[];
+  after: number;
+  to: number;
+}
+
+/**
+ * The first part of a range, or the last one if `isNewest`, with at most `limit` messages: all there are, or
+ * those of the `types`. The part reaches as far as there are no others. Rejects as `readPage` does.
+ */
+export async function readPart(
+  log: Pick<RoomLog, "read" | "readTypes" | "getRoom">,
+  videoId: string,
+  { types, ...range }: Omit<TypedPart, "types"> & { types: readonly string[] | undefined },
+): Promise<ReadPart> {
+  const { after, to, limit, isNewest } = range;
+  if (!types) {
+    const start = isNewest ? Math.max(after, to - limit) : after;
+    const messages = await readPage(log, videoId, start, to, Math.min(limit, to - start));
+    return { messages, after: start, to: isNewest ? to : (messages.at(-1)?.cursor ?? to) };
+  }
+  const messages = await log.readTypes(videoId, { types, ...range });
+  const [first, last] = [messages[0], messages.at(-1)];
+  if (!first || !last || messages.length < limit) return { messages, after, to };
+  return isNewest ? { messages, after: first.cursor - 1, to } : { messages, after, to: last.cursor };
 }

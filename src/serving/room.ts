@@ -10,14 +10,16 @@ import { BetweenPolls } from "./between-polls.ts";
 import { backfillCount, type CursorRange, resumeCursor } from "./cursor.ts";
 import { type Feed, Feeds } from "./feeds.ts";
 import { type LogPosition, positionIn } from "./log/offset.ts";
-import { Lookback } from "./lookback.ts";
-import { type RoomLog, readPage } from "./room-log.ts";
+import { type RoomLog, readPart } from "./room-log.ts";
 import { SharedPages } from "./shared-pages.ts";
 import type { Sink } from "./sink.ts";
 import { inSlices } from "./slices.ts";
 import { type Chunk, Tail } from "./tail.ts";
-import { ALL, type TypeFilter } from "./type-filter.ts";
+import { ALL, countedBy, rareTypesOf, type TypeFilter, typeBit } from "./type-filter.ts";
 import { Viewer, type ViewerHost } from "./viewer.ts";
+
+/** Messages in one read of the store that looks for a start. */
+const READ_MESSAGES = 500;
 
 export interface RoomSettings {
   keepaliveMs: number;
@@ -88,8 +90,8 @@ export class Room implements ViewerHost {
   /** Number of viewers whose start is being looked up. */
   #entering = 0;
   #range: Promise<CursorRange> | undefined;
-  /** Undefined until a viewer with a filter needs it. */
-  #lookback: Lookback | undefined;
+  /** The searches of starts that are under way, by what they look for. */
+  readonly #searches = new Map<string, Promise<number | undefined>>();
   #end: RoomEnd | undefined;
   #bound: StreamEnd | undefined;
   #following: Promise<void> | undefined;
@@ -142,7 +144,6 @@ export class Room implements ViewerHost {
       if (this.#parts.settings.isBlanking) this.#pages.forget(); // they may be from before a deletion
       if (Array.isArray(next)) {
         this.tail.push(next);
-        this.#lookback?.push(next);
       } else if (next.state !== "released" || this.#end) this.finish(next);
       else return this.close(); // the owner has released it: viewers reconnect, which opens it again
       await inSlices(this.#viewers, this.#parts.clock, (viewer) => viewer.pump());
@@ -240,10 +241,41 @@ export class Room implements ViewerHost {
     const count = backfillCount(backfill, this.chatType);
     const isWhole = count === Number.POSITIVE_INFINITY || end <= floor;
     if (filter === ALL || count === 0 || isWhole) return Math.max(floor, end - count);
-    this.#lookback ??= new Lookback(Math.max(head, this.tail.head), (after, to) =>
-      readPage(store, this.videoId, after, to),
+    return this.#startOf(count, filter, floor, end);
+  }
+
+  /**
+   * The cursor before the newest `count` messages that the filter counts, among those after cursor `floor`
+   * up to `end`; if there are fewer, the cursor before the oldest of them. The store is read only for those
+   * below the tail, and once for all viewers that wait for the same ones.
+   */
+  async #startOf(count: number, filter: TypeFilter, floor: number, end: number): Promise<number> {
+    const { start, missing } = this.tail.backfill(count, filter, floor, end);
+    const to = Math.min(end, this.tail.floor);
+    if (missing === 0 || to <= floor) return start;
+    const key = `${missing} ${filter} ${to}`;
+    const search = this.#searches.getOrInsertComputed(key, () =>
+      this.#search(missing, filter, floor, to).finally(() => this.#searches.delete(key)),
     );
-    return this.#lookback.start(end, count, filter, floor);
+    return (await search) ?? start;
+  }
+
+  /** As `#startOf`, in the store alone; undefined if there is no such message. */
+  async #search(count: number, filter: TypeFilter, floor: number, end: number): Promise<number | undefined> {
+    const counted = countedBy(filter);
+    const types = rareTypesOf(counted);
+    let start: number | undefined;
+    for (let to = end, missing = count; missing > 0 && to > floor; ) {
+      const range = { after: floor, to, limit: types ? missing : READ_MESSAGES, isNewest: true };
+      const part = await readPart(this.#parts.store, this.videoId, { types, ...range });
+      for (const message of part.messages.toReversed()) {
+        if (missing === 0 || (typeBit(message) & counted) === 0) continue;
+        start = message.cursor - 1;
+        missing -= 1;
+      }
+      to = part.after;
+    }
+    return start;
   }
 
   sent(bytes: number): void {
@@ -294,7 +326,7 @@ export class Room implements ViewerHost {
   }
 
   page(after: number, feed: Feed): Promise<Chunk> {
-    return this.#pages.page(after, feed, this.#lookback);
+    return this.#pages.page(after, feed);
   }
 
   /** Shared while a read is in progress, because viewers arrive in waves. */

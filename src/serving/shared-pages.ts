@@ -1,29 +1,34 @@
 /**
- * The pages of a room's log below its tail. Viewers that read a page at about the same time share the read,
- * whatever their feeds: after a restart many resume from the same cursor. Those of one feed also share its
- * bytes.
+ * The pages of a room's log below its tail. Viewers that read a page at about the same time share the read:
+ * after a restart many resume from the same cursor. Those of one feed also share its bytes. For a filter of
+ * rare types, only their messages are read.
  */
 import type { Clock } from "../base/clock.ts";
 import { retryRead } from "../store/retry-read.ts";
 import type { Feed } from "./feeds.ts";
 import { Held } from "./held.ts";
-import type { Lookback } from "./lookback.ts";
-import { type RoomLog, readPage } from "./room-log.ts";
+import { type RoomLog, readPart } from "./room-log.ts";
 import { assembleChunk, type Chunk, type Tail } from "./tail.ts";
+import { rareTypesOf } from "./type-filter.ts";
 
 /**
- * Maximum messages in one read of the store. A read ends at a multiple of this, so that viewers who resume
- * from different cursors soon share their reads.
+ * Maximum messages in one read of the store. A read of all types ends at a multiple of this, so that viewers
+ * who resume from different cursors soon share their reads.
  */
 const PAGE_MESSAGES = 100;
 /** Pages kept for other viewers that read the same page within a second: at most 2 MiB per room. */
 const MAX_PAGES = 32;
 
-/** A read of the store. */
+/** The messages that a read has found, which are all up to cursor `to`. */
+interface Found {
+  messages: readonly Held[];
+  to: number;
+}
+
+/** A read of the store after a cursor. */
 interface Read {
-  /** The cursor before its messages. */
   after: number;
-  messages: Promise<readonly Held[]>;
+  found: Promise<Found>;
 }
 
 interface SharedPagesParts {
@@ -37,8 +42,8 @@ interface SharedPagesParts {
 
 export class SharedPages {
   readonly #parts: SharedPagesParts;
-  /** For each page, by its number: the latest read that went up to the page's end. */
-  readonly #reads = new Map<number, Read>();
+  /** The latest read of each page, by the page's number, and of each filter of rare types. */
+  readonly #reads = new Map<string, Read>();
   /** The pages by cursor and feed. */
   readonly #pages = new Map<string, Promise<Chunk>>();
   /**
@@ -52,16 +57,16 @@ export class SharedPages {
   }
 
   /**
-   * The page after a cursor. `lookback` knows which messages the feed's filter leaves out. Rejects with
-   * `StoreError`, and with an error that says which messages the store skips.
+   * The page after a cursor. Rejects with `StoreError`, and with an error that says which messages the store
+   * skips.
    */
-  page(after: number, feed: Feed, lookback: Lookback | undefined): Promise<Chunk> {
+  page(after: number, feed: Feed): Promise<Chunk> {
     const key = `${after} ${feed.key}`;
     let page = this.#pages.get(key);
     if (!page) {
       if (this.#pages.size >= MAX_PAGES) this.forget();
       this.#count += 1;
-      page = this.#assemble(after, feed, lookback, feed.isShared && this.#count <= MAX_PAGES);
+      page = this.#assemble(after, feed, feed.isShared && this.#count <= MAX_PAGES);
       page.catch(() => this.#pages.delete(key));
       this.#pages.set(key, page);
     }
@@ -80,37 +85,35 @@ export class SharedPages {
     this.#count = 0;
   }
 
-  async #assemble(after: number, feed: Feed, lookback: Lookback | undefined, isShared: boolean) {
-    const { floor, head } = this.#parts.tail;
-    const skipped = lookback?.skip(after, floor, feed.filter) ?? after;
-    if (skipped > after) return assembleChunk({ after: skipped, head }, [], feed, isShared);
-    const messages = await this.#read(after);
-    const first = messages[0]?.message.cursor ?? this.#parts.tail.floor + 1;
-    return assembleChunk({ after: first - 1, head }, messages, feed, isShared);
+  async #assemble(after: number, feed: Feed, isShared: boolean): Promise<Chunk> {
+    const { messages, to } = await this.#read(after, rareTypesOf(feed.filter));
+    return assembleChunk({ to, head: this.#parts.tail.head }, messages, feed, isShared);
   }
 
   /**
-   * The messages after a cursor up to the page's end. Long messages fill several chunks, so viewers ask for
-   * the rest of a page several times; the store is asked once.
+   * The messages of these rare types after a cursor, or all messages up to the page's end. Long messages fill
+   * several chunks, so viewers ask for the rest of a page several times; the store is asked once.
    */
-  async #read(after: number): Promise<readonly Held[]> {
-    const number = Math.floor(after / PAGE_MESSAGES);
-    const known = this.#reads.get(number);
+  async #read(after: number, types: readonly string[] | undefined): Promise<Found> {
+    const key = types ? `${types}` : `${Math.floor(after / PAGE_MESSAGES)}`;
+    const known = this.#reads.get(key);
     if (known && known.after <= after) {
-      const messages = (await known.messages).filter(({ message }) => message.cursor > after);
-      if (messages.length > 0) return messages;
+      const { messages, to } = await known.found;
+      const left = messages.filter(({ message }) => message.cursor > after);
+      if (to > after) return { messages: left, to };
     }
     const { videoId, log, tail, clock, closed } = this.#parts;
-    const limit = PAGE_MESSAGES - (after % PAGE_MESSAGES);
-    const messages = retryRead(clock, closed, async () => {
-      const page = await readPage(log, videoId, after, tail.head, limit); // the log may have more
-      return page.map((message) => new Held(message));
+    const limit = types ? PAGE_MESSAGES : PAGE_MESSAGES - (after % PAGE_MESSAGES);
+    const found = retryRead(clock, closed, async () => {
+      const range = { after, to: tail.head, limit, isNewest: false }; // the log may have more
+      const { messages, to } = await readPart(log, videoId, { types, ...range });
+      return { messages: messages.map((message) => new Held(message)), to };
     });
-    const read = { after, messages };
-    messages.catch(() => {
-      if (this.#reads.get(number) === read) this.#reads.delete(number);
+    const read = { after, found };
+    found.catch(() => {
+      if (this.#reads.get(key) === read) this.#reads.delete(key);
     });
-    this.#reads.set(number, read);
-    return messages;
+    this.#reads.set(key, read);
+    return found;
   }
 }

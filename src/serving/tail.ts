@@ -76,16 +76,24 @@ export class Tail {
   }
 
   /**
-   * Where a backfill begins: the cursor before the newest `count` messages that the filter counts. If the
-   * tail holds fewer of them, it is the cursor before the oldest, and `missing` is the number of the others.
+   * Where a backfill begins: the cursor before the newest `count` messages that the filter counts, among
+   * those after cursor `after` up to `to`. If the tail holds fewer of them, it is the cursor before the oldest, and
+   * `missing` is the number of the others.
    */
-  backfill(count: number, filter: TypeFilter): { start: number; missing: number } {
+  backfill(
+    count: number,
+    filter: TypeFilter,
+    after = this.floor,
+    to = this.#head,
+  ): { start: number; missing: number } {
+    const end = Math.min(to, this.#head);
+    const lowest = Math.max(after, this.floor);
     const counted = countedBy(filter);
-    let start = filter === ALL ? Math.max(this.floor, this.#head - count) : this.#head;
-    let missing = count - (this.#head - start);
-    for (let i = this.#held.length - 1; filter !== ALL && missing > 0 && i >= 0; i--) {
-      if (((this.#held[i]?.bit ?? 0) & counted) === 0) continue;
-      start = this.floor + i;
+    let start = filter === ALL ? Math.max(lowest, end - count) : end;
+    let missing = count - (end - start);
+    for (let cursor = end; filter !== ALL && missing > 0 && cursor > lowest; cursor--) {
+      if (((this.#held[cursor - this.floor - 1]?.bit ?? 0) & counted) === 0) continue;
+      start = cursor - 1;
       missing -= 1;
     }
     return { start, missing };
@@ -139,7 +147,7 @@ export class Tail {
   chunk(after: number, feed: Feed, last = this.#head): Chunk | undefined {
     if (after >= this.#head) return undefined;
     if (after < this.floor) throw new Error(`tail holds nothing below ${this.floor}, asked for ${after}`);
-    const end = { after, head: this.#head };
+    const end = { to: last, head: this.#head };
     if (last < this.#head) return assembleChunk(end, this.#heldBetween(after, last), feed, false);
     const chunks = this.#shared.get(feed) ?? new Map<number, Chunk>();
     const shared = chunks.get(after);
@@ -168,11 +176,11 @@ export class Tail {
 }
 
 /**
- * One chunk of as many frames as fit, at least one if there are any. The first message follows `after`;
- * `head` is the newest cursor of the room.
+ * One chunk of as many frames as fit, at least one if there are any. The messages are all that there are for
+ * the feed up to cursor `to`; `head` is the newest cursor of the room.
  */
 export function assembleChunk(
-  { after, head }: { after: number; head: number },
+  { to, head }: { to: number; head: number },
   messages: Iterable<Held>,
   { form, filter }: Feed,
   isShared: boolean,
@@ -180,17 +188,18 @@ export function assembleChunk(
   const frames: Buffer[] = [];
   let size = 0;
   let last: number | undefined;
-  let next = after;
+  let next = to;
   for (const held of messages) {
+    if ((held.bit & filter) === 0) continue;
     const { cursor } = held.message;
-    if (held.bit & filter) {
-      const frame = held.frame(form);
-      if (frames.length > 0 && size + frame.length > CHUNK_BYTES) break;
-      frames.push(frame);
-      size += frame.length;
-      last = cursor;
+    const frame = held.frame(form);
+    if (frames.length > 0 && size + frame.length > CHUNK_BYTES) {
+      next = last ?? to;
+      break;
     }
-    next = cursor;
+    frames.push(frame);
+    size += frame.length;
+    last = cursor;
   }
   const packet = frames.length > 0 ? form.pack(frames, isShared, { next, head }) : undefined;
   return { packet, size, last, next };

@@ -3,7 +3,7 @@
  * filters are equal numbers and a message is tested by one operation.
  */
 import { MESSAGE_TYPES, typesOf } from "../protocol/kinds.ts";
-import { type EncodedMessage, typeOf } from "../store/stored-message.ts";
+import { type EncodedMessage, isRare, typeOf } from "../store/stored-message.ts";
 
 export type TypeFilter = number;
 
@@ -14,6 +14,8 @@ const BITS: ReadonlyMap<string, number> = new Map(MESSAGE_TYPES.map((type, index
 /** One bit for all types that this version does not know; only `ALL` contains it. */
 const UNKNOWN = 1 << 31;
 const GAP = bitOf("gap");
+/** The types that no index finds. */
+const FREQUENT = MESSAGE_TYPES.filter((type) => !isRare(type)).reduce((bits, type) => bits | bitOf(type), 0);
 
 function bitOf(type: string): number {
   return BITS.get(type) ?? UNKNOWN;
@@ -31,6 +33,12 @@ export function typeBit(message: EncodedMessage): number {
 export function parseTypes(list: string): TypeFilter {
   const types = list.split(",").flatMap((name) => typesOf(name.trim()));
   return types.length === 0 ? ALL : types.reduce((filter, type) => filter | bitOf(type), GAP);
+}
+
+/** The types of a filter that lets only rare ones through; undefined for any other. */
+export function rareTypesOf(filter: TypeFilter): readonly string[] | undefined {
+  if (filter & FREQUENT) return undefined;
+  return MESSAGE_TYPES.filter((type) => bitOf(type) & filter);
 }
 
 /** The types that a backfill counts: those asked for; `gap` only if it is the only one. */

@@ -50,6 +50,17 @@ export interface Claim {
   epoch: number;
 }
 
+/** A part of a room's log: the messages of some types after cursor `after` up to `to`. */
+export interface TypedPart {
+  /** All but `chat`, which no index finds. */
+  types: readonly string[];
+  after: number;
+  to: number;
+  limit: number;
+  /** Whether the last ones count if there are more than `limit`; otherwise the first ones do. */
+  isNewest: boolean;
+}
+
 /** A search for messages of a room: by the prefix of their ids, or by their author. */
 export type MessageSearch = { idPrefix: string } | { authorId: string };
 
@@ -86,6 +97,12 @@ export interface Store {
 
   /** At most `limit` messages after cursor `after`, in order. Starts at the floor if `after` is below it. */
   read(videoId: string, after: number, limit: number): Promise<StoredMessage[]>;
+
+  /**
+   * At most `limit` messages of some types, in order. An index finds them, so the call costs what it returns,
+   * however far apart they are. A damaged message whose type is lost is found as a `gap`.
+   */
+  readTypes(videoId: string, part: TypedPart): Promise<StoredMessage[]>;
 
   /**
    * The last cursor before the first message that was stored at or after a time, in wall milliseconds: the

@@ -5,13 +5,20 @@
 import { asString, dig, parseJson } from "../base/json.ts";
 import type { Message } from "../protocol/message.ts";
 
+const PLAIN = "chat";
+/** How the text of a plain chat message begins. All others are rare: an index of the store finds them. */
+export const BEGINS_PLAIN = `{"type":"${PLAIN}"`;
+
+/** Whether the store finds messages of this type by an index. */
+export const isRare = (type: string): boolean => type !== PLAIN;
+
 /**
  * The eight fields and the details as separate JSON texts, so that both forms of a frame are built without
  * parsing.
  */
 export interface EncodedMessage {
   id: string;
-  /** JSON object text of the eight fields. */
+  /** JSON object text of the eight fields, the type first: by it, the store finds rare messages. */
   body: string;
   /** JSON object text of the details. */
   details: string;
@@ -23,8 +30,8 @@ export interface StoredMessage extends EncodedMessage {
 }
 
 export function encodeMessage(message: Message): EncodedMessage {
-  const { details, ...eightFields } = message;
-  return { id: message.id, body: JSON.stringify(eightFields), details: JSON.stringify(details) };
+  const { type, details, ...others } = message;
+  return { id: message.id, body: JSON.stringify({ type, ...others }), details: JSON.stringify(details) };
 }
 
 export function decodeMessage({ body, details }: EncodedMessage): Message {

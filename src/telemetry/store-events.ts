@@ -7,6 +7,7 @@ export const PORT_OPERATIONS = [
   "append",
   "finish",
   "read",
+  "readTypes",
   "cursorAt",
   "messagesById",
   "find",

@@ -24,6 +24,8 @@ const VIDEOS = ["video-one", "video-two", "video-six"];
 const INSTANCES = ["a", "b", "c"];
 /** Later than any time here, in wall milliseconds. */
 const FAR = 1e13;
+const RARE_TYPES = ["superchat", "raid", "gap"];
+const TYPES = [...RARE_TYPES, "chat", "chat", "chat"];
 const IDS = [...Array(40).keys()].map((n) => (n % 8 === 0 ? `gap:${n}` : `message-${n}`));
 
 /** A caller's knowledge of the rooms, by video: their claims' epochs, heads and bases. */
@@ -56,7 +58,9 @@ function draw(random: Random, { epochs, heads, bases }: Known): Statement {
     const ids = Array.from({ length: Math.floor(random.next() * 5) }, () => pick(IDS));
     return [
       ids,
-      ids.map((id) => `${id} body ${random.next()}`),
+      ids.map((id) =>
+        `{"type":"${pick(TYPES)}","id":"${id}","message":"${random.next()}"}`.slice(pick([0, 0, 0, 1])),
+      ),
       ids.map((id) => `${id} says UC${random.next()}`),
     ];
   };
@@ -74,6 +78,11 @@ function draw(random: Random, { epochs, heads, bases }: Known): Statement {
     }),
     () => ({ text: SQL.finish, values: [video, epoch, pick(["released", "ended", "failed"]), "{}"] }),
     () => ({ text: SQL.read, values: [video, after, 3], isOrdered: true }),
+    () => ({
+      text: pick([SQL.firstOfTypes, SQL.lastOfTypes]),
+      values: [video, some(RARE_TYPES), after, after + 1 + Math.floor(random.next() * 30), pick([1, 2, 9])],
+      isOrdered: true,
+    }),
     () => ({ text: SQL.messagesById, values: [video, some(IDS)] }),
     () => ({ text: SQL.byIdPrefix, values: [video, "gap:"] }),
     () => ({ text: SQL.byText, values: [video, "says", after, after + 2] }),

@@ -89,6 +89,8 @@ export class SharedStore implements Peek {
       [SQL.appendAndOverwrite, this.#append],
       [SQL.finish, this.#finish],
       [SQL.read, this.#read],
+      [SQL.firstOfTypes, this.#ofTypes((found, limit) => found.slice(0, limit))],
+      [SQL.lastOfTypes, this.#ofTypes((found, limit) => found.slice(-limit))],
       [SQL.messagesById, this.#messagesById],
       [SQL.byIdPrefix, (v: string, prefix: string) => this.#found(v, ({ id }) => id.startsWith(prefix))],
       [SQL.byText, this.#byText],
@@ -213,6 +215,20 @@ export class SharedStore implements Peek {
     return messages.slice(start, start + limit);
   };
 
+  #ofTypes(cut: (found: StoredMessage[], limit: number) => StoredMessage[]) {
+    return (
+      videoId: string,
+      types: readonly string[],
+      after: number,
+      to: number,
+      limit: number,
+    ): object[] => {
+      const isWanted = ({ cursor, body }: StoredMessage) =>
+        cursor > after && cursor <= to && types.includes(/^{"type":"([^"]+)"/.exec(body)?.[1] ?? "gap");
+      return cut(this.#found(videoId, isWanted), limit);
+    };
+  }
+
   readonly #messagesById = (videoId: string, ids: readonly string[]): object[] => {
     const room = this.#rooms.get(videoId);
     return [...new Set(ids)].flatMap((id) => room?.byId.get(id) ?? []);
@@ -221,7 +237,7 @@ export class SharedStore implements Peek {
   readonly #byText = (videoId: string, text: string, after: number, last: number): object[] =>
     this.#found(videoId, ({ cursor, details }) => cursor > after && cursor <= last && details.includes(text));
 
-  #found(videoId: string, isWanted: (message: StoredMessage) => boolean): object[] {
+  #found(videoId: string, isWanted: (message: StoredMessage) => boolean): StoredMessage[] {
     return this.#rooms.get(videoId)?.messages.filter(isWanted) ?? [];
   }
 

@@ -5,13 +5,13 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { Semaphore } from "../../base/semaphore.ts";
-import { notStored, type RoomRecord, type Store } from "../../store/port.ts";
+import { notStored, type RoomRecord, type Store, type TypedPart } from "../../store/port.ts";
 import { retryRead } from "../../store/retry-read.ts";
 import type { StoredMessage } from "../../store/stored-message.ts";
 import { refuseUnavailable } from "../refusals.ts";
-import { readPage } from "../room-log.ts";
+import { type ReadPart, readPart } from "../room-log.ts";
 import { Slices } from "../slices.ts";
-import { type MessageFilter, testOf } from "./message-filter.ts";
+import { type MessageFilter, rareTypesOf, testOf } from "./message-filter.ts";
 
 /** The maximum number of messages in one read of the store: its answer must not block the event loop. */
 const READ_MESSAGES = 500;
@@ -56,6 +56,11 @@ interface WholeHistory {
   batches: AsyncIterable<StoredMessage[]>;
 }
 
+/** A part that is read: the messages in it that pass the filter, and the number of all that were read. */
+interface FoundPart extends ReadPart {
+  examined: number;
+}
+
 /** The cursors of a request: those after `after`, up to `last`. */
 interface HistoryRange {
   room: RoomRecord;
@@ -85,21 +90,25 @@ export class History {
    */
   async page(request: HistoryRequest, limit: number, signal: AbortSignal): Promise<HistoryPage> {
     const { room, after, last, floor } = await this.#part(request).catch(refuseUnavailable);
-    const test = testOf(request.filter);
+    const { videoId, filter } = request;
     const isBackwards = request.before !== undefined && request.after === undefined;
     // The examined cursors are those after `start`, up to `end`.
     let [start, end] = isBackwards ? [last, last] : [Math.min(after, room.head), after];
     let found: StoredMessage[] = [];
     let left = MAX_EXAMINED;
     while (found.length < limit && left > 0 && (isBackwards ? start > after : end < last)) {
-      const count = Math.min(READ_MESSAGES, test ? left : limit - found.length);
-      const from = isBackwards ? Math.max(after, start - count) : end;
-      const to = isBackwards ? start : Math.min(last, end + count);
-      const batch = await this.#read(request.videoId, from, to, test, signal).catch(refuseUnavailable);
-      found = isBackwards ? [...batch, ...found] : [...found, ...batch];
-      if (isBackwards) start = from;
-      else end = to;
-      left -= to - from;
+      const wanted = isFoundAtOnce(filter) ? limit - found.length : left;
+      const range = {
+        after: isBackwards ? after : end,
+        to: isBackwards ? start : last,
+        limit: Math.min(READ_MESSAGES, wanted),
+        isNewest: isBackwards,
+      };
+      const part = await this.#read(videoId, range, filter, signal).catch(refuseUnavailable);
+      found = isBackwards ? [...part.messages, ...found] : [...found, ...part.messages];
+      if (isBackwards) start = part.after;
+      else end = part.to;
+      left -= part.examined;
     }
     const spare = found.length - limit;
     if (spare > 0) {
@@ -128,14 +137,14 @@ export class History {
     last: number,
     signal: AbortSignal,
   ): AsyncGenerator<StoredMessage[]> {
-    const test = testOf(filter);
-    let count = FIRST_MESSAGES;
+    let limit = FIRST_MESSAGES;
     for (let from = after; from < last; ) {
-      const to = Math.min(last, from + count);
-      const batch = await retryRead(this.#clock, signal, () => this.#read(videoId, from, to, test, signal));
-      if (batch.length > 0) yield batch;
+      const range = { after: from, to: last, limit, isNewest: false };
+      const read = () => this.#read(videoId, range, filter, signal);
+      const { messages, to } = await retryRead(this.#clock, signal, read);
+      if (messages.length > 0) yield messages;
       from = to;
-      count = lengthOf(batch) > BATCH_LENGTH ? Math.ceil(count / 2) : Math.min(2 * count, READ_MESSAGES);
+      limit = lengthOf(messages) > BATCH_LENGTH ? Math.ceil(limit / 2) : Math.min(2 * limit, READ_MESSAGES);
     }
   }
 
@@ -151,22 +160,29 @@ export class History {
     return { room, after: first, last, floor: before === undefined ? lowest : first };
   }
 
-  /** The messages after cursor `after` up to `last` that pass the test; without a test, all of them. */
+  /** A part of the range, of which only the messages that pass the filter are kept. */
   #read(
     videoId: string,
-    after: number,
-    last: number,
-    test: ((message: StoredMessage) => boolean) | undefined,
+    range: Omit<TypedPart, "types">,
+    filter: MessageFilter,
     signal: AbortSignal,
-  ): Promise<StoredMessage[]> {
+  ): Promise<FoundPart> {
+    const test = testOf(filter);
     return this.#reads.run(async () => {
-      const found: StoredMessage[] = [];
-      await this.slices.each(await readPage(this.#store, videoId, after, last), (message) => {
-        if (!test || test(message)) found.push(message);
+      const part = await readPart(this.#store, videoId, { types: rareTypesOf(filter), ...range });
+      const messages: StoredMessage[] = [];
+      await this.slices.each(part.messages, (message) => {
+        if (!test || test(message)) messages.push(message);
       });
-      return found;
+      return { ...part, messages, examined: part.messages.length };
     }, signal);
   }
+}
+
+/** Whether all messages that are read pass. */
+function isFoundAtOnce(filter: MessageFilter): boolean {
+  const { types, authorId, text } = filter;
+  return authorId === undefined && text === undefined && (!types || rareTypesOf(filter) !== undefined);
 }
 
 function lengthOf(batch: readonly StoredMessage[]): number {

@@ -3,7 +3,7 @@
  * and only the rest is parsed for an exact answer.
  */
 import { asString, dig, parseJson } from "../../base/json.ts";
-import { type StoredMessage, typeOf } from "../../store/stored-message.ts";
+import { isRare, type StoredMessage, typeOf } from "../../store/stored-message.ts";
 
 export interface MessageFilter {
   types?: ReadonlySet<string> | undefined;
@@ -26,6 +26,11 @@ export function testOf({ types, authorId, text }: MessageFilter): Test | undefin
   if (text !== undefined) tests.push(contains(text));
   if (tests.length === 0) return undefined;
   return (message) => typeOf(message) === "gap" || tests.every((test) => test(message));
+}
+
+/** The types of the messages that can pass, if an index finds these; otherwise undefined. */
+export function rareTypesOf({ types }: MessageFilter): readonly string[] | undefined {
+  return types?.values().every(isRare) ? [...new Set(types).add("gap")] : undefined;
 }
 
 function isBy(authorId: string): Test {

@@ -4,7 +4,11 @@
  */
 import type { Client } from "pg";
 import { HALF_FILLED, StoreError } from "../port.ts";
+import { BEGINS_PLAIN } from "../stored-message.ts";
 import { PRUNING, TALLIES } from "./tally-schema.ts";
+
+/** The time limit of a step: an index is built in about a second per million messages. */
+const STEP_LIMIT_MS = 600_000;
 
 /** The key of the lock for the migration, the same in every release. */
 const MIGRATION_LOCK = 7_107_324_115;
@@ -26,6 +30,13 @@ export const SCHEMA = "quote_ident(current_schema())::regnamespace";
  */
 export const LINEAGE = `(select system_identifier::text from pg_control_system())
   || ':' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)`;
+
+/**
+ * Every message but plain chat, and its type as its text begins. A message that does not begin with a type is
+ * damaged, and is read as a gap.
+ */
+export const IS_RARE = `left(body, ${BEGINS_PLAIN.length}) <> '${BEGINS_PLAIN}'`;
+export const TYPE = `case when body like '{"type":"_%"%' then split_part(body, '"', 4) else 'gap' end collate "C"`;
 
 /**
  * Every write is one statement that includes its fence. So a frozen or cut-off instance never holds a lock,
@@ -187,6 +198,7 @@ const STEPS: readonly string[] = [
    end $$;
 
    ${PRUNING}`,
+  `create index message_rare on message (video_id, (${TYPE}), cursor) where ${IS_RARE};`,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;
@@ -208,7 +220,10 @@ export async function migrateSchema(client: Client, half: "refused" | "wanted" =
   await client.query("select pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
   const found = await versions(client); // another instance may have been first
   assertUsable(found, half);
-  for (const step of STEPS.slice(found.schema_version)) await client.query(step);
+  for (const text of STEPS.slice(found.schema_version)) {
+    const step = { text, query_timeout: STEP_LIMIT_MS };
+    await client.query(step);
+  }
   if (found.schema_version < SCHEMA_VERSION)
     await client.query("update store set schema_version = $1", [SCHEMA_VERSION]);
   await client.query("commit");

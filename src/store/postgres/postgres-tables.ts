@@ -6,7 +6,7 @@ import type { RoomRecord, RoomSummary } from "../port.ts";
 import type { StoredMessage } from "../stored-message.ts";
 import { type OnUnreadable, withEnd } from "../strict-rows.ts";
 import { fromColumn } from "./column-text.ts";
-import { LINEAGE } from "./postgres-schema.ts";
+import { IS_RARE, LINEAGE, TYPE } from "./postgres-schema.ts";
 
 export const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
 const ago = (column: string) => `(extract(epoch from clock_timestamp() - ${column}) * 1000)::float8`;
@@ -29,6 +29,21 @@ export const SUMMARY = `r.video_id as "videoId", r.floor, r.head, r.detail as "e
   (select ${ms("at")} from message where video_id = r.video_id and cursor = r.floor - r.shift + 1) as "firstAt",
   (select ${ms("at")} from message where video_id = r.video_id and cursor = r.head - r.shift) as "lastAt",
   (select count(*) from message where video_id = r.video_id and id >= 'gap:' and id < 'gap;') as gaps`;
+
+/**
+ * The messages of the types $2 after $3 up to $4, at most $5: as many of each type, from the index alone,
+ * then the first or last of all.
+ */
+const ofTypes = (order: "asc" | "desc") => {
+  const most = `order by cursor ${order} limit $5`;
+  return `select ${MESSAGE} from message where video_id = $1 and cursor in (
+      select cursor from unnest($2::text[]) as wanted (type), lateral (
+        select cursor from message
+        where video_id = $1 and ${IS_RARE} and ${TYPE} = wanted.type
+          and cursor > ${ofRoom("greatest($3, floor) - shift")} and cursor <= ${ofRoom("$4 - shift")} ${most}
+      ) found ${most}
+    ) order by message.cursor`;
+};
 
 const APPEND =
   "select * from relay_append($1, $2, $3, $4, $5, $6, $7, $8::float8 * interval '1 ms', to_timestamp($9::float8 / 1000))";
@@ -71,6 +86,8 @@ export const SQL = {
   finish: "select * from relay_finish($1, $2, $3, $4)",
   read: `select ${MESSAGE} from message
     where video_id = $1 and cursor > ${ofRoom("greatest($2, floor) - shift")} order by message.cursor limit $3`,
+  firstOfTypes: ofTypes("asc"),
+  lastOfTypes: ofTypes("desc"),
   // A binary search: one look at the index of the primary key per step. `low` and `high` are as in
   // `last-before.ts`.
   cursorAt: `with recursive search (low, high) as (

@@ -20,6 +20,7 @@ import {
   type RoomRecord,
   type RoomSummary,
   StoreError,
+  type TypedPart,
 } from "../port.ts";
 import type { StoreHealth } from "../store-health.ts";
 import { type EncodedMessage, type StoredMessage, wellFormed } from "../stored-message.ts";
@@ -179,6 +180,14 @@ export class PostgresStore implements StoreEngine {
 
   async read(videoId: string, after: number, limit: number): Promise<StoredMessage[]> {
     return this.#messages(videoId, SQL.read, [videoId, after, limit]);
+  }
+
+  async readTypes(
+    videoId: string,
+    { types, after, to, limit, isNewest }: TypedPart,
+  ): Promise<StoredMessage[]> {
+    const sql = isNewest ? SQL.lastOfTypes : SQL.firstOfTypes;
+    return this.#messages(videoId, sql, [videoId, types, after, to, limit]);
   }
 
   async cursorAt(videoId: string, time: number): Promise<number | undefined> {

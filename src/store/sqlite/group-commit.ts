@@ -46,6 +46,7 @@ const OPERATIONS: Readonly<Record<Operation, "read" | "write">> = {
   append: "write",
   finish: "write",
   read: "read",
+  readTypes: "read",
   cursorAt: "read",
   messagesById: "read",
   find: "read",

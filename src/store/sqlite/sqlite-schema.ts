@@ -4,6 +4,7 @@
  */
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { HALF_FILLED, StoreError } from "../port.ts";
+import { BEGINS_PLAIN } from "../stored-message.ts";
 
 export interface StoreOptions {
   /**
@@ -17,6 +18,14 @@ export const FILE_DEFAULTS: StoreOptions = { isBlanking: false };
 
 /** The author of a message; null if its details are damaged, which would fail every write to the row. */
 export const AUTHOR_ID = "case when json_valid(details) then details ->> '$.authorId' end";
+
+/**
+ * Every message but plain chat, and its type as its text begins. A message that does not begin with a type is
+ * damaged, and is read as a gap.
+ */
+export const IS_RARE = `substr(body, 1, ${BEGINS_PLAIN.length}) <> '${BEGINS_PLAIN}'`;
+export const TYPE = `case when body glob '{"type":"?*"*' then substr(body, 10, instr(substr(body, 10), '"') - 1)
+  else 'gap' end`;
 
 /** An index that most services do not need, and zeros over deleted or overwritten data. */
 const BLANKING = `drop index if exists message_author;
@@ -88,6 +97,7 @@ const STEPS: readonly string[] = [
      video_id text,
      error text
    ) strict, without rowid;`,
+  `create index message_rare on message (room, ${TYPE}, cursor) where ${IS_RARE};`,
 ];
 
 /** This table exists in a file that a migration has not filled completely. It holds the last `seq` copied. */

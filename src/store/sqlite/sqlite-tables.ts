@@ -9,14 +9,14 @@ import type { RoomEnd } from "../../protocol/chat.ts";
 import { assertOwner } from "../fence.ts";
 import { lastBefore } from "../last-before.ts";
 import type { TakenRoom } from "../ownership.ts";
-import type { Claim, MessageSearch, RoomAccount, RoomRecord, RoomSummary } from "../port.ts";
+import type { Claim, MessageSearch, RoomAccount, RoomRecord, RoomSummary, TypedPart } from "../port.ts";
 import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
 import { withTotals } from "../stored-totals.ts";
 import { gapInPlaceOf, isReadable, type OnUnreadable, withEnd } from "../strict-rows.ts";
 import { pruningOn } from "./pruning.ts";
 import { diskFull } from "./sqlite-error.ts";
 import { recordingsOn } from "./sqlite-recordings.ts";
-import { APPLICATION_ID, AUTHOR_ID, prepared } from "./sqlite-schema.ts";
+import { APPLICATION_ID, AUTHOR_ID, IS_RARE, prepared, TYPE } from "./sqlite-schema.ts";
 import { Tallies } from "./sqlite-tallies.ts";
 
 /** Times are wall milliseconds, in all calls too. */
@@ -50,6 +50,10 @@ const SUMMARY = `video_id as videoId, floor, head, ending as end, :now - checkpo
 const UNCOUNTED = "head - max(floor, coalesce(tally.cursor, floor)) as uncounted";
 const TALLIED = "room left join tally on tally.room = key";
 
+/** The cursors of a room's messages of one type, from the index alone. */
+const OF_TYPE = `select cursor from message where room = :room and ${IS_RARE} and ${TYPE} = :type
+  and cursor > :after and cursor <= :to order by cursor`;
+
 const SQL = {
   take: `update room set epoch = epoch + 1 where video_id = ? returning ${ROOM}`,
   newborn: `insert into room (video_id, epoch, base, floor, head) values (:videoId, :epoch, :head, :head, :head)
@@ -69,6 +73,9 @@ const SQL = {
   finish: "update room set ending = ?, ended_at = ? where key = ?",
   read: `select cursor, id, body, details from message
     where room = (select key from room where video_id = ?) and cursor > ? order by cursor limit ?`,
+  firstOfType: `${OF_TYPE} limit :limit`,
+  lastOfType: `${OF_TYPE} desc limit :limit`,
+  messageAt: "select cursor, id, body, details from message where room = ? and cursor = ?",
   storedAt: "select at from message where room = ? and cursor = ?",
   messageById: `select cursor, id, body, details from message
     where room = (select key from room where video_id = ?) and id = ?`,
@@ -150,6 +157,22 @@ export class RoomTables {
 
   read(videoId: string, after: number, limit: number): StoredMessage[] {
     return this.#messages(videoId, this.#sql.read.all(videoId, after, limit));
+  }
+
+  /** See `Store.readTypes`. */
+  readTypes(videoId: string, { types, isNewest, ...part }: TypedPart): StoredMessage[] {
+    const room = this.#row(videoId)?.key ?? null;
+    const ofType = isNewest ? this.#sql.lastOfType : this.#sql.firstOfType;
+    const cursors = types
+      .flatMap((type) => ofType.all({ room, type, ...part }))
+      .map(({ cursor }) => Number(cursor))
+      .sort((one, other) => one - other);
+    const asked = isNewest ? cursors.slice(-part.limit) : cursors.slice(0, part.limit);
+    const rows = asked.map((cursor) => this.#sql.messageAt.get(room, cursor));
+    return this.#messages(
+      videoId,
+      rows.filter((row) => row !== undefined),
+    );
   }
 
   /** See `Store.cursorAt`. */

@@ -33,6 +33,7 @@ export class SqliteStore implements StoreEngine {
   readonly #thread: StoreThread;
 
   readonly read = this.#passed("read");
+  readonly readTypes = this.#passed("readTypes");
   readonly cursorAt = this.#passed("cursorAt");
   readonly find = this.#passed("find");
   readonly tally = this.#passed("tally");

@@ -1,7 +1,8 @@
 /** `GET /v1/messages`: pages of a room's history, by cursor and by time, and filtered. */
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe, it, type TestContext } from "node:test";
 import { ENDED } from "../../../src/protocol/chat.ts";
+import type { StoredMessage } from "../../../src/store/stored-message.ts";
 import { ask, assertRefused } from "../../support/api.ts";
 import {
   B,
@@ -265,6 +266,47 @@ describe("a filtered page", () => {
       lengths.reduce((sum, length) => sum + length, 0),
       45_002 + 20_000,
     );
+  });
+});
+
+describe("a page of rare types", () => {
+  /** A room of `count` messages, of which the third is paid. `rows`: how many its store has read. */
+  async function longRoom(t: TestContext, count: number) {
+    const messages = [...several(2), said("paid", { type: "superchat" }), ...several(count - 3, 100)];
+    const room = await withRoom(t, messages);
+    const { store } = room;
+    const { read, readTypes } = store;
+    let rows = 0;
+    const counted = async (reading: Promise<StoredMessage[]>) => {
+      rows += (await reading).length;
+      return reading;
+    };
+    store.read = (...asked) => counted(read(...asked));
+    store.readTypes = (...asked) => counted(readTypes(...asked));
+    return { ...room, rows: () => rows };
+  }
+
+  it("finds the only one of 60,000 messages by reading no other, forwards and backwards", async (t) => {
+    const { get, text, rows } = await longRoom(t, 60_000);
+    const query = { videoId: ROOM, types: "superchat" };
+    assert.deepEqual(placesOf(await get(query)), [[3], null, null]);
+    assert.deepEqual(placesOf(await get({ ...query, before: B + 60_001 })), [[3], null, null]);
+    assert.deepEqual(placesOf(await get({ ...query, after: B + 3 })), [[], null, 4]);
+    assert.match(await text({ ...query, format: "csv", limit: "all" }), /^[^\n]*\n[^\n]*paid[^\n]*\n$/);
+    assert.equal(rows(), 3);
+  });
+
+  it("reads what it contains, and no more", async (t) => {
+    const { get, rows, store, claim } = await longRoom(t, 1000);
+    const paid = Array.from({ length: 30 }, (_, n) =>
+      said(`paid ${n}`, { type: n % 3 ? "superchat" : "raid" }),
+    );
+    await store.append(claim, B + 1000, paid, "");
+    const places = await get({ videoId: ROOM, types: "superchat,raid", limit: 5 });
+    assert.deepEqual(placesOf(places), [[3, 1001, 1002, 1003, 1004], 1004, null]);
+    const before = await get({ videoId: ROOM, types: "superchat", limit: 5, before: B + 1011 });
+    assert.deepEqual(placesOf(before), [[1003, 1005, 1006, 1008, 1009], null, 1003]);
+    assert.equal(rows(), 10);
   });
 });
 

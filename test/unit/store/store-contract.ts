@@ -27,6 +27,7 @@ import { recordingsContract } from "./store-contract-recordings.ts";
 import { restoreContract } from "./store-contract-restore.ts";
 import { timeContract } from "./store-contract-time.ts";
 import { totalsContract } from "./store-contract-totals.ts";
+import { typesContract } from "./store-contract-types.ts";
 
 /** Opens a store, and closes it when the test ends. `reopen` is absent if a close loses the content. */
 export type OpenForTest = (
@@ -49,6 +50,7 @@ export function storeContract(name: string, open: OpenForTest, persists: boolean
   describe(`${name}: pruning`, () => pruneContract(subject));
   describe(`${name}: overwriting`, () => overwriteContract(subject));
   describe(`${name}: restored`, () => restoreContract(subject));
+  describe(`${name}: types`, () => typesContract(subject));
   describe(`${name}: times`, () => timeContract(subject));
   describe(`${name}: totals`, () => totalsContract(subject, { runs, persists }));
   describe(`${name}: recordings`, () => recordingsContract(subject, persists));

@@ -16,7 +16,17 @@ import type { ViewerDrop } from "../../../src/telemetry/viewer-events.ts";
 const every = <T extends string>(members: Record<T, 0>): string[] => Object.keys(members);
 
 const OPERATIONS = every<StoreOperation>({
-  ...{ append: 0, finish: 0, read: 0, cursorAt: 0, messagesById: 0, find: 0, getRoom: 0, listRooms: 0 },
+  ...{
+    append: 0,
+    finish: 0,
+    read: 0,
+    readTypes: 0,
+    cursorAt: 0,
+    messagesById: 0,
+    find: 0,
+    getRoom: 0,
+    listRooms: 0,
+  },
   ...{ getAccount: 0, probeWrite: 0, prune: 0, tally: 0, tallyRooms: 0, moveCursors: 0 },
   ...{ listRecordings: 0, addRecording: 0, removeRecording: 0, runRecordings: 0 },
   ...{ take: 0, watchedForMs: 0, wantedElsewhere: 0, oneTooMany: 0, giveBack: 0, renew: 0, setViewers: 0 },
