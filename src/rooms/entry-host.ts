@@ -4,7 +4,8 @@ import type { Clock } from "../base/clock.ts";
 import type { ChatType } from "../protocol/chat.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { ReadingHost, RoomSources, SharedEntry } from "./sources.ts";
+import type { VideoEntry } from "./entry.ts";
+import type { RoomSources } from "./sources.ts";
 import type { WaitingOpenings } from "./waiting-openings.ts";
 
 export const ROOM_STATES = ["bootstrapping", "polling", "lingering", "ended", "released", "failed"] as const;
@@ -39,22 +40,18 @@ export interface EntryParts {
   };
 }
 
-/** An entry, for those who count entries. */
-export interface CountedEntry extends SharedEntry {
-  /** The type of the chat that is read or followed. */
-  readonly chatType: ChatType | undefined;
-  /** Whether it holds no information. */
-  readonly isVacant: boolean;
-}
-
-export interface EntryHost extends ReadingHost {
+export interface EntryHost {
+  /** The number of rooms that this instance reads. */
+  roomsRead(): number;
+  /** Aborts when the service stops. */
+  stopped: AbortSignal;
   /**
    * Throws `RelayError` CAPACITY if the other chats of this type already reach the limit. Before the type is
    * known, those are the live ones.
    */
-  assertCapacity(entry: CountedEntry, chatType?: ChatType): void;
+  assertCapacity(entry: VideoEntry, chatType?: ChatType): void;
   /** The entry's state has changed; a vacant one is dropped. `before`: its `chatType` until then. */
-  changed(entry: CountedEntry, before: ChatType | undefined): void;
+  changed(entry: VideoEntry, before: ChatType | undefined): void;
   /** As `VideoEntry.enter`, of a video whose entry has been dropped. */
   enter(request: StreamRequest, signal: AbortSignal): Promise<void>;
   /** The videos that wait to be opened. */

@@ -6,8 +6,9 @@
 import { closedAt, positionOf } from "../reading/log/checkpoint.ts";
 import { Room } from "../serving/room.ts";
 import { isUnavailable, type RoomRecord } from "../store/port.ts";
+import type { EntryHost } from "./entry-host.ts";
 import { OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
-import type { Followed, ReadingHost } from "./sources.ts";
+import type { Followed } from "./sources.ts";
 
 /**
  * Instances that follow the same room try to take it over one after the other, each after a random delay of
@@ -46,7 +47,7 @@ export class FollowedRoom implements Followed {
   }
 
   /** Also rejects with `UnreadablePosition`. */
-  async takenOver(host: ReadingHost): Promise<OwnedRoom | undefined> {
+  async takenOver(host: EntryHost): Promise<OwnedRoom | undefined> {
     const { clock, egresses, store, telemetry } = this.#parts;
     const { videoId } = this.room;
     const over = AbortSignal.any([this.#left.signal, host.stopped]);

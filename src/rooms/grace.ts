@@ -1,18 +1,9 @@
 /** The end of lingering: nobody has watched the room for the grace time, on any instance. */
-import type { Clock } from "../base/clock.ts";
 import { isUnavailable } from "../store/port.ts";
-import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { RoomSources } from "./sources.ts";
+import type { EntryParts } from "./entry-host.ts";
 
 /** The wait before the next question if the store cannot answer. */
 const UNKNOWN_MS = 1000;
-
-interface GraceParts {
-  sources: Pick<RoomSources, "ownership">;
-  clock: Clock;
-  telemetry: Telemetry;
-  settings: { graceMs: number };
-}
 
 /**
  * For a room that has just lost its last viewer here: resolves when the grace time is over. Also resolves if
@@ -20,7 +11,7 @@ interface GraceParts {
  */
 export async function graceOver(
   videoId: string,
-  { sources, clock, telemetry, settings: { graceMs } }: GraceParts,
+  { sources, clock, telemetry, settings: { graceMs } }: EntryParts,
   signal: AbortSignal,
 ): Promise<void> {
   const unknown = (error: unknown) => {

@@ -5,6 +5,7 @@ import type { ObservedStore } from "../store/observed.ts";
 import { notStored, type RoomAccount, type RoomSummary } from "../store/port.ts";
 import { sumOf, type Totals } from "../store/totals.ts";
 import type { RoomState } from "./entry-host.ts";
+import type { Rooms } from "./rooms.ts";
 
 /** The maximum length of a list of rooms. */
 export const MAX_LISTED = 1000;
@@ -55,17 +56,12 @@ export interface LocalRoom {
   reading: { egress: string; fullAnswers: number } | undefined;
 }
 
-interface OpenRooms {
-  /** The open room of a video on this instance. */
-  local(videoId: string): LocalRoom | undefined;
-}
-
 /** The stored rooms, for callers. */
 export class RoomList {
   readonly #store: ObservedStore;
-  readonly #open: OpenRooms;
+  readonly #open: Rooms;
 
-  constructor(store: ObservedStore, open: OpenRooms) {
+  constructor(store: ObservedStore, open: Rooms) {
     this.#store = store;
     this.#open = open;
   }

@@ -4,10 +4,11 @@
  */
 import { isUnavailable } from "../store/port.ts";
 import { background } from "../telemetry/background.ts";
+import type { VideoEntry } from "./entry.ts";
 import { HAND_ON } from "./entry-host.ts";
 import { OUT_MS } from "./opening-limit.ts";
 import type { OwnedRoomParts } from "./owned-room.ts";
-import type { SharedEntry, SharedRooms } from "./sources.ts";
+import type { Rooms } from "./rooms.ts";
 
 /**
  * The interval of checks for rooms that another instance should read, and the wait before adoption is tried
@@ -23,7 +24,7 @@ const TAKEN_MS = 10_000;
 const IN_VAIN_MS = 30_000;
 
 export class RoomExchange {
-  readonly #rooms: SharedRooms;
+  readonly #rooms: Rooms;
   readonly #parts: OwnedRoomParts;
   readonly #stopped: AbortSignal;
   /**
@@ -34,7 +35,7 @@ export class RoomExchange {
   /** Until this time, on the monotonic clock, no room is handed on because of the load. */
   #keepsUntil = 0;
 
-  constructor(rooms: SharedRooms, parts: OwnedRoomParts, stopped: AbortSignal) {
+  constructor(rooms: Rooms, parts: OwnedRoomParts, stopped: AbortSignal) {
     this.#rooms = rooms;
     this.#parts = parts;
     this.#stopped = stopped;
@@ -112,7 +113,7 @@ export class RoomExchange {
     return this.#parts.clock.monotonic() < at + HAND_ON.restMs;
   }
 
-  async #wantedElsewhere(entries: readonly SharedEntry[]): Promise<string[]> {
+  async #wantedElsewhere(entries: readonly VideoEntry[]): Promise<string[]> {
     if (entries.length === 0) return [];
     const videoIds = entries.map(({ videoId }) => videoId);
     return [...(await this.#parts.store.ownership.wantedElsewhere(videoIds))];

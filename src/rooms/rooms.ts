@@ -14,15 +14,8 @@ import { type RoomRecord, storeUnavailable } from "../store/port.ts";
 import { retryRead } from "../store/retry-read.ts";
 import { background } from "../telemetry/background.ts";
 import { VideoEntry } from "./entry.ts";
-import {
-  type CountedEntry,
-  type EntryHost,
-  type EntryParts,
-  ROOM_STATES,
-  type RoomState,
-} from "./entry-host.ts";
+import { type EntryHost, type EntryParts, ROOM_STATES, type RoomState } from "./entry-host.ts";
 import { type LocalRoom, stateOf } from "./listing.ts";
-import type { SharedEntry, SharedRooms } from "./sources.ts";
 import { WaitingOpenings } from "./waiting-openings.ts";
 
 /** The maximum interval between two rounds through the rooms. */
@@ -51,13 +44,13 @@ interface RoomsParts extends EntryParts {
   settings: RoomsSettings;
 }
 
-export class Rooms implements SharedRooms {
+export class Rooms {
   readonly #parts: RoomsParts;
   readonly #entries = new Map<string, VideoEntry>();
   /** The number of chats that are read or followed, by type. */
   readonly #chats: Record<ChatType, number> = { liveChatRenderer: 0, liveChatReplayRenderer: 0 };
   /** The entries whose rooms this instance reads. */
-  readonly #owned = new Set<SharedEntry>();
+  readonly #owned = new Set<VideoEntry>();
   /** Rooms that take no new viewers, but still serve their last ones. */
   readonly #retired = new Set<Room>();
   /**
@@ -284,11 +277,13 @@ export class Rooms implements SharedRooms {
     for (const room of this.#retired) room.close();
   }
 
+  /** Whether the instance is about to stop, so that it takes no more rooms. */
   get isDraining(): boolean {
     return this.#isDraining;
   }
 
-  ownedEntries(): SharedEntry[] {
+  /** The rooms that this instance reads. */
+  ownedEntries(): VideoEntry[] {
     return [...this.#owned];
   }
 
@@ -296,6 +291,7 @@ export class Rooms implements SharedRooms {
     return this.#entries.get(videoId);
   }
 
+  /** Takes over a room without an owner, unless its entry is in use. */
   adopt(videoId: string): void {
     this.#entry(videoId).adopt();
   }
@@ -305,12 +301,12 @@ export class Rooms implements SharedRooms {
   }
 
   /** A replay takes no place of a live chat, and neither does a chat that is over. */
-  #assertCapacity(entry: CountedEntry, chatType: ChatType = "liveChatRenderer"): void {
+  #assertCapacity(entry: VideoEntry, chatType: ChatType = "liveChatRenderer"): void {
     const others = this.#chats[chatType] - (entry.chatType === chatType ? 1 : 0);
     if (others >= this.#parts.settings.maxRooms) throw atCapacity("rooms");
   }
 
-  #recount(entry: CountedEntry, before: ChatType | undefined): void {
+  #recount(entry: VideoEntry, before: ChatType | undefined): void {
     if (before) this.#chats[before] -= 1;
     if (entry.chatType) this.#chats[entry.chatType] += 1;
     if (entry.owned) this.#owned.add(entry);

@@ -8,7 +8,9 @@ import type { Census, Room } from "../serving/room.ts";
 import type { Ownership } from "../store/ownership.ts";
 import type { Applicant } from "../upstream/egress/openings.ts";
 import type { ArchivedRoom, EndedRoom } from "./archive.ts";
+import type { EntryHost } from "./entry-host.ts";
 import type { JustOpened, OwnedRoom } from "./owned-room.ts";
+import type { Rooms } from "./rooms.ts";
 
 /** A room that another instance reads, for the viewers here. */
 export interface Followed {
@@ -19,16 +21,9 @@ export interface Followed {
    * Resolves to the owned room if this instance takes it over, or to undefined if `leave` or the stop came
    * first. Absent if it can never take it over.
    */
-  takenOver?(host: ReadingHost): Promise<OwnedRoom | undefined>;
+  takenOver?(host: EntryHost): Promise<OwnedRoom | undefined>;
   /** Ends the attempts to take the room over. */
   leave?(): void;
-}
-
-export interface ReadingHost {
-  /** The number of rooms that this instance reads. */
-  roomsRead(): number;
-  /** Aborts when the service stops. */
-  stopped: AbortSignal;
 }
 
 /** An opened room. `historyEnd`: as in `JustOpened`; if absent, the room's head. */
@@ -50,26 +45,6 @@ export interface RoomApplicant extends Omit<Applicant, "isFirst"> {
    * this type may be open.
    */
   assertCapacity(chatType: ChatType): void;
-}
-
-/** An entry as the exchange of rooms between instances sees it. */
-export interface SharedEntry {
-  readonly videoId: string;
-  /** The room, if this instance reads it. */
-  readonly owned: OwnedRoom | undefined;
-  /** Hands the room on, if this instance reads it. */
-  handOn(): Promise<void>;
-}
-
-/** The rooms of this instance, for the exchange with other instances. */
-export interface SharedRooms {
-  /** Whether the instance is about to stop, so that it takes no more rooms. */
-  readonly isDraining: boolean;
-  /** The rooms that this instance reads. */
-  ownedEntries(): readonly SharedEntry[];
-  entryOf(videoId: string): SharedEntry | undefined;
-  /** Takes over a room without an owner, unless its entry is in use. */
-  adopt(videoId: string): void;
 }
 
 /** A stored chat as a log. */
@@ -107,5 +82,5 @@ export interface RoomSources {
   /** The reasons why it serves no new viewers; empty if there are none. */
   unreadiness(): Promise<string[]>;
   /** Exchanges rooms with other instances until the signal aborts. Absent if it has no rooms of its own. */
-  share?(rooms: SharedRooms, stopped: AbortSignal): void;
+  share?(rooms: Rooms, stopped: AbortSignal): void;
 }

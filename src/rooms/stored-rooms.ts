@@ -6,7 +6,8 @@ import { FollowedRoom } from "./followed-room.ts";
 import { acquireRoom } from "./opening.ts";
 import { isUnfinished, type OwnedRoomParts } from "./owned-room.ts";
 import { RoomExchange } from "./room-exchange.ts";
-import type { Followed, RoomApplicant, RoomSource, RoomSources, SharedRooms, StoredLog } from "./sources.ts";
+import type { Rooms } from "./rooms.ts";
+import type { Followed, RoomApplicant, RoomSource, RoomSources, StoredLog } from "./sources.ts";
 
 export class StoredRooms implements RoomSources {
   readonly census = { viewers: 0 };
@@ -57,7 +58,7 @@ export class StoredRooms implements RoomSources {
     return (await store.isReady()) ? [] : [`the store does not work: ${store.health.trouble}`];
   }
 
-  share(rooms: SharedRooms, stopped: AbortSignal): void {
+  share(rooms: Rooms, stopped: AbortSignal): void {
     new RoomExchange(rooms, this.#parts, stopped).start();
   }
 }
