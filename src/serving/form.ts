@@ -4,7 +4,7 @@
  */
 import type { Init, StreamEnd } from "../protocol/chat.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
-import { FRAMINGS, type FramesEnd, type Framing } from "./framing.ts";
+import { type FramesPlace, type Framing, framingOf } from "./framing.ts";
 import { compressed, GZIP_HEADER, RunningSum, type Sum, stored, sumOf } from "./gzip.ts";
 
 /** Forms of which a body has all in its first write, plain and compressed, without HTTP's chunked coding. */
@@ -32,11 +32,10 @@ export interface Form {
   /** A message's frame, before `pack`. */
   frame(message: StoredMessage): Buffer;
   /**
-   * Packs frames for one write. Frames that are not shared by viewers are not compressed. Throws if there are
-   * no bytes and the body is chunked: a chunk of size 0 ends the body (RFC 9112, 7.1). `end`: absent for the
-   * frames of a connection with several chats.
+   * Packs messages' frames for one write. Frames that are not shared by viewers are not compressed. Throws if
+   * there are no bytes and the body is chunked: a chunk of size 0 ends the body (RFC 9112, 7.1).
    */
-  pack(frames: readonly Buffer[], isShared: boolean, end?: FramesEnd): Packet;
+  pack(frames: readonly Buffer[], isShared: boolean, place: FramesPlace): Packet;
   readonly keepalive: Packet;
   /** A keepalive after a cursor frame. */
   keepaliveAt(cursor: number): Packet;
@@ -50,6 +49,8 @@ export interface Form {
 /** A form whose packets are bytes of a response's body. */
 export interface BodyForm extends Form {
   readonly transferCoding: TransferCoding;
+  /** Packs any text for one write, as `pack` does. */
+  packText(text: readonly Buffer[], isShared: boolean): Packet;
   /** The beginning of a body, with its first text, which may be empty. */
   begin(text: string): Packet;
 }
@@ -85,9 +86,9 @@ export function bodyEnd(sum: RunningSum | undefined): Buffer {
 
 function formOf(name: string, framing: Framing, transferCoding: TransferCoding, variant = ""): BodyForm {
   const pack = PACKERS[transferCoding];
-  const packText = (text: string) => (text === "" ? NOTHING : pack([Buffer.from(text)], false));
+  const packOwn = (text: string) => (text === "" ? NOTHING : pack([Buffer.from(text)], false));
   const begin = (text: string): Packet => {
-    const first = packText(text);
+    const first = packOwn(text);
     if (transferCoding !== "gzip") return first;
     const header = inChunk([GZIP_HEADER]);
     return {
@@ -101,7 +102,8 @@ function formOf(name: string, framing: Framing, transferCoding: TransferCoding, 
     name: `${name} ${transferCoding}`,
     framing,
     transferCoding,
-    pack: (frames, isShared, end) => pack((end && framing.batch?.(frames, end)) ?? frames, isShared),
+    pack: (frames, isShared, place) => pack(framing.batch?.(frames, place) ?? frames, isShared),
+    packText: pack,
     begin,
     head: (init, head) => begin(framing.init(init, head)),
     frame: (message) => ownBytes(framing.message(message)),
@@ -109,7 +111,7 @@ function formOf(name: string, framing: Framing, transferCoding: TransferCoding, 
     keepaliveAt: (cursor) => pack([Buffer.from(framing.cursor(cursor) + framing.keepalive)], false),
     end: (end, cursor, unreported) => {
       const reported = unreported === undefined ? "" : framing.cursor(unreported);
-      return packText(reported + framing.end(end, cursor));
+      return packOwn(reported + framing.end(end, cursor));
     },
   };
 }
@@ -120,9 +122,6 @@ export function ownBytes(text: string): Buffer {
   bytes.write(text);
   return bytes;
 }
-
-/** How the events of a stream are written. */
-export type Format = keyof typeof FRAMINGS;
 
 /** The forms of a framing by transfer coding. `variant`: tells framings of one name apart. */
 export function formsOf(name: string, framing: Framing, variant = ""): Record<TransferCoding, BodyForm> {
@@ -140,8 +139,8 @@ export function wholeFormsOf(name: string, framing: Framing): WholeForms {
     ...plain,
     key: `${name} gzip`,
     name: `${name} gzip`,
-    pack: (frames, isShared, end) => {
-      const { bytes } = plain.pack(frames, isShared, end);
+    pack: (frames, isShared, place) => {
+      const { bytes } = plain.pack(frames, isShared, place);
       const sum = new RunningSum();
       sum.add(sumOf(bytes));
       const body = isShared ? compressed(bytes) : stored(bytes);
@@ -155,11 +154,11 @@ export function wholeFormsOf(name: string, framing: Framing): WholeForms {
 /** By format, by whether messages carry `details`, and by transfer coding. */
 export const FORMS = {
   sse: {
-    plain: formsOf("sse plain", FRAMINGS.sse.plain),
-    detailed: formsOf("sse detailed", FRAMINGS.sse.detailed),
+    plain: formsOf("sse plain", framingOf("sse", false)),
+    detailed: formsOf("sse detailed", framingOf("sse", true)),
   },
   ndjson: {
-    plain: formsOf("ndjson plain", FRAMINGS.ndjson.plain),
-    detailed: formsOf("ndjson detailed", FRAMINGS.ndjson.detailed),
+    plain: formsOf("ndjson plain", framingOf("ndjson", false)),
+    detailed: formsOf("ndjson detailed", framingOf("ndjson", true)),
   },
 };

@@ -7,68 +7,108 @@ import { onOneLine, wireJson } from "../base/wire-json.ts";
 import type { Init, StreamEnd } from "../protocol/chat.ts";
 import { messageJson, type StoredMessage } from "../store/stored-message.ts";
 
-/** How long a browser waits before it reconnects. */
-export const RETRY_MS = 3000;
+/**
+ * The place of a frame in its chat. On a connection that carries several chats, also the video, and the id
+ * from which the whole connection resumes after the frame.
+ */
+export interface FramePlace {
+  videoId?: string;
+  cursor: number;
+  id?: string;
+}
 
-/** The end of the frames of one write: the cursor behind them, and the newest one of the room. */
-export interface FramesEnd {
+export interface Events {
+  /** What a connection begins with. */
+  readonly head: string;
+  event(name: string, data: object): string;
+  /** The beginning of a message's frame. */
+  message(place: FramePlace): string;
+  /**
+   * The rest of it, which all connections share. `details`: whether it carries them; `isPlaced`: whether the
+   * place has an `id`.
+   */
+  rest(message: StoredMessage, details: boolean, isPlaced: boolean): string;
+  /** A cursor frame: moves the client's cursor past messages that it does not get. */
+  cursor(place: FramePlace): string;
+  readonly keepalive: string;
+}
+
+/** The text of a JSON object without its first brace. */
+function fieldsOf(json: string): string {
+  return onOneLine(json).slice(1);
+}
+
+const line = (event: string, data: object) => `${wireJson({ event, ...data })}\n`;
+
+export const EVENTS = {
+  /** Server-Sent Events. */
+  sse: {
+    // [spec] `retry: 3000` | once | Reconnect delay in ms for a browser.
+    head: "retry: 3000\n\n",
+    event: (event, data) => `event: ${event}\ndata: ${wireJson(data)}\n\n`,
+    // [spec] The `id:` line of a `message` frame is the cursor, not the message id.
+    message: ({ videoId, cursor, id }) =>
+      `id: ${id ?? cursor}\nevent: message\ndata: {${videoId ? `"videoId":"${videoId}",` : ""}`,
+    rest: (message, details) => `${fieldsOf(messageJson(message, details))}\n\n`,
+    // Without data: an `EventSource` takes the id, and dispatches nothing.
+    cursor: ({ cursor, id }) => `id: ${id ?? cursor}\n\n`,
+    // [spec] `: keepalive` | every 15 s | Comment line; keeps idle connections from being reaped.
+    keepalive: ": keepalive\n\n",
+  },
+  /** One JSON object per line. The name of the event is its first field. */
+  ndjson: {
+    head: "",
+    event: line,
+    message: (place) => `${wireJson({ event: "message", ...place }).slice(0, -1)},`,
+    // If the line's `id` is the id to resume from, the message's own id becomes `messageId`.
+    rest: (message, details, isPlaced) => {
+      const json = messageJson(message, details);
+      if (!isPlaced) return `${fieldsOf(json)}\n`;
+      const { id: messageId, ...others } = JSON.parse(json);
+      return `${fieldsOf(JSON.stringify({ messageId, ...others }))}\n`;
+    },
+    cursor: (place) => line("cursor", place),
+    keepalive: line("keepalive", {}),
+  },
+} satisfies Record<string, Events>;
+
+/** How the events of a stream are written. */
+export type Format = keyof typeof EVENTS;
+
+/** The terminal event: `error` for a room that failed, otherwise `end`. */
+export function terminal(end: StreamEnd): [event: string, data: object] {
+  // [spec] `event: error` | at most once | Terminal; data is `{code, message}`.
+  return end.state === "failed" ? ["error", end.error] : ["end", { reason: end.reason }];
+}
+
+/** The frames of one write: the cursor of each, the cursor behind them, and the newest one of the room. */
+export interface FramesPlace {
+  cursors: readonly number[];
   next: number;
   head: number;
 }
 
+/** How the events of a connection with one chat are written. */
 export interface Framing {
   /** The beginning of a connection. `head`: the newest cursor of the room. */
   init(init: Init, head: number): string;
   message(message: StoredMessage): string;
   /** What surrounds the messages of one write; nothing if absent. */
-  batch?(frames: readonly Buffer[], end: FramesEnd): readonly Buffer[];
-  /** A cursor frame: moves the client's cursor past messages that it does not get. */
+  batch?(frames: readonly Buffer[], place: FramesPlace): readonly Buffer[];
   cursor(cursor: number): string;
   readonly keepalive: string;
   /** The terminal frame, of a connection that has everything up to `cursor`. */
   end(end: StreamEnd, cursor: number): string;
 }
 
-/** Server-Sent Events. `details`: whether messages carry them. */
-function sse(details: boolean): Framing {
-  const frame = (event: string, data: object) => `event: ${event}\ndata: ${wireJson(data)}\n\n`;
+/** `details`: whether messages carry them. */
+export function framingOf(format: Format, details: boolean): Framing {
+  const events: Events = EVENTS[format];
   return {
-    // [spec] `retry: 3000` | once | Reconnect delay in ms for a browser.
-    init: (init) => `retry: ${RETRY_MS}\n\n${frame("init", init)}`,
-    // [spec] The `id:` line of a `message` frame is the cursor, not the message id.
-    message: (message) =>
-      `id: ${message.cursor}\nevent: message\ndata: ${onOneLine(messageJson(message, details))}\n\n`,
-    // Without data: an `EventSource` takes the id, and dispatches nothing.
-    cursor: (cursor) => `id: ${cursor}\n\n`,
-    // [spec] `: keepalive` | every 15 s | Comment line; keeps idle connections from being reaped.
-    keepalive: ": keepalive\n\n",
-    end: (end) => frame(...terminal(end)),
+    init: (init) => events.head + events.event("init", init),
+    message: (message) => events.message({ cursor: message.cursor }) + events.rest(message, details, false),
+    cursor: (cursor) => events.cursor({ cursor }),
+    keepalive: events.keepalive,
+    end: (end) => events.event(...terminal(end)),
   };
 }
-
-/** One JSON object per line. The name of the event is its first field. */
-function ndjson(details: boolean): Framing {
-  const line = (event: string, data: object) => `${wireJson({ event, ...data })}\n`;
-  return {
-    init: (init) => line("init", init),
-    message: (message) => {
-      const fields = onOneLine(messageJson(message, details)).slice(1);
-      return `{"event":"message","cursor":${message.cursor},${fields}\n`;
-    },
-    cursor: (cursor) => line("cursor", { cursor }),
-    keepalive: line("keepalive", {}),
-    end: (end) => line(...terminal(end)),
-  };
-}
-
-/** The terminal frame: `error` for a room that failed, otherwise `end`. */
-export function terminal(end: StreamEnd): [event: string, data: object] {
-  // [spec] `event: error` | at most once | Terminal; data is `{code, message}`.
-  return end.state === "failed" ? ["error", end.error] : ["end", { reason: end.reason }];
-}
-
-/** By format, and by whether messages carry `details`. */
-export const FRAMINGS = {
-  sse: { plain: sse(false), detailed: sse(true) },
-  ndjson: { plain: ndjson(false), detailed: ndjson(true) },
-};

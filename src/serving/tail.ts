@@ -186,21 +186,21 @@ export function assembleChunk(
   isShared: boolean,
 ): Chunk {
   const frames: Buffer[] = [];
+  const cursors: number[] = [];
   let size = 0;
-  let last: number | undefined;
   let next = to;
   for (const held of messages) {
     if ((held.bit & filter) === 0) continue;
-    const { cursor } = held.message;
     const frame = held.frame(form);
     if (frames.length > 0 && size + frame.length > CHUNK_BYTES) {
-      next = last ?? to;
+      next = cursors.at(-1) ?? to;
       break;
     }
     frames.push(frame);
+    cursors.push(held.message.cursor);
     size += frame.length;
-    last = cursor;
   }
-  const packet = frames.length > 0 ? form.pack(frames, isShared, { next, head }) : undefined;
+  const packet = frames.length > 0 ? form.pack(frames, isShared, { cursors, next, head }) : undefined;
+  const last = cursors.at(-1);
   return { packet, size, last, next };
 }

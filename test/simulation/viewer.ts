@@ -4,7 +4,8 @@
  */
 
 import { RelayError } from "../../src/protocol/errors.ts";
-import { FORMS, type Format } from "../../src/serving/form.ts";
+import { FORMS } from "../../src/serving/form.ts";
+import type { Format } from "../../src/serving/framing.ts";
 import type { Random } from "../../src/simulator/random.ts";
 import { UpstreamError } from "../../src/upstream/upstream-error.ts";
 import type { Violate } from "../harness/chat-frames.ts";

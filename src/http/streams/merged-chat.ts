@@ -1,8 +1,8 @@
 /** The chats of a merged connection: each enters its room, again after a failure that may pass. */
 import { vectorOf } from "../../protocol/cursor-vector.ts";
 import { ERRORS, RelayError } from "../../protocol/errors.ts";
+import { terminal } from "../../serving/framing.ts";
 import { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
-import { endEvent, errorEvent } from "../../serving/multiplex/events.ts";
 import type { Multiplex } from "../../serving/multiplex/multiplex.ts";
 import { type ChatRequest, type LineParts, LineViewer } from "./line-viewer.ts";
 
@@ -44,7 +44,10 @@ async function readChat(line: Multiplex, { request, writer }: MergedChat, parts:
   using viewer = new LineViewer(line, parts);
   while (!gone.aborted) {
     const outcome = await viewer.stay(writer, request, gone, {
-      ended: (end) => line.write(endEvent(events, videoId, end)),
+      ended: (end) => {
+        const [name, data] = terminal(end);
+        line.write(events.event(name, { videoId, ...data }));
+      },
     });
     const refusal = outcome instanceof RelayError ? outcome : undefined;
     if (outcome && !refusal) return;
@@ -53,7 +56,7 @@ async function readChat(line: Multiplex, { request, writer }: MergedChat, parts:
       // After its `init`, a client takes an error for the end of the chat. And what will be said again is
       // not buffered for a client that does not read.
       const isSilent = mayPass && (writer.isBegun || line.isFull);
-      if (!isSilent) line.write(errorEvent(events, videoId, refusal.body));
+      if (!isSilent) line.write(events.event("error", { videoId, ...refusal.body }));
       if (!mayPass) return;
     }
     await viewer.pause(refusal, gone);

@@ -2,7 +2,8 @@
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import type { FastifyReply } from "fastify";
 import { RelayError } from "../../protocol/errors.ts";
-import { type BodyForm, FORMS, type Format } from "../../serving/form.ts";
+import { type BodyForm, FORMS } from "../../serving/form.ts";
+import type { Format } from "../../serving/framing.ts";
 import type { BodySink } from "../../serving/multiplex/multiplex.ts";
 import { isPrivate, privately } from "../access/private-answers.ts";
 import type { AnswersUnderWay } from "../answers-under-way.ts";

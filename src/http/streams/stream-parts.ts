@@ -7,7 +7,7 @@ import { RelayError } from "../../protocol/errors.ts";
 import type { WatchedChannels } from "../../rooms/channels/channels.ts";
 import type { Rooms } from "../../rooms/rooms.ts";
 import { parseBackfill } from "../../serving/cursor.ts";
-import type { Format } from "../../serving/form.ts";
+import type { Format } from "../../serving/framing.ts";
 import { type BodySink, Multiplex } from "../../serving/multiplex/multiplex.ts";
 import { PART_FORMS } from "../../serving/multiplex/parts.ts";
 import type { StreamRequest } from "../../serving/room.ts";

@@ -6,7 +6,7 @@ import type { Clock } from "../../base/clock.ts";
 import { wireJson } from "../../base/wire-json.ts";
 import type { StreamEnd } from "../../protocol/chat.ts";
 import { type BodyForm, formsOf, wholeFormsOf } from "../form.ts";
-import type { FramesEnd, Framing } from "../framing.ts";
+import type { FramesPlace, Framing } from "../framing.ts";
 import { itemJson } from "../history/formats.ts";
 import { offsetOf } from "./offset.ts";
 
@@ -58,7 +58,7 @@ export class CacheCursors {
 }
 
 /** The data of a `control` event. `cursor`: the cache's. */
-function control({ next, head }: FramesEnd, cursor: number): string {
+function control({ next, head }: Pick<FramesPlace, "next" | "head">, cursor: number): string {
   const place = { streamNextOffset: offsetOf(next), streamCursor: String(cursor) };
   return `event: control\ndata:${wireJson({ ...place, ...(next >= head && { upToDate: true }) })}\n\n`;
 }
@@ -82,11 +82,11 @@ function events(cursors: CacheCursors, least: number): Framing {
   return {
     ...ITEM,
     init: (init, head) => (init.cursor >= head ? control({ next: head, head }, cursor()) : ""),
-    batch: (frames, end) => [
+    batch: (frames, place) => [
       DATA,
       ...separated(frames),
       CLOSING,
-      Buffer.from(`\n\n${control(end, cursor())}`),
+      Buffer.from(`\n\n${control(place, cursor())}`),
     ],
     keepalive: ": keepalive\n\n",
     end: closing,

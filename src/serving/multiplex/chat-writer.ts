@@ -3,9 +3,9 @@
  * have the id from which the whole connection resumes.
  */
 import type { Init, StreamEnd } from "../../protocol/chat.ts";
-import { initEvent } from "./events.ts";
+import type { FramePlace } from "../framing.ts";
 import type { Multiplex } from "./multiplex.ts";
-import { type ChatPart, CURSOR_END } from "./parts.ts";
+import type { ChatPart } from "./parts.ts";
 
 export class ChatWriter {
   readonly videoId: string;
@@ -35,7 +35,7 @@ export class ChatWriter {
         this.#begin(part.init);
         return undefined;
       case "messages":
-        this.#line.write(...part.frames.flatMap((frame) => this.#completed(frame)));
+        this.#line.write(...part.frames.flatMap(({ cursor, rest }) => [this.#beginning(cursor), rest]));
         return undefined;
       case "cursor":
         this.#report(part.cursor);
@@ -53,18 +53,20 @@ export class ChatWriter {
     const isContinued = this.#isBegun && init.cursor === this.cursor;
     this.cursor = init.cursor;
     this.#isBegun = true;
-    if (!isContinued) this.#line.write(initEvent(this.#line.events, init));
+    if (!isContinued) this.#line.write(this.#line.events.event("init", init));
+  }
+
+  #beginning(cursor: number): string {
+    return this.#line.events.message(this.#movedTo(cursor));
   }
 
   #report(cursor: number): void {
-    this.cursor = cursor;
-    this.#line.write(this.#line.events.cursor({ videoId: this.videoId, cursor, id: this.#id() }));
+    this.#line.write(this.#line.events.cursor(this.#movedTo(cursor)));
   }
 
-  #completed(frame: Buffer): [string, Buffer] {
-    const end = frame.indexOf(CURSOR_END);
-    this.cursor = Number(frame.toString("latin1", 0, end));
-    const place = { videoId: this.videoId, cursor: this.cursor, id: this.#id() };
-    return [this.#line.events.message(place), frame.subarray(end + 1)];
+  /** The place of a frame after which the client has everything up to the cursor. */
+  #movedTo(cursor: number): FramePlace {
+    this.cursor = cursor;
+    return { videoId: this.videoId, cursor, id: this.#id() };
   }
 }

@@ -6,9 +6,9 @@
 import type { Clock } from "../../base/clock.ts";
 import { background } from "../../telemetry/background.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { BodyForm, Form, Format, Packet } from "../form.ts";
+import type { BodyForm, Form, Packet } from "../form.ts";
+import { EVENTS, type Events, type Format } from "../framing.ts";
 import type { Sink, SinkOwner } from "../sink.ts";
-import { EVENTS, type Events } from "./events.ts";
 import { type ChatPart, partOf } from "./parts.ts";
 
 /** The sink of the whole connection. */
@@ -61,7 +61,7 @@ export class Multiplex implements SinkOwner {
 
   write(...text: readonly (Buffer | string)[]): void {
     const bytes = text.map((part) => (typeof part === "string" ? Buffer.from(part) : part));
-    if (this.#gone.signal.aborted || this.sink.write(this.sink.form.pack(bytes, true))) return;
+    if (this.#gone.signal.aborted || this.sink.write(this.sink.form.packText(bytes, true))) return;
     this.#isFull = true;
     for (const branch of this.#branches) branch.filled();
   }

@@ -51,7 +51,7 @@ test("packets in any order, from any of them on, are one gzip stream of the plai
         const form = FORMS.sse.plain[transferCoding];
         const sent = all
           .slice(first)
-          .map(({ isShared, messages }) => form.pack(messages.map(form.frame), isShared));
+          .map(({ isShared, messages }) => form.packText(messages.map(form.frame), isShared));
         return [
           form.head(init, first),
           form.keepalive,

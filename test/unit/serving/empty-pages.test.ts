@@ -86,7 +86,7 @@ for (const storeName of ["memory", "sqlite"]) {
 
 test("an empty text cannot become a chunk, which would end the body", () => {
   for (const transferCoding of ["chunked", "gzip"] as const) {
-    assert.throws(() => FORMS.sse.plain[transferCoding].pack([], false), /end the body/);
+    assert.throws(() => FORMS.sse.plain[transferCoding].packText([], false), /end the body/);
   }
 });
 

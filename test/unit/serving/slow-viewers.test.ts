@@ -108,7 +108,7 @@ describe("a connection", LIMIT, () => {
     it(`has a time limit only while it is full: ${name}`, async (t) => {
       const { sink, socket, client } = await connected(t, open);
       const { promise: drained, resolve } = Promise.withResolvers<void>();
-      const chunk = sink.form.pack([Buffer.alloc(64 * 1024, "a")], false);
+      const chunk = FORMS.sse.plain.bare.packText([Buffer.alloc(64 * 1024, "a")], false);
       assert.ok(sink.write(sink.form.keepalive));
       assert.ok(!socket.timeout, "before it is full");
       for (; socket.writableLength < chunk.size; await nextTurn()) sink.write(chunk); // the system takes some
