@@ -60,9 +60,11 @@ describe("the totals in PostgreSQL", { skip }, () => {
     assert.equal((await counted(stores[1])).count, 81);
   });
 
-  it("do not go on from those that another instance has meanwhile found unreadable", async (t) => {
+  /** Counts a hundred and one messages, while another instance finds the totals of the hundred unreadable. */
+  async function foundUnreadable(t: TestContext, isPruned: boolean) {
     const { url, stores, hold } = await uncountedRoom(t);
     await counted(stores[0]);
+    if (isPruned) await run(url, "with gone as (delete from message) update room set floor = head");
     await stores[0].append(hold, hold.head + 100, chats(100, 101), "");
     const [tally] = await run<{ born: string; cursor: string }>(url, "select * from tally");
     await using held = new AsyncDisposableStack();
@@ -74,6 +76,14 @@ describe("the totals in PostgreSQL", { skip }, () => {
     await client.query(TALLY_SQL.forget, [ROOM, tally?.born, tally?.cursor, JSON.stringify(NO_TOTALS)]);
     await client.query("commit");
     assert.equal(await counting, 1);
-    assert.deepEqual(await counted(stores[0]), { count: 101, authors: AUTHORS, uncounted: 0 });
+    return await counted(stores[0]);
+  }
+
+  it("do not go on from those that another instance has meanwhile found unreadable", async (t) => {
+    assert.deepEqual(await foundUnreadable(t, false), { count: 101, authors: AUTHORS, uncounted: 0 });
+  });
+
+  it("do not go on from these even if all messages that they counted have been deleted", async (t) => {
+    assert.deepEqual(await foundUnreadable(t, true), { count: 1, authors: 1, uncounted: 0 });
   });
 });

@@ -68,14 +68,18 @@ export class SharedTallies {
     from: number,
     to: number,
     totals: string,
-    ...[keys, authors, firsts, payments]: (string | null)[][]
+    keys: string[],
+    authors: (string | null)[],
+    firsts: (string | null)[],
+    payments: (string | null)[],
+    read: string | null,
   ): object[] => {
     const before = this.#tallies.get(videoId);
-    if ((before?.cursor ?? born) !== from) return [];
+    if ((before?.cursor ?? born) !== from || (before?.totals ?? null) !== read) return [];
     const items = new Map(before?.items);
-    for (const [i, key] of (keys ?? []).entries()) {
-      const [author = null, first = null, payment = null] = [authors?.[i], firsts?.[i], payments?.[i]];
-      if (key !== null) items.set(key, { key, author, first, payment });
+    for (const [i, key] of keys.entries()) {
+      const [author = null, first = null, payment = null] = [authors[i], firsts[i], payments[i]];
+      items.set(key, { key, author, first, payment });
     }
     this.#tallies.set(videoId, { cursor: to, totals, items });
     return [{}];

@@ -1,6 +1,6 @@
 /**
  * The rooms' totals in the database. Any instance counts. The statement that stores a count also moves the
- * cursor up to which it counts, and does nothing if another instance has moved that cursor meanwhile.
+ * cursor up to which it counts, and does nothing if another instance has changed cursor or totals meanwhile.
  */
 import type { RoomAccount } from "../port.ts";
 import { foldStored, withTotals } from "../stored-totals.ts";
@@ -30,7 +30,8 @@ export const TALLY_SQL = {
   save: `with mine as (
       insert into tally as t (video_id, born, cursor, totals)
       select video_id, $2, $4, $5 from room where video_id = $1 and base - shift = $2
-      on conflict (video_id, born) do update set cursor = $4, totals = $5 where t.cursor = $3
+      on conflict (video_id, born) do update set cursor = $4, totals = $5
+        where t.cursor = $3 and t.totals is not distinct from $10
       returning video_id, born
     ), put as (
       insert into tally_item (video_id, born, key, author, first, payment)
@@ -39,7 +40,7 @@ export const TALLY_SQL = {
         set author = excluded.author, first = excluded.first, payment = excluded.payment
     )
     select from mine`,
-  // The row stays: an instance that read it before, and saves after this, finds that the cursor has moved.
+  // The row stays: an instance that read it before, and saves after this, finds that the totals have changed.
   forget: `with reset as (
       update tally t set cursor = r.floor - r.shift, totals = $4 from room r
       where t.video_id = $1 and t.born = $2 and t.cursor = $3
@@ -101,6 +102,7 @@ export class Tallies {
     const saved = await this.#connections.query("writes", TALLY_SQL.save, [
       ...[videoId, born, cursor, last.cursor, JSON.stringify(totals)],
       ...columns(items, TALLY_ITEM),
+      room.totals,
     ]);
     return saved.length > 0 ? Math.max(0, uncounted - messages.length) : uncounted;
   }
