@@ -5,7 +5,7 @@
 import { suggest } from "../base/suggest.ts";
 import { DEMO_FLAGS } from "./demo-flags.ts";
 import { type Argument, type FlagTable, type Input, readFlags, refuseGone, UsageError } from "./flags.ts";
-import { IMPORT_FLAGS, RECORDING } from "./import/import-flags.ts";
+import { CAPTURE, IMPORT_FLAGS } from "./import/import-flags.ts";
 import {
   ANSWER_FLAGS,
   EXPORT_FLAGS,
@@ -52,7 +52,7 @@ export const COMMANDS = [
     examples: [
       "livechat-relay demo --rate 50",
       "livechat-relay demo --store sqlite:./data/demo.db",
-      "livechat-relay demo --recording video.live_chat.json",
+      "livechat-relay demo --capture video.live_chat.json",
     ],
     flags: DEMO_FLAGS,
     run: (input, surroundings) =>
@@ -121,8 +121,8 @@ export const COMMANDS = [
   }),
   command({
     name: "import",
-    usage: "import recorded chats as ended rooms; stop the service that uses the store first",
-    arguments: [RECORDING],
+    usage: "import captured chats as ended rooms; stop the service that uses the store first",
+    arguments: [CAPTURE],
     examples: [
       "livechat-relay import 'My stream [dQw4w9WgXcQ].live_chat.json'",
       "livechat-relay import chat.jsonl --video dQw4w9WgXcQ",

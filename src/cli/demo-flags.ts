@@ -25,10 +25,10 @@ const store: Flag<string> = {
   },
 };
 
-const recording: Flag<string> = {
+const capture: Flag<string> = {
   default: "",
   unset: "a generated chat",
-  meaning: "file or folder of a recorded chat to play",
+  meaning: "file or folder of a captured chat to play",
   read: (path) => path,
 };
 
@@ -42,4 +42,4 @@ const rate: Flag<number> = {
   },
 };
 
-export const DEMO_FLAGS = { rate, recording, store, ...SHARED };
+export const DEMO_FLAGS = { rate, capture, store, ...SHARED };

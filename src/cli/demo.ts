@@ -25,7 +25,7 @@ const [MIN_SHOWN, MAX_SHOWN] = [60, 1000];
 const MAX_ROOMS = 10_000;
 
 /**
- * Rejects like `startService`, and with `UsageError` if the recording cannot be played or the store belongs
+ * Rejects like `startService`, and with `UsageError` if the capture cannot be played or the store belongs
  * to the real service.
  */
 export async function demo(
@@ -37,10 +37,10 @@ export async function demo(
   await assertOwnStore(values.store);
   const upstream = await startSimulator();
   try {
-    if (given.has("recording")) {
-      if (existsSync(values.recording))
-        surroundings.stderr.write(`livechat-relay: reading ${values.recording}\n`);
-      await playRecording(upstream, values.recording);
+    if (given.has("capture")) {
+      if (existsSync(values.capture))
+        surroundings.stderr.write(`livechat-relay: reading ${values.capture}\n`);
+      await playCapture(upstream, values.capture);
     } else speak(upstream, values.rate);
     const simulated = {
       RELAY_UPSTREAM_URL: upstream.urls.main,
@@ -50,7 +50,7 @@ export async function demo(
     const own = toConfig({ ...values, RELAY_STORE: values.store, ...simulated });
     const config = { ...own, http: { ...own.http, demoVideo: VIDEO_ID } };
     const service = await startConfigured(config, input, surroundings, stopped);
-    surroundings.stdout.write(welcome(service.url, values.store, simulated, !given.has("recording")));
+    surroundings.stdout.write(welcome(service.url, values.store, simulated, !given.has("capture")));
     for (const name of Object.keys(REPLACED).filter((name) => surroundings.env[name]))
       surroundings.stderr.write(`livechat-relay: the demo ignores ${name}: ${OWN}\n`);
     const stop = async () => {
@@ -104,12 +104,12 @@ function speakOn(channel: Channel, videoId: string, perSecond: number): void {
   channel.broadcast(videoId, { chat: scenario }).chat.speakEndlessly(perSecond, shown);
 }
 
-async function playRecording(upstream: Simulator, path: string): Promise<void> {
+async function playCapture(upstream: Simulator, path: string): Promise<void> {
   try {
     await upstream.play(VIDEO_ID, path);
   } catch (error) {
     throw new UsageError(
-      `--recording: ${whyOf(error, path)}; name a recorded answer, page or .live_chat.json (.json, .jsonl, .html), or a folder of such files (an export can be read by "livechat-relay import")`,
+      `--capture: ${whyOf(error, path)}; name a captured answer, page or .live_chat.json (.json, .jsonl, .html), or a folder of such files (an export can be read by "livechat-relay import")`,
     );
   }
 }
@@ -121,7 +121,7 @@ function whyOf(error: unknown, path: string): string {
 
 /**
  * `simulated`: the settings with which another service reads the demo's upstream. `speaks`: whether its chats
- * are the generated ones; a recording is a single chat, without a channel.
+ * are the generated ones; a capture is a single chat, without a channel.
  */
 function welcome(
   url: string,

@@ -2,7 +2,7 @@
 import type { Clock } from "../base/clock.ts";
 import { ENDED, isReplayChat } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { closedAt, isReadable, positionOf, recordingOf } from "../reading/log/checkpoint.ts";
+import { captureOf, closedAt, isReadable, positionOf } from "../reading/log/checkpoint.ts";
 import { type CursorRange, resumeCursor } from "../serving/cursor.ts";
 import { Room, type RoomParts, type StreamRequest } from "../serving/room.ts";
 import { notStored, type RoomRecord } from "../store/port.ts";
@@ -59,7 +59,7 @@ export function recentlyEnded(
   const room = archivedRoom(record, parts);
   if (!room) return undefined;
   const isReplay = isReplayChat(room.chatType);
-  const keptMs = recordingOf(record)
+  const keptMs = captureOf(record)
     ? Number.POSITIVE_INFINITY
     : isReplay
       ? REPLAY_KEPT_MS

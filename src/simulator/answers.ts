@@ -1,6 +1,6 @@
 /**
  * The bodies of the two chat endpoints: batches of a live chat and of a replay, the five ways in which a chat
- * ends, and the error objects. Shapes as recorded; stateless and without tokens.
+ * ends, and the error objects. Shapes as captured; stateless and without tokens.
  */
 import type { JsonObject } from "./plain-json.ts";
 import type { Random } from "./random.ts";

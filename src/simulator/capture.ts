@@ -1,5 +1,5 @@
 /**
- * Reads recorded chats from files and folders: whole answers of the chat endpoints, lists of actions, single
+ * Reads captured chats from files and folders: whole answers of the chat endpoints, lists of actions, single
  * actions, yt-dlp's `.live_chat.json`, and pages as HTML or as initial data. Reads files in the order of
  * their names, and skips files without a chat.
  */
@@ -9,17 +9,17 @@ import { linesOf } from "../base/lines.ts";
 import { dig, isObject, type JsonObject } from "./plain-json.ts";
 import { bare } from "./replay.ts";
 
-/** Actions recorded together: one answer, one list of actions, or one line. */
+/** Actions captured together: one answer, one list of actions, or one line. */
 export interface Moment {
-  /** Milliseconds on the recording's own clock. */
+  /** Milliseconds on the capture's own clock. */
   atMs: number;
   actions: JsonObject[];
-  /** The whole answer, if one was recorded. */
+  /** The whole answer, if one was captured. */
   body?: JsonObject;
 }
 
-/** A page to serve as it was recorded. */
-export interface RecordedPage {
+/** A page to serve as it was captured. */
+export interface CapturedPage {
   on: "popout" | "watch";
   /** HTML, or the initial data for a generated page. */
   content: string | JsonObject;
@@ -28,22 +28,22 @@ export interface RecordedPage {
   actions: JsonObject[];
 }
 
-export interface Recording {
+export interface Capture {
   kind: "live" | "replay";
   moments: Moment[];
-  pages: RecordedPage[];
+  pages: CapturedPage[];
 }
 
 /** The content of one file or line. */
-type Content = Moment | RecordedPage;
+type Content = Moment | CapturedPage;
 
-/** The time from one moment to the next if their times were not recorded. */
+/** The time from one moment to the next if their times were not captured. */
 const USUAL_GAP_MS = 1000;
-/** The maximum time between moments, because one folder may contain recordings of different days. */
+/** The maximum time between moments, because one folder may contain captures of different days. */
 const MAX_GAP_MS = 10_000;
 
 /** Reads files and folders. Rejects if none of them contains a chat. */
-export async function readRecording(paths: readonly string[]): Promise<Recording> {
+export async function readCapture(paths: readonly string[]): Promise<Capture> {
   const files: string[] = [];
   for (const path of paths) {
     const folder = (await stat(path)).isDirectory();
@@ -57,7 +57,7 @@ export async function readRecording(paths: readonly string[]): Promise<Recording
   }
   const pages = contents.filter((content) => "tokens" in content);
   const moments = contents.filter((content) => "atMs" in content);
-  if (contents.length === 0) throw new Error(`nothing of a chat is recorded in ${paths.join(", ")}`);
+  if (contents.length === 0) throw new Error(`nothing of a chat is captured in ${paths.join(", ")}`);
   const replay = moments.some(isOfReplay) || pages.some(({ tokens }) => tokens[0]?.startsWith("op2w0w"));
   return { kind: replay ? "replay" : "live", moments: inOrder(moments), pages };
 }
@@ -68,7 +68,7 @@ export function hasNext(body: JsonObject): boolean {
   return continuations(body).some((continuation) => next.some((key) => isObject(continuation[key])));
 }
 
-/** A copy of a recorded answer with a token of the caller's in each of its continuations. */
+/** A copy of a captured answer with a token of the caller's in each of its continuations. */
 export function withTokens(body: JsonObject, mint: (seeks: boolean) => string, speed: number): JsonObject {
   const copy = structuredClone(body);
   for (const continuation of continuations(copy)) {
@@ -102,13 +102,13 @@ function isOfReplay({ actions, body }: Moment): boolean {
 function inOrder(moments: readonly Moment[]): Moment[] {
   const isLast = ({ body }: Moment): boolean => body !== undefined && !hasNext(body);
   const ordered = [...moments.filter((moment) => !isLast(moment)), ...moments.filter(isLast)];
-  let recordedMs: number | undefined;
+  let capturedMs: number | undefined;
   let playedMs = 0;
   return ordered.map((moment, index) => {
-    const gapMs = moment.atMs - (recordedMs ?? moment.atMs);
+    const gapMs = moment.atMs - (capturedMs ?? moment.atMs);
     if (index > 0)
       playedMs += Number.isFinite(gapMs) ? Math.min(Math.max(gapMs, 0), MAX_GAP_MS) : USUAL_GAP_MS;
-    if (Number.isFinite(moment.atMs)) recordedMs = moment.atMs;
+    if (Number.isFinite(moment.atMs)) capturedMs = moment.atMs;
     return { ...moment, atMs: playedMs };
   });
 }
@@ -150,7 +150,7 @@ async function* htmlPages(path: string): AsyncGenerator<Content> {
   if (text.includes("ytInitialData")) yield page(text, text, undefined);
 }
 
-function page(content: string | JsonObject, text: string, data: JsonObject | undefined): RecordedPage {
+function page(content: string | JsonObject, text: string, data: JsonObject | undefined): CapturedPage {
   const found = text.matchAll(/"continuation":"((?:0ofMyA|op2w0w)[^"]{100,})"/g);
   const tokens = [...found].flatMap(([, token]) => token ?? []);
   const on = text.includes('"twoColumnWatchNextResults"') ? "watch" : "popout";

@@ -49,7 +49,7 @@ export class TokenBook {
     return token;
   }
 
-  /** Makes any token valid: one from a recorded page, or one whose use had no effect. */
+  /** Makes any token valid: one from a captured page, or one whose use had no effect. */
   admit(token: string, grant: Grant): void {
     this.#good.delete(token);
     this.#good.set(token, grant);

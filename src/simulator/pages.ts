@@ -31,8 +31,8 @@ export interface PageContent {
   chat?: PageChat;
   /** The broadcast of a channel; without one the page names neither channel nor times. */
   broadcast?: PageBroadcast | undefined;
-  /** A recorded page: complete HTML, or the initial data for a generated page. */
-  recorded?: string | JsonObject;
+  /** A captured page: complete HTML, or the initial data for a generated page. */
+  captured?: string | JsonObject;
 }
 
 /** The facts about a channel's broadcast on its watch page. */
@@ -109,9 +109,9 @@ const absences: Record<
 
 /** A page of a video. */
 export function chatPage(on: Place, content: PageContent, credentials: Credentials): Answer {
-  const { recorded } = content;
-  if (typeof recorded === "string") return html(200, recorded);
-  if (recorded) return frame(credentials, content, 'window["ytInitialData"]', recorded, "");
+  const { captured } = content;
+  if (typeof captured === "string") return html(200, captured);
+  if (captured) return frame(credentials, content, 'window["ytInitialData"]', captured, "");
   if (on === "next") return json(200, watchData(content, credentials));
   return (on === "popout" ? popoutPage : watchPage)(content, credentials);
 }

@@ -1,4 +1,4 @@
-/** JSON in the simulator: plain objects, and safe access to data from callers and recordings. */
+/** JSON in the simulator: plain objects, and safe access to data from callers and captures. */
 
 export type JsonObject = { [key: string]: unknown };
 

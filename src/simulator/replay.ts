@@ -22,7 +22,7 @@ function offsetText(offsetMs: number): string {
   return `${sign}${hours}:${String(minutes).padStart(2, "0")}:${tail}`;
 }
 
-/** An item without a wall time gets no text; a recorded text stays. */
+/** An item without a wall time gets no text; a captured text stays. */
 function stamped(action: JsonObject, offsetMs: number): JsonObject {
   const { kind } = identify(action);
   const added = action.addChatItemAction;

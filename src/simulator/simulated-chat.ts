@@ -6,7 +6,7 @@ import type { Clock } from "../base/clock.ts";
 import type { Answer, EndShape } from "./answers.ts";
 import * as answers from "./answers.ts";
 import type { Spoken } from "./banners.ts";
-import { hasNext, type Moment, type RecordedPage, type Recording, withTokens } from "./capture.ts";
+import { type Capture, type CapturedPage, hasNext, type Moment, withTokens } from "./capture.ts";
 import { ChatLog, type Entry, identify } from "./chat-log.ts";
 import type { Grant, TokenBook } from "./continuation-book.ts";
 import { Generator } from "./generator.ts";
@@ -48,7 +48,7 @@ interface Due {
   over: boolean;
   /** Video time from here to the chat's last action. */
   untilLastMs: number;
-  /** The whole answer, if it was recorded. */
+  /** The whole answer, if it was captured. */
   body?: JsonObject;
 }
 
@@ -60,10 +60,10 @@ export class Chat {
   readonly #channelId: string;
   readonly #startedAt: number;
   readonly #log = new ChatLog();
-  readonly #pages = new Map<string, RecordedPage>();
+  readonly #pages = new Map<string, CapturedPage>();
   #scenario: Scenario;
   #end: { shape: EndShape; lastWords: boolean } | undefined;
-  /** The recorded answers played so far, if any; positions then count answers. */
+  /** The captured answers played so far, if any; positions then count answers. */
   #script: Moment[] | undefined;
   #speed = 1;
 
@@ -125,30 +125,30 @@ export class Chat {
   }
 
   /**
-   * Plays a recording: a replay is complete at once, a live chat keeps the recorded rhythm, `speed` times as
-   * fast. Recorded answers are served unchanged except for their tokens, unless the chat is of the other
+   * Plays a capture: a replay is complete at once, a live chat keeps the captured rhythm, `speed` times as
+   * fast. Captured answers are served unchanged except for their tokens, unless the chat is of the other
    * kind.
    */
-  play(recording: Recording, speed: number): void {
-    const asRecorded = recording.kind === tokenKind(this.#scenario.kind);
+  play(capture: Capture, speed: number): void {
+    const asCaptured = capture.kind === tokenKind(this.#scenario.kind);
     this.#speed = speed;
-    for (const page of recording.pages) {
+    for (const page of capture.pages) {
       this.#pages.set(page.on, page);
       for (const action of page.actions) this.#append(action);
     }
-    if (asRecorded && recording.moments.some(({ body }) => body)) this.#script = [];
+    if (asCaptured && capture.moments.some(({ body }) => body)) this.#script = [];
     const play = (moment: Moment): void => {
       for (const action of moment.actions) this.#append(action, moment.atMs);
       this.#script?.push(moment);
     };
     if (this.#scenario.kind === "replay") {
-      recording.moments.forEach(play);
+      capture.moments.forEach(play);
       return;
     }
     const { clock, signal } = this.#context;
     inBackground(signal, async () => {
       const from = clock.monotonic();
-      for (const moment of recording.moments) {
+      for (const moment of capture.moments) {
         const waitMs = moment.atMs / speed - (clock.monotonic() - from);
         if (waitMs > 0) await clock.sleep(waitMs, signal);
         play(moment);
@@ -183,8 +183,8 @@ export class Chat {
     const frame = { videoId: this.videoId, initialData, kind, random: this.#random };
     if (isAbsent(kind)) return { ...frame, absent: kind };
     if (this.#end) return { ...frame, kind: "disabled", absent: "disabled" };
-    const recorded = this.#pages.get(on);
-    if (recorded) return { ...frame, recorded: this.#admit(recorded) };
+    const captured = this.#pages.get(on);
+    if (captured) return { ...frame, captured: this.#admit(captured) };
     // If the popout page does not show a chat, it claims that the chat is disabled.
     const unshown = on === "popout" ? "disabled" : "none";
     if (this.#pages.size > 0 || !isShown(on, this.#scenario)) return { ...frame, absent: unshown };
@@ -307,7 +307,7 @@ export class Chat {
   /** Adds an action, or each action of a replay's wrapper. Returns their ids. */
   #append(
     action: JsonObject,
-    recordedMs?: number,
+    capturedMs?: number,
     says?: Says,
     mutations: readonly JsonObject[] = [],
   ): string[] {
@@ -316,7 +316,7 @@ export class Chat {
     const last = this.#log.entries.at(-1);
     const due =
       kind === "replay" ? (last ? last.offsetMs + spacingMs : 0) : Math.round(now - this.#startedAt);
-    const offsetMs = Number(dig(action, "replayChatItemAction", "videoOffsetTimeMsec") ?? recordedMs ?? due);
+    const offsetMs = Number(dig(action, "replayChatItemAction", "videoOffsetTimeMsec") ?? capturedMs ?? due);
     const entries = bare(action).map((inner) => {
       return { ...identify(inner), action: inner, says, mutations, at: now, offsetMs };
     });
@@ -325,8 +325,8 @@ export class Chat {
     return entries.map(({ id }) => id);
   }
 
-  /** Serves a recorded page and makes its tokens valid. */
-  #admit({ content, tokens, actions }: RecordedPage): string | JsonObject {
+  /** Serves a captured page and makes its tokens valid. */
+  #admit({ content, tokens, actions }: CapturedPage): string | JsonObject {
     const kind = tokenKind(this.#scenario.kind);
     const position = this.#script ? 0 : actions.length;
     const grant = { videoId: this.videoId, kind, view: "all", position } as const;

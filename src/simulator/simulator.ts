@@ -5,7 +5,7 @@
 import { type Clock, systemClock } from "../base/clock.ts";
 import { type Answer, errorObject, json } from "./answers.ts";
 import { AddressLimit, type AddressLimitOptions } from "./call-limit.ts";
-import { readRecording } from "./capture.ts";
+import { readCapture } from "./capture.ts";
 import { channelPage, missingChannel } from "./channel-pages.ts";
 import { TokenBook, videoIdIn } from "./continuation-book.ts";
 import type { Credentials } from "./document.ts";
@@ -40,12 +40,12 @@ export interface SimulatorOptions {
 }
 
 /**
- * How to play a recording. Omitted fields of the scenario have the defaults of a live chat or of a replay.
+ * How to play a capture. Omitted fields of the scenario have the defaults of a live chat or of a replay.
  */
 interface PlayOptions extends Partial<Omit<Scenario, "kind">> {
-  /** Live or replay; by default as recorded. */
+  /** Live or replay; by default as captured. */
   as?: "live" | "replay";
-  /** The speed of a live chat and its waits relative to the recording; may be infinite. 1 by default. */
+  /** The speed of a live chat and its waits relative to the capture; may be infinite. 1 by default. */
   speed?: number;
 }
 
@@ -63,8 +63,8 @@ export interface Simulator extends AsyncDisposable {
   /** Opens a channel without broadcasts by its handle (`@name`). Its pages are also those of its id. */
   channel(handle: string, scenario?: Partial<ChannelScenario>): Channel;
   /**
-   * Opens a chat that plays recorded files or folders. A recorded page names its own video: open it under
-   * that id. Rejects if the recording contains no chat.
+   * Opens a chat that plays captured files or folders. A captured page names its own video: open it under
+   * that id. Rejects if the capture contains no chat.
    */
   play(videoId: string, path: string | readonly string[], options?: PlayOptions): Promise<Chat>;
   /** Adds a fault for the next matching requests. */
@@ -195,9 +195,9 @@ class Upstream implements InProcessSimulator, Site {
 
   async play(videoId: string, path: string | readonly string[], options: PlayOptions = {}): Promise<Chat> {
     const { as, speed = 1, ...scenario } = options;
-    const recording = await readRecording(typeof path === "string" ? [path] : path);
-    const chat = this.chat(videoId, { ...scenario, kind: as ?? recording.kind });
-    chat.play(recording, speed);
+    const capture = await readCapture(typeof path === "string" ? [path] : path);
+    const chat = this.chat(videoId, { ...scenario, kind: as ?? capture.kind });
+    chat.play(capture, speed);
     return chat;
   }
 

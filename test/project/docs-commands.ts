@@ -71,7 +71,7 @@ describe("a fresh clone", () => {
     // A service that a command starts reads from a simulated upstream, too.
     env = { ...testEnvironment(upstream), RELAY_STORE: undefined, ...userEnvironment(port) };
     await cloneInto(clone);
-    await writeRecordings(clone);
+    await writeCaptures(clone);
     const demo = new Running("npm run demo", clone, { ...env, RELAY_ADMIN_TOKEN: TOKEN });
     running.defer(() => demo.stop());
     await demo.printed(/listening on/);
@@ -166,7 +166,7 @@ const MESSAGE_LINE = JSON.stringify({
 const hasText = (path: string) => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
 /** The files that the documents import. */
-async function writeRecordings(folder: string): Promise<void> {
+async function writeCaptures(folder: string): Promise<void> {
   const renderer = { id: "1", timestampUsec: "1700000000000000", message: { runs: [{ text: "hello" }] } };
   const action = { addChatItemAction: { item: { liveChatTextMessageRenderer: renderer } } };
   const line = { replayChatItemAction: { actions: [action], videoOffsetTimeMsec: "0" } };

@@ -115,9 +115,9 @@ describe("a start that cannot succeed ends with one line that says what to do", 
     [["demo", "--rate", "0"], 2, /--rate: must be messages per second/],
     [["watch", "v", "--server", "http://relay/?key=x"], 2, /: --server: must be .* without a .*query/],
     [
-      ["demo", "--recording", "/no/such/file"],
+      ["demo", "--capture", "/no/such/file"],
       2,
-      /--recording: \/no\/such\/file cannot be read \(ENOENT\); name a recorded answer/,
+      /--capture: \/no\/such\/file cannot be read \(ENOENT\); name a captured answer/,
     ],
   ];
   for (const [args, expected, line] of rows) {

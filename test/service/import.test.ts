@@ -1,4 +1,4 @@
-/** `import`: recorded chats become rooms, as if the service had read them. */
+/** `import`: captured chats become rooms, as if the service had read them. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { createWriteStream } from "node:fs";
@@ -6,7 +6,7 @@ import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { before, describe, it, type TestContext } from "node:test";
-import { recordedBatches, videoIdInName } from "../../src/cli/import/recorded-chat.ts";
+import { capturedBatches, videoIdInName } from "../../src/cli/import/captured-chat.ts";
 import type { Details } from "../../src/protocol/kinds.ts";
 import { SPECIES, startSimulator } from "../../src/simulator/index.ts";
 import { asReplay } from "../../src/simulator/replay.ts";
@@ -39,12 +39,12 @@ before(async () => {
   await using viewer = await Stream.open(relay.url, { videoId: VIDEO, lastEventId: 0, details: true });
   await viewer.ended();
   read = viewer.messages.map(({ cursor, message: { details, ...body } }) => {
-    const { likes: _, replies: __, ...recorded }: Details = details ?? {}; // they come beside the actions
-    return { cursor, id: body.id, body: JSON.stringify(body), details: JSON.stringify(recorded) };
+    const { likes: _, replies: __, ...captured }: Details = details ?? {}; // they come beside the actions
+    return { cursor, id: body.id, body: JSON.stringify(body), details: JSON.stringify(captured) };
   });
 });
 
-async function recorded(t: TestContext, name: string, text = lines.join("\n")): Promise<string> {
+async function captured(t: TestContext, name: string, text = lines.join("\n")): Promise<string> {
   const path = join(dirname(await temporaryFile(t)), name);
   await writeFile(path, text);
   return path;
@@ -66,7 +66,7 @@ const withoutCursors = () => read.map(({ cursor: _, ...message }) => message);
 describe("import", () => {
   it("stores yt-dlp's file as the service stores the same chat", async (t) => {
     const store = await temporaryFile(t);
-    const path = await recorded(t, `A stream [${VIDEO}].live_chat.json`);
+    const path = await captured(t, `A stream [${VIDEO}].live_chat.json`);
     const { code, error } = await importing(store, path);
     assert.equal(error, `livechat-relay: ${path}: room ${VIDEO}: ${read.length} new messages\n`);
     assert.equal(code, 0);
@@ -78,7 +78,7 @@ describe("import", () => {
     const exported = read.map(({ cursor, body, details }) => {
       return JSON.stringify({ cursor, ...JSON.parse(body), details: JSON.parse(details) });
     });
-    const path = await recorded(t, "chat.jsonl", `${exported.join("\n")}\n`);
+    const path = await captured(t, "chat.jsonl", `${exported.join("\n")}\n`);
     const { code } = await importing(store, path, "--video", `https://youtu.be/${VIDEO}`);
     assert.equal(code, 0);
     assert.deepEqual(await messagesIn(t, store), withoutCursors());
@@ -89,11 +89,11 @@ describe("import", () => {
     const lineOf = (videoId: string, { body, details }: StoredMessage) =>
       JSON.stringify({ cursor: 1, videoId, ...JSON.parse(body), details: JSON.parse(details) });
     const own = read.slice(0, 5).map((message) => lineOf(VIDEO, message));
-    const path = await recorded(t, "channel.jsonl", own.join("\n"));
+    const path = await captured(t, "channel.jsonl", own.join("\n"));
     const { code, error } = await importing(store, path);
     assert.deepEqual([code, error.includes(`room ${VIDEO}: 5 new messages`)], [0, true], error);
     const mixed = [...own, lineOf("other-video", read[5] ?? assert.fail("no message"))];
-    const refused = await importing(store, await recorded(t, "mixed.jsonl", mixed.join("\n")));
+    const refused = await importing(store, await captured(t, "mixed.jsonl", mixed.join("\n")));
     assert.equal(refused.code, 1);
     assert.match(refused.error, /chats of several videos.*: dQw4w9WgXcQ, other-video\n/);
   });
@@ -105,7 +105,7 @@ describe("import", () => {
     database.exec(
       "create trigger refusal before update on room when new.ending is not null begin select raise(fail, 'no end'); end",
     );
-    const path = await recorded(t, `[${VIDEO}].live_chat.json`);
+    const path = await captured(t, `[${VIDEO}].live_chat.json`);
     const { code, error } = await importing(store, path);
     assert.equal(code, 1);
     assert.match(
@@ -120,7 +120,7 @@ describe("import", () => {
   it("stores a chat in PostgreSQL beside a running instance", { skip }, async (t) => {
     const url = await ownSchema(t, server as PostgresServer);
     await using relay = await startRelay({ settings: { RELAY_STORE: url } });
-    const path = await recorded(t, `[${VIDEO}].live_chat.json`);
+    const path = await captured(t, `[${VIDEO}].live_chat.json`);
     const { code, error } = await outcome(["import", path, "--store", url]);
     assert.equal(code, 0, error);
     await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
@@ -140,7 +140,7 @@ describe("import", () => {
       { ...deletion, id: "author_deleted:UC1:two" },
     ];
     const text = exported.map((line) => JSON.stringify({ ...body, ...line })).join("\n");
-    await importing(store, await recorded(t, `${VIDEO}.jsonl`, text));
+    await importing(store, await captured(t, `${VIDEO}.jsonl`, text));
     const ids = (await messagesIn(t, store)).map(({ id }) => id);
     assert.deepEqual(
       ids,
@@ -168,20 +168,20 @@ describe("import", () => {
       { ...body, type: "chat", id: "3", parts: [{ kind: "link", text: "x" }] },
       { ...body, type: "chat", id: "4", author: 1 },
     ].map((line) => JSON.stringify(line));
-    const { error } = await importing(store, await recorded(t, `${VIDEO}.jsonl`, lines.join("\n")));
+    const { error } = await importing(store, await captured(t, `${VIDEO}.jsonl`, lines.join("\n")));
     assert.match(
       error,
       /: room dQw4w9WgXcQ: 1 new message; left out: 5 lines, damaged or of unknown kinds\n$/,
     );
   });
 
-  it("continues where it was interrupted, or where a recording that has grown had ended", async (t) => {
+  it("continues where it was interrupted, or where a capture that has grown had ended", async (t) => {
     const store = await temporaryFile(t);
     const name = `[${VIDEO}].live_chat.json`;
-    await importing(store, await recorded(t, name, lines.join("\n").slice(0, 700_000)));
+    await importing(store, await captured(t, name, lines.join("\n").slice(0, 700_000)));
     const part = await messagesIn(t, store);
     assert.ok(part.length > 100 && part.length < read.length - 100);
-    const whole = await recorded(t, name);
+    const whole = await captured(t, name);
     const { error } = await importing(store, whole);
     assert.match(error, new RegExp(`: ${read.length - part.length} new messages\n$`));
     assert.deepEqual(await messagesIn(t, store), withoutCursors());
@@ -192,7 +192,7 @@ describe("import", () => {
 
   it("counts what it has stored, and what an interrupted run has left uncounted", async (t) => {
     const store = await temporaryFile(t);
-    const path = await recorded(t, `[${VIDEO}].live_chat.json`);
+    const path = await captured(t, `[${VIDEO}].live_chat.json`);
     for (let times = 0; times < 2; times++) {
       assert.equal((await importing(store, path)).code, 0);
       using database = new DatabaseSync(store);
@@ -202,11 +202,11 @@ describe("import", () => {
     }
   });
 
-  it("refuses a room that the service has read, and one of another recording", async (t) => {
+  it("refuses a room that the service has read, and one of another capture", async (t) => {
     const { path: store, store: opened } = await fileStore(t);
     await opened.append(await own(opened, VIDEO), 0, [], "{}");
     await opened.close();
-    const path = await recorded(t, `[${VIDEO}].live_chat.json`);
+    const path = await captured(t, `[${VIDEO}].live_chat.json`);
     const { code, error } = await importing(store, path);
     assert.equal(code, 1);
     assert.match(
@@ -217,27 +217,27 @@ describe("import", () => {
     await importing(other, path);
     const { error: refusal } = await importing(
       other,
-      await recorded(t, `${VIDEO}.json`, lines.slice(1).join("\n")),
+      await captured(t, `${VIDEO}.json`, lines.slice(1).join("\n")),
     );
     assert.match(
       refusal,
-      /exists already, with \d+ messages from another recording: .* import that one again\n$/,
+      /exists already, with \d+ messages from another capture: .* import that one again\n$/,
     );
   });
 
-  it("continues with the next file if one is not a recording, and gives the reason for each", async (t) => {
+  it("continues with the next file if one is not a capture, and gives the reason for each", async (t) => {
     const store = await temporaryFile(t);
     const files = [
-      await recorded(t, `${VIDEO}.json`, "{}\nnot JSON"),
-      await recorded(t, "no-id.live_chat.json"),
+      await captured(t, `${VIDEO}.json`, "{}\nnot JSON"),
+      await captured(t, "no-id.live_chat.json"),
       "/no/such/file",
       "/dev/null",
-      await recorded(t, `[${VIDEO}].live_chat.json`, `\ufeff${lines.join("\n")}`),
+      await captured(t, `[${VIDEO}].live_chat.json`, `\ufeff${lines.join("\n")}`),
     ];
     const { code, error } = await importing(store, ...files);
     assert.equal(code, 1);
     const said = error.split("\n").map((line) => line.replace(/^livechat-relay: \/\S+: /, ""));
-    assert.match(said[0] ?? "", /^is not a recorded chat: give a \.live_chat\.json of yt-dlp/);
+    assert.match(said[0] ?? "", /^is not a captured chat: give a \.live_chat\.json of yt-dlp/);
     assert.match(said[1] ?? "", /^the video's id is neither in the file nor in its name: add --video/);
     assert.match(said[2] ?? "", /^cannot be read: there is no such file: check its name \(ENOENT\)$/);
     assert.match(said[3] ?? "", /^is a pipe or a device, which can be read only once: write a file first$/);
@@ -269,7 +269,7 @@ describe("import", () => {
 
 it("an imported room is served whole from the store at any time, without an upstream call", async (t) => {
   const path = await temporaryFile(t);
-  await importing(path, await recorded(t, `[${VIDEO}].live_chat.json`));
+  await importing(path, await captured(t, `[${VIDEO}].live_chat.json`));
   const database = new DatabaseSync(path);
   database.exec("update room set ended_at = 0, checkpoint_at = 0");
   database.close();
@@ -282,12 +282,12 @@ it("an imported room is served whole from the store at any time, without an upst
   assert.deepEqual(relay.upstream.requests, []);
 });
 
-it("a recording of any size is read as a stream, not into memory first", async (t) => {
+it("a capture of any size is read as a stream, not into memory first", async (t) => {
   const fifo = join(dirname(await temporaryFile(t)), "fifo");
   execFileSync("mkfifo", [fifo]);
   const writer = createWriteStream(fifo);
   writer.write(`${lines.slice(0, 1100).join("\n")}\n`);
-  const batches = recordedBatches(fifo, READING);
+  const batches = capturedBatches(fifo, READING);
   const { value: first } = await batches.next();
   assert.equal(first?.progress.lines, 1000);
   writer.end(lines.slice(1100).join("\n"));
@@ -298,7 +298,7 @@ it("a recording of any size is read as a stream, not into memory first", async (
   );
 });
 
-describe("the video of a recording", () => {
+describe("the video of a capture", () => {
   /** As the upstream encodes it: two protobuf messages in base64, one inside the other. */
   const menu = (videoId: string) => {
     const inner = Buffer.from(

@@ -1,4 +1,4 @@
-/** Pages of channels: put together from what recordings keep, or of a simulated channel. */
+/** Pages of channels: put together from what captures keep, or of a simulated channel. */
 import { simulateInProcess } from "../../src/simulator/index.ts";
 import type { JsonObject } from "../../src/simulator/plain-json.ts";
 import { readChannelPage } from "../../src/upstream/page/channel-page.ts";
@@ -6,7 +6,7 @@ import { FakeClock } from "./fake-clock.ts";
 
 export const HOUR = 3_600_000;
 
-/** What the recordings keep of a channel's page. */
+/** What the captures keep of a channel's page. */
 export interface CutTab {
   tabs: { title: string; url: string; selected?: boolean }[];
   channelMetadataRenderer: JsonObject;
@@ -18,7 +18,7 @@ const script = (name: string, data: unknown) => `<script>var ${name} = ${JSON.st
 export const page = (data: unknown, player?: unknown) =>
   `<html>${player ? script("ytInitialPlayerResponse", player) : ""}${script("ytInitialData", data)}</html>`;
 
-/** The page that a recorded tab was cut from. */
+/** The page that a captured tab was cut from. */
 export function tabPage({ tabs, channelMetadataRenderer, items }: Omit<CutTab, "liveElsewhere">): string {
   const contents = items.map((content) => ({ richItemRenderer: { content } }));
   const tabRenderers = tabs.map(({ title, url, selected }) => ({

@@ -22,7 +22,7 @@ const video: Flag<string | undefined> = {
 
 export const IMPORT_FLAGS = { video, RELAY_STORE, RELAY_TIMEZONE, RELAY_DELETED };
 
-export const RECORDING: Argument = {
+export const CAPTURE: Argument = {
   name: "file",
   meaning: "a .live_chat.json of yt-dlp, or JSON lines of export or of watch --json --details",
   isRepeated: true,

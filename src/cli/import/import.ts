@@ -1,14 +1,14 @@
-/** `import`: stores recorded chats as ended rooms. */
+/** `import`: stores captured chats as ended rooms. */
 import { stat } from "node:fs/promises";
 import { systemClock } from "../../base/clock.ts";
 import { ENDED } from "../../protocol/chat.ts";
 import { Appender, type AppenderParts } from "../../reading/log/appender.ts";
 import {
+  type CaptureProgress,
+  captureOf,
   importedPosition,
   memoryOf,
   positionOf,
-  type RecordingProgress,
-  recordingOf,
 } from "../../reading/log/checkpoint.ts";
 import { SHARED_DEFAULTS } from "../../store/open.ts";
 import type { Hold } from "../../store/ownership.ts";
@@ -21,11 +21,11 @@ import { type Input, UsageError } from "../flags.ts";
 import { openNamedStore } from "../open-store.ts";
 import { showProgress } from "../reader/progress.ts";
 import type { Surroundings } from "../surroundings.ts";
+import { type CapturedBatch, CaptureError, capturedBatches, videoIdInName } from "./captured-chat.ts";
 import type { IMPORT_FLAGS } from "./import-flags.ts";
-import { type RecordedBatch, RecordingError, recordedBatches, videoIdInName } from "./recorded-chat.ts";
 
-const NOT_A_RECORDING =
-  "is not a recorded chat: give a .live_chat.json of yt-dlp, or JSON lines of export or of watch --json --details";
+const NOT_A_CAPTURE =
+  "is not a captured chat: give a .live_chat.json of yt-dlp, or JSON lines of export or of watch --json --details";
 const READ_ONCE = "is a pipe or a device, which can be read only once: write a file first";
 const NO_VIDEO = "the video's id is neither in the file nor in its name: add --video";
 
@@ -37,7 +37,7 @@ interface Imported {
   videoId: string;
   /** The number of messages that the room did not have. */
   added: number;
-  /** See `RecordedBatch`. */
+  /** See `CapturedBatch`. */
   unread: number;
 }
 
@@ -71,7 +71,7 @@ export async function importFiles(
     } catch (error) {
       if (isUnavailable(error))
         throw new Error(`${path}: ${error.message}; import it again when the store works`);
-      if (!(error instanceof RecordingError)) throw error;
+      if (!(error instanceof CaptureError)) throw error;
       line = error.message;
       exitCode = 1;
     }
@@ -80,7 +80,7 @@ export async function importFiles(
   return exitCode;
 }
 
-/** Rejects with `RecordingError` and `StoreError`. */
+/** Rejects with `CaptureError` and `StoreError`. */
 async function importFile(
   path: string,
   video: string | undefined,
@@ -90,22 +90,22 @@ async function importFile(
   const { settings, clock } = parts;
   const reading = { timeOfDay: settings.timeOfDay, now: clock.now };
   const found = await stat(path).catch(() => undefined); // the reading says why
-  if (found && !found.isFile() && !found.isDirectory()) throw new RecordingError(READ_ONCE);
+  if (found && !found.isFile() && !found.isDirectory()) throw new CaptureError(READ_ONCE);
   const first = await firstBatch(path, reading);
   const videoId = video ?? first.videoId ?? videoIdInName(path);
-  if (videoId === undefined) throw new RecordingError(NO_VIDEO);
+  if (videoId === undefined) throw new CaptureError(NO_VIDEO);
   await using hold = await takeRoom(videoId, first.progress, parts);
   const { room } = hold;
   const appender = new Appender(parts, hold, memoryOf(room, true, parts));
   const imported: Imported = { videoId, added: 0, unread: 0 };
   const hideProgress = showProgress(surroundings, () => `${path}: ${counted(imported.added, "message")}`);
   try {
-    const start = room && { lines: recordingOf(room)?.lines ?? 0, panels: positionOf(room).panels };
-    for await (const { items, panels, progress, unread } of recordedBatches(path, reading, start)) {
+    const start = room && { lines: captureOf(room)?.lines ?? 0, panels: positionOf(room).panels };
+    for await (const { items, panels, progress, unread } of capturedBatches(path, reading, start)) {
       imported.unread += unread;
       if (items.length === 0) continue;
       const position = importedPosition(panels);
-      const at = { position, startedAt: clock.monotonic(), recording: progress };
+      const at = { position, startedAt: clock.monotonic(), capture: progress };
       imported.added += (await appender.appendOnce([{ items }], at)).length;
     }
     while ((await parts.store.tally(videoId, MESSAGES_AT_ONCE)) > 0); // the totals of the room
@@ -116,33 +116,33 @@ async function importFile(
   return imported;
 }
 
-/** The first lines of the file. Rejects with `RecordingError` if they are not a chat's. */
-async function firstBatch(...args: Parameters<typeof recordedBatches>): Promise<RecordedBatch> {
-  for await (const batch of recordedBatches(...args)) {
+/** The first lines of the file. Rejects with `CaptureError` if they are not a chat's. */
+async function firstBatch(...args: Parameters<typeof capturedBatches>): Promise<CapturedBatch> {
+  for await (const batch of capturedBatches(...args)) {
     if (batch.items.length > 0) return batch;
     break;
   }
-  throw new RecordingError(NOT_A_RECORDING);
+  throw new CaptureError(NOT_A_CAPTURE);
 }
 
-/** A room that does not exist, or was imported from this recording. Rejects with `RecordingError`. */
+/** A room that does not exist, or was imported from this capture. Rejects with `CaptureError`. */
 async function takeRoom(
   videoId: string,
-  { beginning }: RecordingProgress,
+  { beginning }: CaptureProgress,
   { store }: AppenderParts,
 ): Promise<Hold> {
   const hold = await store.ownership.take(videoId);
-  if (!hold) throw new RecordingError(`another instance reads room ${videoId}`);
+  if (!hold) throw new CaptureError(`another instance reads room ${videoId}`);
   const { room } = hold;
-  const recording = room && recordingOf(room);
-  if (!room || recording?.beginning === beginning) return hold;
+  const capture = room && captureOf(room);
+  if (!room || capture?.beginning === beginning) return hold;
   await hold.giveBack();
   const count = counted(room.head - room.floor, "message");
-  throw new RecordingError(
+  throw new CaptureError(
     `room ${videoId} exists already, with ${count} ${
-      recording
-        ? "from another recording: if this is another part of the chat, add its lines to the end of that recording, and import that one again"
-        : "which the service has read: to keep this recording as well, import it into another store (--store)"
+      capture
+        ? "from another capture: if this is another part of the chat, add its lines to the end of that capture, and import that one again"
+        : "which the service has read: to keep this capture as well, import it into another store (--store)"
     }`,
   );
 }

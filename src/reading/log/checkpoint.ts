@@ -39,13 +39,13 @@ export interface Progress {
   startedAt: number;
   /** The egress to whose address the upstream gave the position's credentials. */
   egress?: string;
-  /** Set if the room is imported from a recording. */
-  recording?: RecordingProgress;
+  /** Set if the room is imported from a capture. */
+  capture?: CaptureProgress;
 }
 
-/** How far a recording was imported. */
-export interface RecordingProgress {
-  /** A hash of the recording's first line. */
+/** How far a capture was imported. */
+export interface CaptureProgress {
+  /** A hash of the capture's first line. */
   beginning: string;
   /** The number of lines that the room contains. */
   lines: number;
@@ -53,7 +53,7 @@ export interface RecordingProgress {
 
 /** `now`: on the monotonic clock. */
 export function encodeCheckpoint(
-  { position, startedAt, egress, recording }: Progress,
+  { position, startedAt, egress, capture }: Progress,
   { deletions, gifts, gap, closedAfter }: RoomMemory,
   now: number,
 ): string {
@@ -61,7 +61,7 @@ export function encodeCheckpoint(
     position: encodePosition(position),
     readAgoMs: Math.max(0, Math.round(now - startedAt)),
     egress,
-    recording,
+    recording: capture, // the name under which stores have it
     deletions: [...deletions],
     gifts: encodeGifts(gifts),
     gap,
@@ -86,7 +86,7 @@ export function isReadable(room: RoomRecord): boolean {
 }
 
 /**
- * The position of a chat that was imported from a recording. The chat is over, and no call to the upstream
+ * The position of a chat that was imported from a capture. The chat is over, and no call to the upstream
  * has read it, so the position has no credentials.
  */
 export function importedPosition(panels: Panels): Position {
@@ -95,10 +95,10 @@ export function importedPosition(panels: Panels): Position {
   return { chatType: "liveChatReplayRenderer", pair, credentials, continuation: null, panels };
 }
 
-/** The recording from which a room was imported; undefined if it was not. */
-export function recordingOf({ checkpoint }: RoomRecord): RecordingProgress | undefined {
-  const recording = dig(parseJson(checkpoint), "recording");
-  const [beginning, lines] = [asString(dig(recording, "beginning")), asNumber(dig(recording, "lines"))];
+/** The capture from which a room was imported; undefined if it was not. */
+export function captureOf({ checkpoint }: RoomRecord): CaptureProgress | undefined {
+  const capture = dig(parseJson(checkpoint), "recording");
+  const [beginning, lines] = [asString(dig(capture, "beginning")), asNumber(dig(capture, "lines"))];
   return beginning === undefined || lines === undefined ? undefined : { beginning, lines };
 }
 

@@ -1,5 +1,5 @@
 /**
- * Every recorded or synthetic action with one field missing or changed, at any depth and one at a time: none
+ * Every captured or synthetic action with one field missing or changed, at any depth and one at a time: none
  * throws or touches another message, and each either gives a well-formed message within its bounds or is
  * counted.
  */
@@ -7,11 +7,11 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { asArray, asObject, dig } from "../../../src/base/json.ts";
 import type { Message } from "../../../src/protocol/message.ts";
+import { capturedFiles, capturedJson, noCaptures } from "../../support/captures.ts";
 import { adding, MESSAGE, replaying } from "../../support/chat-items.ts";
 import { SENT, SILENT } from "../../support/every-kind.ts";
 import { POLL_OPENED } from "../../support/poll-items.ts";
 import { readMessages, UTC } from "../../support/read-messages.ts";
-import { noRecordings, recordedFiles, recordedJson } from "../../support/recorded.ts";
 
 const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timeOfDay: UTC };
 const HUGE = "x".repeat(20_000);
@@ -96,7 +96,7 @@ function formOf(value: unknown): unknown {
   return Object.fromEntries(Object.entries(object).map(([key, held]) => [key, formOf(held)]));
 }
 
-/** The actions of a recording, whatever it is. */
+/** The actions of a capture, whatever it is. */
 function actionsIn(node: unknown): readonly unknown[] {
   const found = Object.entries(asObject(node) ?? {}).flatMap(([key, held]) => {
     if (/(?:Action|Command)$/.test(key)) return [node];
@@ -121,12 +121,12 @@ describe("a missing, empty, mistyped or huge field neither throws nor touches an
     }
   });
 
-  it("in recorded actions of every form", { skip: noRecordings }, () => {
-    const folders = ["actions", "live", "mobile", "replay"].flatMap(recordedFiles);
-    const pages = recordedFiles("pages").filter((name) => name.endsWith(".json"));
+  it("in captured actions of every form", { skip: noCaptures }, () => {
+    const folders = ["actions", "live", "mobile", "replay"].flatMap(capturedFiles);
+    const pages = capturedFiles("pages").filter((name) => name.endsWith(".json"));
     const forms = new Map<string, unknown>();
     for (const name of [...folders, ...pages]) {
-      for (const action of actionsIn(recordedJson(name))) {
+      for (const action of actionsIn(capturedJson(name))) {
         forms.set(JSON.stringify(formOf(action)), action);
       }
     }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type ChatPage, namesVideo, readChatPage } from "../../../src/upstream/page/chat-page.ts";
-import { noRecordings, recordedText } from "../../support/recorded.ts";
+import { capturedText, noCaptures } from "../../support/captures.ts";
 
 const VIDEO = "made-up_vid";
 const base64 = (text: string): string => Buffer.from(text, "latin1").toString("base64url");
@@ -232,9 +232,9 @@ describe("the reader of chat pages", () => {
     }
   });
 
-  it("reads recorded watch pages", { skip: noRecordings }, () => {
+  it("reads captured watch pages", { skip: noCaptures }, () => {
     const read = (page: string, videoId: string, view: "all" | "top"): ChatPage =>
-      readChatPage(recordedText(`pages/${page}`), videoId, view);
+      readChatPage(capturedText(`pages/${page}`), videoId, view);
     for (const view of ["all", "top"] as const) {
       // Both menu items of the 2026 page are dead.
       const live = read("watch-live-2026.html", "qT5OTDvJK1Q", view);
@@ -251,8 +251,8 @@ describe("the reader of chat pages", () => {
     }
   });
 
-  it("reads a recorded popout page, whose menu tokens work", { skip: noRecordings }, () => {
-    const html = `<script>window["ytInitialData"] = ${recordedText("pages/popout-initial-data-2020.json")};</script>`;
+  it("reads a captured popout page, whose menu tokens work", { skip: noCaptures }, () => {
+    const html = `<script>window["ytInitialData"] = ${capturedText("pages/popout-initial-data-2020.json")};</script>`;
     const all = readChatPage(html, "7kdepDepMjk", "all");
     const top = readChatPage(html, "7kdepDepMjk", "top");
     assert.equal(all.chat?.actions.length, 11);

@@ -6,7 +6,7 @@ import {
   credentialsInServiceWorker,
   credentialsInServiceWorkerData,
 } from "../../../src/upstream/page/credentials.ts";
-import { noRecordings, recordedText } from "../../support/recorded.ts";
+import { capturedText, noCaptures } from "../../support/captures.ts";
 
 const KEY = "made-up-key_0123456789";
 const VERSION = "2.20260101.01.00";
@@ -77,19 +77,19 @@ describe("the reader of credentials", () => {
     assert.equal(credentialsInPage(real + cunning).apiKey, KEY);
   });
 
-  it("reads recorded service workers and pages", { skip: noRecordings }, () => {
+  it("reads captured service workers and pages", { skip: noCaptures }, () => {
     const apiKey = "recorded-key-03-xxxxxxxxxxxxxxxxxxxxxxx";
-    const full = credentialsInServiceWorker(recordedText("pages/sw.full-2026.js"));
+    const full = credentialsInServiceWorker(capturedText("pages/sw.full-2026.js"));
     assert.deepEqual(full, { apiKey, clientVersion: "2.20260612.01.00" });
-    assert.deepEqual(credentialsInServiceWorker(recordedText("pages/sw.stub-2026.js")), {});
+    assert.deepEqual(credentialsInServiceWorker(capturedText("pages/sw.stub-2026.js")), {});
 
-    const page = credentialsInPage(recordedText("pages/watch-replay-2021.html"));
+    const page = credentialsInPage(capturedText("pages/watch-replay-2021.html"));
     assert.deepEqual(page, {
       apiKey,
       clientVersion: "2.20211124.00.00",
       visitorData: "Cgt4b2xLa2FjZmhaWSjP8YONBg%3D%3D",
     });
-    const { clientVersion, visitorData } = credentialsInPage(recordedText("pages/watch-live-2026.html"));
+    const { clientVersion, visitorData } = credentialsInPage(capturedText("pages/watch-live-2026.html"));
     assert.equal(clientVersion, "2.20260213.01.00");
     assert.match(visitorData ?? "", /^CgtFakxtTDdj.*%3D$/);
   });

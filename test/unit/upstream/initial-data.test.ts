@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { initialData, playerResponse } from "../../../src/upstream/page/initial-data.ts";
-import { noRecordings, recordedText } from "../../support/recorded.ts";
+import { capturedText, noCaptures } from "../../support/captures.ts";
 
 const DATA = { contents: { said: 'a } and a { in "quotes", a backslash \\, the end };</script>' } };
 const JSON_TEXT = JSON.stringify(DATA);
@@ -118,14 +118,14 @@ describe("the reader of initial data", () => {
     assert.equal(({} as Record<string, unknown>).contents, undefined);
   });
 
-  it("reads recorded watch pages and their players", { skip: noRecordings }, () => {
+  it("reads captured watch pages and their players", { skip: noCaptures }, () => {
     const statuses: Record<string, string> = {
       "watch-live-2026.html": "OK",
       "watch-replay-2021.html": "OK",
       "watch-no-chat-2026.html": "UNPLAYABLE",
     };
     for (const [page, status] of Object.entries(statuses)) {
-      const html = recordedText(`pages/${page}`);
+      const html = capturedText(`pages/${page}`);
       assert.ok(Object.hasOwn(initialData(html)?.contents ?? {}, "twoColumnWatchNextResults"), page);
       const playability = playerResponse(html)?.playabilityStatus;
       assert.equal((playability as { status?: unknown }).status, status, page);

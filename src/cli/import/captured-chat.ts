@@ -1,5 +1,5 @@
 /**
- * Reads a recorded chat from a file of JSON lines, in batches: yt-dlp's `.live_chat.json`, whose actions are
+ * Reads a captured chat from a file of JSON lines, in batches: yt-dlp's `.live_chat.json`, whose actions are
  * read by the same code as those of the upstream, or messages that this program has exported.
  */
 import { basename } from "node:path";
@@ -7,7 +7,7 @@ import { fileTrouble } from "../../base/file-trouble.ts";
 import { asArray, asObject, dig, type JsonObject, parseJson } from "../../base/json.ts";
 import { linesOf } from "../../base/lines.ts";
 import type { Message } from "../../protocol/message.ts";
-import type { RecordingProgress } from "../../reading/log/checkpoint.ts";
+import type { CaptureProgress } from "../../reading/log/checkpoint.ts";
 import { readActions } from "../../upstream/readers/actions.ts";
 import { shortHash } from "../../upstream/readers/event.ts";
 import { NO_PANELS, type Panels } from "../../upstream/readers/panels.ts";
@@ -17,17 +17,17 @@ import { videoIdIn } from "../../upstream/readers/video.ts";
 import { isMessageLine, readMessageLine } from "./message-line.ts";
 
 /** The file cannot be imported. The message is one line that says why. */
-export class RecordingError extends Error {
-  override readonly name = "RecordingError";
+export class CaptureError extends Error {
+  override readonly name = "CaptureError";
 }
 
-/** Some lines of a recording. */
-export interface RecordedBatch {
+/** Some lines of a capture. */
+export interface CapturedBatch {
   items: readonly Item[];
   /** The polls after these lines. */
   panels: Panels;
-  /** How much of the recording was read, with these lines. */
-  progress: RecordingProgress;
+  /** How much of the capture was read, with these lines. */
+  progress: CaptureProgress;
   /** The number of lines and actions that are damaged or of an unknown kind. */
   unread: number;
   /** The video, if a line names it. */
@@ -40,18 +40,18 @@ const SEVERAL = "holds the chats of several videos, as an export of a channel do
 const LINES_AT_ONCE = 1000;
 
 /** The state in which reading begins. */
-interface RecordingStart {
+interface CaptureStart {
   /** Lines to skip. */
   lines: number;
   panels: Panels;
 }
 
-/** Rejects with `RecordingError` if the file cannot be read, or if its lines are of several videos. */
-export async function* recordedBatches(
+/** Rejects with `CaptureError` if the file cannot be read, or if its lines are of several videos. */
+export async function* capturedBatches(
   path: string,
   { timeOfDay, now }: { timeOfDay: TimeOfDay; now: () => number },
-  start: RecordingStart = { lines: 0, panels: NO_PANELS },
-): AsyncGenerator<RecordedBatch, undefined> {
+  start: CaptureStart = { lines: 0, panels: NO_PANELS },
+): AsyncGenerator<CapturedBatch, undefined> {
   let { panels } = start;
   let named: string | undefined;
   let [beginning, count] = ["", 0];
@@ -63,7 +63,7 @@ export async function* recordedBatches(
     const { actions, messages, videoIds, unread } = sorted(lines);
     for (const videoId of videoIds) {
       named ??= videoId;
-      if (videoId !== named) throw new RecordingError(`${SEVERAL}: ${named}, ${videoId}`);
+      if (videoId !== named) throw new CaptureError(`${SEVERAL}: ${named}, ${videoId}`);
     }
     const { items, bugs, dropped, ...after } = readActions(actions, { receivedAt: now(), timeOfDay, panels });
     panels = after.panels;
@@ -71,7 +71,7 @@ export async function* recordedBatches(
     yield {
       items: [...items, ...messages.map(asItem)],
       panels,
-      // A last line that is cut off may be complete when the recording is imported again.
+      // A last line that is cut off may be complete when the capture is imported again.
       progress: { beginning, lines: parseJson(lines.at(-1) ?? "") === undefined ? count - 1 : count },
       unread: unread + bugs.length + lost.reduce((sum, { count }) => sum + count, 0),
       videoId: named ?? firstOf(lines, videoIdIn),
@@ -96,12 +96,12 @@ async function* batchesOf(path: string): AsyncGenerator<string[]> {
       batch = [];
     }
   } catch (error) {
-    throw new RecordingError(fileTrouble(path, "read", error), { cause: error });
+    throw new CaptureError(fileTrouble(path, "read", error), { cause: error });
   }
   if (batch.length > 0) yield batch;
 }
 
-/** A recording holds either actions or messages, so their order among each other does not matter. */
+/** A capture holds either actions or messages, so their order among each other does not matter. */
 function sorted(lines: readonly string[]) {
   const actions: JsonObject[] = [];
   const messages: Message[] = [];

@@ -1,5 +1,5 @@
 /**
- * Recordings of the real upstream, served over HTTP again and read by a whole relay: the stream agrees with a
+ * Captures of the real upstream, served over HTTP again and read by a whole relay: the stream agrees with a
  * reading of the same files that shares no code with the service.
  */
 import assert from "node:assert/strict";
@@ -7,8 +7,8 @@ import { readdirSync } from "node:fs";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { assertEnds } from "../../support/answered-room.ts";
+import { capturedJson, capturedText, noCaptures } from "../../support/captures.ts";
 import { openStream, refused } from "../../support/opening.ts";
-import { noRecordings, recordedJson, recordedText } from "../../support/recorded.ts";
 import { startRelay } from "../../support/relay.ts";
 import type { Stream } from "../../support/stream.ts";
 
@@ -25,7 +25,7 @@ interface Renderer {
   headerPrimaryText?: object;
 }
 
-/** Every object under one key, anywhere in the recording, in order. */
+/** Every object under one key, anywhere in the capture, in order. */
 function* under(key: string, node: unknown): Generator<Record<string, unknown>> {
   if (typeof node !== "object" || node === null) return;
   for (const [name, value] of Object.entries(node)) {
@@ -34,10 +34,10 @@ function* under(key: string, node: unknown): Generator<Record<string, unknown>> 
   }
 }
 
-/** Id and type of the items in recorded answers, each id at its first occurrence. */
-function itemsOf(recorded: readonly unknown[]): [id: string, type: string][] {
+/** Id and type of the items in captured answers, each id at its first occurrence. */
+function itemsOf(captured: readonly unknown[]): [id: string, type: string][] {
   const items = new Map<string, string>();
-  for (const { item } of under("addChatItemAction", recorded)) {
+  for (const { item } of under("addChatItemAction", captured)) {
     for (const [key, renderer] of Object.entries(item as Record<string, Renderer>)) {
       const type = TYPES[key];
       if (type && !renderer.headerPrimaryText && !items.has(renderer.id)) items.set(renderer.id, type);
@@ -53,7 +53,7 @@ function itemsOf(recorded: readonly unknown[]): [id: string, type: string][] {
 function assertSame(
   stream: Stream,
   items: readonly [string, string][],
-  recorded: readonly unknown[] = [],
+  captured: readonly unknown[] = [],
 ): void {
   const streamed = stream.messages.map(({ message }): [string, string] => [message.id, message.type]);
   const wanted = new Map(items);
@@ -61,24 +61,24 @@ function assertSame(
     streamed.filter(([id]) => wanted.has(id)),
     items,
   );
-  const inTickers = JSON.stringify([...under("addLiveChatTickerItemAction", recorded)]);
+  const inTickers = JSON.stringify([...under("addLiveChatTickerItemAction", captured)]);
   for (const [id, type] of streamed) {
     if (wanted.has(id) || !Object.values(TYPES).includes(type)) continue;
-    assert.ok(inTickers.includes(`"id":${JSON.stringify(id)}`), `${type} ${id} is in no recorded item`);
+    assert.ok(inTickers.includes(`"id":${JSON.stringify(id)}`), `${type} ${id} is in no captured item`);
   }
 }
 
-const RECORDINGS = new URL("../../../../shared/recorded/", import.meta.url);
-const pathOf = (name: string): string => fileURLToPath(new URL(name, RECORDINGS));
+const CAPTURES = new URL("../../../../shared/recorded/", import.meta.url);
+const pathOf = (name: string): string => fileURLToPath(new URL(name, CAPTURES));
 
 function filesOf(names: string | readonly string[]): string[] {
   if (typeof names !== "string") return [...names];
-  const files = readdirSync(new URL(names, RECORDINGS)).sort();
+  const files = readdirSync(new URL(names, CAPTURES)).sort();
   return files.map((file) => `${names}/${file}`);
 }
 
 const singles = (folder: string, pattern: RegExp): string[] =>
-  noRecordings ? [] : filesOf(folder).filter((name) => pattern.test(name));
+  noCaptures ? [] : filesOf(folder).filter((name) => pattern.test(name));
 
 /** A folder, or files in the order in which they are answered; and how many items there are. */
 const PLAYED: [what: string, names: string | readonly string[], count: number][] = [
@@ -94,11 +94,11 @@ const PLAYED: [what: string, names: string | readonly string[], count: number][]
   ["the whole folder of a replay", "replay", 243],
 ];
 
-describe("recorded answers pass through the relay without loss or duplicates", { skip: noRecordings }, () => {
+describe("captured answers pass through the relay without loss or duplicates", { skip: noCaptures }, () => {
   for (const [what, names, count] of PLAYED) {
     it(what, async () => {
-      const recorded = filesOf(names).map(recordedJson);
-      const items = itemsOf(recorded);
+      const captured = filesOf(names).map(capturedJson);
+      const items = itemsOf(captured);
       assert.equal(items.length, count);
       await using relay = await startRelay();
       const paths = typeof names === "string" ? pathOf(names) : names.map(pathOf);
@@ -110,12 +110,12 @@ describe("recorded answers pass through the relay without loss or duplicates", {
       await using stream = await openStream(relay, { videoId: "playedagain", backfill: 500 });
       chat.end("reload-only");
       await assertEnds(stream);
-      assertSame(stream, items, recorded);
+      assertSame(stream, items, captured);
     });
   }
 });
 
-/** A recorded page, its video, its type of chat, and the pages that are asked for. */
+/** A captured page, its video, its type of chat, and the pages that are asked for. */
 const PAGES: [name: string, videoId: string, chatType: string, asked: readonly string[]][] = [
   ["popout-initial-data-2020.json", "7kdepDepMjk", "liveChatRenderer", ["popout", "get_live_chat"]],
   ["watch-live-2026.html", "qT5OTDvJK1Q", "liveChatRenderer", ["popout", "watch", "get_live_chat"]],
@@ -127,16 +127,16 @@ const PAGES: [name: string, videoId: string, chatType: string, asked: readonly s
   ],
 ];
 
-describe("recorded pages open a room with their own tokens", { skip: noRecordings }, () => {
+describe("captured pages open a room with their own tokens", { skip: noCaptures }, () => {
   for (const [name, videoId, chatType, asked] of PAGES) {
     it(name, async () => {
       await using relay = await startRelay();
       const { upstream } = relay;
       const chat = await upstream.play(videoId, pathOf(`pages/${name}`), { kinds: ["text"] });
-      const recorded = name.endsWith(".json") ? [recordedJson(`pages/${name}`)] : [];
+      const captured = name.endsWith(".json") ? [capturedJson(`pages/${name}`)] : [];
       const said = chat.say(3).map((id): [string, string] => [id, "chat"]);
       await using stream = await openStream(relay, { videoId });
-      const items = [...itemsOf(recorded), ...said];
+      const items = [...itemsOf(captured), ...said];
       await stream.until(() => said.every(([id]) => stream.ids.includes(id)), "what was said after the page");
       assertSame(stream, items);
       assert.equal(stream.init.chatType, chatType);
@@ -146,7 +146,7 @@ describe("recorded pages open a room with their own tokens", { skip: noRecording
         ["sw.js", ...asked],
       );
       const continuation = requests.at(-1)?.continuation;
-      assert.ok(recordedText(`pages/${name}`).includes(`"${continuation}"`), "the page's own token was sent");
+      assert.ok(capturedText(`pages/${name}`).includes(`"${continuation}"`), "the page's own token was sent");
     });
   }
 

@@ -1,4 +1,4 @@
-/** The simulator plays recordings: with their tokens, in their rhythm, from each form of file. */
+/** The simulator plays captures: with their tokens, in their rhythm, from each form of file. */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ const answer = (continuation: object, ...actions: object[]) =>
 const replay = { liveChatReplayContinuationData: { continuation: "placeholder" } };
 const timed = { timedContinuationData: { timeoutMs: 8000, continuation: "placeholder" } };
 
-test("recorded answers come one by one, each with a token of its own, the final one last", async (t) => {
+test("captured answers come one by one, each with a token of its own, the final one last", async (t) => {
   const upstream = await startFor(t);
   const folder = await folderWith(t, {
     "a-end.json": answer({ playerSeekContinuationData: { continuation: "placeholder" } }),
@@ -48,7 +48,7 @@ test("recorded answers come one by one, each with a token of its own, the final 
   );
 });
 
-test("a live recording plays in its own rhythm, or a given factor faster", async (t) => {
+test("a live capture plays in its own rhythm, or a given factor faster", async (t) => {
   const clock = new FakeClock();
   const upstream = await startFor(t, { clock });
   const folder = await folderWith(t, {
@@ -107,7 +107,7 @@ test("yt-dlp's file of a replay is read page by page, and that of a live chat as
   assert.deepEqual(actions, [said("one", 0), said("two", 0)]);
 });
 
-test("a recording may have more lines than a call may have arguments", async (t) => {
+test("a capture may have more lines than a call may have arguments", async (t) => {
   const LINES = 150_000;
   const upstream = await startFor(t);
   const line = (at: number) => JSON.stringify(said(`m-${at}`, at));
@@ -132,7 +132,7 @@ test("lines end only at line feeds, and one document may take several lines", as
   );
 });
 
-test("a live recording can be played as a replay, and a replay as live", async (t) => {
+test("a live capture can be played as a replay, and a replay as live", async (t) => {
   const upstream = await startFor(t);
   const folder = await folderWith(t, {
     "1.json": answer(timed, said("one", 1_000_000)),

@@ -1,4 +1,4 @@
-/** The recorded actions of the upstream: the messages that people read from them, and no unknown kind. */
+/** The captured actions of the upstream: the messages that people read from them, and no unknown kind. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -6,18 +6,18 @@ import { asArray, dig } from "../../../src/base/json.ts";
 import type { Details } from "../../../src/protocol/kinds.ts";
 import type { ActionContext } from "../../../src/upstream/readers/actions.ts";
 import { NO_PANELS } from "../../../src/upstream/readers/panels.ts";
+import { capturedFiles, capturedJson, noCaptures } from "../../support/captures.ts";
 import { frozen } from "../../support/frozen.ts";
 import { readMessages, UTC } from "../../support/read-messages.ts";
-import { noRecordings, recordedFiles, recordedJson } from "../../support/recorded.ts";
 
 const read = (actions: readonly unknown[], more: Partial<ActionContext> = {}) =>
   readMessages(actions, { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timeOfDay: UTC, ...more });
 
 /**
- * The actions of a recorded answer, page, list or single action, frozen; a bare renderer as if it were added.
+ * The actions of a captured answer, page, list or single action, frozen; a bare renderer as if it were added.
  */
-function recordedActions(name: string): readonly unknown[] {
-  const body = frozen(recordedJson(name));
+function capturedActions(name: string): readonly unknown[] {
+  const body = frozen(capturedJson(name));
   const answer = dig(body, "response") ?? body;
   const chat =
     dig(answer, "continuationContents", "liveChatContinuation") ?? dig(body, "contents", "liveChatRenderer");
@@ -28,24 +28,24 @@ function recordedActions(name: string): readonly unknown[] {
   return asArray(body) ?? [body];
 }
 
-/** Every recording that holds actions. */
+/** Every capture that holds actions. */
 const FILES = [
-  ...recordedFiles("actions"),
-  ...recordedFiles("live"),
-  ...recordedFiles("mobile"),
-  ...recordedFiles("replay"),
-  ...recordedFiles("pages").filter((name) => name.endsWith(".json")),
+  ...capturedFiles("actions"),
+  ...capturedFiles("live"),
+  ...capturedFiles("mobile"),
+  ...capturedFiles("replay"),
+  ...capturedFiles("pages").filter((name) => name.endsWith(".json")),
 ];
 
 /** A line for each action: its message as JSON, or the kind that carries nothing. */
 function linesOf(name: string): string[] {
-  return recordedActions(name).map((action) => {
+  return capturedActions(name).map((action) => {
     const { messages, dropped } = read([action]);
     return `${name} ${[...messages.map((message) => JSON.stringify(message)), ...dropped.keys()].join(" ")}`;
   });
 }
 
-/** From the long recordings, messages with a form of their own. */
+/** From the long captures, messages with a form of their own. */
 const SINGLED_OUT: readonly [file: string, id: string][] = [
   ["live/get_live_chat.custom-emoji.json", "recorded-21f52dfc66426bd0"],
   ["live/get_live_chat.global-emoji2.json", "recorded-4e2fb5ebca9a658f"],
@@ -66,21 +66,21 @@ const SINGLED_OUT: readonly [file: string, id: string][] = [
 ];
 
 /**
- * The snapshot was once checked by eye against the recordings. A change of it is a change of the messages
+ * The snapshot was once checked by eye against the captures. A change of it is a change of the messages
  * that viewers get. To rewrite it:
- * `node --test --test-update-snapshots test/unit/upstream/recorded-actions.test.ts`.
+ * `node --test --test-update-snapshots test/unit/upstream/captured-actions.test.ts`.
  */
-test("every recorded action gives the message that a person read from it", { skip: noRecordings }, (t) => {
+test("every captured action gives the message that a person read from it", { skip: noCaptures }, (t) => {
   const singles = SINGLED_OUT.map(([name, id]) => {
-    const message = read(recordedActions(name)).messages.find((candidate) => candidate.id === id);
+    const message = read(capturedActions(name)).messages.find((candidate) => candidate.id === id);
     return `${name} ${JSON.stringify(message)}`;
   });
-  const lines = [...recordedFiles("actions"), ...recordedFiles("mobile")].flatMap(linesOf);
-  const file = join(import.meta.dirname, "../../support/recorded-messages.snapshot");
+  const lines = [...capturedFiles("actions"), ...capturedFiles("mobile")].flatMap(linesOf);
+  const file = join(import.meta.dirname, "../../support/captured-messages.snapshot");
   t.assert.fileSnapshot([...lines, ...singles], file, { serializers: [(all) => `${all.join("\n")}\n`] });
 });
 
-/** A poll as three recorded updates show it, in the order of its votes, and the panel that closes it. */
+/** A poll as three captured updates show it, in the order of its votes, and the panel that closes it. */
 const POLL_LIFE = [
   ["show-poll-action-wall-vs-floor", "open 0"],
   ["update-poll-action-zero-votes", "updated 0"],
@@ -92,10 +92,10 @@ const POLL_LIFE = [
 ] as const;
 const POLL_ID = "ChwKGkNKTzk4NUNiNzVNREZYWlFUQWdkT2U0VjVR";
 
-test("a recorded poll is sent when it opens, at each change, and once when it closes", {
-  skip: noRecordings,
+test("a captured poll is sent when it opens, at each change, and once when it closes", {
+  skip: noCaptures,
 }, () => {
-  const actions = POLL_LIFE.flatMap(([name]) => recordedActions(`actions/${name}.json`));
+  const actions = POLL_LIFE.flatMap(([name]) => capturedActions(`actions/${name}.json`));
   // One answer for each action: the open panels are passed on.
   let panels = NO_PANELS;
   const messages = actions.flatMap((action) => {
@@ -115,13 +115,13 @@ test("a recorded poll is sent when it opens, at each change, and once when it cl
   for (const { id } of sent) assert.ok(id.startsWith(`poll:${POLL_ID}:`), id);
 });
 
-test("no recorded action is unknown or broken, and all silent ones are listed", {
-  skip: noRecordings,
+test("no captured action is unknown or broken, and all silent ones are listed", {
+  skip: noCaptures,
 }, () => {
   const silent = new Set<string>();
   let actions = 0;
   for (const name of FILES) {
-    const { messages, dropped } = read(recordedActions(name));
+    const { messages, dropped } = read(capturedActions(name));
     actions += messages.length;
     for (const [kind, { reason, sample, count }] of dropped) {
       assert.equal(reason, "silent", `${name}: ${kind} ${sample}`);

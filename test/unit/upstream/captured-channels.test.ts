@@ -1,11 +1,11 @@
-/** What recorded pages of channels say of streams, and that the simulator's pages are like them. */
+/** What captured pages of channels say of streams, and that the simulator's pages are like them. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { JsonObject } from "../../../src/simulator/plain-json.ts";
 import { type ChannelPage, readChannelPage } from "../../../src/upstream/page/channel-page.ts";
 import { initialData } from "../../../src/upstream/page/initial-data.ts";
+import { capturedJson, capturedText, noCaptures } from "../../support/captures.ts";
 import { type CutTab, HOUR, LIVE, page, simulated, TAB, tabPage } from "../../support/channel-pages.ts";
-import { noRecordings, recordedJson, recordedText } from "../../support/recorded.ts";
 
 const CHANNEL_ID = "UCAoy6rzhSf4ydcYjJw3WoVg";
 
@@ -36,10 +36,10 @@ function itemsOf(html: string): unknown[] {
   return JSON.parse(/"richGridRenderer":\{"contents":(\[.*\])\}/.exec(all)?.[1] ?? "[]");
 }
 
-describe("recorded pages of channels", { skip: noRecordings }, () => {
-  const older = () => recordedJson("channels/streams-2026-02.json") as CutTab;
-  const newer = () => recordedJson("channels/streams-2026-04-lockup.json") as CutTab;
-  const upcoming = () => recordedJson("channels/live-upcoming-2026-02.json") as CutWatchPage;
+describe("captured pages of channels", { skip: noCaptures }, () => {
+  const older = () => capturedJson("channels/streams-2026-02.json") as CutTab;
+  const newer = () => capturedJson("channels/streams-2026-04-lockup.json") as CutTab;
+  const upcoming = () => capturedJson("channels/live-upcoming-2026-02.json") as CutWatchPage;
   const STARTS_AT = Date.UTC(2026, 1, 17, 13);
 
   it("list streams in the older layout, each with its time", () => {
@@ -78,17 +78,17 @@ describe("recorded pages of channels", { skip: noRecordings }, () => {
       ...{ channelId, title: "Airani Iofifteen Channel hololive-ID" },
       ...{ upcoming: [{ videoId: "c2lb7tb1SEA", startsAt: STARTS_AT }], others: [] },
     });
-    const replay = readChannelPage(recordedText("pages/watch-replay-2021.html"));
+    const replay = readChannelPage(capturedText("pages/watch-replay-2021.html"));
     assert.ok(replay.shows === "watch");
     const { live, upcoming: none, others, videoId } = replay;
     assert.deepEqual({ live, none, others }, { live: [], none: [], others: [videoId] });
-    assert.deepEqual(readChannelPage(recordedText("pages/watch-live-2026.html")), {
+    assert.deepEqual(readChannelPage(capturedText("pages/watch-live-2026.html")), {
       ...{ shows: "watch", videoId: "qT5OTDvJK1Q", live: ["qT5OTDvJK1Q"], upcoming: [], others: [] },
       ...{ channelId: "UCa9Y57gfeY0Zro_noHRVrnw", title: "Luna Ch. 姫森ルーナ" },
     });
   });
 
-  for (const [layout, recording] of [
+  for (const [layout, capture] of [
     ["videoRenderer", older],
     ["lockupViewModel", newer],
   ] as const) {
@@ -100,7 +100,7 @@ describe("recorded pages of channels", { skip: noRecordings }, () => {
       );
       await clock.advance(2 * HOUR);
       for (const broadcast of ended) broadcast.end();
-      const known = new Set(fields(recording().items.map((content) => ({ richItemRenderer: { content } }))));
+      const known = new Set(fields(capture().items.map((content) => ({ richItemRenderer: { content } }))));
       assert.deepEqual(
         fields(itemsOf((await load(TAB)).html)).filter((field) => !known.has(field)),
         [],
@@ -108,19 +108,19 @@ describe("recorded pages of channels", { skip: noRecordings }, () => {
     });
 
     it(`are read like the simulator's ${layout}`, async () => {
-      const { title, externalId } = recording().channelMetadataRenderer;
+      const { title, externalId } = capture().channelMetadataRenderer;
       const { channel, clock, read } = simulated({ layout, title: String(title), language: "de" });
-      const recorded = readChannelPage(tabPage(recording()));
-      assert.ok(recorded.shows === "streams");
-      const [next] = recorded.upcoming;
+      const captured = readChannelPage(tabPage(capture()));
+      assert.ok(captured.shows === "streams");
+      const [next] = captured.upcoming;
       const startsAt = next?.startsAt ?? Date.UTC(2027, 7, 31, 7);
       channel.broadcast(next?.videoId ?? "", { startsAt });
-      for (const videoId of recorded.others.toReversed()) {
+      for (const videoId of captured.others.toReversed()) {
         channel.broadcast(videoId).end();
         await clock.advance(HOUR);
       }
-      const { channelId, ...rest } = (await read(TAB)) as typeof recorded;
-      assert.deepEqual({ ...rest, channelId: externalId }, recorded);
+      const { channelId, ...rest } = (await read(TAB)) as typeof captured;
+      assert.deepEqual({ ...rest, channelId: externalId }, captured);
       assert.match(channelId ?? "", /^UC[\w-]{22}$/);
     });
   }
@@ -128,8 +128,8 @@ describe("recorded pages of channels", { skip: noRecordings }, () => {
   it("are read like the simulator's watch page", async () => {
     const { channel, read } = simulated({ title: "Airani Iofifteen Channel hololive-ID" });
     channel.broadcast("c2lb7tb1SEA", { startsAt: STARTS_AT });
-    const { channelId: _, ...rest } = (await read(LIVE)) as typeof recorded;
-    const recorded = readChannelPage(watchPage(upcoming())) as Extract<ChannelPage, { live: unknown }>;
-    assert.deepEqual({ ...rest, channelId: CHANNEL_ID }, recorded);
+    const { channelId: _, ...rest } = (await read(LIVE)) as typeof captured;
+    const captured = readChannelPage(watchPage(upcoming())) as Extract<ChannelPage, { live: unknown }>;
+    assert.deepEqual({ ...rest, channelId: CHANNEL_ID }, captured);
   });
 });
