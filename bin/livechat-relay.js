@@ -3,9 +3,12 @@
 import "./check-node.js";
 import { existsSync } from "node:fs";
 import module from "node:module";
+import { dirname } from "node:path";
 
 // In the system's folder for temporary files: a start takes half the time and less memory where it is not the first.
-module.enableCompileCache();
+// Threads and processes that this one starts find it in the environment.
+const { directory } = module.enableCompileCache();
+if (directory) process.env.NODE_COMPILE_CACHE ??= dirname(directory);
 const source = new URL("../src/cli/main.ts", import.meta.url);
 try {
   await import(existsSync(source) ? source : new URL("../dist/src/cli/main.js", import.meta.url));

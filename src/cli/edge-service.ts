@@ -1,6 +1,7 @@
 /** Composes an edge: an origin in place of store and upstream, then rooms and HTTP as in any instance. */
 import type { Clock } from "../base/clock.ts";
 import { OriginChannelWatch } from "../origin/channel-watch.ts";
+import { HttpOrigin } from "../origin/http-origin.ts";
 import { Origin } from "../origin/origin.ts";
 import { OriginHealth } from "../origin/origin-health.ts";
 import { OriginRooms } from "../origin/origin-rooms.ts";
@@ -8,6 +9,7 @@ import { Channels } from "../rooms/channels/channels.ts";
 import { Rooms } from "../rooms/rooms.ts";
 import { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
+import { runCollections } from "./collections.ts";
 import type { EdgeConfig } from "./config.ts";
 import { Port } from "./listener.ts";
 import type { Service } from "./service.ts";
@@ -26,7 +28,8 @@ export async function startEdge(
   const { rooms: settings, http } = config;
   const { isWorker = false } = http;
   const { origin: url, originToken: token } = config;
-  const origin = new Origin({ url, token, keepaliveMs: settings.keepaliveMs, clock });
+  const connections = new HttpOrigin(url, token);
+  const origin = new Origin({ url, keepaliveMs: settings.keepaliveMs, clock, connections });
   starting.defer(() => origin.close());
   const events = new OriginEvents(telemetry);
   const health = new OriginHealth(origin, clock, events);
@@ -47,6 +50,7 @@ export async function startEdge(
   const running = starting.move();
   const background = new AbortController();
   void health.watch(background.signal);
+  void runCollections(clock, telemetry, background.signal);
   return {
     url: served,
     unreadiness: () => rooms.unreadiness(),

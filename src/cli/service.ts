@@ -13,6 +13,7 @@ import { runTally } from "../store/tallier.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { EgressPool } from "../upstream/egress/pool.ts";
 import { foreignAddress } from "../upstream/egress/spec.ts";
+import { runCollections } from "./collections.ts";
 import type { Config } from "./config.ts";
 import { UsageError } from "./flags.ts";
 import { Port } from "./listener.ts";
@@ -94,6 +95,7 @@ export async function startService(
   };
   void runRetention(store, config.retentionDays, clock, telemetry, background.signal);
   void runTally(store, clock, telemetry, background.signal);
+  void runCollections(clock, telemetry, background.signal);
   const { retentionDays } = config;
   if (config.recordings.length > 0 && retentionDays > 0) telemetry.recordings.pruned(retentionDays);
   recordings.start({ isListRun: mayRecord(config.http.access) });

@@ -1,5 +1,5 @@
 /** The HTTP server: routes, validation, CORS, and the limits of a request. */
-import { createServer as createHttpServer, type RequestListener } from "node:http";
+import type { RequestListener } from "node:http";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Clock } from "../base/clock.ts";
 import { nestingOf } from "../base/json.ts";
@@ -19,6 +19,7 @@ import { Expiries } from "./access/expiries.ts";
 import { withoutToken } from "./access/grant.ts";
 import { AnswersUnderWay } from "./answers-under-way.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";
+import { createHttpServer } from "./create-http-server.ts";
 import { answerErrors, answerUnroutable, METHODS, refuseUnserved } from "./error-answers.ts";
 import { type Group, healthRoutes } from "./health-routes.ts";
 import { LogReads, type LogSettings } from "./log/log-reads.ts";
@@ -31,6 +32,7 @@ import { recordingsRoutes } from "./recordings-routes.ts";
 import type { RequestTimeouts } from "./request-timeouts.ts";
 import { roomRoute, roomsRoute } from "./rooms-routes.ts";
 import { describeApi } from "./schemas/openapi.ts";
+import { compilersFactory } from "./schemas/validators.ts";
 import { AddressLimit } from "./streams/address-limit.ts";
 import { handOverWorks } from "./streams/hand-over.ts";
 import { mergedRoute } from "./streams/merged.ts";
@@ -112,21 +114,11 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     serverFactory: (handle) => httpServer(underWay.listener(handle as RequestListener), timeouts),
     rewriteUrl: (raw) => withoutToken(raw, normalized(raw.url ?? "")),
     routerOptions: { maxParamLength: MAX_URL_LENGTH }, // the parser of video ids has a limit of its own
-    // Query values stay the strings that were sent, without coercion, and a repeated field is refused. The
-    // schemas are our own and tested; validating them would take a quarter of the HTTP server's start time.
-    ajv: {
-      customOptions: {
-        coerceTypes: false,
-        removeAdditional: false,
-        useDefaults: false,
-        validateSchema: false,
-      },
-    },
+    schemaController: { compilersFactory },
     frameworkErrors: (error, _request, reply) => answerUnroutable(error, reply as FastifyReply, telemetry),
   });
   rawErrors.watch(app.server);
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
-  app.setSerializerCompiler(() => wireJson);
   app.setReplySerializer(wireJson); // for errors, which have no schema
   answerErrors(app, telemetry);
   allowEveryOrigin(app);

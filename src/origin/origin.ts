@@ -16,7 +16,6 @@ import { OriginAway } from "./away.ts";
 import { LineReader, messageIn } from "./line-reader.ts";
 import { LineStream, SILENT_INTERVALS } from "./line-stream.ts";
 import {
-  HttpOrigin,
   type OriginAnswer,
   type OriginConnections,
   type OriginRequest,
@@ -50,10 +49,7 @@ interface OriginParts {
   /** The interval of keepalives; a stream that is silent for three of them is dead. */
   keepaliveMs: number;
   clock: Clock;
-  /** What its requests of its own show to the origin; "" if it needs nothing. */
-  token?: string;
-  /** By default over HTTP. */
-  connections?: OriginConnections;
+  connections: OriginConnections;
 }
 
 /** The reason of the signal of a request that is sent again at once. */
@@ -85,11 +81,11 @@ export class Origin {
   readonly #waiting = new Set<AbortController>();
   readonly #connections: OriginConnections;
 
-  constructor({ url, keepaliveMs, clock, token = "", connections }: OriginParts) {
+  constructor({ url, keepaliveMs, clock, connections }: OriginParts) {
     this.url = url;
     this.#keepaliveMs = keepaliveMs;
     this.#clock = clock;
-    this.#connections = connections ?? new HttpOrigin(url, token);
+    this.#connections = connections;
   }
 
   /** The number of streams that are open here: each is a viewer at the origin. */

@@ -26,8 +26,14 @@ const LISTENING = /listening on (http:\/\/127\.0\.0\.1:\d+)"/;
 
 /** Reports on stderr each module that is loaded. */
 const LOAD_HOOK = `import { registerHooks } from "node:module";
-  registerHooks({ load: (url, context, next) => { console.error(url); return next(url, context); } });`;
+  registerHooks({ load: (url, context, next) => { console.error(url + (context.conditions.includes("import") ? " by import" : "")); return next(url, context); } });`;
 const REPORTING_LOADS = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(LOAD_HOOK)}` };
+
+/** The files that a service loads before it is asked for anything, those of its packages and the thread included. */
+const MODULES_AT_REST = 660;
+/** PostgreSQL, an edge, the demo, Fastify's own compilers, and Node's `fetch` behind an `import` of `node:http`. */
+const UNUSED_AT_REST =
+  /node_modules\/pg\/|src\/(?:store\/postgres\/open|origin\/http-origin|simulator)|@fastify\/ajv-compiler|undici\/(?:index|lib\/web)|^node:http by import$/;
 
 const CLAIM_AGE = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.1.0" } });`;
 
@@ -218,6 +224,21 @@ describe("help", () => {
 });
 
 describe("serve", () => {
+  it("loads only what a service at rest needs", async (t) => {
+    const env = { ...REPORTING_LOADS, RELAY_STORE: await temporaryStore(t), RELAY_PORT: "0" };
+    const serve = new Command(["serve"], { env });
+    await serve.printed(LISTENING);
+    serve.child.kill("SIGTERM");
+    await serve.exited;
+    const loaded = new Set(serve.error.match(/^(?:file|node):\S+(?: by import)?$/gm));
+    assert.deepEqual(
+      [...loaded].filter((url) => UNUSED_AT_REST.test(url)),
+      [],
+    );
+    const more = "load what only some services use by a dynamic import, or raise the number with a reason";
+    assert.ok(loaded.size > 300 && loaded.size <= MODULES_AT_REST, `${loaded.size} modules: ${more}`);
+  });
+
   it("prints where it listens, whatever the log's level", async (t) => {
     const store = await temporaryStore(t);
     const serve = new Run(["--port", "0", "--store", store, "--log-level", "silent"]);

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { promisify } from "node:util";
 import { systemClock } from "../../src/base/clock.ts";
+import { HttpOrigin } from "../../src/origin/http-origin.ts";
 import { Origin } from "../../src/origin/origin.ts";
 import { AnsweringServer, refuses } from "../support/answering-server.ts";
 import { outcome, outcomeOfProcess } from "../support/command.ts";
@@ -76,7 +77,7 @@ describe("a certificate that nobody has signed", { skip: skipWithout("openssl") 
 
   it("is named in the log of an edge, with the variable that makes it trusted", async (t) => {
     const { url } = await selfSigned(t);
-    const origin = new Origin({ url, keepaliveMs: 1000, clock: systemClock });
+    const origin = new Origin({ url, keepaliveMs: 1000, clock: systemClock, connections: new HttpOrigin(url) });
     t.after(() => origin.close());
     await assert.rejects(origin.isRelay(), REMEDY);
   });

@@ -6,8 +6,7 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import module from "node:module";
-import { dirname, extname } from "node:path";
+import { extname } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { after, type Clock } from "../../base/clock.ts";
 import { Deadline, unlessAborted } from "../../base/deadline.ts";
@@ -21,9 +20,6 @@ import type { FromWorker, Metrics, ToWorker, WorkerReport } from "./worker-messa
 
 /** `.ts` in the sources, `.js` in the compiled package. */
 const WORKER_FILE = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
-/** A worker starts faster with what this process has compiled. */
-const CACHE = module.getCompileCacheDir();
-const ENVIRONMENT = { ...process.env, ...(CACHE && { NODE_COMPILE_CACHE: dirname(CACHE) }) };
 /** The waits before a worker that has died is started again; they grow until one of them listens. */
 const RESTARTS: RetryWaits = { firstMs: 250, maxMs: 30_000 };
 /** The number of newest messages of a room that a worker holds in memory. */
@@ -129,7 +125,7 @@ export class Workers {
 
   /** `retryMs`: the wait before the next start, should this one fail. */
   #run(name: string, config: EdgeConfig, retryMs = RESTARTS.firstMs): void {
-    const process = fork(WORKER_FILE, { serialization: "advanced", env: ENVIRONMENT });
+    const process = fork(WORKER_FILE, { serialization: "advanced" });
     const running: Running = { process, isListening: false, counts: [] };
     this.#running.set(name, running);
     let refusal: string | undefined;

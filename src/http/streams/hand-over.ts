@@ -6,8 +6,9 @@
  * effect, it breaks nothing.
  */
 import { once } from "node:events";
-import { createServer, type Server, type ServerResponse } from "node:http";
+import type { Server, ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
+import { createHttpServer } from "../create-http-server.ts";
 
 /** Time limit of the trial, in milliseconds. */
 const TRIAL_MS = 5000;
@@ -80,7 +81,7 @@ export function stopParsing(socket: Socket): void {
 export async function handOverWorks(): Promise<boolean> {
   const client = new AbortController();
   const over = AbortSignal.any([AbortSignal.timeout(TRIAL_MS), client.signal]);
-  const server = createServer((_request, response) => {
+  const server = createHttpServer((_request, response) => {
     response.writeHead(200);
     const socket = takenOrCut(response);
     if (!socket) return;

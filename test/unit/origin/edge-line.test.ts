@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { text } from "node:stream/consumers";
 import { describe, it, type TestContext } from "node:test";
 import { merged } from "../../../client/index.ts";
-import { HttpOrigin } from "../../../src/origin/origin-connections.ts";
+import { HttpOrigin } from "../../../src/origin/http-origin.ts";
 import { type Answer, AnsweringServer, refuses } from "../../support/answering-server.ts";
 import { ask } from "../../support/api.ts";
 import { startTestEdge } from "../../support/edge.ts";

@@ -8,6 +8,7 @@ import { describe, it } from "node:test";
 import { pino } from "pino";
 import { systemClock } from "../../../src/base/clock.ts";
 import { OriginChannelWatch } from "../../../src/origin/channel-watch.ts";
+import { HttpOrigin } from "../../../src/origin/http-origin.ts";
 import { Origin } from "../../../src/origin/origin.ts";
 import { OriginRoomLog } from "../../../src/origin/origin-log.ts";
 import { Channels } from "../../../src/rooms/channels/channels.ts";
@@ -81,7 +82,7 @@ it("an edge and its other clients reach the origin while some read nothing of wh
   t.after(() => server.closeAllConnections());
   t.after(() => server.close());
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const origin = new Origin({ url, keepaliveMs: 1000, clock: systemClock });
+  const origin = new Origin({ url, keepaliveMs: 1000, clock: systemClock, connections: new HttpOrigin(url) });
   t.after(() => origin.close());
   const { signal } = new AbortController();
   const asked = { method: "GET", path: "/v1/rooms", headers: {}, body: null };

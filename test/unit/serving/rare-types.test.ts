@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { systemClock } from "../../../src/base/clock.ts";
+import { HttpOrigin } from "../../../src/origin/http-origin.ts";
 import { Origin } from "../../../src/origin/origin.ts";
 import { OriginRoomLog } from "../../../src/origin/origin-log.ts";
 import { FORMS } from "../../../src/serving/form.ts";
@@ -36,7 +37,7 @@ function chatWith(types: Readonly<Record<number, string>>): EncodedMessage[] {
 async function roomOf(t: TestContext, chat: readonly EncodedMessage[], isAtEdge: boolean) {
   const { store, url } = await withRoom(t, [...chat]);
   const telemetry = new Telemetry(silentLog);
-  const origin = new Origin({ url, keepaliveMs: 1000, clock: systemClock });
+  const origin = new Origin({ url, keepaliveMs: 1000, clock: systemClock, connections: new HttpOrigin(url) });
   t.after(() => origin.close());
   const events = new OriginEvents(telemetry);
   const log: RoomLog = isAtEdge ? new OriginRoomLog({ origin, clock: systemClock, events }) : store;

@@ -1,0 +1,93 @@
+/** When a service collects its garbage: at quiet moments after its start and after growth, and seldom. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { getHeapStatistics } from "node:v8";
+import { type Engine, GROWN_BYTES, PAUSE_MS, runCollections } from "../../../src/cli/collections.ts";
+import { systemClock } from "../../../src/base/clock.ts";
+import { silentLog } from "../../../src/telemetry/log.ts";
+import { Telemetry } from "../../../src/telemetry/telemetry.ts";
+import { eventually } from "../../support/eventually.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+
+const ALIVE_BYTES = 20 * 1024 * 1024;
+
+/** A service whose heap and load the test sets; `collections` are the times of them, in seconds. */
+function running() {
+  const clock = new FakeClock();
+  const stop = new AbortController();
+  const state = { heapBytes: ALIVE_BYTES, load: 0, collections: [] as number[], thorough: [] as boolean[] };
+  const engine: Engine = {
+    heapBytes: () => state.heapBytes,
+    load: () => state.load,
+    collect: (thorough) => {
+      state.collections.push(clock.monotonic() / 1000);
+      state.thorough.push(thorough);
+      state.heapBytes = ALIVE_BYTES;
+    },
+  };
+  const over = runCollections(clock, new Telemetry(silentLog), stop.signal, engine);
+  const dispose = () => {
+    stop.abort();
+    return over;
+  };
+  return { clock, state, [Symbol.asyncDispose]: dispose };
+}
+
+describe("a full collection", () => {
+  it("comes once after the start, thoroughly, and not again while the heap stays as it is", async () => {
+    await using service = running();
+    await service.clock.advance(10 * PAUSE_MS);
+    assert.deepEqual(service.state.collections, [1]);
+    assert.deepEqual(service.state.thorough, [true]);
+  });
+
+  it("waits until the event loop is quiet", async () => {
+    await using service = running();
+    service.state.load = 0.5;
+    await service.clock.advance(30_000);
+    assert.deepEqual(service.state.collections, []);
+    service.state.load = 0.01;
+    await service.clock.advance(1000);
+    assert.deepEqual(service.state.collections, [31]);
+  });
+
+  it("comes again after growth, less thoroughly, and at most once a minute", async () => {
+    await using service = running();
+    const { clock, state } = service;
+    await clock.advance(2000);
+    for (let second = 0; second < 600; second++) {
+      state.heapBytes += GROWN_BYTES;
+      await clock.advance(1000);
+    }
+    assert.equal(state.collections.length, 10);
+    assert.ok(state.thorough.slice(1).every((thorough) => !thorough));
+    const between = state.collections.slice(1).map((at, index) => at - (state.collections[index] ?? 0));
+    assert.ok(
+      between.every((seconds) => seconds * 1000 >= PAUSE_MS),
+      between.join(),
+    );
+  });
+
+  it("counts growth from what the engine's own collections have left", async () => {
+    await using service = running();
+    const { clock, state } = service;
+    await clock.advance(2000 + PAUSE_MS);
+    state.heapBytes = ALIVE_BYTES / 2;
+    await clock.advance(1000);
+    state.heapBytes += GROWN_BYTES;
+    await clock.advance(1000);
+    assert.equal(state.collections.length, 2);
+  });
+
+  it("of the real engine frees what nothing refers to any more", async () => {
+    const stop = new AbortController();
+    let garbage: unknown[] | undefined = Array.from({ length: 1_000_000 }, (_, i) => ({ i }));
+    const before = getHeapStatistics().used_heap_size;
+    const over = runCollections(systemClock, new Telemetry(silentLog), stop.signal);
+    assert.equal(garbage.length, 1_000_000);
+    garbage = undefined;
+    await eventually(true, () => getHeapStatistics().used_heap_size < before - GROWN_BYTES);
+    stop.abort();
+    await over;
+  });
+});
