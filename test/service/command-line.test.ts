@@ -30,7 +30,7 @@ const LOAD_HOOK = `import { registerHooks } from "node:module";
 const REPORTING_LOADS = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(LOAD_HOOK)}` };
 
 /** The files that a service loads before it is asked for anything, those of its packages and the thread included. */
-const MODULES_AT_REST = 660;
+const MODULES_AT_REST = 680;
 /** PostgreSQL, an edge, the demo, Fastify's own compilers, and Node's `fetch` behind an `import` of `node:http`. */
 const UNUSED_AT_REST =
   /node_modules\/pg\/|src\/(?:store\/postgres\/open|origin\/http-origin|simulator)|@fastify\/ajv-compiler|undici\/(?:index|lib\/web)|^node:http by import$/;

@@ -77,7 +77,12 @@ describe("a certificate that nobody has signed", { skip: skipWithout("openssl") 
 
   it("is named in the log of an edge, with the variable that makes it trusted", async (t) => {
     const { url } = await selfSigned(t);
-    const origin = new Origin({ url, keepaliveMs: 1000, clock: systemClock, connections: new HttpOrigin(url) });
+    const origin = new Origin({
+      url,
+      keepaliveMs: 1000,
+      clock: systemClock,
+      connections: new HttpOrigin(url),
+    });
     t.after(() => origin.close());
     await assert.rejects(origin.isRelay(), REMEDY);
   });

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { getHeapStatistics } from "node:v8";
-import { type Engine, GROWN_BYTES, PAUSE_MS, runCollections } from "../../../src/cli/collections.ts";
 import { systemClock } from "../../../src/base/clock.ts";
+import { type Engine, GROWN_BYTES, PAUSE_MS, runCollections } from "../../../src/cli/collections.ts";
 import { silentLog } from "../../../src/telemetry/log.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { eventually } from "../../support/eventually.ts";
