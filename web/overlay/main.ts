@@ -6,8 +6,10 @@
 import type { ChatError, MessageType } from "../../client/index.ts";
 import { Batch } from "../chat/batch.ts";
 import { find } from "../chat/dom.ts";
+import { beginAgainAtNewToken } from "../chat/page-token.ts";
 import { completed, type ShownMessage } from "../chat/shown-message.ts";
 import { NO_CHAT_MS, openChat, type SourceOptions } from "../chat/source.ts";
+import { tokenIn } from "../chat/token-fragment.ts";
 import { EVENTS } from "../chat/transcript.ts";
 import { type Options, readOptions } from "./options.ts";
 import { playSamples } from "./samples.ts";
@@ -66,12 +68,21 @@ function toRequest(options: Options): SourceOptions {
 function follow(options: Options, stage: Stage, cursor?: number | string): void {
   const batch = new Batch<ShownMessage | "gap">((items) => stage.take(items));
   const request = toRequest(options);
-  const room = openChat(SERVICE, options, { ...request, cursor, retry: waitAfter });
+  let wasOpen = cursor !== undefined;
+  const retry = (error: ChatError, attempt: number): number | false | undefined => {
+    // Only the person who sets it up sees a source that was never open.
+    if (!wasOpen && /^40[13]$/.test(`${error.status}`)) explain("failed", error.message, error.code);
+    return waitAfter(error, attempt);
+  };
+  const room = openChat(SERVICE, options, { ...request, cursor, token: tokenIn(location.hash), retry });
   room.on("state", (state) => {
     if (state !== "closed") ROOT.dataset.state = state;
   });
   let current: string | undefined;
   room.on("init", ({ videoId }) => {
+    wasOpen = true;
+    find("#status", HTMLElement).hidden = true;
+    delete ROOT.dataset.code;
     if (current === videoId) return;
     if (current !== undefined) {
       batch.flush();
@@ -109,4 +120,5 @@ function explain(state: "idle" | "failed", words: string, code?: string): void {
   status.hidden = false;
 }
 
+beginAgainAtNewToken();
 start(readOptions(location.search));

@@ -4,9 +4,8 @@ import type { RelayError } from "../../src/protocol/errors.ts";
 import { Batch } from "../chat/batch.ts";
 import { completed, type ShownMessage } from "../chat/shown-message.ts";
 import { NO_CHAT_MS, openChat, type Source, type SourceChat } from "../chat/source.ts";
+import { SERVICE, TOKEN } from "./own-service.ts";
 import type { Status } from "./status.ts";
-
-export const SERVICE = new URL(".", location.href).href;
 
 /** The chat to open; `backfill` is the service's if it is undefined. */
 interface RequestedChat extends Source {
@@ -68,7 +67,7 @@ export class Connection {
       if (this.#room === room) status.wait(state, error, waitMs);
       return waitMs;
     };
-    const room = openChat(SERVICE, this.#source, { ...options, retry });
+    const room = openChat(SERVICE, this.#source, { ...options, token: TOKEN, retry });
     this.#room = room;
     room.on("state", (state) => {
       if (this.#room === room && state !== "closed" && state !== status.state) status.show(state);

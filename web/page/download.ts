@@ -1,5 +1,7 @@
 /** The links that download the stored messages of videos, as `GET /v1/messages` writes them. */
 import { find, make } from "../chat/dom.ts";
+import { ask, TOKEN } from "./own-service.ts";
+import { sentence } from "./sentence.ts";
 
 /** The offered files, each with its query. */
 const FILES = [
@@ -8,6 +10,9 @@ const FILES = [
   ["Text", { format: "text" }],
   ["What was paid, as CSV", { format: "csv", bom: "true", types: "paid" }],
 ] as const;
+
+/** How long the browser can take to begin to save a file that was fetched. */
+const KEPT_MS = 60_000;
 
 /** Without a video there is nothing to download. Several have a list each. */
 export function offerDownloads(...videoIds: readonly string[]): void {
@@ -27,6 +32,30 @@ export function offerDownloads(...videoIds: readonly string[]): void {
 function linksTo(videoId: string): HTMLElement[] {
   return FILES.map(([label, query]) => {
     const href = `v1/messages?${new URLSearchParams({ videoId, limit: "all", ...query })}`;
-    return make("li", {}, make("a", { href }, label));
+    const link = make("a", { href }, label);
+    const words = make("p", { role: "status" });
+    // A link sends no header, and a token in its URL would be in the browser's list of downloads.
+    if (TOKEN !== undefined)
+      link.addEventListener("click", (event) => {
+        event.preventDefault();
+        void save(link, words);
+      });
+    return make("li", {}, link, words);
   });
+}
+
+/** Fetches the file with the page's token, then saves it; says what is done, or why it cannot be. */
+async function save(link: HTMLAnchorElement, words: HTMLElement): Promise<void> {
+  words.textContent = "Downloading …";
+  try {
+    const response = await ask(link.href);
+    if (!response.ok) throw new Error((await response.json()).message);
+    const [, name = ""] = /filename="([^"]*)"/.exec(response.headers.get("content-disposition") ?? "") ?? [];
+    const href = URL.createObjectURL(await response.blob());
+    make("a", { href, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(href), KEPT_MS);
+    words.textContent = "";
+  } catch (error) {
+    words.textContent = sentence(error instanceof Error ? error.message : String(error));
+  }
 }

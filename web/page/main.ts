@@ -6,6 +6,7 @@ import { startControls } from "./controls.ts";
 import { LiveRegions } from "./live-regions.ts";
 import { type MarkKind, Marks } from "./marked-authors.ts";
 import { OneChat } from "./one-chat.ts";
+import { loadAgain } from "./own-service.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { SeveralChats } from "./several-chats.ts";
 
@@ -45,7 +46,7 @@ class Page {
 
   #apply(settings: Settings): void {
     if (settings.videoIds.join() !== this.#videoIds.join()) {
-      location.reload(); // the URL is that of another page
+      loadAgain(); // the URL is that of another page
       return;
     }
     const before = this.#settings;

@@ -9,7 +9,8 @@ import { Batch } from "../chat/batch.ts";
 import { completed, type ShownMessage } from "../chat/shown-message.ts";
 import { openChat, type SourceChat } from "../chat/source.ts";
 import type { Column } from "./column.ts";
-import { SERVICE, waitAfter } from "./connection.ts";
+import { waitAfter } from "./connection.ts";
+import { SERVICE, TOKEN } from "./own-service.ts";
 
 /** One of the chats. */
 class ConnectedChat {
@@ -67,7 +68,8 @@ class ConnectedChat {
       if (this.#lookout === lookout) this.wait(error, waitMs);
       return waitMs;
     };
-    const lookout = openChat(SERVICE, { videoId: this.videoId, channel: "" }, { backfill: 0, retry });
+    const source = { videoId: this.videoId, channel: "" };
+    const lookout = openChat(SERVICE, source, { backfill: 0, token: TOKEN, retry });
     this.#lookout = lookout;
     lookout.on("init", () => {
       lookout.close();
@@ -173,6 +175,7 @@ export class MergedConnection {
       cursor: isResumed ? vectorOf(cursors) : undefined,
       backfill: this.#backfill,
       details: true,
+      token: TOKEN,
       retry,
     }) as unknown as MergedChats<ShownMessage>;
     return room;

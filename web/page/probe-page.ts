@@ -4,6 +4,7 @@
  */
 import { type ChatError, type ProbeRow, probe } from "../../client/index.ts";
 import { find, make, setAttributes } from "../chat/dom.ts";
+import { SERVICE, TOKEN } from "./own-service.ts";
 import { sentence } from "./sentence.ts";
 
 /** The attempts of a probe, in order. */
@@ -23,7 +24,6 @@ const LABELS = [
 ] as const;
 const ENDPOINTS = ["get_live_chat", "get_live_chat_replay"] as const;
 
-const SERVICE = new URL(".", location.href).href;
 const videoId = new URLSearchParams(location.search).get("videoId")?.trim() ?? "";
 const start = find("#probe button", HTMLButtonElement);
 const body = find("#probe tbody", HTMLElement);
@@ -56,7 +56,7 @@ async function run(): Promise<void> {
   words.textContent = "Trying 12 clients with both endpoints, one after the other. This takes a while.";
   showAll("pending");
   try {
-    const { videoId: probed, rows: results } = await probe(SERVICE, { videoId });
+    const { videoId: probed, rows: results } = await probe(SERVICE, { videoId, token: TOKEN });
     for (const result of results) showResult(rowOf(result.label, result.endpoint), result);
     const working = results.filter(({ ok }) => ok).length;
     words.textContent = `${working} of ${results.length} attempts brought a chat of ${probed}.`;
@@ -92,8 +92,7 @@ function showResult(row: HTMLTableRowElement, { label, endpoint, ok, actions, er
 }
 
 /** The service's own message, and whether another try may help: only a refusal of the request stays. */
-function wordsOf({ code, message, status = 500 }: ChatError): string {
-  if (code === "NOT_FOUND") return "This service does not offer probes (RELAY_PUBLIC).";
+function wordsOf({ message, status = 500 }: ChatError): string {
   const isFinal = status < 500 && status !== 408 && status !== 429;
   return isFinal ? sentence(message) : `${sentence(message)} Try again later.`;
 }

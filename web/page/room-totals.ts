@@ -1,4 +1,5 @@
 /** The totals of the whole room, from `GET /v1/rooms/{videoId}`. */
+import { ask } from "./own-service.ts";
 import { AFTER_ALL, readStored } from "./stored.ts";
 
 export interface Totals {
@@ -23,7 +24,7 @@ export async function readTotals(videoId: string, signal: AbortSignal): Promise<
   // Asked for first: a message that is stored meanwhile is counted twice, until the next request corrects
   // it. If it were missing, a chat that is silent afterwards would never be corrected.
   const { head } = await readStored(videoId, { before: AFTER_ALL, limit: 1 }, signal);
-  const response = await fetch(`v1/rooms/${encodeURIComponent(videoId)}`, { signal });
+  const response = await ask(`v1/rooms/${encodeURIComponent(videoId)}`, signal);
   const body = await response.json();
   if (body.code === "NOT_STORED") return undefined;
   if (!response.ok) throw new Error(body.message);

@@ -1,5 +1,6 @@
 /** Reads the stored messages of one video, page by page, from `GET /v1/messages`. */
 import { completed, type ShownMessage } from "../chat/shown-message.ts";
+import { ask } from "./own-service.ts";
 
 export interface StoredPage {
   /** In the order of cursors. */
@@ -30,7 +31,7 @@ export async function readStored(
 ): Promise<StoredPage> {
   const search = new URLSearchParams({ videoId, details: "true" });
   for (const [name, value] of Object.entries(query)) search.set(name, String(value));
-  const response = await fetch(`v1/messages?${search}`, { signal });
+  const response = await ask(`v1/messages?${search}`, signal);
   const body = await response.json();
   if (body.code === "NOT_STORED") return { messages: [], head: 0, next: null, prev: null };
   if (!response.ok) throw new Error(body.message);

@@ -3,12 +3,15 @@
  * has the same parameters, so a link to it, or a reload, shows the same.
  */
 import { find, make } from "../../chat/dom.ts";
+import { beginAgainAtNewToken, takeToken } from "../../chat/page-token.ts";
+import { fragmentOf } from "../../chat/token-fragment.ts";
 import {
   choiceField,
   type Field,
   numberField,
   peopleField,
   switchField,
+  textField,
   themeField,
   typesField,
 } from "./fields.ts";
@@ -18,7 +21,9 @@ import { SourceFields } from "./source-fields.ts";
 const COPIED = "Copied.";
 const OVERLAY = new URL("../overlay", location.href).href;
 
-const source = new SourceFields(() => judge());
+/** In the fragment of the overlay's URL alone, never in that of this page. */
+const token = textField("token", "Token", "if the service asks for one");
+const source = new SourceFields(token.value, () => judge());
 
 /** The parameters in groups. */
 const GROUPS: Readonly<Record<string, readonly Field[]>> = {
@@ -77,8 +82,17 @@ const usualView = new Map(viewControls.map(({ name, value }) => [name, value]));
 const viewValue = (name: string): string => viewControls.find((each) => each.name === name)?.value ?? "";
 
 function draw(): void {
+  token.element.append(
+    make("p", { class: "hint" }, "The overlay’s URL contains it: show this URL to nobody."),
+  );
+  token.element.addEventListener("change", () => {
+    source.look();
+    judge();
+  });
   for (const [title, fields] of Object.entries(GROUPS)) {
-    const elements = fields.map(({ element }) => element);
+    const elements = fields.flatMap((field) =>
+      field === source.channel ? [field.element, token.element] : [field.element],
+    );
     parametersForm.append(make("fieldset", { class: "group" }, make("legend", {}, title), ...elements));
   }
 }
@@ -107,11 +121,12 @@ function write(): void {
 }
 
 function show(): void {
-  url.value = OVERLAY + toQuery(chosen());
+  const fragment = fragmentOf(token.value());
+  url.value = OVERLAY + toQuery(chosen()) + fragment;
   judge();
   const isChat = viewValue("preview") === "chat" && namesChat();
   const shown = chosen().filter(([name]) => name !== "demo");
-  preview.load(OVERLAY + toQuery(isChat ? shown : [...shown, ["demo", "on"]]));
+  preview.load(OVERLAY + (isChat ? toQuery(shown) + fragment : toQuery([...shown, ["demo", "on"]])));
   const [width, height] = ["width", "height"].map((name) => {
     const control = viewControls.find((each) => each.name === name);
     return Number(control?.validity.valid && control.value ? control.value : usualView.get(name));
@@ -164,6 +179,8 @@ async function copy(): Promise<void> {
 }
 
 draw();
+token.show(`?${new URLSearchParams({ token: takeToken() ?? "" })}`);
+beginAgainAtNewToken();
 read();
 for (const form of [parametersForm, viewForm]) {
   form.addEventListener("input", write);

@@ -27,14 +27,20 @@ type Name = keyof typeof WORDS;
 export class SourceFields {
   readonly video: Field;
   readonly channel: Field;
+  readonly #token: () => string;
   readonly #answered: () => void;
   #room: SourceChat | undefined;
-  /** The name that the service was asked for, and what it said if it has no chat. */
+  /** The name that the service was asked for and the token that it was sent, and what it said if it has no chat. */
   #asked = "";
+  #sent = "";
   #answer = "";
 
-  /** `answered` is called once the service has said that there is no chat: judge the fields again. */
-  constructor(answered: () => void) {
+  /**
+   * `token`: what to show to the service, "" if nothing. `answered` is called once the service has said that
+   * there is no chat: judge the fields again.
+   */
+  constructor(token: () => string, answered: () => void) {
+    this.#token = token;
     this.#answered = answered;
     this.video = this.#field("videoId", textField("videoId", "Video", "URL or id of the stream"));
     const channel = textField("channel", "Or channel", "@handle: whatever it streams");
@@ -47,14 +53,16 @@ export class SourceFields {
   /** Asks the service for the chat that the fields name, unless it was asked for the same one. */
   look(): void {
     const name = this.#name;
-    if (name === this.#asked) return;
+    const token = this.#token();
+    if (name === this.#asked && token === this.#sent) return;
     this.#room?.close();
     this.#asked = name;
+    this.#sent = token;
     this.#answer = "";
     const shown = this.video.value() === "" ? "channel" : "videoId";
     if (name === "" || faultOf(shown, name) !== "") return;
     const source = { videoId: this.video.value(), channel: this.channel.value() };
-    const room = openChat(SERVICE, source, { backfill: 0, retry: () => false });
+    const room = openChat(SERVICE, source, { backfill: 0, token, retry: () => false });
     this.#room = room;
     for (const event of ["init", "channel"] as const) room.on(event, () => room.close());
     room.on("message", () => {}); // without it, there is no connection

@@ -1,0 +1,19 @@
+/**
+ * The token in this page's address. A page that people share takes it out at once, and forgets it when it is
+ * closed; the overlay leaves it there, because OBS knows only the address.
+ */
+import { tokenIn } from "./token-fragment.ts";
+
+/** The token of the page's address, which no longer shows it afterwards. */
+export function takeToken(): string | undefined {
+  const token = tokenIn(location.hash);
+  if (token !== undefined) history.replaceState(history.state, "", location.pathname + location.search);
+  return token;
+}
+
+/** A changed fragment alone loads nothing: with another token, the page begins again. */
+export function beginAgainAtNewToken(): void {
+  addEventListener("hashchange", () => {
+    if (tokenIn(location.hash) !== undefined) location.reload();
+  });
+}
