@@ -1,6 +1,6 @@
 /**
- * The id of a connection that carries several chats: the cursors of all of them. `client/stream-table.ts` writes
- * it again, because the SDK must stay small.
+ * The id of a connection that carries several chats: the cursors of all of them. `client/stream-table.ts`
+ * writes it again, because the SDK must stay small.
  */
 
 /** The cursor of each chat, in base 36; `_` for a chat without one. */

@@ -58,7 +58,10 @@ const GLOBAL_TIME: Record<string, string> = {
 
 const files = globSync("**/*.ts", { cwd: SRC });
 
-/** The modules that a file of `folder` imports, dynamically too. `isNeeded`: which of its static imports count. */
+/**
+ * The modules that a file of `folder` imports, dynamically too. `isNeeded`: which of its static imports
+ * count.
+ */
 function importsOf(
   file: string,
   folder = SRC,
@@ -121,7 +124,9 @@ describe("the import table", () => {
 });
 
 describe("the code", () => {
-  /** Files of one folder may know each other's types: an interface only to break that circle hides a coupling. */
+  /**
+   * Files of one folder may know each other's types: an interface only to break that circle hides a coupling.
+   */
   const isArrow = (name: string, statement: string) =>
     !(name.startsWith("./") && !name.includes("/", 2) && statement.startsWith("import type"));
 

@@ -1,7 +1,7 @@
 /**
- * The store that several instances share: a PostgreSQL database. A write is one statement of `postgres-tables.ts` or
- * one function of `postgres-schema.ts`. This class builds the port's operations from them, and hands committed
- * messages to the room's followers.
+ * The store that several instances share: a PostgreSQL database. A write is one statement of
+ * `postgres-tables.ts` or one function of `postgres-schema.ts`. This class builds the port's operations from
+ * them, and hands committed messages to the room's followers.
  */
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";

@@ -1,7 +1,7 @@
 /**
  * The embedded store: one SQLite file, written by one thread of one process, or a database in memory.
- * `sqlite-tables.ts` implements the operations, `group-commit.ts` groups the commits. This class passes calls on to
- * the thread, and hands committed messages to the room's followers.
+ * `sqlite-tables.ts` implements the operations, `group-commit.ts` groups the commits. This class passes calls
+ * on to the thread, and hands committed messages to the room's followers.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Deadline } from "../../base/deadline.ts";
