@@ -62,14 +62,12 @@ export class SharedPages {
    */
   page(after: number, feed: Feed): Promise<Chunk> {
     const key = `${after} ${feed.key}`;
-    let page = this.#pages.get(key);
-    if (!page) {
-      if (this.#pages.size >= MAX_PAGES) this.forget();
-      this.#count += 1;
-      page = this.#assemble(after, feed, feed.isShared && this.#count <= MAX_PAGES);
-      page.catch(() => this.#pages.delete(key));
-      this.#pages.set(key, page);
-    }
+    const known = this.#pages.get(key);
+    if (known !== undefined) return known;
+    if (this.#pages.size >= MAX_PAGES) this.forget();
+    this.#count += 1;
+    const page = this.#assemble(after, feed, feed.isShared && this.#count <= MAX_PAGES);
+    keepUnlessFailed(this.#pages, key, page, page);
     return page;
   }
 
@@ -109,11 +107,15 @@ export class SharedPages {
       const { messages, to } = await readPart(log, videoId, { types, ...range });
       return { messages: messages.map((message) => new Held(message)), to };
     });
-    const read = { after, found };
-    found.catch(() => {
-      if (this.#reads.get(key) === read) this.#reads.delete(key);
-    });
-    this.#reads.set(key, read);
+    keepUnlessFailed(this.#reads, key, { after, found }, found);
     return found;
   }
+}
+
+/** Puts a value into the map, and takes it out again if the result fails, unless another one is there. */
+function keepUnlessFailed<T>(map: Map<string, T>, key: string, value: T, result: Promise<unknown>): void {
+  map.set(key, value);
+  result.catch(() => {
+    if (map.get(key) === value) map.delete(key);
+  });
 }

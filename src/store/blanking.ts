@@ -1,6 +1,7 @@
 /**
  * Removes deleted content from the store if `RELAY_DELETED` is `blank`. The messages that a deletion targets
- * keep cursor, id, type and times; their text, amount and author are removed.
+ * keep cursor, id, type and times; their text, amount and author are removed. In place of a damaged message
+ * that may be one of them, the store gets the gap as which it is read.
  */
 import type { Clock } from "../base/clock.ts";
 import { omitUndefined } from "../base/json.ts";
@@ -8,6 +9,7 @@ import type { Details } from "../protocol/kinds.ts";
 import type { Message } from "../protocol/message.ts";
 import type { MessageSearch } from "./port.ts";
 import { decodeMessage, type EncodedMessage, encodeMessage, type StoredMessage } from "./stored-message.ts";
+import { isInPlace } from "./strict-rows.ts";
 
 /** The target of a deletion: one message, or all earlier messages of an author. */
 type Target = { messageId: string } | { authorId: string };
@@ -93,7 +95,9 @@ export async function blankDeleted(
     const found = await Promise.all(searches.slice(start, start + SEARCHES_AT_ONCE).map(find));
     for (const stored of found.flat()) {
       const message = decodeMessage(stored);
-      if (!targetOf(message) && deletions.affect(message, BEFORE_ALL)) {
+      // The row may have the deleted text. Nobody can read it any more, so nothing is lost.
+      if (isInPlace(stored)) overwriting.set(stored.id, stored);
+      else if (!targetOf(message) && deletions.affect(message, BEFORE_ALL)) {
         overwriting.set(stored.id, encodeMessage(blank(message)));
       }
     }

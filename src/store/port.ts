@@ -115,7 +115,10 @@ export interface Store {
   /** The stored messages with these ids, in any order. */
   messagesById(videoId: string, ids: readonly string[]): Promise<StoredMessage[]>;
 
-  /** All matching messages, in any order. The author is `authorId` in the details. */
+  /**
+   * All matching messages, in any order. The author is `authorId` in the details. Damaged messages that may be
+   * of the author are found, too.
+   */
   find(videoId: string, by: MessageSearch): Promise<StoredMessage[]>;
 
   getRoom(videoId: string): Promise<RoomRecord | undefined>;

@@ -7,7 +7,13 @@ import type { RoomEnd } from "../protocol/chat.ts";
 import { isErrorCode } from "../protocol/errors.ts";
 import type { MessageOf } from "../protocol/message.ts";
 import type { UnreadableRow } from "../telemetry/store-events.ts";
-import { type EncodedMessage, encodeMessage, type StoredMessage } from "./stored-message.ts";
+import {
+  decodeMessage,
+  type EncodedMessage,
+  encodeMessage,
+  type StoredMessage,
+  typeOf,
+} from "./stored-message.ts";
 
 /** Called whenever a row that cannot be read is met. */
 export type OnUnreadable = (row: UnreadableRow) => void;
@@ -31,6 +37,11 @@ export function gapInPlaceOf({ id, cursor }: StoredMessage, at: number): StoredM
     details: { gap: { since: new Date(at).toISOString(), reason: "down" } },
   };
   return { ...encodeMessage(gap), id, cursor };
+}
+
+/** Whether it is a `gap` in place of a damaged message: then its text is from here, and its id from the row. */
+export function isInPlace(stored: StoredMessage): boolean {
+  return typeOf(stored) === "gap" && decodeMessage(stored).id !== stored.id;
 }
 
 /**

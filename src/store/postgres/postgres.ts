@@ -24,7 +24,7 @@ import {
 } from "../port.ts";
 import type { StoreHealth } from "../store-health.ts";
 import { type EncodedMessage, type StoredMessage, wellFormed } from "../stored-message.ts";
-import { gapInPlaceOf, isReadable, type OnUnreadable, withEnd } from "../strict-rows.ts";
+import { gapInPlaceOf, isInPlace, isReadable, type OnUnreadable, withEnd } from "../strict-rows.ts";
 import { ClusterWatch } from "./cluster-watch.ts";
 import { columns, toColumn } from "./column-text.ts";
 import { DatabaseClock } from "./database-clock.ts";
@@ -212,7 +212,8 @@ export class PostgresStore implements StoreEngine {
       const values = [videoId, text, after, after + SEARCHED_AT_ONCE];
       found.push(...(await this.#messages(videoId, SQL.byText, values)));
     }
-    return found.filter(({ details }) => dig(parseJson(details), "authorId") === authorId);
+    const isBy = ({ details }: StoredMessage) => dig(parseJson(details), "authorId") === authorId;
+    return found.filter((message) => isBy(message) || isInPlace(message));
   }
 
   async #messages(videoId: string, sql: string, values: unknown[]): Promise<StoredMessage[]> {

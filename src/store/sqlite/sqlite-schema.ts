@@ -16,8 +16,9 @@ export interface StoreOptions {
 
 export const FILE_DEFAULTS: StoreOptions = { isBlanking: false };
 
-/** The author of a message; null if its details are damaged, which would fail every write to the row. */
-export const AUTHOR_ID = "case when json_valid(details) then details ->> '$.authorId' end";
+/** The author of a message, or this if its details are damaged (which would fail every write to the row). */
+export const LOST_AUTHOR = "''";
+export const AUTHOR_ID = `case when json_valid(details) then details ->> '$.authorId' else ${LOST_AUTHOR} end`;
 
 /**
  * Every message but plain chat, and its type as its text begins. A message that does not begin with a type is
@@ -28,10 +29,11 @@ export const TYPE = `case when body glob '{"type":"?*"*' then substr(body, 10, i
   else 'gap' end`;
 
 /** An index that most services do not need, and zeros over deleted or overwritten data. */
-const BLANKING = `drop index if exists message_author;
-  create index if not exists message_by_author on message (room, ${AUTHOR_ID});
+const EARLIER = "drop index if exists message_author; drop index if exists message_by_author;";
+const BLANKING = `${EARLIER}
+  create index if not exists message_of_author on message (room, ${AUTHOR_ID});
   pragma secure_delete = on;`;
-const KEEPING = "drop index if exists message_author; drop index if exists message_by_author;";
+const KEEPING = `${EARLIER} drop index if exists message_of_author;`;
 
 /** Marks the file as ours: "lchr". */
 export const APPLICATION_ID = 0x6c636872;

@@ -16,7 +16,7 @@ import { gapInPlaceOf, isReadable, type OnUnreadable, withEnd } from "../strict-
 import { pruningOn } from "./pruning.ts";
 import { diskFull } from "./sqlite-error.ts";
 import { recordingsOn } from "./sqlite-recordings.ts";
-import { APPLICATION_ID, AUTHOR_ID, IS_RARE, prepared, TYPE } from "./sqlite-schema.ts";
+import { APPLICATION_ID, AUTHOR_ID, IS_RARE, LOST_AUTHOR, prepared, TYPE } from "./sqlite-schema.ts";
 import { Tallies } from "./sqlite-tallies.ts";
 
 /** Times are wall milliseconds, in all calls too. */
@@ -83,7 +83,7 @@ const SQL = {
     where room = (select key from room where video_id = :videoId)
       and id >= :idPrefix and id < :idPrefix || char(0x10ffff)`,
   byAuthor: `select cursor, id, body, details from message
-    where room = (select key from room where video_id = :videoId) and ${AUTHOR_ID} = :authorId`,
+    where room = (select key from room where video_id = :videoId) and ${AUTHOR_ID} in (:authorId, ${LOST_AUTHOR})`,
   overwrite: "update message set body = ?, details = ? where room = ? and id = ?",
   // Shifts by more than the room's span, so the new cursors exceed all old ones, and none collide on the way.
   moves: `select key, by from (select key, max(:now, head + 1) - base as by,

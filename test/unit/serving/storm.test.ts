@@ -98,7 +98,7 @@ async function storedRoom(count: number, text = "") {
     census: { viewers: 0 },
   };
   const head = claim.head + count;
-  return { room: new Room(VIDEO, "liveChatRenderer", head, parts), base: claim.head, head, reads };
+  return { room: new Room(VIDEO, "liveChatRenderer", head, parts), base: claim.head, head, reads, store };
 }
 
 it("viewers at the same cursor below the tail share one read of the store", async () => {
@@ -131,4 +131,19 @@ it("messages below the tail that are too long for one chunk are read once", asyn
   assert.ok(chunks > 5, `${chunks} chunks`);
   const pageEnd = 100 - (base % 100);
   assert.deepEqual(reads, pageEnd < 99 ? [base, base + pageEnd] : [base]);
+});
+
+it("a page that fails takes no later one of the same cursor with it", async () => {
+  const { room, base, store } = await storedRoom(3);
+  const { read } = store;
+  const broken = Promise.withResolvers<never>();
+  store.read = () => broken.promise;
+  const first = room.page(base, PLAIN);
+  await room.tick(); // drops the page, which goes on
+  store.read = read;
+  const second = room.page(base, PLAIN);
+  broken.reject(new Error("a broken row"));
+  await assert.rejects(first, /a broken row/);
+  assert.equal(room.page(base, PLAIN), second);
+  assert.ok(await second);
 });

@@ -4,7 +4,11 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { systemClock } from "../../../src/base/clock.ts";
 import { ENDED, type RoomEnd } from "../../../src/protocol/chat.ts";
+import type { Message } from "../../../src/protocol/message.ts";
+import { blankDeleted } from "../../../src/store/blanking.ts";
+import type { MessageSearch } from "../../../src/store/port.ts";
 import { decodeMessage, type EncodedMessage } from "../../../src/store/stored-message.ts";
 import { followed, message, messages, own, readAll, stored } from "../../support/store-reading.ts";
 import { BORN_MS, type NewSubject, OTHER, ownedRoom, ROOM } from "../../support/store-subject.ts";
@@ -55,13 +59,43 @@ export function damageContract(subject: NewSubject): void {
     });
   }
 
+  for (const [damage, part] of Object.entries(DAMAGES))
+    for (const target of [{ messageId: "b" }, { authorId: "UCb" }])
+      test(`a deletion of ${Object.keys(target)} overwrites a message ${damage}`, async (t) => {
+        const { store, claim } = await ownedRoom(subject, t);
+        const ofAuthor = text({ authorId: "UCb", of: "b" });
+        const details = part.details === undefined ? ofAuthor : ofAuthor.slice(0, -3);
+        await store.append(
+          claim,
+          BORN_MS,
+          [message("a"), { ...whole, ...part, details }, message("c")],
+          "one",
+        );
+        const gaps = { types: ["gap"], after: BORN_MS, to: BORN_MS + 3, limit: 9, isNewest: false };
+        const isById = "messageId" in target;
+        const id = isById ? "deleted:b" : "author_deleted:UCb";
+        const fields = { ...decodeMessage(message("x")), id, type: isById ? "deleted" : "author_deleted" };
+        const deletion = { ...fields, details: { target } } as unknown as Message;
+        const find = (by: MessageSearch) => store.find(ROOM, by);
+        const { overwriting } = await blankDeleted([deletion], new Set(), find, systemClock);
+        assert.deepEqual(
+          overwriting.map((over) => over.id),
+          ["b"],
+        );
+        await store.append(claim, BORN_MS + 3, [], "two", overwriting);
+        // By its text in the row, and not only as it is read.
+        const [gap, ...others] = await store.readTypes(ROOM, gaps);
+        assert.deepEqual([gap?.id, others], ["b", []]);
+        assert.deepEqual((await readAll(store, ROOM))[1], gap);
+      });
+
   test("a damaged message of an author does not disturb searches, and is pruned like any other", async (t) => {
     const { store, wall, claim } = await ownedRoom(subject, t);
     const [a, c] = ["a", "c"].map((id) => ({ ...message(id), details: text({ authorId: "UC1" }) }));
     assert.ok(a && c);
     await store.append(claim, BORN_MS, [a, { ...whole, details: '{"authorId":"UC1"' }, c], "");
     const found = await store.find(ROOM, { authorId: "UC1" });
-    assert.deepEqual(new Set(found.map(({ id }) => id)), new Set(["a", "c"]));
+    assert.deepEqual(new Set(found.map(({ id }) => id)), new Set(["a", "b", "c"]));
     await store.finish(claim, ENDED);
     wall.nowMs += 1000;
     assert.equal(await store.prune(0, 9), 3);
