@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { addressOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
-import { paidAction, textAction, texts } from "../support/chat-actions.ts";
+import { paidAction, textAction, textItem, texts } from "../support/chat-actions.ts";
 import { TEXT } from "../support/chat-items.ts";
 import { bannered, SENT } from "../support/every-kind.ts";
 import { usePages } from "../support/pages.ts";
@@ -136,6 +136,42 @@ describe("the looks of the viewer page", { skip: NO_CHROMIUM }, () => {
         assert.ok(left > 8 && right > 8 && right < 30, `${width}: ${left}, ${right}`);
     }
     await evaluate("localStorage.clear()");
+    await page.setViewportSize({ width: 360, height: 600 });
+  });
+
+  it("leaves two fifths of the window to the chat if its text is twice as large, and scrolls the rest away", async () => {
+    const { page, chat } = pages;
+    const long = "What is pinned, and has many words. ".repeat(10);
+    await page.setViewportSize({ width: 320, height: 640 });
+    chat.say([
+      paidAction("paid", "$50.00"),
+      ...texts("a", 60),
+      bannered(textItem("pin", { text: long }), { actionId: "pin" }),
+    ]);
+    await visit("&backfill=100");
+    await has("a-59");
+    await until(page, "document.querySelector('#pinned .row') !== null");
+    const measured = () =>
+      evaluate<number[]>(
+        "[document.querySelector('#chat').clientHeight, document.documentElement.scrollHeight, document.documentElement.scrollWidth]",
+      );
+    const [usual = 0, ...page100] = await measured();
+    assert.ok(usual >= 256, `${usual} px with text of the usual size`);
+    assert.deepEqual(page100, [640, 320], "the page itself does not scroll");
+    await evaluate("document.documentElement.style.fontSize = '200%'");
+    const [large = 0, pageHeight = 0, pageWidth] = await measured();
+    assert.ok(large >= 256 && pageHeight > 640, `${large} px of ${pageHeight} px`);
+    assert.equal(pageWidth, 320);
+    const isAtEnd = "scrollY + innerHeight >= document.documentElement.scrollHeight";
+    assert.equal(await evaluate(isAtEnd), false);
+    for (let turns = 0; turns < 20 && !(await evaluate(isAtEnd)); turns++)
+      await page.locator("#chat").press("PageDown"); // the log first, then the page
+    const box = await page.locator("#chat").boundingBox();
+    assert.ok(box && box.y >= 0 && box.y + box.height <= 640, "the whole log is in view");
+    assert.equal(await page.locator("#chat").getAttribute("data-following"), "true");
+    await page.locator("#tab-stats").click();
+    const [, withStats = 0] = await measured();
+    assert.ok(withStats < 1000, `${withStats} px: the figures scroll by themselves`);
     await page.setViewportSize({ width: 360, height: 600 });
   });
 

@@ -170,22 +170,24 @@ function drawSaid(message: ShownMessage, { images }: Look): Node[] {
   const heading = HEADINGS.get(type);
   if (heading) {
     const sign = make("span", { class: "sign", "data-kind": type, "aria-hidden": "true" });
-    const isSaid = message.message.startsWith(`${heading}\n`); // by its first line
-    const words = make(
-      "span",
-      { class: isSaid ? "heading said-below" : "heading" },
-      sign,
-      isSaid ? "" : heading,
-    );
-    said.push(words, document.createTextNode(" "));
+    said.push(make("span", { class: "heading" }, sign, heading), document.createTextNode(" "));
   }
   if (message.message !== "" && !details.poll && !(type === "supersticker" && details.sticker)) {
-    said.push(make("bdi", { "data-field": "message" }, ...drawParts(message, images)));
+    const words = heading ? withoutLine(message, heading) : message;
+    said.push(make("bdi", { "data-field": "message" }, ...drawParts(words, images)));
   }
   if (details.poll) said.push(drawPoll(details.poll));
   const sticker = details.sticker && drawSticker(details.sticker, images);
   if (sticker) said.push(...(said.length > 0 ? [document.createTextNode(" ")] : []), sticker);
   return said;
+}
+
+/** The message without its first line if this is the heading, which a summary says itself. */
+function withoutLine(message: ShownMessage, heading: string): ShownMessage {
+  const line = `${heading}\n`;
+  if (!message.message.startsWith(line)) return message;
+  const lineEnd = message.parts.findIndex(({ text }) => text.endsWith("\n"));
+  return { ...message, message: message.message.slice(line.length), parts: message.parts.slice(lineEnd + 1) };
 }
 
 function drawSticker({ label, url }: { label: string; url?: string }, images: boolean): Node | undefined {
