@@ -69,6 +69,7 @@ it("README.md works from its first line to its last, in a fresh clone", async (t
       .replace("<the last id you saw>", `${lastId}`);
     if (whyNotRun(line)) continue;
     if (line === "npm ci && npm run demo" || line === "npm start") {
+      await demo?.stop();
       const service = start(line);
       await service.printed(/listening on/);
       await service.stop();
