@@ -1,6 +1,7 @@
 /** Composes the service: store, upstream, rooms and HTTP, started in this order and stopped in reverse. */
 import type { Clock } from "../base/clock.ts";
 import { Channels } from "../rooms/channels/channels.ts";
+import { readVideoChannels } from "../rooms/channels/video-channels.ts";
 import { ChannelWatch } from "../rooms/channels/watch.ts";
 import { RoomList } from "../rooms/listing.ts";
 import { Recordings } from "../rooms/recordings/recordings.ts";
@@ -82,7 +83,8 @@ export async function startService(
   const recordings = new Recordings(config.recordings, recording, background.signal);
   const history = new History(store, clock);
   const list = new RoomList(store, rooms);
-  const source = { list, history, recordings, egresses };
+  const videoChannels = readVideoChannels({ store, egresses, clock }, rooms.stopped);
+  const source = { list, history, recordings, egresses, videoChannels };
   const served = { rooms, channels, source, telemetry, clock };
   stopped?.throwIfAborted();
   const url = await port.open(served);

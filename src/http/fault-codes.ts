@@ -16,6 +16,12 @@ const OF_VIDEO: FaultCodes = {
   otherwise: ["NO_LIVE_CHAT", UNLOADABLE],
 };
 
+/** For a video of which it must be known whether it may be watched. */
+export const OF_ACCESS: FaultCodes = {
+  throttled: ["RATE_LIMITED", THROTTLING],
+  otherwise: ["UPSTREAM_ERROR", (words) => `The channel of the video could not be found out: ${words}.`],
+};
+
 // [spec] Errors: status, code, cause, endpoints
 export const FAULT_CODES = {
   "/v1/stream": OF_VIDEO,
@@ -28,6 +34,7 @@ export const FAULT_CODES = {
     otherwise: ["UPSTREAM_ERROR", (words) => `YouTube did not give a batch: ${words}.`],
   },
   "/v1/probe": OF_VIDEO,
+  "/v1/videos/{videoId}": OF_ACCESS,
 } as const satisfies Record<string, FaultCodes>;
 
 export function ofFault(error: UpstreamError, codes: FaultCodes): RelayError {

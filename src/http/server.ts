@@ -4,9 +4,11 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Clock } from "../base/clock.ts";
 import { nestingOf } from "../base/json.ts";
 import { wireJson } from "../base/wire-json.ts";
+import { originVideoChannels } from "../origin/edge-video-channels.ts";
 import { Origin } from "../origin/origin.ts";
 import { atCapacity, RelayError } from "../protocol/errors.ts";
 import type { WatchedChannels } from "../rooms/channels/channels.ts";
+import type { VideoChannels } from "../rooms/channels/video-channels.ts";
 import type { RoomList } from "../rooms/listing.ts";
 import type { Recordings } from "../rooms/recordings/recordings.ts";
 import type { Rooms } from "../rooms/rooms.ts";
@@ -39,6 +41,7 @@ import { mergedRoute } from "./streams/merged.ts";
 import type { StreamConnections } from "./streams/sinks.ts";
 import { streamRoute } from "./streams/stream.ts";
 import { ANSWER_LIMITS, type AnswerLimits, boundUntakenAnswers } from "./untaken-answers.ts";
+import { videoRoute } from "./video-route.ts";
 import { type PageSettings, pageRoutes } from "./web-pages.ts";
 import { leaveToFirst } from "./worker-routes.ts";
 
@@ -98,12 +101,15 @@ interface OwnSource {
   history: History;
   recordings: Recordings;
   egresses: EgressPool;
+  videoChannels: VideoChannels;
 }
 
 export async function createServer(served: Served, settings: HttpSettings): Promise<FastifyInstance> {
   const { rooms, channels, source, telemetry, clock } = served;
   const { timeouts, answers = ANSWER_LIMITS } = settings;
-  const access = await Access.open({ settings: settings.access, clock, telemetry });
+  const videoChannels =
+    source instanceof Origin ? originVideoChannels(source, clock, rooms.stopped) : source.videoChannels;
+  const access = await Access.open({ settings: settings.access, videoChannels, clock, telemetry });
   const underWay = new AnswersUnderWay();
   const rawErrors = new RawErrors(clock, telemetry, underWay);
   const app = fastify({
@@ -183,7 +189,7 @@ function httpServer(listener: RequestListener, { headersMs, requestMs, checkMs }
 function ownRoutes(
   app: FastifyInstance,
   rooms: Rooms,
-  { list, history, recordings, egresses }: OwnSource,
+  { list, history, recordings, egresses, videoChannels }: OwnSource,
   settings: HttpSettings,
   access: Access,
   clock: Clock,
@@ -198,6 +204,7 @@ function ownRoutes(
   }
   if (access.serves("rooms")) roomsRoute(app, list, settings.retentionDays ?? 0);
   if (!access.serves("watch")) return;
+  videoRoute(app, videoChannels);
   roomRoute(app, list, access);
   const { compression: compresses, isBlanking } = settings;
   messagesRoute(app, { rooms, history, compresses, isBlanking });

@@ -6,7 +6,7 @@ import { text } from "node:stream/consumers";
 import { certificateTrouble } from "../base/certificate-trouble.ts";
 import type { Clock } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
-import { asNumber, asString, dig, parseJson } from "../base/json.ts";
+import { asArray, asNumber, asString, dig, parseJson } from "../base/json.ts";
 import { ERRORS, isErrorCode, RelayError } from "../protocol/errors.ts";
 import type { CursorRange } from "../serving/cursor.ts";
 import { parseOffset } from "../serving/log/offset.ts";
@@ -282,6 +282,26 @@ export class Origin {
       if (error instanceof RelayError && error.code === "NOT_STORED") return undefined;
       throw error;
     }
+  }
+
+  /**
+   * The names of the channel of a video; none if the origin does not know it, or may not tell. `address`: of
+   * the client that asks. Rejects as `stream` does.
+   */
+  async channelsOf(videoId: string, address: string, signal: AbortSignal): Promise<string[]> {
+    using limit = new Deadline(this.#clock, OPENING_TIMEOUT_MS);
+    return await this.#reached(limit.or(signal), async () => {
+      const headers = address ? { "x-forwarded-for": address } : {};
+      const request = { path: `/v1/videos/${videoId}`, headers, isDownload: true };
+      const answer = await this.#connections.page(request, limit.signal);
+      if (answer.statusCode !== 200) {
+        const error = await refusal(answer);
+        if (error instanceof RelayError && error.code === "FORBIDDEN") return [];
+        throw error;
+      }
+      const names = asArray(dig(parseJson(await note(answer)), "channels")) ?? [];
+      return names.filter((name) => typeof name === "string");
+    });
   }
 
   async #page<T>(

@@ -40,6 +40,8 @@ export interface PageBroadcast {
   title: string;
   channelId: string;
   channelTitle: string;
+  /** With its `@`. */
+  handle: string;
   /** Wall time in milliseconds: the start, or the scheduled one. */
   startsAt: number;
 }
@@ -177,6 +179,7 @@ function watchPage(content: PageContent, credentials: Credentials): Answer {
       },
       microformat: {
         playerMicroformatRenderer: {
+          ...(broadcast && { ownerProfileUrl: `http://www.youtube.com/${broadcast.handle}` }),
           liveBroadcastDetails: { isLiveNow: isLive, startTimestamp, endTimestamp },
         },
       },

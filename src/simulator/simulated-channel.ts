@@ -138,7 +138,8 @@ export class Channel {
     const broadcast = this.#broadcasts.find((each) => each.videoId === videoId);
     if (!broadcast) return undefined;
     const { title, startsAt, startedAt = startsAt } = broadcast;
-    return { title, channelId: this.channelId, channelTitle: this.#scenario.title, startsAt: startedAt };
+    const { channelId, handle } = this;
+    return { title, channelId, handle, channelTitle: this.#scenario.title, startsAt: startedAt };
   }
 
   /**

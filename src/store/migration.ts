@@ -22,6 +22,8 @@ export interface MovedRoom extends Claim, Omit<RoomRecord, "readAgoMs" | "end" |
   /** How the room ended, as stored; null while it is open. */
   end: string | null;
   endedAt: number | null;
+  /** The names of the room's channel, as stored; null if they are not known. */
+  channels: string | null;
   /** The room's totals as stored, and the cursor up to which they count; null if nothing is counted yet. */
   totals: string | null;
   countedTo: number | null;

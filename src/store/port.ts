@@ -123,6 +123,12 @@ export interface Store {
 
   getRoom(videoId: string): Promise<RoomRecord | undefined>;
 
+  /** The names of the room's channel, as `setChannels` has written them; none if they are not known. */
+  getChannels(videoId: string): Promise<string[]>;
+
+  /** Remembers the names of the room's channel, which have no spaces. Without effect if there is no room. */
+  setChannels(videoId: string, names: readonly string[]): Promise<void>;
+
   /** At most `limit` rooms, those read most recently first. */
   listRooms(limit: number): Promise<RoomSummary[]>;
 

@@ -83,3 +83,8 @@ export function readEnd(stored: string): RoomEnd | undefined {
       : (end?.state === "ended" || end?.state === "released") && typeof end.reason === "string";
   return isReadable ? (end as unknown as RoomEnd) : undefined;
 }
+
+/** The names in a column of names separated by spaces. */
+export function namesIn(column: unknown): string[] {
+  return typeof column === "string" ? column.split(" ").filter((name) => name !== "") : [];
+}

@@ -12,6 +12,8 @@ export const PORT_OPERATIONS = [
   "messagesById",
   "find",
   "getRoom",
+  "getChannels",
+  "setChannels",
   "listRooms",
   "getAccount",
   "probeWrite",

@@ -12,6 +12,7 @@ export interface SharedRoom {
   /** How it ended, as JSON; null while it is open. */
   detail: string | null;
   finalAt: number | null;
+  channels: string | null;
   owner: string | null;
   epoch: number;
   leaseUntil: number;

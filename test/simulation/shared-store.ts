@@ -95,6 +95,8 @@ export class SharedStore implements Peek {
       [SQL.byIdPrefix, (v: string, prefix: string) => this.#found(v, ({ id }) => id.startsWith(prefix))],
       [SQL.byText, this.#byText],
       [SQL.room, this.#room],
+      [SQL.channels, (v: string) => [this.#rooms.get(v)].flatMap((room) => room ?? [])],
+      [SQL.setChannels, this.#setChannels],
       ...this.#tallies.statements(),
       ...[SQL.touch, "listen relay", "select 1"].map((text) => [text, () => []] as const),
       [SQL.size, () => [{ bytes: 0 }]],
@@ -123,12 +125,18 @@ export class SharedStore implements Peek {
     const base = this.#clock.now();
     const room: SharedRoom = {
       ...{ videoId, base, head: base, epoch: base, owner: null, leaseUntil: 0, takenAt: new Map() },
-      ...{ checkpoint: null, checkpointAt: 0, detail: null, finalAt: null },
+      ...{ checkpoint: null, checkpointAt: 0, detail: null, finalAt: null, channels: null },
       ...{ messages: [], byId: new Map() },
     };
     this.#rooms.set(videoId, room);
     return room;
   }
+
+  readonly #setChannels = (videoId: string, names: string): object[] => {
+    const room = this.#rooms.get(videoId);
+    if (room) room.channels = names;
+    return [];
+  };
 
   readonly #giveBack = (videoIds: readonly string[], epochs: readonly number[]): object[] =>
     this.#owned(videoIds, epochs).flatMap((room) => {

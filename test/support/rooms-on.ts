@@ -3,6 +3,7 @@
 import { systemClock } from "../../src/base/clock.ts";
 import type { SettingName } from "../../src/cli/setting-table.ts";
 import { Channels } from "../../src/rooms/channels/channels.ts";
+import { readVideoChannels } from "../../src/rooms/channels/video-channels.ts";
 import { ChannelWatch } from "../../src/rooms/channels/watch.ts";
 import { RoomList } from "../../src/rooms/listing.ts";
 import { Recordings } from "../../src/rooms/recordings/recordings.ts";
@@ -37,10 +38,11 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
   stack.defer(() => egresses.close());
   stack.defer(() => channels.close());
   stack.defer(() => rooms.stop());
+  const videoChannels = readVideoChannels({ store, egresses, clock }, rooms.stopped);
   const owned = stack.move();
   const dispose = () => owned.disposeAsync();
   return {
-    source: { list, history, recordings, egresses },
+    source: { list, history, recordings, egresses, videoChannels },
     ...{ config, upstream, egresses, telemetry, clock, rooms, list, channels, history, recordings, store },
     [Symbol.asyncDispose]: dispose,
   };

@@ -5,9 +5,16 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest, preHandlerAsyncHookHandler } from "fastify";
 import type { Clock } from "../../base/clock.ts";
+import { isChannel } from "../../protocol/channel.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { type Right, Rights } from "../../protocol/rights.ts";
+import type { VideoChannels } from "../../rooms/channels/video-channels.ts";
+import { refuseUnavailable } from "../../serving/refusals.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
+import { UpstreamError } from "../../upstream/upstream-error.ts";
+import { clientGone } from "../client-gone.ts";
+import { OF_ACCESS, ofFault } from "../fault-codes.ts";
+import { networkOf } from "../streams/address-limit.ts";
 import { askedNames } from "./asked-names.ts";
 import {
   EVERYTHING,
@@ -42,6 +49,8 @@ export interface AccessSettings {
 
 interface AccessParts {
   settings: AccessSettings;
+  /** Which channel a video belongs to. */
+  videoChannels: Pick<VideoChannels, "isOfOne">;
   clock: Clock;
   telemetry: Telemetry;
 }
@@ -50,12 +59,18 @@ export class Access {
   readonly public: Rights;
   readonly #digests: readonly Buffer[];
   readonly #tokens: Tokens | undefined;
+  readonly #videoChannels: AccessParts["videoChannels"];
   readonly #telemetry: Telemetry;
 
-  private constructor({ settings, telemetry }: AccessParts, rights: Rights, tokens: Tokens | undefined) {
+  private constructor(
+    { settings, telemetry, videoChannels }: AccessParts,
+    rights: Rights,
+    tokens: Tokens | undefined,
+  ) {
     this.public = rights;
     this.#tokens = tokens;
     this.#telemetry = telemetry;
+    this.#videoChannels = videoChannels;
     const secrets = [settings.adminToken, settings.workerToken ?? ""];
     this.#digests = secrets.filter((secret) => secret !== "").map(digest);
   }
@@ -138,15 +153,36 @@ export class Access {
   /** Once the request is known to be of the right form: whether its videos and channels may be watched. */
   #checkNames: preHandlerAsyncHookHandler = async (request, reply) => {
     const rights = this.rightsOf(request);
-    if (rights.has("watch")) return;
-    for (const name of askedNames(request)) {
-      if (rights.mayWatch(name)) continue;
-      throw this.#told(
-        grantOf(request) ? forbidden("It is for other videos or channels.") : this.#tokenMissing(),
-        reply,
-      );
-    }
+    const others = askedNames(request).filter((name) => !rights.mayWatch(name));
+    if (others.length === 0 || (await this.#areOfChannels(others, rights, request, reply))) return;
+    throw this.#told(this.#refusalOf(request), reply);
   };
+
+  /** The refusal of a request for other videos or channels than those that may be watched. */
+  #refusalOf(request: FastifyRequest): RelayError {
+    if (grantOf(request)) return forbidden("It is for other videos or channels.");
+    if (this.#tokens || this.#digests.length > 0) return this.#tokenMissing();
+    return new RelayError("FORBIDDEN", "This service shows only certain videos or channels.");
+  }
+
+  /** Whether all of these are videos of channels that may be watched. Rejects with `RelayError`. */
+  async #areOfChannels(
+    names: readonly string[],
+    { channels }: Rights,
+    request: FastifyRequest,
+    { raw }: FastifyReply,
+  ): Promise<boolean> {
+    if (channels.length === 0 || names.some(isChannel)) return false;
+    const gone = clientGone(raw);
+    const address = () => networkOf(request.ip);
+    const asked = names.map((name) => this.#videoChannels.isOfOne(name, channels, address, gone));
+    try {
+      return (await Promise.all(asked)).every((isOne) => isOne);
+    } catch (error) {
+      if (error instanceof UpstreamError) throw ofFault(error, OF_ACCESS);
+      return refuseUnavailable(error);
+    }
+  }
 
   /** Adds to the answer what its error asks for. */
   #told(error: unknown, reply: FastifyReply): unknown {

@@ -11,6 +11,7 @@ export const ROUTE_RIGHTS: Readonly<Record<string, Right | "open">> = {
   "/v1/messages": "watch",
   "/v1/log/:videoId": "watch",
   "/v1/rooms/:videoId": "watch",
+  "/v1/videos/:videoId": "watch",
   "/v1/rooms": "rooms",
   "/v1/probe": "probe",
   "/v1/sessions": "poll",

@@ -31,6 +31,9 @@ const ERRORS_OF = {
   "/v1/sessions": [...OF_VIDEO, ...OF_BODY, "NO_WORKING_CLIENT", "UPSTREAM_ERROR", "CAPACITY"],
   "/v1/poll": [...OF_BODY, "TOKEN_EXPIRED", "UNKNOWN_CLIENT", "UPSTREAM_ERROR", "CAPACITY"],
   "/v1/probe": [...OF_VIDEO, ...OF_BODY, "RATE_LIMITED", "CAPACITY"],
+  "/v1/videos/{videoId}": [
+    ...["INVALID_REQUEST", "INVALID_VIDEO_ID", "RATE_LIMITED", "UPSTREAM_ERROR", ...OF_STORE],
+  ],
   "/v1/rooms": OF_STORE,
   "/v1/rooms/{videoId}": ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NOT_STORED", ...OF_STORE],
   "/v1/messages": ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NOT_STORED", ...OF_STORE],

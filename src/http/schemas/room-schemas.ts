@@ -27,6 +27,13 @@ const Room = Type.Object({
   ),
 });
 
+export const VideoResponse = Type.Object({
+  videoId: VideoId,
+  channels: Type.Array(Type.String(), {
+    description: "The names of the video's channel: its id, and its handle; none if it is not known.",
+  }),
+});
+
 export const RoomsResponse = Type.Object({
   retentionDays: Type.Number({ description: "Messages are deleted after this many days; 0: never." }),
   rooms: Type.Array(Room),

@@ -199,6 +199,8 @@ const STEPS: readonly string[] = [
 
    ${PRUNING}`,
   `create index message_rare on message (video_id, (${TYPE}), cursor) where ${IS_RARE};`,
+  // The names of the room's channel, separated by spaces.
+  "alter table room add column channels text",
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

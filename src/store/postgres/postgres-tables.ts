@@ -106,6 +106,8 @@ export const SQL = {
   byText: `select ${MESSAGE} ${KEPT} and cursor > ${ofRoom("$3 - shift")} and cursor <= ${ofRoom("$4 - shift")}
     and strpos(details, $2) > 0`,
   room: `select ${ROOM} from room r where video_id = $1 and checkpoint is not null`,
+  channels: "select channels from room where video_id = $1",
+  setChannels: "update room set channels = $2 where video_id = $1 and channels is distinct from $2",
   listRooms: `select ${SUMMARY} from room r where checkpoint is not null order by checkpoint_at desc limit $1`,
   prune: `select * from relay_prune(case when $1::float8 < 'Infinity' then clock_timestamp() - $1 * interval '1 ms'
     else '-infinity' end, $2)`,

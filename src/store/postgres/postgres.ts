@@ -24,7 +24,7 @@ import {
 } from "../port.ts";
 import type { StoreHealth } from "../store-health.ts";
 import { type EncodedMessage, type StoredMessage, wellFormed } from "../stored-message.ts";
-import { gapInPlaceOf, isInPlace, isReadable, type OnUnreadable, withEnd } from "../strict-rows.ts";
+import { gapInPlaceOf, isInPlace, isReadable, namesIn, type OnUnreadable, withEnd } from "../strict-rows.ts";
 import { ClusterWatch } from "./cluster-watch.ts";
 import { columns, toColumn } from "./column-text.ts";
 import { DatabaseClock } from "./database-clock.ts";
@@ -234,6 +234,17 @@ export class PostgresStore implements StoreEngine {
   async getRoom(videoId: string): Promise<RoomRecord | undefined> {
     const [row] = await this.#connections.query<RoomRow>("reads", SQL.room, [videoId]);
     return row && toRecord(row, this.#onUnreadable);
+  }
+
+  async getChannels(videoId: string): Promise<string[]> {
+    const [row] = await this.#connections.query<{ channels: string | null }>("reads", SQL.channels, [
+      videoId,
+    ]);
+    return namesIn(row?.channels);
+  }
+
+  async setChannels(videoId: string, names: readonly string[]): Promise<void> {
+    await this.#begun(this.#connections.query("writes", SQL.setChannels, [videoId, names.join(" ")]));
   }
 
   async listRooms(limit: number): Promise<RoomSummary[]> {

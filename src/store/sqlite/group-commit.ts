@@ -51,6 +51,8 @@ const OPERATIONS: Readonly<Record<Operation, "read" | "write">> = {
   messagesById: "read",
   find: "read",
   getRoom: "read",
+  getChannels: "read",
+  setChannels: "write",
   unfinishedRooms: "read",
   listRooms: "read",
   getAccount: "read",

@@ -12,16 +12,18 @@ import { FILE_DEFAULTS, isHalf, MIGRATION_TABLE, openDatabase, prepared } from "
 
 const SQL = {
   rooms: `select video_id as videoId, epoch, base, floor, head, checkpoint, checkpoint_at as checkpointAt,
-      ending as "end", ended_at as endedAt, totals, cursor as countedTo
+      ending as "end", ended_at as endedAt, channels, totals, cursor as countedTo
     from room left join tally on room = key where video_id > ? order by video_id limit ?`,
   messages: `select seq, video_id as videoId, cursor, id, body, details, at from message join room on key = room
     where seq > ? order by seq limit ?`,
   count: "select count(*) as messages from message",
   anyRoom: "select 1 from room limit 1",
-  putRoom: `insert into room (video_id, epoch, base, floor, head, checkpoint, checkpoint_at, ending, ended_at)
-    values (:videoId, :epoch, :base, :floor, :head, :checkpoint, :checkpointAt, :end, :endedAt)
+  putRoom: `insert into room (video_id, epoch, base, floor, head, checkpoint, checkpoint_at, ending, ended_at,
+      channels)
+    values (:videoId, :epoch, :base, :floor, :head, :checkpoint, :checkpointAt, :end, :endedAt, :channels)
     on conflict (video_id) do update set epoch = :epoch, base = :base, floor = :floor, head = :head,
-      checkpoint = :checkpoint, checkpoint_at = :checkpointAt, ending = :end, ended_at = :endedAt`,
+      checkpoint = :checkpoint, checkpoint_at = :checkpointAt, ending = :end, ended_at = :endedAt,
+      channels = :channels`,
   putMessage: `insert into message (room, cursor, at, id, body, details)
     values ((select key from room where video_id = :videoId), :cursor, :at, :id, :body, :details)
     on conflict (room, cursor) do update set body = :body, details = :details`,

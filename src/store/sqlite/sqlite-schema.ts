@@ -100,6 +100,8 @@ const STEPS: readonly string[] = [
      error text
    ) strict, without rowid;`,
   `create index message_rare on message (room, ${TYPE}, cursor) where ${IS_RARE};`,
+  // The names of the room's channel, separated by spaces.
+  "alter table room add column channels text;",
 ];
 
 /** This table exists in a file that a migration has not filled completely. It holds the last `seq` copied. */

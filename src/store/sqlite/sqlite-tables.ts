@@ -12,7 +12,7 @@ import type { TakenRoom } from "../ownership.ts";
 import type { Claim, MessageSearch, RoomAccount, RoomRecord, RoomSummary, TypedPart } from "../port.ts";
 import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
 import { withTotals } from "../stored-totals.ts";
-import { gapInPlaceOf, isReadable, type OnUnreadable, withEnd } from "../strict-rows.ts";
+import { gapInPlaceOf, isReadable, namesIn, type OnUnreadable, withEnd } from "../strict-rows.ts";
 import { pruningOn } from "./pruning.ts";
 import { diskFull } from "./sqlite-error.ts";
 import { recordingsOn } from "./sqlite-recordings.ts";
@@ -59,6 +59,8 @@ const SQL = {
   newborn: `insert into room (video_id, epoch, base, floor, head) values (:videoId, :epoch, :head, :head, :head)
     returning ${ROOM}`,
   room: `select ${ROOM} from room where video_id = ?`,
+  channels: "select channels from room where video_id = ?",
+  setChannels: "update room set channels = :names where video_id = :videoId and channels is not :names",
   unfinishedRooms: "select video_id as videoId from room where ended_at is null and checkpoint_at >= ?",
   listRooms: `select ${SUMMARY} from room order by checkpoint_at desc limit :limit`,
   account: `select ${SUMMARY}, totals, ${UNCOUNTED}, head - floor as kept
@@ -200,6 +202,14 @@ export class RoomTables {
   getRoom(now: number, videoId: string): RoomRecord | undefined {
     const row = this.#row(videoId);
     return row && this.#record(row, now);
+  }
+
+  getChannels(videoId: string): string[] {
+    return namesIn(this.#sql.channels.get(videoId)?.channels);
+  }
+
+  setChannels(videoId: string, names: readonly string[]): void {
+    this.#sql.setChannels.run({ videoId, names: names.join(" ") });
   }
 
   unfinishedRooms(since: number): string[] {

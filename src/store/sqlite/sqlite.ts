@@ -36,6 +36,8 @@ export class SqliteStore implements StoreEngine {
   readonly readTypes = this.#passed("readTypes");
   readonly cursorAt = this.#passed("cursorAt");
   readonly find = this.#passed("find");
+  readonly getChannels = this.#passed("getChannels");
+  readonly setChannels = this.#passed("setChannels");
   readonly tally = this.#passed("tally");
   readonly tallyRooms = this.#passed("tallyRooms");
   readonly probeWrite = this.#passed("probeWrite");

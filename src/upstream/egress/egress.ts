@@ -8,11 +8,12 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type SendRequest, UpstreamCalls, type UpstreamCallsParts } from "../calls.ts";
 import { type ChannelLook, type ChannelMemory, lookAtChannel } from "../channel-look.ts";
 import { LiveChat, type ReadingSettings } from "../live-chat.ts";
+import { channelNamesIn } from "../page/channel-names.ts";
 import { isUnanswered, UpstreamError } from "../upstream-error.ts";
 import { Breaker } from "./breaker.ts";
 import { Capacity, type Demand } from "./capacity.ts";
 import { type Connections, HttpConnections } from "./connections.ts";
-import { Flights } from "./flights.ts";
+import { type CallOptions, Flights } from "./flights.ts";
 import { Gate, type GateSettings } from "./gate.ts";
 import type { EgressSpec } from "./spec.ts";
 import { Transport } from "./transport.ts";
@@ -140,6 +141,16 @@ export class Egress {
   /** Looks at the pages of a channel. Rejects as `lookAtChannel` does. */
   lookAt(channel: string, memory: ChannelMemory, signal: AbortSignal): Promise<ChannelLook> {
     return this.#walls.observe(channel, lookAtChannel(channel, memory, this.#calls, signal));
+  }
+
+  /**
+   * The names of a video's channel, by one page; none for a video that does not exist. Rejects with
+   * `UpstreamError` "throttled", or "unusable" if the page cannot be loaded or is a wall.
+   */
+  channelOf(videoId: string, options: CallOptions): Promise<string[]> {
+    const path = `/watch?v=${videoId}&hl=en&gl=US`;
+    const found = this.#calls.page(path, options).then(({ value }) => channelNamesIn(value, videoId));
+    return this.#walls.observe(videoId, found);
   }
 
   /** From now on this egress shares its pace with other instances. */

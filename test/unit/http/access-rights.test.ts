@@ -29,6 +29,7 @@ const REQUESTS: Record<string, [path: string, init?: RequestInit]> = {
   "GET /v1/log/:videoId": [`/v1/log/${VIDEO}`],
   "HEAD /v1/log/:videoId": [`/v1/log/${VIDEO}`, { method: "HEAD" }],
   "GET /v1/rooms/:videoId": [`/v1/rooms/${VIDEO}`],
+  "GET /v1/videos/:videoId": [`/v1/videos/${VIDEO}`],
   "GET /v1/rooms": ["/v1/rooms"],
   "POST /v1/probe": ["/v1/probe", json({ videoId: VIDEO })],
   "POST /v1/sessions": ["/v1/sessions", json({ videoId: VIDEO })],
@@ -175,6 +176,7 @@ describe("where nothing is public", () => {
       "/v1/messages?videoId=another-one",
       "/v1/log/another-one",
       "/v1/rooms/another-one",
+      "/v1/videos/another-one",
     ]) {
       const { status } = await fetch(relay.url + path, { headers: bearer(token) });
       assert.equal(status, 403, path);

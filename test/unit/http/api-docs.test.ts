@@ -100,6 +100,7 @@ describe("the calls of docs/api.md", { skip: curlIsThere ? false : "curl is not 
       "/v1/probe",
       "/v1/rooms",
       "/v1/rooms/demo-stream",
+      "/v1/videos/demo-stream",
       "/v1/recordings",
       "/v1/recordings/@demo",
       "/v1/openapi.json",

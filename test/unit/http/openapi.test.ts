@@ -53,6 +53,7 @@ const OPERATIONS = {
   "/v1/probe": "post",
   "/v1/rooms": "get",
   "/v1/rooms/{videoId}": "get",
+  "/v1/videos/{videoId}": "get",
   "/v1/messages": "get",
 } as const;
 type Path = keyof typeof OPERATIONS;
@@ -95,6 +96,12 @@ const ERRORS: Record<Path, Record<number, string[]>> = {
   "/v1/rooms/{videoId}": {
     400: ["INVALID_REQUEST", "INVALID_VIDEO_ID"],
     404: ["NOT_STORED"],
+    503: ["CAPACITY", "STORE_UNAVAILABLE"],
+  },
+  "/v1/videos/{videoId}": {
+    400: ["INVALID_REQUEST", "INVALID_VIDEO_ID"],
+    429: ["RATE_LIMITED"],
+    502: ["UPSTREAM_ERROR"],
     503: ["CAPACITY", "STORE_UNAVAILABLE"],
   },
   "/v1/messages": {

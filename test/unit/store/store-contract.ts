@@ -18,6 +18,7 @@ import {
   ROOM,
   wallAt,
 } from "../../support/store-subject.ts";
+import { channelsContract } from "./store-contract-channels.ts";
 import { damageContract } from "./store-contract-damage.ts";
 import { followContract } from "./store-contract-follow.ts";
 import { overwriteContract } from "./store-contract-overwrite.ts";
@@ -53,6 +54,7 @@ export function storeContract(name: string, open: OpenForTest, persists: boolean
   describe(`${name}: types`, () => typesContract(subject));
   describe(`${name}: times`, () => timeContract(subject));
   describe(`${name}: totals`, () => totalsContract(subject, { runs, persists }));
+  describe(`${name}: channels of rooms`, () => channelsContract(subject));
   describe(`${name}: recordings`, () => recordingsContract(subject, persists));
   describe(`${name}: closing`, () => closeContract(subject));
   if (persists) describe(`${name}: reopened`, () => reopenContract(subject));

@@ -1,0 +1,27 @@
+/** `GET /v1/videos/{videoId}`: the channel of a video, which an edge must know to check the rights of its viewers. */
+import type { FastifyInstance } from "fastify";
+import { parseVideoId } from "../protocol/video-id.ts";
+import type { VideoChannels } from "../rooms/channels/video-channels.ts";
+import { refuseUnavailable } from "../serving/refusals.ts";
+import { clientGone } from "./client-gone.ts";
+import { json, routeOptions } from "./schemas/responses.ts";
+import { RoomParams, VideoResponse } from "./schemas/room-schemas.ts";
+import { networkOf } from "./streams/address-limit.ts";
+import { knownParametersOnly } from "./strict-query.ts";
+
+const EXPECTED = { summary: "Show the channel of a video", params: RoomParams };
+const OPTIONS = {
+  ...routeOptions("/v1/videos/{videoId}", EXPECTED, json("The video and its channel.", VideoResponse)),
+  preValidation: knownParametersOnly({ properties: {} }),
+  exposeHeadRoute: false,
+};
+
+export function videoRoute(app: FastifyInstance, videoChannels: VideoChannels): void {
+  app.get<{ Params: RoomParams }>("/v1/videos/:videoId", OPTIONS, async (request, reply) => {
+    const videoId = parseVideoId(request.params.videoId);
+    const address = () => networkOf(request.ip);
+    const gone = clientGone(reply.raw);
+    const channels = await videoChannels.namesOf(videoId, address, gone).catch(refuseUnavailable);
+    return { videoId, channels };
+  });
+}

@@ -1,0 +1,132 @@
+/**
+ * Which channel a video belongs to, for the right to watch the videos of a channel. The store knows it of the
+ * rooms that were asked for; what it does not know, a look at the video's page says, once in ten minutes per
+ * video, whoever asks and however often.
+ *
+ * A refusal never follows from the store alone, but from a look: so it comes as late for a video that is
+ * stored as for any other.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { unlessAborted } from "../../base/deadline.ts";
+import { atCapacity } from "../../protocol/errors.ts";
+import type { ObservedStore } from "../../store/observed.ts";
+import type { EgressPool } from "../../upstream/egress/pool.ts";
+import { WaitingOpenings } from "../waiting-openings.ts";
+
+/** How long a look counts; a failed one only keeps the next one waiting. */
+const LOOKED_MS = 600_000;
+const FAILED_MS = 30_000;
+/** More videos than an address of the service can look at in ten minutes. */
+const MAX_LOOKS = 10_000;
+const MAX_WAITING = 1000;
+
+interface ReadingParts {
+  store: Pick<ObservedStore, "getChannels" | "setChannels">;
+  egresses: Pick<EgressPool, "opening">;
+  clock: Clock;
+}
+
+/** The channels of videos, for an instance that reads chats itself. */
+export function readVideoChannels(
+  { store, egresses, clock }: ReadingParts,
+  stopped: AbortSignal,
+): VideoChannels {
+  const sources: VideoChannelSources = {
+    stored: (videoId) => store.getChannels(videoId),
+    remember: (videoId, names) => store.setChannels(videoId, names),
+    look: async (videoId, address, signal) => {
+      using opening = await egresses.opening({ address, isFirst: false }, signal);
+      const options = { lane: "opening", dueAt: clock.monotonic(), maxCooldownMs: 0, signal } as const;
+      return await opening.egress.channelOf(videoId, options);
+    },
+  };
+  return new VideoChannels(sources, clock, stopped);
+}
+
+/** The names of the channel of a video; none if it is not known, or the video does not exist. */
+export interface VideoChannelSources {
+  /** As the store knows them. */
+  stored(videoId: string): Promise<readonly string[]>;
+  /** As the video's page shows them; `address`: of the client that asks. */
+  look(videoId: string, address: string, signal: AbortSignal): Promise<readonly string[]>;
+  /** Remembers them in the store. */
+  remember(videoId: string, names: readonly string[]): Promise<void>;
+}
+
+interface Look {
+  readonly names: Promise<readonly string[]>;
+  /** On the monotonic clock: until when it counts; Infinity while it is under way. */
+  until: number;
+}
+
+export class VideoChannels {
+  readonly #sources: VideoChannelSources;
+  readonly #clock: Clock;
+  readonly #stopped: AbortSignal;
+  /** By video, the oldest first. */
+  readonly #looks = new Map<string, Look>();
+  readonly #waiting = new WaitingOpenings(MAX_WAITING);
+
+  constructor(sources: VideoChannelSources, clock: Clock, stopped: AbortSignal) {
+    this.#sources = sources;
+    this.#clock = clock;
+    this.#stopped = stopped;
+  }
+
+  /**
+   * Whether the video belongs to one of the channels. Rejects with `RelayError` CAPACITY, with
+   * `UpstreamError` if its page cannot be read, with `StoreError`, and with the signal's reason.
+   */
+  async isOfOne(
+    videoId: string,
+    channels: readonly string[],
+    address: () => string,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const isOne = (names: readonly string[]) => names.some((name) => channels.includes(name));
+    const known = await this.#sources.stored(videoId);
+    if (isOne(known)) return true;
+    const names = await unlessAborted(this.#look(videoId, address), signal);
+    if (!isOne(names)) return false;
+    // The room may not be there yet: then the next viewer's look is remembered.
+    await this.#sources.remember(videoId, names);
+    return true;
+  }
+
+  /**
+   * The names of the video's channel; none if it is not known, or the video does not exist. Rejects as
+   * `isOfOne` does.
+   */
+  async namesOf(videoId: string, address: () => string, signal: AbortSignal): Promise<readonly string[]> {
+    const known = await this.#sources.stored(videoId);
+    return known.length > 0 ? known : await unlessAborted(this.#look(videoId, address), signal);
+  }
+
+  #look(videoId: string, address: () => string): Promise<readonly string[]> {
+    const now = this.#clock.monotonic();
+    const known = this.#looks.get(videoId);
+    if (known && known.until > now) return known.names;
+    for (const [other, { until }] of this.#looks) {
+      if (until > now && this.#looks.size < MAX_LOOKS) break;
+      this.#looks.delete(other);
+    }
+    const look: Look = { names: this.#lookNow(videoId, address()), until: Number.POSITIVE_INFINITY };
+    this.#looks.delete(videoId);
+    this.#looks.set(videoId, look);
+    look.names.then(
+      () => this.#keep(look, LOOKED_MS),
+      () => this.#keep(look, FAILED_MS),
+    );
+    return look.names;
+  }
+
+  #keep(look: Look, ms: number): void {
+    look.until = this.#clock.monotonic() + ms;
+  }
+
+  async #lookNow(videoId: string, address: string): Promise<readonly string[]> {
+    const displaced = new AbortController();
+    using _ = this.#waiting.join(address, () => displaced.abort(atCapacity("openings")));
+    return await this.#sources.look(videoId, address, AbortSignal.any([this.#stopped, displaced.signal]));
+  }
+}

@@ -1,0 +1,225 @@
+/** The right to watch the videos of one channel: what the service asks of the upstream for it, and gives away. */
+import assert from "node:assert/strict";
+import { after, before, describe, it, type TestContext } from "node:test";
+import { VideoChannels } from "../../../src/rooms/channels/video-channels.ts";
+import { type Simulator, startSimulator } from "../../../src/simulator/index.ts";
+import { ask } from "../../support/api.ts";
+import { startTestEdge } from "../../support/edge.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+import { startRelay, type TestRelay } from "../../support/relay.ts";
+import { temporaryFile } from "../../support/store-subject.ts";
+import { Stream } from "../../support/stream.ts";
+import { bearer, SECRET, signed } from "../../support/tokens.ts";
+
+const MINE = "mine-video1";
+const STORED = "other-video";
+const UNSTORED = "never-asked";
+
+let upstream: Simulator;
+let mine: string;
+before(async () => {
+  upstream = await startSimulator();
+  const channel = upstream.channel("@mine");
+  mine = channel.channelId;
+  channel.broadcast(MINE, { chat: { kinds: ["text"] } }).chat.say(3);
+  const other = upstream.channel("@other");
+  for (const video of [STORED, UNSTORED]) other.broadcast(video, { chat: { kinds: ["text"] } }).chat.say(3);
+});
+after(() => upstream[Symbol.asyncDispose]());
+
+/** A store in which `STORED` and `MINE` were read, and which knows their channels. */
+async function filledStore(t: TestContext): Promise<string> {
+  const RELAY_STORE = `sqlite:${await temporaryFile(t)}`;
+  await using open = await startRelay({
+    upstream,
+    settings: { RELAY_STORE, RELAY_PUBLIC: "watch:@mine,watch:@other" },
+  });
+  for (const videoId of [STORED, MINE]) {
+    await using stream = await Stream.open(open.url, { videoId });
+    await stream.untilMessages(3);
+    assert.equal(await statusOf(open, `/v1/messages?videoId=${videoId}`), 200);
+  }
+  return RELAY_STORE;
+}
+
+const limited = (rights: string, more: object = {}) =>
+  startRelay({ upstream, settings: { RELAY_PUBLIC: rights, ...more } });
+
+/** How many watch pages of a video were loaded until now. */
+const watchPages = (videoId: string) =>
+  upstream.requests.filter(({ kind, videoId: asked }) => kind === "watch" && asked === videoId).length;
+
+const routesOf = (videoId: string) => [
+  `/v1/stream?videoId=${videoId}`,
+  `/v1/merged?videoIds=${videoId}`,
+  `/v1/messages?videoId=${videoId}`,
+  `/v1/log/${videoId}`,
+  `/v1/log/${videoId}?live=long-poll&offset=-1`,
+  `/v1/rooms/${videoId}`,
+  `/v1/videos/${videoId}`,
+];
+
+async function statusOf({ url }: Pick<TestRelay, "url">, path: string, headers = {}): Promise<number> {
+  const cut = new AbortController();
+  const { status } = await fetch(url + path, { headers, signal: cut.signal });
+  cut.abort();
+  return status;
+}
+
+describe("a right to watch the videos of a channel", () => {
+  for (const name of ["@mine", "UC…"]) {
+    it(`opens those that the page of the video gives to it, and no others (${name})`, async () => {
+      const right = `watch:${name === "@mine" ? name : mine}`;
+      await using relay = await limited(right);
+      await using stream = await Stream.open(relay.url, { videoId: MINE });
+      await stream.untilMessages(3);
+      for (const path of routesOf(MINE)) assert.equal(await statusOf(relay, path), 200, path);
+      for (const path of routesOf(STORED)) assert.equal(await statusOf(relay, path), 403, path);
+      assert.equal(await statusOf(relay, `/v1/merged?videoIds=${MINE},${STORED}`), 403);
+      const other = name === "@mine" ? "@other" : "@mine";
+      assert.equal(await statusOf(relay, `/v1/stream?channel=${other}`), 403);
+      assert.equal(await statusOf(relay, `/v1/stream?channel=${right.slice(6)}`), 200);
+    });
+  }
+
+  it("opens what is stored without a call, also after a restart", async (t) => {
+    const RELAY_STORE = await filledStore(t);
+    const page = `/v1/messages?videoId=${MINE}`;
+    await using relay = await limited("watch:@mine", { RELAY_STORE });
+    const before = watchPages(MINE);
+    assert.equal(await statusOf(relay, page), 200);
+    assert.equal(watchPages(MINE), before);
+  });
+
+  it("costs one call for a video of another channel, however often and on whatever route it is asked for", async () => {
+    await using relay = await limited("watch:@mine");
+    const before = watchPages(UNSTORED);
+    const asked = [...routesOf(UNSTORED), ...routesOf(UNSTORED)];
+    const statuses = await Promise.all(asked.map((path) => statusOf(relay, path)));
+    assert.deepEqual(new Set(statuses), new Set([403]));
+    assert.equal(await statusOf(relay, `/v1/stream?videoId=${UNSTORED}`), 403);
+    assert.equal(watchPages(UNSTORED), before + 1);
+    assert.equal(await statusOf(relay, "/v1/messages?videoId=no-such-vid"), 403);
+  });
+
+  it("in a token is checked by an edge, which asks its origin once", async () => {
+    await using origin = await limited("watch", { RELAY_TOKEN_KEY: SECRET });
+    const settings = { RELAY_PUBLIC: "none", RELAY_TOKEN_KEY: SECRET };
+    await using edge = await startTestEdge(origin.url, settings);
+    const headers = bearer(await signed({ relay: ["watch:@mine"] }));
+    const before = watchPages(UNSTORED);
+    for (let call = 0; call < 3; call++) {
+      assert.equal(await statusOf(edge, `/v1/stream?videoId=${MINE}`, headers), 200);
+      assert.equal(await statusOf(edge, `/v1/messages?videoId=${UNSTORED}`, headers), 403);
+      assert.equal(await statusOf(edge, `/v1/messages?videoId=${UNSTORED}`), 401);
+    }
+    assert.equal(watchPages(UNSTORED), before + 1);
+  });
+
+  it("at an edge is enough for its own line, if the origin wants a token", async () => {
+    const keys = { RELAY_TOKEN_KEY: SECRET };
+    await using origin = await limited("none", keys);
+    const RELAY_ORIGIN_TOKEN = await signed({ relay: ["watch", "rooms"] });
+    await using edge = await startTestEdge(origin.url, { RELAY_ORIGIN_TOKEN, RELAY_PUBLIC: "watch,rooms" });
+    await using stream = await Stream.open(edge.url, { videoId: MINE });
+    await stream.untilMessages(3);
+    assert.equal(await statusOf(edge, `/v1/messages?videoId=${MINE}`), 200);
+    assert.equal(await statusOf(edge, "/v1/rooms"), 200);
+  });
+});
+
+describe("a refusal of a video of another channel", () => {
+  const NAMES = /^(date|keep-alive|connection)$/;
+  const refusalOf = async (url: string, path: string, headers: Record<string, string>) => {
+    const pages = () => watchPages(STORED) + watchPages(UNSTORED); // rooms that are read load others
+    const before = pages();
+    const { status, headers: sent, body } = await ask(url, path, { headers });
+    const told = [...sent].filter(([name]) => !NAMES.test(name));
+    return { status, told, body, looks: pages() - before };
+  };
+
+  it("is the same in bytes, headers and looks whether the video is stored or not", async (t) => {
+    const RELAY_STORE = await filledStore(t);
+    const ways: [Record<string, string>, Record<string, string>][] = [
+      [{ RELAY_PUBLIC: "watch:@mine" }, {}],
+      [{ RELAY_PUBLIC: "watch:@mine", RELAY_TOKEN_KEY: SECRET }, {}],
+      [
+        { RELAY_PUBLIC: "none", RELAY_TOKEN_KEY: SECRET },
+        bearer(await signed({ relay: ["watch:@mine", `watch:${MINE}`, "rooms", "probe", "poll", "record"] })),
+      ],
+      [{ RELAY_PUBLIC: "none", RELAY_TOKEN_KEY: SECRET }, {}],
+      [{ RELAY_PUBLIC: `watch:${MINE}` }, {}],
+    ];
+    for (const [settings, headers] of ways) {
+      for (const fault of [undefined, { status: 429 }, { status: 503 }]) {
+        const active = fault && upstream.fault({ on: ["watch"], times: Number.POSITIVE_INFINITY, as: fault });
+        await using relay = await startRelay({ upstream, settings: { ...settings, RELAY_STORE } });
+        for (let place = 0; place < routesOf("").length; place++) {
+          const [stored = "", unstored = ""] = [STORED, UNSTORED].map((video) => routesOf(video)[place]);
+          // The first is asked first by turns, as it pays for the look.
+          const asked = place % 2 === 0 ? [stored, unstored] : [unstored, stored];
+          const answers = [];
+          for (const path of asked) answers.push(await refusalOf(relay.url, path, headers));
+          const [one, other] = answers;
+          assert.ok((one?.status ?? 0) >= 400, stored);
+          if (!fault) assert.deepEqual(one, other, `${JSON.stringify(settings)} ${stored}`);
+          else assert.deepEqual([one?.status, one?.body], [other?.status, other?.body], stored);
+        }
+        active?.cancel();
+      }
+    }
+  });
+});
+
+describe("the look at a video's page", () => {
+  const sourcesOf = (names: Record<string, string[]>) => {
+    const asked: string[] = [];
+    const remembered: string[] = [];
+    return {
+      ...{ asked, remembered },
+      stored: async () => [],
+      remember: async (videoId: string) => void remembered.push(videoId),
+      look: async (videoId: string) => {
+        asked.push(videoId);
+        return names[videoId] ?? Promise.reject(new Error("away"));
+      },
+    };
+  };
+  const never = new AbortController().signal;
+  const address = () => "192.0.2.1";
+
+  it("counts for ten minutes, and a failed one for half a minute", async () => {
+    const clock = new FakeClock();
+    const sources = sourcesOf({ [MINE]: ["UCmine", "@mine"] });
+    const channels = new VideoChannels(sources, clock, never);
+    const isMine = (videoId: string) => channels.isOfOne(videoId, ["@mine"], address, never);
+    assert.equal(await isMine(MINE), true);
+    assert.equal(await channels.isOfOne(MINE, ["@other"], address, never), false);
+    await clock.advance(599_000);
+    assert.equal(await isMine(MINE), true);
+    assert.deepEqual(sources.asked, [MINE]);
+    await clock.advance(1000);
+    await isMine(MINE);
+    assert.deepEqual(sources.asked, [MINE, MINE]);
+    await assert.rejects(isMine(STORED), /away/);
+    await clock.advance(29_000);
+    await assert.rejects(isMine(STORED), /away/);
+    assert.equal(sources.asked.length, 3);
+    await clock.advance(1000);
+    await assert.rejects(isMine(STORED), /away/);
+    assert.equal(sources.asked.length, 4);
+    assert.deepEqual(new Set(sources.remembered), new Set([MINE]));
+  });
+
+  it("is forgotten, the oldest first, before its memory grows without end", async () => {
+    const clock = new FakeClock();
+    const many = Array.from({ length: 10_001 }, (_, index) => `v${index}`);
+    const sources = sourcesOf(Object.fromEntries(many.map((videoId) => [videoId, []])));
+    const channels = new VideoChannels(sources, clock, never);
+    for (const videoId of many) await channels.isOfOne(videoId, ["@mine"], address, never);
+    await channels.isOfOne("v5", ["@mine"], address, never);
+    assert.equal(sources.asked.length, many.length);
+    await channels.isOfOne("v0", ["@mine"], address, never);
+    assert.equal(sources.asked.length, many.length + 1);
+  });
+});
