@@ -1,6 +1,5 @@
 /** What viewers need of a log, which is in a store or at the origin of an edge. */
-import type { Store, TypedPart } from "../store/port.ts";
-import type { StoredMessage } from "../store/stored-message.ts";
+import type { Store } from "../store/port.ts";
 import type { CursorRange } from "./cursor.ts";
 
 /** The log of rooms as their viewers read it. */
@@ -13,53 +12,4 @@ export interface RoomLog extends Pick<Store, "read" | "readTypes" | "cursorAt" |
   readonly isRemote?: boolean;
   /** The room's cursors at this moment. */
   getRoom(videoId: string): Promise<CursorRange | undefined>;
-}
-
-/**
- * At most `limit` messages after cursor `after` up to `to`, which the room has reached. Rejects as the log
- * does, and with an error if the log skips messages. The deletion of old messages may overtake the reader:
- * then the first ones are missing, or all.
- */
-export async function readPage(
-  log: Pick<RoomLog, "read" | "getRoom">,
-  videoId: string,
-  after: number,
-  to: number,
-  limit = to - after,
-): Promise<StoredMessage[]> {
-  // In place of deleted messages, the log returns the next ones, which can lie beyond `to`.
-  const page = (await log.read(videoId, after, limit)).filter(({ cursor }) => cursor <= to);
-  const before = page[0] ? page[0].cursor - 1 : to;
-  if (before === after) return page;
-  const room = await log.getRoom(videoId);
-  if (!room || room.floor >= before) return page; // without a room, all of it was deleted
-  throw new Error(`the store skips from cursor ${after} to ${before} in room ${videoId}`);
-}
-
-/** The messages of a part of the log, which begins after cursor `after` and ends with `to`. */
-export interface ReadPart {
-  messages: StoredMessage[];
-  after: number;
-  to: number;
-}
-
-/**
- * The first part of a range, or the last one if `isNewest`, with at most `limit` messages: all there are, or
- * those of the `types`. The part reaches as far as there are no others. Rejects as `readPage` does.
- */
-export async function readPart(
-  log: Pick<RoomLog, "read" | "readTypes" | "getRoom">,
-  videoId: string,
-  { types, ...range }: Omit<TypedPart, "types"> & { types: readonly string[] | undefined },
-): Promise<ReadPart> {
-  const { after, to, limit, isNewest } = range;
-  if (!types) {
-    const start = isNewest ? Math.max(after, to - limit) : after;
-    const messages = await readPage(log, videoId, start, to, Math.min(limit, to - start));
-    return { messages, after: start, to: isNewest ? to : (messages.at(-1)?.cursor ?? to) };
-  }
-  const messages = await log.readTypes(videoId, { types, ...range });
-  const [first, last] = [messages[0], messages.at(-1)];
-  if (!first || !last || messages.length < limit) return { messages, after, to };
-  return isNewest ? { messages, after: first.cursor - 1, to } : { messages, after, to: last.cursor };
 }

@@ -4,13 +4,14 @@
  */
 import type { Clock } from "../base/clock.ts";
 import type { ChatType, RoomEnd, StreamEnd } from "../protocol/chat.ts";
+import { readPart } from "../store/log-reader.ts";
 import { isUnavailable } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { BetweenPolls } from "./between-polls.ts";
 import { backfillCount, type CursorRange, resumeCursor } from "./cursor.ts";
 import { type Feed, Feeds } from "./feeds.ts";
 import { type LogPosition, positionIn } from "./log/offset.ts";
-import { type RoomLog, readPart } from "./room-log.ts";
+import type { RoomLog } from "./room-log.ts";
 import { SharedPages } from "./shared-pages.ts";
 import type { Sink } from "./sink.ts";
 import { inSlices } from "./slices.ts";

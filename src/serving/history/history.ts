@@ -5,11 +5,11 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { Semaphore } from "../../base/semaphore.ts";
+import { type ReadPart, readPart } from "../../store/log-reader.ts";
 import { notStored, type RoomRecord, type Store, type TypedPart } from "../../store/port.ts";
 import { retryRead } from "../../store/retry-read.ts";
 import type { StoredMessage } from "../../store/stored-message.ts";
 import { refuseUnavailable } from "../refusals.ts";
-import { type ReadPart, readPart } from "../room-log.ts";
 import { Slices } from "../slices.ts";
 import { type MessageFilter, rareTypesOf, testOf } from "./message-filter.ts";
 
