@@ -97,8 +97,9 @@ export async function historyPage(
   signal: AbortSignal,
 ): Promise<Answer> {
   const found = await history.page(request, Number(limit), signal);
-  const written = await pageBody(found, rooms.stateOf(found.room), FORMATS[format], options, history.slices);
   const isFinal = found.next !== null && request.after !== undefined && !isBlanking;
+  const state = rooms.stateOf(found.room);
+  const written = await pageBody(found, state, FORMATS[format], options, isFinal, history.slices);
   const link = linksOf(query, found);
   return { ...written, headers: { ...(isFinal && { "cache-control": FOR_EVER }), ...(link && { link }) } };
 }

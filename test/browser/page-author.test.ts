@@ -4,6 +4,7 @@ import { afterEach, describe, it } from "node:test";
 import { addressOf, idsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
 import { deletionOf, textAction, textItem, texts } from "../support/chat-actions.ts";
 import { adding, COMMON } from "../support/chat-items.ts";
+import { bannered } from "../support/every-kind.ts";
 import { usePages } from "../support/pages.ts";
 
 const ANN = { author: "@ann", channel: "UCannannannannannannanna" };
@@ -118,8 +119,13 @@ describe("authors on the viewer page", { skip: NO_CHROMIUM }, () => {
   it("can be highlighted and muted, and this browser remembers it", async () => {
     const { page, chat } = pages;
     chat.say([textAction("a", ANN), textAction("b", BOB), textAction("c", ANN)]);
+    const pinned = (id: string, by: object) => bannered(textItem(id, by), { actionId: `pin-${id}` });
+    chat.say([pinned("pinned-ann", ANN), pinned("pinned-bob", BOB)]);
     await visit();
     await has("c");
+    const above = () => idsOf(page, "#pinned");
+    await until(page, "document.querySelectorAll('#pinned .row').length === 2");
+    const both = await above();
     await nameIn("b").click();
     await page.getByRole("button", { name: "Highlight" }).click();
     await page.keyboard.press("Escape");
@@ -129,6 +135,7 @@ describe("authors on the viewer page", { skip: NO_CHROMIUM }, () => {
     await page.keyboard.press("Escape");
     const shown = async () => [await idsOf(page), await page.locator("#chat [data-marked]").count()];
     assert.deepEqual(await shown(), [["b"], 1]);
+    assert.deepEqual(await above(), both.slice(1));
     await page.reload();
     chat.say([textAction("d", ANN), textAction("e", BOB)]);
     await has("e");
@@ -137,6 +144,7 @@ describe("authors on the viewer page", { skip: NO_CHROMIUM }, () => {
     await page.getByRole("button", { name: "Muted: @ann. Remove" }).click();
     await until(page, "document.querySelectorAll('#chat [data-message-id]').length === 5");
     assert.equal(await page.locator("#people li").count(), 1);
+    assert.deepEqual(await above(), both);
   });
 
   it("are named by the parameters, by name, channel id or pattern", async () => {

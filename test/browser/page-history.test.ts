@@ -280,6 +280,7 @@ describe("the viewer page and the stored messages", { skip: NO_CHROMIUM }, () =>
     assert.match(await found.first().innerText(), new RegExp(`${new Date().getFullYear()}, \\d+:\\d\\d`));
     chat.say([deletionOf("n-2"), textAction("after")]);
     await until(page, "document.querySelectorAll('#found li').length === 3");
+    assert.equal(await words.innerText(), "3 messages found. Searched everything that is kept.");
     await page.locator("input[name=author]").fill("@INES");
     assert.deepEqual(await results(/^2 messages found/), ["Needle n-4", "Needle n-1"]);
     await page.locator("input[name=author]").fill("");

@@ -101,11 +101,13 @@ export class AuthorCard {
       query: { author: this.#id },
       // A replacement is shown as its message.
       isWanted: ({ message: { author, type } }) => author !== "" && !EVENTS.has(type),
-      describe: ({ messages, prev }, count) => {
+      describe: ({ messages, prev }) => {
         if (isNewest) this.#showBadges(messages.findLast(({ author }) => author !== ""));
         isNewest = false;
-        const said = count === 1 ? "1 message" : `${count} messages`;
-        return prev === null ? `${said} in all that is kept.` : `The last ${said}.`;
+        return (count) => {
+          const said = count === 1 ? "1 message" : `${count} messages`;
+          return prev === null ? `${said} in all that is kept.` : `The last ${said}.`;
+        };
       },
     });
   }

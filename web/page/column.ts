@@ -214,7 +214,9 @@ export class Column {
 
   #showStanding(): void {
     const { types } = this.#settings ?? {};
-    const rows = !types || types.has("banner") ? [...this.#transcript.pinned.values()] : [];
+    const pinned = !types || types.has("banner") ? [...this.#transcript.pinned.values()] : [];
+    const { marks } = this.#options;
+    const rows = pinned.filter(({ message }) => !(message && marks.applies("hide", message)));
     this.#standing.pin(rows.map((row) => elementOf(row, this.#options.look)));
     this.#standing.show();
   }

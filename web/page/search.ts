@@ -76,7 +76,7 @@ export class Search {
       stored: this.#options,
       query: { ...others, ...(q !== "" && { q }), ...(isId && { author }) },
       isWanted: (row) => isShown(row) && row.message.author.toLowerCase().includes(name),
-      describe: (page, count, signal) => this.#describe(page, count, signal),
+      describe: (page, signal) => this.#describe(page, signal),
     });
   }
 
@@ -88,10 +88,10 @@ export class Search {
     this.#place.focus();
   }
 
-  async #describe({ prev }: StoredPage, count: number, signal: AbortSignal): Promise<string> {
-    const found = count === 1 ? "1 message found." : `${count} messages found.`;
+  async #describe({ prev }: StoredPage, signal: AbortSignal): Promise<(count: number) => string> {
     const { read } = this.#options;
     const [next] = prev === null ? [] : (await read({ before: prev, limit: 1 }, signal)).messages;
-    return `${found} ${next ? `Searched back to ${timeOf(next)}.` : "Searched everything that is kept."}`;
+    const searched = next ? `Searched back to ${timeOf(next)}.` : "Searched everything that is kept.";
+    return (count) => `${count === 1 ? "1 message" : `${count} messages`} found. ${searched}`;
   }
 }

@@ -34,12 +34,14 @@ interface ListOptions {
   close(): void;
 }
 
+type Describe = (count: number) => string;
+
 interface Listing {
   stored: Stored;
   query: StoredQuery;
   isWanted(row: Row & { message: ShownMessage }): boolean;
-  /** The words about a list of `count` messages that ends with this page. */
-  describe(page: StoredPage, count: number, signal: AbortSignal): Promise<string> | string;
+  /** The words about a list that ends with this page, by the number of its messages. */
+  describe(page: StoredPage, signal: AbortSignal): Promise<Describe> | Describe;
 }
 
 export class StoredList {
@@ -47,6 +49,8 @@ export class StoredList {
   readonly #moreLabel: string;
   readonly #shown = new Map<Row, HTMLElement>();
   #listing: Listing | undefined;
+  /** Undefined while a page is read, or if that failed. */
+  #describe: Describe | undefined;
   #reads = new AbortController();
   /** The `before` of the next page. */
   #next: number | null = null;
@@ -80,6 +84,11 @@ export class StoredList {
       this.#shown.delete(row);
       element.remove();
     }
+    this.#count();
+  }
+
+  #count(): void {
+    if (this.#describe) this.#options.words.textContent = this.#describe(this.#shown.size);
   }
 
   async #readOn(): Promise<void> {
@@ -91,12 +100,14 @@ export class StoredList {
     more.hidden = true;
     if (hadFocus) leave.focus();
     more.textContent = this.#moreLabel;
+    this.#describe = undefined;
     words.textContent = texts.loading;
     try {
       const page = await stored.read({ ...query, before: this.#next, limit: PER_PAGE }, signal);
       for (const message of [...page.messages].reverse()) this.#show(message, this.#listing);
       this.#next = page.prev;
-      words.textContent = await describe(page, this.#shown.size, signal);
+      this.#describe = await describe(page, signal);
+      this.#count();
     } catch (error) {
       if (signal.aborted) return;
       words.textContent = `${texts.failed}: ${(error as Error).message}`;

@@ -75,25 +75,27 @@ function received(message: StoredMessage): ReceivedMessage {
 /**
  * The body of a page, and a hash for its ETag. The hash also covers the media type and the neighbouring
  * pages, because two answers with the same lines can differ in these. `state`: the room's, which only JSON
- * shows.
+ * shows. `isFinal`: the page has no more to come; then the hash covers nothing of the room, which goes on.
  */
 export async function pageBody(
   { room, messages, next, prev }: HistoryPage,
   state: string,
   { mediaType, file, writer }: Format,
   options: WritingOptions,
+  isFinal: boolean,
   slices: Slices,
 ): Promise<{ body: Buffer; hash: string }> {
   const { videoId, base, floor, head } = room;
   const opening = `${wireJson({ videoId, state, base, floor, head }).slice(0, -1)},"messages":[`;
   const hash = createHash("sha256").update(`${mediaType} ${next} ${prev}`);
-  const pieces: Buffer[] = [];
+  const first = file ? file.header(options) : opening;
+  if (!isFinal) hash.update(first);
+  const pieces = [Buffer.from(first)];
   const add = (text: string) => {
     const piece = Buffer.from(text);
     hash.update(piece);
     pieces.push(piece);
   };
-  add(file ? file.header(options) : opening);
   await inPieces(messages, writer(options), slices, add);
   if (!file) add(`],"next":${next},"prev":${prev}}`);
   return { body: Buffer.concat(pieces), hash: hash.digest("base64url").slice(0, 22) };

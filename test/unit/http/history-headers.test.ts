@@ -61,6 +61,20 @@ describe("the headers of a page", () => {
     assert.equal((await known(etag)).status, 200);
   });
 
+  it("have a tag that stays, of a page that caches may keep for ever, whatever the room's head and state", async (t) => {
+    const { get, store, claim } = await withRoom(t);
+    const page = async () => {
+      const { headers, body } = await get({ videoId: ROOM, after: B + 2, limit: 3 });
+      return { kept: headers.get("cache-control"), tag: headers.get("etag"), body };
+    };
+    const before = await page();
+    await store.append(claim, B + 10, several(1, 10), "");
+    const after = await page();
+    assert.match(before.kept ?? "", /immutable/);
+    assert.notDeepEqual(after.body, before.body); // with another head
+    assert.equal(after.tag, before.tag);
+  });
+
   it("have a tag for each format and neighbour, even if the lines are the same", async (t) => {
     const { url, text, store, claim } = await withRoom(t);
     const tagOf = async (query: Record<string, string | number>) => {
