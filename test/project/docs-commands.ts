@@ -26,7 +26,7 @@ const TOKEN = "a-token-of-many-letters";
 /** The pages whose commands another test runs. */
 const ELSEWHERE = [
   ...["README.md", "client/README.md", "docs/sdk.md", "docs/deployment.md", "docs/operations.md"],
-  ...["docs/api.md", "docs/cluster.md"],
+  ...["docs/api.md", "docs/cluster.md", "docs/access.md"],
 ];
 const PAGES = globSync("{*.md,docs/*.md,client/*.md}", { cwd: ROOT });
 const CLUSTER = blocksOf("docs/cluster.md");

@@ -1,0 +1,185 @@
+/** The recipes of docs/access.md, as somebody follows them: block by block, with the code that they print. */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { readFile, symlink, writeFile } from "node:fs/promises";
+import { createServer as createSite } from "node:http";
+import { createServer } from "node:https";
+import { join } from "node:path";
+import { describe, it, type TestContext } from "node:test";
+import { promisify } from "node:util";
+import { portOf } from "../chaos/line.ts";
+import { freePorts } from "../chaos/service.ts";
+import { launchChromium, NO_CHROMIUM } from "../support/browser.ts";
+import { Running, userEnvironment, whyNotRun } from "../support/clone.ts";
+import { ROOT } from "../support/command.ts";
+import { temporaryFolder } from "../support/store-subject.ts";
+import { bearer, signed } from "../support/tokens.ts";
+
+const PAGE = readFileSync(join(ROOT, "docs/access.md"), "utf8");
+
+/** The blocks of a section that are marked so. */
+function blocksIn(section: string, mark: string): string[] {
+  const [, text = ""] = new RegExp(`^## ${section}\n(.*?)^## `, "ms").exec(PAGE) ?? [];
+  return [...text.matchAll(new RegExp(`^\`\`\`${mark}\n(.*?)^\`\`\`$`, "gms"))].map(([, code = ""]) => code);
+}
+
+/** A folder in which the commands work as in a checkout, with ports of its own. */
+class Follower {
+  readonly folder: string;
+  readonly service: string;
+  readonly site: string;
+  readonly #t: TestContext;
+  readonly #env: NodeJS.ProcessEnv;
+
+  private constructor(t: TestContext, folder: string, [port, sitePort]: number[], env: NodeJS.ProcessEnv) {
+    this.#t = t;
+    this.folder = folder;
+    this.service = `http://127.0.0.1:${port}`;
+    this.site = `http://127.0.0.1:${sitePort}`;
+    this.#env = { ...userEnvironment(port), ...env };
+  }
+
+  static async begin(t: TestContext, env: NodeJS.ProcessEnv = {}): Promise<Follower> {
+    const folder = await temporaryFolder(t);
+    for (const name of ["package.json", "bin", "node_modules"])
+      await symlink(join(ROOT, name), join(folder, name));
+    return new Follower(t, folder, await freePorts(2), env);
+  }
+
+  here(text: string): string {
+    return text
+      .replaceAll("http://127.0.0.1:8080", this.service)
+      .replaceAll("http://127.0.0.1:3000", this.site)
+      .replaceAll("3000", `${new URL(this.site).port}`);
+  }
+
+  write(name: string, text = ""): Promise<void> {
+    return writeFile(join(this.folder, name), this.here(text));
+  }
+
+  run(block = ""): Running {
+    const running = new Running(this.here(block), this.folder, this.#env);
+    this.#t.after(() => running.stop());
+    return running;
+  }
+
+  async serve(block = ""): Promise<void> {
+    await this.run(block).printed(/listening on/);
+  }
+}
+
+const MESSAGE = /^event: message$/m;
+
+it("docs/access.md: only my channel", async (t) => {
+  const follower = await Follower.begin(t);
+  const [start, read, others, ...more] = blocksIn("Only my channel", "sh");
+  assert.deepEqual(more, []);
+  await follower.serve(start);
+  await follower.run(read).printed(MESSAGE);
+  const refusals = await follower.run(others).ended();
+  assert.deepEqual(
+    [...refusals.matchAll(/^HTTP\/1.1 (\d+)/gm)].map(([, status]) => status),
+    ["403", "404"],
+  );
+});
+
+describe("docs/access.md: the users of my site", () => {
+  const section = "The users of my site";
+  const [start, node, python, read, print] = blocksIn(section, "sh");
+  const servers: [language: string, mark: string, file: string, command: string | undefined][] = [
+    ["Node.js", "js", "token-server.mjs", node],
+    ["Python", "python", "token_server.py", python],
+  ];
+
+  for (const [language, mark, file, command = ""] of servers) {
+    const skip = whyNotRun(command.replace(/^.* (?=python3 )/, "")) ?? false;
+    it(`whose server is written in ${language}`, { skip }, async (t) => {
+      const follower = await Follower.begin(t);
+      const [code] = blocksIn(section, mark);
+      await follower.write(file, code);
+      await follower.serve(start);
+      follower.run(command);
+      await answers(follower.site);
+      const reading = follower.run(read);
+      await reading.printed(MESSAGE);
+      const statuses = [...reading.out.matchAll(/^HTTP\/1.1 (\d+)/gm)].map(([, status]) => status);
+      assert.deepEqual(statuses, ["401", "403"]);
+      assert.equal((await fetch(`${follower.site}/chat-token`)).status, 401);
+      const token = (await follower.run(print).ended()).trim();
+      const { status } = await fetch(`${follower.service}/v1/messages?videoId=dQw4w9WgXcQ`, {
+        headers: bearer(token),
+      });
+      assert.equal(status, 403);
+      const stream = await fetch(`${follower.service}/v1/stream?channel=@demo`, { headers: bearer(token) });
+      assert.equal(stream.status, 200);
+      await stream.body?.cancel();
+    });
+  }
+
+  it("who read it in a page of the site", { skip: NO_CHROMIUM }, async (t) => {
+    const follower = await Follower.begin(t);
+    const [[code], [html = ""]] = [blocksIn(section, "js"), blocksIn(section, "html")];
+    await follower.write("token-server.mjs", code);
+    await follower.serve(start);
+    follower.run(node);
+    await answers(follower.site);
+    // The site's page and its tokens come from one origin.
+    const site = createSite(async ({ url, headers: { cookie = "" } }, response) => {
+      if (url === "/") response.setHeader("content-type", "text/html").end(follower.here(html));
+      else response.end(await (await fetch(`${follower.site}${url}`, { headers: { cookie } })).text());
+    }).listen(0, "127.0.0.1");
+    t.after(() => site.closeAllConnections());
+    t.after(() => site.close());
+    const browser = await launchChromium();
+    t.after(() => browser.close());
+    const context = await browser.newContext();
+    const origin = `http://127.0.0.1:${portOf(site)}`;
+    await context.addCookies([{ name: "session", value: "of-ann", url: origin }]);
+    const page = await context.newPage();
+    await page.goto(origin);
+    await page.locator("br").first().waitFor({ state: "attached" });
+  });
+});
+
+it("docs/access.md: a company and its identity provider", {
+  skip: whyNotRun("openssl") ?? false,
+}, async (t) => {
+  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const [key, certificate] = await selfSigned(t);
+  const keys = { keys: [{ ...publicKey.export({ format: "jwk" }), kid: "one", use: "sig", alg: "ES256" }] };
+  const provider = createServer(
+    { key: await readFile(key), cert: await readFile(certificate) },
+    (_, response) => void response.end(JSON.stringify(keys)),
+  ).listen(0, "127.0.0.1");
+  t.after(() => provider.close());
+  const follower = await Follower.begin(t, { NODE_EXTRA_CA_CERTS: certificate });
+  const [start = "", use = ""] = blocksIn("A company and its identity provider", "sh");
+  await follower.serve(start.replace("https://id.example.org", `https://127.0.0.1:${portOf(provider)}`));
+  const claims = { relay: ["watch", "rooms"], aud: "livechat-relay" };
+  const header = { alg: "ES256", kid: "one" };
+  const asked = (token: string) => follower.run(use.replace(/<an access token .*>/, token));
+  await asked(await signed(claims, { key: privateKey, header })).printed(/^VIDEO.*\n\d+:\d\d [AP]M .*: /ms);
+  const foreign = await signed({ ...claims, aud: "another program" }, { key: privateKey, header });
+  await assert.rejects(asked(foreign).ended(), /UNAUTHORIZED: The token is for another audience/);
+});
+
+/** Resolves once something answers there. */
+async function answers(url: string): Promise<void> {
+  for (const limit = AbortSignal.timeout(30_000); ; await new Promise((resolve) => setTimeout(resolve, 50))) {
+    limit.throwIfAborted();
+    if (await fetch(url).catch(() => undefined)) return;
+  }
+}
+
+/** The files of a key and its certificate for this machine. */
+async function selfSigned(t: TestContext): Promise<[key: string, certificate: string]> {
+  const folder = await temporaryFolder(t);
+  const [key, certificate] = [join(folder, "key.pem"), join(folder, "certificate.pem")];
+  const subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"];
+  const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"];
+  const files = ["-keyout", key, "-out", certificate];
+  await promisify(execFile)("openssl", ["req", "-x509", ...kind, ...subject, ...files]);
+  return [key, certificate];
+}
