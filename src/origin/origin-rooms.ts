@@ -80,7 +80,7 @@ export class OriginRooms implements RoomSources {
   }
 
   async excerpt(videoId: string, closedAt?: number): Promise<Room> {
-    if (closedAt !== undefined) return this.#over(videoId, "liveChatRenderer", closedAt);
+    if (closedAt !== undefined) return this.#over(videoId, "liveChatRenderer", closedAt, closedAt);
     const { chatType, cursor } = await this.#ask(videoId, { isBounded: true }, async (stream) => stream);
     const room = this.#unfollowed(videoId, chatType, cursor);
     room.bound(false); // the origin does not say whether it has read the chat to its end
@@ -97,7 +97,8 @@ export class OriginRooms implements RoomSources {
     return await this.#ask(videoId, { lastEventId: head }, async (stream) => {
       const { value: end } = await stream.batches().next();
       if (!end || Array.isArray(end) || stream.cursor !== head) return undefined;
-      const room = this.#over(videoId, stream.chatType, head, end);
+      const closedAt = await this.#parts.origin.closedAt(videoId);
+      const room = this.#over(videoId, stream.chatType, head, closedAt, end);
       return { range, room, isUnfinished: false };
     });
   }
@@ -115,18 +116,30 @@ export class OriginRooms implements RoomSources {
   }
 
   /** A room that is over, of which the origin has pages up to this cursor. */
-  #over(videoId: string, chatType: Room["chatType"], head: number, end: RoomEnd = ENDED): Room {
-    const room = this.#unfollowed(videoId, chatType, head);
+  #over(
+    videoId: string,
+    chatType: Room["chatType"],
+    head: number,
+    closedBefore: number | undefined,
+    end: RoomEnd = ENDED,
+  ): Room {
+    const room = this.#unfollowed(videoId, chatType, head, closedBefore);
     room.finish(end);
     return room;
   }
 
   /** A room that is served only from the origin's pages, without a stream. */
-  #unfollowed(videoId: string, chatType: Room["chatType"], head: number): Room {
+  #unfollowed(
+    videoId: string,
+    chatType: Room["chatType"],
+    head: number,
+    closedBefore?: number | undefined,
+  ): Room {
     return new Room(videoId, chatType, head, {
       ...this.#parts,
       census: this.census,
       store: new OriginRoomLog(this.#parts),
+      closedBefore,
     });
   }
 

@@ -31,7 +31,7 @@ export async function excerptOf(videoId: string, parts: OwnedRoomParts, end?: nu
   if (!record || (end === undefined && record.floor === record.head)) throw notStored(videoId);
   // The messages are there even if the checkpoint cannot be read.
   const chatType = isReadable(record) ? positionOf(record).chatType : "liveChatRenderer";
-  const room = new Room(videoId, chatType, end ?? record.head, parts);
+  const room = new Room(videoId, chatType, end ?? record.head, { ...parts, closedBefore: end });
   if (end === undefined) room.bound(isGoingOn(record, parts));
   else room.finish(ENDED);
   return room;
@@ -112,8 +112,10 @@ export async function enterArchive(
   request: StreamRequest,
   clock: Clock,
 ): Promise<void> {
+  // Only a log that was read to the end of its chat is closed.
+  const isServed = request.log === undefined || room?.closedAt !== undefined;
   const holdsCursor = noChat?.range && resumeCursor(noChat.range, request.lastEventId) !== undefined;
-  if (room && (!noChat || holdsCursor)) return room.enter(request);
+  if (room && isServed && (!noChat || holdsCursor)) return room.enter(request);
   const retryAfterMs = until - clock.monotonic();
   const { code, message } = noChat?.error ?? new RelayError("NO_LIVE_CHAT", "The chat is over.");
   throw new RelayError(code, message, retryAfterMs > 0 ? { retryAfterMs } : {});

@@ -119,9 +119,10 @@ export class Room implements ViewerHost {
     return this.#bound ?? this.#end;
   }
 
-  /** The cursor at which the chat ended for the first time; undefined if it has not ended yet. */
+  /** The cursor at which the chat ended for the first time; undefined if nobody has read it to its end. */
   get closedAt(): number | undefined {
-    return this.#parts.closedBefore ?? (this.#end?.state === "ended" ? this.tail.head : undefined);
+    const endedAt = this.#following && this.#end?.state === "ended" ? this.tail.head : undefined;
+    return this.#parts.closedBefore ?? endedAt;
   }
 
   get viewerCount(): number {

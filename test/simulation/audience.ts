@@ -1,4 +1,7 @@
-/** The viewers of a run: those of each room, and in some runs those of several chats, and of a channel. */
+/**
+ * The viewers of a run: those of each room, a reader of logs in each way, and in some runs viewers of several
+ * chats, and of a channel.
+ */
 
 import { Random } from "../../src/simulator/random.ts";
 import { FrameReader } from "../harness/frames.ts";
@@ -6,6 +9,7 @@ import { ChannelChats } from "./channel-chats.ts";
 import type { Edge } from "./edges.ts";
 import type { Host } from "./host.ts";
 import { type ChannelWorld, LiveChannel } from "./live-channel.ts";
+import { LogReader, WAYS, type Watcher } from "./log-reader.ts";
 import { MergedChats } from "./merged-chats.ts";
 import { OneChat } from "./subscription.ts";
 import { Viewer, type ViewerParts } from "./viewer.ts";
@@ -27,16 +31,16 @@ interface AudienceWorld extends ChannelWorld {
 }
 
 export class Audience {
-  readonly viewers: Viewer[] = [];
+  readonly viewers: Watcher[] = [];
   /** Undefined in a run without one. */
   readonly channel: LiveChannel | undefined;
   readonly #world: AudienceWorld;
-  readonly #onFrames: (viewer: Viewer) => void;
+  readonly #onFrames: (viewer: Watcher) => void;
   readonly #frames = new FrameReader();
   readonly #hasTastes: boolean;
 
   /** `onFrames`: called when there is something to judge. */
-  constructor(world: AudienceWorld, onFrames: (viewer: Viewer) => void) {
+  constructor(world: AudienceWorld, onFrames: (viewer: Watcher) => void) {
     this.#world = world;
     this.#onFrames = onFrames;
     this.#hasTastes = this.#draws("tastes", 0.5, "runs with filters");
@@ -47,6 +51,7 @@ export class Audience {
     if (this.#draws("merged chats", 0.4, "runs with viewers of several chats")) this.#addMerged();
     if (this.#draws("channel", 0.4, "runs with a channel")) this.channel = this.#addChannel();
     this.#addForEdges();
+    this.#addReaders();
   }
 
   /** From a sequence of its own, so that the rest of a seed stays the same. */
@@ -81,6 +86,24 @@ export class Audience {
     for (let left = VIEWERS_PER_EDGE * edges.length; left > 0; left--) {
       const room = random.pick(open);
       this.#add((judge) => new OneChat(judge(room)));
+    }
+  }
+
+  /** From sequences of their own, as they stand beside the others in every seed. */
+  #addReaders(): void {
+    const { seed, rooms, scheduler, journal, isNeighbourly: isSharedWell } = this.#world;
+    const chosen = new Random(seed, "rooms of readers");
+    for (const way of WAYS) {
+      const name = `log ${way}`;
+      const random = new Random(seed, name);
+      const room = chosen.pick(rooms);
+      this.viewers.push(
+        new LogReader(name, {
+          ...{ scheduler, random, journal, room, way, isSharedWell },
+          host: () => this.#hostFor(room.home, random),
+          onFrames: this.#onFrames,
+        }),
+      );
     }
   }
 

@@ -11,10 +11,10 @@ import type { Network } from "../harness/network.ts";
 import type { Scheduler } from "../harness/scheduler.ts";
 import type { UpstreamJudge } from "../harness/upstream-judge.ts";
 import type { Instance } from "./instance.ts";
+import type { Watcher } from "./log-reader.ts";
 import type { RoomJudge } from "./room-judge.ts";
 import type { SharedRoom } from "./shared-room.ts";
 import type { SharedStore } from "./shared-store.ts";
-import type { Viewer } from "./viewer.ts";
 
 const LOOK_MS = 250;
 /** Maximum time until a room is read again after its lease has expired or it was given back. */
@@ -55,7 +55,7 @@ export interface ClusterWorld {
   upstreamJudge: UpstreamJudge;
   instances: readonly Instance[];
   rooms: readonly RoomJudge[];
-  viewers: readonly Viewer[];
+  viewers: readonly Watcher[];
 }
 
 /** How long an instance has been healthy, in milliseconds. */

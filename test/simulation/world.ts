@@ -22,9 +22,9 @@ import { type Edge, type EdgeTiers, edgesIn } from "./edges.ts";
 import { Instance } from "./instance.ts";
 import { judgedLog } from "./judged-events.ts";
 import type { LiveChannel } from "./live-channel.ts";
+import type { Watcher } from "./log-reader.ts";
 import { RoomJudge } from "./room-judge.ts";
 import { drawConfig, HOLD } from "./settings.ts";
-import type { Viewer } from "./viewer.ts";
 
 export interface WorldOptions extends Partial<EdgeTiers> {
   seed: number;
@@ -62,12 +62,12 @@ export class World {
   /** Whether each trouble affects only one party, and nothing that rooms share. */
   readonly isNeighbourly: boolean;
   readonly rooms: RoomJudge[] = [];
-  readonly viewers: readonly Viewer[];
+  readonly viewers: readonly Watcher[];
   /** Undefined in a run without one. */
   readonly channel: LiveChannel | undefined;
   /** All faults are over. */
   isCalm = false;
-  readonly #dirty = new Set<Viewer>();
+  readonly #dirty = new Set<Watcher>();
   #offers: { room: RoomJudge; ids: readonly string[]; at: number; instance: string }[] = [];
   #lookedAt = 0;
   readonly #faults = new Set<Fault>();
@@ -144,7 +144,7 @@ export class World {
     });
   }
 
-  #viewersOf(name: string): Viewer[] {
+  #viewersOf(name: string): Watcher[] {
     return this.viewers.filter(({ host }) => host?.name === name);
   }
 

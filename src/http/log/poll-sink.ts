@@ -68,12 +68,12 @@ export class PollSink implements Sink {
     if (this.answer) return;
     const { waits, cursors } = this.#parts;
     waits.delete(this);
-    const { videoId, tail, streamEnd } = this.#room;
+    const { videoId, tail, closedAt = Number.POSITIVE_INFINITY } = this.#room;
     const isAtEnd = next >= tail.head;
     this.answer = pollAnswer({
       ...{ videoId, position: this.#position, start: this.#start, next, body },
       isUpToDate: body === undefined || isAtEnd,
-      isClosed: streamEnd?.state === "ended" && isAtEnd,
+      isClosed: next >= closedAt,
       cursor: Math.max(this.#least, cursors.current()),
       isGzip: this.form === ANSWERS.gzip,
     });

@@ -1,0 +1,329 @@
+/**
+ * One reader of a chat's log, in one of the ways to read it. It goes on from the offset of its last answer,
+ * begins anew from time to time, and invents an offset now and then. What it is answered is judged as what a
+ * viewer is sent.
+ */
+import { buffer } from "node:stream/consumers";
+import { unlessAborted } from "../../src/deadline.ts";
+import { offsetOf, parseOffset } from "../../src/serving/log/offset.ts";
+import { parseObject } from "../../src/simulator/plain-json.ts";
+import type { Random } from "../../src/simulator/random.ts";
+import { EVERYTHING } from "../harness/filters.ts";
+import type { Journal } from "../harness/journal.ts";
+import { requestLog, requestLogEvents } from "../harness/origin-api.ts";
+import type { Scheduler } from "../harness/scheduler.ts";
+import { SimulatedSink } from "../harness/sink.ts";
+import { ChatJudge } from "./chat-judge.ts";
+import type { Host } from "./host.ts";
+import { Instance } from "./instance.ts";
+import { LogCache } from "./log-cache.ts";
+import type { RoomJudge } from "./room-judge.ts";
+import type { Viewer } from "./viewer.ts";
+
+/** `cached`: pages until the end, then long polls, all through a cache. */
+export const WAYS = ["pages", "long-poll", "sse", "cached"] as const;
+export type Way = (typeof WAYS)[number];
+
+/** What the world knows of everybody who watches. */
+export type Watcher = Pick<
+  Viewer,
+  "name" | "host" | "sink" | "isCalm" | "rooms" | "watching" | "live" | "judge" | "lag"
+>;
+
+/** The waits after refusals, as clients of the protocol wait ever longer. */
+const FIRST_WAIT_MS = 3000;
+const MAX_WAIT_MS = 30_000;
+/** The longest wait for an answer: a room is opened, and a long poll waits. */
+const PATIENCE_MS = 120_000;
+
+/** An answer, or an event `control` with the data before it. */
+export interface LogReply {
+  status: number;
+  headers: Readonly<Record<string, string | undefined>>;
+  text: string;
+  isCached?: boolean;
+}
+
+interface LogReaderParts {
+  scheduler: Scheduler;
+  random: Random;
+  journal: Journal;
+  room: RoomJudge;
+  way: Way;
+  /** Whether everything that rooms share works. */
+  isSharedWell: boolean;
+  /** A process that takes it, if there is one. */
+  host(): Host | undefined;
+  /** Called when there is something to judge. */
+  onFrames(reader: Watcher): void;
+}
+
+/** An answer with what was asked for. */
+interface Answered {
+  offset: string;
+  reply: LogReply;
+  host: Host | undefined;
+}
+
+export class LogReader implements Watcher {
+  readonly name: string;
+  isCalm = false;
+  sink: SimulatedSink | undefined;
+  host: Host | undefined;
+  readonly #parts: LogReaderParts;
+  readonly #chat: ChatJudge;
+  readonly #cache: LogCache;
+  #taken: Answered[] = [];
+  /** The offset of the next request; undefined to begin anew. */
+  #next: string | undefined;
+  #cursor: string | undefined;
+  #isUpToDate = false;
+  #hasEnded = false;
+  /** The code with which it was refused last. */
+  #refusal = "";
+  /** Where the log was closed, and the base of the store that said so. */
+  #closed: { next: string; base: number | undefined } | undefined;
+
+  constructor(name: string, parts: LogReaderParts) {
+    const { scheduler, journal, room, isSharedWell } = parts;
+    this.name = name;
+    this.#parts = parts;
+    const judging = { viewer: name, filter: EVERYTHING, isDetailed: true, isSharedWell, scheduler, journal };
+    this.#chat = new ChatJudge(room, judging);
+    this.#cache = new LogCache(scheduler);
+  }
+
+  get rooms(): readonly RoomJudge[] {
+    return [this.#parts.room];
+  }
+
+  /** Between two answers it is in no room. */
+  get watching(): readonly RoomJudge[] {
+    return [];
+  }
+
+  async live(): Promise<never> {
+    const { scheduler, random, journal, way } = this.#parts;
+    await scheduler.sleep(random.next() * 30_000);
+    for (let waitMs = FIRST_WAIT_MS; ; ) {
+      const offset = this.#offset();
+      this.host = this.#parts.host();
+      journal.count(`log requests by ${way}`);
+      const isAnswered = this.host?.life !== undefined && (await this.#read(offset, way));
+      if (isAnswered) {
+        const pauseMs = way === "pages" ? 1000 + 4000 * random.next() : 1;
+        await scheduler.sleep(this.#hasEnded ? random.next() * 120_000 : pauseMs);
+      } else await scheduler.sleep(waitMs * (0.5 + random.next()));
+      waitMs = isAnswered ? FIRST_WAIT_MS : Math.min(MAX_WAIT_MS, 2 * waitMs);
+      // What caches keep is asked for again from the beginning.
+      const isRestless = !this.isCalm && random.chance(way === "cached" ? 0.2 : 0.02);
+      if (this.#hasEnded || isRestless) this.#beginAnew();
+    }
+  }
+
+  #beginAnew(): void {
+    if (this.#hasEnded && this.isCalm) return; // it stays where it is, and asks again
+    this.#next = undefined;
+    this.#hasEnded = false;
+    this.#isUpToDate = false;
+  }
+
+  #offset(): string {
+    const { random, journal } = this.#parts;
+    if (!this.isCalm && random.chance(0.02)) {
+      journal.count("log offsets forged");
+      return offsetOf(this.#chat.forged(random));
+    }
+    return this.#next ?? random.pick(["-1", "-1", "now"]);
+  }
+
+  /** One request. Returns whether it was answered, and not refused. */
+  async #read(offset: string, way: Way): Promise<boolean> {
+    const isLive = way === "long-poll" || (way === "cached" && this.#isUpToDate);
+    const live = isLive ? `&live=long-poll${this.#cursor ? `&cursor=${this.#cursor}` : ""}` : "";
+    const path = `/v1/log/${this.#parts.room.videoId}?offset=${offset}`;
+    if (way === "sse") return await this.#watch(offset, `${path}&live=sse`);
+    const ask = () => this.#ask(path + live);
+    const reply = await (way === "cached" ? this.#cache.get(path + live, ask) : ask()).catch(() => undefined);
+    return reply !== undefined && this.#took(offset, reply);
+  }
+
+  /** Rejects if the service dies, or takes longer than the reader waits. */
+  async #ask(path: string): Promise<LogReply> {
+    const { scheduler, random } = this.#parts;
+    const service = this.host?.life;
+    if (!service) throw new Error("no service");
+    const gone = new AbortController();
+    const isImpatient = !this.isCalm && random.chance(0.05);
+    void scheduler
+      .sleep(isImpatient ? random.next() * 10_000 : PATIENCE_MS)
+      .then(() => gone.abort(new Error("the reader left")));
+    const over = AbortSignal.any([gone.signal, service.clock.death]);
+    const asked = requestLog(service, { path, headers: {} }, this.name, gone.signal);
+    asked.catch(() => {});
+    const { statusCode, headers, body } = await unlessAborted(asked, over);
+    const text = (await unlessAborted(buffer(body), over)).toString();
+    return { status: statusCode, headers: headers as LogReply["headers"], text };
+  }
+
+  /** A connection with events, from its request to its end. Returns whether it has brought something. */
+  async #watch(offset: string, path: string): Promise<boolean> {
+    const { scheduler } = this.#parts;
+    const service = this.host?.life;
+    if (!service) return false;
+    let [asked, hasCome, rest] = [offset, false, ""];
+    let data = "[]";
+    const take = (bytes: Buffer) => {
+      const blocks = (rest + bytes).split("\n\n");
+      rest = blocks.pop() ?? "";
+      for (const block of blocks) {
+        const [, event, text = ""] = /^event: ?(\w+)\ndata: ?(.*)$/.exec(block) ?? [];
+        if (event === "data") data = text;
+        if (event !== "control") continue;
+        hasCome = true;
+        this.#took(asked, { status: 200, headers: headersOf(text), text: data });
+        asked = this.#next ?? asked;
+        data = "[]";
+      }
+    };
+    const gone = new AbortController();
+    const open = (form: SimulatedSink["form"]) => {
+      this.sink = new SimulatedSink(form, take);
+      return this.sink;
+    };
+    const patience = scheduler.sleep(PATIENCE_MS).then(() => gone.abort(new Error("the reader left")));
+    const entered = requestLogEvents(service, path, this.name, open, gone.signal).then(
+      () => this.sink?.closed,
+      (error) => this.#refused(offset, error),
+    );
+    await Promise.race([entered, patience, diesWith(service.clock.death)]);
+    this.sink?.leave();
+    this.sink = undefined;
+    return hasCome;
+  }
+
+  #refused(offset: string, error: unknown): void {
+    const code = (error as { code?: string }).code ?? `${error}`;
+    if (code === "OFFSET_GONE") this.#took(offset, { status: 410, headers: {}, text: "" });
+    else this.#refusal = code;
+  }
+
+  /** Takes an answer; it is judged later. Returns whether the reader can go on. */
+  #took(offset: string, reply: LogReply): boolean {
+    const { journal, onFrames, way } = this.#parts;
+    const { status, headers } = reply;
+    if (status === 200 || status === 204) {
+      this.#refusal = "";
+      this.#next = headers["stream-next-offset"];
+      this.#isUpToDate = headers["stream-up-to-date"] === "true";
+      this.#hasEnded = headers["stream-closed"] === "true";
+      this.#cursor = headers["stream-cursor"] ?? this.#cursor;
+      journal.count(`log answers by ${way}${reply.isCached ? " from its cache" : ""}`);
+      if (this.#hasEnded) journal.count("logs closed");
+    } else if (status === 410) {
+      journal.count("log offsets gone");
+      this.#next = undefined;
+      this.#isUpToDate = false;
+    } else {
+      this.#refusal = String(parseObject(reply.text)?.code);
+      journal.count(`log refused ${this.#refusal}`);
+    }
+    this.#taken.push({ offset, reply, host: this.host });
+    onFrames(this);
+    return status < 300;
+  }
+
+  judge(): void {
+    for (const answered of this.#taken.splice(0)) this.#judge(answered);
+  }
+
+  #judge({ offset, reply, host }: Answered): void {
+    const { isSharedWell, room } = this.#parts;
+    const { status, headers, text, isCached = false } = reply;
+    const asked = parseOffset(offset);
+    if (status === 410) {
+      const isThere =
+        typeof asked === "number" && asked >= (room.base ?? Number.NaN) && asked <= (room.head ?? 0);
+      if (isThere) this.#violate(`is told that ${asked} is gone, from ${room.base} to ${room.head}`);
+      return;
+    }
+    if (status !== 200 && status !== 204) {
+      const { code } = parseObject(text) ?? {};
+      if (code === "INTERNAL" || code === "INVALID_REQUEST") this.#violate(`is refused with ${text}`);
+      if (code === "CAPACITY" && isSharedWell) this.#violate("is refused for want of calls");
+      return;
+    }
+    const next = parseOffset(headers["stream-next-offset"]);
+    if (typeof next !== "number") {
+      this.#violate(`is told no offset: ${headers["stream-next-offset"]}`);
+      return;
+    }
+    const items = status === 204 ? [] : itemsIn(text);
+    const first = items[0]?.cursor;
+    const start = typeof asked === "number" ? asked : first === undefined ? next : first - 1;
+    this.#chat.asks(typeof asked === "number" ? asked : asked === "begin" && !isCached ? 0 : undefined);
+    this.#chat.begin({ cursor: start });
+    for (const { cursor, data } of items) this.#chat.message(cursor, data);
+    if (this.#chat.cursor !== next) this.#violate(`is told ${next} behind ${this.#chat.cursor}`);
+    const isClosed = headers["stream-closed"] === "true";
+    const isAtEnd = headers["stream-up-to-date"] === "true";
+    if (status === 204 && !isAtEnd) this.#violate("is answered 204, and not told that it is up to date");
+    if (isClosed) this.#chat.end(text);
+    this.#judgeClosure({ isClosed, isOwn: host instanceof Instance && !isCached, isAtEnd }, offsetOf(next));
+  }
+
+  /** A log that was closed stays closed, as the page of the instance that has it says. */
+  #judgeClosure(answer: { isClosed: boolean; isOwn: boolean; isAtEnd: boolean }, next: string): void {
+    const { base } = this.#parts.room;
+    if (answer.isClosed) this.#closed = { next, base };
+    const isSame = this.#closed?.next === next && this.#closed.base === base;
+    if (isSame && answer.isOwn && answer.isAtEnd && !answer.isClosed && this.#parts.way === "pages")
+      this.#violate(`is told that its log is open at ${next}, where it was closed`);
+  }
+
+  /** What it lacks, in calm; undefined if it has everything. */
+  lag(): { room: RoomJudge; what: string } | undefined {
+    const { room, way } = this.#parts;
+    const isOver = room.overSince < Number.POSITIVE_INFINITY;
+    // Pages alone do not ask whether a chat is over that nobody has read to its end.
+    const isTold = this.#hasEnded || way === "pages" || this.#refusal === "NO_LIVE_CHAT";
+    if (isOver) return isTold ? undefined : { room, what: `is not told the end: ${this.#refusal}` };
+    if (this.#chat.isUpToDate) return undefined;
+    return {
+      room,
+      what: `reads the log by ${way} at ${this.#chat.cursor} of ${room.head}: ${this.#refusal}`,
+    };
+  }
+
+  #violate(what: string): void {
+    this.#parts.journal.violate(this.#parts.room.videoId, `reader ${this.name} ${what}`);
+  }
+}
+
+/** The headers that say the same as the data of an event `control`. */
+function headersOf(control: string): LogReply["headers"] {
+  const { streamNextOffset, streamCursor, upToDate, streamClosed } = parseObject(control) ?? {};
+  return {
+    "stream-next-offset": String(streamNextOffset),
+    ...(streamCursor !== undefined && { "stream-cursor": String(streamCursor) }),
+    ...(upToDate === true && { "stream-up-to-date": "true" }),
+    ...(streamClosed === true && { "stream-closed": "true" }),
+  };
+}
+
+/** The items of a body with their cursors, and the rest of each as it was sent. */
+function itemsIn(text: string): { cursor: number; data: string }[] {
+  JSON.parse(text); // throws unless it is JSON
+  if (text === "[]") return [];
+  return text
+    .slice(1, -1)
+    .split(/(?<=\}),(?=\{"cursor":)/)
+    .map((item) => {
+      const [, cursor, rest] = /^\{"cursor":(\d+),(.*)$/s.exec(item) ?? [];
+      return { cursor: Number(cursor), data: `{${rest}` };
+    });
+}
+
+function diesWith(death: AbortSignal): Promise<void> {
+  return new Promise((resolve) => death.addEventListener("abort", () => resolve(), { once: true }));
+}
