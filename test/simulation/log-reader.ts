@@ -4,7 +4,7 @@
  * viewer is sent.
  */
 import { buffer } from "node:stream/consumers";
-import { unlessAborted } from "../../src/deadline.ts";
+import { unlessAborted } from "../../src/base/deadline.ts";
 import { offsetOf, parseOffset } from "../../src/serving/log/offset.ts";
 import { parseObject } from "../../src/simulator/plain-json.ts";
 import type { Random } from "../../src/simulator/random.ts";

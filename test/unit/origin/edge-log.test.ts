@@ -92,7 +92,7 @@ describe("the log at an edge", { timeout: 60_000 }, () => {
       assert.deepEqual([end, isClosed], [first?.next, true]);
     for (const url of urls) {
       const { events: all } = await readEvents(url, VIDEO, "-1");
-      const { streamClosed, streamNextOffset } = all.at(-1)?.data as Record<string, unknown>;
+      const { streamClosed, streamNextOffset } = (all.at(-1)?.data ?? {}) as Record<string, unknown>;
       assert.deepEqual([streamClosed, streamNextOffset], [true, first?.next]);
     }
   });
