@@ -328,6 +328,27 @@ describe("a viewer of a channel", () => {
     assert.deepEqual([viewer.news(), viewer.sink.closedBy], [[], "end"]);
   });
 
+  for (const [where, isOpen] of [
+    ["that other viewers watch", true],
+    ["that is not open yet", false],
+  ] as const)
+    it(`that is about to enter a room ${where} counts, and is ended by a stop although the store is silent`, async () => {
+      const { relay, visit, live } = visited();
+      const stream = live("live-first1");
+      if (isOpen) await relay.enter({ videoId: "live-first1" });
+      const viewers = isOpen ? 2 : 1;
+      const silent = () => new Promise<never>(() => {});
+      relay.store.getRoom = silent;
+      relay.store.ownership.take = silent;
+      const viewer = visit();
+      await relay.advance(MINUTE);
+      assert.deepEqual(viewer.news(), ["channel live live-first1"]);
+      assert.equal(relay.rooms.viewerCount, viewers);
+      await relay.stop();
+      assert.deepEqual([viewer.news(), viewer.sink.closedBy], [[], "end"]);
+      stream.end();
+    });
+
   it("waits for its turn if this instance has no room for the stream", async () => {
     const { relay, upstream, visit, live } = visited({}, { settings: { RELAY_MAX_ROOMS: "1" } });
     upstream.chat("other-one-1", CHAT);
