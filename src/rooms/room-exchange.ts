@@ -2,6 +2,7 @@
  * The exchange of rooms between instances on one store: this instance adopts rooms without an owner, and
  * hands on those that another one should read.
  */
+import { retry } from "../base/retry.ts";
 import { isUnavailable } from "../store/port.ts";
 import { background } from "../telemetry/background.ts";
 import type { VideoEntry } from "./entry.ts";
@@ -15,7 +16,7 @@ import type { Rooms } from "./rooms.ts";
  * again.
  */
 const HAND_ON_MS = 1000;
-const ADOPT_RETRY_MS = 1000;
+const ADOPT_RETRY = { firstMs: 1000, maxMs: 1000 };
 /**
  * If this instance must take back a room within this time after it handed the room on because of the load,
  * the hand-on had no effect: no room is handed on for that reason during the next `IN_VAIN_MS`.
@@ -50,20 +51,13 @@ export class RoomExchange {
   async #adopt(): Promise<void> {
     const { clock, egresses, settings, store } = this.#parts;
     const signal = this.#stopped;
-    while (!signal.aborted) {
-      try {
-        for await (const videoIds of store.ownership.orphans(settings.graceMs, signal)) {
-          await egresses.reachable(signal);
-          if (this.#rooms.isDraining) continue;
-          for (const videoId of videoIds) if (!this.#isLeftToOthers(videoId)) this.#rooms.adopt(videoId);
-        }
-        return;
-      } catch (error) {
-        if (signal.aborted) return;
-        if (!isUnavailable(error)) throw error;
-        await clock.sleep(ADOPT_RETRY_MS, signal).catch(() => {});
+    await retry(ADOPT_RETRY, clock, signal, isUnavailable, async () => {
+      for await (const videoIds of store.ownership.orphans(settings.graceMs, signal)) {
+        await egresses.reachable(signal);
+        if (this.#rooms.isDraining) continue;
+        for (const videoId of videoIds) if (!this.#isLeftToOthers(videoId)) this.#rooms.adopt(videoId);
       }
-    }
+    });
   }
 
   /**
