@@ -76,73 +76,57 @@ type ItemDetails = EventDetails & Pick<Details, "authorId" | "authorPhoto" | "ba
 type PaidDetails = ItemDetails & Pick<Details, "amount" | "tier" | "likes" | "replies" | "colors">;
 type BannerDetails = EventDetails & Pick<Details, "banner">;
 
-/** A row of the table. Only its type describes the details; its value is empty. */
-interface Kind<D extends Details> {
-  readonly details?: D;
-}
-
-const KINDS = {
-  chat: { chat: {} as Kind<ItemDetails> },
-  paid: {
-    superchat: {} as Kind<PaidDetails>,
-    supersticker: {} as Kind<PaidDetails & Required<Pick<Details, "sticker">>>,
-    jewels: {} as Kind<ItemDetails & Required<Pick<Details, "jewels">> & Pick<Details, "sticker" | "target">>,
-    donation: {} as Kind<ItemDetails & Pick<Details, "amount">>,
-  },
-  members: {
-    membership: {} as Kind<ItemDetails & Pick<Details, "level">>,
-    milestone: {} as Kind<ItemDetails & Pick<Details, "header" | "level">>,
-    gift: {} as Kind<ItemDetails & Pick<Details, "gift">>,
-    gift_received: {} as Kind<ItemDetails>,
-  },
-  polls: {
-    poll: {} as Kind<BannerDetails & Required<Pick<Details, "poll">>>,
-    poll_result: {} as Kind<ItemDetails>,
-  },
-  pinned: {
-    banner: {} as Kind<Details>, // including those of the pinned message
-    banner_removed: {} as Kind<EventDetails>,
-  },
-  moderation: {
-    deleted: {} as Kind<EventDetails & { target: { messageId: string } }>,
-    author_deleted: {} as Kind<EventDetails & { target: { authorId: string } }>,
-    replaced: {} as Kind<Details & { target: { messageId: string } }>, // including those of the new content
-  },
-  notices: {
-    raid: {} as Kind<BannerDetails & Pick<Details, "raid">>,
-    summary: {} as Kind<BannerDetails>,
-    notice: {} as Kind<ItemDetails>,
-    mode: {} as Kind<ItemDetails>,
-    product: {} as Kind<ItemDetails & BannerDetails>,
-  },
+/** The details of each type of message. */
+type DetailsByType = {
+  chat: ItemDetails;
+  superchat: PaidDetails;
+  supersticker: PaidDetails & Required<Pick<Details, "sticker">>;
+  jewels: ItemDetails & Required<Pick<Details, "jewels">> & Pick<Details, "sticker" | "target">;
+  donation: ItemDetails & Pick<Details, "amount">;
+  membership: ItemDetails & Pick<Details, "level">;
+  milestone: ItemDetails & Pick<Details, "header" | "level">;
+  gift: ItemDetails & Pick<Details, "gift">;
+  gift_received: ItemDetails;
+  poll: BannerDetails & Required<Pick<Details, "poll">>;
+  poll_result: ItemDetails;
+  /** Including those of the pinned message. */
+  banner: Details;
+  banner_removed: EventDetails;
+  deleted: EventDetails & { target: { messageId: string } };
+  author_deleted: EventDetails & { target: { authorId: string } };
+  /** Including those of the new content. */
+  replaced: Details & { target: { messageId: string } };
+  raid: BannerDetails & Pick<Details, "raid">;
+  summary: BannerDetails;
+  notice: ItemDetails;
+  mode: ItemDetails;
+  product: ItemDetails & BannerDetails;
+  /** Made by the service: the upstream has no such type. */
+  gap: EventDetails & Required<Pick<Details, "gap">>;
 };
 
-/**
- * Types without a group: every viewer receives them, whatever types it chooses. The service creates these
- * messages; the upstream has no such type.
- */
-const UNGROUPED = {
-  gap: {} as Kind<EventDetails & Required<Pick<Details, "gap">>>,
-};
-
-export type Group = keyof typeof KINDS;
-type Table = typeof KINDS & { none: typeof UNGROUPED };
-type TypesByGroup = { [G in keyof Table]: keyof Table[G] };
-export type MessageType = TypesByGroup[keyof Table];
+export type MessageType = keyof DetailsByType;
 
 /** The details of a message of type `T`. */
-export type DetailsOf<T extends MessageType> = {
-  [G in keyof Table]: T extends keyof Table[G] ? (Table[G][T] extends Kind<infer D> ? D : never) : never;
-}[keyof Table];
+export type DetailsOf<T extends MessageType> = DetailsByType[T];
 
-/** The types of each group. */
-export const GROUPS = Object.fromEntries(
-  Object.entries(KINDS).map(([group, kinds]) => [group, Object.keys(kinds)]),
-) as { [G in Group]: TypesByGroup[G][] };
+/** The types of each group. `gap` has none: every viewer receives it, whatever types it chooses. */
+export const GROUPS = {
+  chat: ["chat"],
+  paid: ["superchat", "supersticker", "jewels", "donation"],
+  members: ["membership", "milestone", "gift", "gift_received"],
+  polls: ["poll", "poll_result"],
+  pinned: ["banner", "banner_removed"],
+  moderation: ["deleted", "author_deleted", "replaced"],
+  notices: ["raid", "summary", "notice", "mode", "product"],
+} satisfies Record<string, MessageType[]>;
+
+export type Group = keyof typeof GROUPS;
+type Forgotten = Exclude<MessageType, (typeof GROUPS)[Group][number] | "gap">;
 
 export const MESSAGE_TYPES: readonly MessageType[] = [
   ...Object.values(GROUPS).flat(),
-  ...(Object.keys(UNGROUPED) as TypesByGroup["none"][]),
+  "gap" satisfies [Forgotten] extends [never] ? MessageType : Forgotten,
 ];
 
 /** The names that choose types: the groups, and the types themselves. */
