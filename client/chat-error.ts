@@ -45,7 +45,7 @@ export class ChatError extends Error {
    * `error` frame. Without `retry`, the SDK then gives up.
    */
   get isFinal(): boolean {
-    return this.status ? /^4(?!08|29)/.test(`${this.status}`) : this.code !== "NETWORK";
+    return this.status ? /^4(?!08|29)/.test(this.status as unknown as string) : this.code !== "NETWORK";
   }
 }
 

@@ -52,6 +52,8 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
   /** Whether a loop has asked for messages. Then the loop sets the pace. */
   #isPulled = false;
   #wasOpen = false; // once it is true, the next connection is a reconnect
+  /** Streams in a row that brought nothing. After two, the log is read in their place. */
+  #barren = 0;
   /** The cursors up to which everything has arrived, and up to which everything was handed out. */
   readonly #received: Cursors;
   readonly #handed: Cursors;
@@ -141,6 +143,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
         return await this.#follow();
       } catch (error) {
         if (this.#isClosed()) return;
+        if (!((error as { status: number }).status > 200)) this.#barren++;
         const waitMs = this.#retries.fail(error, this.#retryMs);
         if (this.#isClosed()) return;
         this.#connection = new AbortController(); // before the listeners, which may close the chat
@@ -154,7 +157,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
   async #follow(): Promise<void> {
     const connection = new AbortController();
     this.#connection = connection;
-    const { backfill, details, types, until, idleMs = 45_000 } = this.#options;
+    const { backfill, details, types, until, transport, idleMs = 45_000 } = this.#options;
     const { signal } = connection;
     const { path, option, format } = this.#stream;
     const names = this.#service.names.filter((name) => !this.#over.has(name));
@@ -162,7 +165,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     const query = { [option]: names, backfill, details, types, until };
     const headers = {
       accept: "text/event-stream",
-      ...(id !== undefined && { "last-event-id": `${id}` }),
+      ...(id !== undefined && { "last-event-id": id as string }),
     };
     this.#begun.clear();
     const whileNotIdle = <T>(work: Promise<T>): Promise<T> => {
@@ -174,12 +177,19 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
       return work.finally(() => read.abort("done"));
     };
 
+    if (transport ? transport === "log" : this.#barren > 1)
+      await whileNotIdle(
+        import("./log-stream.ts").then(
+          (log) => log.useLog(this.#service, signal, transport),
+          () => {}, // it is not there: the stream remains
+        ),
+      );
     const response = await whileNotIdle(this.#service.request(withQuery(path, query), signal, headers));
     const openedAt = this.#clock.monotonic();
     const frames = new FrameReader();
     const body = response.body?.getReader();
     try {
-      if (!/^text\/event-stream\b/i.test(`${response.headers.get("content-type")}`))
+      if (!/event-stream/i.test(response.headers.get("content-type") as string))
         throw new ChatError("HTTP", "The answer is not the service's.", { status: response.status });
       this.#wasOpen = true;
       this.#setState("open");
@@ -189,6 +199,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
         );
         if (done) break;
         for (const frame of frames.read(value)) {
+          this.#barren = 0;
           if (this.#take(frame, names, `${id}`)) return;
           while (this.#queue.length >= READ_AHEAD && !signal.aborted) await this.#change();
           signal.throwIfAborted();

@@ -31,13 +31,10 @@ export function chat<D extends boolean = false, T extends TypeOrGroup = MessageT
   url: string | URL,
   options: ChannelOptions<D, T>,
 ): ChannelChat<MessagesOf<D, T>>;
-export function chat(url: string | URL, options: AnyOptions): unknown {
-  return chatBy(systemClock, url, options);
-}
-
-/** `chat` with an injected clock. */
-export function chatBy(clock: Clock, url: string | URL, options: AnyOptions): Chat {
-  return new Room(options?.channel === undefined ? VIDEO : CHANNEL, clock, url, options) as Chat<never>;
+/** With the clock of a test. */
+export function chat(url: string | URL, options: AnyOptions, clock: Clock): Chat;
+export function chat(url: string | URL, options: AnyOptions, clock = systemClock): unknown {
+  return new Room(options?.channel === undefined ? VIDEO : CHANNEL, clock, url, options);
 }
 
 /**

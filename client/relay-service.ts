@@ -33,7 +33,7 @@ export class Service {
   }
 
   /**
-   * Resolves to an answer with status 200. Rejects with `ChatError`, or with the signal's reason. The token
+   * Resolves to an answer with a status of 2xx. Rejects with `ChatError`, or with the signal's reason. The token
    * of a function may have just expired: after a 401, the function is asked once more.
    */
   async request(
@@ -59,18 +59,18 @@ export class Service {
       signal,
       `${this.#base.host} cannot be reached.`,
     );
-    const { status, statusText, headers } = response;
-    if (status === 200) return response;
+    const { status, headers } = response;
+    if (response.ok) return response;
     // A proxy in front of the service may send an endless body.
-    const type = `${headers.get("content-type")}`;
+    const type = headers.get("content-type") as string;
     let { code, message } = (/json/.test(type) && (await jsonOf(response, signal).catch(unlessAbort))) || {};
     response.body?.cancel().catch(() => {}); // it may be read
     if (isAsked && status === 401 && !isRepeated) return this.request(path, signal, added, body, true);
     if (typeof code !== "string" || typeof message !== "string") {
       code = "HTTP";
-      message = `The answer is ${status} ${statusText}`.trim();
+      message = `The answer is ${status}.`;
     }
-    const after = `${headers.get("retry-after")}`; // seconds or a date
+    const after = headers.get("retry-after") as string; // seconds or a date
     const retryAfterMs = Number(after) * 1000 || Date.parse(after) - this.#clock.now();
     throw new ChatError(code, message, { status, ...(retryAfterMs >= 0 && { retryAfterMs }) });
   }
@@ -108,7 +108,7 @@ export function withQuery(path: string, values: Record<string, unknown>): string
   return `${path}?${new URLSearchParams(given as [string, string][])}`;
 }
 
-/** Turns any failure into a `ChatError` with this message, and an abort into its reason. */
+/** Turns any other failure into a `ChatError` with this message, and an abort into its reason. */
 export function orNetworkError<T>(
   work: () => T | Promise<T>,
   signal: AbortSignal | undefined,
@@ -116,6 +116,6 @@ export function orNetworkError<T>(
 ): Promise<T> {
   return unlessAborted(Promise.resolve().then(work), signal).catch((cause) => {
     if (signal?.aborted) throw signal.reason;
-    throw new ChatError("NETWORK", message, { cause });
+    throw cause instanceof ChatError ? cause : new ChatError("NETWORK", message, { cause });
   });
 }

@@ -19,7 +19,7 @@ export interface Clock {
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
-  now: () => Date.now(),
+  now: Date.now,
   monotonic: () => performance.now(),
   sleep: (ms, signal) => {
     let timer: ReturnType<typeof setTimeout>;
@@ -32,5 +32,5 @@ export const systemClock: Clock = {
     });
     return unlessAborted(over, signal).finally(() => clearTimeout(timer));
   },
-  random: () => Math.random(),
+  random: Math.random,
 };

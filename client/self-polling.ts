@@ -24,13 +24,11 @@ interface PollResult {
 export function poll<D extends boolean = false, T extends TypeOrGroup = MessageType>(
   url: string | URL,
   options: PollOptions<D, T>,
-): AsyncGenerator<BareMessageOf<TypesIn<T> | "gap", D>, void, void> {
-  return pollBy(systemClock, url, options) as AsyncGenerator<never, void, void>;
-}
-
-/** `poll` with an injected clock. */
-export function pollBy(clock: Clock, url: string | URL, options: PollOptions): AsyncGenerator<BareMessage> {
-  return messages(new Service(url, options, clock), options, clock);
+): AsyncGenerator<BareMessageOf<TypesIn<T> | "gap", D>, void, void>;
+/** With the clock of a test. */
+export function poll(url: string | URL, options: PollOptions, clock: Clock): AsyncGenerator<BareMessage>;
+export function poll(url: string | URL, options: PollOptions, clock = systemClock): AsyncGenerator<never> {
+  return messages(new Service(url, options, clock), options, clock) as AsyncGenerator<never>;
 }
 
 async function* messages(

@@ -20,17 +20,19 @@ interface Page {
 export function history<D extends boolean = false, T extends TypeOrGroup = MessageType>(
   url: string | URL,
   options: HistoryOptions<D, T>,
-): AsyncGenerator<MessageOf<TypesIn<T> | "gap", D>, void, void> {
-  return historyBy(systemClock, url, options) as AsyncGenerator<never, void, void>;
-}
-
-/** `history` with an injected clock. */
-export function historyBy(
-  clock: Clock,
+): AsyncGenerator<MessageOf<TypesIn<T> | "gap", D>, void, void>;
+/** With the clock of a test. */
+export function history(
   url: string | URL,
   options: HistoryOptions,
-): AsyncGenerator<Message, void, void> {
-  return pages(new Service(url, options, clock), options, clock);
+  clock: Clock,
+): AsyncGenerator<Message, void, void>;
+export function history(
+  url: string | URL,
+  options: HistoryOptions,
+  clock = systemClock,
+): AsyncGenerator<never, void, void> {
+  return pages(new Service(url, options, clock), options, clock) as AsyncGenerator<never, void, void>;
 }
 
 async function* pages(

@@ -174,6 +174,11 @@ export interface ChatOptions<D extends boolean = boolean, T extends TypeOrGroup 
     VideoOption {
   /** Continue after this cursor; 0 asks for all stored messages. */
   cursor?: number | undefined;
+  /**
+   * How the chat is read: as Server-Sent Events (`sse`), or from the video's log by long polling (`log`). By
+   * default `sse`, and `log` after two streams that brought nothing although the service answers.
+   */
+  transport?: "sse" | "log" | undefined;
 }
 
 /** Options of `chat` for a channel. */
@@ -198,6 +203,7 @@ export interface MergedOptions<D extends boolean = boolean, T extends TypeOrGrou
 /** Options of any of these, for the code that all of them share. */
 export interface AnyOptions extends StreamOptions<boolean, TypeOrGroup>, UntilOption, NamedOptions {
   cursor?: number | string | undefined;
+  transport?: "sse" | "log" | undefined;
 }
 
 /** The options that name what to read, one of them for each request. */

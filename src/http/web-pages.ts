@@ -61,6 +61,8 @@ const PAGES = {
 } as const;
 
 const SDK = "/client.js";
+/** The part of the SDK that it loads when it needs it. */
+const SDK_LOG = "/client-log.js";
 /** The scripts of the pages; each contains all that it imports. */
 const SCRIPTS: ReadonlySet<string> = new Set([
   "web/page/first-paint.ts",
@@ -108,12 +110,18 @@ const assets = once(() => {
       const type = extname(path);
       if (type === ".css") return [`/${path}`, once(() => toStatic(type, bundleStyle(file)))];
       if (type !== ".ts") return [`/${path}`, once(() => toStatic(type, readSource(path)))];
-      const script = SCRIPTS.has(path) ? () => bundleScript(file) : () => toBrowserModule(file, servedAs);
+      const script = SCRIPTS.has(path)
+        ? () => bundleScript(file, `${"../".repeat(path.split("/").length - 1)}client-log.js`)
+        : () => toBrowserModule(file, servedAs);
       return [`/${path.replace(/ts$/, "js")}`, once(() => toStatic(".js", script()))];
     },
   );
-  const sdk = once(() => toStatic(".js", joinModules(new URL("client/index.ts", PACKAGE_ROOT))));
-  return new Map([...files, [SDK, sdk]]);
+  const sdk = once(() =>
+    toStatic(".js", joinModules(new URL("client/index.ts", PACKAGE_ROOT), `.${SDK_LOG}`)),
+  );
+  const log = new URL("client/log-stream.ts", PACKAGE_ROOT);
+  const sdkLog = once(() => toStatic(".js", toBrowserModule(log, servedAs)));
+  return new Map([...files, [SDK, sdk], [SDK_LOG, sdkLog]]);
 });
 
 /**

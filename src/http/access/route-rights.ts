@@ -27,6 +27,7 @@ export const ROUTE_RIGHTS: Readonly<Record<string, Right | "open">> = {
   "/overlay": "open",
   "/overlay/setup": "open",
   "/client.js": "open",
+  "/client-log.js": "open",
   "/web/*": "open",
 };
 

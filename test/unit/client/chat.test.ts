@@ -296,7 +296,7 @@ describe("a chat of the SDK", () => {
     );
     for (const expected of [
       { code: "NO_LIVE_CHAT", message: "none", status: 404, retryAfterMs: 30_000 },
-      { code: "HTTP", message: "The answer is 403 Forbidden", status: 403 },
+      { code: "HTTP", message: "The answer is 403.", status: 403 },
       { code: "UPSTREAM_ERROR", message: "gone", name: "ChatError" },
     ]) {
       const room = chat(server.url, FAST);

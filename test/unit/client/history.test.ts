@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ChatError, type HistoryOptions, history } from "../../../client/index.ts";
-import { historyBy } from "../../../client/stored-messages.ts";
 import { AnsweringFetch, busy, silent } from "../../support/answering-fetch.ts";
 import { AnsweringServer, refuses } from "../../support/answering-server.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
@@ -83,7 +82,7 @@ describe("a history of the SDK", () => {
     );
     const seen: number[] = [];
     const reading = (async () => {
-      for await (const { cursor } of historyBy(clock, "http://relay", { videoId: "v", fetch }))
+      for await (const { cursor } of history("http://relay", { videoId: "v", fetch }, clock))
         seen.push(cursor);
     })();
     const failed = assert.rejects(reading, { code: "HTTP", status: 503 });
@@ -99,7 +98,7 @@ describe("a history of the SDK", () => {
       const { fetch } = new AnsweringFetch(clock, answer);
       const options = { videoId: "v", fetch, signal: abort.signal };
       const reading = assert.rejects(
-        cursorsOf(historyBy(clock, "http://relay", options)),
+        cursorsOf(history("http://relay", options, clock)),
         new RangeError("enough"),
       );
       await clock.advance(1000);

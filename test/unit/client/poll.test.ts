@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type ChatError, type PollOptions, poll, probe } from "../../../client/index.ts";
-import { pollBy } from "../../../client/self-polling.ts";
 import { AnsweringFetch, silent } from "../../support/answering-fetch.ts";
 import { type Answer, AnsweringServer, refuses } from "../../support/answering-server.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
@@ -56,7 +55,7 @@ describe("poll() of the SDK", () => {
       const clock = new FakeClock();
       const waits = [60_000, 1, 5000, 0].map((timeoutMs) => () => Response.json({ ...session, timeoutMs }));
       const { fetch, calls } = new AnsweringFetch(clock, ...waits, silent);
-      void pollBy(clock, "http://relay", { videoId: "v", fetch, ...options }).next();
+      void poll("http://relay", { videoId: "v", fetch, ...options }, clock).next();
       await clock.advance(times[3]);
       assert.deepEqual(calls, times);
     });
@@ -66,7 +65,7 @@ describe("poll() of the SDK", () => {
     const clock = new FakeClock();
     const answer = () => Response.json({ ...session, timeoutMs: undefined });
     const { fetch, calls } = new AnsweringFetch(clock, answer, silent);
-    void pollBy(clock, "http://relay", { videoId: "v", fetch }).next();
+    void poll("http://relay", { videoId: "v", fetch }, clock).next();
     await clock.advance(500);
     assert.deepEqual(calls, [0, 500]);
   });
@@ -152,7 +151,7 @@ describe("poll() of the SDK", () => {
     const abort = new AbortController();
     const clock = new FakeClock();
     const { fetch, calls } = new AnsweringFetch(clock, () => Response.json({ ...session, timeoutMs: 5000 }));
-    const polling = pollBy(clock, "http://relay", { videoId: "v", fetch, signal: abort.signal }).next();
+    const polling = poll("http://relay", { videoId: "v", fetch, signal: abort.signal }, clock).next();
     await clock.advance(4999);
     abort.abort("enough");
     await assert.rejects(polling, (reason) => reason === "enough");

@@ -1,7 +1,6 @@
 /** What a chat of the SDK does after each kind of failure, and when. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { chatBy } from "../../../client/chats.ts";
 import { ChatError, type ChatOptions, chat } from "../../../client/index.ts";
 import { type Clock, systemClock } from "../../../client/sdk-clock.ts";
 import { Retries } from "../../../client/waiting.ts";
@@ -34,7 +33,7 @@ async function follow(url: string, options: Partial<ChatOptions> = {}, clock: Cl
   const failures: ChatError[] = [];
   const retry = (error: ChatError) => void failures.push(error);
   const cursors: number[] = [];
-  for await (const { cursor } of chatBy(clock, url, { ...FAST, retry, ...options })) cursors.push(cursor);
+  for await (const { cursor } of chat(url, { ...FAST, retry, ...options }, clock)) cursors.push(cursor);
   return { cursors, failures, codes: failures.map(({ code, status }) => [code, status]) };
 }
 
@@ -276,7 +275,7 @@ describe("a chat of the SDK, in virtual time", () => {
     const fake = new FakeClock();
     const clock = countedClock(fake);
     const { fetch } = new AnsweringFetch(fake, streamed(fake, init(0)));
-    const room = chatBy(clock, "http://relay", { videoId: "v", fetch });
+    const room = chat("http://relay", { videoId: "v", fetch }, clock);
     room.on("message", () => {});
     room.on("state", (state) => state === "reconnecting" && room.close());
     await fake.advance(10);

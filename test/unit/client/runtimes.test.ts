@@ -11,7 +11,7 @@ import { Line, portOf } from "../../chaos/line.ts";
 import { launchChromium, NO_CHROMIUM } from "../../support/browser.ts";
 import { startRelay, type TestRelay } from "../../support/relay.ts";
 import { outputOf, RUNTIMES } from "../../support/runtimes.ts";
-import { type Act, CASES } from "./suite.ts";
+import { type Act, CASES, TRANSPORTS } from "./suite.ts";
 
 const SUITE = toBrowserModule(new URL("suite.ts", import.meta.url), (path) => path);
 
@@ -73,14 +73,16 @@ after(async () => {
   await relay[Symbol.asyncDispose]();
 });
 
-/** `play` resolves to the failure of each case. */
-function passes(name: string, skip: string | false, play: () => Promise<[string, string][]>): void {
+/** `play` resolves to the failure of each case, by transport. */
+function passes(name: string, skip: string | false, play: () => Promise<[...string[]][]>): void {
   describe(`the SDK in ${name}`, { skip }, () => {
-    let failures: Map<string, string>;
+    let failures: Map<string, string | undefined>;
     before(async () => {
-      failures = new Map(await play());
+      failures = new Map((await play()).map(([by, what, failure]) => [`${by} ${what}`, failure]));
     });
-    for (const what of Object.keys(CASES)) it(what, () => assert.equal(failures.get(what), ""));
+    for (const by of TRANSPORTS)
+      for (const what of Object.keys(CASES))
+        it(`by ${by} ${what}`, () => assert.equal(failures.get(`${by} ${what}`), ""));
   });
 }
 
@@ -92,8 +94,11 @@ for (const runtime of RUNTIMES) {
       const script = `import * as sdk from "./client.mjs";
         import { suite } from "./suite.mjs";
         for await (const result of suite(sdk, "${stage}")) console.log(JSON.stringify(result));`;
+      const log = await fetch(`${relay.url}/client-log.js`).then((response) => response.text());
       for (const [file, text] of Object.entries({ client: sdk, suite: SUITE, script }))
         await writeFile(join(folder, `${file}.mjs`), text);
+      await writeFile(join(folder, "client-log.js"), log);
+      await writeFile(join(folder, "package.json"), '{"type":"module"}');
       const lines = (await outputOf(runtime, folder, "script.mjs")).trimEnd().split("\n");
       return lines.map((line) => JSON.parse(line));
     } finally {

@@ -4,7 +4,6 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { chatBy } from "../../../client/chats.ts";
 import { chat } from "../../../client/index.ts";
 import { startSimulator } from "../../../src/simulator/index.ts";
 import { Line } from "../../chaos/line.ts";
@@ -107,7 +106,7 @@ describe("a loop that is slower than the chat", () => {
     };
     const read = async () => {
       let expected = 1;
-      for await (const { cursor } of chatBy(clock, "http://relay", { ...FAST, fetch })) {
+      for await (const { cursor } of chat("http://relay", { ...FAST, fetch }, clock)) {
         assert.equal(cursor, expected++);
         if (cursor % 25_000 === 0) await clock.sleep(400);
       }
@@ -130,7 +129,7 @@ describe("a loop that is slower than the chat", () => {
     const { fetch, calls } = new AnsweringFetch(clock, () => stream);
     const read = async () => {
       let received = 0;
-      for await (const _ of chatBy(clock, "http://relay", { ...FAST, fetch })) {
+      for await (const _ of chat("http://relay", { ...FAST, fetch }, clock)) {
         received += 1;
         await clock.sleep(60_000); // longer than a connection may be idle
         assert.ok(sent < received + 1100, `${sent} sent, ${received} handed out`);

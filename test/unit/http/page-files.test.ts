@@ -25,6 +25,7 @@ const FILES = [
   "/overlay/setup",
   "/probe",
   "/client.js",
+  "/client-log.js",
   "/web/page/main.js",
   "/web/page/page.css",
   "/web/page/icon.svg",
@@ -103,5 +104,21 @@ describe("the pages' files", () => {
       "poll",
       "probe",
     ]);
+  });
+
+  it("/client-log.js is what the SDK and the pages load when they need it", async () => {
+    const source = await (await fetch(`${relay.url}/client-log.js`)).text();
+    assert.doesNotMatch(source, /^import |^\s*\/[*/]/m);
+    const module = await import(`data:text/javascript,${encodeURIComponent(source)}`);
+    assert.deepEqual(Object.keys(module), ["useLog"]);
+    for (const path of ["/client.js", "/web/page/main.js", "/web/overlay/main.js"]) {
+      const importer = await (await fetch(relay.url + path)).text();
+      const found = [...importer.matchAll(/\bimport\("(.*?)"\)/g)].map(([, named = ""]) => named);
+      assert.deepEqual(
+        found.map((named) => new URL(named, relay.url + path).pathname),
+        ["/client-log.js"],
+        path,
+      );
+    }
   });
 });

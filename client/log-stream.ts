@@ -1,0 +1,133 @@
+/**
+ * The stream of a video's chat made from its log (`/v1/log`), for networks that hold Server-Sent Events back:
+ * the answers of pages and long polls become the frames that `/v1/stream` would send, of all types. Loaded
+ * only when it is needed, it imports nothing but types, so that it can be a module of its own.
+ */
+import type { Service } from "./relay-service.ts";
+
+interface Item {
+  cursor: number;
+  details?: { offsetMs?: number };
+}
+
+/** What `/v1/messages` has: the range of the room's cursors, and its last messages. */
+interface Stored {
+  videoId: string;
+  floor: number;
+  head: number;
+  messages: Item[];
+}
+
+/** Resolves to an answer of the service that is no failure; rejects with `ChatError` for any other. */
+type Ask = (path: string) => Promise<Response>;
+
+/** How many messages a live chat begins with by default, and at most. */
+const BACKFILL_DEFAULT = 50;
+const BACKFILL_MAX = 500;
+/** The digits of an offset. */
+const DIGITS = 16;
+
+/**
+ * From now on, answers the service's requests for the stream of a video from its log. Unless the caller has
+ * `chosen` this, it asks first whether the service is there at all, and leaves everything as it is if not.
+ */
+export async function useLog(service: Service, signal: AbortSignal, chosen?: string): Promise<void> {
+  const streams = service.request;
+  const isThere =
+    chosen !== undefined ||
+    (await service.request("healthz", signal).then(
+      () => true,
+      () => false,
+    ));
+  if (!isThere || Object.hasOwn(service, "request")) return;
+  service.request = (path, signal, headers, body) => {
+    if (!path.startsWith("v1/stream?videoId=")) return streams.call(service, path, signal, headers, body);
+    const ask: Ask = (asked) => streams.call(service, asked, signal);
+    const after = headers?.["last-event-id"];
+    return streamOfLog(
+      ask,
+      new URLSearchParams(path.split("?")[1]),
+      after === undefined ? after : Number(after),
+    );
+  };
+}
+
+/**
+ * Resolves to a response with the stream after the cursor `after`; without one, with that of a new viewer.
+ * Rejects as `ask` does, and so does the reading of its body. A body that ends without an end frame is that
+ * of a connection that was cut.
+ */
+async function streamOfLog(ask: Ask, query: URLSearchParams, after: number | undefined): Promise<Response> {
+  const video = `${query.get("videoId")}`;
+  const backfill = query.get("backfill");
+  const until = query.get("until");
+  const log = (offset: string) => `v1/log/${encodeURIComponent(video)}?offset=${offset}`;
+  const count = Math.min(BACKFILL_MAX, Math.trunc(Number(backfill ?? BACKFILL_DEFAULT)));
+  const last = new URLSearchParams({ videoId: video, details: "true", limit: `${Math.max(1, count)}` });
+  last.set("before", `${Number.MAX_SAFE_INTEGER}`);
+  const types = query.get("types");
+  if (types) last.set("types", types);
+  const stored = async () => {
+    const answer = await ask(`v1/messages?${last}`);
+    return (await answer.json().catch(() => undefined)) as Stored | undefined;
+  };
+  const room = await stored().catch(async (error) => {
+    if (types && error.status === 400)
+      last.delete("types"); // it has unknown ones, which the stream ignores
+    else if (until || error.code !== "NOT_STORED") throw error;
+    else await ask(log("-1")); // opens the room
+    return stored();
+  });
+  if (!room || !Array.isArray(room.messages)) return new Response(); // not the service's, so no stream
+  const { videoId, floor, head, messages } = room;
+  const [oldest] = messages;
+  const isReplay = oldest?.details?.offsetMs !== undefined;
+  let cursor = after || floor;
+  if (after === undefined && !(backfill === null && (until || isReplay)))
+    cursor = oldest && count > 0 ? oldest.cursor - 1 : head;
+  let answer = await ask(log(`${cursor}`.padStart(DIGITS, "0"))).catch((error) => {
+    if (error.status !== 410) throw error;
+    // The log has lost the messages after the cursor, or never had them: it is read from its beginning.
+    cursor = floor;
+    return ask(log("-1"));
+  });
+
+  async function* parts(): AsyncGenerator<string, void> {
+    const chatType = `liveChat${isReplay ? "Replay" : ""}Renderer`;
+    yield frame("init", { videoId, chatType, cursor });
+    while (true) {
+      const next = answer.headers.get("stream-next-offset");
+      if (!next) return; // the answer is not the service's
+      let text = ": keepalive\n\n";
+      const items = answer.status === 204 ? [] : ((await answer.json()) as Item[]);
+      for (const { cursor, ...message } of items) {
+        if (query.get("details") !== "true") delete message.details;
+        text += `id: ${cursor}\n${frame("message", message)}`;
+      }
+      const isUpToDate = answer.headers.has("stream-up-to-date");
+      const isClosed = answer.headers.has("stream-closed");
+      const isUntil = until && (isUpToDate || Number(next) >= head);
+      if (isUntil || isClosed) {
+        yield text + frame("end", { reason: isUntil ? "until" : "no more continuations" });
+        return;
+      }
+      yield text;
+      const poll = `&live=long-poll&cursor=${answer.headers.get("stream-cursor") ?? ""}`;
+      answer = await ask(log(next) + (isUpToDate ? poll : ""));
+    }
+  }
+
+  const frames = parts();
+  const body = new ReadableStream({
+    async pull(controller) {
+      const { value, done } = await frames.next();
+      if (done) controller.close();
+      else controller.enqueue(new TextEncoder().encode(value));
+    },
+  });
+  return new Response(body, { headers: { "content-type": "text/event-stream" } });
+}
+
+function frame(event: string, data: object): string {
+  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+}
