@@ -3,7 +3,6 @@
  * messages through the store. It ends when the chat is over, when failures accumulate, or when it is stopped.
  */
 import type { CallTimes } from "../base/clock.ts";
-import { retry } from "../base/retry.ts";
 import { ENDED, isReplayChat } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Hold } from "../store/ownership.ts";
@@ -11,20 +10,14 @@ import { isFenced, isUnavailable } from "../store/port.ts";
 import { MOVE_WORDS, type MoveReason } from "../telemetry/upstream-events.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
 import type { Page, PollAnswer } from "../upstream/live-chat.ts";
-import { completeInOrder } from "../upstream/order.ts";
 import type { Position } from "../upstream/position.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
-import { ignoringUpstreamErrors } from "./ignoring-upstream-errors.ts";
-import { filledAfterMs } from "./interval.ts";
 import type { Appender } from "./log/appender.ts";
 import type { ReadBatch } from "./log/gap.ts";
+import { OptionalPages } from "./optional-pages.ts";
 import { Pace, type PaceParts, type PaceSettings } from "./pace.ts";
 import { QuietChat } from "./quiet-chat.ts";
 import { Unread } from "./unread.ts";
-
-/** A page that takes longer would cost more messages than it brings: the upstream keeps ten seconds. */
-const OPTIONAL_MS = 5000;
-const LEASE_RETRY = { firstMs: 200, maxMs: 1000 };
 
 export interface PollerSettings extends PaceSettings {
   /** The number of consecutive failures that stops the room. */
@@ -59,6 +52,7 @@ export class Poller {
   readonly #quiet: QuietChat;
   readonly #unread: Unread;
   readonly #pace: Pace;
+  readonly #optional: OptionalPages;
   #position: Position;
   /** When the last poll started. */
   #startedAt: number;
@@ -81,6 +75,7 @@ export class Poller {
       ...settings,
       isReplay: this.#isReplay,
     });
+    this.#optional = new OptionalPages(videoId, parts);
     this.#pace = new Pace(videoId, this.#isReplay, start, parts);
     this.#startedAt = start.startedAt;
     this.#progressedAt = start.answeredAt;
@@ -177,7 +172,7 @@ export class Poller {
     const page = this.#unread.onPages;
     const { late, batches } = this.#unread.observe(batch, this.#pace.intervalMs);
     const { items, position } =
-      late && this.#unread.mayAskForPage() ? await this.#complete(batch, late.ms, options) : batch;
+      late && this.#unread.mayAskForPage() ? await this.#optional.completed(batch, late.ms, options) : batch;
     const added = await this.#append(batches(items), position, options.signal);
     // In a replay only new messages are progress: else one that restarts from its beginning would never end.
     if (!this.#isReplay || added > 0) this.#progress(now);
@@ -195,54 +190,20 @@ export class Poller {
     return { delayMs: Math.min(this.#pace.untilNextMs, Math.max(0, leftMs)) };
   }
 
-  /** The batch, completed from its page. If several rooms need a page, the liveliest is due first. */
-  async #complete(
-    batch: PollAnswer,
-    unreadMs: number,
-    options: CallOptions,
-  ): Promise<Pick<Page, "items" | "position">> {
-    const { clock, egress, settings, telemetry } = this.#parts;
-    const dueAt = clock.monotonic() + Math.min(0, filledAfterMs(batch) - unreadMs);
-    // A lease that cannot be proved now will soon be proved or lost.
-    const page = await this.#attempt({ ...options, dueAt }, (own) =>
-      retry(LEASE_RETRY, clock, own.signal, isUnavailable, () =>
-        egress.liveChat.backlog(this.#videoId, batch.position, own),
-      ),
-    );
-    telemetry.mark(page ? "late: completed from its page" : "late: page not given");
-    if (!page) return batch; // the answer without the page is better than nothing
-    telemetry.rooms.caughtUp(this.#videoId, unreadMs);
-    // The answer has all messages of one window, which ends at some moment of the call. `heldSince`
-    // is in that window, whichever moment it is. It is by the upstream's clock, like the times of messages.
-    const tookMs = batch.answeredAt - batch.startedAt;
-    const heldSince = new Date(batch.sentAt - (settings.windowMs + tookMs) / 2).toISOString();
-    const items = completeInOrder(batch.items, page.items, heldSince);
-    return { items, position: page.position };
-  }
-
   /**
-   * Continues from a fresh page if the chat has been quiet for long and the page shows something new. This is
-   * optional: if anything fails or nothing is new, the old token continues and nothing counts as a failure.
+   * Continues from a fresh page if the chat has been quiet for long and the page shows something new; else
+   * the old token continues.
    */
   async #refresh(options: CallOptions): Promise<Next | undefined> {
-    const { appender, clock, egress, telemetry } = this.#parts;
+    const { clock } = this.#parts;
     if (!this.#quiet.isDue(clock.monotonic())) return undefined;
     this.#quiet.pageAsked(clock.monotonic());
-    const page = await this.#attempt(options, (own) =>
-      egress.liveChat.reopen(this.#videoId, this.#position, own),
-    );
-    if (page?.position.chatType !== this.#position.chatType) return telemetry.mark("quiet: page not given");
-    if (await appender.holdsAll(page.items, options.signal)) return telemetry.mark("quiet: nothing new");
-    telemetry.rooms.reopened(this.#videoId, "no new messages for long after there were some");
+    const page = await this.#optional.withNews(this.#position, options);
+    if (!page) return undefined;
     this.#unread.reason = "unreachable";
     this.#unread.keepPage(page, true);
-    const answer = await this.#attempt(options, (own) => egress.liveChat.poll(page.position, own));
-    return answer?.kind === "batch" ? this.#take(answer, options) : telemetry.mark("quiet: no answer");
-  }
-
-  /** The result if it comes soon enough: a room that waits longer loses messages meanwhile. */
-  #attempt<T>(options: CallOptions, call: (options: CallOptions) => Promise<T>): Promise<T | undefined> {
-    return ignoringUpstreamErrors(options, OPTIONAL_MS, this.#parts.clock, call);
+    const answer = await this.#optional.answerAfter(page, options);
+    return answer && this.#take(answer, options);
   }
 
   /** Drops the old egress's visitor data. A live chat also needs a token from a page; a replay does not. */

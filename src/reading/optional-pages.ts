@@ -1,0 +1,97 @@
+/**
+ * The calls of a live chat that polling can do without: the page that completes a late answer, and the page
+ * for a chat that has been quiet for long. If such a call fails, is throttled or takes too long, reading goes
+ * on as if it had not been made, and nothing counts as a failure.
+ */
+import { Deadline } from "../base/deadline.ts";
+import { retry } from "../base/retry.ts";
+import { RelayError } from "../protocol/errors.ts";
+import { isUnavailable } from "../store/port.ts";
+import type { CallOptions } from "../upstream/egress/flights.ts";
+import type { Page, PollAnswer } from "../upstream/live-chat.ts";
+import { completeInOrder } from "../upstream/order.ts";
+import type { Position } from "../upstream/position.ts";
+import { UpstreamError } from "../upstream/upstream-error.ts";
+import { filledAfterMs } from "./interval.ts";
+import type { Appender } from "./log/appender.ts";
+import type { PaceParts } from "./pace.ts";
+
+/** A call that takes longer would cost more messages than it brings: the upstream keeps ten seconds. */
+const OPTIONAL_MS = 5000;
+const LEASE_RETRY = { firstMs: 200, maxMs: 1000 };
+
+interface OptionalPagesParts extends PaceParts {
+  appender: Pick<Appender, "holdsAll">;
+}
+
+export class OptionalPages {
+  readonly #videoId: string;
+  readonly #parts: OptionalPagesParts;
+
+  constructor(videoId: string, parts: OptionalPagesParts) {
+    this.#videoId = videoId;
+    this.#parts = parts;
+  }
+
+  /** A late batch, completed from its page. If several rooms need a page, the liveliest is due first. */
+  async completed(
+    batch: PollAnswer,
+    unreadMs: number,
+    options: CallOptions,
+  ): Promise<Pick<Page, "items" | "position">> {
+    const { clock, egress, settings, telemetry } = this.#parts;
+    const dueAt = clock.monotonic() + Math.min(0, filledAfterMs(batch) - unreadMs);
+    // A lease that cannot be proved now will soon be proved or lost.
+    const page = await this.#attempt({ ...options, dueAt }, (own) =>
+      retry(LEASE_RETRY, clock, own.signal, isUnavailable, () =>
+        egress.liveChat.backlog(this.#videoId, batch.position, own),
+      ),
+    );
+    telemetry.mark(page ? "late: completed from its page" : "late: page not given");
+    if (!page) return batch; // the answer without the page is better than nothing
+    telemetry.rooms.caughtUp(this.#videoId, unreadMs);
+    // The answer has all messages of one window, which ends at some moment of the call. `heldSince`
+    // is in that window, whichever moment it is. It is by the upstream's clock, like the times of messages.
+    const tookMs = batch.answeredAt - batch.startedAt;
+    const heldSince = new Date(batch.sentAt - (settings.windowMs + tookMs) / 2).toISOString();
+    const items = completeInOrder(batch.items, page.items, heldSince);
+    return { items, position: page.position };
+  }
+
+  /** A fresh page of a quiet chat; undefined if it shows nothing that the room does not hold. */
+  async withNews(position: Position, options: CallOptions): Promise<Page | undefined> {
+    const { appender, egress, telemetry } = this.#parts;
+    const page = await this.#attempt(options, (own) => egress.liveChat.reopen(this.#videoId, position, own));
+    if (page?.position.chatType !== position.chatType) return telemetry.mark("quiet: page not given");
+    if (await appender.holdsAll(page.items, options.signal)) return telemetry.mark("quiet: nothing new");
+    telemetry.rooms.reopened(this.#videoId, "no new messages for long after there were some");
+    return page;
+  }
+
+  /** The answer to the page's token. */
+  async answerAfter({ position }: Page, options: CallOptions): Promise<PollAnswer | undefined> {
+    const { egress, telemetry } = this.#parts;
+    const answer = await this.#attempt(options, (own) => egress.liveChat.poll(position, own));
+    return answer?.kind === "batch" ? answer : telemetry.mark("quiet: no answer");
+  }
+
+  /**
+   * The result of the call; undefined if the upstream fails, throttles, or takes too long. Rejects with the
+   * signal's reason, and with any other error of the call.
+   */
+  async #attempt<T>(
+    options: CallOptions,
+    call: (options: CallOptions) => Promise<T>,
+  ): Promise<T | undefined> {
+    using limit = new Deadline(this.#parts.clock, OPTIONAL_MS);
+    const signal = AbortSignal.any([options.signal, limit.signal]);
+    try {
+      return await call({ ...options, maxCooldownMs: 0, signal });
+    } catch (error) {
+      options.signal.throwIfAborted();
+      if (limit.signal.aborted || error instanceof RelayError || error instanceof UpstreamError)
+        return undefined;
+      throw error;
+    }
+  }
+}
