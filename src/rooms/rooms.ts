@@ -13,6 +13,7 @@ import { Slices } from "../serving/slices.ts";
 import { type RoomRecord, storeUnavailable } from "../store/port.ts";
 import { retryRead } from "../store/retry-read.ts";
 import { background } from "../telemetry/background.ts";
+import type { Reserve } from "../upstream/egress/pool.ts";
 import { VideoEntry } from "./entry.ts";
 import { type EntryHost, type EntryParts, ROOM_STATES, type RoomState } from "./entry-host.ts";
 import { type LocalRoom, stateOf } from "./listing.ts";
@@ -64,6 +65,7 @@ export class Rooms {
   #isDraining = false;
   /** The number of streams of this service's own workers, which do not count towards the limit of viewers. */
   #exempt = 0;
+  #reserve: Reserve | undefined;
   readonly #host: EntryHost;
   /** The time budget in which the chats of all connections with several begin: each has up to twenty. */
   readonly slices: Slices;
@@ -109,17 +111,28 @@ export class Rooms {
     };
   }
 
+  /**
+   * From now on, recordings are refused only if recordings alone take all places, and everybody else leaves
+   * room for those that have not begun.
+   */
+  keepFor(reserve: Reserve): void {
+    this.#reserve = reserve;
+    this.#parts.sources.keepFor?.(reserve);
+  }
+
   /** Aborts when the service stops, so that viewers must reconnect. */
   get stopped(): AbortSignal {
     return this.#stopped.signal;
   }
 
   /**
-   * Throws `RelayError` CAPACITY if fewer than `count` viewers can still be taken, or if the service stops.
+   * Throws `RelayError` CAPACITY if fewer than `count` viewers can still be taken, beside those of recordings
+   * that have not begun, or if the service stops.
    */
   assertPlaces(count: number): void {
     if (this.stopped.aborted) throw atCapacity("stopping");
-    const viewers = this.viewerCount - this.#exempt + count;
+    const reserved = this.#reserve?.places() ?? 0;
+    const viewers = this.viewerCount - this.#exempt + reserved + count;
     if (viewers > this.#parts.settings.maxViewers) throw atCapacity("viewers");
   }
 
@@ -149,7 +162,8 @@ export class Rooms {
    * signal's reason if the viewer leaves.
    */
   async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
-    this.assertPlaces(1);
+    if (!request.isRecording) this.assertPlaces(1);
+    else if (this.stopped.aborted) throw atCapacity("stopping");
     if (this.#parts.sources.isBlocked) throw storeUnavailable();
     const stop = Promise.withResolvers<never>();
     const open: StreamRequest["open"] = (cursor, room) => {
@@ -302,8 +316,19 @@ export class Rooms {
 
   /** A replay takes no place of a live chat, and neither does a chat that is over. */
   #assertCapacity(entry: VideoEntry, chatType: ChatType = "liveChatRenderer"): void {
-    const others = this.#chats[chatType] - (entry.chatType === chatType ? 1 : 0);
+    const isKept = this.#reserve?.isFor(entry.videoId) ?? false;
+    const others = isKept
+      ? this.#keptChats(chatType, entry)
+      : this.#chats[chatType] - (entry.chatType === chatType ? 1 : 0) + (this.#reserve?.places() ?? 0);
     if (others >= this.#parts.settings.maxRooms) throw atCapacity("rooms");
+  }
+
+  /** The number of other chats of this type that are recorded. */
+  #keptChats(chatType: ChatType, entry: VideoEntry): number {
+    let count = 0;
+    for (const other of this.#entries.values())
+      if (other !== entry && other.chatType === chatType && this.#reserve?.isFor(other.videoId)) count += 1;
+    return count;
   }
 
   #recount(entry: VideoEntry, before: ChatType | undefined): void {

@@ -7,6 +7,7 @@ import type { CursorRange } from "../serving/cursor.ts";
 import type { Census, Room } from "../serving/room.ts";
 import type { Ownership } from "../store/ownership.ts";
 import type { Applicant } from "../upstream/egress/openings.ts";
+import type { Reserve } from "../upstream/egress/pool.ts";
 import type { ArchivedRoom, EndedRoom } from "./archive.ts";
 import type { EntryHost } from "./entry-host.ts";
 import type { JustOpened, OwnedRoom } from "./owned-room.ts";
@@ -81,6 +82,8 @@ export interface RoomSources {
   head(videoId: string): Promise<number>;
   /** The reasons why it serves no new viewers; empty if there are none. */
   unreadiness(): Promise<string[]>;
+  /** From now on, other chats leave calls to YouTube for these. Absent if it makes none. */
+  keepFor?(reserve: Reserve): void;
   /** Exchanges rooms with other instances until the signal aborts. Absent if it has no rooms of its own. */
   share?(rooms: Rooms, stopped: AbortSignal): void;
 }

@@ -1,6 +1,7 @@
 /** The rooms of an instance with a store: it reads their chats, or follows the instances that do. */
 import { closedAt } from "../reading/log/checkpoint.ts";
 import type { Room } from "../serving/room.ts";
+import type { Reserve } from "../upstream/egress/pool.ts";
 import { type ArchivedRoom, archivedRoom, excerptOf } from "./archive.ts";
 import { FollowedRoom } from "./followed-room.ts";
 import { acquireRoom } from "./opening.ts";
@@ -56,6 +57,10 @@ export class StoredRooms implements RoomSources {
   async unreadiness(): Promise<string[]> {
     const { store } = this.#parts;
     return (await store.isReady()) ? [] : [`the store does not work: ${store.health.trouble}`];
+  }
+
+  keepFor(reserve: Reserve): void {
+    this.#parts.egresses.keepFor(reserve);
   }
 
   share(rooms: Rooms, stopped: AbortSignal): void {

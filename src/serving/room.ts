@@ -53,6 +53,8 @@ export interface StreamRequest {
   log?: LogPosition;
   /** Whether the upstream is asked even while the service remembers that the video has no chat. */
   isFresh?: boolean;
+  /** Whether it records the chat, and so needs no place among the viewers. */
+  isRecording?: boolean;
   /** The viewer's address, or its network. */
   address(): string;
   /**

@@ -46,10 +46,11 @@ export class Channels<Watch extends SharedWatch> implements WatchedChannels {
       this.#watches.values().reduce((count, { isWatched }) => count + Number(isWatched), 0);
   }
 
-  watch(channel: string): Watch {
+  /** `isRecording`: whether a recording watches, which is never refused. */
+  watch(channel: string, isRecording = false): Watch {
     for (const [name, { isIdle }] of this.#watches) if (isIdle) this.#watches.delete(name);
     const known = this.#watches.get(channel);
-    if (!known && this.#watches.size >= this.#max) throw atCapacity("channels");
+    if (!known && !isRecording && this.#watches.size >= this.#max) throw atCapacity("channels");
     return this.#watches.getOrInsertComputed(channel, this.#begin).join();
   }
 

@@ -121,7 +121,7 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
   while (!signal.aborted) {
     let retryMs = RETRY_MS;
     try {
-      using watch = channels.watch(channel);
+      using watch = channels.watch(channel, true);
       for await (const { streams, trouble } of watch.streams(signal)) {
         const wanted = wantedOf(streams, clock.now());
         for (const { videoId, isFar } of streams) {
@@ -220,7 +220,7 @@ async function read(videoId: string, parts: RecorderParts, run: RecordingRun): P
   if (end?.state !== "ended") {
     const sink = new NullSink();
     const leave = () => sink.end();
-    const asked = { videoId, lastEventId: undefined, backfill: 0, isFresh: true };
+    const asked = { videoId, lastEventId: undefined, backfill: 0, isFresh: true, isRecording: true };
     const request = { ...asked, address: () => "", open: () => sink };
     await enter(request, parts, run);
     report({ state: "recording", videoId });

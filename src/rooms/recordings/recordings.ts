@@ -17,6 +17,12 @@ const REPORT_MS = 5000;
 /** An instance that has not reported for this long no longer runs its recordings. */
 const RUN_MS = 3 * REPORT_MS;
 
+/** Whether a recording in this state has no open chat, and will need one. */
+const IS_UNOPENED = { waiting: true, failed: true, recording: false, ended: false } as const satisfies Record<
+  RecordingReport["state"],
+  boolean
+>;
+
 const NEW = { state: "waiting", videoId: null, error: null } as const;
 
 /** A recording as callers see it. */
@@ -47,6 +53,8 @@ export class Recordings {
     this.#signal = signal;
     this.#since = parts.clock.now();
     this.#fixed = new Set(fixed);
+    const { rooms, recorded } = parts;
+    rooms.keepFor({ places: () => this.#unopened, isFor: (videoId) => recorded.has(videoId) });
     parts.telemetry.recordings.states = () => this.#running.values().map(({ report }) => report.state);
   }
 
@@ -72,6 +80,13 @@ export class Recordings {
       }
       await nap(REPORT_MS, woken, clock, this.#signal);
     }
+  }
+
+  /** The number of recordings that this instance runs whose chats are not open. */
+  get #unopened(): number {
+    let count = 0;
+    for (const { report } of this.#running.values()) if (IS_UNOPENED[report.state]) count += 1;
+    return count;
   }
 
   /** Rejects with `RelayError` STORE_UNAVAILABLE, as `put` and `delete` do. */

@@ -79,12 +79,14 @@ export class Capacity {
   }
 
   /**
-   * Adds a room that is not read yet. Throws `RelayError` CAPACITY if a live chat could not be read in time.
+   * Adds a room that is not read yet. Throws `RelayError` CAPACITY if a live chat could not be read in time,
+   * with as many more like it as are `reserved`.
    */
-  admit(room: string, demand: Demand): void {
+  admit(room: string, demand: Demand, reserved = 0): void {
     const others = this.#live.filter((other) => other !== this.#rooms.get(room));
+    const added = Array.from({ length: 1 + reserved }, () => demand);
     const load =
-      this.#ownLoad([...others, demand]) + (this.othersPollsPerSecond / 1000) * this.#settings.spacingMs;
+      this.#ownLoad([...others, ...added]) + (this.othersPollsPerSecond / 1000) * this.#settings.spacingMs;
     if (isLive(demand) && load > POLLS_SHARE) throw this.#refusal(others.length);
     this.set(room, demand);
   }

@@ -174,9 +174,9 @@ export class Egress {
     };
   }
 
-  /** Adds a room. Throws `RelayError` CAPACITY if a live chat could not be read in time. */
-  admit(room: string, demand: Demand): void {
-    this.#capacity.admit(room, demand);
+  /** Adds a room. Throws `RelayError` CAPACITY as `Capacity.admit` does. */
+  admit(room: string, demand: Demand, reserved?: number): void {
+    this.#capacity.admit(room, demand, reserved);
   }
 
   /** Sets the demand of a room that it reads. */

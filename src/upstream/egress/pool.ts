@@ -19,6 +19,14 @@ interface EgressPoolParts extends Omit<EgressParts, "isCutOff"> {
   specs: readonly EgressSpec[];
 }
 
+/** What is kept for recordings whose chats are not open: one live chat for each. */
+export interface Reserve {
+  /** The number of these chats. */
+  places(): number;
+  /** Whether the reserve is for this video. */
+  isFor(videoId: string): boolean;
+}
+
 /** Permission to look for a video's chat. Disposing gives it back. */
 export interface OpeningTurn extends Disposable {
   egress: Egress;
@@ -32,6 +40,7 @@ export class EgressPool {
   readonly #all: readonly Egress[];
   readonly #closed = new AbortController();
   readonly #openings: Openings<OpeningTurn>;
+  #reserve: Reserve | undefined;
   /** Resolved when the upstream is reached again; undefined while it is reachable, as far as is known. */
   #reaching: PromiseWithResolvers<void> | undefined;
 
@@ -46,6 +55,17 @@ export class EgressPool {
     const isCutOff = () => this.#reaching !== undefined;
     this.#all = specs.map((spec) => new Egress(spec, isSingle, { ...parts, deadlines, isCutOff }));
     this.#openings = new Openings(this.#clock, () => this.#takeOpening());
+  }
+
+  /** From now on other chats leave room for these. */
+  keepFor(reserve: Reserve): void {
+    this.#reserve = reserve;
+  }
+
+  /** The number of chats for which the room of this video must leave calls at its egress. */
+  reservedBeside(videoId: string): number {
+    if (!this.#reserve || this.#reserve.isFor(videoId)) return 0;
+    return Math.ceil(this.#reserve.places() / this.#all.length);
   }
 
   /** Whether there is only one egress. */

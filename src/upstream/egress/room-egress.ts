@@ -131,7 +131,7 @@ export class RoomEgress {
   /** The room's chat was found. Throws `RelayError` CAPACITY if it is live and could not be read in time. */
   admit(demand: Demand): void {
     this.#demand = demand;
-    this.#egress.admit(this.#videoId, demand);
+    this.#egress.admit(this.#videoId, demand, this.#parts.egresses.reservedBeside(this.#videoId));
   }
 
   /** Resolves when the room may call; if it has moved, with the reason. Rejects with the signal's reason. */
