@@ -1,7 +1,7 @@
 /** The answers of a log: what their headers say of the place that a reader has reached, and to caches. */
 import { itemJson } from "../../serving/history/formats.ts";
+import type { HistoryPage } from "../../serving/history/history.ts";
 import { type LogPosition, offsetOf, positionIn, tagOf } from "../../serving/log/offset.ts";
-import type { StoredMessage } from "../../store/stored-message.ts";
 
 /** The bounds of a page, in messages and in bytes. */
 export const PAGE_MESSAGES = 1000;
@@ -29,7 +29,7 @@ export interface LogPart {
   /** The newest cursor of the room, if deletions change its stored messages. */
   blankedBy: number | undefined;
   /** The messages after the position, perhaps beyond `end`. */
-  messages: Iterable<StoredMessage>;
+  messages: Iterable<HistoryPage["messages"][number]>;
 }
 
 /** What a long poll is answered. */
@@ -104,7 +104,7 @@ function place(next: number, isUpToDate: boolean, isClosed: boolean): Record<str
 
 /** The items of a page up to the end of the log, and the cursor behind them. */
 function pageOf(
-  messages: Iterable<StoredMessage>,
+  messages: Iterable<HistoryPage["messages"][number]>,
   start: number,
   end: number,
 ): { body: Buffer; next: number } {
