@@ -11,7 +11,7 @@ const { directory } = module.enableCompileCache();
 if (directory) process.env.NODE_COMPILE_CACHE ??= dirname(directory);
 const source = new URL("../src/cli/main.ts", import.meta.url);
 try {
-  await import(existsSync(source) ? source : new URL("../dist/src/cli/main.js", import.meta.url));
+  await import(existsSync(source) ? source : new URL("../dist/main.js", import.meta.url));
 } catch (error) {
   if (error.code !== "ERR_MODULE_NOT_FOUND") throw error;
   const [what] = error.message.split(" imported from ");

@@ -1,6 +1,7 @@
 /** `demo`: the relay and a simulated upstream in one process, without internet access. */
 import { existsSync } from "node:fs";
 import { systemClock } from "../base/clock.ts";
+import { COMMAND_NAME } from "../base/own-files.ts";
 import { type Channel, type Simulator, SPECIES, startSimulator } from "../simulator/index.ts";
 import { silentLog } from "../telemetry/log.ts";
 import { Telemetry } from "../telemetry/telemetry.ts";
@@ -39,7 +40,7 @@ export async function demo(
   try {
     if (given.has("capture")) {
       if (existsSync(values.capture))
-        surroundings.stderr.write(`livechat-relay: reading ${values.capture}\n`);
+        surroundings.stderr.write(`${COMMAND_NAME}: reading ${values.capture}\n`);
       await playCapture(upstream, values.capture);
     } else speak(upstream, values.rate);
     const simulated = {
@@ -52,7 +53,7 @@ export async function demo(
     const service = await startConfigured(config, input, surroundings, stopped);
     surroundings.stdout.write(welcome(service.url, values.store, simulated, !given.has("capture")));
     for (const name of Object.keys(REPLACED).filter((name) => surroundings.env[name]))
-      surroundings.stderr.write(`livechat-relay: the demo ignores ${name}: ${OWN}\n`);
+      surroundings.stderr.write(`${COMMAND_NAME}: the demo ignores ${name}: ${OWN}\n`);
     const stop = async () => {
       await service.stop();
       await upstream.close();

@@ -13,6 +13,7 @@ export function help(): string {
     ...COMMANDS.map(({ name, usage }) => [name, usage]),
     ["help", "show a command and its flags, for example `livechat-relay help demo`"],
     ["--version", "print the version"],
+    ["--licenses", "print the licences of the program and of the packages in it"],
   ];
   const commands = rows.map(([name = "", usage]) => `  ${name.padEnd(15)}${usage}\n`).join("");
   return `Usage: livechat-relay [command] [flags]\n\n${commands}\n${commandHelp(serve)}`;

@@ -1,5 +1,6 @@
 /** `migrate-store`: copies one store into another while no service uses either. */
 import { systemClock } from "../base/clock.ts";
+import { COMMAND_NAME } from "../base/own-files.ts";
 import { migrateStore } from "../store/open.ts";
 import { counted } from "./counted.ts";
 import type { Input } from "./flags.ts";
@@ -10,7 +11,7 @@ export async function migrate(
   { arguments: [from = "", to = ""] }: Input<Record<never, never>>,
   { stderr }: Surroundings,
 ): Promise<number> {
-  const say = (text: string) => stderr.write(`livechat-relay: ${text}\n`);
+  const say = (text: string) => stderr.write(`${COMMAND_NAME}: ${text}\n`);
   const { rooms, messages } = await migrateStore(from, to, systemClock, ({ messages, total }) =>
     say(`${messages} of ${total} messages`),
   );

@@ -1,5 +1,5 @@
 /** The command line: finds the command and runs it. A failure is reported in one line. */
-import { VERSION } from "../base/package-root.ts";
+import { COMMAND_NAME, licences, VERSION } from "../base/own-files.ts";
 import { commandNamed } from "./commands.ts";
 import { commandHelp, help } from "./help.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -17,14 +17,14 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
     if (isMissingPackage(error)) throw error;
     const { message, exitCode = 1 }: Error & { exitCode?: number } =
       error instanceof Error ? error : new Error(String(error));
-    surroundings.stderr.write(`livechat-relay: ${message}\n`);
+    surroundings.stderr.write(named(`livechat-relay: ${message}\n`));
     return exitCode;
   }
 }
 
 async function dispatch(args: readonly string[], surroundings: Surroundings): Promise<number> {
   const print = (text: string): number => {
-    surroundings.stdout.write(text);
+    surroundings.stdout.write(named(text));
     return 0;
   };
   const [first = "", second = "help"] = args;
@@ -36,7 +36,13 @@ async function dispatch(args: readonly string[], surroundings: Surroundings): Pr
   if (flags.some((flag) => flag !== "help" && HELP.test(flag)))
     return print(isNamed ? commandHelp(command) : help());
   if (flags.includes("--version")) return print(`${VERSION}\n`);
+  if (first === "--licenses") return print(licences());
   return command.run(flags, surroundings);
+}
+
+/** The text with the name under which the program was called. */
+function named(text: string): string {
+  return text.replaceAll(/\blivechat-relay(?=[ :`]|$)/gm, () => COMMAND_NAME);
 }
 
 function isMissingPackage(error: unknown): boolean {

@@ -1,16 +1,13 @@
 /**
  * The pages for people, `/`, `/probe`, `/overlay` and `/overlay/setup`, and the files that they load. A file
- * is read and compressed at its first request and then served from memory. TypeScript is served with its
- * types stripped, so a checkout needs no build.
+ * is read and compressed at its first request and then served from memory.
  */
 import { createHash } from "node:crypto";
-import { globSync, readFileSync } from "node:fs";
 import { extname } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { PACKAGE_ROOT } from "../base/package-root.ts";
-import { bundleScript, bundleStyle, joinModules, toBrowserModule } from "./browser-modules.ts";
 import { isKnown } from "./negotiation.ts";
+import { pageFiles } from "./page-files.ts";
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -60,18 +57,6 @@ const PAGES = {
   },
 } as const;
 
-const SDK = "/client.js";
-/** The part of the SDK that it loads when it needs it. */
-const SDK_LOG = "/client-log.js";
-/** The scripts of the pages; each contains all that it imports. */
-const SCRIPTS: ReadonlySet<string> = new Set([
-  "web/page/first-paint.ts",
-  "web/page/main.ts",
-  "web/page/probe-page.ts",
-  "web/overlay/main.ts",
-  "web/overlay/setup/main.ts",
-]);
-
 interface StaticFile {
   type: string;
   body: Buffer;
@@ -88,7 +73,7 @@ export interface PageSettings {
 
 export function pageRoutes(app: FastifyInstance, settings: PageSettings): void {
   for (const [path, { file, policy, ...page }] of Object.entries(PAGES)) {
-    const html = once(() => toStatic(".html", withDemo(readSource(file), settings.demoVideo ?? "")));
+    const html = once(() => toStatic(".html", withDemo(documentAt(file), settings.demoVideo ?? "")));
     const ancestors = settings.frameAncestors ?? page.frameAncestors;
     const framing = ancestors === undefined ? [] : [`frame-ancestors ${ancestors}`];
     const headers = {
@@ -98,31 +83,19 @@ export function pageRoutes(app: FastifyInstance, settings: PageSettings): void {
     app.get(path, (request, reply) => serve(html(), request, reply.headers(headers)));
     if (path !== "/") app.get(`${path}/`, (request, reply) => redirectToPage(path, request, reply));
   }
-  for (const [path, file] of assets()) app.get(path, (request, reply) => serve(file(), request, reply));
+  for (const [path, file] of files())
+    if (!path.endsWith(".html")) app.get(`/${path}`, (request, reply) => serve(file(), request, reply));
 }
 
-/** The assets by path; services in one process share them. */
-const assets = once(() => {
-  const files = globSync("web/**/*.{ts,css,svg}", { cwd: PACKAGE_ROOT }).map(
-    (name): [string, () => StaticFile] => {
-      const path = name.replaceAll("\\", "/");
-      const file = new URL(path, PACKAGE_ROOT);
-      const type = extname(path);
-      if (type === ".css") return [`/${path}`, once(() => toStatic(type, bundleStyle(file)))];
-      if (type !== ".ts") return [`/${path}`, once(() => toStatic(type, readSource(path)))];
-      const script = SCRIPTS.has(path)
-        ? () => bundleScript(file, `${"../".repeat(path.split("/").length - 1)}client-log.js`)
-        : () => toBrowserModule(file, servedAs);
-      return [`/${path.replace(/ts$/, "js")}`, once(() => toStatic(".js", script()))];
-    },
-  );
-  const sdk = once(() =>
-    toStatic(".js", joinModules(new URL("client/index.ts", PACKAGE_ROOT), `.${SDK_LOG}`)),
-  );
-  const log = new URL("client/log-stream.ts", PACKAGE_ROOT);
-  const sdkLog = once(() => toStatic(".js", toBrowserModule(log, servedAs)));
-  return new Map([...files, [SDK, sdk], [SDK_LOG, sdkLog]]);
-});
+/** The files by path; services in one process share them. */
+const files = once(
+  () => new Map([...pageFiles()].map(([path, read]) => [path, once(() => toStatic(extname(path), read()))])),
+);
+
+/** The text of a page's document. */
+function documentAt(path: string): string {
+  return pageFiles().get(path)?.() ?? "";
+}
 
 /**
  * The URLs in a page are relative to its path without a slash at the end. So is the redirection, because a
@@ -143,15 +116,6 @@ function once<T>(make: () => T): () => T {
 
 function withDemo(html: string, demoVideo: string): string {
   return html.replace('name="demo-video" content=""', `name="demo-video" content="${demoVideo}"`);
-}
-
-/** The path at which a page finds an imported file. */
-function servedAs(path: string): string {
-  return path.endsWith("client/index.ts") ? `../..${SDK}` : path.replace(/ts$/, "js");
-}
-
-function readSource(name: string): string {
-  return readFileSync(new URL(name, PACKAGE_ROOT), "utf8");
 }
 
 function toStatic(extension: string, text: string): StaticFile {

@@ -1,6 +1,6 @@
 /** The events of the process itself, in log and metrics: its address, its workers, its background tasks. */
 import type { Counter } from "prom-client";
-import { VERSION } from "../base/package-root.ts";
+import { VERSION } from "../base/own-files.ts";
 import type { Logger } from "./log.ts";
 import type { MetricMakers } from "./metric-makers.ts";
 

@@ -7,13 +7,14 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, globSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
+import { buildExecutables, THIS_PLATFORM } from "../../tools/release/executables.ts";
 import { AnsweringServer, END, init, messages, refuses, streams } from "../support/answering-server.ts";
 import { Command, outcomeOfProcess, ROOT } from "../support/command.ts";
 import { inRuntimes, NODES, outputOf, RUNTIMES } from "../support/runtimes.ts";
@@ -36,7 +37,7 @@ const COMPILERS: [name: string, tsc: string, resolutions: readonly (keyof typeof
 const NAMES = ["livechat-relay-client", "livechat-relay/client"] as const;
 
 /** A file that an earlier build might have left. */
-const LEFT_OVER = join(ROOT, "dist/src/left-over.js");
+const LEFT_OVER = join(ROOT, "dist/left-over.js");
 
 /** Has both packages below its `node_modules`. */
 let folder: string;
@@ -56,12 +57,7 @@ before(async () => {
   await mkdir(installed);
   const tarball = join(folder, `livechat-relay-${version}.tgz`);
   await run("tar", ["-xzf", tarball, "--strip-components=1", "-C", installed]);
-  const { dependencies, bin } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
-  for (const name of Object.keys(dependencies)) {
-    const link = join(folder, "node_modules", name);
-    await mkdir(dirname(link), { recursive: true });
-    await symlink(join(ROOT, "node_modules", name), link);
-  }
+  const { bin } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
   main = join(installed, bin["livechat-relay"]);
 });
 after(() => rm(folder, { recursive: true, force: true }));
@@ -81,17 +77,37 @@ async function bundle(entry: string): Promise<string> {
 }
 
 describe("a release", () => {
-  it("contains the service, the SDK and the checksums of both", async () => {
+  it("has the same executable file each time", async () => {
+    const again = await mkdtemp(join(folder, "again-"));
+    const [name = ""] = await buildExecutables([THIS_PLATFORM], again);
+    const [one, other] = await Promise.all([folder, again].map((path) => readFile(join(path, name))));
+    assert.ok(one?.equals(other ?? Buffer.alloc(0)));
+  });
+
+  it("has a list of the packages inside, with their versions", async () => {
+    const { components, metadata } = JSON.parse(await readFile(join(folder, "sbom.cdx.json"), "utf8"));
+    assert.equal(metadata.timestamp, undefined);
+    const names = components.map(({ name }: { name: string }) => name);
+    for (const name of ["node", "fastify", "pino", "undici", "pg"]) assert.ok(names.includes(name), name);
+  });
+
+  it("contains the service as a package and as one file, the SDK, a list of packages, and all checksums", async () => {
     const sums = await readFile(join(folder, "SHA256SUMS"), "utf8");
     const tarballs = sums.matchAll(/^([0-9a-f]{64}) {2}(\S+)$/gm).map(async ([, sum, name = ""]) => {
       const bytes = await readFile(join(folder, name));
       assert.equal(createHash("sha256").update(bytes).digest("hex"), sum);
-      return name.replace(/[\d.]+(?=\.tgz$)/, "");
+      return name.replace(/[\d.]+(?=\.tgz$)/, "").replace(THIS_PLATFORM, "");
     });
     const names = (await Promise.all(tarballs)).sort();
-    assert.deepEqual(names, ["livechat-relay-.tgz", "livechat-relay-client-.tgz"]);
-    assert.equal(sums.split("\n").length, 3);
-    assert.ok(!existsSync(join(installed, "dist/src/left-over.js")));
+    const expected = [
+      "livechat-relay-",
+      "livechat-relay-.tgz",
+      "livechat-relay-client-.tgz",
+      "sbom.cdx.json",
+    ];
+    assert.deepEqual(names, expected);
+    assert.equal(sums.split("\n").length, 5);
+    assert.ok(!existsSync(join(installed, "dist/left-over.js")));
   });
 });
 
@@ -276,13 +292,13 @@ describe("the installed package", () => {
     }
   });
 
-  it("reports a missing installation in one line", async () => {
-    await rm(join(folder, "node_modules/undici"));
+  it("reports a missing file in one line", async () => {
+    await rm(join(installed, "dist/main.js"));
     const { code, error } = await outcomeOfProcess(["serve", "--port", "0", "--store", "memory:"], { main });
     assert.equal(code, 1);
     assert.match(
       error,
-      /^livechat-relay: Cannot find package 'undici'[^\n]*: install it again, for example by npm ci\n$/,
+      /^livechat-relay: Cannot find module '[^\n]*main\.js'[^\n]*: install it again, for example by npm ci\n$/,
     );
   });
 });

@@ -13,6 +13,8 @@ import { Changes } from "./viewers.ts";
 export const ROOT = join(import.meta.dirname, "../..");
 /** As users start it: what another process has compiled is not compiled again. */
 const MAIN = join(ROOT, "bin/livechat-relay.js");
+/** The one executable file, if the tests of processes are to run it in place of the checkout. */
+const FILE = process.env.RELAY_TEST_FILE;
 const LIMIT_MS = 30_000;
 
 abstract class Printing {
@@ -105,6 +107,8 @@ interface StartOptions {
   env?: NodeJS.ProcessEnv;
   node?: string;
   main?: string;
+  /** The one executable file, in place of `node` with `main`. */
+  file?: string;
   /** In a process group of its own. */
   detached?: boolean;
   cwd?: string;
@@ -117,9 +121,12 @@ export class Command extends Printing {
 
   constructor(args: readonly string[], options: StartOptions = {}) {
     super();
-    const { env = {}, node = process.execPath, main = MAIN, detached = false, cwd = ROOT } = options;
+    const { env = {}, node, main, file = FILE, detached = false, cwd = ROOT } = options;
     const stdio = ["ignore", "pipe", "pipe"] as const;
-    this.child = spawn(node, [main, ...args], {
+    const isFile = file !== undefined && node === undefined && main === undefined;
+    const [program, first] = isFile ? [file, []] : [node ?? process.execPath, [main ?? MAIN]];
+    this.child = spawn(program, [...first, ...args], {
+      ...(isFile && { argv0: "livechat-relay" }),
       cwd,
       stdio: [...stdio],
       env,
@@ -151,7 +158,8 @@ export async function outcomeOfProcess(args: readonly string[], options: StartOp
 
 /** A line of shell with the command line as `relay`, its result the exit code of `relay`. */
 export function outcomeInShell(line: string, options: StartOptions = {}) {
-  const script = `set -o pipefail; relay() { '${process.execPath}' '${MAIN}' "$@"; }; ${line}`;
+  const relay = FILE ? `(exec -a livechat-relay '${FILE}' "$@")` : `'${process.execPath}' '${MAIN}' "$@"`;
+  const script = `set -o pipefail; relay() { ${relay}; }; ${line}`;
   return outcomeOfProcess([script], {
     ...options,
     env: { PATH: process.env.PATH, ...options.env },
@@ -162,7 +170,9 @@ export function outcomeInShell(line: string, options: StartOptions = {}) {
 
 /** The same on a pseudo-terminal of its own, 80 columns wide. */
 export function outcomeOnTerminal(args: readonly string[]) {
-  const quoted = [process.execPath, MAIN, ...args].map((word) => `'${word}'`).join(" ");
+  const quoted = [...(FILE ? [FILE] : [process.execPath, MAIN]), ...args]
+    .map((word) => `'${word}'`)
+    .join(" ");
   return outcomeOfProcess(["-c", `stty cols 80; exec ${quoted}`, "/dev/null"], {
     env: { PATH: process.env.PATH, TERM: "xterm", SHELL: "/bin/sh" },
     node: "script",

@@ -14,7 +14,7 @@ import { cpuMs, type Figures, inRounds, median, report, residentBytes } from "./
 import { serveRelay } from "./servers.ts";
 
 const SETTLED_MS = 3000;
-const MAINS = { checkout: "bin/livechat-relay.js", package: "dist/src/cli/main.js" };
+const MAINS = { checkout: "bin/livechat-relay.js", package: "dist/main.js" };
 
 const folder = await mkdtemp(join(tmpdir(), "bench-start-"));
 process.env.NODE_COMPILE_CACHE = join(folder, "cache"); // the package's own launcher sets one, too

@@ -1,25 +1,41 @@
 /**
- * Packs the service and the SDK, each into a file that `npm install` takes, and writes their checksums beside
- * them. Builds from nothing: a file that an earlier build has left would be packed, too.
+ * Makes a release: the packages of the service and of the SDK, which `npm install` takes, the service as one
+ * executable file, a list of the packages inside (an SBOM in CycloneDX's form), and the checksums of all. Builds
+ * from nothing: a file that an earlier build has left would be packed, too.
  *
- *     npm run release [-- FOLDER]
+ *     npm run release [-- FOLDER] [--platforms all|linux-x64,linux-arm64,win32-x64,darwin-arm64]
+ *
+ * Without `--platforms`, the executable is built for this machine only. The others need the registry, which has
+ * Node for them.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { ROOT } from "./bundle.ts";
+import { billOfMaterials, buildExecutables, PLATFORMS, type Platform, THIS_PLATFORM } from "./executables.ts";
 
-const ROOT = join(import.meta.dirname, "../..");
-const folder = resolve(process.argv[2] ?? join(ROOT, "tools/release/packages"));
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { platforms: { type: "string", default: THIS_PLATFORM } },
+});
+const folder = resolve(positionals[0] ?? join(ROOT, "tools/release/packages"));
+const known = Object.keys(PLATFORMS) as Platform[];
+const named = values.platforms === "all" ? known : values.platforms.split(",");
+const platforms = known.filter((platform) => named.includes(platform));
+if (platforms.length < named.length)
+  console.log(`No executable for ${named.filter((name) => !known.includes(name as Platform)).join(", ")}.`);
 
 const npm = (...args: string[]): string => execFileSync("npm", args, { cwd: ROOT, encoding: "utf8" });
 
-rmSync(join(ROOT, "dist"), { recursive: true, force: true });
 npm("run", "build");
 mkdirSync(folder, { recursive: true });
 const pack = ["pack", "--json", "--ignore-scripts", "--workspaces", "--include-workspace-root"];
 const packed: { filename: string }[] = JSON.parse(npm(...pack, "--pack-destination", folder));
-const sums = packed.map(({ filename }) => {
+writeFileSync(join(folder, "sbom.cdx.json"), billOfMaterials());
+const executables = await buildExecutables(platforms, folder);
+const sums = [...packed.map(({ filename }) => filename), ...executables, "sbom.cdx.json"].map((filename) => {
   const sum = createHash("sha256")
     .update(readFileSync(join(folder, filename)))
     .digest("hex");

@@ -5,6 +5,7 @@
 import { type ChannelChat, type Chat, ChatError, type ChatOptions, chat } from "../../../client/index.ts";
 import { certificateTrouble } from "../../base/certificate-trouble.ts";
 import { systemClock } from "../../base/clock.ts";
+import { COMMAND_NAME } from "../../base/own-files.ts";
 import { cleanText } from "../../formats/harmless-text.ts";
 import type { ReceivedMessage } from "../../formats/received-message.ts";
 import { exitCodeOf, SAME_REQUEST_MS } from "../signals.ts";
@@ -64,7 +65,7 @@ export async function runSession(
   };
   for (const name of SIGNALS) surroundings.on(name, onSignal);
   stderr.on("error", () => {}); // the reader of standard error has left
-  const notice = (text: string) => void stderr.write(`livechat-relay: ${cleanText(text)}\n`);
+  const notice = (text: string) => void stderr.write(`${COMMAND_NAME}: ${cleanText(text)}\n`);
   let code: number;
   try {
     code = await work({ ...access, surroundings, stopped: stopping.signal, notice });

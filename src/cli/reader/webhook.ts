@@ -4,7 +4,7 @@
  */
 import { createHmac } from "node:crypto";
 import { systemClock } from "../../base/clock.ts";
-import { VERSION } from "../../base/package-root.ts";
+import { VERSION } from "../../base/own-files.ts";
 import { retry } from "../../base/retry.ts";
 import type { ReceivedMessage } from "../../formats/received-message.ts";
 import { CommandError, type Notice } from "./session.ts";

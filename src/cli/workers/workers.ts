@@ -10,16 +10,18 @@ import { extname } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { after, type Clock } from "../../base/clock.ts";
 import { Deadline, unlessAborted } from "../../base/deadline.ts";
+import { IS_ONE_FILE } from "../../base/own-files.ts";
 import type { RetryWaits } from "../../base/retry.ts";
 import { createServer, type Served } from "../../http/server.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { EdgeConfig, PortConfig } from "../config.ts";
 import { OF_EDGE } from "../setting-table.ts";
 import { countsOf, mergedMetrics, sumOfCounts } from "./merged-metrics.ts";
+import { WORKER_COMMAND } from "./worker-command.ts";
 import type { FromWorker, Metrics, ToWorker, WorkerReport } from "./worker-messages.ts";
 
-/** `.ts` in the sources, `.js` in the compiled package. */
-const WORKER_FILE = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
+/** What a worker runs: `.ts` in the sources, `.js` in the bundle. The one file runs itself. */
+const WORKER = IS_ONE_FILE ? WORKER_COMMAND : new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
 /** The waits before a worker that has died is started again; they grow until one of them listens. */
 const RESTARTS: RetryWaits = { firstMs: 250, maxMs: 30_000 };
 /** The number of newest messages of a room that a worker holds in memory. */
@@ -125,7 +127,7 @@ export class Workers {
 
   /** `retryMs`: the wait before the next start, should this one fail. */
   #run(name: string, config: EdgeConfig, retryMs = RESTARTS.firstMs): void {
-    const process = fork(WORKER_FILE, { serialization: "advanced" });
+    const process = fork(WORKER, { serialization: "advanced" });
     const running: Running = { process, isListening: false, counts: [] };
     this.#running.set(name, running);
     let refusal: string | undefined;

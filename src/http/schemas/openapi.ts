@@ -1,6 +1,6 @@
 /** `GET /v1/openapi.json`: describes the API with the schemas that validate it. */
 import type { FastifyInstance, FastifySchema } from "fastify";
-import { VERSION } from "../../base/package-root.ts";
+import { VERSION } from "../../base/own-files.ts";
 import { NAMED_SCHEMAS } from "./schemas.ts";
 
 declare module "fastify" {

@@ -6,6 +6,7 @@ import { stat, statfs } from "node:fs/promises";
 import { dirname, extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { unlessAborted } from "../../base/deadline.ts";
+import { bundled, IS_ONE_FILE } from "../../base/own-files.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { StoreError } from "../port.ts";
 import { errorOf, type Operation, type OperationReply, type OperationRequest } from "./group-commit.ts";
@@ -13,8 +14,10 @@ import type { StoreOptions } from "./sqlite-schema.ts";
 import type { Tables } from "./sqlite-tables.ts";
 import type { FromThread, ThreadStart, ToThread } from "./sqlite-worker.ts";
 
-/** `.ts` in the sources, `.js` in the compiled package. */
-const WORKER_FILE = new URL(`./sqlite-worker${extname(import.meta.url)}`, import.meta.url);
+/** `.ts` in the sources, `.js` in the bundle, whose text is inside the one file. */
+const [SCRIPT, IS_TEXT] = IS_ONE_FILE
+  ? [bundled("sqlite-worker.js"), true]
+  : [new URL(`./sqlite-worker${extname(import.meta.url)}`, import.meta.url), false];
 
 interface Pending {
   call: OperationRequest;
@@ -121,7 +124,8 @@ export class SqliteThread {
   }
 
   #start(): Worker {
-    const worker = new Worker(WORKER_FILE, {
+    const worker = new Worker(SCRIPT, {
+      eval: IS_TEXT,
       workerData: { path: this.#path, fileId: this.#fileId, options: this.#options } satisfies ThreadStart,
     });
     let reason: unknown;

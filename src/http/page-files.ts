@@ -1,0 +1,49 @@
+/**
+ * The files of the pages, by the path at which they are served; the documents, which are served at other paths,
+ * by their own. A checkout needs no build: TypeScript is served with its types stripped. The bundle has the same
+ * files ready.
+ */
+import { globSync, readFileSync } from "node:fs";
+import { extname } from "node:path";
+import { builtPages, bundled, IS_BUNDLED, PACKAGE_ROOT } from "../base/own-files.ts";
+import { bundleScript, bundleStyle, joinModules, toBrowserModule } from "./browser-modules.ts";
+
+const SDK = "client.js";
+/** The part of the SDK that it loads when it needs it. */
+const SDK_LOG = "client-log.js";
+/** The scripts of the pages; each contains all that it imports. */
+const SCRIPTS: ReadonlySet<string> = new Set([
+  "web/page/first-paint.ts",
+  "web/page/main.ts",
+  "web/page/probe-page.ts",
+  "web/overlay/main.ts",
+  "web/overlay/setup/main.ts",
+]);
+
+/** Each file with what reads or builds it. Paths have no slash in front. */
+export function pageFiles(): Map<string, () => string> {
+  if (PACKAGE_ROOT === undefined || IS_BUNDLED)
+    return new Map(builtPages().map((path) => [path, () => bundled(`pages/${path}`)]));
+  const root = PACKAGE_ROOT;
+  const files = globSync("web/**/*.{html,ts,css,svg}", { cwd: root }).map((name): [string, () => string] => {
+    const path = name.replaceAll("\\", "/");
+    const file = new URL(path, root);
+    const type = extname(path);
+    if (type === ".css") return [path, () => bundleStyle(file)];
+    if (type !== ".ts") return [path, () => readFileSync(file, "utf8")];
+    const script = SCRIPTS.has(path)
+      ? () => bundleScript(file, `${"../".repeat(path.split("/").length - 1)}${SDK_LOG}`)
+      : () => toBrowserModule(file, servedAs);
+    return [path.replace(/ts$/, "js"), script];
+  });
+  return new Map([
+    ...files,
+    [SDK, () => joinModules(new URL("client/index.ts", root), `./${SDK_LOG}`)],
+    [SDK_LOG, () => toBrowserModule(new URL("client/log-stream.ts", root), servedAs)],
+  ]);
+}
+
+/** The path at which a page finds an imported file. */
+function servedAs(path: string): string {
+  return path.endsWith("client/index.ts") ? `../../${SDK}` : path.replace(/ts$/, "js");
+}
