@@ -10,6 +10,7 @@ import { run } from "../chaos/cluster/postgres.ts";
 import { Line } from "../chaos/line.ts";
 import { eventually } from "../support/eventually.ts";
 import { assertSame, CHAT, SETTINGS, setUpInstances, VIDEO } from "../support/instances.ts";
+import { type LogAnswer, readEvents, readLog } from "../support/log.ts";
 import { textAction } from "../support/opening.ts";
 import { testPostgres, UNHEARD } from "../support/postgres-server.ts";
 import { metric, roomsIn, type TestRelay } from "../support/relay.ts";
@@ -41,6 +42,44 @@ describe("instances on one PostgreSQL", { skip, timeout: 300_000 }, () => {
     assert.equal(pages.length, 1);
     chat.end("reload-only");
     for (const stream of streams) assert.equal((await stream.ended())?.event, "end");
+  });
+
+  it("serve one log, by pages, polls and events, to its end", async (t) => {
+    const { upstream, start, watch } = await setUp(t);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(3);
+    const settings = { RELAY_LOG_SSE_MS: "500" };
+    const relays = await Promise.all([start(settings), start(settings)]);
+    const streams = await Promise.all(relays.map((relay) => watch(relay)));
+    await assertSame(streams, 3);
+    const everywhere = (query: Record<string, string>) =>
+      Promise.all(relays.map(({ url }) => readLog(url, VIDEO, query)));
+    const same = async (answers: Promise<LogAnswer[]>) => {
+      const [first = assert.fail(), ...others] = await answers;
+      const told = ({ status, text, next, isClosed, headers }: LogAnswer) => [
+        ...[status, text, next, isClosed],
+        ...[headers.get("etag"), headers.get("cache-control")],
+      ];
+      for (const other of others) assert.deepEqual(told(other), told(first));
+      return first;
+    };
+    const page = await same(everywhere({ offset: "-1" }));
+    assert.equal(page.cursors.length, 3);
+    assert.equal((await same(everywhere({ offset: "-1", live: "long-poll" }))).text, page.text);
+    const polled = everywhere({ offset: page.next, live: "long-poll" });
+    for (const relay of relays) await eventually(2, () => metric(relay, "relay_viewers"));
+    chat.say(1);
+    const { next } = await same(polled);
+    const closed = everywhere({ offset: next, live: "long-poll" });
+    for (const relay of relays) await eventually(2, () => metric(relay, "relay_viewers"));
+    chat.end("reload-only");
+    const end = await same(closed);
+    assert.deepEqual([end.status, end.next, end.isClosed], [204, next, true]);
+    for (const query of [{ offset: next }, { offset: "now" }, { offset: next, live: "long-poll" }])
+      assert.deepEqual([(await same(everywhere(query))).isClosed, query], [true, query]);
+    const events = await Promise.all(relays.map(({ url }) => readEvents(url, VIDEO, "-1")));
+    assert.deepEqual(events[1]?.events, events[0]?.events);
+    assert.equal(events[0]?.events.length, 3);
   });
 
   it("replace one that stops, without a bootstrap and without a gap", async (t) => {
