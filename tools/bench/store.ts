@@ -42,7 +42,7 @@ let lastId = 0;
 
 function newMessage(): EncodedMessage {
   const id = `ChwKGkNOcm${(++lastId).toString(36).padStart(24, "0")}`;
-  const body = { id, videoId: "bench-video", type: "text", author: "An author", text: "x".repeat(40) };
+  const body = { type: "chat", id, videoId: "bench-video", author: "An author", text: "x".repeat(40) };
   return { id, body: JSON.stringify(body), details: JSON.stringify({ photo: "p".repeat(250) }) };
 }
 
