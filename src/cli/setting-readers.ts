@@ -77,7 +77,7 @@ export function publicRights(value: string): string[] {
 }
 
 const MIN_SECRET_BYTES = 32;
-/** What looks like a file is never a secret: whoever can guess its name could sign tokens. */
+/** A text that looks like a file is never a secret: anyone who can guess its name could sign tokens. */
 const FILE_NAME = /^(?:\.{0,2}\/|~)|\.(?:pem|key|pub)$/;
 const TOKEN_KEY =
   "a secret of at least 32 bytes, a file with a public key in PEM, or the https:// URL of a JWKS";

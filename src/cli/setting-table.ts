@@ -83,7 +83,7 @@ const ACCESS = {
   ),
   RELAY_PUBLIC: flag(
     "watch,rooms,probe,poll",
-    "what needs no token: a comma-separated list of `watch` (chats, live and stored), `watch:NAME` (one video, or the videos of one channel: `@name`, `UC…`; any number of them), `rooms` (the list of rooms), `probe`, `poll` (`/v1/sessions` and `/v1/poll`), `record` (`/v1/recordings`), or `none` alone",
+    "the rights that need no token: a comma-separated list of `watch` (all chats), `watch:NAME` (a video, or a channel: `@name`, `UC…`), `rooms` (the list of rooms), `probe`, `poll` (`/v1/sessions`, `/v1/poll`) and `record` (`/v1/recordings`), or `none` alone",
     publicRights,
   ),
   RELAY_ADMIN_TOKEN: {
@@ -313,7 +313,7 @@ export const SETTING_GROUPS: readonly [title: string, settings: FlagTable][] = [
   ["For tests and rehearsals", REHEARSALS],
 ];
 
-const PUBLIC = "set RELAY_PUBLIC to what needs no token, by default watch,rooms,probe,poll";
+const PUBLIC = "set RELAY_PUBLIC to the rights that need no token, by default watch,rooms,probe,poll";
 
 /** Settings of earlier versions: for each, what to do instead. */
 export const GONE: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-/** `GET /v1/videos/{videoId}`: the channel of a video, which an edge must know to check the rights of its viewers. */
+/** `GET /v1/videos/{videoId}`: the channel of a video. Edges need it to check the rights of viewers. */
 import type { FastifyInstance } from "fastify";
 import { parseVideoId } from "../protocol/video-id.ts";
 import type { VideoChannels } from "../rooms/channels/video-channels.ts";

@@ -50,7 +50,7 @@ export class Rights {
     return this.has(right) || (right === "watch" && [...this.#all].some((held) => held.startsWith(WATCH)));
   }
 
-  /** Whether it holds the right to watch what has this name; a video may also belong to one of `channels`. */
+  /** Whether it holds the right to watch the video or channel of this name. See also `channels`. */
   mayWatch(name: string): boolean {
     return this.has("watch") || this.#all.has(WATCH + name);
   }

@@ -1,5 +1,5 @@
 /**
- * Who may ask for what: each route needs a right (`route-rights.ts`), which is public or comes with a token.
+ * The check of rights: each route needs one (`route-rights.ts`), which is public or comes with a token.
  * Routes whose right nobody can have are not served.
  */
 import { createHash, timingSafeEqual } from "node:crypto";

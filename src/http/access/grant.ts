@@ -1,4 +1,4 @@
-/** What a request may ask for: what is public, and with a token what this one allows. */
+/** The rights of a request: the public ones, and those of its token. */
 import type { IncomingMessage } from "node:http";
 import type { FastifyRequest } from "fastify";
 import { RelayError } from "../../protocol/errors.ts";
@@ -8,7 +8,7 @@ import { RIGHTS, Rights } from "../../protocol/rights.ts";
 export interface TokenTerms {
   /** Wall milliseconds; Infinity for a token that does not expire. */
   expiresAt: number;
-  /** Who holds it. */
+  /** The name of its holder. */
   subject?: string;
   /** How many connections this subject may have at the same time. */
   viewers?: number;
@@ -17,7 +17,7 @@ export interface TokenTerms {
 export interface Grant {
   /** With those that are public. */
   rights: Rights;
-  /** Undefined for what is granted without a token. */
+  /** Undefined for a grant without a token. */
   terms?: TokenTerms;
 }
 

@@ -1,5 +1,5 @@
 /** Where the keys that sign tokens come from: the setting itself, or the set of keys at a URL. */
-import { createPublicKey, createSecretKey, type JsonWebKeyInput } from "node:crypto";
+import { createPublicKey, type JsonWebKeyInput } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { Deadline } from "../../base/deadline.ts";
 import { asArray, asObject, asString, dig, parseJson } from "../../base/json.ts";
@@ -7,7 +7,7 @@ import { type RetryWaits, retry } from "../../base/retry.ts";
 import { atCapacity } from "../../protocol/errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { HttpConnections } from "../../upstream/egress/connections.ts";
-import { publicKey, type TokenKey, type VerifyingKey, verifying } from "./token-key.ts";
+import { publicKey, secretKey, type TokenKey, type VerifyingKey, verifying } from "./token-key.ts";
 
 export interface KeySource {
   /**
@@ -23,15 +23,12 @@ const LOAD_LIMIT_MS = 5000;
 /** The waits after failures to load a set; and how long a loaded one is used before it is loaded again. */
 const RETRIES: RetryWaits = { firstMs: 1000, maxMs: 60_000 };
 const KEPT_MS = 3_600_000;
-/** The least time between two loads for the sake of unknown key ids. */
+/** The minimum time between two loads for the sake of unknown key ids. */
 const UNKNOWN_MS = 60_000;
 
 export function keySource(key: TokenKey, clock: Clock, telemetry: Telemetry): KeySource {
   if (key.kind === "set") return new KeySet(key.url, clock, telemetry);
-  const only =
-    key.kind === "public"
-      ? publicKey(key.pem)
-      : { key: createSecretKey(key.secret, "utf8"), algorithms: ["HS256"] };
+  const only = key.kind === "public" ? publicKey(key.pem) : secretKey(key.secret);
   return { find: async () => only, close: async () => {} };
 }
 

@@ -1,6 +1,6 @@
 /**
  * Checks JSON Web Tokens: their signature, their times and audience, and the rights that they give. A refusal
- * says what is wrong with the token, and never what would be right.
+ * names the mistake, and never the right value.
  */
 import { errors, type JWTPayload, jwtVerify } from "jose";
 import type { Clock } from "../../base/clock.ts";

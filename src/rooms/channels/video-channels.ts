@@ -1,7 +1,7 @@
 /**
- * Which channel a video belongs to, for the right to watch the videos of a channel. The store knows it of the
- * rooms that were asked for; what it does not know, a look at the video's page says, once in ten minutes per
- * video, whoever asks and however often.
+ * The channel that a video belongs to, for the right to watch the videos of a channel. The store knows it for
+ * rooms that clients have asked for with such a right. For other videos, a look at the video's page shows it,
+ * once in ten minutes, for all clients together.
  *
  * A refusal never follows from the store alone, but from a look: so it comes as late for a video that is
  * stored as for any other.

@@ -1,4 +1,4 @@
-/** The right to watch the videos of one channel: what the service asks of the upstream for it, and gives away. */
+/** The right to watch the videos of one channel: its calls to the upstream, and its refusals. */
 import assert from "node:assert/strict";
 import { after, before, describe, it, type TestContext } from "node:test";
 import { VideoChannels } from "../../../src/rooms/channels/video-channels.ts";
@@ -82,7 +82,7 @@ describe("a right to watch the videos of a channel", () => {
     });
   }
 
-  it("opens what is stored without a call, also after a restart", async (t) => {
+  it("opens stored messages without a call, also after a restart", async (t) => {
     const RELAY_STORE = await filledStore(t);
     const page = `/v1/messages?videoId=${MINE}`;
     await using relay = await limited("watch:@mine", { RELAY_STORE });

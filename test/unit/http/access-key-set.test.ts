@@ -82,7 +82,7 @@ describe("a set of keys", () => {
     assert.equal(server.calls.length, 3);
   });
 
-  it("is loaded anew every hour, so that a key that was taken out counts no more", async (t) => {
+  it("is loaded again every hour, so that a key that was taken out counts no more", async (t) => {
     await using server = await AnsweringServer.start(
       keys(jwk(ED25519, { kid: "one" })),
       keys(jwk(P256, { kid: "two" })),

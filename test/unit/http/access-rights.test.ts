@@ -113,15 +113,15 @@ describe("the routes", () => {
 });
 
 for (const right of RIGHTS) {
-  describe(`what needs the right ${right}`, () => {
+  describe(`routes with the right ${right}`, () => {
     const others = RIGHTS.filter((each) => each !== right);
 
-    it("is for everybody where the right is public", async () => {
+    it("are for everybody where the right is public", async () => {
       await using relay = await relayWith({ RELAY_PUBLIC: right });
       for (const route of routesOf(right)) assertAllowed(await call(relay, route), route);
     });
 
-    it("does not exist where the right is not public and there are no tokens", async () => {
+    it("do not exist where the right is not public and there are no tokens", async () => {
       await using relay = await relayWith({ RELAY_PUBLIC: others.join() });
       for (const route of routesOf(right)) {
         for (const headers of [{}, bearer(ADMIN), bearer(await signed({ relay: [right] }))]) {

@@ -1,4 +1,4 @@
-/** What is kept for recordings: rooms, viewers and calls, so that strangers never displace them. */
+/** The rooms, viewers and calls that are kept for recordings, so that strangers never displace them. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { SettingName } from "../../../src/cli/setting-table.ts";
