@@ -1,7 +1,7 @@
 /**
- * The program's own files, its name and its version. It runs from a checkout, whose files are sources; from the
- * bundle in an npm installation's `dist/`; or from one executable file that contains the bundle, whose files
- * are its assets.
+ * The program's own files, its name and its version. It runs from a checkout, whose files are sources;
+ * from the bundle in an npm installation's `dist/`; or from one executable file that contains the bundle,
+ * whose files are its assets.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { findPackageJSON } from "node:module";
@@ -43,7 +43,9 @@ export function bundled(name: string): string {
   return BUNDLE ? readFileSync(new URL(name, BUNDLE), "utf8") : getAsset(name, "utf8");
 }
 
-/** The licences of the program and of everything inside it. A checkout has those of packages beside them. */
+/**
+ * The licences of the program and of everything inside it. A checkout has those of packages beside them.
+ */
 export function licences(): string {
   if (IS_ONE_FILE) return `${bundled("licenses.txt")}\n${bundled("node-license.txt")}`;
   if (BUNDLE) return bundled("licenses.txt");

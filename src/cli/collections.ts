@@ -1,8 +1,8 @@
 /**
- * Gives memory back to the system at quiet moments. A start and a wave of viewers leave garbage behind that the
- * engine would keep: it collects its old objects only when their number has doubled. A full collection stops
- * the event loop for about a millisecond per megabyte that is alive, so it happens seldom, and while the loop
- * has little to do. Half a minute later, the engine reduces its heap by itself, in slices of a few milliseconds.
+ * Gives memory back to the system at quiet moments. A start and a wave of viewers leave garbage behind that
+ * the engine would keep: it collects its old objects only when their number has doubled. A full collection
+ * stops the event loop for about a millisecond per megabyte that is alive, so it happens seldom, and while
+ * the loop has little to do. Half a minute later, the engine reduces its heap by itself, in short slices.
  */
 import { performance } from "node:perf_hooks";
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
@@ -58,8 +58,8 @@ export async function runCollections(
 type Collect = (options: { type: "major"; flavor: "regular" | "last-resort" }) => void;
 
 function v8Engine(): Engine {
-  // Only a context that begins while the flag is set has the function. The compile cache accepts compiled code
-  // only under the flags with which it was made, so the flag must not stay.
+  // Only a context that begins while the flag is set has the function. The compile cache accepts compiled
+  // code only under the flags with which it was made, so the flag must not stay.
   setFlagsFromString("--expose-gc");
   const collect: Collect = runInNewContext("gc");
   setFlagsFromString("--no-expose-gc");

@@ -1,6 +1,6 @@
 /**
- * The entry point of the one executable file: runs the command line, or a worker, which is another process of the
- * same file.
+ * The entry point of the one executable file: runs the command line, or a worker, which is another
+ * process of the same file.
  */
 import { run } from "./run.ts";
 import { WORKER_COMMAND } from "./workers/worker-command.ts";

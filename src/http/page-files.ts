@@ -1,7 +1,7 @@
 /**
- * The files of the pages, by the path at which they are served; the documents, which are served at other paths,
- * by their own. A checkout needs no build: TypeScript is served with its types stripped. The bundle has the same
- * files ready.
+ * The files of the pages, by the path at which they are served; the documents, which are served at other
+ * paths, by their own. A checkout needs no build: TypeScript is served with its types stripped. The
+ * bundle has the same files ready.
  */
 import { globSync, readFileSync } from "node:fs";
 import { extname } from "node:path";

@@ -1,6 +1,7 @@
 /**
- * The service as one executable file (`npm run release`), where there is nothing else: without Node, `PATH`, home
- * and folder for temporary files, in a folder with spaces and umlauts, behind a symbolic link.
+ * The service as one executable file (`npm run release`), where there is nothing else: without Node,
+ * `PATH`, home and folder for temporary files, in a folder with spaces and umlauts, behind a symbolic
+ * link.
  */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";

@@ -1,7 +1,7 @@
 /**
- * Bundles the service and its packages: for the npm package into `dist/`, split so that a command loads what it
- * needs; and for the one executable file into a script for each of its threads. Beside the scripts are the built
- * pages and the licences of everything inside.
+ * Bundles the service and its packages: for the npm package into `dist/`, split so that a command loads what
+ * it needs; and for the one executable file into a script for each of its threads. Beside the scripts are the
+ * built pages and the licences of everything inside.
  *
  *     npm run build                                 fills `dist/`
  */
@@ -48,7 +48,7 @@ export async function bundlePackage(folder: string): Promise<void> {
   addFiles(folder, metafile);
 }
 
-/** Writes the scripts of the one file. CommonJS, because only that finds Node's modules without a file system. */
+/** Writes the scripts of the one file: in CommonJS, which finds Node's modules without a file system. */
 export async function bundleOneFile(folder: string): Promise<void> {
   const { metafile } = await build({
     ...COMMON,

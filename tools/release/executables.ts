@@ -1,6 +1,7 @@
 /**
- * Builds the service as one executable file for each platform: Node itself, from its npm package, with the bundle
- * inside. Node builds it (`--build-sea`); nothing is compiled. The same sources give the same bytes.
+ * Builds the service as one executable file for each platform: Node itself, from its npm package, with
+ * the bundle inside. Node builds it (`--build-sea`); nothing is compiled. The same sources give the same
+ * bytes.
  */
 import { execFileSync } from "node:child_process";
 import {
@@ -86,8 +87,8 @@ function licenceOf(node: string): string {
 }
 
 /**
- * The folder of a platform's package of Node, of the version that runs here. That of this platform is installed;
- * others are fetched from the registry.
+ * The folder of a platform's package of Node, of the version that runs here. That of this platform is
+ * installed; others are fetched from the registry.
  */
 function nodePackage(platform: Platform, folder: string): string {
   const installed = join(ROOT, "node_modules/node/node_modules", PLATFORMS[platform]);

@@ -1,12 +1,12 @@
 /**
  * Makes a release: the packages of the service and of the SDK, which `npm install` takes, the service as one
- * executable file, a list of the packages inside (an SBOM in CycloneDX's form), and the checksums of all. Builds
- * from nothing: a file that an earlier build has left would be packed, too.
+ * executable file, a list of the packages inside (an SBOM, in CycloneDX's form), and the checksums of all.
+ * Builds from nothing: a file that an earlier build has left would be packed, too.
  *
  *     npm run release [-- FOLDER] [--platforms all|linux-x64,linux-arm64,win32-x64,darwin-arm64]
  *
- * Without `--platforms`, the executable is built for this machine only. The others need the registry, which has
- * Node for them.
+ * Without `--platforms`, the executable is built for this machine only. The others need the registry, which
+ * has Node for them.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";

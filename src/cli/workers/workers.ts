@@ -1,7 +1,7 @@
 /**
- * The workers of a service: processes that share its port. This one, the first, reads the chats or follows
- * the origin; the workers are edges of it, on a private address. One that dies is started again, and all of
- * them end with the first.
+ * The workers of a service: processes that share its port. This one, the first, reads the chats or
+ * follows the origin; the workers are edges of it, on a private address. One that dies is started again,
+ * and all of them end with the first.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -26,12 +26,14 @@ const WORKER = IS_ONE_FILE ? WORKER_COMMAND : new URL(`./worker${extname(import.
 const RESTARTS: RetryWaits = { firstMs: 250, maxMs: 30_000 };
 /** The number of newest messages of a room that a worker holds in memory. */
 const TAIL_MESSAGES = Number(OF_EDGE.RELAY_EDGE_TAIL.default);
-/** Time limits of a report, and of a stop: as long as the rooms of the first process may take for theirs. */
+/**
+ * Time limits of a report, and of a stop: as long as the rooms of the first process may take for theirs.
+ */
 const REPORT_LIMIT_MS = 1000;
 const STOP_LIMIT_MS = 4000;
 /**
- * A worker's rooms close soon after its last viewer: the first process lets them linger. A viewer that comes
- * back at once finds its room.
+ * A worker's rooms close soon after its last viewer: the first process lets them linger. A viewer that
+ * comes back at once finds its room.
  */
 const GRACE_MS = 5000;
 

@@ -1,14 +1,14 @@
 /**
- * What Fastify makes of a route's schemas: a validator of requests, and a writer of answers. A validator is
- * compiled at the first request that it checks, as most services are never asked for most routes.
+ * What Fastify makes of a route's schemas: a validator of requests, and a writer of answers. A validator
+ * is compiled at the first request that it checks, as most services are never asked for most routes.
  */
 import { Ajv, type AnySchema, type ErrorObject } from "ajv";
 import type { FastifyServerOptions } from "fastify";
 import { wireJson } from "../../base/wire-json.ts";
 
 /**
- * Query values stay the strings that were sent, without coercion, and a repeated field is refused. The schemas
- * are our own and tested; validating them would take a quarter of the HTTP server's start time.
+ * Query values stay the strings that were sent, without coercion, and a repeated field is refused. The
+ * schemas are our own and tested; validating them would take a quarter of the HTTP server's start time.
  */
 const OPTIONS = { coerceTypes: false, removeAdditional: false, useDefaults: false, validateSchema: false };
 

@@ -1,6 +1,6 @@
 /**
- * Calls the store's thread: each operation by name, with one answer. All calls of one turn of the event loop
- * are posted together. If the thread dies, its calls fail, and the next call starts another one.
+ * Calls the store's thread: each operation by name, with one answer. All calls of one turn of the event
+ * loop are posted together. If the thread dies, its calls fail, and the next call starts another one.
  */
 import { stat, statfs } from "node:fs/promises";
 import { dirname, extname } from "node:path";
@@ -86,8 +86,8 @@ export class SqliteThread {
   }
 
   /**
-   * Lets the thread complete its calls, close the file and exit. When the signal aborts, the thread is ended
-   * and its calls fail; nothing that was acknowledged is lost.
+   * Lets the thread complete its calls, close the file and exit. When the signal aborts, the thread is
+   * ended and its calls fail; nothing that was acknowledged is lost.
    */
   close(limit: AbortSignal): Promise<void> {
     this.#closed ??= this.#close(limit);
@@ -151,8 +151,8 @@ export class SqliteThread {
   }
 
   /**
-   * Fails the calls that the thread still had. Their outcome is unknown: it may have died between a commit
-   * and its answer.
+   * Fails the calls that the thread still had. Their outcome is unknown: it may have died between a
+   * commit and its answer.
    */
   #exited(reason: unknown): void {
     this.#worker = undefined;
