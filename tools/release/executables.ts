@@ -30,7 +30,7 @@ export type Platform = keyof typeof PLATFORMS;
 export const THIS_PLATFORM = `${process.platform}-${process.arch}` as Platform; // or one that has no file
 
 /** The name of a platform's file. */
-export function nameFor(platform: Platform): string {
+function nameFor(platform: Platform): string {
   return `livechat-relay-${platform.replace("win32", "windows").replace("darwin", "macos")}${platform.startsWith("win32") ? ".exe" : ""}`;
 }
 
