@@ -6,7 +6,7 @@ import { chat } from "../../../client/index.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import { ENDED } from "../../../src/protocol/chat.ts";
 import { openStore, SHARED_DEFAULTS } from "../../../src/store/open.ts";
-import { encodeMessage } from "../../../src/store/stored-message.ts";
+import { encodeMessage, typeOf } from "../../../src/store/stored-message.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { ask } from "../../support/api.ts";
 import { damageableFile, damageablePlaces } from "../../support/damageable-places.ts";
@@ -72,10 +72,8 @@ describe("rows that cannot be read", () => {
     t.after(() => again.close());
     const claim = await own(again, ROOM);
     const found = await again.find(ROOM, { authorId: "UC1" });
-    assert.deepEqual(
-      found.map(({ id }) => id),
-      ["b"],
-    );
+    // The damaged message may be of this author.
+    assert.deepEqual(found.map((message) => `${message.id} ${typeOf(message)}`).sort(), ["a gap", "b chat"]);
     await again.append(claim, claim.head, [], "", batch);
     assert.equal((await again.find(ROOM, { authorId: "UC1" })).length, 2);
     await write("update message set details = '{' where id = 'a'");
