@@ -12,11 +12,35 @@ import type { Surroundings } from "./surroundings.ts";
  * One request to stop can arrive twice: if a terminal or a supervisor signals the whole process group, npm
  * forwards its own copy.
  */
-export const SAME_REQUEST_MS = 1000;
+const SAME_REQUEST_MS = 1000;
 
 /** Windows has no SIGTERM: Ctrl-Break and a closed window arrive as these signals. */
 const SIGNALS: readonly NodeJS.Signals[] =
   process.platform === "win32" ? ["SIGINT", "SIGBREAK", "SIGHUP"] : ["SIGTERM", "SIGINT"];
+
+/**
+ * Listens to the signals until it is disposed of. The first aborts `stopped`, with its name as the reason; a
+ * second one that is not a copy of the first ends the process with the exit code that `codeOf` gives.
+ */
+export function stopSignals(
+  surroundings: Surroundings,
+  codeOf: (name: NodeJS.Signals) => number,
+): Disposable & { stopped: AbortSignal } {
+  const stopping = new AbortController();
+  let firstAt: number | undefined;
+  const onSignal = (name: NodeJS.Signals) => {
+    firstAt ??= systemClock.monotonic();
+    if (systemClock.monotonic() - firstAt > SAME_REQUEST_MS) surroundings.exit(codeOf(name));
+    stopping.abort(name);
+  };
+  for (const name of SIGNALS) surroundings.on(name, onSignal);
+  return {
+    stopped: stopping.signal,
+    [Symbol.dispose]() {
+      for (const name of SIGNALS) surroundings.off(name, onSignal);
+    },
+  };
+}
 
 /**
  * Starts a service. At the first signal, stops it and ends the process with exit code 0. The signal may come
@@ -28,29 +52,16 @@ export async function runUntilSignal(
   surroundings: Surroundings,
   start: (stopped: AbortSignal) => Promise<Pick<Service, "stop" | "lost">>,
 ): Promise<number> {
-  const stopping = new AbortController();
-  let firstAt: number | undefined;
-  const onSignal = (name: NodeJS.Signals) => {
-    firstAt ??= systemClock.monotonic();
-    if (systemClock.monotonic() - firstAt > SAME_REQUEST_MS) surroundings.exit(1);
-    stopping.abort(name);
-  };
-  // Also while the process exits, because npm's copy of a signal may come late.
-  using listening = new DisposableStack();
-  for (const name of SIGNALS) {
-    surroundings.on(name, onSignal);
-    listening.defer(() => surroundings.off(name, onSignal));
-  }
+  using signals = stopSignals(surroundings, () => 1); // until the exit: npm's copy of a signal may come late
+  const { stopped } = signals;
   try {
-    const service = await start(stopping.signal);
-    const signalled = stopping.signal.aborted
-      ? undefined
-      : once(stopping.signal, "abort").then(() => undefined);
+    const service = await start(stopped);
+    const signalled = stopped.aborted ? undefined : once(stopped, "abort").then(() => undefined);
     const lost = await Promise.race([signalled, service.lost]);
     await service.stop();
     if (lost) throw lost;
   } catch (error) {
-    if (!stopping.signal.aborted || error !== stopping.signal.reason) throw error;
+    if (!stopped.aborted || error !== stopped.reason) throw error;
   }
   surroundings.exit(0);
   return 0;

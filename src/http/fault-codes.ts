@@ -1,6 +1,7 @@
 /**
  * The errors that callers get when the upstream fails: each endpoint has its own codes for the same faults.
  */
+import { withoutStop } from "../base/full-stop.ts";
 import { type ErrorCode, RelayError } from "../protocol/errors.ts";
 import type { Fault, UpstreamError } from "../upstream/upstream-error.ts";
 
@@ -40,7 +41,7 @@ export const FAULT_CODES = {
 export function ofFault(error: UpstreamError, codes: FaultCodes): RelayError {
   const [code, wordsFor] = codes[error.fault] ?? codes.otherwise;
   const { retryAfterMs } = error;
-  const words = error.message.replace(/\.$/, ""); // the upstream's own sentence may end with one
+  const words = withoutStop(error.message); // the upstream's own sentence may end with one
   const message = error.unreachable ? `${words}.` : wordsFor(words);
   return new RelayError(code, message, { retryAfterMs, cause: error });
 }

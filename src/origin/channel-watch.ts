@@ -4,6 +4,7 @@
  */
 import { after, type Clock } from "../base/clock.ts";
 import { Deadline, unlessAborted } from "../base/deadline.ts";
+import { withoutStop } from "../base/full-stop.ts";
 import { asString, dig, parseJson } from "../base/json.ts";
 import type { ChannelState } from "../protocol/channel.ts";
 import { RelayError } from "../protocol/errors.ts";
@@ -185,7 +186,7 @@ export class OriginChannelWatch implements WatchedChannel {
 
   #wait(error: Error): void {
     const { videoId: _, startsAt: __, ...names } = this.broadcasts.state ?? { channel: this.channel };
-    this.#show({ ...names, state: "waiting", reason: error.message.replace(/\.$/, "") });
+    this.#show({ ...names, state: "waiting", reason: withoutStop(error.message) });
   }
 
   /** While the origin is away, the state of a channel stays as it is, and its rooms continue. */

@@ -4,10 +4,12 @@
  * Looks nothing up, so the id and the handle of one channel stay two names.
  */
 import { RelayError } from "./errors.ts";
-import { HOSTS, HTTP_URL, MAX_INPUT_LENGTH, parseVideoId } from "./video-id.ts";
+import { HOSTS, HTTP_URL, MAX_INPUT_LENGTH, parseVideoId, VIDEO_ID_FORM } from "./video-id.ts";
 
 /** The form of a channel's id. */
 export const CHANNEL_ID = /^UC[\w-]{22}$/;
+/** A place in the chats of a channel: a video, and a cursor of its chat. */
+export const CHANNEL_PLACE = new RegExp(String.raw`^(${VIDEO_ID_FORM})\.(\d+)$`);
 
 /**
  * The forms of a name, each with or without a tab of the channel's page such as `live`. Handles have 3 to 30

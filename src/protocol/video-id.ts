@@ -6,8 +6,9 @@ import { RelayError } from "./errors.ts";
 
 /** The maximum length of an input that is examined. */
 export const MAX_INPUT_LENGTH = 2048;
-/** The form of a video's id. */
-export const VIDEO_ID = /^[\w-]{11}$/;
+/** The form of a video's id, for patterns of texts that contain one. */
+export const VIDEO_ID_FORM = String.raw`[\w-]{11}`;
+export const VIDEO_ID = new RegExp(`^${VIDEO_ID_FORM}$`);
 /** Host, path, query and fragment. No user names, escaped or bracketed hosts, or backslashes. */
 export const HTTP_URL =
   /^(?:(?:https?:)?\/\/)?((?:[a-z0-9-]+\.)+[a-z]+)(?::(?:80|443))?(\/[^?#]*)?(?:\?([^#]*))?(?:#(.*))?$/is;

@@ -3,6 +3,7 @@
  * messages through the store. It ends when the chat is over, when failures accumulate, or when it is stopped.
  */
 import type { CallTimes } from "../base/clock.ts";
+import { withoutStop } from "../base/full-stop.ts";
 import { ENDED, isReplayChat } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Hold } from "../store/ownership.ts";
@@ -285,7 +286,7 @@ export class Poller {
       telemetry.mark("poll: room given up");
       await this.#appendPendingPages(signal);
       const code = why instanceof RelayError ? why.code : "UPSTREAM_ERROR";
-      const words = why.message.replace(/\.$/, ""); // the upstream's text may end with a full stop
+      const words = withoutStop(why.message); // the upstream's text may end with a full stop
       const message = `${words} (the chat could not be read ${this.#failures} times in a row)`;
       await appender.finish({ state: "failed", error: { code, message } }, signal);
       return "over";

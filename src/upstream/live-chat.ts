@@ -4,6 +4,7 @@
  * viewers.
  */
 import type { CallTimes, Clock } from "../base/clock.ts";
+import { withoutStop } from "../base/full-stop.ts";
 import { type ChatType, isReplayChat } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -136,7 +137,7 @@ export class LiveChat {
         if (error.unreachable === "no connection") {
           throw new RelayError("NO_WORKING_CLIENT", `${error.message}.`, { cause: error });
         }
-        failures.push(`${pair.client} ${pair.endpoint}: ${error.message.replace(/\.$/, "")}`);
+        failures.push(`${pair.client} ${pair.endpoint}: ${withoutStop(error.message)}`);
         if (error.fault !== "denied") wallOf = "video";
       }
     }

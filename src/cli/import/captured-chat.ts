@@ -7,6 +7,7 @@ import { fileTrouble } from "../../base/file-trouble.ts";
 import { asArray, asObject, dig, type JsonObject, parseJson } from "../../base/json.ts";
 import { linesOf } from "../../base/lines.ts";
 import type { Message } from "../../protocol/message.ts";
+import { VIDEO_ID_FORM } from "../../protocol/video-id.ts";
 import type { CaptureProgress } from "../../reading/log/checkpoint.ts";
 import { readActions } from "../../upstream/readers/actions.ts";
 import { shortHash } from "../../upstream/readers/event.ts";
@@ -79,10 +80,13 @@ export async function* capturedBatches(
   }
 }
 
+const IN_BRACKETS = new RegExp(`.*\\[(${VIDEO_ID_FORM})\\]`);
+const AT_START = new RegExp(`^(${VIDEO_ID_FORM})(\\.|$)`);
+
 /** The video that a file's name names: `Title [ID].live_chat.json`, as yt-dlp writes it, or `ID.jsonl`. */
 export function videoIdInName(path: string): string | undefined {
   const name = basename(path);
-  return (/.*\[([\w-]{11})\]/.exec(name) ?? /^([\w-]{11})(\.|$)/.exec(name))?.[1];
+  return (IN_BRACKETS.exec(name) ?? AT_START.exec(name))?.[1];
 }
 
 async function* batchesOf(path: string): AsyncGenerator<string[]> {

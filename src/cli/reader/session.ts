@@ -4,11 +4,11 @@
  */
 import { type ChannelChat, type Chat, ChatError, type ChatOptions, chat } from "../../../client/index.ts";
 import { certificateTrouble } from "../../base/certificate-trouble.ts";
-import { systemClock } from "../../base/clock.ts";
+import { withoutStop } from "../../base/full-stop.ts";
 import { COMMAND_NAME } from "../../base/own-files.ts";
 import { cleanText } from "../../formats/harmless-text.ts";
 import type { ReceivedMessage } from "../../formats/received-message.ts";
-import { exitCodeOf, SAME_REQUEST_MS } from "../signals.ts";
+import { exitCodeOf, stopSignals } from "../signals.ts";
 import type { Surroundings } from "../surroundings.ts";
 import { ReaderLeft } from "./output.ts";
 import type { ServerValues } from "./reader-flags.ts";
@@ -17,7 +17,6 @@ import { type Cursor, channelIn, newsOf } from "./subject.ts";
 
 const REFUSED = 1;
 const NO_SERVICE = 3;
-const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
 /** The maximum wait between attempts while there is no chat or no service yet. */
 const MAX_WAIT_MS = 30_000;
@@ -56,28 +55,20 @@ export async function runSession(
 ): Promise<number> {
   const { stderr } = surroundings;
   const access = await accessOf(values);
-  const stopping = new AbortController();
-  let firstAt: number | undefined;
-  const onSignal = (name: NodeJS.Signals) => {
-    firstAt ??= systemClock.monotonic();
-    if (systemClock.monotonic() - firstAt > SAME_REQUEST_MS) surroundings.exit(exitCodeOf(name));
-    stopping.abort(name);
-  };
-  for (const name of SIGNALS) surroundings.on(name, onSignal);
+  using signals = stopSignals(surroundings, exitCodeOf);
+  const { stopped } = signals;
   stderr.on("error", () => {}); // the reader of standard error has left
   const notice = (text: string) => void stderr.write(`${COMMAND_NAME}: ${cleanText(text)}\n`);
   let code: number;
   try {
-    code = await work({ ...access, surroundings, stopped: stopping.signal, notice });
+    code = await work({ ...access, surroundings, stopped, notice });
   } catch (error) {
-    if (stopping.signal.aborted) code = exitCodeOf(stopping.signal.reason);
+    if (stopped.aborted) code = exitCodeOf(stopped.reason);
     else if (error instanceof ReaderLeft) return 0;
     else throw error instanceof ChatError ? explained(error, access) : error;
-  } finally {
-    for (const name of SIGNALS) surroundings.off(name, onSignal);
   }
   // Lines for a reader that has stalled would keep the process alive.
-  if (stopping.signal.aborted) surroundings.exit(code);
+  if (stopped.aborted) surroundings.exit(code);
   return code;
 }
 
@@ -86,7 +77,7 @@ export function reasonOf(error: ChatError): string {
   const { code, message } = error;
   if (code !== "NETWORK" && code !== "HTTP") return `${code}: ${message}`;
   const detail = systemCode(error);
-  const words = message.replace(/\.$/, "");
+  const words = withoutStop(message);
   return detail ? `${words} (${detail})` : words;
 }
 

@@ -1,5 +1,5 @@
 /** What a command reads: a video, or a channel with one stream after the other; and a place in it. */
-import { type ChannelState, isChannel, parseVideoOrChannel } from "../../protocol/channel.ts";
+import { CHANNEL_PLACE, type ChannelState, isChannel, parseVideoOrChannel } from "../../protocol/channel.ts";
 import { UsageError } from "../flags.ts";
 
 /** A cursor of a video's chat; for a channel, `<videoId>.<cursor>`. */
@@ -30,7 +30,7 @@ function parsed(name: string): string | undefined {
 
 /** Undefined for any other text. */
 export function parseCursor(text: string): Cursor | undefined {
-  if (/^[\w-]{11}\.\d+$/.test(text)) return text;
+  if (CHANNEL_PLACE.test(text)) return text;
   const cursor = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   return Number.isSafeInteger(cursor) ? cursor : undefined;
 }

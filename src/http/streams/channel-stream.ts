@@ -1,6 +1,6 @@
 /** `GET /v1/stream?channel=`: the chats of a channel's streams, one after the other, on one connection. */
 import { Deadline } from "../../base/deadline.ts";
-import { parseChannel } from "../../protocol/channel.ts";
+import { CHANNEL_PLACE, parseChannel } from "../../protocol/channel.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { parseCursor } from "../../serving/cursor.ts";
 import type { BodySink, Multiplex } from "../../serving/multiplex/multiplex.ts";
@@ -62,7 +62,7 @@ async function follow(
 
 /** The place in an id, `<videoId>.<cursor>`; undefined for a text of another form. */
 export function parsePlace(text: string | undefined): ChannelPlace | undefined {
-  const [, videoId, digits] = /^([\w-]{11})\.(\d+)$/.exec(text ?? "") ?? [];
+  const [, videoId, digits] = CHANNEL_PLACE.exec(text ?? "") ?? [];
   const cursor = parseCursor(digits);
   return videoId === undefined || cursor === undefined ? undefined : { videoId, cursor };
 }

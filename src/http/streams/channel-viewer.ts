@@ -4,6 +4,7 @@
  * failures to the channel's watch.
  */
 import { isDeepStrictEqual } from "node:util";
+import { withoutStop } from "../../base/full-stop.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import type { StreamEnd } from "../../protocol/chat.ts";
 import { ERRORS, RelayError } from "../../protocol/errors.ts";
@@ -202,7 +203,7 @@ export class ChannelViewer {
     const outcome = await viewer.stay(writer, request, signal, { entered });
     gone.throwIfAborted();
     if (outcome instanceof RelayError && ERRORS[outcome.code].cause === "service") {
-      this.#announce(outcome.message.replace(/\.$/, ""));
+      this.#announce(withoutStop(outcome.message));
       await viewer.pause(outcome, signal);
       return had;
     }

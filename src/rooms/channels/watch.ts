@@ -5,6 +5,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../base/clock.ts";
+import { withoutStop } from "../../base/full-stop.ts";
 import { omitUndefined } from "../../base/json.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import { RelayError } from "../../protocol/errors.ts";
@@ -164,7 +165,7 @@ export class ChannelWatch implements WatchedChannel {
    * concern one viewer alone, such as CAPACITY, must not be reported here.
    */
   failed(videoId: string, error: Error): void {
-    const why = error.message.replace(/\.$/, "");
+    const why = withoutStop(error.message);
     const restsUntil = this.#parts.clock.monotonic() + NO_CHAT_MS;
     this.#troubles.set(videoId, isOver(error) ? { why, restsUntil } : { why });
     this.#choose();
@@ -223,7 +224,7 @@ export class ChannelWatch implements WatchedChannel {
       return;
     }
     this.#dueAt = Math.max(this.#dueAt, clock.monotonic() + (throttled?.retryAfterMs ?? 0));
-    this.#failure = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
+    this.#failure = error instanceof Error ? withoutStop(error.message) : String(error);
     this.#tryAgain();
   }
 

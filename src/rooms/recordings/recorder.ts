@@ -6,6 +6,7 @@
  * store works.
  */
 import type { Clock } from "../../base/clock.ts";
+import { withStop } from "../../base/full-stop.ts";
 import type { RoomEnd } from "../../protocol/chat.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { FORMS } from "../../serving/form.ts";
@@ -92,17 +93,15 @@ function logWhy(
 /** The news of a recording that could not be begun. */
 function afterError(error: unknown): News {
   const why = error instanceof Error ? error.message : String(error);
-  return { state: isOver(error) ? "waiting" : "failed", error: sentence(why) };
+  return { state: isOver(error) ? "waiting" : "failed", error: withStop(why) };
 }
 
 /** The news of a recording whose room is over before its chat. */
 function afterRoom(end: RoomEnd | undefined): News {
   return end?.state === "failed"
-    ? { state: "failed", error: sentence(end.error.message) }
+    ? { state: "failed", error: withStop(end.error.message) }
     : { state: "waiting" };
 }
-
-const sentence = (why: string) => `${why.replace(/\.$/, "")}.`;
 
 /**
  * Records the streams of a channel: those that are live, and scheduled ones from before their first message.
@@ -142,7 +141,7 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
         }
         for (const videoId of streamNews.keys()) if (!recordings.has(videoId)) streamNews.delete(videoId);
         channelNews = trouble
-          ? { state: trouble.isChatless ? "waiting" : "failed", error: sentence(trouble.why) }
+          ? { state: trouble.isChatless ? "waiting" : "failed", error: withStop(trouble.why) }
           : { state: "waiting" };
         tell();
       }

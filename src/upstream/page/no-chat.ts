@@ -5,6 +5,7 @@
  */
 
 import { asArray, asObject, asString, dig, type JsonObject } from "../../base/json.ts";
+import { VIDEO_ID_FORM } from "../../protocol/video-id.ts";
 import { stripMarkup, wordsOf } from "../readers/text.ts";
 import type { WallOf } from "../upstream-error.ts";
 
@@ -46,12 +47,14 @@ export function whyNoChat(
   };
 }
 
+const TOPIC = new RegExp(`^chat~(${VIDEO_ID_FORM})(?:~|$)`);
+
 /** The video of a watch page, or of a popout page with a chat that names it. */
 export function videoIn(data: JsonObject): string | undefined {
   const [popout] = asArray(dig(data, "contents", "liveChatRenderer", "continuations")) ?? [];
   const topic = asString(dig(popout, "invalidationContinuationData", "invalidationId", "topic"));
   const watched = asString(dig(data, "currentVideoEndpoint", "watchEndpoint", "videoId"));
-  return watched ?? /^chat~([\w-]{11})(?:~|$)/.exec(topic ?? "")?.[1];
+  return watched ?? TOPIC.exec(topic ?? "")?.[1];
 }
 
 /** The first finding that applies. */

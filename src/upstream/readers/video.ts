@@ -1,9 +1,10 @@
 /** The video whose chat an action is from. Only the menu of a chat item names it. */
+import { VIDEO_ID_FORM } from "../../protocol/video-id.ts";
 
 /** As JSON text, with or without spaces. In the text of a message, the quotes would be escaped. */
 const MENU = /"liveChatItemContextMenuEndpoint":\s*\{\s*"params":\s*"([\w+/=%-]+)"/;
 /** Two fields of a protobuf message: a channel's id (24 characters), then a video's id. */
-const CHANNEL_AND_VIDEO = /\n\p{Cc}UC[\w-]{22}\p{Cc}{2}([\w-]{11})/u;
+const CHANNEL_AND_VIDEO = new RegExp(`\\n\\p{Cc}UC[\\w-]{22}\\p{Cc}{2}(${VIDEO_ID_FORM})`, "u");
 
 /**
  * The video's id in the JSON text of an action, or undefined if no menu names it. Wire fact: `params` is
