@@ -38,6 +38,7 @@ const MAX_LIMIT = 1000;
 const MAX_PAGE_BYTES = 64 * 1024 * 1024;
 /** Maximum size of an error's body and of an answer to the health check. */
 const MAX_NOTE_BYTES = 64 * 1024;
+const UNAUTHORIZED = ERRORS.UNAUTHORIZED.status;
 /**
  * The cause of a NO_LIVE_CHAT without a `Retry-After`: the origin does not remember it, as it may be wrong.
  */
@@ -325,7 +326,7 @@ export class Origin {
   pass(request: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
     return this.#reached(signal, async () => {
       const answer = await this.#connections.page({ ...request, isForClient: true }, signal);
-      if (answer.statusCode >= 500) throw await refusal(answer);
+      if (answer.statusCode === UNAUTHORIZED || answer.statusCode >= 500) throw await refusal(answer);
       return answer;
     });
   }
@@ -370,10 +371,14 @@ export class Origin {
   }
 }
 
-/** The error of an answer: the origin's own, or `OriginAway` if something else has answered. */
+/**
+ * The error of an answer: the origin's own, or `OriginAway` if something else has answered, or if the origin
+ * refuses this service itself: then the client's own token is not to blame.
+ */
 async function refusal(answer: OriginAnswer): Promise<RelayError | OriginAway> {
   const body = parseJson(await note(answer));
   const [code, message] = [asString(dig(body, "code")), asString(dig(body, "message"))];
+  if (code === "UNAUTHORIZED") return new OriginAway(`it refuses RELAY_ORIGIN_TOKEN: ${message}`);
   if (message === undefined || !isErrorCode(code)) return new OriginAway(`it answers ${answer.statusCode}`);
   const seconds = asNumber(answer.headers["retry-after"]?.toString());
   if (seconds !== undefined) return new RelayError(code, message, { retryAfterMs: 1000 * seconds });

@@ -63,12 +63,17 @@ export function withoutToken(raw: IncomingMessage, url: string): string {
 
 /** The URL as the client sent it, for another process of this service. */
 export function withToken(raw: IncomingMessage, url: string): string {
-  const token = tokenInQuery(raw);
+  const token = (raw as Asked)[queryToken];
   return token === undefined ? url : `${url}${url.includes("?") ? "&" : "?"}access_token=${token}`;
 }
 
 export function tokenInQuery(raw: IncomingMessage): string | undefined {
-  return (raw as Asked)[queryToken];
+  const token = (raw as Asked)[queryToken];
+  try {
+    return token && decodeURIComponent(token);
+  } catch {
+    return token; // which is not valid either
+  }
 }
 
 /** The token of the header `Authorization`: "" if `Bearer` is all of it, undefined without this word. */

@@ -126,6 +126,15 @@ describe("a right to watch the videos of a channel", () => {
     assert.equal(await statusOf(edge, `/v1/messages?videoId=${MINE}`), 200);
     assert.equal(await statusOf(edge, "/v1/rooms"), 200);
   });
+
+  it("at an edge without a token for its origin is answered 503, as its viewers' own tokens are not to blame", async () => {
+    await using origin = await limited("none", { RELAY_TOKEN_KEY: SECRET });
+    for (const RELAY_ORIGIN_TOKEN of ["", await signed({ relay: ["watch"], exp: 1 })]) {
+      await using edge = await startTestEdge(origin.url, { RELAY_ORIGIN_TOKEN });
+      for (const path of [`/v1/stream?videoId=${MINE}`, `/v1/messages?videoId=${MINE}`, "/v1/rooms"])
+        assert.equal(await statusOf(edge, path), 503, path);
+    }
+  });
 });
 
 describe("a refusal of a video of another channel", () => {

@@ -194,3 +194,11 @@ describe("an answer to a request with a token", () => {
     }
   });
 });
+
+it("a token in the query may be percent-encoded, as any value there", async () => {
+  const token = "admin+token/of=a&test%20";
+  await using own = await startRelay({ settings: { RELAY_PUBLIC: "none", RELAY_ADMIN_TOKEN: token } });
+  const query = new URLSearchParams({ access_token: token });
+  assert.equal((await ask(own.url, `/v1/rooms?${query}`)).status, 200);
+  assert.equal((await ask(own.url, "/v1/rooms?access_token=%zz")).status, 401);
+});
