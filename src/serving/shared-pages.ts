@@ -14,7 +14,7 @@ import { rareTypesOf } from "./type-filter.ts";
 
 /**
  * Maximum messages in one read of the store. A read of all types ends at a multiple of this, so that viewers
- * who resume from different cursors soon share their reads.
+ * with different cursors soon share their reads.
  */
 const PAGE_MESSAGES = 100;
 /** Pages kept for other viewers that read the same page within a second: at most 2 MiB per room. */

@@ -77,8 +77,8 @@ export class Tail {
 
   /**
    * Where a backfill begins: the cursor before the newest `count` messages that the filter counts, among
-   * those after cursor `after` up to `to`. If the tail holds fewer of them, it is the cursor before the oldest, and
-   * `missing` is the number of the others.
+   * those after cursor `after` up to `to`. If the tail holds fewer of them, it is the cursor before the
+   * oldest, and `missing` is the number of the others.
    */
   backfill(
     count: number,

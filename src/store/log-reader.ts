@@ -1,6 +1,6 @@
 /**
- * Reads the log of a room part by part, and checks that no message is left out. The sizes of parts, retries and
- * sharing are the callers': viewers share short parts, a history reads long ones.
+ * Reads the log of a room part by part, and checks that no message is left out. Callers decide the sizes of
+ * parts, retries and sharing: viewers share short parts, a history reads long ones.
  */
 import type { RoomRecord, Store, TypedPart } from "./port.ts";
 import type { StoredMessage } from "./stored-message.ts";

@@ -116,8 +116,8 @@ export interface Store {
   messagesById(videoId: string, ids: readonly string[]): Promise<StoredMessage[]>;
 
   /**
-   * All matching messages, in any order. The author is `authorId` in the details. Damaged messages that may be
-   * of the author are found, too.
+   * All matching messages, in any order. The author is `authorId` in the details. Damaged messages that may
+   * be of the author are found, too.
    */
   find(videoId: string, by: MessageSearch): Promise<StoredMessage[]>;
 

@@ -39,7 +39,7 @@ export function gapInPlaceOf({ id, cursor }: StoredMessage, at: number): StoredM
   return { ...encodeMessage(gap), id, cursor };
 }
 
-/** Whether it is a `gap` in place of a damaged message: then its text is from here, and its id from the row. */
+/** Whether it is a `gap` in place of a damaged message: only its id is from the row. */
 export function isInPlace(stored: StoredMessage): boolean {
   return typeOf(stored) === "gap" && decodeMessage(stored).id !== stored.id;
 }
