@@ -47,7 +47,8 @@ async function follow(answers: Answer[], options: Partial<ChatOptions>) {
   const cursors: number[] = [];
   let thrown: unknown;
   try {
-    for await (const { cursor } of chat(server.url, { ...FAST, retry, ...options })) cursors.push(cursor);
+    for await (const { cursor } of chat(server.url, { ...FAST, transport: "sse", retry, ...options }))
+      cursors.push(cursor);
   } catch (error) {
     thrown = error;
   }
