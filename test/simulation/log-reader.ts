@@ -268,7 +268,8 @@ export class LogReader implements Watcher {
     const isClosed = headers["stream-closed"] === "true";
     const isAtEnd = headers["stream-up-to-date"] === "true";
     if (status === 204 && !isAtEnd) this.#violate("is answered 204, and not told that it is up to date");
-    if (isClosed) this.#chat.end(text);
+    // A replay that is opened again may go on, behind the end of its log.
+    if (isClosed && !room.isReplay) this.#chat.end(text);
     this.#judgeClosure({ isClosed, isOwn: host instanceof Instance && !isCached, isAtEnd }, offsetOf(next));
   }
 

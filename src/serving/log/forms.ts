@@ -81,7 +81,7 @@ function events(cursors: CacheCursors, least: number): Framing {
   const cursor = () => Math.max(least, cursors.current());
   return {
     ...ITEM,
-    init: (init, head) => (init.cursor >= head ? control({ next: head, head }, cursor()) : ""),
+    init: (init, head) => (init.cursor >= head ? control({ next: init.cursor, head }, cursor()) : ""),
     batch: (frames, place) => [
       DATA,
       ...separated(frames),
