@@ -1,6 +1,6 @@
 /**
- * The requests that a worker sends on to the first process of its service: the API except streams and logs, and the
- * state of the service. The worker itself serves streams, logs and pages.
+ * The requests that a worker sends on to the first process of its service: the API except streams and logs,
+ * and the state of the service. The worker itself serves streams, logs and pages.
  */
 import type { FastifyInstance } from "fastify";
 import type { Origin } from "../origin/origin.ts";

@@ -248,8 +248,8 @@ export class Origin {
   }
 
   /**
-   * The cursor at which a chat ended for the first time; undefined if it has not ended yet, or nothing of it is
-   * stored. Rejects as `stream` does.
+   * The cursor at which a chat ended for the first time; undefined if it has not ended yet, or nothing of it
+   * is stored. Rejects as `stream` does.
    */
   async closedAt(videoId: string): Promise<number | undefined> {
     using limit = new Deadline(this.#clock, PAGE_TIMEOUT_MS);

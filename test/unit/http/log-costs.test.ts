@@ -1,6 +1,6 @@
 /**
- * What readers of logs cost: those who wait at one offset share what they are answered and one timer, and each
- * holds little besides its socket, which serves its next request, too.
+ * What readers of logs cost: those who wait at one offset share what they are answered and one timer, and
+ * each holds little besides its socket, which serves its next request, too.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";

@@ -1,4 +1,4 @@
-/** `GET /v1/log/{videoId}` at edges: what the origin answers, from what an edge holds or the origin's pages. */
+/** `GET /v1/log/{videoId}` at edges: the origin's answers, from what an edge holds or the origin's pages. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { offsetOf } from "../../../src/serving/log/offset.ts";
