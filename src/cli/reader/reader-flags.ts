@@ -32,7 +32,7 @@ export const VIDEOS: Argument = {
 };
 
 /** The token of the commands that talk to a service. Other users of the machine can see a flag: it has none. */
-export const TOKEN_FLAGS = {
+const TOKEN_FLAGS = {
   RELAY_TOKEN: {
     ...optional("token of the service, for what it does not show to everybody", tokenText),
     isSecret: true,
