@@ -57,7 +57,8 @@ before(async () => {
   await mkdir(installed);
   const tarball = join(folder, `livechat-relay-${version}.tgz`);
   await run("tar", ["-xzf", tarball, "--strip-components=1", "-C", installed]);
-  const { bin } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
+  const { bin, dependencies } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
+  assert.equal(dependencies, undefined); // they are in its bundle
   main = join(installed, bin["livechat-relay"]);
 });
 after(() => rm(folder, { recursive: true, force: true }));

@@ -10,7 +10,8 @@
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempDisposableSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { ROOT } from "./bundle.ts";
@@ -31,8 +32,9 @@ const npm = (...args: string[]): string => execFileSync("npm", args, { cwd: ROOT
 
 npm("run", "build");
 mkdirSync(folder, { recursive: true });
-const pack = ["pack", "--json", "--ignore-scripts", "--workspaces", "--include-workspace-root"];
-const packed: { filename: string }[] = JSON.parse(npm(...pack, "--pack-destination", folder));
+const pack = ["pack", "--json", "--ignore-scripts", "--pack-destination", folder];
+const [sdk] = JSON.parse(npm(...pack, "--workspaces"));
+const packed: { filename: string }[] = [packService(), sdk];
 writeFileSync(join(folder, "sbom.cdx.json"), billOfMaterials());
 const executables = await buildExecutables(platforms, folder);
 const sums = [...packed.map(({ filename }) => filename), ...executables, "sbom.cdx.json"].map((filename) => {
@@ -43,3 +45,19 @@ const sums = [...packed.map(({ filename }) => filename), ...executables, "sbom.c
 });
 writeFileSync(join(folder, "SHA256SUMS"), sums.join(""));
 console.log(`${sums.join("")}in ${folder}`);
+
+/** Packs the service without its dependencies: they are in the bundle, and would only be installed beside it. */
+function packService(): { filename: string } {
+  using staged = mkdtempDisposableSync(join(tmpdir(), "service-"));
+  const listed: { files: { path: string }[] }[] = JSON.parse(npm(...pack, "--dry-run"));
+  for (const { path } of listed.flatMap(({ files }) => files))
+    cpSync(join(ROOT, path), join(staged.path, path));
+  const {
+    dependencies: _,
+    workspaces: __,
+    ...manifest
+  } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+  writeFileSync(join(staged.path, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+  const [done] = JSON.parse(npm(...pack, staged.path));
+  return done;
+}
