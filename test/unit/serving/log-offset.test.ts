@@ -43,6 +43,16 @@ describe("the cursor for caches", () => {
     }
   });
 
+  it("is the same for all that come with the same one in an interval, so that they go on sharing", () => {
+    const randoms = [0.1, 0.5, 0.9];
+    const cursors = new CacheCursors({
+      now: () => Date.UTC(2024, 9, 9) + 1234 * 20_000,
+      random: () => randoms.shift() ?? 0,
+    });
+    const next = new Set(["1234", "1234", "1234"].map((own) => cursors.leastFor(own)));
+    assert.equal(next.size, 1);
+  });
+
   it("is the current one for a client that has an earlier one, none, or no cursor", () => {
     for (const own of [undefined, "1233", "", "-1", "x", "9".repeat(16)])
       assert.equal(at(1234).leastFor(own), 0, String(own));
