@@ -49,15 +49,36 @@ export async function startNginx(
     .replace(/(?<=ssl_certificate_key ).*(?=;)/, key)
     .replace(/.*server 127\.0\.0\.1:8080.*/, (line) => eachIn(line, instances))
     .replace("    location / {", `${locations}    location / {`);
-  const paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
-  const temp = paths.map((name) => `${name}_temp_path ${folder}/${name};`).join(" ");
-  const main = `daemon off; pid ${folder}/pid; error_log stderr error; events {} http { access_log off; ${temp} ${site} }`;
-  await writeFile(join(folder, "nginx.conf"), main);
-  const child = spawn("nginx", ["-p", folder, "-c", join(folder, "nginx.conf")], { stdio: "ignore" });
+  const child = await runNginx(folder, site);
   const dispatcher = new Agent({ allowH2: true, connect: { ca: await readFile(certificate) } });
   const overTls = (input: unknown, init?: object) => undiciFetch(input as string, { ...init, dispatcher });
   const way = { url: `https://127.0.0.1:${port}`, fetch: overTls as unknown as typeof fetch };
   return { child, way, plainUrl: `http://127.0.0.1:${plain}` };
+}
+
+/** nginx with the cache of deploy/ for logs, in front of an instance (host and port). */
+export async function startNginxCache(folder: string, port: number, instance: string): Promise<RunningProxy> {
+  const example = await readFile(join(DEPLOY, "nginx-cache.conf"), "utf8");
+  const site = example
+    .replaceAll(/listen \[::\].*;/g, "")
+    .replace("listen 80;", `listen 127.0.0.1:${port};`)
+    .replace("/var/cache/nginx/livechat-relay", join(folder, "cache"))
+    .replace("127.0.0.1:8080", instance)
+    // `listens` asks for it.
+    .replace(/(?= {4}location \/v1)/, `location = /healthz { proxy_pass http://${instance}; }\n`);
+  const child = await runNginx(folder, site);
+  return { child, way: { url: `http://127.0.0.1:${port}`, fetch } };
+}
+
+/** Runs nginx with this content of its `http`, and everything that it writes below the folder. */
+async function runNginx(folder: string, http: string): Promise<ChildProcess> {
+  const paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+  const temp = paths.map((name) => `${name}_temp_path ${folder}/${name};`).join(" ");
+  const events = "events { worker_connections 20000; }";
+  const user = process.getuid?.() === 0 ? "user root;" : ""; // the folder is its own
+  const main = `${user} daemon off; pid ${folder}/pid; error_log stderr error; ${events} http { access_log off; ${temp} ${http} }`;
+  await writeFile(join(folder, "nginx.conf"), main);
+  return spawn("nginx", ["-p", folder, "-c", join(folder, "nginx.conf")], { stdio: "ignore" });
 }
 
 /** The line of an example that names its instance, once for each. */
