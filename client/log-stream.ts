@@ -18,7 +18,7 @@ interface Stored {
   messages: Item[];
 }
 
-/** Resolves to an answer of the service that is no failure; rejects with `ChatError` for any other. */
+/** Resolves to an answer with a status of 2xx; rejects with `ChatError` for any other. */
 type Ask = (path: string) => Promise<Response>;
 
 /** How many messages a live chat begins with by default, and at most. */

@@ -33,7 +33,7 @@ export class Service {
   }
 
   /**
-   * Resolves to an answer with a status of 2xx. Rejects with `ChatError`, or with the signal's reason. The token
+   * Resolves to an answer with a status of 2xx. Rejects with `ChatError`, or the signal's reason. The token
    * of a function may have just expired: after a 401, the function is asked once more.
    */
   async request(

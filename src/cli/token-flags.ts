@@ -20,7 +20,7 @@ const lasts: Flag<number> = {
 
 const sub: Flag<string> = {
   default: "",
-  meaning: "who has it: the name of a user, for example; the service's log shows a hash of it",
+  meaning: "the holder, for example the name of a user; the service's log shows a hash of it",
   read: (text) => text,
 };
 

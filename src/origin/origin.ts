@@ -286,7 +286,7 @@ export class Origin {
   }
 
   /**
-   * The names of the channel of a video; none if the origin does not know it, or may not tell. `address`: of
+   * The names of the channel of a video; none if the origin does not know it, or may not say. `address`: of
    * the client that asks. Rejects as `stream` does.
    */
   async channelsOf(videoId: string, address: string, signal: AbortSignal): Promise<string[]> {

@@ -123,7 +123,7 @@ export function ownBytes(text: string): Buffer {
   return bytes;
 }
 
-/** The forms of a framing by transfer coding. `variant`: tells framings of one name apart. */
+/** The forms of a framing by transfer coding. `variant`: distinguishes framings of one name. */
 export function formsOf(name: string, framing: Framing, variant = ""): Record<TransferCoding, BodyForm> {
   return {
     bare: formOf(name, framing, "bare", variant),

@@ -21,7 +21,7 @@ export class AccessEvents {
 
   /** It could not be loaded. `areKnown`: whether the keys of an earlier load are used meanwhile. */
   keysAway(why: string, areKnown: boolean): void {
-    const meanwhile = areKnown ? "the known ones stay" : "what needs a token is answered 503";
+    const meanwhile = areKnown ? "the known ones stay" : "requests that need a token are answered 503";
     this.#log.warn({ why }, `the keys of RELAY_TOKEN_KEY cannot be loaded: ${meanwhile}, trying again`);
   }
 }

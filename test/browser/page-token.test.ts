@@ -1,4 +1,4 @@
-/** The pages on a service that shows nothing without a token: who gets the token, and where it can be seen. */
+/** The pages on a service that needs a token: where they send it, and where it can be seen. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";

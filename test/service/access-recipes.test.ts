@@ -118,7 +118,7 @@ describe("docs/access.md: the users of my site", () => {
     });
   }
 
-  it("who read it in a page of the site", { skip: NO_CHROMIUM }, async (t) => {
+  it("by the page of the site that shows it", { skip: NO_CHROMIUM }, async (t) => {
     const follower = await Follower.begin(t);
     const [[code], [html = ""]] = [blocksIn(section, "js"), blocksIn(section, "html")];
     await follower.write("token-server.mjs", code);

@@ -31,7 +31,7 @@ const REPORTING_LOADS = { NODE_OPTIONS: `--import=data:text/javascript,${encodeU
 
 /** The modules that a service loads before it is asked for anything: its own, of packages, of the thread. */
 const MODULES_AT_REST = 680;
-/** PostgreSQL, an edge, the demo, Fastify's compilers, and Node's `fetch` behind an `import` of `node:http`. */
+/** PostgreSQL, an edge, the demo, Fastify's compilers, and Node's `fetch` behind `import`s of `node:http`. */
 const UNUSED_AT_REST =
   /node_modules\/pg\/|src\/(?:store\/postgres\/open|origin\/http-origin|simulator)|@fastify\/ajv-compiler|undici\/(?:index|lib\/web)|^node:http by import$/;
 

@@ -138,7 +138,7 @@ describe("the conformance suite", {
     all = await results(stage.url, `^(?!\\s*(?:${LISTED}))`, join(folder.path, "report.json"));
   });
 
-  it("passes with the log, but for what is not offered", () => {
+  it("passes with the log, except for the features that are not offered", () => {
     const played = all.filter(({ fullName }) => !new RegExp(`^\\s*(?:${LISTED})`).test(fullName));
     assert.ok(played.length > 100, `${played.length} tests`);
     const failed = played.filter(({ status }) => status !== "passed");

@@ -106,7 +106,7 @@ async function walled({ relay }: Run): Promise<void> {
   assert.equal(form.fired, 3);
 }
 
-/** A connection that may carry several chats, until its client leaves; and one with more than an address may. */
+/** A connection that may carry several chats, until its client leaves; and one with too many chats. */
 async function severalChats(run: Run): Promise<void> {
   const many = Array.from({ length: MAX_OF_ADDRESS + 1 }, (_, i) => `one-of-a-${String(i).padStart(2, "0")}`);
   const refused = await ask<{ code: string }>(run.relay.url, `/v1/merged?videoIds=${many}`);

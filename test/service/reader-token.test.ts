@@ -141,7 +141,7 @@ describe("the token of a command", () => {
     });
   }
 
-  it("is no flag, since other users of the machine can see the command line", async () => {
+  it("has no flag, since other users of the machine can see the command line", async () => {
     const { code, error } = await outcome(["watch", VIDEO, "--token", TOKEN]);
     assert.deepEqual([code, error.includes(TOKEN)], [2, false]);
     assert.match(error, /--token is not a flag; did you mean --token-file\?/);

@@ -89,7 +89,7 @@ export class Audience {
     }
   }
 
-  /** From sequences of their own, as they stand beside the others in every seed. */
+  /** From sequences of their own, as every seed has them in addition to the others. */
   #addReaders(): void {
     const { seed, rooms, scheduler, journal, isNeighbourly: isSharedWell } = this.#world;
     const chosen = new Random(seed, "rooms of readers");

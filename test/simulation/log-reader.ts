@@ -1,7 +1,7 @@
 /**
  * One reader of a chat's log, in one of the ways to read it. It goes on from the offset of its last answer,
- * begins anew from time to time, and invents an offset now and then. What it is answered is judged as what a
- * viewer is sent.
+ * begins again from time to time, and sometimes invents an offset. Its answers are judged as the frames of a
+ * viewer are.
  */
 import { buffer } from "node:stream/consumers";
 import { unlessAborted } from "../../src/base/deadline.ts";
@@ -58,7 +58,7 @@ interface LogReaderParts {
   onFrames(reader: Watcher): void;
 }
 
-/** An answer with what was asked for. */
+/** An answer with its request. */
 interface Answered {
   offset: string;
   reply: LogReply;
@@ -74,7 +74,7 @@ export class LogReader implements Watcher {
   readonly #chat: ChatJudge;
   readonly #cache: LogCache;
   #taken: Answered[] = [];
-  /** The offset of the next request; undefined to begin anew. */
+  /** The offset of the next request; undefined to begin again. */
   #next: string | undefined;
   #cursor: string | undefined;
   #isUpToDate = false;

@@ -1,8 +1,8 @@
 /**
  * The writing side of the Durable Streams protocol, for its conformance suite: a stream is a simulated chat,
  * an append is something that the chat says, and a close is its end. Reads go to the service's log as they
- * came, and its answers come back as they are; only the items become again what was appended. Of writing,
- * it has no more than the tests of reading need.
+ * came, and its answers come back as they are; only the items become the appended bytes again. It can write
+ * no more than the tests of reading need.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
@@ -26,7 +26,7 @@ interface Staged {
   videoId: string;
   contentType: string;
   chat: ReturnType<TestRelay["upstream"]["chat"]>;
-  /** A viewer, which keeps the room open and shows what is durable. */
+  /** A viewer, which keeps the room open and shows the durable messages. */
   viewer: Stream;
   /** Messages that the chat has said. */
   said: number;
@@ -155,7 +155,7 @@ function messagesOf(body: Buffer, contentType: string): Buffer[] {
   );
 }
 
-/** What was appended, from the items that it became. */
+/** The appended bytes, from the items that they became. */
 function unsaid(items: string, contentType: string): Buffer {
   const said = (JSON.parse(items) as { message: string }[]).map(({ message }) =>
     Buffer.from(message, "base64"),
@@ -177,7 +177,7 @@ async function passEvents(answer: IncomingMessage, response: ServerResponse, con
   }
 }
 
-/** An event with what was appended, as the protocol writes it for this content type. */
+/** An event with the appended bytes, as the protocol writes it for this content type. */
 function passedEvent(block: string, contentType: string): string {
   const [, items] = /^event: data\ndata:(.*)$/.exec(block) ?? [];
   if (items === undefined) return block;

@@ -44,7 +44,7 @@ function linksTo(videoId: string): HTMLElement[] {
   });
 }
 
-/** Fetches the file with the page's token, then saves it; says what is done, or why it cannot be. */
+/** Fetches the file with the page's token, then saves it; says what it does, or why it cannot. */
 async function save(link: HTMLAnchorElement, words: HTMLElement): Promise<void> {
   words.textContent = "Downloading …";
   try {

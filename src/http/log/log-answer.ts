@@ -20,7 +20,7 @@ export interface LogAnswer {
   body?: Buffer | undefined;
 }
 
-/** What is there of a log at some position. Cursors; a log keeps the messages from `floor` to `end`. */
+/** A part of a log at some position. Cursors; a log keeps the messages from `floor` to `end`. */
 export interface LogPart {
   videoId: string;
   floor: number;

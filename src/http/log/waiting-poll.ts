@@ -1,6 +1,6 @@
 /**
- * A long poll that waits on its bare socket: Node's request, response and parser are let go, as those of a
- * stream are. After the answer, the server gets the socket back for the client's next request.
+ * A long poll that waits on its bare socket: Node's request, response and parser are released, as those
+ * of a stream are. After the answer, the server gets the socket back for the client's next request.
  */
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";

@@ -13,7 +13,7 @@ const OF_BODY = ["INVALID_REQUEST", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE
 /** CAPACITY: too many answers or recordings, or an edge without its origin. */
 const OF_STORE = ["CAPACITY", "STORE_UNAVAILABLE"] as const;
 
-/** Of every endpoint that needs a right. */
+/** Every endpoint that needs a right has these. */
 const OF_ACCESS = ["UNAUTHORIZED", "FORBIDDEN"] as const;
 
 // [spec] Errors: endpoints. In addition, every endpoint can answer METHOD_NOT_ALLOWED and similar errors.

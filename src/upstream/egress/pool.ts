@@ -19,7 +19,7 @@ interface EgressPoolParts extends Omit<EgressParts, "isCutOff"> {
   specs: readonly EgressSpec[];
 }
 
-/** What is kept for recordings whose chats are not open: one live chat for each. */
+/** Calls that are kept for recordings whose chats are not open: one live chat for each. */
 export interface Reserve {
   /** The number of these chats. */
   places(): number;

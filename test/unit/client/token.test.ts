@@ -124,7 +124,7 @@ describe("a token given to the SDK", () => {
     );
   });
 
-  it("is asked for once more after a 401, which then is no failure", async () => {
+  it("is asked for once more after a 401, which then does not count as a failure", async () => {
     const { token } = counting();
     const answers = [REFUSED, cuts(init(0), messages(1, 2)), REFUSED, REST];
     const { sent, cursors, failures } = await follow(answers, { token });

@@ -1,6 +1,6 @@
 /**
- * What somebody tries in an hour: to read the chat of another channel, to learn what is stored, and to find a
- * token where others can see it.
+ * An attacker's list for one hour: reading the chat of another channel, learning which videos are stored, and
+ * finding a token where others can see it.
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";

@@ -53,7 +53,7 @@ async function open(t: TestContext, count: number, port: number, text: string): 
   return await Promise.all(opened);
 }
 
-/** The bytes that stay alive for each further connection. `isThere`: whether so many have come. */
+/** The bytes that stay alive for each further connection. `isThere`: whether this number has come. */
 async function eachHolds(
   t: TestContext,
   port: number,

@@ -24,7 +24,7 @@ describe("the fragment of a page's address", () => {
     assert.deepEqual([fragmentOf(), fragmentOf("")], ["", ""]);
   });
 
-  it("has the characters of a token as they stand if they are not escaped", () => {
+  it("has the characters of a token unchanged if they are not escaped", () => {
     assert.equal(tokenIn("#token=50%"), "50%");
   });
 });

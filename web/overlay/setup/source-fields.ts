@@ -30,7 +30,7 @@ export class SourceFields {
   readonly #token: () => string;
   readonly #answered: () => void;
   #room: SourceChat | undefined;
-  /** The name that the service was asked for and the token that it was sent, and what it said if it has no chat. */
+  /** The name and the token that the service was asked with, and its answer if it has no chat. */
   #asked = "";
   #sent = "";
   #answer = "";
