@@ -46,7 +46,7 @@ const sums = [...packed.map(({ filename }) => filename), ...executables, "sbom.c
 writeFileSync(join(folder, "SHA256SUMS"), sums.join(""));
 console.log(`${sums.join("")}in ${folder}`);
 
-/** Packs the service without its dependencies: they are in the bundle, and would only be installed beside it. */
+/** Packs the service without its dependencies: the bundle has them, and npm would install them beside it. */
 function packService(): { filename: string } {
   using staged = mkdtempDisposableSync(join(tmpdir(), "service-"));
   const listed: { files: { path: string }[] }[] = JSON.parse(npm(...pack, "--dry-run"));
