@@ -157,16 +157,13 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
   async #follow(): Promise<void> {
     const connection = new AbortController();
     this.#connection = connection;
-    const { backfill, details, types, until, transport, idleMs = 45_000 } = this.#options;
     const { signal } = connection;
+    const { backfill, details, types, until, transport, idleMs = 45_000 } = this.#options;
     const { path, option, format } = this.#stream;
     const names = this.#service.names.filter((name) => !this.#over.has(name));
     const id = format(this.#received, names);
     const query = { [option]: names, backfill, details, types, until };
-    const headers = {
-      accept: "text/event-stream",
-      ...(id !== undefined && { "last-event-id": id as string }),
-    };
+    const headers = { accept: "text/event-stream", "last-event-id": id as string };
     this.#begun.clear();
     const whileNotIdle = <T>(work: Promise<T>): Promise<T> => {
       const read = new AbortController();

@@ -45,7 +45,7 @@ export class Service {
   ): Promise<Response> {
     const { fetch = globalThis.fetch, headers: own, token } = this.#options;
     const sent = new Headers(own);
-    for (const [name, value] of Object.entries(added)) sent.set(name, value);
+    for (const [name, value] of Object.entries(added)) if (value !== undefined) sent.set(name, value);
     const isAsked = typeof token === "function";
     const bearer = isAsked ? await orNetworkError(token, signal, "The token cannot be read.") : token;
     if (bearer) sent.set("authorization", `Bearer ${bearer}`);
