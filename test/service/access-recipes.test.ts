@@ -81,7 +81,7 @@ it("docs/access.md: only my channel", async (t) => {
   const refusals = await follower.run(others).ended();
   assert.deepEqual(
     [...refusals.matchAll(/^HTTP\/1.1 (\d+)/gm)].map(([, status]) => status),
-    ["403", "404"],
+    ["401", "404"],
   );
 });
 

@@ -162,7 +162,7 @@ export class Access {
   #refusalOf(request: FastifyRequest): RelayError {
     if (grantOf(request)) return forbidden("It is for other videos or channels.");
     if (this.#tokens || this.#digests.length > 0) return this.#tokenMissing();
-    return new RelayError("FORBIDDEN", "This service shows only certain videos or channels.");
+    return unauthorized("This service shows only certain videos or channels.");
   }
 
   /** Whether all of these are videos of channels that may be watched. Rejects with `RelayError`. */

@@ -74,10 +74,10 @@ describe("a right to watch the videos of a channel", () => {
       await using stream = await Stream.open(relay.url, { videoId: MINE });
       await stream.untilMessages(3);
       for (const path of routesOf(MINE)) assert.equal(await statusOf(relay, path), 200, path);
-      for (const path of routesOf(STORED)) assert.equal(await statusOf(relay, path), 403, path);
-      assert.equal(await statusOf(relay, `/v1/merged?videoIds=${MINE},${STORED}`), 403);
+      for (const path of routesOf(STORED)) assert.equal(await statusOf(relay, path), 401, path);
+      assert.equal(await statusOf(relay, `/v1/merged?videoIds=${MINE},${STORED}`), 401);
       const other = name === "@mine" ? "@other" : "@mine";
-      assert.equal(await statusOf(relay, `/v1/stream?channel=${other}`), 403);
+      assert.equal(await statusOf(relay, `/v1/stream?channel=${other}`), 401);
       assert.equal(await statusOf(relay, `/v1/stream?channel=${right.slice(6)}`), 200);
     });
   }
@@ -96,10 +96,10 @@ describe("a right to watch the videos of a channel", () => {
     const before = watchPages(UNSTORED);
     const asked = [...routesOf(UNSTORED), ...routesOf(UNSTORED)];
     const statuses = await Promise.all(asked.map((path) => statusOf(relay, path)));
-    assert.deepEqual(new Set(statuses), new Set([403]));
-    assert.equal(await statusOf(relay, `/v1/stream?videoId=${UNSTORED}`), 403);
+    assert.deepEqual(new Set(statuses), new Set([401]));
+    assert.equal(await statusOf(relay, `/v1/stream?videoId=${UNSTORED}`), 401);
     assert.equal(watchPages(UNSTORED), before + 1);
-    assert.equal(await statusOf(relay, "/v1/messages?videoId=no-such-vid"), 403);
+    assert.equal(await statusOf(relay, "/v1/messages?videoId=no-such-vid"), 401);
   });
 
   it("in a token is checked by an edge, which asks its origin once", async () => {

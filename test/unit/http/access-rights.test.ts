@@ -7,6 +7,7 @@ import { createServer } from "../../../src/http/server.ts";
 import type { ErrorBody } from "../../../src/protocol/errors.ts";
 import { RIGHTS, type Right } from "../../../src/protocol/rights.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
+import { ask } from "../../support/api.ts";
 import { startRelay, type TestRelay, type TestRelayOptions } from "../../support/relay.ts";
 import { roomsOn } from "../../support/rooms-on.ts";
 import { observe } from "../../support/store-subject.ts";
@@ -135,6 +136,28 @@ for (const right of RIGHTS) {
   });
 }
 
+/** Requests for a video or channel that no test may read. */
+const OF_ANOTHER = [
+  "/v1/stream?videoId=another-one",
+  "/v1/stream?channel=@another",
+  `/v1/merged?videoIds=${VIDEO},another-one`,
+  "/v1/messages?videoId=another-one",
+  "/v1/log/another-one",
+  "/v1/rooms/another-one",
+  "/v1/videos/another-one",
+];
+
+it("where one video is public and there are no tokens, others are refused as where there are some", async () => {
+  await using relay = await relayWith({ RELAY_PUBLIC: `watch:${VIDEO}` });
+  for (const route of routesOf("watch")) assertAllowed(await call(relay, route), route);
+  for (const path of OF_ANOTHER) {
+    const { status, headers, body } = await ask(relay.url, path);
+    assert.deepEqual([status, headers.get("www-authenticate")], [401, "Bearer"], path);
+    const message = "This service shows only certain videos or channels.";
+    assert.deepEqual(body, { code: "UNAUTHORIZED", message });
+  }
+});
+
 describe("where nothing is public", () => {
   let relay: TestRelay;
   before(async () => {
@@ -169,15 +192,7 @@ describe("where nothing is public", () => {
       if (rightOfRoute(route.replace(/^\w+ /, "")) === "watch") assertAllowed(answer, route);
       else assert.equal(answer.status, 403, route);
     }
-    for (const path of [
-      "/v1/stream?videoId=another-one",
-      "/v1/stream?channel=@another",
-      `/v1/merged?videoIds=${VIDEO},another-one`,
-      "/v1/messages?videoId=another-one",
-      "/v1/log/another-one",
-      "/v1/rooms/another-one",
-      "/v1/videos/another-one",
-    ]) {
+    for (const path of OF_ANOTHER) {
       const { status } = await fetch(relay.url + path, { headers: bearer(token) });
       assert.equal(status, 403, path);
     }
