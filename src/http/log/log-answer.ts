@@ -55,8 +55,8 @@ export function pageAnswer(position: LogPosition, part: LogPart): LogAnswer {
   const { body, next } = pageOf(part.messages, start, end);
   const isAtEnd = next >= end;
   const isFinal = isClosed && isAtEnd;
-  // Where a log begins changes with its age, so that a page from its beginning is not for ever.
-  const isFixed = !isAtEnd && position !== "begin" && blankedBy === undefined;
+  // From -1, too: a cache may keep it longer than the store its messages, and whoever reads on gets 410.
+  const isFixed = !isAtEnd && blankedBy === undefined;
   return {
     status: 200,
     headers: {
