@@ -85,11 +85,12 @@ async function streamOfLog(ask: Ask, query: URLSearchParams, after: number | und
   let cursor = after || floor;
   if (after === undefined && !(backfill === null && (until || isReplay)))
     cursor = oldest && count > 0 ? oldest.cursor - 1 : head;
-  let answer = await ask(log(`${cursor}`.padStart(DIGITS, "0"))).catch((error) => {
+  let answer = await ask(log(offsetOf(cursor))).catch((error) => {
     if (error.status !== 410) throw error;
-    // The log has lost the messages after the cursor, or never had them: it is read from its beginning.
+    // The log has lost the messages after the cursor, or never had them: it is read from its beginning, by
+    // name, since caches may keep an answer to -1 from before they were lost.
     cursor = floor;
-    return ask(log("-1"));
+    return ask(log(offsetOf(floor)));
   });
 
   async function* parts(): AsyncGenerator<string, void> {
@@ -126,6 +127,10 @@ async function streamOfLog(ask: Ask, query: URLSearchParams, after: number | und
     },
   });
   return new Response(body, { headers: { "content-type": "text/event-stream" } });
+}
+
+function offsetOf(cursor: number): string {
+  return `${cursor}`.padStart(DIGITS, "0");
 }
 
 function frame(event: string, data: object): string {

@@ -27,7 +27,7 @@ export function parseOffset(text: string | undefined): LogPosition | undefined {
  * Throws `RelayError` OFFSET_GONE if the log has lost the messages after the position, or never had it.
  */
 export function positionIn(position: LogPosition, floor: number, end: number): number {
-  if (position === "begin") return floor;
+  if (position === "begin" || position === floor) return floor; // beyond the end if nothing is left
   if (position === "now") return end;
   if (position >= floor && position <= end) return position;
   const where = position < floor ? "the messages after it are gone" : "it is of another store";

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { type ChatError, type ChatOptions, chat } from "../../../client/index.ts";
 import { ENDED } from "../../../src/protocol/chat.ts";
+import { offsetOf } from "../../../src/serving/log/offset.ts";
 import { B, several, withRoom } from "../../support/history.ts";
 import { startRelay } from "../../support/relay.ts";
 import { OTHER, ROOM } from "../../support/store-subject.ts";
@@ -141,6 +142,15 @@ describe("a chat of the SDK that is read from the log", () => {
     const all = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, END];
     for (const cursor of [B + 50, 5])
       assert.deepEqual(await upToNow(url, { cursor }), [OPENED(0), ["gap", cursor - B, 0], ...all]);
+  });
+
+  it("reads from the floor on, whatever first page a cache has kept", async (t) => {
+    const { url } = await ended(t);
+    const kept = () => new Response("[]", { headers: { "stream-next-offset": offsetOf(B - 5) } });
+    const cached: typeof fetch = async (input, init) =>
+      new URL(`${input}`).searchParams.get("offset") === "-1" ? kept() : fetch(input, init);
+    const events = await upToNow(url, { cursor: B - 7, fetch: cached, retry: () => false });
+    assert.deepEqual(events, [OPENED(0), ["gap", -7, 0], 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, END]);
   });
 
   it("reads pages of a long log one after the other", async (t) => {

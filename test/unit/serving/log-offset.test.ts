@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CacheCursors } from "../../../src/serving/log/forms.ts";
-import { offsetOf, parseOffset } from "../../../src/serving/log/offset.ts";
+import { offsetOf, parseOffset, positionIn } from "../../../src/serving/log/offset.ts";
 
 describe("an offset", () => {
   it("names a cursor, and sorts as the cursors do", () => {
@@ -22,6 +22,29 @@ describe("an offset", () => {
       malformed.map(parseOffset),
       malformed.map(() => undefined),
     );
+  });
+});
+
+describe("the position of an offset", () => {
+  it("is in the log from its floor to its end", () => {
+    assert.deepEqual(
+      (["begin", "now", 10, 15, 20] as const).map((position) => positionIn(position, 10, 20)),
+      [10, 20, 10, 15, 20],
+    );
+    for (const [position, why] of [
+      [9, "the messages after it are gone"],
+      [21, "it is of another store"],
+    ] as const)
+      assert.throws(() => positionIn(position, 10, 20), {
+        code: "OFFSET_GONE",
+        status: 410,
+        message: `offset: is not in this log: ${why}. The log begins at 0000000000000010.`,
+      });
+  });
+
+  it("may be the floor of a closed log of which nothing is left", () => {
+    assert.equal(positionIn(30, 30, 20), 30);
+    assert.throws(() => positionIn(25, 30, 20), { code: "OFFSET_GONE" });
   });
 });
 
