@@ -195,7 +195,10 @@ describe("the code", () => {
 
   it("lets every file begin with what it is for", () => {
     const folders = "{src,client,web,test,tools}";
-    const all = globSync(`${folders}/**/*.ts`, { cwd: ROOT, exclude: ["client/dist/**", "**/node_modules/**", "**/*.d.ts"] });
+    const all = globSync(`${folders}/**/*.ts`, {
+      cwd: ROOT,
+      exclude: ["client/dist/**", "**/node_modules/**", "**/*.d.ts"],
+    });
     const headless = all.filter((file) => !readFileSync(join(ROOT, file), "utf8").startsWith("/**"));
     assert.deepEqual(headless, []);
   });
