@@ -6,12 +6,12 @@
 
 import { ChatError, FINAL_FOR_CHAT } from "./chat-error.ts";
 import { orNetworkError, parseJson, Service, withQuery } from "./relay-service.ts";
+import { Retries } from "./retries.ts";
 import type { Clock } from "./sdk-clock.ts";
 import { selectTypes } from "./selection.ts";
 import { type Frame, FrameReader } from "./sse.ts";
 import { CHANNEL, type Cursors, moveTo, type Place, type Stream, VIDEO } from "./stream-table.ts";
 import type { AnyEvents, AnyMessage, AnyOptions, Chat, Gap, Init, Message, State } from "./types.ts";
-import { Retries } from "./waiting.ts";
 
 const READ_AHEAD = 1000;
 /** A stream that was open for this long does not count as a failure, even if it brought nothing. */

@@ -3,10 +3,10 @@ import type { MessageType } from "../src/protocol/kinds.ts";
 import { keepNewest } from "./bounded.ts";
 import type { ChatError } from "./chat-error.ts";
 import { Service } from "./relay-service.ts";
+import { MAX_FAILURES, Retries } from "./retries.ts";
 import { type Clock, systemClock } from "./sdk-clock.ts";
 import { selectTypes } from "./selection.ts";
 import type { BareMessageOf, PollOptions, TypeOrGroup, TypesIn } from "./types.ts";
-import { MAX_FAILURES, Retries } from "./waiting.ts";
 
 type BareMessage = BareMessageOf<MessageType>;
 

@@ -2,9 +2,9 @@
 import type { MessageType } from "../src/protocol/kinds.ts";
 import { ChatError } from "./chat-error.ts";
 import { Service, withQuery } from "./relay-service.ts";
+import { MAX_FAILURES, Retries } from "./retries.ts";
 import { type Clock, systemClock } from "./sdk-clock.ts";
 import type { HistoryOptions, Message, MessageOf, TypeOrGroup, TypesIn } from "./types.ts";
-import { MAX_FAILURES, Retries } from "./waiting.ts";
 
 interface Page {
   messages: Message[];

@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Origin } from "../origin/origin.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
-import { refuseUnavailable } from "../serving/refusals.ts";
+import { refuseUnavailable } from "../serving/store-refusal.ts";
 import type { Access } from "./access/access.ts";
 import { clientGone } from "./client-gone.ts";
 import { MESSAGES_OPTIONS } from "./messages.ts";

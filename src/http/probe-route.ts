@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { parseVideoId } from "../protocol/video-id.ts";
 import type { EgressPool } from "../upstream/egress/pool.ts";
 import { probe } from "../upstream/probe.ts";
-import { callerLimit } from "./caller-limit.ts";
+import { callerLimit } from "./calls-at-once.ts";
 import { clientGone } from "./client-gone.ts";
 import { ProbeRequest, ProbeResponse } from "./schemas/caller-schemas.ts";
 import { json, routeOptions } from "./schemas/responses.ts";

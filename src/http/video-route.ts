@@ -2,7 +2,7 @@
 import type { FastifyInstance } from "fastify";
 import { parseVideoId } from "../protocol/video-id.ts";
 import type { VideoChannels } from "../rooms/channels/video-channels.ts";
-import { refuseUnavailable } from "../serving/refusals.ts";
+import { refuseUnavailable } from "../serving/store-refusal.ts";
 import { clientGone } from "./client-gone.ts";
 import { json, routeOptions } from "./schemas/responses.ts";
 import { RoomParams, VideoResponse } from "./schemas/room-schemas.ts";

@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance } from "fastify";
 import type { Origin } from "../origin/origin.ts";
-import { refuseUnavailable } from "../serving/refusals.ts";
+import { refuseUnavailable } from "../serving/store-refusal.ts";
 import { withToken } from "./access/grant.ts";
 import { clientGone } from "./client-gone.ts";
 

@@ -4,7 +4,7 @@
  */
 import type { CallTimes, Clock } from "../base/clock.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { Demand } from "../upstream/egress/capacity.ts";
+import type { Demand } from "../upstream/egress/chat-load.ts";
 import type { RoomEgress } from "../upstream/egress/room-egress.ts";
 import type { PollAnswer } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";

@@ -1,6 +1,6 @@
 /** Stored and open rooms as callers see them: a list for operators, and one room with its totals. */
 import type { RoomEnd } from "../protocol/chat.ts";
-import { refuseUnavailable } from "../serving/refusals.ts";
+import { refuseUnavailable } from "../serving/store-refusal.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import { notStored, type RoomAccount, type RoomSummary } from "../store/port.ts";
 import { sumOf, type Totals } from "../store/totals.ts";

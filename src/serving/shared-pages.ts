@@ -7,7 +7,7 @@ import type { Clock } from "../base/clock.ts";
 import { readPart } from "../store/log-reader.ts";
 import { retryRead } from "../store/retry-read.ts";
 import type { Feed } from "./feeds.ts";
-import { Held } from "./held.ts";
+import { Held } from "./held-message.ts";
 import type { RoomLog } from "./room-log.ts";
 import { assembleChunk, type Chunk, type Tail } from "./tail.ts";
 import { rareTypesOf } from "./type-filter.ts";

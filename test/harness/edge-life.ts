@@ -8,7 +8,7 @@ import { OriginHealth } from "../../src/origin/origin-health.ts";
 import { OriginRooms } from "../../src/origin/origin-rooms.ts";
 import { Channels } from "../../src/rooms/channels/channels.ts";
 import { Rooms } from "../../src/rooms/rooms.ts";
-import { refuseUnavailable } from "../../src/serving/refusals.ts";
+import { refuseUnavailable } from "../../src/serving/store-refusal.ts";
 import { OriginEvents } from "../../src/telemetry/origin-events.ts";
 import type { Telemetry } from "../../src/telemetry/telemetry.ts";
 import type { OriginService } from "./origin-api.ts";

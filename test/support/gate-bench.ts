@@ -1,7 +1,7 @@
 /** The gate of one egress, and flights above it, as tests drive them. */
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
-import { Capacity } from "../../src/upstream/egress/capacity.ts";
+import { Capacity } from "../../src/upstream/egress/chat-load.ts";
 import { Flights } from "../../src/upstream/egress/flights.ts";
 import { Gate, type GateSettings } from "../../src/upstream/egress/gate.ts";
 import type { Lane } from "../../src/upstream/egress/lanes.ts";

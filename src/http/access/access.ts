@@ -9,7 +9,7 @@ import { isChannel } from "../../protocol/channel.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { type Right, Rights } from "../../protocol/rights.ts";
 import type { VideoChannels } from "../../rooms/channels/video-channels.ts";
-import { refuseUnavailable } from "../../serving/refusals.ts";
+import { refuseUnavailable } from "../../serving/store-refusal.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import { clientGone } from "../client-gone.ts";

@@ -9,8 +9,8 @@ import { type ReadPart, readPart } from "../../store/log-reader.ts";
 import { notStored, type RoomRecord, type Store, type TypedPart } from "../../store/port.ts";
 import { retryRead } from "../../store/retry-read.ts";
 import type { StoredMessage } from "../../store/stored-message.ts";
-import { refuseUnavailable } from "../refusals.ts";
 import { Slices } from "../slices.ts";
+import { refuseUnavailable } from "../store-refusal.ts";
 import { type MessageFilter, rareTypesOf, testOf } from "./message-filter.ts";
 
 /** The maximum number of messages in one read of the store: its answer must not block the event loop. */

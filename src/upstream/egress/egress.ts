@@ -11,7 +11,7 @@ import { LiveChat, type ReadingSettings } from "../live-chat.ts";
 import { channelNamesIn } from "../page/channel-names.ts";
 import { isUnanswered, UpstreamError } from "../upstream-error.ts";
 import { Breaker } from "./breaker.ts";
-import { Capacity, type Demand } from "./capacity.ts";
+import { Capacity, type Demand } from "./chat-load.ts";
 import { type Connections, HttpConnections } from "./connections.ts";
 import { type CallOptions, Flights } from "./flights.ts";
 import { Gate, type GateSettings } from "./gate.ts";

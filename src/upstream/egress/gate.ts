@@ -8,7 +8,7 @@ import { after, type Clock } from "../../base/clock.ts";
 import type { Reservation, SharedPace } from "../../base/shared-pace.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { UpstreamError } from "../upstream-error.ts";
-import type { Capacity } from "./capacity.ts";
+import type { Capacity } from "./chat-load.ts";
 import { Cooldown } from "./cooldown.ts";
 import { type Lane, Lanes } from "./lanes.ts";
 import { Reservations } from "./reservations.ts";

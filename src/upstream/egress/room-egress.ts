@@ -10,7 +10,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { MoveReason } from "../../telemetry/upstream-events.ts";
 import type { LiveChat } from "../live-chat.ts";
 import { isAnswer, isOutage, isUnanswered, isUnreached } from "../upstream-error.ts";
-import type { Demand } from "./capacity.ts";
+import type { Demand } from "./chat-load.ts";
 import type { Egress } from "./egress.ts";
 import type { CallOptions } from "./flights.ts";
 import type { Lane } from "./lanes.ts";

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ChatError, type ChatOptions, chat } from "../../../client/index.ts";
+import { Retries } from "../../../client/retries.ts";
 import { type Clock, systemClock } from "../../../client/sdk-clock.ts";
-import { Retries } from "../../../client/waiting.ts";
 import {
   AnsweringFetch,
   busy,

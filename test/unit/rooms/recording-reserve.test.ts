@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { SettingName } from "../../../src/cli/setting-table.ts";
-import { Capacity } from "../../../src/upstream/egress/capacity.ts";
+import { Capacity } from "../../../src/upstream/egress/chat-load.ts";
 import { ask } from "../../support/api.ts";
 import { eventually } from "../../support/eventually.ts";
 import { startRelay, type TestRelay } from "../../support/relay.ts";
