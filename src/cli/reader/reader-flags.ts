@@ -31,7 +31,7 @@ export const VIDEOS: Argument = {
   isOptional: true,
 };
 
-/** The token of the commands that talk to a service. It is not a flag: other users of the machine see those. */
+/** The token for commands that talk to a service. It is not a flag: other users of the machine see flags. */
 const TOKEN_FLAGS = {
   RELAY_TOKEN: {
     ...optional("token of the service, for what it does not show to everybody", tokenText),
