@@ -5,7 +5,8 @@
 import type { FastifyInstance, FastifyReply } from "fastify";
 import type { Clock } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
-import { atCapacity, RelayError } from "../protocol/errors.ts";
+import { atCapacity } from "../protocol/capacity.ts";
+import { RelayError } from "../protocol/errors.ts";
 import { type Message, messageFor } from "../protocol/message.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
 import { DEFAULT_TIMEOUT_MS } from "../upstream/answer.ts";

@@ -1,5 +1,5 @@
 /** Bounds the callers whose calls of YouTube are made or wait, by number. */
-import { atCapacity } from "../protocol/errors.ts";
+import { atCapacity } from "../protocol/capacity.ts";
 
 /** Runs work for a caller. Throws `RelayError` CAPACITY while `most` callers are served. */
 export function callerLimit(most: number): <T>(work: () => Promise<T>) => Promise<T> {

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { createGzip, gzip } from "node:zlib";
 import type { FastifyInstance } from "fastify";
 import { Semaphore } from "../base/semaphore.ts";
-import { atCapacity } from "../protocol/errors.ts";
+import { atCapacity } from "../protocol/capacity.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import { FORMATS, pageBody, wholeBody } from "../serving/history/formats.ts";
 import type { History } from "../serving/history/history.ts";

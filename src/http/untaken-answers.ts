@@ -7,7 +7,7 @@
 import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
-import { atCapacity } from "../protocol/errors.ts";
+import { atCapacity } from "../protocol/capacity.ts";
 
 export interface AnswerLimits {
   /** For all answers together. */

@@ -1,5 +1,6 @@
 /** The failure of an edge's requests while its origin is away. */
-import { atCapacity, RelayError } from "../protocol/errors.ts";
+import { atCapacity } from "../protocol/capacity.ts";
+import { RelayError } from "../protocol/errors.ts";
 import { StoreError } from "../store/port.ts";
 
 /**

@@ -3,8 +3,9 @@
  * after its end. All transitions are here. `Room` handles viewers and log, `OwnedRoom` handles the poller.
  */
 import { unlessAborted } from "../base/deadline.ts";
+import { atCapacity } from "../protocol/capacity.ts";
 import type { ChatType, RoomEnd } from "../protocol/chat.ts";
-import { atCapacity, RelayError } from "../protocol/errors.ts";
+import { RelayError } from "../protocol/errors.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import { ifUnavailable, isFenced } from "../store/port.ts";
 import { type Archive, chatless, enterArchive, isOver, isStale } from "./archive.ts";

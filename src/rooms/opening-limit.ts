@@ -2,7 +2,7 @@
  * The limit of an opening. An instance holds the room that it opens. If it cannot reach the upstream and
  * another instance has viewers of the room, it gives up, so that the other instance can open the room.
  */
-import { atCapacity } from "../protocol/errors.ts";
+import { atCapacity } from "../protocol/capacity.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import { isUnavailable } from "../store/port.ts";
 import { background } from "../telemetry/background.ts";

@@ -2,7 +2,7 @@
  * The ways to open a room on this instance: served from the store, read here, or followed from another
  * instance.
  */
-import { atCapacity } from "../protocol/errors.ts";
+import { atCapacity } from "../protocol/capacity.ts";
 import type { RoomRecord } from "../store/port.ts";
 import { isOver, recentlyEnded } from "./archive.ts";
 import { FollowedRoom } from "./followed-room.ts";

@@ -3,8 +3,8 @@
  * looked up, counted, ticked and stopped; `entry.ts` has the life cycle of each one.
  */
 import { Deadline, unlessAborted } from "../base/deadline.ts";
+import { atCapacity } from "../protocol/capacity.ts";
 import type { ChatType } from "../protocol/chat.ts";
-import { atCapacity } from "../protocol/errors.ts";
 import { closedAt } from "../reading/log/checkpoint.ts";
 import { type LogPosition, positionIn } from "../serving/log/offset.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";

@@ -1,6 +1,7 @@
 /** The events of requests that were refused or failed, in log and metrics. */
 import type { Counter } from "prom-client";
-import { ERRORS, FULL, type FullCause, type RelayError } from "../protocol/errors.ts";
+import { FULL, type FullCause } from "../protocol/capacity.ts";
+import { ERRORS, type RelayError } from "../protocol/errors.ts";
 import type { Logger } from "./log.ts";
 import type { MetricMakers } from "./metric-makers.ts";
 

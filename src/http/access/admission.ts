@@ -3,7 +3,7 @@
  * ends when the token expires, without an end event, so that its client comes back with a newer one.
  */
 import type { FastifyRequest } from "fastify";
-import { atCapacity } from "../../protocol/errors.ts";
+import { atCapacity } from "../../protocol/capacity.ts";
 import type { AddressLimit } from "../streams/address-limit.ts";
 import type { Expiries } from "./expiries.ts";
 import { grantOf, type TokenTerms } from "./grant.ts";

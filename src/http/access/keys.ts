@@ -4,7 +4,7 @@ import type { Clock } from "../../base/clock.ts";
 import { Deadline } from "../../base/deadline.ts";
 import { asArray, asObject, asString, dig, parseJson } from "../../base/json.ts";
 import { type RetryWaits, retry } from "../../base/retry.ts";
-import { atCapacity } from "../../protocol/errors.ts";
+import { atCapacity } from "../../protocol/capacity.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { HttpConnections } from "../../upstream/egress/connections.ts";
 import { publicKey, secretKey, type TokenKey, type VerifyingKey, verifying } from "./token-key.ts";

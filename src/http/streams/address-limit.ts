@@ -1,6 +1,6 @@
 /** Limits the number of viewers per address. It remembers an address only while the address has viewers. */
 import { isIPv6 } from "node:net";
-import { atCapacity } from "../../protocol/errors.ts";
+import { atCapacity } from "../../protocol/capacity.ts";
 
 const UNLIMITED = () => {};
 

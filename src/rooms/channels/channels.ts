@@ -1,5 +1,5 @@
 /** The channels that are watched on this instance, for viewers and for recordings. */
-import { atCapacity } from "../../protocol/errors.ts";
+import { atCapacity } from "../../protocol/capacity.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { WatchedChannel } from "./broadcasts.ts";
 

@@ -8,7 +8,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { unlessAborted } from "../../base/deadline.ts";
-import { atCapacity } from "../../protocol/errors.ts";
+import { atCapacity } from "../../protocol/capacity.ts";
 import type { ObservedStore } from "../../store/observed.ts";
 import type { EgressPool } from "../../upstream/egress/pool.ts";
 import { WaitingOpenings } from "../waiting-openings.ts";

@@ -4,8 +4,9 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { nap } from "../../base/deadline.ts";
+import { atCapacity } from "../../protocol/capacity.ts";
 import { isChannel } from "../../protocol/channel.ts";
-import { atCapacity, RelayError } from "../../protocol/errors.ts";
+import { RelayError } from "../../protocol/errors.ts";
 import { refuseUnavailable } from "../../serving/store-refusal.ts";
 import { isUnavailable } from "../../store/port.ts";
 import type { Recording, RecordingReport } from "../../store/recording-list.ts";

@@ -5,7 +5,8 @@
  * millisecond. A live chat that would exceed this is refused: it would delay others, which then lose
  * messages. Replays lose nothing by waiting: they use the remaining calls, and do not count.
  */
-import { atCapacity, type RelayError } from "../../protocol/errors.ts";
+import { atCapacity } from "../../protocol/capacity.ts";
+import type { RelayError } from "../../protocol/errors.ts";
 
 /** The share of calls planned for polls. The rest is for pages, new rooms, polling clients and probes. */
 const POLLS_SHARE = 0.7;

@@ -6,7 +6,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { Deadline } from "../../base/deadline.ts";
 import { LinkedList } from "../../base/linked-list.ts";
-import { atCapacity } from "../../protocol/errors.ts";
+import { atCapacity } from "../../protocol/capacity.ts";
 
 const MAX_WAIT_MS = 30_000;
 

@@ -1,7 +1,8 @@
 /** The series of the metrics: known ones from the start, and few of them. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { ERRORS, FULL } from "../../../src/protocol/errors.ts";
+import { FULL } from "../../../src/protocol/capacity.ts";
+import { ERRORS } from "../../../src/protocol/errors.ts";
 import { GAP_REASONS, MESSAGE_TYPES } from "../../../src/protocol/kinds.ts";
 import type { DroppedActions, DropReason } from "../../../src/telemetry/action-events.ts";
 import type { LookOutcome } from "../../../src/telemetry/channel-events.ts";

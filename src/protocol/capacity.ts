@@ -1,0 +1,44 @@
+/** The causes of CAPACITY, the refusal of a service that takes no more for now: all there are, in one table. */
+import { RelayError } from "./errors.ts";
+
+interface FullRow {
+  /** What the caller reads; a refusal that knows more says it itself. */
+  message: string;
+  /** The `Retry-After`, in milliseconds; absent if only somebody's deed helps. */
+  retryAfterMs?: number;
+}
+
+/** Why the service takes no more for now: each CAPACITY has one of these causes. Metrics and logs name it. */
+export const FULL = {
+  viewers: { message: "Too many viewers are connected (RELAY_MAX_VIEWERS).", retryAfterMs: 30_000 },
+  address: { message: "This address has too many viewers.", retryAfterMs: 30_000 },
+  subject: { message: "The token's subject has too many connections.", retryAfterMs: 30_000 },
+  keys: { message: "The keys that sign tokens are not known yet; try again shortly.", retryAfterMs: 5000 },
+  rooms: { message: "Too many rooms are open (RELAY_MAX_ROOMS).", retryAfterMs: 30_000 },
+  calls: { message: "One more chat needs more calls than this address may make.", retryAfterMs: 30_000 },
+  openings: { message: "Too many videos wait to be opened; try again shortly.", retryAfterMs: 5000 },
+  callers: { message: "Too many calls wait for YouTube; try again shortly.", retryAfterMs: 5000 },
+  channels: { message: "Too many channels are watched.", retryAfterMs: 30_000 },
+  recordings: { message: "There are too many recordings: delete one that has ended." },
+  bodies: { message: "Too many large requests arrive; try again shortly.", retryAfterMs: 5000 },
+  answers: { message: "Too many answers wait for their clients to read them.", retryAfterMs: 30_000 },
+  pages: {
+    message: "Too many pages of stored messages are asked for; try again shortly.",
+    retryAfterMs: 5000,
+  },
+  elsewhere: { message: "Another instance is still opening this chat.", retryAfterMs: 1000 },
+  unreachable: {
+    message: "This instance cannot reach YouTube; another one will open the chat.",
+    retryAfterMs: 1000,
+  },
+  origin: { message: "The origin of this edge does not answer; try again shortly.", retryAfterMs: 5000 },
+  stopping: { message: "The service is stopping; connect again.", retryAfterMs: 1000 },
+} as const satisfies Record<string, FullRow>;
+
+export type FullCause = keyof typeof FULL;
+
+/** The refusal of a service that takes no more. `message`: if more is known than the table says. */
+export function atCapacity(full: FullCause, message?: string, cause?: unknown): RelayError {
+  const { retryAfterMs, ...row }: FullRow = FULL[full];
+  return new RelayError("CAPACITY", message ?? row.message, { retryAfterMs, full, cause });
+}
