@@ -78,7 +78,7 @@ export function refuseUnserved(app: FastifyInstance): void {
     const path = request.url.replace(/[?#].*/s, "");
     const allowed = METHODS.filter((method) => paths[method]?.values().some((form) => path.match(form)));
     if (allowed.length > 0) {
-      const allow = ["OPTIONS", ...allowed].join(", ");
+      const allow = [...allowed, "OPTIONS"].join(", ");
       reply.header("allow", allow);
       throw new RelayError("METHOD_NOT_ALLOWED", `${request.method} is not allowed here. Allowed: ${allow}.`);
     }

@@ -36,7 +36,7 @@ export class RawErrors {
   }
 
   watch(server: Server): void {
-    const allow = `Allow: OPTIONS, ${METHODS.join(", ")}`;
+    const allow = `Allow: ${METHODS.join(", ")}, OPTIONS`;
     server.on("connect", (_request, socket) => {
       // It may be behind a request, whose answer comes first.
       if (this.#underWay.on(socket)) socket.destroy();

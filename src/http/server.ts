@@ -26,7 +26,7 @@ import { createHttpServer } from "./create-http-server.ts";
 import { answerErrors, answerUnroutable, METHODS, refuseUnserved } from "./error-answers.ts";
 import { type Group, healthRoutes } from "./health-routes.ts";
 import { LogReads, type LogSettings } from "./log/log-reads.ts";
-import { logRoute } from "./log/log-route.ts";
+import { guardLogs, logRoute } from "./log/log-route.ts";
 import { messagesRoute } from "./messages.ts";
 import { originRoutes, passOnTo } from "./origin-routes.ts";
 import { probeRoute } from "./probe-route.ts";
@@ -128,6 +128,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   app.setReplySerializer(wireJson); // for errors, which have no schema
   answerErrors(app, telemetry);
+  guardLogs(app);
   allowEveryOrigin(app);
   boundRequests(app);
   boundUntakenAnswers(app, answers);

@@ -45,12 +45,12 @@ const LOG_OPTIONS = {
   ...routeOptions("/v1/log/{videoId}", EXPECTED, LogResponse),
   preValidation: knownParametersOnly(LogQuery),
   exposeHeadRoute: false,
-  onRequest: async (_request: FastifyRequest, reply: FastifyReply) => {
-    reply.headers({ "x-content-type-options": "nosniff", "cross-origin-resource-policy": "cross-origin" });
-  },
 };
 
 const HEAD_OPTIONS = { ...LOG_OPTIONS, schema: { params: LogParams, querystring: LogQuery } };
+
+/** What browsers need to know of each answer (protocol, section 12.8). */
+const GUARDS = { "x-content-type-options": "nosniff", "cross-origin-resource-policy": "cross-origin" };
 
 const EVENT_HEADERS = {
   "content-type": "text/event-stream",
@@ -58,6 +58,13 @@ const EVENT_HEADERS = {
   connection: "keep-alive",
   "x-accel-buffering": "no",
 };
+
+/** Guards all answers of logs, also preflights and refusals. Call it before other hooks are added. */
+export function guardLogs(app: FastifyInstance): void {
+  app.addHook("onRequest", async ({ url }, reply) => {
+    if (url.startsWith("/v1/log/")) reply.headers(GUARDS);
+  });
+}
 
 export function logRoute(app: FastifyInstance, parts: LogParts): void {
   const { reads, admission, clock, underWay, handsOver, compresses } = parts;
