@@ -1,6 +1,6 @@
 /**
  * The commands in one table, each with its flags. A command's code is loaded when it is called, so help and
- * usage errors load nothing of the service.
+ * usage errors load no package, and of the service only what reads its settings.
  */
 import { suggest } from "../base/suggest.ts";
 import { DEMO_FLAGS } from "./demo-flags.ts";

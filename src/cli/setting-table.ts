@@ -3,7 +3,7 @@
  * docs/settings.md show them. `serve` and `demo` have all but those of edges; `edge` has its own and those of
  * the port. Settings that are gone are here, too: setting one stops the start.
  */
-import { LOG_LEVELS } from "../telemetry/log.ts";
+import { LOG_LEVELS } from "../telemetry/log-levels.ts";
 import { parseEgressSpecs } from "../upstream/egress/spec.ts";
 import type { FlagTable } from "./flags.ts";
 import {

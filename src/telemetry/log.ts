@@ -5,11 +5,9 @@
 import type { Writable } from "node:stream";
 import { styleText } from "node:util";
 import { type Logger, pino } from "pino";
+import type { LogLevel } from "./log-levels.ts";
 
 export type { Logger } from "pino";
-
-export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** `stdout`: the process's stdout, or any stream. */
 export function createLog(level: LogLevel, stdout: Writable & { isTTY?: boolean; fd?: number }): Logger {
