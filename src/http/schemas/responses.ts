@@ -10,7 +10,7 @@ import { refTo } from "./schemas.ts";
 
 const OF_VIDEO = ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NO_LIVE_CHAT", "SW_JS_FAILED"] as const;
 const OF_BODY = ["INVALID_REQUEST", "PAYLOAD_TOO_LARGE", "UNSUPPORTED_MEDIA_TYPE"] as const;
-/** CAPACITY: too many answers or recordings, or an edge without its origin. */
+/** For endpoints that ask the store and can also say CAPACITY: its causes are in `FULL`. */
 const OF_STORE = ["CAPACITY", "STORE_UNAVAILABLE"] as const;
 
 /** Every endpoint that needs a right has these. */
@@ -37,7 +37,7 @@ const ERRORS_OF = {
   "/v1/rooms": OF_STORE,
   "/v1/rooms/{videoId}": ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NOT_STORED", ...OF_STORE],
   "/v1/messages": ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NOT_STORED", ...OF_STORE],
-  "/v1/recordings": ["INVALID_REQUEST", "STORE_UNAVAILABLE"],
+  "/v1/recordings": ["INVALID_REQUEST", ...OF_STORE],
   "PUT /v1/recordings/:name": ["INVALID_REQUEST", ...OF_STORE],
   "DELETE /v1/recordings/:name": [...["INVALID_REQUEST", "NOT_FOUND", "CONFLICT", "STORE_UNAVAILABLE"]],
 } as const satisfies Record<string, readonly ErrorCode[]>;
@@ -59,7 +59,7 @@ export function schemaOf(path: keyof typeof ERRORS_OF, expected: FastifySchema, 
   return { ...expected, response: { 200: success, ...errorsOf(path) } };
 }
 
-/** The same for an endpoint that answers without a body. `successes`: what each status means. */
+/** As `schemaOf`, for an endpoint that answers without a body. `successes`: what each status means. */
 export function bodiless(
   path: keyof typeof ERRORS_OF,
   expected: FastifySchema,
@@ -69,7 +69,7 @@ export function bodiless(
   return { ...expected, response: { ...Object.fromEntries(answers), ...errorsOf(path) } };
 }
 
-/** The endpoint's errors from the specification's table, by status. */
+/** The endpoint's errors of `ERRORS_OF`, by status. */
 function errorsOf(path: keyof typeof ERRORS_OF): Record<string, object> {
   const codes = new Set<ErrorCode>([...ERRORS_OF[path], ...OF_ACCESS]);
   const byStatus = Map.groupBy(codes, (code) => ERRORS[code].status);
