@@ -1,7 +1,8 @@
 /**
  * The stream of a video's chat made from its log (`/v1/log`), for networks that hold Server-Sent Events back:
- * the answers of pages and long polls become the frames that `/v1/stream` would send, of all types. Loaded
- * only when it is needed, it imports nothing but types, so that it can be a module of its own.
+ * the answers of pages and long polls become the frames that `/v1/stream` would send. Messages of all types
+ * come; `types` only decides where the stream begins. Loaded only when it is needed, it imports nothing but
+ * types, so that it can be a module of its own.
  */
 import type { Service } from "./relay-service.ts";
 
@@ -28,8 +29,8 @@ const BACKFILL_MAX = 500;
 const DIGITS = 16;
 
 /**
- * From now on, answers the service's requests for the stream of a video from its log. Unless the caller has
- * `chosen` this, it asks first whether the service is there at all, and leaves everything as it is if not.
+ * From now on, answers the service's requests for the stream of a video from its log. Unless the caller asked
+ * for the log (`chosen`), it first checks that the service answers; if not, nothing changes.
  */
 export async function useLog(service: Service, signal: AbortSignal, chosen?: string): Promise<void> {
   const streams = service.request;

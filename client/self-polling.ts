@@ -19,7 +19,7 @@ interface PollResult {
 /**
  * Yields the messages of a chat and polls it while the caller iterates. Throws `TypeError` at once for an
  * unusable URL or a missing `videoId`. The loop throws `ChatError` for a refusal or the fifth failure in a
- * row, and the signal's reason.
+ * row, unless `retry` names a wait, and the signal's reason.
  */
 export function poll<D extends boolean = false, T extends TypeOrGroup = MessageType>(
   url: string | URL,

@@ -15,7 +15,8 @@ interface Page {
 /**
  * Yields the stored messages of a chat from the oldest to the newest, and reads each page when the caller
  * gets there. Throws `TypeError` at once for an unusable URL or a missing `videoId`. The loop throws
- * `ChatError` for a refusal or the fifth failure in a row, and the signal's reason.
+ * `ChatError` for a refusal or the fifth failure in a row, unless `retry` names a wait, and the signal's
+ * reason.
  */
 export function history<D extends boolean = false, T extends TypeOrGroup = MessageType>(
   url: string | URL,
@@ -54,7 +55,7 @@ async function* pages(
       .catch((error) => clock.sleep(retries.fail(error), signal));
     if (!page) continue;
     retries.succeed();
-    // A cache may answer with an earlier page: to go on would not end.
+    // A cache may answer with an earlier page. Stop then, or the loop would never end.
     if (page.next && page.next <= (after ?? 0))
       throw new ChatError("HTTP", "The answer is not the service's.");
     yield* page.messages;

@@ -44,7 +44,8 @@ export function bundled(name: string): string {
 }
 
 /**
- * The licences of the program and of everything inside it. A checkout has those of packages beside them.
+ * The licences of the program and of everything inside it. In a checkout only the program's own: each package
+ * has its licence in its folder.
  */
 export function licences(): string {
   if (IS_ONE_FILE) return `${bundled("licenses.txt")}\n${bundled("node-license.txt")}`;

@@ -47,8 +47,9 @@ export class Port {
   }
 
   /**
-   * Rejects as `open` does if the port is in use, before a start makes anything else. A shared port is not
-   * tried: a listener that closes at once would refuse connections of the others.
+   * Rejects as `open` does if the port is in use, before a start makes anything else. A port shared by
+   * several processes is not tried: the system would give the trial some of their connections, and closing it
+   * would refuse them.
    */
   async assertFree(): Promise<void> {
     const { port } = this.#config;

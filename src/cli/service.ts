@@ -1,4 +1,7 @@
-/** Composes the service: store, upstream, rooms and HTTP, started in this order and stopped in reverse. */
+/**
+ * Composes the service. Upstream, store, rooms and HTTP are started in this order. A stop ends the rooms
+ * first, so that HTTP answers until the last stream has ended; then HTTP, store and upstream.
+ */
 import type { Clock } from "../base/clock.ts";
 import { Channels } from "../rooms/channels/channels.ts";
 import { readVideoChannels } from "../rooms/channels/video-channels.ts";

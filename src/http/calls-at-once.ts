@@ -1,4 +1,4 @@
-/** Bounds the callers whose calls of YouTube are made or wait, by number. */
+/** Bounds the callers' calls of YouTube that are made or wait, by number. */
 import { atCapacity } from "../protocol/capacity.ts";
 
 /** Runs work for a caller. Throws `RelayError` CAPACITY while `most` callers are served. */

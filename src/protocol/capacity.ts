@@ -1,4 +1,6 @@
-/** The causes of CAPACITY, the refusal of a service that takes no more for now: all there are, in one table. */
+/**
+ * The causes of CAPACITY, the refusal of a service that takes no more for now: all there are, in one table.
+ */
 import { RelayError } from "./errors.ts";
 
 interface FullRow {

@@ -1,4 +1,4 @@
-/** The end of lingering: nobody has watched the room for the grace time, on any instance. */
+/** Waits until nobody, on any instance, has watched a room for the grace time. */
 import { isUnavailable } from "../store/port.ts";
 import type { EntryParts } from "./entry-host.ts";
 

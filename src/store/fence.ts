@@ -1,6 +1,7 @@
 /**
- * The fence decides who may write to a room, with one rule and one wording for every store. It refuses a
- * former owner before any part of its write happens.
+ * The fence decides who may write to a room: it refuses a former owner before any part of its write happens.
+ * SQLite applies this rule before a write. PostgreSQL's functions repeat it in SQL, and this words their
+ * refusal.
  */
 import { type Claim, type RoomRecord, StoreError } from "./port.ts";
 

@@ -1,7 +1,7 @@
 /**
- * The rows of the chat in order, bounded: those that the filters show, and up to as many hidden ones. While
- * the reader looks at older rows, these are not removed: newer rows are added up to a bound, and beyond it
- * they wait in memory.
+ * The rows of the chat in order: a bounded number that the filters show, and as many that they hide. While
+ * the reader looks at older rows, they stay: newer rows are added up to a bound, and beyond it wait in
+ * memory.
  */
 
 import { giveUpPictures } from "../chat/pictures.ts";
@@ -11,7 +11,7 @@ import { elementOf, type Row } from "../chat/transcript.ts";
 const MAX_FOLLOWING = 500;
 const MAX_READING = 1000;
 const MAX_WAITING = 500;
-/** Sequence numbers between a jump and the rows that wait, for the pages that are put there: one each. */
+/** How far a jump moves the numbering down, so that the pages loaded below it find free numbers. */
 const JUMP = 1e6;
 
 interface LogOptions {
@@ -23,7 +23,7 @@ interface LogOptions {
 }
 
 export class Log {
-  /** The number of messages that arrived since the reader stopped following, but for removed ones. */
+  /** The number of messages that arrived since the reader stopped following, not counting removed ones. */
   news = 0;
   readonly #options: LogOptions;
   /** Every kept row with its sequence number. */

@@ -1,4 +1,4 @@
-/** The videos that the page is asked to show: one, or several side by side. */
+/** The videos that the page is asked to show: none, one, or several side by side. */
 import { RelayError } from "../../src/protocol/errors.ts";
 import { parseListedVideoId } from "../../src/protocol/video-id.ts";
 
@@ -15,7 +15,7 @@ export interface Videos {
   refusal?: RelayError;
 }
 
-/** `names`: ids and URLs. The service judges a single one. */
+/** `names`: ids and URLs. A single name is not checked here; the service does that. */
 export function readVideos(names: readonly string[]): Videos {
   const [videoId = "", ...others] = names;
   if (others.length === 0) return { names, videoId, videoIds: [] };

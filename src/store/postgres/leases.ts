@@ -23,8 +23,8 @@ const MARGIN_MS = 2000;
 const RENEWALS_PER_LEASE = 3;
 
 /**
- * An instance has too many rooms if it has more than this number plus twice those of the instance that reads
- * the fewest.
+ * An instance has too many rooms if it has more than this number plus twice those of another instance that
+ * has viewers of one of them.
  */
 export const SPARE_ROOMS = 4;
 /** How long an instance keeps a room at least before it has too many, so that no room goes back and forth. */

@@ -17,7 +17,8 @@ const RETRY = { firstMs: 500, maxMs: 500 };
 
 /**
  * Opens the store. Rejects with `StoreError`, whose message is one line without the password, or with the
- * reason of `stopped` if that aborts before the store answers. Leaves no connection open then.
+ * reason of `stopped` if that aborts before the store answers. If it rejects, no connection stays
+ * open.
  */
 export async function openPostgres(
   url: string,

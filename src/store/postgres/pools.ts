@@ -1,9 +1,9 @@
 /**
  * The connections to the database, in bounded pools, so that many reads or writes never delay the renewal of
  * a lease. A write waits for its turn without a limit, because a new try would start at the end of the queue.
- * Every statement has a time limit here and at the server. After a lost connection, all older ones are
- * replaced, so the next statement notices that the server is back, instead of waiting for the time-out of a
- * dead connection.
+ * Every statement has a time limit here, and those of the pools also have one at the server. After a lost
+ * connection, the pool that lost it is replaced, so its next statement notices that the server is back,
+ * instead of waiting for the time-out of a dead connection.
  */
 import { Socket } from "node:net";
 import { Client, type ClientConfig, Pool, type PoolConfig, types } from "pg";

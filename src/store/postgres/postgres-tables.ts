@@ -1,6 +1,6 @@
 /**
- * The statements of the PostgreSQL store, and the conversion of their rows for the port. Times and ages are
- * the database's.
+ * The statements on rooms and messages, and the conversion of their rows for the port. Times and ages are the
+ * database's.
  */
 import type { RoomRecord, RoomSummary } from "../port.ts";
 import type { StoredMessage } from "../stored-message.ts";
@@ -15,7 +15,8 @@ const ROOM = `r.video_id as "videoId", r.base, r.floor, r.head, r.checkpoint, ${
   r.detail as "end", ${ago("r.final_at")} as "endedAgoMs"`;
 
 /**
- * A value of the room $1, computed once per statement, so that messages are read in the order of their index.
+ * A value of room $1 as a subquery: computed once per statement, so the planner still uses the messages'
+ * index.
  */
 const ofRoom = (value: string) => `(select ${value} from room where video_id = $1)`;
 const MESSAGE = `cursor + ${ofRoom("shift")} as cursor, id, body, details`;
@@ -31,8 +32,8 @@ export const SUMMARY = `r.video_id as "videoId", r.floor, r.head, r.detail as "e
   (select count(*) from message where video_id = r.video_id and id >= 'gap:' and id < 'gap;') as gaps`;
 
 /**
- * The messages of the types $2 after $3 up to $4, at most $5: as many of each type, from the index alone,
- * then the first or last of all.
+ * The messages of the types $2 after $3 up to $4, at most $5. Takes at most $5 of each type from the index,
+ * then the first or last $5 of these.
  */
 const ofTypes = (order: "asc" | "desc") => {
   const most = `order by cursor ${order} limit $5`;

@@ -1,7 +1,8 @@
 /**
- * The store that several instances share: a PostgreSQL database. A write is one statement of
+ * The store that several instances share: a PostgreSQL database. A write to a room is one statement of
  * `postgres-tables.ts` or one function of `postgres-schema.ts`. This class builds the port's operations from
- * them, and hands committed messages to the room's followers.
+ * them, and hands committed messages to the room's followers. Recordings, totals and viewer counts have
+ * statements in files of their own.
  */
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
@@ -43,8 +44,8 @@ import { ViewerCounts } from "./viewer-counts.ts";
 const CLOSE_LIMIT_MS = 500;
 
 /**
- * The number of messages that one statement of a search examines: fewer than take the time limit, so that a
- * search of a long room ends, and lets other reads in between.
+ * The number of messages that one statement of a search examines: few enough to finish within the time limit,
+ * so that a search of a long room ends, and lets other reads in between.
  */
 const SEARCHED_AT_ONCE = 50_000;
 
@@ -289,7 +290,7 @@ export class PostgresStore implements StoreEngine {
     return row?.bytes ?? 0;
   }
 
-  /** Leases and counts that the database does not take in time expire. */
+  /** Leases and counts that cannot be given back in time expire by themselves. */
   async close(): Promise<void> {
     this.#isClosing = true;
     this.followers.close();

@@ -1,7 +1,7 @@
 /**
- * The tables of the rooms' totals, and the function that prunes. A room's tally belongs to `born`, its base
- * without the shift, which no move changes: a later room with the same video id has another one. Pruning
- * stops before the first message that is not counted yet, and names its room as `behind`.
+ * The tables of the rooms' totals, and the function that prunes. A tally is stored under `born` (base minus
+ * shift). A move does not change it, and a later room of the same video has another. Pruning stops before the
+ * first message that is not counted yet, and names its room as `behind`.
  */
 export const TALLIES = `create table tally (
     video_id text collate "C" not null,

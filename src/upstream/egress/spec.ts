@@ -1,7 +1,7 @@
 /**
  * Parses the setting that lists egresses: `direct`, `ip:<local address>`, `http://…`, `socks5://…`, separated
  * by commas, each with an optional name (`office=direct`). A proxy's credentials stay in its URL: no name and
- * no error contains them.
+ * no error contains them. Also checks that local addresses are this machine's.
  */
 import { once } from "node:events";
 import { createServer, isIP } from "node:net";

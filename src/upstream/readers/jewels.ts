@@ -1,7 +1,7 @@
 /**
  * Gifts paid in jewels. The upstream shows one as an item of the list, as a widget above it, or as both, with
- * different ids and, outside of replays, without a time. The `gift` of the item lets a room join the two (see
- * `joinGifts`).
+ * different ids and, outside of replays, without a time. The `gift` beside a message lets a room join the two
+ * (`joinGifts`).
  */
 import { asPositiveInteger, dig, type JsonObject, omitUndefined } from "../../base/json.ts";
 import { chatItem } from "./chat-item.ts";
@@ -25,7 +25,7 @@ export const giftInWidget: Reader = (widget, context) => {
   return giftItem(item, context, "widget");
 };
 
-/** The same widget with a higher count is one more gift, which never appears in the list. */
+/** Reads either form. A widget shown again with a higher count is one more gift; the list never shows it. */
 function giftItem(item: JsonObject, context: Context, shownIn: Gift["shownIn"]): Outcome {
   const parts = partsOf(dig(item, "text"));
   const label = shorten(dig(item, "giftImageA11yLabel"));
