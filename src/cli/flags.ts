@@ -15,6 +15,8 @@ export interface Flag<T> {
   option?: string;
   /** Takes no value; its text is "on" if the flag is given. */
   isSwitch?: true;
+  /** A comma-separated list, of which each flag adds a part; of other flags, the last one counts. */
+  isList?: true;
   /** Has no flag, because other users of the machine can see the command line. */
   isOnlyVariable?: true;
   /** An empty text is an error; without this, it means what the flag's absence does. */
@@ -181,7 +183,8 @@ function parseFlags(table: FlagTable, args: readonly string[], wanted: readonly 
         `${token.rawName} needs a value; if it begins with "-", write ${written} (see --help)`,
       );
     }
-    texts[token.name] = token.value ?? "on";
+    const before = flag.isList && texts[token.name];
+    texts[token.name] = before ? `${before},${token.value}` : (token.value ?? "on");
   }
   assertArguments(positionals, wanted, marked, known);
   return { texts, positionals };

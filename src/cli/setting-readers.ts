@@ -1,5 +1,6 @@
 /** Reads the texts of settings and flags: each reader throws an error that describes valid texts. */
 import { existsSync, readFileSync } from "node:fs";
+import { fileTrouble } from "../base/file-trouble.ts";
 import { publicKey, type TokenKey } from "../http/access/token-key.ts";
 import { parseVideoOrChannel } from "../protocol/channel.ts";
 import { RIGHT_FORMS, rightIn } from "../protocol/rights.ts";
@@ -85,6 +86,9 @@ const TOKEN_KEY =
 /** Undefined if the setting is empty. */
 export function tokenKey(value: string): TokenKey | undefined {
   if (value === "") return undefined;
+  // As a secret, the text of a public key would let everybody who knows this key sign tokens.
+  if (/-----BEGIN/.test(value))
+    throw new Error(`${TOKEN_KEY}; this is the text of a file: give the name of the file`);
   if (/^[a-z]+:\/\//i.test(value)) {
     if (!/^https:/i.test(value) || !URL.canParse(value))
       throw new Error(`${TOKEN_KEY}; a URL begins with https://`);
@@ -96,15 +100,24 @@ export function tokenKey(value: string): TokenKey | undefined {
 }
 
 function publicKeyFile(path: string): string {
+  let pem: string;
   try {
-    const pem = readFileSync(path, "utf8");
+    pem = readFileSync(path, "utf8");
+  } catch (error) {
+    throw new Error(`${TOKEN_KEY}; the file ${fileTrouble(path, "read", error)}`);
+  }
+  if (!pem.includes("-----BEGIN"))
+    throw new Error(
+      `${TOKEN_KEY}; the file has no public key in PEM in it; for a secret, give its text, not its file`,
+    );
+  try {
     publicKey(pem);
-    return pem;
   } catch (error) {
     throw new Error(
       `${TOKEN_KEY}; the file cannot be used (${error instanceof Error ? error.message : error})`,
     );
   }
+  return pem;
 }
 
 /** The sources of the policy `frame-ancestors`; undefined if the setting is empty. */
@@ -124,7 +137,8 @@ export function hostName(value: string): string {
 }
 
 export function whole(min = 0, max = Number.MAX_SAFE_INTEGER) {
-  const bounds = max === Number.MAX_SAFE_INTEGER ? "" : ` from ${min} to ${max}`;
+  const lowest = min === 0 ? "" : ` of at least ${min}`;
+  const bounds = max === Number.MAX_SAFE_INTEGER ? lowest : ` from ${min} to ${max}`;
   return (value: string): number => {
     const number = /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN;
     if (!(number >= min && number <= max)) throw new Error(`a whole number${bounds}`);
@@ -175,7 +189,7 @@ export function durationIn(text: string): number | undefined {
 /** More than none, in milliseconds. */
 export function duration(text: string): number {
   const ms = durationIn(text);
-  if (!ms) throw new Error("a time such as 90s, 30m, 12h or 30d");
+  if (!ms) throw new Error("a time such as 90s, 30m, 12h or 30d, with a number from 1 to 999999");
   return ms;
 }
 

@@ -13,12 +13,14 @@ type Values = Input<typeof TOKEN_FLAGS>["values"];
 
 /** Resolves to the exit code. Rejects with `UsageError`. */
 export async function printToken(
-  { values }: Input<typeof TOKEN_FLAGS>,
+  { values, given }: Input<typeof TOKEN_FLAGS>,
   { stdout }: Surroundings,
 ): Promise<number> {
   const { right, for: lastsMs, sub, viewers, RELAY_TOKEN_AUDIENCE: audience } = values;
   if (right.length === 0)
-    throw new UsageError("--right is missing: what the token opens, such as watch:@name,rooms; see --help");
+    throw new UsageError(
+      `--right ${given.has("right") ? "names no right" : "is missing"}: what the token opens, such as watch:@name,rooms; see --help`,
+    );
   if (viewers !== undefined && sub === "")
     throw new UsageError("--viewers needs --sub, whose connections it counts; see --help");
   const { key, alg } = signingKey(values);
@@ -42,7 +44,7 @@ function signingKey(values: Values): { key: KeyObject; alg: string } {
   if (shared?.kind === "secret") return { key: createSecretKey(shared.secret, "utf8"), alg: "HS256" };
   throw new UsageError(
     shared
-      ? "RELAY_TOKEN_KEY is a public key, which cannot sign: name the file of the private key with --key-file"
+      ? "RELAY_TOKEN_KEY is no secret, and cannot sign (it names a public key, or the URL of some): name the file of the private key with --key-file"
       : "RELAY_TOKEN_KEY is missing: set it to the service's secret of at least 32 bytes, or name the file of a private key with --key-file",
   );
 }

@@ -7,6 +7,7 @@ const { RELAY_TOKEN_KEY, RELAY_TOKEN_AUDIENCE } = SETTINGS;
 
 const right: Flag<string[]> = {
   default: "",
+  isList: true,
   meaning:
     "what the token opens: a comma-separated list of rights as in RELAY_PUBLIC, such as watch:@name,rooms",
   read: publicRights,

@@ -73,6 +73,12 @@ describe("token", () => {
     assert.ok(exp - iat === 1800 && iat >= from, `${iat} to ${exp}, from ${from}`);
   });
 
+  it("gives all rights that are named, in one flag or in several", async () => {
+    const args = ["token", "--right", "watch:@a,watch:@b", "--right", "rooms", "--right=poll"];
+    const { out } = await outcome(args, { env: { RELAY_TOKEN_KEY: SECRET } });
+    assert.deepEqual(decodeJwt(out.trim()).relay, ["watch:@a", "watch:@b", "rooms", "poll"]);
+  });
+
   describe("refuses, in one line that shows no key,", () => {
     const secret = "a-secret-that-is-too-short";
     const files: Record<string, () => string | Buffer> = {
@@ -86,8 +92,19 @@ describe("token", () => {
     const RIGHT = ["--right", "watch"];
     const rows: [what: string, args: string[], line: RegExp, env?: Record<string, string>][] = [
       ["no right", [], /--right is missing: what the token opens, such as watch:@name,rooms/],
+      ["the right to nothing", ["--right", "none"], /--right names no right: what the token opens/],
       ["an unknown right", ["--right", "watch,wach"], /--right: "wach" is no right; write watch, rooms,/],
       ["an endless time", [...RIGHT, "--for", "0d"], /--for: must be a time such as 90s, 30m, 12h or 30d/],
+      [
+        "a time without end",
+        [...RIGHT, "--for", "1000000d"],
+        /--for: .* a number from 1 to 999999, not "1000000d"/,
+      ],
+      [
+        "no connection at all",
+        [...RIGHT, "--sub", "a", "--viewers", "0"],
+        /--viewers: .* of at least 1, not/,
+      ],
       ["a number of nobody's connections", [...RIGHT, "--viewers", "1"], /--viewers needs --sub/],
       ["no key", RIGHT, /RELAY_TOKEN_KEY is missing: set it to the service's secret .*--key-file$/m, {}],
       ["a short secret", RIGHT, /RELAY_TOKEN_KEY: must be a secret of at/, { RELAY_TOKEN_KEY: secret }],
@@ -96,6 +113,28 @@ describe("token", () => {
         RIGHT,
         /RELAY_TOKEN_KEY is no secret, and cannot/,
         { RELAY_TOKEN_KEY: "https://id.example/" },
+      ],
+      [
+        "the text of a public key",
+        RIGHT,
+        /RELAY_TOKEN_KEY: .* give the name of the file/,
+        { RELAY_TOKEN_KEY: `${KEYS.ES256().publicKey.export(spki)}` },
+      ],
+      [
+        "a missing file",
+        RIGHT,
+        /RELAY_TOKEN_KEY: .*; the file cannot be read: there is no such file/,
+        {
+          RELAY_TOKEN_KEY: "/no/such.pem",
+        },
+      ],
+      [
+        "the secret's file",
+        RIGHT,
+        /; the file has no public key in PEM in it; for a secret, give its text/,
+        {
+          RELAY_TOKEN_KEY: import.meta.filename,
+        },
       ],
       ["a secret as a flag", [...RIGHT, "--token-key", secret], /--token-key is not a flag/],
       [

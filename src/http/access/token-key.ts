@@ -22,7 +22,15 @@ const MIN_RSA_BITS = 2048;
 /** Throws an error that says which keys are accepted. */
 export function publicKey(pem: string): VerifyingKey {
   if (/PRIVATE KEY/.test(pem)) throw new Error("a public key: this file has a private one");
-  return verifying(createPublicKey(pem));
+  return verifying(keyIn(pem));
+}
+
+function keyIn(pem: string): KeyObject {
+  try {
+    return createPublicKey(pem);
+  } catch {
+    throw new Error("a public key in PEM: this file's is not readable");
+  }
 }
 
 /** Throws as `publicKey` does. */
