@@ -61,6 +61,8 @@ export class Access {
   readonly #tokens: Tokens | undefined;
   readonly #videoChannels: AccessParts["videoChannels"];
   readonly #telemetry: Telemetry;
+  /** Why the token of a request does not count, until it is known that the request needs none. */
+  readonly #refusals = new WeakMap<FastifyRequest, RelayError>();
 
   private constructor(
     { settings, telemetry, videoChannels }: AccessParts,
@@ -122,8 +124,12 @@ export class Access {
         const grant = await this.#grant(request);
         if (grant) setGrant(request, grant);
         if ((grant?.rights ?? this.public).hasSome(right)) return;
-        throw grant ? forbidden(`It needs the right ${right}.`) : this.#tokenMissing();
+        throw grant ? forbidden(right) : this.#tokenMissing();
       } catch (error) {
+        if (this.public.hasSome(right) && error instanceof RelayError) {
+          this.#refusals.set(request, error); // for #checkNames: what is public needs no token, good or bad
+          return;
+        }
         throw this.#told(error, reply);
       }
     };
@@ -160,7 +166,9 @@ export class Access {
 
   /** The refusal of a request for other videos or channels than those that may be watched. */
   #refusalOf(request: FastifyRequest): RelayError {
-    if (grantOf(request)) return forbidden("It is for other videos or channels.");
+    const refusal = this.#refusals.get(request);
+    if (refusal) return refusal;
+    if (grantOf(request)) return forbidden("watch");
     if (this.#tokens || this.#digests.length > 0) return this.#tokenMissing();
     return unauthorized("This service shows only certain videos or channels.");
   }
@@ -193,8 +201,9 @@ export class Access {
   }
 }
 
-function forbidden(why: string): RelayError {
-  return new RelayError("FORBIDDEN", `The token does not give the right to this. ${why}`);
+function forbidden(right: Right): RelayError {
+  const some = right === "watch" ? ", or watch:NAME for this video or channel" : "";
+  return new RelayError("FORBIDDEN", `The token does not give the right to this. It needs ${right}${some}.`);
 }
 
 function digest(text: string): Buffer {

@@ -19,6 +19,8 @@ const CLAIM_REASONS: Readonly<Record<string, string>> = {
   nbf: "The token is not valid yet.",
   aud: "The token is for another audience.",
 };
+/** Of the claims that are times; no date of a token is as far away, but all in milliseconds are above. */
+const MAX_SECONDS = 1e11;
 const NO_TOKEN = "The token is not a JSON Web Token.";
 
 export class Tokens {
@@ -55,10 +57,7 @@ export class Tokens {
       const rights = rightsIn(payload).and(this.#publicRights);
       return { rights, terms: termsIn(payload) };
     } catch (error) {
-      if (error instanceof errors.JWTClaimValidationFailed)
-        throw unauthorized(
-          CLAIM_REASONS[error.claim] ?? `The token's claim ${error.claim} is missing or invalid.`,
-        );
+      if (error instanceof errors.JWTClaimValidationFailed) throw unauthorized(reasonOf(error));
       if (error instanceof errors.JOSEError) throw unauthorized(REASONS[error.code] ?? NO_TOKEN);
       throw error;
     }
@@ -67,6 +66,15 @@ export class Tokens {
   close(): Promise<void> {
     return this.#keys.close();
   }
+}
+
+function reasonOf({ claim, payload }: errors.JWTClaimValidationFailed): string {
+  if (claim === "nbf" && Number(payload.nbf) > MAX_SECONDS) return inMilliseconds(claim);
+  return CLAIM_REASONS[claim] ?? `The token's claim ${claim} is missing or invalid.`;
+}
+
+function inMilliseconds(claim: string): string {
+  return `The token's claim ${claim} is in seconds, and this one is too large: it may be in milliseconds.`;
 }
 
 /** Throws `RelayError` UNAUTHORIZED. */
@@ -80,11 +88,12 @@ function rightsIn({ relay }: JWTPayload): Rights {
 
 /** Throws `RelayError` UNAUTHORIZED. */
 function termsIn({ exp = 0, sub, viewers }: JWTPayload): TokenTerms {
+  if (exp > MAX_SECONDS) throw unauthorized(inMilliseconds("exp"));
   if (sub !== undefined && typeof sub !== "string")
     throw unauthorized("The token's claim sub is not a text.");
   if (viewers === undefined) return { expiresAt: 1000 * exp, ...(sub !== undefined && { subject: sub }) };
-  if (typeof viewers !== "number" || !Number.isInteger(viewers) || viewers < 0)
-    throw unauthorized("The token's claim viewers is not a whole number.");
+  if (typeof viewers !== "number" || !Number.isInteger(viewers) || viewers < 1)
+    throw unauthorized("The token's claim viewers is not a whole number of at least 1.");
   if (sub === undefined)
     throw unauthorized("The token's claim viewers needs sub, whose connections it counts.");
   return { expiresAt: 1000 * exp, subject: sub, viewers };

@@ -158,6 +158,40 @@ it("where one video is public and there are no tokens, others are refused as whe
   }
 });
 
+describe("where one video is public", () => {
+  let relay: TestRelay;
+  before(async () => {
+    relay = await relayWith({ RELAY_PUBLIC: `watch:${VIDEO}`, RELAY_TOKEN_KEY: SECRET });
+  });
+  after(() => relay[Symbol.asyncDispose]());
+  const expired = () => signed({ relay: ["watch"], exp: 1 });
+
+  it("a token that is not valid closes nothing that is public, and says why it opens nothing else", async () => {
+    for (const token of [await expired(), "nonsense"]) {
+      for (const route of routesOf("watch"))
+        assert.equal((await call(relay, route, bearer(token))).status, (await call(relay, route)).status);
+      for (const path of OF_ANOTHER) {
+        const { status, headers, body } = await ask<ErrorBody>(relay.url, path, { headers: bearer(token) });
+        assert.deepEqual([status, headers.get("www-authenticate")], [401, "Bearer"], path);
+        assert.match(body.message, token === "nonsense" ? /not a JSON Web Token/ : /has expired/);
+      }
+      const inQuery = await ask(relay.url, `/v1/messages?videoId=${VIDEO}&access_token=${token}`);
+      assert.match(`${inQuery.headers.get("cache-control")}`, /private|no-store/);
+      for (const route of RIGHTS.filter((right) => right !== "watch").flatMap(routesOf))
+        assert.equal((await call(relay, route, bearer(token))).status, 401, route);
+    }
+  });
+
+  it("a token for something else is told which right it needs", async () => {
+    for (const rights of [["rooms"], [], ["watch:@another-one"]]) {
+      const headers = bearer(await signed({ relay: rights }));
+      const { status, body } = await ask<ErrorBody>(relay.url, "/v1/rooms/another-one", { headers });
+      assert.equal(status, 403);
+      assert.match(body.message, /It needs watch, or watch:NAME for this video or channel\.$/);
+    }
+  });
+});
+
 describe("where nothing is public", () => {
   let relay: TestRelay;
   before(async () => {

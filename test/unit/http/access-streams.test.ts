@@ -145,7 +145,7 @@ describe("a subject with a number of viewers", () => {
     assert.equal((await open(await signed({ ...claims, sub: "other" }))).status, 200);
     assert.equal((await open(await signed({ relay: ["watch"], sub: "third" }))).status, 200);
     const none = await open(await signed({ ...claims, sub: "nobody", viewers: 0 }));
-    assert.equal(none.status, 503);
+    assert.equal(none.status, 401);
     first.close();
     for (let again = await open(await signed(claims)); again.status !== 200; )
       again = await open(await signed(claims));

@@ -65,6 +65,11 @@ describe("a token that is not valid", () => {
     "has expired": [() => signed({ ...good, exp: now() - 1 }), /has expired/],
     "expires now": [() => signed({ ...good, exp: now() }), /has expired/],
     "is not valid yet": [() => signed({ ...good, nbf: now() + 60 }), /not valid yet/],
+    "expires at a time in milliseconds": [
+      () => signed({ ...good, exp: Date.now() + 600_000 }),
+      /exp is in seconds/,
+    ],
+    "begins at a time in milliseconds": [() => signed({ ...good, nbf: Date.now() }), /nbf is in seconds/],
     "has no exp": [() => signed({ ...good, exp: undefined }), /claim exp is missing/],
     "has an exp that is a text": [
       () => signed({ ...good, exp: "tomorrow" as never }),
@@ -104,6 +109,7 @@ describe("a token that is not valid", () => {
     "has a subject that is a number": [() => signed({ ...good, sub: 5 as never }), /sub/],
     "has viewers without a subject": [() => signed({ ...good, viewers: 1 }), /viewers needs sub/],
     "has a fraction of a viewer": [() => signed({ ...good, sub: "a", viewers: 0.5 }), /viewers is not/],
+    "has no viewers": [() => signed({ ...good, sub: "a", viewers: 0 }), /viewers is not .* at least 1/],
     "has fewer viewers than none": [() => signed({ ...good, sub: "a", viewers: -1 }), /viewers is not/],
     "has viewers in words": [() => signed({ ...good, sub: "a", viewers: "two" }), /viewers is not/],
   };
