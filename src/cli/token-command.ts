@@ -44,7 +44,7 @@ function signingKey(values: Values): { key: KeyObject; alg: string } {
   if (shared?.kind === "secret") return { key: createSecretKey(shared.secret, "utf8"), alg: "HS256" };
   throw new UsageError(
     shared
-      ? "RELAY_TOKEN_KEY is no secret, and cannot sign (it names a public key, or the URL of some): name the file of the private key with --key-file"
+      ? "RELAY_TOKEN_KEY names a public key or a URL, which cannot sign: name the file of the private key with --key-file"
       : "RELAY_TOKEN_KEY is missing: set it to the service's secret of at least 32 bytes, or name the file of a private key with --key-file",
   );
 }

@@ -109,7 +109,10 @@ describe("a page with a token in its address", { skip: NO_CHROMIUM }, () => {
   it("shows the service's refusal, without a token and without the right", async () => {
     await open(`/?videoId=${VIDEO}`, "");
     await page.locator("html[data-code=UNAUTHORIZED]").waitFor({ state: "attached" });
-    assert.match((await words("[data-part=status-words]")) ?? "", /This needs a token/);
+    assert.match(
+      (await words("[data-part=status-words]")) ?? "",
+      /This needs a token: add #token=… at the end of this page’s/,
+    );
     await open(`/?videoId=${FOREIGN}`);
     await page.locator("html[data-code=FORBIDDEN]").waitFor({ state: "attached" });
     assert.match((await words("[data-part=status-words]")) ?? "", /does not give the right/);
@@ -148,9 +151,22 @@ describe("a page with a token in its address", { skip: NO_CHROMIUM }, () => {
     assert.equal(await page.locator("#status").isHidden(), true);
   });
 
+  for (const wrong of ["", `&token=${"x".repeat(40)}`]) {
+    const what = wrong === "" ? "no token" : "one in its query";
+    it(`is the overlay, which says where to write the token if it has ${what}`, async () => {
+      await open(`/overlay?videoId=${VIDEO}${wrong}`, "");
+      await page.locator("html[data-code=UNAUTHORIZED]").waitFor({ state: "attached" });
+      const words = await page.locator("#status").textContent();
+      assert.equal(words, "This needs a token: add #token=… at the end of this source’s URL.");
+    });
+  }
+
   it("is the set-up of the overlay, which puts it into the URL for OBS and into no other", async () => {
     await open(`/overlay/setup?videoId=${VIDEO}`, "");
-    await until(page, "/This needs a token/.test(document.querySelector('#parameters').textContent)");
+    await until(
+      page,
+      "/This needs a token: enter it in/.test(document.querySelector('#parameters').textContent)",
+    );
     await page.fill("input[name=token]", token);
     await page.press("input[name=token]", "Tab");
     await until(page, "!/This needs a token/.test(document.querySelector('#parameters').textContent)");

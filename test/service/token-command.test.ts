@@ -111,7 +111,7 @@ describe("token", () => {
       [
         "a URL",
         RIGHT,
-        /RELAY_TOKEN_KEY is no secret, and cannot/,
+        /RELAY_TOKEN_KEY names a public key or a URL, which cannot sign/,
         { RELAY_TOKEN_KEY: "https://id.example/" },
       ],
       [

@@ -11,6 +11,15 @@ export function takeToken(): string | undefined {
   return token;
 }
 
+/**
+ * The service's message in the words of a page, whose user cannot send a header, but can write the token
+ * as `where` says.
+ */
+export function withoutHeaders(message: string, token: string | undefined, where: string): string {
+  const isAskedFor = !token && /\bAuthorization\b/.test(message);
+  return isAskedFor ? `This needs a token: ${where}.` : message;
+}
+
 /** A changed fragment alone loads nothing: with another token, the page begins again. */
 export function beginAgainAtNewToken(): void {
   addEventListener("hashchange", () => {

@@ -6,7 +6,7 @@
 import type { ChatError, MessageType } from "../../client/index.ts";
 import { Batch } from "../chat/batch.ts";
 import { find } from "../chat/dom.ts";
-import { beginAgainAtNewToken } from "../chat/page-token.ts";
+import { beginAgainAtNewToken, withoutHeaders } from "../chat/page-token.ts";
 import { completed, type ShownMessage } from "../chat/shown-message.ts";
 import { NO_CHAT_MS, openChat, type SourceOptions } from "../chat/source.ts";
 import { tokenIn } from "../chat/token-fragment.ts";
@@ -116,7 +116,8 @@ function explain(state: "idle" | "failed", words: string, code?: string): void {
   ROOT.dataset.state = state;
   if (code !== undefined) ROOT.dataset.code = code;
   const status = find("#status", HTMLElement);
-  status.textContent = words;
+  const where = "add #token=… at the end of this source’s URL";
+  status.textContent = withoutHeaders(words, tokenIn(location.hash), where);
   status.hidden = false;
 }
 

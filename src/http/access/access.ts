@@ -127,7 +127,7 @@ export class Access {
         throw grant ? forbidden(right) : this.#tokenMissing();
       } catch (error) {
         if (this.public.hasSome(right) && error instanceof RelayError) {
-          this.#refusals.set(request, error); // for #checkNames: what is public needs no token, good or bad
+          this.#refusals.set(request, error); // #checkNames decides: public names need no token
           return;
         }
         throw this.#told(error, reply);

@@ -19,7 +19,7 @@ const CLAIM_REASONS: Readonly<Record<string, string>> = {
   nbf: "The token is not valid yet.",
   aud: "The token is for another audience.",
 };
-/** Of the claims that are times; no date of a token is as far away, but all in milliseconds are above. */
+/** Larger times of a token are taken for milliseconds: this one is in the year 5138. */
 const MAX_SECONDS = 1e11;
 const NO_TOKEN = "The token is not a JSON Web Token.";
 

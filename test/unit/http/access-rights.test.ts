@@ -182,7 +182,7 @@ describe("where one video is public", () => {
     }
   });
 
-  it("a token for something else is told which right it needs", async () => {
+  it("a refusal of a token for something else says which right it needs", async () => {
     for (const rights of [["rooms"], [], ["watch:@another-one"]]) {
       const headers = bearer(await signed({ relay: rights }));
       const { status, body } = await ask<ErrorBody>(relay.url, "/v1/rooms/another-one", { headers });

@@ -4,6 +4,7 @@
  * the overlay itself shows nothing to the audience.
  */
 import { isChannel, parseVideoOrChannel } from "../../../src/protocol/channel.ts";
+import { withoutHeaders } from "../../chat/page-token.ts";
 import { openChat, type SourceChat } from "../../chat/source.ts";
 import { type Field, judged, textField } from "./fields.ts";
 
@@ -68,7 +69,7 @@ export class SourceFields {
     room.on("message", () => {}); // without it, there is no connection
     room.on("error", ({ message }) => {
       if (this.#room !== room) return;
-      this.#answer = message;
+      this.#answer = withoutHeaders(message, token, "enter it in the field Token");
       this.#answered();
     });
   }
