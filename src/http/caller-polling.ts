@@ -18,7 +18,7 @@ import type { Position } from "../upstream/position.ts";
 import { joinGifts, NO_GIFTS } from "../upstream/readers/gift-forms.ts";
 import { NO_PANELS } from "../upstream/readers/panels.ts";
 import type { Item } from "../upstream/readers/reader.ts";
-import { callerLimit } from "./calls-at-once.ts";
+import { callsAtOnce } from "./calls-at-once.ts";
 import { clientGone } from "./client-gone.ts";
 import { PollRequest, PollResponse, SessionRequest, SessionResponse } from "./schemas/caller-schemas.ts";
 import { json, routeOptions } from "./schemas/responses.ts";
@@ -35,7 +35,7 @@ const LIMIT_MS = 60_000;
 const MOST_CALLERS = 200;
 
 export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool, clock: Clock): void {
-  const limited = callerLimit(MOST_CALLERS);
+  const limited = callsAtOnce(MOST_CALLERS);
   const byToken = new Map<string, Egress>();
   const remember = (token: string | null, egress: Egress) => {
     if (token === null || egresses.isSingle) return;

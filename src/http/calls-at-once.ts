@@ -2,7 +2,7 @@
 import { atCapacity } from "../protocol/capacity.ts";
 
 /** Runs work for a caller. Throws `RelayError` CAPACITY while `most` callers are served. */
-export function callerLimit(most: number): <T>(work: () => Promise<T>) => Promise<T> {
+export function callsAtOnce(most: number): <T>(work: () => Promise<T>) => Promise<T> {
   let served = 0;
   return async (work) => {
     if (served >= most) throw atCapacity("callers");

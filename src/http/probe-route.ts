@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { parseVideoId } from "../protocol/video-id.ts";
 import type { EgressPool } from "../upstream/egress/pool.ts";
 import { probe } from "../upstream/probe.ts";
-import { callerLimit } from "./calls-at-once.ts";
+import { callsAtOnce } from "./calls-at-once.ts";
 import { clientGone } from "./client-gone.ts";
 import { ProbeRequest, ProbeResponse } from "./schemas/caller-schemas.ts";
 import { json, routeOptions } from "./schemas/responses.ts";
@@ -13,7 +13,7 @@ const MOST_PROBES = 10;
 const EXPECTED = { summary: "Try every upstream client with both endpoints", body: ProbeRequest };
 
 export function probeRoute(app: FastifyInstance, egresses: EgressPool): void {
-  const limited = callerLimit(MOST_PROBES);
+  const limited = callsAtOnce(MOST_PROBES);
   app.post<{ Body: ProbeRequest }>(
     "/v1/probe",
     routeOptions("/v1/probe", EXPECTED, json("One row for each attempt.", ProbeResponse)),
