@@ -1,4 +1,4 @@
-/** The HTTP server: routes, validation, CORS, and the limits of a request. */
+/** The HTTP server: routes, validation, and the limits of a request. */
 import type { RequestListener } from "node:http";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Clock } from "../base/clock.ts";
@@ -22,8 +22,9 @@ import { Expiries } from "./access/expiries.ts";
 import { withoutToken } from "./access/grant.ts";
 import { AnswersUnderWay } from "./answers-under-way.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";
+import { allowEveryOrigin } from "./cors.ts";
 import { createHttpServer } from "./create-http-server.ts";
-import { answerErrors, answerUnroutable, METHODS, refuseUnserved } from "./error-answers.ts";
+import { answerErrors, answerUnroutable, refuseUnserved } from "./error-answers.ts";
 import { type Group, healthRoutes } from "./health-routes.ts";
 import { LogReads, type LogSettings } from "./log/log-reads.ts";
 import { guardLogs, logRoute } from "./log/log-route.ts";
@@ -227,25 +228,6 @@ function normalized(target: string): string {
 function unescaped(escaped: string): string {
   const character = decodeURIComponent(escaped);
   return /[\w.~-]/.test(character) ? character : escaped;
-}
-
-/** Allows pages of every origin to call the service and read its answers. */
-function allowEveryOrigin(app: FastifyInstance): void {
-  app.addHook("onRequest", async ({ method }, reply) => {
-    reply.headers({
-      "access-control-allow-origin": "*",
-      "access-control-expose-headers":
-        "ETag, Link, Retry-After, Stream-Next-Offset, Stream-Up-To-Date, Stream-Closed, Stream-Cursor",
-    });
-    if (method !== "OPTIONS") return;
-    const preflight = {
-      "access-control-allow-methods": METHODS.join(", "),
-      "access-control-allow-headers":
-        "Content-Type, Last-Event-ID, Cache-Control, If-None-Match, Authorization",
-      "content-length": "0",
-    };
-    return reply.code(204).headers(preflight).send();
-  });
 }
 
 /** Logs the first request that seems to come through a proxy. */
