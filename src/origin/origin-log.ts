@@ -3,7 +3,7 @@
  * whenever it breaks; older ones come from the origin's pages.
  */
 import type { Clock } from "../base/clock.ts";
-import type { RoomEnd } from "../protocol/chat.ts";
+import { RELEASED, type RoomEnd } from "../protocol/chat.ts";
 import { ERRORS, RelayError } from "../protocol/errors.ts";
 import type { CursorRange } from "../serving/cursor.ts";
 import type { RoomLog } from "../serving/room-log.ts";
@@ -32,6 +32,8 @@ interface RoomLogParts {
 interface Beginning {
   recent: StoredMessage[];
   stream: OriginStream;
+  /** Whether the chat has ended before, so that what the stream brings is no part of its log. */
+  isClosed: boolean;
 }
 
 export class OriginRoomLog implements RoomLog {
@@ -83,6 +85,29 @@ export class OriginRoomLog implements RoomLog {
     }
   }
 
+  /**
+   * What a stream brings of a log that was open when its room was opened. Only the origin knows whether a chat
+   * that is over was read to its end, and whether it ended while there was no stream: what follows then is of
+   * its replay, and the room has to be opened again. Rejects with `OriginAway`.
+   */
+  async *#ofLog(
+    videoId: string,
+    stream: OriginStream,
+  ): AsyncGenerator<StoredMessage[] | RoomEnd, void, void> {
+    const { origin } = this.#parts;
+    const isResumed = stream !== this.#opening?.stream;
+    const closedAt = isResumed ? await origin.closedAt(videoId) : undefined;
+    for await (const next of stream.batches()) {
+      if (Array.isArray(next)) {
+        const isOfLog = closedAt === undefined || (next.at(-1)?.cursor ?? 0) <= closedAt;
+        yield isOfLog ? next : RELEASED;
+      } else {
+        const isRead = next.state !== "ended" || (closedAt ?? (await origin.closedAt(videoId))) !== undefined;
+        yield isRead ? next : { ...next, isUnfinished: true };
+      }
+    }
+  }
+
   /** What a stream brings until it breaks. Then it is closed: the origin counts it as a viewer. */
   async *#batches(
     videoId: string,
@@ -91,7 +116,7 @@ export class OriginRoomLog implements RoomLog {
   ): AsyncGenerator<StoredMessage[] | RoomEnd, void, void> {
     using open = stream;
     try {
-      yield* open.batches();
+      yield* this.#opening?.isClosed ? open.batches() : this.#ofLog(videoId, open);
       this.#parts.events.streamBroke(videoId, "the origin ended it");
     } catch (error) {
       if (signal.aborted) return;

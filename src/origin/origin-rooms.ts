@@ -53,7 +53,7 @@ export class OriginRooms implements RoomSources {
       origin.closedAt(videoId),
     ]);
     const before = (recent[0]?.cursor ?? historyEnd + 1) - 1;
-    const store = new OriginRoomLog(this.#parts, { recent, stream });
+    const store = new OriginRoomLog(this.#parts, { recent, stream, isClosed: closedBefore !== undefined });
     const blanking = {
       ...settings,
       // Asked at each deletion: a room may outlive a restart of the origin with another setting.

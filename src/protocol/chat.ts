@@ -27,8 +27,14 @@ export const ENDED = { state: "ended", reason: "no more continuations" } as cons
 /** The room had no viewers any more. */
 export const RELEASED = { state: "released", reason: "room released" } as const;
 
-/** A room's final state: the data of its `end` or `error` frame. */
-export type RoomEnd = typeof ENDED | typeof RELEASED | { state: "failed"; error: ErrorBody };
+/**
+ * A room's final state: the data of its `end` or `error` frame. `isUnfinished`: whether nobody has read the
+ * chat to its end, so that its log is not closed.
+ */
+export type RoomEnd =
+  | (typeof ENDED & { isUnfinished?: true })
+  | typeof RELEASED
+  | { state: "failed"; error: ErrorBody };
 
 /**
  * What a stream ends with: the end of its room, or the end of the part that was asked for. `isGoingOn`:

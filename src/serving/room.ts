@@ -123,8 +123,8 @@ export class Room implements ViewerHost {
 
   /** The cursor at which the chat ended for the first time; undefined if nobody has read it to its end. */
   get closedAt(): number | undefined {
-    const endedAt = this.#following && this.#end?.state === "ended" ? this.tail.head : undefined;
-    return this.#parts.closedBefore ?? endedAt;
+    const isReadToEnd = this.#following && this.#end?.state === "ended" && !this.#end.isUnfinished;
+    return this.#parts.closedBefore ?? (isReadToEnd ? this.tail.head : undefined);
   }
 
   get viewerCount(): number {

@@ -157,4 +157,59 @@ describe("the log at an edge", { timeout: 60_000 }, () => {
     assert.deepEqual(events[0]?.data, JSON.parse(closed.text));
     assert.equal((await readLog(edge.url, VIDEO, {}, { method: "HEAD" })).isClosed, true);
   });
+
+  it("is no more closed than the origin's if the room failed there while the line was cut", async (t) => {
+    const { origin, line, chat, edge, hold } = await setUp(t, 12);
+    const viewer = await hold();
+    const { next } = await readLog(origin.url, VIDEO);
+    line.shut();
+    const broken = origin.upstream.fault({
+      on: "get_live_chat",
+      times: Number.POSITIVE_INFINITY,
+      as: "reset",
+    });
+    for (const state of ["polling", "lingering"])
+      await eventually(0, () => metric(origin, `relay_rooms{state="${state}"}`));
+    broken.cancel();
+    chat.end("reload-only");
+    const events = readEvents(edge.url, VIDEO, next);
+    const poll = readLog(edge.url, VIDEO, { offset: next, live: "long-poll" });
+    await line.open();
+    await viewer.ended();
+    for (const url of [origin.url, edge.url]) {
+      const page = await readLog(url, VIDEO, { offset: next });
+      assert.deepEqual([page.status, page.text, page.isClosed], [200, "[]", false]);
+      const live = await readLog(url, VIDEO, { offset: next, live: "long-poll" });
+      assert.deepEqual([live.status, live.isClosed], [404, false]);
+    }
+    assert.equal((await poll).isClosed, false);
+    assert.ok((await events).events.every(({ data }) => !("streamClosed" in (data as object))));
+  });
+
+  it("has nothing of a replay that the origin began while the line was cut", async (t) => {
+    const settings = { RELAY_STORE: `sqlite:${await temporaryFile(t)}`, RELAY_GRACE_MS: "1" };
+    const { origin, line, chat, edge, hold } = await setUp(t, 5, settings);
+    const held = await hold();
+    await using live = await Stream.open(origin.url, { videoId: VIDEO, lastEventId: 0 });
+    line.shut();
+    chat.end("reload-only");
+    await live.ended();
+    const closed = await readLog(origin.url, VIDEO);
+    assert.equal(closed.isClosed, true);
+    await origin[Symbol.asyncDispose]();
+    await using later = await startRelay({ settings: { ...SETTINGS, ...settings } });
+    later.upstream.chat(VIDEO, { kinds: ["text"], kind: "replay" }).say(8);
+    await using replay = await Stream.open(later.url, { videoId: VIDEO, lastEventId: 0 });
+    await replay.untilMessages(6);
+    const poll = readLog(edge.url, VIDEO, { offset: closed.next, live: "long-poll" });
+    line.leadsTo = Number(new URL(later.url).port);
+    await line.open();
+    await held.ended();
+    assert.deepEqual([(await poll).status, (await poll).text], [204, ""]);
+    await using again = await Stream.open(edge.url, { videoId: VIDEO, lastEventId: 0 });
+    await again.untilMessages(6);
+    const { events } = await readEvents(edge.url, VIDEO, "-1");
+    const end = { streamNextOffset: closed.next, streamClosed: true, upToDate: true };
+    assert.deepEqual([events[0]?.data, events.at(-1)?.data], [JSON.parse(closed.text), end]);
+  });
 });

@@ -197,7 +197,7 @@ it("the log of a room closes its stream when it is left, even while its first me
   const stream = await origin.stream(VIDEO, {}, new AbortController().signal);
   const recent = [{ cursor: 1, id: "a", body: "{}", details: "{}" }];
   const events = new OriginEvents(new Telemetry(silentLog));
-  const log = new OriginRoomLog({ origin, clock: systemClock, events }, { recent, stream });
+  const log = new OriginRoomLog({ origin, clock: systemClock, events }, { recent, stream, isClosed: false });
   const followed = log.follow(VIDEO, 0, left.signal);
   assert.deepEqual((await followed.next()).value, recent);
   left.abort();
