@@ -21,7 +21,7 @@ import { knownParametersOnly } from "../strict-query.ts";
 import type { LogAnswer } from "./log-answer.ts";
 import type { LogAsked, LogReads } from "./log-reads.ts";
 import type { PollSink } from "./poll-sink.ts";
-import { headerLines, type WaitingParts, WaitingPoll } from "./waiting-poll.ts";
+import { headerLines, type WaitingParts, WaitingPoll } from "./poll-socket.ts";
 
 const GZIP = { level: 3 };
 const zip = promisify(gzip);
