@@ -111,6 +111,8 @@ export function toConfig(v: FlagValues<typeof SETTINGS>) {
     recordings: v.RELAY_RECORD,
     /** 0 keeps all messages. */
     retentionDays,
+    /** 0 means no limit. */
+    maxStoreBytes: v.RELAY_MAX_STORE_BYTES,
     /** The store is a backup: cursors given out after it was made must not be honoured. */
     restored: v.RELAY_RESTORED,
   };

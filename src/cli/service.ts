@@ -13,6 +13,7 @@ import { StoredRooms } from "../rooms/stored-rooms.ts";
 import { History } from "../serving/history/history.ts";
 import { assertRestored, isShared } from "../store/open.ts";
 import { runRetention } from "../store/retention.ts";
+import { runSizeLimit } from "../store/size-limit.ts";
 import { runTally } from "../store/tallier.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { EgressPool } from "../upstream/egress/pool.ts";
@@ -99,6 +100,8 @@ export async function startService(
     await running.disposeAsync();
   };
   void runRetention(store, config.retentionDays, clock, telemetry, background.signal);
+  const recordedNames = () => [...config.recordings, ...recorded];
+  void runSizeLimit(store, config.maxStoreBytes, recordedNames, clock, telemetry, background.signal);
   void runTally(store, clock, telemetry, background.signal);
   void runCollections(clock, telemetry, background.signal);
   const { retentionDays } = config;

@@ -10,6 +10,9 @@ import { EntryError, type Flag } from "./flags.ts";
 /** The maximum delay of a timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
+/** Far above an empty store, which has some hundred kilobytes. */
+const MIN_STORE_BYTES = 10_000_000;
+
 /** `unset`: as in `Flag`. */
 export function flag<T>(
   defaultText: string,
@@ -144,6 +147,14 @@ export function whole(min = 0, max = Number.MAX_SAFE_INTEGER) {
     if (!(number >= min && number <= max)) throw new Error(`a whole number${bounds}`);
     return number;
   };
+}
+
+/** A limit below an empty store's size, such as one that is meant in gigabytes, would delete everything. */
+export function storeBytes(value: string): number {
+  const bytes = whole()(value);
+  if (bytes > 0 && bytes < MIN_STORE_BYTES)
+    throw new Error(`a number of bytes of at least ${MIN_STORE_BYTES}, or 0`);
+  return bytes;
 }
 
 export function ms(min: number) {

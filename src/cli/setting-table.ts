@@ -22,6 +22,7 @@ import {
   publicRights,
   recordings,
   serviceUrl,
+  storeBytes,
   storeUrl,
   timezone,
   tokenKey,
@@ -41,6 +42,11 @@ const COMMON = {
     "30",
     "messages older than this are deleted; fractions are allowed, and 0 keeps everything",
     days,
+  ),
+  RELAY_MAX_STORE_BYTES: flag(
+    "0",
+    "size of the store at which only recordings open chats, and the oldest rooms are deleted, recorded ones last; at least 10000000, or 0 for no limit",
+    storeBytes,
   ),
   RELAY_RECORD: flag(
     "",

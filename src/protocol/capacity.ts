@@ -16,6 +16,11 @@ export const FULL = {
   address: { message: "This address has too many viewers.", retryAfterMs: 30_000 },
   subject: { message: "The token's subject has too many connections.", retryAfterMs: 30_000 },
   keys: { message: "The keys that sign tokens are not known yet; try again shortly.", retryAfterMs: 5000 },
+  store: {
+    message:
+      "The store is full (RELAY_MAX_STORE_BYTES): only recordings open chats until older rooms are deleted.",
+    retryAfterMs: 30_000,
+  },
   rooms: { message: "Too many rooms are open (RELAY_MAX_ROOMS).", retryAfterMs: 30_000 },
   calls: { message: "One more chat needs more calls than this address may make.", retryAfterMs: 30_000 },
   openings: { message: "Too many videos wait to be opened; try again shortly.", retryAfterMs: 5000 },

@@ -17,7 +17,8 @@ const LOOK_MS = 200;
 /**
  * Opens the room of a video. A room that was read recently continues from its checkpoint, and one that
  * another instance reads is followed; otherwise the room is bootstrapped. Rejects as `OwnedRoom.bootstrap`
- * does, and with `RelayError` CAPACITY if another instance owns the room without reading it.
+ * does, and with `RelayError` CAPACITY if another instance owns the room without reading it, or if the store
+ * is full and the chat is not recorded.
  */
 export async function acquireRoom(
   videoId: string,
@@ -59,8 +60,10 @@ async function bootstrapRoom(
   parts: OwnedRoomParts,
   stopped: AbortSignal,
 ) {
+  const isRecorded = parts.settings.recorded.has(videoId);
+  if (parts.store.health.isFull && !isRecorded) throw atCapacity("store");
   const wasOpen = record !== undefined && record.end?.state !== "ended";
-  const isFirst = wasOpen || parts.settings.recorded.has(videoId);
+  const isFirst = wasOpen || isRecorded;
   using opening = await parts.egresses.opening({ address, isFirst }, stopped);
   begins();
   return await OwnedRoom.bootstrap(videoId, opening, assertCapacity, parts, stopped);

@@ -15,7 +15,14 @@ import {
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Followers } from "./follow.ts";
 import type { Ownership } from "./ownership.ts";
-import { type Restoration, type Retention, type Store, StoreError, type Tallying } from "./port.ts";
+import {
+  type Restoration,
+  type Retention,
+  type SizeLimited,
+  type Store,
+  StoreError,
+  type Tallying,
+} from "./port.ts";
 import type { RecordingList } from "./recording-list.ts";
 import { StoreHealth } from "./store-health.ts";
 import { Tallier } from "./tallier.ts";
@@ -29,7 +36,7 @@ const ENOUGH_BYTES = 4 * 2 ** 20;
  * The interface that each store implements: the port without `follow`; the engine reports its commits to
  * `followers` instead.
  */
-export interface StoreEngine extends Omit<Store, "follow">, Retention, Tallying, Restoration {
+export interface StoreEngine extends Omit<Store, "follow">, Retention, SizeLimited, Tallying, Restoration {
   readonly followers: Followers;
   readonly ownership: Ownership;
   readonly recordings: RecordingList;
@@ -44,7 +51,7 @@ export interface StoreEngine extends Omit<Store, "follow">, Retention, Tallying,
 }
 
 /** `getAccount` counts the newest messages first, as `Tallier.account` does. */
-export interface ObservedStore extends Store, Retention, Tallying, Restoration {
+export interface ObservedStore extends Store, Retention, SizeLimited, Tallying, Restoration {
   readonly health: StoreHealth;
   readonly ownership: Ownership;
   readonly recordings: RecordingList;
@@ -89,6 +96,7 @@ export function observed(
     // A disk that fails must not cost the other metrics.
     freeBytes: async () => engine.freeBytes?.().catch(() => Number.NaN),
     isAvailable: async () => health.isAvailable || ((await probe()) && health.isAvailable),
+    isFull: () => health.isFull,
   };
   const tallier = new Tallier(operations, clock, (videoId, error) =>
     telemetry.store.uncounted(videoId, error),

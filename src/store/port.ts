@@ -173,6 +173,26 @@ export interface Retention {
   prune(keptMs: number, limit: number): Promise<number>;
 }
 
+/** For a limit of the store's size: which rooms go first. */
+export interface SizeLimited {
+  /**
+   * The bytes that the store's contents take, without the space that deleted messages have left, which is
+   * used again. An estimate in PostgreSQL.
+   */
+  usedBytes(): Promise<number>;
+
+  /**
+   * Deletes the oldest messages of one room, in one bounded step and one commit, as `prune` does: of the room
+   * that finished first, or else of the open room that was created first. Rooms that a recording names, by
+   * their video or by their channel, come after all others: `recorded` has the names that the store's list
+   * of recordings does not have. Messages of the last `keptMs`, and a room that finished since, stay
+   * (by the store's clock). An open room loses no more than its messages.
+   *
+   * Resolves to the number of deleted entries, as `prune` does; 0 if nothing may be deleted now.
+   */
+  pruneRooms(recorded: readonly string[], keptMs: number, limit: number): Promise<number>;
+}
+
 /**
  * Counts stored messages into the totals of their rooms, in the order of their cursors, each once: the totals
  * and the cursor up to which they count are one commit. Appends do not wait for it: counted in their commits,

@@ -27,6 +27,8 @@ export class StoreHealth {
   /** The operations that failed and have not succeeded since, with the time of their last failure. */
   readonly #failing = new Map<StoreOperation, number>();
   readonly #blockedRooms = new Set<string>();
+  /** Whether the store has reached `RELAY_MAX_STORE_BYTES`. It works all the same. */
+  isFull = false;
   #trouble: StoreTrouble = "it failed";
   #beganAt = 0;
   #reportedAt = Number.NEGATIVE_INFINITY;

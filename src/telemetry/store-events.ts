@@ -18,6 +18,8 @@ export const PORT_OPERATIONS = [
   "getAccount",
   "probeWrite",
   "prune",
+  "usedBytes",
+  "pruneRooms",
   "tally",
   "tallyRooms",
   "moveCursors",
@@ -79,6 +81,8 @@ interface StoreSource {
   freeBytes(): Promise<number | undefined>;
   /** Probes the store if it was unavailable. */
   isAvailable(): Promise<boolean>;
+  /** Whether it has reached its limit of size. */
+  isFull(): boolean;
 }
 
 export class StoreEvents {
@@ -198,6 +202,24 @@ export class StoreEvents {
     if (entries > 0) this.#log.info({ entries }, "deleted messages older than the retention");
   }
 
+  /** The store has reached its limit of size. */
+  full(usedBytes: number, maxBytes: number): void {
+    this.#log.warn(
+      { usedBytes: Math.round(usedBytes), maxBytes },
+      "the store is full (RELAY_MAX_STORE_BYTES): only recordings open chats, and the oldest rooms are deleted",
+    );
+  }
+
+  /** A step deleted messages because the store is full. */
+  displaced(entries: number): void {
+    this.#metrics.displaced.inc(entries);
+  }
+
+  /** The store is below its limit again. */
+  belowLimit(entries: number): void {
+    this.#log.info({ entries }, "the store is below RELAY_MAX_STORE_BYTES again");
+  }
+
   pruningPostponed(jumpedMs: number): void {
     this.#log.warn(
       { jumpedMs: Math.round(jumpedMs) },
@@ -237,7 +259,17 @@ function createMetrics({ reading }: MetricMakers, source: () => StoreSource | un
     [],
     async (available) => available.set((await source()?.isAvailable()) ? 1 : 0),
   );
+  reading.gauge(
+    "relay_store_full",
+    "Whether the store has reached RELAY_MAX_STORE_BYTES: only recordings open chats until enough is deleted",
+    [],
+    (full) => full.set(source()?.isFull() ? 1 : 0),
+  );
   return {
+    displaced: reading.counter(
+      "relay_store_displaced_total",
+      "Messages, and rooms without messages, that were deleted because the store had reached RELAY_MAX_STORE_BYTES",
+    ),
     operations: reading.counterBy(
       "relay_store_operations_total",
       "Store operations that succeeded, by kind; a read is one page of history, shared by all who wait for it",

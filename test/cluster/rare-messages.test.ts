@@ -62,7 +62,10 @@ describe("rare messages of a PostgreSQL database", { skip }, () => {
     const url = await ownSchema(t, server as PostgresServer);
     const { store, part } = await fill(url, t);
     await store.close();
-    await run(url, `${UNDO_LATER_STEPS}; update store set schema_version = 1`);
+    await run(
+      url,
+      `${UNDO_LATER_STEPS}; drop function relay_prune_room; update store set schema_version = 1`,
+    );
 
     const reopened = await openFor(t, url);
     const { types, after, to, limit } = part;

@@ -135,7 +135,7 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
             streamNews.set(videoId, news);
             tell();
           };
-          recordStream(videoId, watch, parts, { ...run, deleted, report: told })
+          recordStream(videoId, channel, watch, parts, { ...run, deleted, report: told })
             .catch((error: unknown) => logWhy(telemetry, { videoId }, error))
             .finally(() => recordings.delete(videoId));
         }
@@ -184,6 +184,7 @@ function wantedOf(streams: readonly ChannelStream[], now: number): Set<string> {
 /** One attempt; the next follows the next look at the channel. Rejects if the watch fails. */
 async function recordStream(
   videoId: string,
+  channel: string,
   watch: ChannelWatch,
   parts: RecorderParts,
   run: RecordingRun,
@@ -194,7 +195,7 @@ async function recordStream(
   recorded.add(videoId);
   const until = AbortSignal.any([signal, deleted]);
   try {
-    const end = await read(videoId, parts, { ...run, signal: until });
+    const end = await read(videoId, parts, { ...run, signal: until }, channel);
     report(afterRoom(end));
     if (end?.state === "ended") watch.ended(videoId);
   } catch (error) {
@@ -210,9 +211,15 @@ async function recordStream(
 
 /**
  * Reads a chat until its end. Resolves to the end of its room; to undefined if that is unknown, or if the
- * recording is deleted. Rejects as `Rooms.enter` does.
+ * recording is deleted. Rejects as `Rooms.enter` does. The store remembers the `channel` that the chat is
+ * recorded for, so it keeps the chat longer than others (`RELAY_MAX_STORE_BYTES`).
  */
-async function read(videoId: string, parts: RecorderParts, run: RecordingRun): Promise<RoomEnd | undefined> {
+async function read(
+  videoId: string,
+  parts: RecorderParts,
+  run: RecordingRun,
+  channel?: string,
+): Promise<RoomEnd | undefined> {
   const { store, telemetry } = parts;
   const { deleted, report } = run;
   let end = await endOf(videoId, store);
@@ -223,10 +230,12 @@ async function read(videoId: string, parts: RecorderParts, run: RecordingRun): P
     const request = { ...asked, address: () => "", open: () => sink };
     await enter(request, parts, run);
     report({ state: "recording", videoId });
+    if (channel) await rememberChannel(videoId, channel, store);
     deleted.addEventListener("abort", leave);
     if (deleted.aborted) leave();
     await sink.ended;
     deleted.removeEventListener("abort", leave);
+    if (channel) await rememberChannel(videoId, channel, store);
     end = await endOf(videoId, store);
   }
   if (end?.state === "ended") telemetry.recordings.complete(videoId);
@@ -246,6 +255,16 @@ async function enter(request: StreamRequest, parts: RecorderParts, { signal, rep
     }
     do await clock.sleep(STORE_MS, signal);
     while (!(await store.isReady()));
+  }
+}
+
+/** Called at the begin and at the end of a recording, in case that the store fails at one of them. */
+async function rememberChannel(videoId: string, channel: string, store: ObservedStore): Promise<void> {
+  try {
+    const names = await store.getChannels(videoId);
+    if (!names.includes(channel)) await store.setChannels(videoId, [...names, channel]);
+  } catch (error) {
+    ifUnavailable(undefined)(error);
   }
 }
 

@@ -5,7 +5,7 @@
 import type { Client } from "pg";
 import { HALF_FILLED, StoreError } from "../port.ts";
 import { BEGINS_PLAIN } from "../stored-message.ts";
-import { PRUNING, TALLIES } from "./tally-schema.ts";
+import { PRUNING, ROOM_PRUNING, TALLIES } from "./tally-schema.ts";
 
 /** The time limit of a step: an index is built in about a second per million messages. */
 const STEP_LIMIT_MS = 600_000;
@@ -201,6 +201,7 @@ const STEPS: readonly string[] = [
   `create index message_rare on message (video_id, (${TYPE}), cursor) where ${IS_RARE};`,
   // The names of the room's channel, separated by spaces.
   "alter table room add column channels text",
+  ROOM_PRUNING,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

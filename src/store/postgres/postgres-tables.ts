@@ -22,6 +22,9 @@ const ofRoom = (value: string) => `(select ${value} from room where video_id = $
 const MESSAGE = `cursor + ${ofRoom("shift")} as cursor, id, body, details`;
 const KEPT = `from message where video_id = $1 and cursor > ${ofRoom("floor - shift")}`;
 
+/** What a message takes in the three indexes that find it, in bytes. */
+const INDEXED_BYTES = 200;
+
 /** A lease this far ahead was set before the database's clock was set back, and would last too long. */
 export const FAR_AHEAD = "lease_until > clock_timestamp() + interval '1 hour'";
 
@@ -112,6 +115,13 @@ export const SQL = {
   listRooms: `select ${SUMMARY} from room r where checkpoint is not null order by checkpoint_at desc limit $1`,
   prune: `select * from relay_prune(case when $1::float8 < 'Infinity' then clock_timestamp() - $1 * interval '1 ms'
     else '-infinity' end, $2)`,
+  pruneRoom: "select * from relay_prune_room($1, clock_timestamp() - $2::float8 * interval '1 ms', $3)",
+  // The files do not shrink, so the rows that are there are counted, as statistics know them, and the newest
+  // ones measured.
+  used: `select coalesce(sum(n_live_tup), 0)::float8 * (
+      select coalesce(avg(pg_column_size(m)), 0)::float8 + ${INDEXED_BYTES}
+      from (select * from message order by seq desc limit 1000) m
+    ) as bytes from pg_stat_user_tables where relid = 'message'::regclass`,
   move: `select relay_move(${LINEAGE}, $1, $2) as rooms`,
   touch: "update store set one = one",
   size: "select sum(pg_total_relation_size(name))::bigint as bytes from unnest('{room,message}'::regclass[]) name",

@@ -62,6 +62,12 @@ export interface PostgresSettings {
   isSynchronous: boolean;
 }
 
+/** What one statement has deleted, and the room whose messages must be counted before more goes. */
+interface Pruned {
+  entries: number;
+  behind: string | null;
+}
+
 interface PostgresParts {
   connections: Database;
   clock: Clock;
@@ -265,10 +271,22 @@ export class PostgresStore implements StoreEngine {
     return this.#begun(this.#tallies.tallyRooms(after, limit));
   }
 
+  async usedBytes(): Promise<number> {
+    const [row] = await this.#connections.query<{ bytes: number }>("reads", SQL.used);
+    return row?.bytes ?? 0;
+  }
+
+  async pruneRooms(recorded: readonly string[], keptMs: number, limit: number): Promise<number> {
+    for (;;) {
+      const [row] = await this.#connections.query<Pruned>("writes", SQL.pruneRoom, [recorded, keptMs, limit]);
+      if (!row?.behind) return row?.entries ?? 0;
+      await this.tally(row.behind, limit);
+    }
+  }
+
   async prune(keptMs: number, limit: number): Promise<number> {
-    type Row = { entries: number; behind: string | null };
     for (let left = limit; ; ) {
-      const [row] = await this.#connections.query<Row>("writes", SQL.prune, [keptMs, left]);
+      const [row] = await this.#connections.query<Pruned>("writes", SQL.prune, [keptMs, left]);
       left -= row?.entries ?? 0;
       if (left === 0 || !row?.behind) return limit - left;
       await this.tally(row.behind, limit);

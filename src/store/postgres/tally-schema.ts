@@ -1,5 +1,5 @@
 /**
- * The tables of the rooms' totals, and the function that prunes. A tally is stored under `born` (base minus
+ * The tables of the rooms' totals, and the functions that prune. A tally is stored under `born` (base minus
  * shift). A move does not change it, and a later room of the same video has another. Pruning stops before the
  * first message that is not counted yet, and names its room as `behind`.
  */
@@ -94,4 +94,56 @@ export const PRUNING = `create function relay_prune(before timestamptz, most int
       )
     select count(*) into old from deleted;
     return query select most - places + old, late;
+  end $$;`;
+
+/** For `SizeLimited.pruneRooms`. */
+export const ROOM_PRUNING = `create function relay_prune_room(recorded text[], before timestamptz, most int)
+  returns table (entries int, behind text) language plpgsql as $$
+  #variable_conflict use_column
+  declare
+    names text[] := recorded || array(select name from recording);
+    gone room;
+    counted bigint;
+    stay bigint;
+    deleted int;
+    last bigint;
+  begin
+    if not pg_try_advisory_xact_lock('message'::regclass::int, 1) then
+      return query select 0, null::text;
+      return;
+    end if;
+    -- Waits for an append in hand: skipping a locked room would delete from a recorded one instead.
+    select r.* into gone from room r
+      where case when r.final_at is null
+          then (select m.at from message m where m.video_id = r.video_id order by m.cursor limit 1) < before
+          else r.final_at < before and r.lease_until < clock_timestamp() end
+      order by r.video_id = any(names) or coalesce(string_to_array(r.channels, ' ') && names, false),
+        r.final_at nulls last, r.base
+      limit 1 for update;
+    if not found then
+      return query select 0, null::text;
+      return;
+    end if;
+    select coalesce(max(t.cursor), gone.floor - gone.shift) into counted
+      from tally t where t.video_id = gone.video_id and t.born = gone.base - gone.shift;
+    select min(o.cursor) into stay
+      from (select cursor, at from message where video_id = gone.video_id order by cursor limit most) o
+      where gone.final_at is null and o.at >= before;
+    with oldest as (
+      delete from message where video_id = gone.video_id and cursor in
+        (select cursor from message where video_id = gone.video_id and cursor <= counted
+          and (stay is null or cursor < stay) order by cursor limit most)
+      returning cursor
+    )
+    select count(*), max(cursor) into deleted, last from oldest;
+    if gone.final_at is not null and not exists (select from message where video_id = gone.video_id) then
+      delete from tally t where t.video_id = gone.video_id and t.born = gone.base - gone.shift;
+      delete from tally_item i where i.video_id = gone.video_id and i.born = gone.base - gone.shift;
+      delete from room where video_id = gone.video_id;
+    elsif deleted = 0 then
+      return query select 0, gone.video_id;
+      return;
+    else update room set floor = greatest(floor, last + gone.shift) where video_id = gone.video_id; end if;
+    perform pg_stat_force_next_flush(); -- the next look at the size must know of it
+    return query select greatest(1, deleted), null::text;
   end $$;`;

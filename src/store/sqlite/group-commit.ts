@@ -59,6 +59,8 @@ const OPERATIONS: Readonly<Record<Operation, "read" | "write">> = {
   tally: "write",
   tallyRooms: "write",
   prune: "write",
+  pruneRooms: "write",
+  usedBytes: "read",
   moveCursors: "write",
   listRecordings: "read",
   addRecording: "write",

@@ -1,6 +1,6 @@
 /**
  * The retention in the store file: deletes rooms that ended or were left, then the oldest messages of all
- * rooms. The caller provides the transaction.
+ * rooms; and what the limit of the file's size deletes: room by room. The caller provides the transaction.
  */
 import type { DatabaseSync } from "node:sqlite";
 import { prepared } from "./sqlite-schema.ts";
@@ -11,6 +11,12 @@ type OldMessage = Record<"seq" | "room" | "cursor" | "at", number>;
 
 /** An open room that was read within this time may be adopted, however short the retention is. */
 const ADOPTABLE_MS = 3_600_000;
+
+/** The rooms that a recording names, or those that none does, as `:isRecorded` says. */
+const OF_RECORDINGS = `exists (
+    select 1 from (select value as name from json_each(:recorded) union all select name from recording)
+    where name = video_id or instr(' ' || channels || ' ', ' ' || name || ' ') > 0
+  ) = :isRecorded`;
 
 const SQL = {
   longestFinished: "select key, floor, head from room where ended_at < ? order by ended_at limit 1",
@@ -23,15 +29,24 @@ const SQL = {
   oldest: "select seq, room, cursor, at from message order by seq limit ?",
   nextInTime: "select at from message where seq > ? and at <= ? order by seq limit 1",
   deleteOldest: "delete from message where seq <= ?",
+  finishedFirst: `select key, floor, head from room
+    where ended_at < :before and ${OF_RECORDINGS} order by ended_at limit 1`,
+  openedFirst: `select key, floor, head from room
+    where ended_at is null and ${OF_RECORDINGS}
+      and (select at from message where room = key order by cursor limit 1) < :before
+    order by key limit 1`,
+  oldestOfRoom: "select cursor, at from message where room = ? order by cursor limit ?",
+  usedBytes: `select (page_count - freelist_count) * page_size as bytes
+    from pragma_page_count, pragma_freelist_count, pragma_page_size`,
 } as const;
 
 /** The operation of `Retention`. */
 export function pruningOn(database: DatabaseSync, tallies: Tallies) {
   const sql = prepared(database, SQL);
 
-  /** Deletes the room with its last message. */
-  function deleteUpTo({ key, head }: Room, upTo: number): void {
-    if (upTo < head) {
+  /** Deletes the room with its last message, unless it `stays`. */
+  function deleteUpTo({ key, head }: Room, upTo: number, stays = false): void {
+    if (upTo < head || stays) {
       tallies.count(key, upTo, Number.MAX_SAFE_INTEGER);
       sql.raiseFloor.run(upTo, key);
     } else {
@@ -58,7 +73,35 @@ export function pruningOn(database: DatabaseSync, tallies: Tallies) {
     return gone.length;
   }
 
+  /** Deletes the oldest messages of an open room that are older than `before`. */
+  function deleteOldestOf(room: Room, before: number, limit: number): number {
+    const oldest = sql.oldestOfRoom.all(room.key, limit) as Pick<OldMessage, "cursor" | "at">[];
+    const firstToStay = oldest.findIndex(({ at }) => at >= before);
+    if (firstToStay !== -1) oldest.length = firstToStay;
+    deleteUpTo(room, oldest.at(-1)?.cursor ?? room.floor, true);
+    return oldest.length;
+  }
+
   return {
+    usedBytes: (): number => Number(sql.usedBytes.get()?.bytes),
+
+    /** See `SizeLimited.pruneRooms`. */
+    pruneRooms(now: number, recorded: readonly string[], keptMs: number, limit: number): number {
+      const before = now - keptMs;
+      for (const isRecorded of [0, 1]) {
+        const asked = { recorded: JSON.stringify(recorded), isRecorded, before };
+        const finished = sql.finishedFirst.get(asked) as Room | undefined;
+        if (finished) {
+          const upTo = Math.min(finished.head, finished.floor + limit);
+          deleteUpTo(finished, upTo);
+          return Math.max(1, upTo - finished.floor);
+        }
+        const open = sql.openedFirst.get(asked) as Room | undefined;
+        if (open) return deleteOldestOf(open, before, limit);
+      }
+      return 0;
+    },
+
     /** See `Retention.prune`. `held`: the rooms that this process owns. */
     prune(now: number, held: readonly string[], keptMs: number, limit: number): number {
       const before = now - keptMs;

@@ -41,6 +41,8 @@ export class SqliteStore implements StoreEngine {
   readonly tally = this.#passed("tally");
   readonly tallyRooms = this.#passed("tallyRooms");
   readonly probeWrite = this.#passed("probeWrite");
+  readonly usedBytes = this.#passed("usedBytes");
+  readonly pruneRooms = this.#timed("pruneRooms");
   readonly getRoom = this.#timed("getRoom");
   readonly listRooms = this.#timed("listRooms");
   readonly getAccount = this.#timed("getAccount");

@@ -105,6 +105,8 @@ describe("settings", () => {
     ["RELAY_TIMEZONE", "Mars/Olympus"],
     ["RELAY_RETENTION_DAYS", "-1"],
     ["RELAY_RETENTION_DAYS", "1e9"],
+    ["RELAY_MAX_STORE_BYTES", "20"],
+    ["RELAY_MAX_STORE_BYTES", "20GB"],
     ["RELAY_LOG_LEVEL", "loud"],
   ];
   for (const [name, text] of unusable) {

@@ -124,7 +124,11 @@ describe("a recorded channel", () => {
     for (const speech of speeches) speech.stop();
     for (const each of [first, second]) each.end();
     await relay.advance(MINUTE);
-    for (const each of [first, second, next]) await assertWhole(relay, each);
+    for (const each of [first, second, next]) {
+      await assertWhole(relay, each);
+      // So that a full store knows what it keeps longest.
+      assert.deepEqual(await relay.store.getChannels(each.videoId), [HANDLE]);
+    }
   });
 
   it("joins a room for free chat only while there is nothing else, and a far stream when it is near", async () => {

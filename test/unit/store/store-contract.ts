@@ -26,6 +26,7 @@ import { ownershipContract } from "./store-contract-ownership.ts";
 import { pruneContract } from "./store-contract-prune.ts";
 import { recordingsContract } from "./store-contract-recordings.ts";
 import { restoreContract } from "./store-contract-restore.ts";
+import { sizeContract } from "./store-contract-size.ts";
 import { timeContract } from "./store-contract-time.ts";
 import { totalsContract } from "./store-contract-totals.ts";
 import { typesContract } from "./store-contract-types.ts";
@@ -49,6 +50,7 @@ export function storeContract(name: string, open: OpenForTest, persists: boolean
   describe(`${name}: ownership`, () => ownershipContract(subject));
   describe(`${name}: followers`, () => followContract(subject));
   describe(`${name}: pruning`, () => pruneContract(subject));
+  describe(`${name}: limit of its size`, () => sizeContract(subject));
   describe(`${name}: overwriting`, () => overwriteContract(subject));
   describe(`${name}: restored`, () => restoreContract(subject));
   describe(`${name}: types`, () => typesContract(subject));
