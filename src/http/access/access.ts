@@ -122,7 +122,10 @@ export class Access {
       if (this.public.has(right)) return; // a token can give no more
       try {
         const grant = await this.#grant(request);
-        if (grant) setGrant(request, grant);
+        if (grant) {
+          setGrant(request, grant);
+          this.#telemetry.access.accepted(grant.terms?.subject);
+        }
         if ((grant?.rights ?? this.public).hasSome(right)) return;
         throw grant ? forbidden(right) : this.#tokenMissing();
       } catch (error) {
@@ -196,7 +199,7 @@ export class Access {
   #told(error: unknown, reply: FastifyReply): unknown {
     if (!(error instanceof RelayError)) return error;
     if (error.code === "UNAUTHORIZED") reply.header("www-authenticate", "Bearer");
-    this.#telemetry.access.refused(error);
+    this.#telemetry.access.refused(error, grantOf(reply.request)?.terms?.subject);
     return error;
   }
 }

@@ -331,3 +331,27 @@ describe("a token", () => {
     assert.ok(!line.requests.some((request) => request.includes(token)), "the origin got it");
   });
 });
+
+it("the log shows whose token was accepted or refused, by a hash of its subject", async () => {
+  const lines: string[] = [];
+  const write = (line: Buffer, _encoding: string, done: () => void) => {
+    lines.push(`${line}`);
+    done();
+  };
+  await using relay = await startGuarded({}, new Telemetry(createLog("debug", new Writable({ write }))));
+  const headers = { authorization: `Bearer ${await signed({ sub: "ann", relay: ["rooms"] })}` };
+  const statusOf = async (path: string) => (await fetch(relay.url + path, { headers })).status;
+  const linesOf = async (path: string, status: number) => {
+    lines.length = 0;
+    assert.equal(await statusOf(path), status);
+    const logged = lines.map((line) => JSON.parse(line) as { msg: string; sub?: string });
+    return logged.filter(({ msg }) => /^(token|access) /.test(msg)).map(({ msg, sub }) => [msg, sub]);
+  };
+  const ann = "49915e0d7d4b402e"; // printf %s ann | sha256sum
+  assert.deepEqual(await linesOf("/v1/rooms", 200), [["token accepted", ann]]);
+  const refused = await linesOf("/v1/recordings", 403);
+  assert.deepEqual(refused, [
+    ["token accepted", ann],
+    ["access refused", ann],
+  ]);
+});
