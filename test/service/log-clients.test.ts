@@ -25,6 +25,7 @@ import { startProcess } from "../support/relay-process.ts";
 import { listens, startNginxCache } from "../support/reverse-proxies.ts";
 import { temporaryFile, temporaryFolder } from "../support/store-subject.ts";
 import { Stream } from "../support/stream.ts";
+import { SECRET } from "../support/tokens.ts";
 
 const run = promisify(execFile);
 const VIDEO = "log-clients";
@@ -60,11 +61,15 @@ async function readAll(url: string, live: Live): Promise<number[]> {
   return cursors;
 }
 
-/** A way to the service whose connections are all cut, each after some more bytes than the last. */
-async function cuttingWay(t: TestContext, to: string): Promise<{ url: string; cuts: () => number }> {
+/** A way to the service that cuts all connections: the first after `first` bytes, each later than the last. */
+async function cuttingWay(
+  t: TestContext,
+  to: string,
+  first = 1,
+): Promise<{ url: string; cuts: () => number }> {
   let cuts = 0;
   const server = createServer((client) => {
-    let left = 1 + cuts++ * BYTES_MORE;
+    let left = first + cuts++ * BYTES_MORE;
     const service = connect(Number(new URL(to).port), "127.0.0.1");
     client.pipe(service);
     service.on("data", (bytes: Buffer) => {
@@ -237,27 +242,53 @@ describe("a log", () => {
     assert.deepEqual(cursors, await cursorsOf(relay));
   });
 
+  /** The example of docs/log.md in a language, for the service at this URL, as `execFile` runs it. */
+  const exampleIn = async (language: string, url: string): Promise<[program: string, args: string[]]> => {
+    const page = await readFile(join(ROOT, "docs/log.md"), "utf8");
+    const blocks = [...page.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, "gms"))];
+    const [, script = assert.fail("no example")] =
+      blocks.find(([, text = ""]) => text.includes("long-poll")) ?? [];
+    const here = script.replaceAll("http://127.0.0.1:8080", url).replaceAll("demo-stream", VIDEO);
+    return [language === "sh" ? "sh" : "python3", ["-c", here]];
+  };
+  const cursorsIn = (stdout: string, language: string) =>
+    [...stdout.matchAll(language === "sh" ? /"cursor":(\d+)/g : /^(\d+) /gm)].map(([, cursor]) =>
+      Number(cursor),
+    );
   for (const [name, language] of Object.entries({
     "curl in a loop": "sh",
     "Python's standard library": "python",
-  }))
+  })) {
     it(`is read to its end by ${name}, as docs/log.md shows`, async (t) => {
       const { relay, said, viewer } = await talking(t);
-      const page = await readFile(join(ROOT, "docs/log.md"), "utf8");
-      const blocks = [...page.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, "gms"))];
-      const [, script = assert.fail("no example")] =
-        blocks.find(([, text = ""]) => text.includes("long-poll")) ?? [];
-      const here = script.replaceAll("http://127.0.0.1:8080", relay.url).replaceAll("demo-stream", VIDEO);
-      const cwd = await temporaryFolder(t);
-      const running = run(language === "sh" ? "sh" : "python3", ["-c", here], { cwd, timeout: 60_000 });
+      const example = await exampleIn(language, relay.url);
+      const running = run(...example, { cwd: await temporaryFolder(t), timeout: 60_000 });
       await delay(300);
       said.say(10);
       await viewer.untilMessages(40);
       said.end("continuations-absent");
       const { stdout } = await running;
-      const cursors = [...stdout.matchAll(language === "sh" ? /"cursor":(\d+)/g : /^(\d+) /gm)].map(
-        ([, cursor]) => Number(cursor),
-      );
-      assert.deepEqual(cursors, await cursorsOf(relay));
+      assert.deepEqual(cursorsIn(stdout, language), await cursorsOf(relay));
     });
+
+    it(`loses and repeats nothing in ${name} whose connections break`, async (t) => {
+      const { relay, said } = await talking(t);
+      said.end("continuations-absent");
+      // A head that is cut looks whole to both.
+      const { url, cuts } = await cuttingWay(t, relay.url, 1500);
+      const [program, [option = "", script = ""]] = await exampleIn(language, url);
+      const args = [option, script.replace("sleep 3", "sleep 0.01").replace("sleep(3)", "sleep(0.01)")];
+      const { stdout } = await run(program, args, { cwd: await temporaryFolder(t), timeout: 60_000 });
+      assert.ok(cuts() > 5, `${cuts()}`);
+      assert.deepEqual(cursorsIn(stdout, language), await cursorsOf(relay));
+    });
+
+    it(`is given up by ${name} at a refusal, which it shows`, async (t) => {
+      await using relay = await startRelay({ settings: { RELAY_PUBLIC: "none", RELAY_TOKEN_KEY: SECRET } });
+      const [program, args] = await exampleIn(language, relay.url);
+      const running = run(program, args, { cwd: await temporaryFolder(t), timeout: 60_000 });
+      const { stderr }: { stderr: string } = await running.catch((ended) => ended);
+      assert.match(stderr, /UNAUTHORIZED.*needs a token/);
+    });
+  }
 });
