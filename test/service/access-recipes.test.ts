@@ -3,8 +3,7 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { readFile, symlink, writeFile } from "node:fs/promises";
-import { createServer as createSite } from "node:http";
+import { readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:https";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
@@ -15,7 +14,7 @@ import { launchChromium, NO_CHROMIUM } from "../support/browser.ts";
 import { Running, userEnvironment, whyNotRun } from "../support/clone.ts";
 import { ROOT } from "../support/command.ts";
 import { temporaryFolder } from "../support/store-subject.ts";
-import { bearer, signed } from "../support/tokens.ts";
+import { bearer, SECRET, signed } from "../support/tokens.ts";
 
 const PAGE = readFileSync(join(ROOT, "docs/access.md"), "utf8");
 
@@ -88,6 +87,7 @@ it("docs/access.md: only my channel", async (t) => {
 describe("docs/access.md: the users of my site", () => {
   const section = "The users of my site";
   const [start, node, python, read, print] = blocksIn(section, "sh");
+  const [html = ""] = blocksIn(section, "html");
   const servers: [language: string, mark: string, file: string, command: string | undefined][] = [
     ["Node.js", "js", "token-server.mjs", node],
     ["Python", "python", "token_server.py", python],
@@ -99,14 +99,18 @@ describe("docs/access.md: the users of my site", () => {
       const follower = await Follower.begin(t);
       const [code] = blocksIn(section, mark);
       await follower.write(file, code);
+      await follower.write("chat.html", html);
       await follower.serve(start);
+      assert.equal((await stat(join(follower.folder, "token-key"))).mode & 0o077, 0);
       follower.run(command);
       await answers(follower.site);
+      assert.equal(await (await fetch(`${follower.site}/`)).text(), follower.here(html));
       const reading = follower.run(read);
       await reading.printed(MESSAGE);
       const statuses = [...reading.out.matchAll(/^HTTP\/1.1 (\d+)/gm)].map(([, status]) => status);
       assert.deepEqual(statuses, ["401", "403"]);
-      assert.equal((await fetch(`${follower.site}/chat-token`)).status, 401);
+      for (const cookie of ["", "constructor", "__proto__", "session=of-bob"])
+        assert.equal((await fetch(`${follower.site}/chat-token`, { headers: { cookie } })).status, 401);
       const token = (await follower.run(print).ended()).trim();
       const { status } = await fetch(`${follower.service}/v1/messages?videoId=dQw4w9WgXcQ`, {
         headers: bearer(token),
@@ -120,27 +124,35 @@ describe("docs/access.md: the users of my site", () => {
 
   it("by the page of the site that shows it", { skip: NO_CHROMIUM }, async (t) => {
     const follower = await Follower.begin(t);
-    const [[code], [html = ""]] = [blocksIn(section, "js"), blocksIn(section, "html")];
-    await follower.write("token-server.mjs", code);
+    await follower.write("token-server.mjs", blocksIn(section, "js")[0]);
+    await follower.write("chat.html", html);
     await follower.serve(start);
     follower.run(node);
     await answers(follower.site);
-    // The site's page and its tokens come from one origin.
-    const site = createSite(async ({ url, headers: { cookie = "" } }, response) => {
-      if (url === "/") response.setHeader("content-type", "text/html").end(follower.here(html));
-      else response.end(await (await fetch(`${follower.site}${url}`, { headers: { cookie } })).text());
-    }).listen(0, "127.0.0.1");
-    t.after(() => site.closeAllConnections());
-    t.after(() => site.close());
     const browser = await launchChromium();
     t.after(() => browser.close());
-    const context = await browser.newContext();
-    const origin = `http://127.0.0.1:${portOf(site)}`;
-    await context.addCookies([{ name: "session", value: "of-ann", url: origin }]);
-    const page = await context.newPage();
-    await page.goto(origin);
+    const page = await browser.newPage();
+    await page.goto(follower.site);
     await page.locator("br").first().waitFor({ state: "attached" });
   });
+});
+
+it("docs/access.md: my channel, and the rest for my users", async (t) => {
+  const follower = await Follower.begin(t);
+  const [start, read] = blocksIn("My channel, and the rest for my users", "sh");
+  await follower.write("chat.html");
+  await follower.write("token-key", SECRET.replaceAll(" ", "-"));
+  const [code = ""] = blocksIn("The users of my site", "js");
+  await follower.write("token-server.mjs", code.replace('relay: ["watch:@demo"]', 'relay: ["watch"]'));
+  await follower.serve(start);
+  follower.run(blocksIn("The users of my site", "sh")[1]);
+  await answers(follower.site);
+  const reading = follower.run(read);
+  await reading.printed(MESSAGE);
+  assert.match(reading.out, /^HTTP\/1.1 401 /);
+  const expired = await fetch(`${follower.service}/v1/stream?channel=@demo`, { headers: bearer("expired") });
+  assert.equal(expired.status, 200);
+  await expired.body?.cancel();
 });
 
 it("docs/access.md: a company and its identity provider", {
