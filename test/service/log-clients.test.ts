@@ -61,7 +61,7 @@ async function readAll(url: string, live: Live): Promise<number[]> {
   return cursors;
 }
 
-/** A way to the service that cuts all connections: the first after `first` bytes, each later than the last. */
+/** A way to the service that cuts each connection: the first after `first` bytes, others after more. */
 async function cuttingWay(
   t: TestContext,
   to: string,
