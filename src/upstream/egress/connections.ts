@@ -3,13 +3,7 @@
  * a spec. A spec without either uses the environment's proxy, if any, but never for loopback addresses.
  */
 import { isIP } from "node:net";
-import type { Dispatcher } from "undici";
-// The package's own entry would load all of it, 7 MB: fetch, caches, mocks and more.
-import Agent from "undici/lib/dispatcher/agent.js";
-import EnvHttpProxyAgent from "undici/lib/dispatcher/env-http-proxy-agent.js";
-import Pool from "undici/lib/dispatcher/pool.js";
-import ProxyAgent from "undici/lib/dispatcher/proxy-agent.js";
-import Socks5ProxyAgent from "undici/lib/dispatcher/socks5-proxy-agent.js";
+import { Agent, type Dispatcher, EnvHttpProxyAgent, Pool, ProxyAgent, Socks5ProxyAgent } from "undici";
 import { Exchange } from "./exchange.ts";
 import type { EgressSpec } from "./spec.ts";
 
