@@ -32,7 +32,7 @@ interface RoomLogParts {
 interface Beginning {
   recent: StoredMessage[];
   stream: OriginStream;
-  /** Whether the chat has ended before, so that what the stream brings is no part of its log. */
+  /** Whether the chat has ended before, so that the messages of the stream are not part of its log. */
   isClosed: boolean;
 }
 
@@ -86,9 +86,9 @@ export class OriginRoomLog implements RoomLog {
   }
 
   /**
-   * What a stream brings of a log that was open when its room was opened. Only the origin knows whether a chat
-   * that is over was read to its end, and whether it ended while there was no stream: what follows then is of
-   * its replay, and the room has to be opened again. Rejects with `OriginAway`.
+   * The messages of a stream whose log was open when its room was opened. Only the origin knows whether a
+   * chat that is over was read to its end, and whether it ended while there was no stream: the messages that
+   * follow then belong to its replay, and the room has to be opened again. Rejects with `OriginAway`.
    */
   async *#ofLog(
     videoId: string,

@@ -20,7 +20,7 @@ const NO_CHAT = "not-a-chat_";
 const EXPOSED = ["Stream-Next-Offset", "Stream-Cursor", "Stream-Up-To-Date", "Stream-Closed", "ETag"];
 const LIVE = { live: "long-poll" };
 
-/** An answer: what was asked, its status, and `Cache-Control`, which an answer without a place has not. */
+/** An answer: its request, its status, and `Cache-Control`, which an answer without a place has not. */
 type Row = [
   what: string,
   ask: () => Promise<LogAnswer>,
