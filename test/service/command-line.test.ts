@@ -30,8 +30,8 @@ const LOAD_HOOK = `import { registerHooks } from "node:module";
 const REPORTING_LOADS = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(LOAD_HOOK)}` };
 
 /**
- * The modules that a service loads before it is asked for anything: its own, of packages, of the thread. All of
- * undici is among them: proxies need methods that only its entry adds to its classes.
+ * The modules that a service loads before it is asked for anything: its own, of packages, of the thread. They
+ * include all of undici: proxies need methods that only its entry adds to its classes.
  */
 const MODULES_AT_REST = 775;
 /** PostgreSQL, an edge, the demo, Fastify's compilers, and Node's `fetch` behind `import`s of `node:http`. */
