@@ -105,7 +105,7 @@ describe("a set of keys", () => {
     await clock.advance(1000);
     await eventually(2, () => log.length);
     await assert.rejects(source.find("one"), { code: "CAPACITY" });
-    assert.match(log.join(), /cannot be loaded: what needs a token is answered 503.*without a key/s);
+    assert.match(log.join(), /cannot be loaded: requests that need a token are answered 503.*without a key/s);
     await clock.advance(2000);
     await eventually(3, () => log.length);
     assert.ok(await source.find(undefined));
