@@ -33,7 +33,7 @@ const CLUSTER = blocksOf("docs/cluster.md");
 
 /** What runs on and on, and is stopped once it has shown something. */
 const ENDLESS =
-  /^(RELAY_\w+=\S+ )?npx livechat-relay (watch|serve|edge|export .*--follow)\b|^curl -N|^while curl|examples\/follow/m;
+  /^(RELAY_\w+=\S+ )?npx livechat-relay (watch|serve|edge|export .*--follow)\b|^curl -N|^while |examples\/follow/m;
 /** What a block of commands begins with, however it is marked. */
 const COMMAND =
   /^(\w+=\S+ )*(npm|npx|livechat-relay|curl|git|python3|go|sh|systemctl|docker|kubectl|pg_\w+) /;
