@@ -11,14 +11,20 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
 import { pino } from "pino";
+import { ENDED } from "../../src/protocol/chat.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
+import { runSizeLimit } from "../../src/store/size-limit.ts";
+import { memoryStore } from "../../src/store/sqlite/inline-thread.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { longActions } from "../chaos/long-messages.ts";
 import { ask, askRaw, assertRefused, pollOf, post, secretsOf, session } from "../support/api.ts";
 import { movedRoom, UNREADABLE_VIDEO, unreadableRoom } from "../support/earlier-relays.ts";
 import { eventually } from "../support/eventually.ts";
+import { FakeClock } from "../support/fake-clock.ts";
 import { PLACES } from "../support/opening.ts";
 import { startRelay, type TestRelay } from "../support/relay.ts";
+import { own, saying } from "../support/store-reading.ts";
+import { observe } from "../support/store-subject.ts";
 import { Stream, streamUrl } from "../support/stream.ts";
 
 const VIDEO = "a-whole-run";
@@ -175,6 +181,23 @@ async function failingStore(run: Run, path: string): Promise<void> {
   );
 }
 
+/** A store that is larger than it may be: its only chat is too young to be deleted at first. */
+async function fullStore(run: Run): Promise<void> {
+  const { telemetry } = run.relay;
+  const clock = new FakeClock();
+  const store = observe(memoryStore(clock), clock, telemetry);
+  const hold = await own(store, "stored-long");
+  await store.append(hold, hold.head, [saying("a", "a", {})], "");
+  await store.finish(hold, ENDED);
+  const stop = new AbortController();
+  const over = runSizeLimit(store, 1, () => [], clock, telemetry, stop.signal);
+  await run.until("relay_store_full", (full) => full === 1);
+  await clock.advance(11 * 60_000);
+  await run.until("relay_store_displaced_total", (count) => count === 1);
+  stop.abort();
+  await over;
+}
+
 async function wholeRun(folder: string): Promise<Run> {
   const log: string[] = [];
   const telemetry = new Telemetry(pino({ level: "trace" }, { write: (line) => void log.push(line) }));
@@ -214,6 +237,7 @@ async function wholeRun(folder: string): Promise<Run> {
   chat.end("reload-only");
   assert.equal((await stream.ended())?.event, "end");
   await run.value("relay_rooms");
+  await fullStore(run);
   return run;
 }
 
