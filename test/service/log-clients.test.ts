@@ -43,10 +43,12 @@ async function readAll(url: string, live: Live): Promise<number[]> {
   const cursors: number[] = [];
   let offset = "-1";
   for (let isOver = false; !isOver; ) {
+    let isCurrent = true;
     try {
       const backoffOptions = { initialDelay: 5, maxDelay: 50, multiplier: 2 };
       const response = await stream<{ cursor: number }>({ url, offset, live, json: true, backoffOptions });
       response.subscribeJson((batch) => {
+        if (!isCurrent) return; // it comes late, and is read again
         cursors.push(...batch.items.map(({ cursor }) => cursor));
         offset = batch.offset;
       });
@@ -54,7 +56,9 @@ async function readAll(url: string, live: Live): Promise<number[]> {
       await new Promise((resolve) => setTimeout(resolve, 20)); // the last batch is handed over after it
       // The head of an answer may be all that came of it.
       isOver = offset === response.offset && (response.streamClosed || (!live && response.upToDate));
+      isCurrent = false;
     } catch {
+      isCurrent = false;
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   }
