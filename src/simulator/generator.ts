@@ -84,8 +84,7 @@ export class Generator {
    * The next action at `nowMs` (wall time): of one of the given kinds in their proportions, or of any kind.
    */
   next(nowMs: number, among: readonly Species[] = SPECIES): Spoken {
-    this.#usec = Math.max(this.#usec + 1, Math.trunc(nowMs) * 1000);
-    const usec = String(this.#usec);
+    const usec = this.nextUsec(nowMs);
     const origin = { id: items.writeId(this.#random), author: this.#stage.someone(), usec };
     const due = this.#stage.jewels.takeDue(this.#usec);
     const recipe: Recipe = RECIPES[this.#draw(among)];
@@ -100,6 +99,12 @@ export class Generator {
       says,
       mutations,
     };
+  }
+
+  /** The time of an action at `nowMs` (wall time): later than that of every action before, in microseconds. */
+  nextUsec(nowMs: number): string {
+    this.#usec = Math.max(this.#usec + 1, Math.trunc(nowMs) * 1000);
+    return String(this.#usec);
   }
 
   #draw(among: readonly Species[]): Species {

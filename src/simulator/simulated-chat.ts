@@ -93,6 +93,11 @@ export class Chat {
     );
   }
 
+  /** The time of a raw action that is appended next, in microseconds: no earlier action has a later one. */
+  nextUsec(): string {
+    return this.#generator.nextUsec(this.#context.clock.now());
+  }
+
   /** Appends generated actions at this rate until stopped or the simulator closes; none once it is over. */
   speak(perSecond: number): { stop(): void } {
     const { clock, signal } = this.#context;

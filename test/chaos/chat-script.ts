@@ -95,7 +95,7 @@ export class ChatScript {
 
   sayLong(messages: number): void {
     const room = this.rooms.find(({ videoId }) => videoId === LONG_ROOM);
-    room?.chat.say(longActions(this.#longSaid, messages, LONG_CHARACTERS));
+    room?.chat.say(longActions(this.#longSaid, messages, LONG_CHARACTERS, () => room.chat.nextUsec()));
     this.#longSaid += messages;
   }
 

@@ -3,12 +3,18 @@ import type { JsonObject } from "../../src/simulator/plain-json.ts";
 
 /**
  * This many chat actions, with ids numbered from `first`. On the stream a message takes twice its characters.
+ * `usec` gives the time of each; it comes from the chat itself where others speak, for a page is read by time.
  */
-export function longActions(first: number, count: number, characters = 10_000): JsonObject[] {
+export function longActions(
+  first: number,
+  count: number,
+  characters = 10_000,
+  usec = () => String(Date.now() * 1000),
+): JsonObject[] {
   return Array.from({ length: count }, (_, index) => {
     const item = {
       id: `long ${first + index}`,
-      timestampUsec: String(Date.now() * 1000),
+      timestampUsec: usec(),
       authorName: { simpleText: "@somebody" },
       message: { runs: [{ text: `${first + index} ${"long ".repeat(characters / 5)}` }] },
     };

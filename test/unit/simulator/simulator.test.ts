@@ -10,6 +10,7 @@ import {
   type Simulator,
   simulateInProcess,
 } from "../../../src/simulator/index.ts";
+import { longActions } from "../../chaos/long-messages.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import {
   chatIn,
@@ -50,6 +51,21 @@ test("a chat that drops messages keeps those it can still give", async (t) => {
   const last = chat.say(100);
   assert.ok(chat.ledger.length < 1500, `${chat.ledger.length} kept`);
   assert.deepEqual(idsOf((await poll(upstream, token)).actions).slice(-100), last);
+});
+
+test("raw actions between generated ones of the same millisecond have times in the chat's order", async (t) => {
+  const chat = (await startFor(t, { clock: new FakeClock() })).chat(VIDEO, { kinds: ["text"] });
+  chat.say(3);
+  chat.say(longActions(0, 2, 10, () => chat.nextUsec()));
+  chat.say(3);
+  const times = JSON.stringify(chat.ledger)
+    .match(/(?<="timestampUsec":")\d+/g)
+    ?.map(Number);
+  assert.equal(times?.length, 8);
+  assert.deepEqual(
+    times,
+    [...new Set(times)].sort((one, other) => one - other),
+  );
 });
 
 test("a chat speaks at its rate until it is stopped", async (t) => {
