@@ -10,7 +10,7 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import { BetweenPolls } from "./between-polls.ts";
 import { backfillCount, type CursorRange, resumeCursor } from "./cursor.ts";
 import { type Feed, Feeds } from "./feeds.ts";
-import { type LogPosition, positionIn } from "./log/offset.ts";
+import { type LogPosition, positionIn } from "./log/log-position.ts";
 import type { RoomLog } from "./room-log.ts";
 import { SharedPages } from "./shared-pages.ts";
 import type { Sink } from "./sink.ts";

@@ -21,7 +21,7 @@ import type { Position } from "./position.ts";
 import { type Reading, readActions } from "./readers/actions.ts";
 import type { Panels } from "./readers/panels.ts";
 import type { Item } from "./readers/reader.ts";
-import { READERS } from "./readers/table.ts";
+import { READERS } from "./readers/reader-by-kind.ts";
 import type { TimeOfDay } from "./readers/timestamp.ts";
 import { UpstreamError, type WallOf } from "./upstream-error.ts";
 

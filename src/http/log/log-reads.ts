@@ -8,7 +8,7 @@ import { RelayError } from "../../protocol/errors.ts";
 import type { Rooms } from "../../rooms/rooms.ts";
 import type { History } from "../../serving/history/history.ts";
 import { ANSWERS, CacheCursors, EventForms } from "../../serving/log/forms.ts";
-import type { LogPosition } from "../../serving/log/offset.ts";
+import type { LogPosition } from "../../serving/log/log-position.ts";
 import type { Room, StreamRequest } from "../../serving/room.ts";
 import type { Sink } from "../../serving/sink.ts";
 import { Deadlines } from "./deadlines.ts";

@@ -17,7 +17,7 @@ import type { EgressPool } from "../../upstream/egress/pool.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import { isOver } from "../archive.ts";
 import { addBounded, Broadcasts, MAX_VIDEOS, type WatchedChannel } from "./broadcasts.ts";
-import { type ChannelStream, streamsInOrder } from "./stream-order.ts";
+import { type ChannelStream, streamsInOrder } from "./stream-choice.ts";
 
 /** How long a stream without a chat is left alone. Its chat may be switched on later. */
 const NO_CHAT_MS = 600_000;

@@ -19,7 +19,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import { isOver } from "../archive.ts";
 import type { Channels } from "../channels/channels.ts";
-import type { ChannelStream } from "../channels/stream-order.ts";
+import type { ChannelStream } from "../channels/stream-choice.ts";
 import type { ChannelWatch } from "../channels/watch.ts";
 import type { Rooms } from "../rooms.ts";
 

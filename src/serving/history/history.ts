@@ -11,7 +11,7 @@ import { retryRead } from "../../store/retry-read.ts";
 import type { StoredMessage } from "../../store/stored-message.ts";
 import { Slices } from "../slices.ts";
 import { refuseUnavailable } from "../store-refusal.ts";
-import { type MessageFilter, rareTypesOf, testOf } from "./message-filter.ts";
+import { type MessageFilter, rareTypesOf, testOf } from "./history-filter.ts";
 
 /** The maximum number of messages in one read of the store: its answer must not block the event loop. */
 const READ_MESSAGES = 500;

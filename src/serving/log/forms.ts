@@ -8,7 +8,7 @@ import type { StreamEnd } from "../../protocol/chat.ts";
 import { type BodyForm, formsOf, wholeFormsOf } from "../form.ts";
 import type { FramesPlace, Framing } from "../framing.ts";
 import { itemJson } from "../history/formats.ts";
-import { offsetOf } from "./offset.ts";
+import { offsetOf } from "./log-position.ts";
 
 /** The protocol's epoch for cursors, and the length of an interval (section 10.1). */
 const EPOCH_MS = Date.UTC(2024, 9, 9);

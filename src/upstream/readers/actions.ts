@@ -28,7 +28,7 @@ import {
   type Reader,
   type Surroundings,
 } from "./reader.ts";
-import { READERS } from "./table.ts";
+import { READERS } from "./reader-by-kind.ts";
 import { cut } from "./text.ts";
 import type { TimeOfDay } from "./timestamp.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { RelayError } from "../../../src/protocol/errors.ts";
-import { streamsInOrder } from "../../../src/rooms/channels/stream-order.ts";
+import { streamsInOrder } from "../../../src/rooms/channels/stream-choice.ts";
 import { HANDLE, HOUR, MINUTE, watched } from "../../support/watched-channel.ts";
 
 const NO_CHAT = new RelayError("NO_LIVE_CHAT", "No live chat found: the chat is disabled.");

@@ -10,7 +10,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { Message as MessageSchema } from "../../../src/http/schemas/schemas.ts";
 import { MESSAGE_TYPES } from "../../../src/protocol/kinds.ts";
 import type { Message } from "../../../src/protocol/message.ts";
-import { READERS } from "../../../src/upstream/readers/table.ts";
+import { READERS } from "../../../src/upstream/readers/reader-by-kind.ts";
 import { MUTATIONS } from "../../support/chat-items.ts";
 import { GAP, REPLACED, SENT, SILENT } from "../../support/every-kind.ts";
 import { readMessages, UTC } from "../../support/read-messages.ts";

@@ -4,7 +4,7 @@ import { it } from "node:test";
 import { pino } from "pino";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";
-import { READERS } from "../../../src/upstream/readers/table.ts";
+import { READERS } from "../../../src/upstream/readers/reader-by-kind.ts";
 import { adding, TEXT } from "../../support/chat-items.ts";
 import { bannered, ticking } from "../../support/every-kind.ts";
 import { openStream, textAction } from "../../support/opening.ts";

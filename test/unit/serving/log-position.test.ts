@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CacheCursors } from "../../../src/serving/log/forms.ts";
-import { offsetOf, parseOffset, positionIn } from "../../../src/serving/log/offset.ts";
+import { offsetOf, parseOffset, positionIn } from "../../../src/serving/log/log-position.ts";
 
 describe("an offset", () => {
   it("names a cursor, and sorts as the cursors do", () => {
