@@ -15,27 +15,20 @@ import type { RetryWaits } from "../../base/retry.ts";
 import { createServer, type Served } from "../../http/server.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { EdgeConfig, PortConfig } from "../config.ts";
-import { OF_EDGE } from "../setting-table.ts";
 import { countsOf, mergedMetrics, sumOfCounts } from "./merged-metrics.ts";
 import { WORKER_COMMAND } from "./worker-command.ts";
+import { workerConfig } from "./worker-config.ts";
 import type { FromWorker, Metrics, ToWorker, WorkerReport } from "./worker-messages.ts";
 
 /** What a worker runs: `.ts` in the sources, `.js` in the bundle. The one file runs itself. */
 const WORKER = IS_ONE_FILE ? WORKER_COMMAND : new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
 /** The waits before a worker that has died is started again; they grow until one of them listens. */
 const RESTARTS: RetryWaits = { firstMs: 250, maxMs: 30_000 };
-/** The number of newest messages of a room that a worker holds in memory. */
-const TAIL_MESSAGES = Number(OF_EDGE.RELAY_EDGE_TAIL.default);
 /**
  * Time limits of a report, and of a stop: as long as the rooms of the first process may take for theirs.
  */
 const REPORT_LIMIT_MS = 1000;
 const STOP_LIMIT_MS = 4000;
-/**
- * A worker's rooms close soon after its last viewer: the first process lets them linger. A viewer that
- * comes back at once finds its room.
- */
-const GRACE_MS = 5000;
 
 interface Running {
   process: ChildProcess;
@@ -66,9 +59,8 @@ export class Workers {
   }
 
   /** Starts the workers, which listen a moment later. `config` names the port that was found. */
-  async start({ host, port, http, rooms, logLevel }: PortConfig): Promise<void> {
-    const { graceMs, keepaliveMs, maxRooms, maxViewers, isBlanking, tailMessages } = rooms;
-    const trustedProxies = http.trustedProxies + 1;
+  async start(config: PortConfig): Promise<void> {
+    const { http } = config;
     // Other programs of the machine reach the private address, too.
     const workerToken = randomBytes(32).toString("base64url");
     this.#private = await createServer(this.#served, {
@@ -76,19 +68,10 @@ export class Workers {
       access: { ...http.access, workerToken },
       group: this,
       isForWorkers: true,
-      trustedProxies,
+      trustedProxies: http.trustedProxies + 1,
     });
     const origin = await this.#private.listen({ host: "127.0.0.1", port: 0 });
-    const { group: _, ...shared } = http;
-    const given: EdgeConfig = {
-      ...{ host, port, origin, originToken: workerToken, logLevel, workers: 1 },
-      rooms: {
-        ...{ keepaliveMs, maxRooms, maxViewers, isBlanking, noChatMs: 0 },
-        graceMs: Math.min(graceMs, GRACE_MS),
-        tailMessages: tailMessages ?? TAIL_MESSAGES,
-      },
-      http: { ...shared, isWorker: true },
-    };
+    const given = workerConfig(config, { origin, originToken: workerToken });
     for (const name of this.#names) this.#run(name, given);
   }
 

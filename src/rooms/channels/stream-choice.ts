@@ -1,7 +1,8 @@
 /**
- * The streams of a channel in the order of interest: live ones, the newest first, then the scheduled one that
- * begins next. A stream that is scheduled far ahead is often a placeholder that never begins: many
- * channels schedule one for next year just for its open chat. Such streams come last.
+ * Which streams of a channel are read: one for its viewers, those that matter for its recording. In the order
+ * of interest live ones come first, the newest at the front, then the scheduled one that begins next. A
+ * stream that is scheduled far ahead is often a placeholder that never begins: many channels schedule one for
+ * next year just for its open chat. Such streams come last.
  */
 import type { ChannelSight, ScheduledStream } from "../../upstream/page/channel-page.ts";
 
@@ -12,6 +13,11 @@ const HOUR_MS = 3_600_000;
  */
 const MAX_AHEAD_MS = 48 * HOUR_MS;
 const MAX_LATE_MS = 6 * HOUR_MS;
+/**
+ * Streams that begin within this time are read too, not only the next one, because the next one may start
+ * late.
+ */
+const EARLY_MS = HOUR_MS;
 
 export interface ChannelStream extends Omit<ScheduledStream, "note"> {
   state: "live" | "upcoming";
@@ -30,4 +36,35 @@ export function streamsInOrder(
     .map((stream) => ({ ...stream, state: "upcoming" as const, isFar: isFar(stream) }))
     .sort((one, other) => Number(one.isFar) - Number(other.isFar) || begins(one) - begins(other));
   return [...live.map((videoId) => ({ videoId, state: "live" as const, isFar: false })), ...scheduled];
+}
+
+/**
+ * The stream that the channel's viewers read: the first, without those that rest because they have no chat. One
+ * that has rested long enough is preferred to one that is far (`isFar`). `restsUntil`: until when a stream
+ * rests, by the monotonic clock like `now`, in milliseconds; undefined if it does not.
+ */
+export function streamChosen(
+  streams: readonly ChannelStream[],
+  restsUntil: (videoId: string) => number | undefined,
+  now: number,
+): ChannelStream | undefined {
+  const first = streams.find(({ videoId }) => restsUntil(videoId) === undefined);
+  if (first && !first.isFar) return first;
+  const rested = streams.find(({ videoId }) => (restsUntil(videoId) ?? Number.POSITIVE_INFINITY) <= now);
+  return rested ?? first;
+}
+
+/**
+ * The videos that a channel's recording reads. A stream that is far (`isFar`) is read only if there is no other.
+ * `now`: wall time in milliseconds.
+ */
+export function recordedStreams(streams: readonly ChannelStream[], now: number): Set<string> {
+  const next = streams.find(({ state, isFar }) => state === "upcoming" && !isFar);
+  const isWanted = (stream: ChannelStream) => {
+    const { state, isFar, startsAt = Number.POSITIVE_INFINITY } = stream;
+    return (
+      stream === streams[0] || stream === next || state === "live" || (!isFar && startsAt <= now + EARLY_MS)
+    );
+  };
+  return new Set(streams.filter(isWanted).map(({ videoId }) => videoId));
 }

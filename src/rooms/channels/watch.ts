@@ -17,7 +17,7 @@ import type { EgressPool } from "../../upstream/egress/pool.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import { isOver } from "../archive.ts";
 import { addBounded, Broadcasts, MAX_VIDEOS, type WatchedChannel } from "./broadcasts.ts";
-import { type ChannelStream, streamsInOrder } from "./stream-choice.ts";
+import { type ChannelStream, streamChosen, streamsInOrder } from "./stream-choice.ts";
 
 /** How long a stream without a chat is left alone. Its chat may be switched on later. */
 const NO_CHAT_MS = 600_000;
@@ -262,7 +262,9 @@ export class ChannelWatch implements WatchedChannel {
 
   #choose(): void {
     const streams = this.#streams();
-    const chosen = this.#pick(streams);
+    const restsUntil = (videoId: string) => this.#troubles.get(videoId)?.restsUntil;
+    const chosen = streamChosen(streams, restsUntil, this.#parts.clock.monotonic());
+    if (chosen && restsUntil(chosen.videoId) !== undefined) this.#troubles.delete(chosen.videoId);
     const trouble = chosen && this.#troubles.get(chosen.videoId);
     const chatless = streams.map(({ videoId }) => this.#troubles.get(videoId)).find(Boolean);
     const reason = trouble?.why ?? (chosen ? undefined : (this.#failure ?? chatless?.why));
@@ -274,20 +276,6 @@ export class ChannelWatch implements WatchedChannel {
       this.#parts.telemetry.channels.changed(state);
     }
     this.broadcasts.announce();
-  }
-
-  /**
-   * The first stream, without those that rest because they have no chat (see `failed`). A stream whose
-   * `restsUntil` has passed is preferred to one that is far (`isFar`).
-   */
-  #pick(streams: readonly ChannelStream[]): ChannelStream | undefined {
-    const now = this.#parts.clock.monotonic();
-    const rest = ({ videoId }: ChannelStream) => this.#troubles.get(videoId)?.restsUntil;
-    const first = streams.find((stream) => rest(stream) === undefined);
-    if (first && !first.isFar) return first;
-    const rested = streams.find((stream) => (rest(stream) ?? Number.POSITIVE_INFINITY) <= now);
-    if (rested) this.#troubles.delete(rested.videoId);
-    return rested ?? first;
   }
 }
 

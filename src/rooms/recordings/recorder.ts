@@ -19,7 +19,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import { isOver } from "../archive.ts";
 import type { Channels } from "../channels/channels.ts";
-import type { ChannelStream } from "../channels/stream-choice.ts";
+import { recordedStreams } from "../channels/stream-choice.ts";
 import type { ChannelWatch } from "../channels/watch.ts";
 import type { Rooms } from "../rooms.ts";
 
@@ -28,12 +28,6 @@ const RETRY_MS = 60_000;
 const STORE_MS = 5000;
 /** A channel that does not exist may come back. */
 const RETRY_CHANNEL_MS = 3_600_000;
-/**
- * Streams that begin within this time are read too, not only the next one, because the next one may start
- * late.
- */
-const EARLY_MS = 3_600_000;
-
 export interface RecorderParts {
   rooms: Rooms;
   channels: Channels<ChannelWatch>;
@@ -122,7 +116,7 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
     try {
       using watch = channels.watch(channel, true);
       for await (const { streams, trouble } of watch.streams(signal)) {
-        const wanted = wantedOf(streams, clock.now());
+        const wanted = recordedStreams(streams, clock.now());
         for (const { videoId, isFar } of streams) {
           if (isFar && !wanted.has(videoId)) recordings.get(videoId)?.abort();
         }
@@ -164,21 +158,6 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
 function newsOf(streams: readonly News[], channel: News): News {
   const last = (wanted: News["state"]) => streams.findLast(({ state }) => state === wanted);
   return last("recording") ?? last("failed") ?? channel;
-}
-
-/**
- * The videos to read. A stream that is far (`isFar`), such as a placeholder for open chat, is read only if
- * there is no other.
- */
-function wantedOf(streams: readonly ChannelStream[], now: number): Set<string> {
-  const next = streams.find(({ state, isFar }) => state === "upcoming" && !isFar);
-  const isWanted = (stream: ChannelStream) => {
-    const { state, isFar, startsAt = Number.POSITIVE_INFINITY } = stream;
-    return (
-      stream === streams[0] || stream === next || state === "live" || (!isFar && startsAt <= now + EARLY_MS)
-    );
-  };
-  return new Set(streams.filter(isWanted).map(({ videoId }) => videoId));
 }
 
 /** One attempt; the next follows the next look at the channel. Rejects if the watch fails. */
