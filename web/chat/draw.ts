@@ -4,6 +4,7 @@
  */
 import { GROUPS } from "../../client/index.ts";
 import type { Badge, Details } from "../../src/protocol/kinds.ts";
+import { EVENT_WORDS, HEADINGS, TAKEN_DOWN } from "./captions.ts";
 import { make, setAttributes } from "./dom.ts";
 import { drawParts } from "./draw-parts.ts";
 import { drawPoll } from "./draw-poll.ts";
@@ -11,35 +12,6 @@ import { paint } from "./paint.ts";
 import { drawPicture } from "./pictures.ts";
 import type { Fate, Look, ShownMessage } from "./shown-message.ts";
 import { inReadersZone } from "./zone.ts";
-
-/** Replaces the text of a deleted message. */
-const TAKEN_DOWN = { message: "Message deleted", author: "Author’s messages deleted" } as const;
-
-/**
- * Texts of rows in the moderation log, for messages that change other messages. `named`: the text around the
- * author's name, if the author is known.
- */
-export const EVENT_WORDS: Readonly<Record<string, { text: string; named?: [string, string] }>> = {
-  deleted: { text: "A message was deleted.", named: ["A message of ", " was deleted."] },
-  author_deleted: {
-    text: "An author’s messages were deleted.",
-    named: ["All messages of ", " were deleted."],
-  },
-  replaced: { text: "A message was replaced." },
-  banner_removed: { text: "What was pinned was taken down." },
-};
-
-/** Headings of the notices that do not say by themselves what they are about. */
-const HEADINGS: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    raid: "Raid",
-    summary: "Chat summary",
-    notice: "Notice",
-    mode: "Chat mode",
-    product: "Product",
-    poll_result: "Poll result",
-  }),
-);
 
 /** The stylesheets' variant of each type that is not drawn as an ordinary chat message. */
 const MANNERS: ReadonlyMap<string, string> = new Map([

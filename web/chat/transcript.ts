@@ -3,8 +3,9 @@
  * pinned message. The pages decide where a row appears in the document.
  */
 import { GROUPS } from "../../client/index.ts";
+import { EVENT_WORDS } from "./captions.ts";
 import { make } from "./dom.ts";
-import { draw, EVENT_WORDS, pollIdOf } from "./draw.ts";
+import { draw, pollIdOf } from "./draw.ts";
 import type { Fate, Look, ShownMessage } from "./shown-message.ts";
 
 /** Types that change other rows. They are rows themselves only if the filter asks for their type. */

@@ -5,7 +5,8 @@
 import type { Client } from "pg";
 import { HALF_FILLED, StoreError } from "../port.ts";
 import { BEGINS_PLAIN } from "../stored-message.ts";
-import { PRUNING, ROOM_PRUNING, TALLIES } from "./tally-schema.ts";
+import { PRUNING, ROOM_PRUNING } from "./pruning-schema.ts";
+import { TALLIES } from "./tally-schema.ts";
 
 /** The time limit of a step: an index is built in about a second per million messages. */
 const STEP_LIMIT_MS = 600_000;

@@ -1,0 +1,128 @@
+/**
+ * The functions that prune. Pruning stops before the first message that is not counted yet, and names its room
+ * as `behind`.
+ */
+export const PRUNING = `create function relay_prune(before timestamptz, most int)
+  returns table (entries int, behind text) language plpgsql as $$
+  #variable_conflict use_column
+  declare
+    moment timestamptz := clock_timestamp();
+    places int := most;
+    gone room;
+    counted bigint;
+    deleted int;
+    last bigint;
+    stay bigint;
+    passed_last bigint;
+    old_last bigint;
+    next_at timestamptz;
+    uncounted bigint;
+    late text;
+    old int;
+  begin
+    if not pg_try_advisory_xact_lock('message'::regclass::int, 1) then
+      return query select 0, null::text;
+      return;
+    end if;
+    delete from room where checkpoint is null and final_at is null and lease_until < moment - interval '1 hour';
+    delete from interest where until < moment - interval '1 hour';
+    while places > 0 loop
+      select * into gone from room where final_at < before and lease_until < moment
+        order by final_at limit 1 for update skip locked;
+      exit when not found;
+      select coalesce(max(t.cursor), gone.floor - gone.shift) into counted
+        from tally t where t.video_id = gone.video_id and t.born = gone.base - gone.shift;
+      with oldest as (
+        delete from message where video_id = gone.video_id and cursor in
+          (select cursor from message where video_id = gone.video_id and cursor <= counted
+            order by cursor limit places)
+        returning cursor
+      )
+      select count(*), max(cursor) into deleted, last from oldest;
+      if not exists (select from message where video_id = gone.video_id) then
+        -- In the order in which a count writes them, so that the two never wait for each other.
+        delete from tally t where t.video_id = gone.video_id and t.born = gone.base - gone.shift;
+        delete from tally_item i where i.video_id = gone.video_id and i.born = gone.base - gone.shift;
+        delete from room where video_id = gone.video_id;
+      elsif deleted = 0 then
+        return query select most - places, gone.video_id;
+        return;
+      else update room set floor = greatest(floor, last + gone.shift) where video_id = gone.video_id; end if;
+      places := places - greatest(1, deleted);
+    end loop;
+    if places <= 0 then
+      return query select most, null::text;
+      return;
+    end if;
+    select min(seq) into stay from (select seq, at from message order by seq limit places) o
+      where at >= before and at <= moment;
+    select coalesce(max(seq), 0), coalesce(max(seq) filter (where at < before), 0) into passed_last, old_last
+      from (select seq, at from message order by seq limit places) o where stay is null or seq < stay;
+    select at into next_at from message where seq > passed_last and at <= moment order by seq limit 1;
+    last := case when next_at < before then passed_last else old_last end;
+    select m.seq, m.video_id into uncounted, late
+      from (select seq, video_id, cursor from message order by seq limit places) m
+      join room r on r.video_id = m.video_id
+      left join tally t on t.video_id = r.video_id and t.born = r.base - r.shift
+      where m.seq <= last and m.cursor > coalesce(t.cursor, r.floor - r.shift) order by m.seq limit 1;
+    last := least(last, uncounted - 1);
+    with deleted as (delete from message where seq <= last returning video_id, cursor),
+      raised as (
+        update room r set floor = greatest(r.floor, d.last + r.shift)
+        from (select video_id, max(cursor) as last from deleted group by 1) d where r.video_id = d.video_id
+      )
+    select count(*) into old from deleted;
+    return query select most - places + old, late;
+  end $$;`;
+
+/** For `SizeLimited.pruneRooms`. */
+export const ROOM_PRUNING = `create function relay_prune_room(recorded text[], before timestamptz, most int)
+  returns table (entries int, behind text) language plpgsql as $$
+  #variable_conflict use_column
+  declare
+    names text[] := recorded || array(select name from recording);
+    gone room;
+    counted bigint;
+    stay bigint;
+    deleted int;
+    last bigint;
+  begin
+    if not pg_try_advisory_xact_lock('message'::regclass::int, 1) then
+      return query select 0, null::text;
+      return;
+    end if;
+    -- Waits for an append in hand: skipping a locked room would delete from a recorded one instead.
+    select r.* into gone from room r
+      where case when r.final_at is null
+          then (select m.at from message m where m.video_id = r.video_id order by m.cursor limit 1) < before
+          else r.final_at < before and r.lease_until < clock_timestamp() end
+      order by r.video_id = any(names) or coalesce(string_to_array(r.channels, ' ') && names, false),
+        r.final_at nulls last, r.base
+      limit 1 for update;
+    if not found then
+      return query select 0, null::text;
+      return;
+    end if;
+    select coalesce(max(t.cursor), gone.floor - gone.shift) into counted
+      from tally t where t.video_id = gone.video_id and t.born = gone.base - gone.shift;
+    select min(o.cursor) into stay
+      from (select cursor, at from message where video_id = gone.video_id order by cursor limit most) o
+      where gone.final_at is null and o.at >= before;
+    with oldest as (
+      delete from message where video_id = gone.video_id and cursor in
+        (select cursor from message where video_id = gone.video_id and cursor <= counted
+          and (stay is null or cursor < stay) order by cursor limit most)
+      returning cursor
+    )
+    select count(*), max(cursor) into deleted, last from oldest;
+    if gone.final_at is not null and not exists (select from message where video_id = gone.video_id) then
+      delete from tally t where t.video_id = gone.video_id and t.born = gone.base - gone.shift;
+      delete from tally_item i where i.video_id = gone.video_id and i.born = gone.base - gone.shift;
+      delete from room where video_id = gone.video_id;
+    elsif deleted = 0 then
+      return query select 0, gone.video_id;
+      return;
+    else update room set floor = greatest(floor, last + gone.shift) where video_id = gone.video_id; end if;
+    perform pg_stat_force_next_flush(); -- the next look at the size must know of it
+    return query select greatest(1, deleted), null::text;
+  end $$;`;
