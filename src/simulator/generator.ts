@@ -101,7 +101,7 @@ export class Generator {
     };
   }
 
-  /** The time of an action at `nowMs` (wall time): later than that of every action before, in microseconds. */
+  /** The time of an action at `nowMs` (wall time), in microseconds: later than that of each before. */
   nextUsec(nowMs: number): string {
     this.#usec = Math.max(this.#usec + 1, Math.trunc(nowMs) * 1000);
     return String(this.#usec);

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../src/simulator/plain-json.ts";
 
 /**
  * This many chat actions, with ids numbered from `first`. On the stream a message takes twice its characters.
- * `usec` gives the time of each; it comes from the chat itself where others speak, for a page is read by time.
+ * `usec` gives the time of each. Where others speak it comes from the chat: a page is read by time.
  */
 export function longActions(
   first: number,

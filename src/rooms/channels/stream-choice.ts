@@ -39,9 +39,9 @@ export function streamsInOrder(
 }
 
 /**
- * The stream that the channel's viewers read: the first, without those that rest because they have no chat. One
- * that has rested long enough is preferred to one that is far (`isFar`). `restsUntil`: until when a stream
- * rests, by the monotonic clock like `now`, in milliseconds; undefined if it does not.
+ * The stream that the channel's viewers read: the first, without those that rest because they have no chat.
+ * One that has rested long enough is preferred to one that is far (`isFar`). `restsUntil`: until when a
+ * stream rests, by the monotonic clock like `now`, in milliseconds; undefined if it does not.
  */
 export function streamChosen(
   streams: readonly ChannelStream[],
@@ -55,8 +55,8 @@ export function streamChosen(
 }
 
 /**
- * The videos that a channel's recording reads. A stream that is far (`isFar`) is read only if there is no other.
- * `now`: wall time in milliseconds.
+ * The videos that a channel's recording reads. A stream that is far (`isFar`) is read only if there is no
+ * other. `now`: wall time in milliseconds.
  */
 export function recordedStreams(streams: readonly ChannelStream[], now: number): Set<string> {
   const next = streams.find(({ state, isFar }) => state === "upcoming" && !isFar);

@@ -1,6 +1,6 @@
 /**
- * The functions that prune. Pruning stops before the first message that is not counted yet, and names its room
- * as `behind`.
+ * The functions that prune. Pruning stops before the first message that is not counted yet, and names its
+ * room as `behind`.
  */
 export const PRUNING = `create function relay_prune(before timestamptz, most int)
   returns table (entries int, behind text) language plpgsql as $$
