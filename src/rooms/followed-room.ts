@@ -55,7 +55,7 @@ export class FollowedRoom implements Followed {
     while (!over.aborted) {
       try {
         await store.ownership.freed(videoId, over);
-        await egresses.reachable(over); // else the room is left to others
+        await egresses.reach.reachable(over); // else the room is left to others
         await clock.sleep(clock.random() * SPREAD_MS + host.roomsRead() * SPREAD_PER_ROOM_MS, over);
         const owned = await OwnedRoom.resume(videoId, this.#parts, this.room);
         if (owned) return owned;

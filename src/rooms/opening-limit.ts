@@ -47,7 +47,7 @@ export class OpeningLimit implements Disposable {
         return []; // already reported; the next look tries again
       });
       if (wanted.length === 0) continue;
-      egresses.cutOff();
+      egresses.reach.cutOff();
       return this.#exceeded.abort(atCapacity("unreachable"));
     }
   }

@@ -53,7 +53,7 @@ export class RoomExchange {
     const signal = this.#stopped;
     await retry(ADOPT_RETRY, clock, signal, isUnavailable, async () => {
       for await (const videoIds of store.ownership.orphans(settings.graceMs, signal)) {
-        await egresses.reachable(signal);
+        await egresses.reach.reachable(signal);
         if (this.#rooms.isDraining) continue;
         for (const videoId of videoIds) if (!this.#isLeftToOthers(videoId)) this.#rooms.adopt(videoId);
       }
@@ -73,7 +73,7 @@ export class RoomExchange {
       try {
         const out = this.#rooms.ownedEntries().filter(({ owned }) => (owned?.egress.outMs ?? 0) > OUT_MS);
         const wanted = await this.#wantedElsewhere(out);
-        if (wanted.length > 0) egresses.cutOff();
+        if (wanted.length > 0) egresses.reach.cutOff();
         const tooMany = await this.#oneTooMany();
         if (tooMany !== undefined) wanted.push(tooMany);
         await Promise.all(wanted.map((videoId) => this.#rooms.entryOf(videoId)?.handOn()));

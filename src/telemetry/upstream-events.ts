@@ -86,18 +86,18 @@ export class UpstreamEvents {
   }
 
   /** No egress reaches the upstream, and rooms are left to other instances. */
-  lost(): void {
+  cutOff(): void {
     this.#log.error(
       "no egress reaches YouTube: rooms that other instances want are left to them, trying again",
     );
   }
 
-  /** After `lost`. */
+  /** After `cutOff`. */
   reached(): void {
     this.#log.info("YouTube is reached again: rooms are read here as before");
   }
 
-  /** After `lost`: whether YouTube is reached stays unknown, because page loads are throttled. */
+  /** After `cutOff`: whether YouTube is reached stays unknown, because page loads are throttled. */
   untried(): void {
     this.#log.info("no page may be loaded to see whether YouTube is reached: rooms are read here again");
   }

@@ -64,7 +64,7 @@ export class Breaker {
   /** The try in progress, with its end; undefined if there is none. */
   #trial: { room: string | undefined; over: AbortController } | undefined;
   #wake = new AbortController();
-  #reached = new AbortController();
+  #lost = new AbortController();
   readonly #closed = new AbortController();
 
   constructor(parts: BreakerParts) {
@@ -77,12 +77,12 @@ export class Breaker {
 
   /** Whether there are other egresses and this one is unreachable: its rooms must leave it. */
   get isLost(): boolean {
-    return this.#outage !== undefined && this.#reached.signal.aborted;
+    return this.#outage !== undefined && this.#lost.signal.aborted;
   }
 
   /** Aborts a call in flight when the egress becomes unreachable, with `UpstreamError` "unusable". */
-  get reached(): AbortSignal | undefined {
-    return !this.#parts.isSingle && !this.#outage ? this.#reached.signal : undefined;
+  get lost(): AbortSignal | undefined {
+    return !this.#parts.isSingle && !this.#outage ? this.#lost.signal : undefined;
   }
 
   /**
@@ -135,7 +135,7 @@ export class Breaker {
     const { name, clock, telemetry } = this.#parts;
     telemetry.upstream.egressUp(name, clock.monotonic() - this.#outage.since);
     this.#outage = undefined;
-    this.#reached = new AbortController();
+    this.#lost = new AbortController();
     this.#trial?.over.abort();
     this.#trial = undefined;
     this.#wake.abort();
@@ -179,9 +179,9 @@ export class Breaker {
 
   /** Aborts the calls in flight, and lets all waiting rooms look for another egress. */
   #abandon(error: Error): void {
-    if (this.#reached.signal.aborted) return;
+    if (this.#lost.signal.aborted) return;
     const options = { unreachable: "no connection", cause: error } as const;
-    this.#reached.abort(new UpstreamError("unusable", error.message, options));
+    this.#lost.abort(new UpstreamError("unusable", error.message, options));
     for (const { go } of this.#waiting.values()) go();
   }
 

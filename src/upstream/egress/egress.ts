@@ -9,12 +9,13 @@ import { type SendRequest, UpstreamCalls, type UpstreamCallsParts } from "../cal
 import { type ChannelLook, type ChannelMemory, lookAtChannel } from "../channel-look.ts";
 import { LiveChat, type ReadingSettings } from "../live-chat.ts";
 import { channelNamesIn } from "../page/channel-names.ts";
-import { isUnanswered, UpstreamError } from "../upstream-error.ts";
+import { UpstreamError } from "../upstream-error.ts";
 import { Breaker } from "./breaker.ts";
 import { Capacity, type Demand } from "./chat-load.ts";
 import { type Connections, HttpConnections } from "./connections.ts";
 import { type CallOptions, Flights } from "./flights.ts";
 import { Gate, type GateSettings } from "./gate.ts";
+import { Silence } from "./silence.ts";
 import type { EgressSpec } from "./spec.ts";
 import { Transport } from "./transport.ts";
 import { Walls } from "./walls.ts";
@@ -43,6 +44,10 @@ export class Egress {
   /** The `egress` label of metrics. */
   readonly name: string;
   readonly liveChat: LiveChat;
+  /** For all its calls. */
+  readonly silence: Silence;
+  /** For its rooms. */
+  readonly roomSilence: Silence;
   readonly #parts: EgressParts;
   readonly #capacity: Capacity;
   readonly #gate: Gate;
@@ -52,12 +57,6 @@ export class Egress {
   readonly #transport: Transport;
   readonly #calls: UpstreamCalls;
   #openings = 0;
-  /** When a room was last answered. */
-  #answeredAt: number;
-  /** When the first room's call since then ended without an answer; undefined if the last one had one. */
-  #unansweredAt: number | undefined;
-  /** When any call was last answered. */
-  #reachedAt: number;
 
   /**
    * `isSingle`: whether there is no other egress. Throws an error that says which proxy settings are valid.
@@ -67,8 +66,8 @@ export class Egress {
     const { name } = spec;
     this.name = name;
     this.#parts = parts;
-    this.#answeredAt = clock.monotonic();
-    this.#reachedAt = clock.monotonic();
+    this.silence = new Silence(clock);
+    this.roomSilence = new Silence(clock);
     this.#capacity = new Capacity(settings);
     this.#gate = new Gate({ name, settings, clock, telemetry, capacity: this.#capacity });
     this.#flights = new Flights(this.#gate, clock);
@@ -198,35 +197,15 @@ export class Egress {
     return this.#breaker.mayCall(room, canTry, signal);
   }
 
-  /**
-   * Milliseconds since a room was last answered, if the last failed call did not reach the upstream; else 0.
-   */
-  get outMs(): number {
-    return this.#unansweredAt === undefined ? 0 : this.#parts.clock.monotonic() - this.#answeredAt;
-  }
-
-  /** When the rooms' calls began to end without an answer; undefined if the last one had an answer. */
-  get unansweredAt(): number | undefined {
-    return this.#unansweredAt;
-  }
-
-  /** Milliseconds since any call was last answered. Without calls, the value has no meaning. */
-  get unreachedMs(): number {
-    return this.#parts.clock.monotonic() - this.#reachedAt;
-  }
-
   /** A working upstream answered a room, with success or not. */
   answered(): void {
-    this.#unansweredAt = undefined;
-    this.#answeredAt = this.#parts.clock.monotonic();
+    this.roomSilence.end();
     this.#breaker.answered();
   }
 
   /** A call of the room got no proper answer. Returns whether the egress failed, rather than the room. */
   failed(room: string, error: Error): boolean {
-    this.#unansweredAt = isUnanswered(error)
-      ? (this.#unansweredAt ?? this.#parts.clock.monotonic())
-      : undefined;
+    this.roomSilence.failed(error);
     return this.#breaker.failed(room, error);
   }
 
@@ -270,7 +249,7 @@ export class Egress {
       });
       try {
         const answer = await this.#transport.send(request, signal);
-        this.#reachedAt = this.#parts.clock.monotonic();
+        this.silence.end();
         const value = read(answer);
         called("ok");
         return value;
@@ -281,8 +260,8 @@ export class Egress {
       }
     };
     const key = `${request.method} ${request.url} ${request.body ?? ""}`;
-    const { reached } = this.#breaker;
-    const signal = reached ? AbortSignal.any([options.signal, reached]) : options.signal;
+    const { lost } = this.#breaker;
+    const signal = lost ? AbortSignal.any([options.signal, lost]) : options.signal;
     return this.#flights.call({ ...options, signal, key, kind, isPage, run });
   };
 }

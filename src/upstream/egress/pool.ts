@@ -1,17 +1,13 @@
 /** All egresses. Chooses the least loaded that works; one that is throttled or down only if none works. */
-import type { Clock } from "../../base/clock.ts";
-import { unlessAborted } from "../../base/deadline.ts";
 import type { SharedPace } from "../../base/shared-pace.ts";
-import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { isAnswer, isUnconnected, mayWorkElsewhere, UpstreamError } from "../upstream-error.ts";
 import { Egress, type EgressParts } from "./egress.ts";
 import { type Applicant, Openings } from "./openings.ts";
+import { Reach } from "./reach.ts";
 import type { EgressSpec } from "./spec.ts";
 
 /** Time limit of a call if another egress is available: shorter than usual. */
 const MAX_CHAT_MS = 5000;
-/** Time between tries while no egress reaches the upstream. */
-const TRY_MS = 5000;
 /** Maximum number of egresses that a caller tries. */
 const MAX_TRIES = 3;
 
@@ -35,14 +31,11 @@ export interface OpeningTurn extends Disposable {
 export class EgressPool {
   /** Time limit of a chat call, in milliseconds. */
   readonly chatMs: number;
-  readonly #clock: Clock;
-  readonly #telemetry: Telemetry;
+  /** Whether any of them reaches the upstream. */
+  readonly reach: Reach;
   readonly #all: readonly Egress[];
-  readonly #closed = new AbortController();
   readonly #openings: Openings<OpeningTurn>;
   #reserve: Reserve | undefined;
-  /** Resolved when the upstream is reached again; undefined while it is reachable, as far as is known. */
-  #reaching: PromiseWithResolvers<void> | undefined;
 
   /** Throws an error that says which proxy settings of the environment are valid. */
   constructor({ specs, ...parts }: EgressPoolParts) {
@@ -50,11 +43,11 @@ export class EgressPool {
     const maxChatMs = isSingle ? Number.POSITIVE_INFINITY : MAX_CHAT_MS;
     this.chatMs = Math.min(parts.deadlines.chatMs, maxChatMs);
     const deadlines = { ...parts.deadlines, chatMs: this.chatMs };
-    this.#clock = parts.clock;
-    this.#telemetry = parts.telemetry;
-    const isCutOff = () => this.#reaching !== undefined;
+    const { clock, telemetry } = parts;
+    this.reach = new Reach({ clock, telemetry, best: () => this.best });
+    const isCutOff = () => this.reach.isCutOff;
     this.#all = specs.map((spec) => new Egress(spec, isSingle, { ...parts, deadlines, isCutOff }));
-    this.#openings = new Openings(this.#clock, () => this.#takeOpening());
+    this.#openings = new Openings(clock, () => this.#takeOpening());
   }
 
   /** From now on other chats leave room for these. */
@@ -89,31 +82,6 @@ export class EgressPool {
     return ranked(this.#all.filter((egress) => !tried.has(egress) && egress.isUsable()));
   }
 
-  /** The upstream has not been reached for long: from now on `reachable` waits until it is again. */
-  cutOff(): void {
-    if (this.#reaching) return;
-    this.#reaching = Promise.withResolvers();
-    this.#telemetry.upstream.lost();
-    void this.#reach(this.#reaching);
-  }
-
-  /** The upstream answered a room, an opening or the pool itself, through any egress. */
-  reached(): void {
-    if (!this.#reaching) return;
-    this.#telemetry.upstream.reached();
-    this.#trust();
-  }
-
-  #trust(): void {
-    this.#reaching?.resolve();
-    this.#reaching = undefined;
-  }
-
-  /** Resolves when the upstream can be reached, as far as is known. Rejects with the signal's reason. */
-  async reachable(signal: AbortSignal): Promise<void> {
-    if (this.#reaching) await unlessAborted(this.#reaching.promise, signal);
-  }
-
   /** From now on the egress of that name, if any, shares its pace with other instances. */
   share(name: string, pace: SharedPace): void {
     this.named(name)?.share(pace);
@@ -140,11 +108,11 @@ export class EgressPool {
     for (const tried = new Set<Egress>(); ; ) {
       try {
         const given = await use(egress);
-        this.reached();
+        this.reach.reached();
         return given;
       } catch (error) {
         signal.throwIfAborted();
-        if (isAnswer(error)) this.reached();
+        if (isAnswer(error)) this.reach.reached();
         if (error instanceof Error && isUnconnected(error)) egress.unconnected(error);
         tried.add(egress);
         const [other] = mayWorkElsewhere(error) && tried.size < MAX_TRIES ? this.others(tried) : [];
@@ -163,26 +131,8 @@ export class EgressPool {
 
   /** Starts no more calls, and ends those that wait. */
   async close(): Promise<void> {
-    this.#closed.abort();
+    this.reach.close();
     await Promise.all(this.#all.map((egress) => egress.close()));
-  }
-
-  /**
-   * Tries until the upstream answers any caller. While page loads alone are throttled, which can take hours,
-   * only the calls of rooms can show whether it does.
-   */
-  async #reach(reaching: PromiseWithResolvers<void>): Promise<void> {
-    const { signal } = this.#closed;
-    while (this.#reaching === reaching && !signal.aborted) {
-      const { best } = this;
-      const mayTry = best.cooldownLeftMs(true) <= TRY_MS;
-      const isReached = mayTry && (await best.call(signal, TRY_MS).then(() => true, isAnswer));
-      if (isReached) return this.reached();
-      await this.#clock.sleep(TRY_MS, signal).catch(() => {});
-      if (mayTry || best.cooldownLeftMs() > 0 || this.#reaching !== reaching) continue;
-      this.#telemetry.upstream.untried();
-      this.#trust();
-    }
   }
 
   #takeOpening(): OpeningTurn | undefined {

@@ -9,12 +9,13 @@ import { RelayError } from "../../protocol/errors.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { MoveReason } from "../../telemetry/upstream-events.ts";
 import type { LiveChat } from "../live-chat.ts";
-import { isAnswer, isOutage, isUnanswered, isUnreached } from "../upstream-error.ts";
+import { isAnswer, isOutage, isUnreached } from "../upstream-error.ts";
 import type { Demand } from "./chat-load.ts";
 import type { Egress } from "./egress.ts";
 import type { CallOptions } from "./flights.ts";
 import type { Lane } from "./lanes.ts";
 import type { EgressPool } from "./pool.ts";
+import { Silence } from "./silence.ts";
 
 /** A shorter cooldown costs less than a new page. */
 const SHORT_COOLDOWN_MS = 2000;
@@ -24,9 +25,6 @@ const LOOK_MS = 1000;
 const MAX_MOVES = 2;
 /** Then it may move again, because a cooldown may last a day. */
 const REST_MS = 5 * 60_000;
-
-/** A call that was lost has been repeated, and answered, in this time after its deadline. */
-const RETRIED_MS = 1000;
 
 interface Trouble {
   why: MoveReason;
@@ -53,16 +51,8 @@ export class RoomEgress {
    * Whether the room must move because a call of it reached no host (a dead proxy, a cut network), while its
    * egress does not count as unreachable yet, which takes the failures of several rooms.
    */
-  #isUnreached = false;
-  /** When the upstream last answered, or a call of the room last had to wait for something else. */
-  #answeredAt: number;
-  /** When the room first wanted to call since then; undefined if it did not. */
-  #askedAt: number | undefined;
-  /**
-   * Whether its last call failed before an answer began, as in a network that loses packets, or its egress
-   * was lost. If false, its call may only wait behind those of others.
-   */
-  #isUnanswered = false;
+  #mustMove = false;
+  readonly #silence: Silence;
   /** Number of moves since the last success. */
   #moves = 0;
   #movedAt = Number.NEGATIVE_INFINITY;
@@ -90,7 +80,7 @@ export class RoomEgress {
     this.#videoId = videoId;
     this.#egress = egress;
     this.#parts = parts;
-    this.#answeredAt = parts.clock.monotonic();
+    this.#silence = new Silence(parts.clock);
   }
 
   get liveChat(): LiveChat {
@@ -136,7 +126,7 @@ export class RoomEgress {
 
   /** Resolves when the room may call; if it has moved, with the reason. Rejects with the signal's reason. */
   async ready(needsPage: boolean, signal: AbortSignal): Promise<MoveReason | undefined> {
-    this.#askedAt ??= this.#parts.clock.monotonic();
+    this.#silence.asked();
     const moved = this.#moved;
     this.#moved = undefined;
     for (;;) {
@@ -159,25 +149,18 @@ export class RoomEgress {
 
   /**
    * For how long this instance has not reached the upstream for the room, or will be throttled, in
-   * milliseconds. A single lost call does not count, however long the pauses between the room's polls are.
+   * milliseconds.
    */
   get outMs(): number {
-    const { clock, egresses } = this.#parts;
+    const { egresses } = this.#parts;
     const leftMs = this.#egress.cooldownLeftMs(false);
     const throttledMs = leftMs > 0 && egresses.others(new Set([this.#egress])).length === 0 ? leftMs : 0;
-    const now = clock.monotonic();
-    const isOneCall = now < (this.#askedAt ?? now) + egresses.chatMs + RETRIED_MS;
-    const unansweredMs = isOneCall ? 0 : now - this.#answeredAt;
-    // If the room's call waits behind unanswered calls of other rooms, those count.
-    return Math.max(
-      throttledMs,
-      this.#isUnanswered ? unansweredMs : Math.min(unansweredMs, this.#egress.outMs),
-    );
+    return Math.max(throttledMs, this.#silence.knownBeside(this.#egress.roomSilence, egresses.chatMs));
   }
 
   /** Milliseconds since the upstream last answered any call of the room's egress. */
   get unreachedMs(): number {
-    return this.#egress.unreachedMs;
+    return this.#egress.silence.ms;
   }
 
   /** A call advanced the reading. */
@@ -194,8 +177,8 @@ export class RoomEgress {
   }
 
   #heard(): void {
-    this.#endSilence();
-    this.#parts.egresses.reached();
+    this.#silence.end();
+    this.#parts.egresses.reach.reached();
   }
 
   /**
@@ -204,26 +187,20 @@ export class RoomEgress {
    */
   failed(error: Error): boolean {
     this.#failures += 1;
-    this.#isUnanswered = isUnanswered(error);
+    this.#silence.failed(error);
     if (isAnswer(error)) this.#heard();
     if (!isOutage(error)) {
       this.#egress.excuse(this.#videoId);
       return false;
     }
     const mayLeave = isUnreached(error) || this.#moves > 0;
-    if (mayLeave && !this.#parts.egresses.isSingle) this.#isUnreached = true;
+    if (mayLeave && !this.#parts.egresses.isSingle) this.#mustMove = true;
     return this.#egress.failed(this.#videoId, error);
   }
 
   /** The room may not call now, whatever the upstream does: this time does not count as its silence. */
   heldBack(): void {
-    this.#endSilence();
-  }
-
-  #endSilence(): void {
-    this.#isUnanswered = false;
-    this.#answeredAt = this.#parts.clock.monotonic();
-    this.#askedAt = undefined;
+    this.#silence.end();
   }
 
   /** A client now waits for the room. */
@@ -251,7 +228,7 @@ export class RoomEgress {
     if (this.#parts.egresses.isSingle) return undefined;
     const forMs = this.#egress.cooldownLeftMs(needsPage);
     if (forMs > this.queueing.maxCooldownMs) return { why: "throttled", forMs };
-    const isLost = this.#isUnreached || this.#egress.isLost;
+    const isLost = this.#mustMove || this.#egress.isLost;
     return isLost ? { why: "unreachable", forMs: Number.POSITIVE_INFINITY } : undefined;
   }
 
@@ -259,19 +236,15 @@ export class RoomEgress {
   #move(why: MoveReason): boolean {
     const { egresses, telemetry } = this.#parts;
     const old = this.#egress;
-    this.#isUnreached = false;
+    this.#mustMove = false;
     const next = egresses.others(new Set([old])).find((egress) => this.#isAdmitted(egress));
     if (!next) return false;
-    const now = this.#parts.clock.monotonic();
-    if (why === "unreachable") {
-      this.#isUnanswered = true; // the next one may not reach it either
-      this.#askedAt = Math.min(this.#askedAt ?? now, old.unansweredAt ?? now);
-    }
+    if (why === "unreachable") this.#silence.continue(old.roomSilence);
     // A room that could not reach the upstream remains evidence about its old egress.
     old.leave(this.#videoId, why !== "throttled" && old.isUp);
     this.#egress = next;
     this.#moves += 1;
-    this.#movedAt = now;
+    this.#movedAt = this.#parts.clock.monotonic();
     telemetry.upstream.roomMoved(this.#videoId, old.name, next.name, why);
     return true;
   }

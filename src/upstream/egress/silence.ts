@@ -1,0 +1,71 @@
+/** How long the upstream has been silent for a caller: one room, all rooms of an egress, or all its calls. */
+import type { Clock } from "../../base/clock.ts";
+import { isUnanswered } from "../upstream-error.ts";
+
+/** A call that was lost has been repeated, and answered, in this time after its deadline. */
+const RETRIED_MS = 1000;
+
+export class Silence {
+  readonly #clock: Clock;
+  /** When the upstream last answered, or the caller last had to wait for something else. */
+  #answeredAt: number;
+  /** When the caller first wanted to call since then; undefined if it did not. */
+  #askedAt: number | undefined;
+  /**
+   * When its first call since then failed before an answer began, as in a network that loses packets;
+   * undefined if the last call had an answer.
+   */
+  #unansweredAt: number | undefined;
+
+  /** It begins now. */
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#answeredAt = clock.monotonic();
+  }
+
+  /** Milliseconds since the last answer. Without calls, the value has no meaning. */
+  get ms(): number {
+    return this.#clock.monotonic() - this.#answeredAt;
+  }
+
+  /** Milliseconds since the last answer, if the last call had none; else 0. */
+  get knownMs(): number {
+    return this.#unansweredAt === undefined ? 0 : this.ms;
+  }
+
+  /**
+   * For how long the upstream has not answered a room, in milliseconds; 0 while that may be a single lost
+   * call, however long the pauses between the room's polls are. `callMs`: the time limit of a call.
+   * `neighbours`: the silence for all rooms of its egress. If the room's call waits behind calls of these,
+   * theirs count.
+   */
+  knownBeside(neighbours: Silence, callMs: number): number {
+    const now = this.#clock.monotonic();
+    if (now < (this.#askedAt ?? now) + callMs + RETRIED_MS) return 0;
+    return this.#unansweredAt === undefined ? Math.min(this.ms, neighbours.knownMs) : this.ms;
+  }
+
+  /** The caller wants to call. */
+  asked(): void {
+    this.#askedAt ??= this.#clock.monotonic();
+  }
+
+  /** The upstream answered, or the caller may not call for now, whatever the upstream does. */
+  end(): void {
+    this.#answeredAt = this.#clock.monotonic();
+    this.#askedAt = undefined;
+    this.#unansweredAt = undefined;
+  }
+
+  /** A call failed, other than by throttling. */
+  failed(error: Error): void {
+    this.#unansweredAt = isUnanswered(error) ? (this.#unansweredAt ?? this.#clock.monotonic()) : undefined;
+  }
+
+  /** The caller leaves an egress that has lost the upstream. Another one may not reach it either. */
+  continue(left: Silence): void {
+    const now = this.#clock.monotonic();
+    this.#askedAt = Math.min(this.#askedAt ?? now, left.#unansweredAt ?? now);
+    this.#unansweredAt ??= now;
+  }
+}
