@@ -20,7 +20,8 @@ import {
   EVERYTHING,
   type Grant,
   grantOf,
-  setGrant,
+  refusalOf,
+  setOutcome,
   tokenInHeader,
   tokenInQuery,
   unauthorized,
@@ -61,8 +62,6 @@ export class Access {
   readonly #tokens: Tokens | undefined;
   readonly #videoChannels: AccessParts["videoChannels"];
   readonly #telemetry: Telemetry;
-  /** Why the token of a request does not count, until it is known that the request needs none. */
-  readonly #refusals = new WeakMap<FastifyRequest, RelayError>();
 
   private constructor(
     { settings, telemetry, videoChannels }: AccessParts,
@@ -123,14 +122,14 @@ export class Access {
       try {
         const grant = await this.#grant(request);
         if (grant) {
-          setGrant(request, grant);
+          setOutcome(request, grant);
           this.#telemetry.access.accepted(grant.terms?.subject);
         }
         if ((grant?.rights ?? this.public).hasSome(right)) return;
         throw grant ? forbidden(right) : this.#tokenMissing();
       } catch (error) {
         if (this.public.hasSome(right) && error instanceof RelayError) {
-          this.#refusals.set(request, error); // #checkNames decides: public names need no token
+          setOutcome(request, error); // #checkNames decides: public names need no token
           return;
         }
         throw this.#told(error, reply);
@@ -164,13 +163,11 @@ export class Access {
     const rights = this.rightsOf(request);
     const others = askedNames(request).filter((name) => !rights.mayWatch(name));
     if (others.length === 0 || (await this.#areOfChannels(others, rights, request, reply))) return;
-    throw this.#told(this.#refusalOf(request), reply);
+    throw this.#told(refusalOf(request) ?? this.#refusal(request), reply);
   };
 
   /** The refusal of a request for other videos or channels than those that may be watched. */
-  #refusalOf(request: FastifyRequest): RelayError {
-    const refusal = this.#refusals.get(request);
-    if (refusal) return refusal;
+  #refusal(request: FastifyRequest): RelayError {
     if (grantOf(request)) return forbidden("watch");
     if (this.#tokens || this.#digests.length > 0) return this.#tokenMissing();
     return unauthorized("This service shows only certain videos or channels.");

@@ -1,4 +1,4 @@
-/** The rights of a request: the public ones, and those of its token. */
+/** What the token of a request grants, or why it does not count. */
 import type { IncomingMessage } from "node:http";
 import type { FastifyRequest } from "fastify";
 import { RelayError } from "../../protocol/errors.ts";
@@ -27,21 +27,29 @@ export const EVERYTHING: Grant = {
   terms: { expiresAt: Number.POSITIVE_INFINITY },
 };
 
-const grant = Symbol("grant");
+const outcome = Symbol("outcome of the token");
 const queryToken = Symbol("token in the query");
 
 interface Asked extends IncomingMessage {
-  [grant]?: Grant;
+  [outcome]?: Grant | RelayError;
   [queryToken]?: string;
 }
 
-export function setGrant({ raw }: FastifyRequest, granted: Grant): void {
-  (raw as Asked)[grant] = granted;
+/** Keeps what the request's token grants, or its refusal until it is known whether the request needs one. */
+export function setOutcome({ raw }: FastifyRequest, found: Grant | RelayError): void {
+  (raw as Asked)[outcome] = found;
 }
 
 /** Undefined for a request that needs no token. */
 export function grantOf({ raw }: FastifyRequest): Grant | undefined {
-  return (raw as Asked)[grant];
+  const found = (raw as Asked)[outcome];
+  return found instanceof RelayError ? undefined : found;
+}
+
+/** Why the request's token does not count; undefined if it does, or if there is none. */
+export function refusalOf({ raw }: FastifyRequest): RelayError | undefined {
+  const found = (raw as Asked)[outcome];
+  return found instanceof RelayError ? found : undefined;
 }
 
 const IN_QUERY = /(?<=[?&])access_token=([^&#]*)&?/g;
