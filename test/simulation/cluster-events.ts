@@ -1,17 +1,17 @@
 /** Additional events for several instances that share a store. */
-import { type Event, shared } from "./events.ts";
+import { type Event, kindsOf, shared } from "./events.ts";
 import type { World } from "./world.ts";
 
 const MAX_LEASES = 2.5;
 const SLOW_STORE = { leastMs: 20, jitterMs: 400 };
 
 export const CLUSTER_EVENTS: Record<string, Event> = {
-  "line cut": shared(2, async (world) => {
+  "lines cut": shared(2, async (world) => {
     const { line, name } = world.pickInstance();
     line?.cut(world.random.next() * MAX_LEASES * leaseMs(world));
     world.journal.note(`line cut ${name}`);
   }),
-  "line silent": shared(2, async (world) => {
+  "lines silent": shared(2, async (world) => {
     const { line, name } = world.pickInstance();
     line?.silence(world.random.next() * MAX_LEASES * leaseMs(world));
     world.journal.note(`line silent ${name}`);
@@ -31,14 +31,14 @@ export const CLUSTER_EVENTS: Record<string, Event> = {
     await world.scheduler.sleep(world.random.next() * 20_000);
     line.latency = latency;
   }),
-  "statement unanswered": shared(5, async (world) => {
+  "statements unanswered": shared(5, async (world) => {
     world.pickInstance().line?.loseAnswer(1 + world.random.below(20));
   }),
   "notifications lost": shared(2, async (world) => {
     const { line } = world.pickInstance();
     if (line) line.deafUntil = world.scheduler.monotonic() + world.random.next() * 30_000;
   }),
-  "instance cut off": shared(2, async (world) => {
+  "instances cut off": shared(2, async (world) => {
     const { network, random, scheduler, journal } = world;
     const { name, addresses } = world.pickInstance();
     const cut = random.pick([network.lost, network.refused]);
@@ -48,13 +48,13 @@ export const CLUSTER_EVENTS: Record<string, Event> = {
     await scheduler.sleep(random.next() * 60_000);
     for (const address of addresses) cut.delete(address);
   }),
-  "instance killed": shared(2, async (world) => {
+  "instances killed": shared(2, async (world) => {
     const instance = world.pickInstance();
     if (!instance.life) return;
     world.journal.count("instances killed");
     await instance.kill(world.random.next() ** 2 * 20_000);
   }),
-  "instance stopped": shared(1.5, async (world) => {
+  "instances stopped": shared(1.5, async (world) => {
     const instance = world.pickInstance();
     if (!instance.life) return;
     world.journal.count("instances stopped");
@@ -63,18 +63,7 @@ export const CLUSTER_EVENTS: Record<string, Event> = {
 };
 
 /** Every kind of these faults, as runs count it; most where it takes effect. */
-export const CLUSTER_FAULT_KINDS: readonly string[] = [
-  "lines cut",
-  "lines silent",
-  "store away",
-  "slow store",
-  "statements unanswered",
-  "notifications lost",
-  "instances cut off",
-  "instances killed",
-  "instances stopped",
-  "rooms left to others",
-];
+export const CLUSTER_FAULT_KINDS: readonly string[] = [...kindsOf(CLUSTER_EVENTS), "rooms left to others"];
 
 function leaseMs({ cluster }: World): number {
   return cluster?.settings.leaseMs ?? 0;

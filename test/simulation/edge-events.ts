@@ -1,41 +1,41 @@
 /** Additional events for the edges of a run. */
-import { type Event, shared } from "./events.ts";
+import { type Event, kindsOf, shared } from "./events.ts";
 
 const MAX_AWAY_MS = 60_000;
 const SLOW_LINE = { leastMs: 100, jitterMs: 2000 };
 
 export const EDGE_EVENTS: Record<string, Event> = {
-  "edge killed": shared(4, async (world) => {
+  "edges killed": shared(4, async (world) => {
     const edge = world.random.pick(world.edges);
     if (!edge.life) return;
     world.journal.count("edges killed");
     await edge.kill(world.random.next() ** 2 * 20_000);
   }),
-  "edge stopped": shared(2, async (world) => {
+  "edges stopped": shared(2, async (world) => {
     const edge = world.random.pick(world.edges);
     if (!edge.life) return;
     world.journal.count("edges stopped");
     await edge.restart(world.random.next() ** 2 * 20_000);
   }),
-  "edge cut off": shared(4, async (world) => {
+  "edges cut off": shared(4, async (world) => {
     const { line, name } = world.random.pick(world.edges);
     line.cut(world.random.next() ** 2 * MAX_AWAY_MS);
     world.journal.note(`${name} cut off`);
     world.journal.count("edges cut off");
   }),
-  "edge's line silent": shared(4, async (world) => {
+  "edges' lines silent": shared(4, async (world) => {
     const { line, name } = world.random.pick(world.edges);
     line.silence(world.random.next() * MAX_AWAY_MS);
     world.journal.note(`${name} hears nothing`);
     world.journal.count("edges' lines silent");
   }),
-  "edge's line swallows": shared(3, async (world) => {
+  "edges' lines swallow": shared(3, async (world) => {
     const { line, name } = world.random.pick(world.edges);
     line.swallow(world.random.next() * MAX_AWAY_MS);
     world.journal.note(`${name} is swallowed`);
     world.journal.count("edges' lines swallow");
   }),
-  "edge's line slow": shared(2, async (world) => {
+  "edges' lines slow": shared(2, async (world) => {
     const { line } = world.random.pick(world.edges);
     const { latency } = line;
     line.latency = SLOW_LINE;
@@ -52,12 +52,4 @@ export const EDGE_EVENTS: Record<string, Event> = {
 };
 
 /** Every kind of these faults, as runs count it. */
-export const EDGE_FAULT_KINDS: readonly string[] = [
-  "edges killed",
-  "edges stopped",
-  "edges cut off",
-  "edges' lines silent",
-  "edges' lines swallow",
-  "edges' lines slow",
-  "origin away",
-];
+export const EDGE_FAULT_KINDS: readonly string[] = kindsOf(EDGE_EVENTS);

@@ -3,31 +3,10 @@
  */
 import type { Failure } from "../../src/simulator/faults.ts";
 import { WALLS } from "../../src/simulator/pages.ts";
+import { CHAT_FAILURES } from "../harness/chat-failures.ts";
 import type { RoomJudge } from "./room-judge.ts";
 import { HOLD } from "./settings.ts";
 import { PROBED, type World } from "./world.ts";
-
-/** Bad answers to a chat call. */
-const CHAT_FAILURES: Record<string, Failure> = {
-  "500": { status: 500 },
-  "503": { status: 503 },
-  "403": { status: 403 },
-  "404": { status: 404 },
-  html: "html",
-  empty: "empty",
-  null: "null",
-  array: "array",
-  object: "object",
-  "without contents": "no-contents",
-  "invalid argument": "invalid-argument",
-  "response errors": "response-errors",
-  lost: "lost",
-  truncated: "truncated",
-  reset: "reset",
-  silent: "silent",
-  slow: { delayMs: 5000 },
-  "in pieces": { drip: { bytes: 400, everyMs: 30 } },
-};
 
 /** The outcome of all chat calls of a room for a while. */
 const DEAD: readonly Failure[] = [{ status: 503 }, { status: 403 }, "lost"];
@@ -69,6 +48,8 @@ const PAGES = ["popout", "watch", "next"] as const;
 export interface Event {
   /** Its share of all events. */
   share: number;
+  /** The names under which a run counts it, and must have counted each; by default its own name. */
+  counts?: readonly string[];
   /** Whether it affects something that rooms share: the address, the disk, the process. */
   isShared: boolean;
   /** Resolves at the end of the event. */
@@ -79,8 +60,18 @@ const event = (share: number, play: Event["play"]): Event => ({ share, play, isS
 /** An event that affects something that rooms share. */
 export const shared = (share: number, play: Event["play"]): Event => ({ share, play, isShared: true });
 
-function entry<T>(world: World, table: Record<string, T>): [string, T] {
-  return world.random.pick(Object.entries(table));
+/** An event that draws one of a table's failures, and counts as that. */
+function failing(
+  share: number,
+  prefix: string,
+  table: Readonly<Record<string, Failure>>,
+  play: (world: World, name: string, as: Failure) => Promise<void>,
+): Event {
+  const entries = Object.entries(table).map(([name, as]) => [`${prefix} ${name}`, as] as const);
+  return {
+    ...event(share, (world) => play(world, ...world.random.pick(entries))),
+    counts: entries.map(([name]) => name),
+  };
 }
 
 function room(world: World) {
@@ -110,13 +101,12 @@ async function withoutPages(world: World, name: string, as: Failure): Promise<vo
 }
 
 export const EVENTS: Record<string, Event> = {
-  "chat failure": event(40, async (world) => {
-    const [name, as] = entry(world, CHAT_FAILURES);
+  "chat failure": failing(40, "chat", CHAT_FAILURES, async (world, name, as) => {
     const times = 1 + world.random.below(3);
-    await world.order(`chat ${name}`, { on: "get_live_chat", videoId: room(world).videoId, times, as });
+    await world.order(name, { on: "get_live_chat", videoId: room(world).videoId, times, as });
   }),
   // Its pages still work, each with more messages, but for a long time no answer follows them.
-  "dead chat": event(3, async (world) => {
+  "dead chats": event(3, async (world) => {
     const judge = room(world);
     const as = world.random.pick(DEAD);
     judge.chat.expireTokens();
@@ -130,27 +120,26 @@ export const EVENTS: Record<string, Event> = {
     burst(world, judge);
     await isOver;
   }),
-  throttling: shared(6, async (world) => {
-    const [name, as] = entry(world, THROTTLINGS);
-    await world.order(`chat ${name}`, { on: "get_live_chat", times: 1, as });
-  }),
-  "page failure": event(14, async (world) => {
-    const [name, as] = entry(world, PAGE_FAILURES);
+  throttling: {
+    ...failing(6, "chat", THROTTLINGS, (world, name, as) =>
+      world.order(name, { on: "get_live_chat", times: 1, as }),
+    ),
+    isShared: true,
+  },
+  "page failure": failing(14, "page", PAGE_FAILURES, async (world, name, as) => {
     const { chat, videoId } = room(world);
     const on = world.random.pick(PAGES);
     chat.expireTokens();
-    await world.order(`page ${name}`, { on, videoId, times: 1 + world.random.below(3), as });
+    await world.order(name, { on, videoId, times: 1 + world.random.below(3), as });
   }),
-  "script failure": event(5, async (world) => {
-    const [name, as] = entry(world, SCRIPT_FAILURES);
+  "script failure": failing(5, "script", SCRIPT_FAILURES, async (world, name, as) => {
     room(world).chat.expireTokens();
-    await world.order(`script ${name}`, { on: world.random.pick(["sw.js", "sw.js_data"]), times: 2, as });
+    await world.order(name, { on: world.random.pick(["sw.js", "sw.js_data"]), times: 2, as });
   }),
-  wall: event(6, async (world) => {
-    const [name, as] = entry(world, PAGE_FAILURES);
+  wall: failing(6, "wall", PAGE_FAILURES, async (world, name, as) => {
     const { chat, videoId } = room(world);
     chat.expireTokens();
-    await world.order(`wall ${name}`, { on: PAGES, videoId, times: 1000, as });
+    await world.order(name, { on: PAGES, videoId, times: 1000, as });
   }),
   "tokens expired": event(8, async (world) => {
     room(world).chat.expireTokens();
@@ -206,22 +195,25 @@ export const EVENTS: Record<string, Event> = {
     silence.to = scheduler.monotonic();
     judge.chat.change({ ...HOLD, timeoutMs: 10_000 });
   }),
-  burst: event(5, async (world) => burst(world, room(world))),
-  "chat over": event(0.6, async (world) => {
-    if (world.liveRooms.length < 10) return;
-    const judge = room(world);
-    const shape = world.random.pick(OVER_SHAPES);
-    judge.chat.end(shape, { lastWords: world.random.chance(0.5) });
-    judge.overSince = world.scheduler.monotonic();
-    world.journal.note(`over ${judge.videoId} ${shape}`);
-    world.journal.count(`chats over ${shape}`);
-  }),
+  bursts: event(5, async (world) => burst(world, room(world))),
+  "chat over": {
+    ...event(0.6, async (world) => {
+      if (world.liveRooms.length < 10) return;
+      const judge = room(world);
+      const shape = world.random.pick(OVER_SHAPES);
+      judge.chat.end(shape, { lastWords: world.random.chance(0.5) });
+      judge.overSince = world.scheduler.monotonic();
+      world.journal.note(`over ${judge.videoId} ${shape}`);
+      world.journal.count(`chats over ${shape}`);
+    }),
+    counts: OVER_SHAPES.map((shape) => `chats over ${shape}`),
+  },
   "connections refused": shared(2, async ({ network, random, scheduler, journal }) => {
     network.refusesUntil = scheduler.monotonic() + random.next() * 40_000;
     journal.note("connections refused");
     journal.count("connections refused");
   }),
-  outage: shared(1, async ({ network, random, scheduler, journal }) => {
+  outages: shared(1, async ({ network, random, scheduler, journal }) => {
     network.silentUntil = scheduler.monotonic() + random.next() * 60_000;
     journal.note("outage");
     journal.count("outages");
@@ -232,9 +224,12 @@ export const EVENTS: Record<string, Event> = {
     await scheduler.sleep(random.next() * 30_000);
     network.latency = { leastMs: 20, jitterMs: 100 };
   }),
-  "commit fails": shared(6, async ({ disk, random }) => {
-    disk?.failAtCommit(1 + random.below(20), random.pick(["refused", "unanswered"]));
-  }),
+  "commit fails": {
+    ...shared(6, async ({ disk, random }) => {
+      disk?.failAtCommit(1 + random.below(20), random.pick(["refused", "unanswered"]));
+    }),
+    counts: ["commit refused", "commit unanswered"],
+  },
   "disk gone": shared(1, async ({ disk, random, scheduler }) => {
     if (disk) disk.goneUntil = scheduler.monotonic() + random.next() * 15_000;
   }),
@@ -246,7 +241,7 @@ export const EVENTS: Record<string, Event> = {
     await scheduler.sleep(random.next() * 20_000);
     disk.commit = usual;
   }),
-  kill: shared(1.5, async (world) => {
+  kills: shared(1.5, async (world) => {
     const instance = world.pickInstance();
     if (!instance.life) return;
     world.journal.count("kills");
@@ -254,7 +249,7 @@ export const EVENTS: Record<string, Event> = {
   }),
   // An instance that follows a room fails it if it cannot read the room's position: it should have been
   // upgraded first.
-  "another version": shared(0.5, async (world) => {
+  "checkpoints of another version": shared(0.5, async (world) => {
     const { disk, cluster, random, journal } = world;
     const instance = world.pickInstance();
     if (!instance.life || !(disk || cluster)) return;
@@ -269,7 +264,7 @@ export const EVENTS: Record<string, Event> = {
     journal.count("checkpoints of another version");
     await isBack;
   }),
-  stop: shared(1, async (world) => {
+  stops: shared(1, async (world) => {
     const instance = world.pickInstance();
     if (!instance.life) return;
     world.journal.count("stops");
@@ -277,37 +272,14 @@ export const EVENTS: Record<string, Event> = {
   }),
 };
 
-const named = (prefix: string, table: object) => Object.keys(table).map((name) => `${prefix} ${name}`);
+/** The names under which runs count these events. */
+export function kindsOf(events: Readonly<Record<string, Event>>): string[] {
+  return Object.entries(events).flatMap(([name, { counts = [name] }]) => counts);
+}
 
-/** Every kind of fault, as runs count it. */
+/** Every kind of fault: those of the events, of an address (`addresses.ts`) and of viewers (`viewer.ts`). */
 export const FAULT_KINDS: readonly string[] = [
-  ...named("chat", { ...CHAT_FAILURES, ...THROTTLINGS }),
-  ...["page", "wall"].flatMap((prefix) => named(prefix, PAGE_FAILURES)),
-  ...named("script", SCRIPT_FAILURES),
-  ...OVER_SHAPES.map((shape) => `chats over ${shape}`),
-  "address throttled",
-  "address lost",
-  "dead chats",
-  "tokens expired",
-  "all tokens expired",
-  "walls together",
-  "dead pages together",
-  "made-up ids",
-  "replays beside",
-  "probes",
-  "tokens silent",
-  "bursts",
-  "connections refused",
-  "outages",
-  "slow network",
-  "commit refused",
-  "commit unanswered",
-  "disk gone",
-  "slow disk",
-  "kills",
-  "checkpoints of another version",
-  "stops",
-  "viewers stalled",
-  "viewers left",
-  "viewers forged cursor",
+  ...kindsOf(EVENTS),
+  ...["address throttled", "address lost"],
+  ...["viewers stalled", "viewers left", "viewers forged cursor"],
 ];

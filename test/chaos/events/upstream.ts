@@ -1,39 +1,27 @@
 /** Failures of the upstream, and events in its chats. */
 import type { Failure } from "../../../src/simulator/faults.ts";
 import type { RequestKind } from "../../../src/simulator/requests.ts";
+import { CHAT_FAILURES } from "../../harness/chat-failures.ts";
 import { LOSSY_ROOM } from "../chat-script.ts";
 import { ECHO_MS, type Event, expire } from "./event.ts";
 
-/** Failures of a chat call. */
-const CHAT_FAILURES: Failure[] = [
-  { status: 500 },
-  { status: 503 },
-  { status: 403 },
-  { status: 404 },
-  { status: 400 },
-  "reset",
-  "lost",
-  "truncated",
-  "invalid-argument",
-  "response-errors",
-  "html",
-  "empty",
-  "null",
-  "array",
-  "object",
-  { delayMs: 1500 },
-  { drip: { bytes: 3000, everyMs: 10 } },
-];
-/** An answer without a chat ends a replay, and makes the service load the page of a live chat. */
-const LIVE_FAILURES: Failure[] = [...CHAT_FAILURES, "no-contents", "silent"];
+/** Slow answers are less slow than in virtual time. */
+const LIVE_FAILURES: readonly Failure[] = Object.values({
+  ...CHAT_FAILURES,
+  "400": { status: 400 },
+  slow: { delayMs: 1500 },
+  "in pieces": { drip: { bytes: 3000, everyMs: 10 } },
+} satisfies Record<string, Failure>);
+/** An answer without a chat ends a replay. */
+const REPLAY_FAILURES = LIVE_FAILURES.filter((failure) => failure !== "no-contents" && failure !== "silent");
 /** For pages only failures that yield no page: a page without a chat says that the chat is over. */
 const PAGE_FAILURES: Failure[] = [{ status: 503 }, "reset", "truncated", { delayMs: 700 }];
 const SCRIPT_FAILURES: Failure[] = [...PAGE_FAILURES, "html", "empty", { status: 404 }];
 
-const FAILURES: [kind: RequestKind, failures: Failure[]][] = [
+const FAILURES: [kind: RequestKind, failures: readonly Failure[]][] = [
   ["get_live_chat", LIVE_FAILURES],
   ["get_live_chat", LIVE_FAILURES],
-  ["get_live_chat_replay", CHAT_FAILURES],
+  ["get_live_chat_replay", REPLAY_FAILURES],
   ["popout", PAGE_FAILURES],
   ["watch", PAGE_FAILURES],
   ["live", PAGE_FAILURES],
