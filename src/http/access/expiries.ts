@@ -22,9 +22,12 @@ export class Expiries {
     this.#stopped = stopped;
   }
 
-  /** Ends the connection at this wall time, in milliseconds, unless the result is called before. */
+  /**
+   * Ends the connection at this wall time, in milliseconds, unless the result is called before. The opening
+   * of a chat may have taken longer than the token was valid: then the connection ends within a second.
+   */
   add(connection: Connection, expiresAt: number): () => void {
-    const second = Math.ceil(expiresAt / SECOND_MS);
+    const second = Math.max(Math.ceil(expiresAt / SECOND_MS), this.#second());
     const others = this.#connections.getOrInsertComputed(second, () => new Set());
     others.add(connection);
     if (!this.#isRunning) void this.#run();

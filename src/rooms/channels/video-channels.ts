@@ -127,6 +127,12 @@ export class VideoChannels {
   async #lookNow(videoId: string, address: string): Promise<readonly string[]> {
     const displaced = new AbortController();
     using _ = this.#waiting.join(address, () => displaced.abort(atCapacity("openings")));
-    return await this.#sources.look(videoId, address, AbortSignal.any([this.#stopped, displaced.signal]));
+    const signal = AbortSignal.any([this.#stopped, displaced.signal]);
+    try {
+      return await this.#sources.look(videoId, address, signal);
+    } catch (error) {
+      if (this.#stopped.aborted) throw atCapacity("stopping");
+      throw error;
+    }
   }
 }

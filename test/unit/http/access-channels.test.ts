@@ -220,6 +220,21 @@ describe("the look at a video's page", () => {
     assert.deepEqual(new Set(sources.remembered), new Set([MINE]));
   });
 
+  it("is refused as the service is while it stops", async () => {
+    const stopped = new AbortController();
+    const sources = {
+      ...sourcesOf({}),
+      look: (_video: string, _address: string, signal: AbortSignal) =>
+        new Promise<string[]>((_, reject) => {
+          signal.addEventListener("abort", () => reject(signal.reason));
+        }),
+    };
+    const channels = new VideoChannels(sources, new FakeClock(), stopped.signal);
+    const asked = channels.isOfOne(MINE, ["@mine"], address, never);
+    setImmediate(() => stopped.abort());
+    await assert.rejects(asked, { code: "CAPACITY", full: "stopping" });
+  });
+
   it("is forgotten, the oldest first, before its memory grows without end", async () => {
     const clock = new FakeClock();
     const many = Array.from({ length: 10_001 }, (_, index) => `v${index}`);

@@ -109,6 +109,18 @@ describe("the seconds in which tokens expire", () => {
     assert.deepEqual(ended.at(-1), "later");
   });
 
+  it("end a connection that opens after its token has expired, within a second", async () => {
+    const clock = new FakeClock();
+    const expiries = new Expiries(clock, new AbortController().signal);
+    const { ended, of } = connection();
+    for (const name of ["first", "beside others"]) {
+      expiries.add(of(name), clock.now() - 5000);
+      await clock.advance(1000);
+      assert.equal(ended.at(-1), name);
+      expiries.add(of("other"), clock.now() + 3_600_000);
+    }
+  });
+
   it("are passed at once if the clock is set ahead, and come again if it is set back", async () => {
     const clock = new FakeClock();
     const expiries = new Expiries(clock, new AbortController().signal);
