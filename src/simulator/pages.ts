@@ -122,7 +122,7 @@ export function chatPage(on: Place, content: PageContent, credentials: Credentia
 export function wallPage(
   wall: Wall,
   on: Place,
-  frame: Pick<PageContent, "videoId" | "random">,
+  frame: Pick<PageContent, "videoId" | "random" | "broadcast">,
   credentials: Credentials,
   other: PageContent,
 ): Answer {

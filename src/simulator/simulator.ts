@@ -13,7 +13,7 @@ import { type Fault, type FaultOrder, Faults } from "./faults.ts";
 import type { ChannelPageKind, Host, HostContext, PageKind, Site } from "./hosts.ts";
 import { serve, startHost } from "./hosts.ts";
 import { InProcessResponse, incoming, type Request, type Response } from "./in-process.ts";
-import { chatPage, type Wall, wallPage } from "./pages.ts";
+import { chatPage, type PageBroadcast, type Wall, wallPage } from "./pages.ts";
 import { Random } from "./random.ts";
 import { type Awaited, type HostName, type RequestKind, RequestLog, type RequestRecord } from "./requests.ts";
 import type { ChatCall, Place, Scenario } from "./scenario.ts";
@@ -223,8 +223,7 @@ class Upstream implements InProcessSimulator, Site {
     if (kind === "sw.js_data")
       return serviceWorkerData(this.#options.serviceWorkerData ?? "full", this.credentials);
     const chat = this.#chats.get(videoId) ?? this.#newChat(videoId, { kind: "unavailable" });
-    const facts = this.#channels.values().map((channel) => channel.factsOf(videoId));
-    const broadcast = facts.find((known) => known !== undefined);
+    const broadcast = this.#broadcastOf(videoId);
     return chatPage(kind, { ...chat.page(kind), broadcast }, this.credentials);
   }
 
@@ -241,7 +240,13 @@ class Upstream implements InProcessSimulator, Site {
 
   wall(wall: Wall, on: Place, videoId: string): Answer {
     const other = this.#newChat(OTHER_VIDEO, {}).page(on);
-    return wallPage(wall, on, { videoId, random: new Random(this.#seed, videoId) }, this.credentials, other);
+    const frame = { videoId, random: new Random(this.#seed, videoId), broadcast: this.#broadcastOf(videoId) };
+    return wallPage(wall, on, frame, this.credentials, other);
+  }
+
+  #broadcastOf(videoId: string): PageBroadcast | undefined {
+    const facts = this.#channels.values().map((channel) => channel.factsOf(videoId));
+    return facts.find((known) => known !== undefined);
   }
 
   accept(call: ChatCall): () => Answer {
