@@ -7,8 +7,10 @@ import type { Config } from "../../src/cli/config.ts";
 import { LogReads } from "../../src/http/log/log-reads.ts";
 import type { OriginAnswer } from "../../src/origin/origin-connections.ts";
 import { Channels } from "../../src/rooms/channels/channels.ts";
+import { readVideoChannels } from "../../src/rooms/channels/video-channels.ts";
 import { ChannelWatch } from "../../src/rooms/channels/watch.ts";
 import { RoomList } from "../../src/rooms/listing.ts";
+import { Recordings } from "../../src/rooms/recordings/recordings.ts";
 import { Rooms } from "../../src/rooms/rooms.ts";
 import { StoredRooms } from "../../src/rooms/stored-rooms.ts";
 import { History } from "../../src/serving/history/history.ts";
@@ -18,6 +20,7 @@ import type { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { EgressPool } from "../../src/upstream/egress/pool.ts";
 import type { EgressSpec } from "../../src/upstream/egress/spec.ts";
 import { probe } from "../../src/upstream/probe.ts";
+import { Door } from "./door.ts";
 import type { Network } from "./network.ts";
 import { historyAnswer, type OriginService } from "./origin-api.ts";
 import type { Peek } from "./peek.ts";
@@ -50,17 +53,35 @@ export class Life implements OriginService {
   readonly #history: History;
   readonly #isBlanking: boolean;
   readonly reads: LogReads;
+  readonly #background = new AbortController();
+  #door: Door | undefined;
 
   /** Rejects if the store does not work: then there is no service until the next attempt. */
   static async begin(parts: LifeParts): Promise<Life> {
     const life = new Life(parts);
     try {
       await life.store.probeWrite(0);
+      await life.#begin(parts);
       return life;
     } catch (error) {
       life.kill();
       throw error;
     }
+  }
+
+  async #begin({ config, scheduler }: LifeParts): Promise<void> {
+    const { rooms, channels, store, egresses, clock, telemetry } = this;
+    const { access } = config.http;
+    const videoChannels = readVideoChannels({ store, egresses, clock }, rooms.stopped);
+    if (access.tokenKey) this.#door = await Door.open(this, { settings: access, videoChannels, scheduler });
+    if (config.recordings.length === 0) return;
+    const parts = { rooms, channels, recorded: config.rooms.recorded, store, clock, telemetry };
+    new Recordings(config.recordings, parts, this.#background.signal).start({ isListRun: false });
+  }
+
+  /** Where rights are checked; undefined if no key for tokens is set. */
+  get door(): Door | undefined {
+    return this.#door;
   }
 
   constructor({ config, scheduler, network, storage, telemetry, instance = "", aheadMs }: LifeParts) {
@@ -107,6 +128,7 @@ export class Life implements OriginService {
 
   /** Stops it as a signal stops the service. */
   async stop(): Promise<void> {
+    this.#background.abort();
     if (this.#drainMs > 0) await this.rooms.drain(this.#drainMs);
     await this.rooms.stop();
     this.channels.close();

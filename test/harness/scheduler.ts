@@ -24,6 +24,8 @@ interface Timer {
 export class Scheduler implements Clock {
   readonly #random: Random;
   readonly #timers = new Heap();
+  /** Work that waits until everything else rests. */
+  readonly #outside: (() => Promise<unknown>)[] = [];
   #elapsedMs = 0;
   #isPlaying = false;
 
@@ -67,15 +69,25 @@ export class Scheduler implements Clock {
   }
 
   /**
+   * The outcome of work that waits for the system, such as the check of a signature. Such work is done piece
+   * by piece, while all else rests and no time passes: so a run still depends only on its seed.
+   */
+  outside<T>(work: () => Promise<T>): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    this.#outside.push(() => work().then(resolve, reject));
+    return promise;
+  }
+
+  /**
    * Fires timer after timer while `goesOn`; calls `afterEach` when everything that a timer started has come
    * to rest.
    */
   async run(goesOn: () => boolean, afterEach: () => Promise<void>): Promise<void> {
-    await rest();
+    await this.#rest();
     while (goesOn()) {
       if (!this.#fireNext(Number.POSITIVE_INFINITY))
         throw new Error("nothing is left that could ever happen");
-      await rest();
+      await this.#rest();
       await afterEach();
     }
   }
@@ -92,10 +104,19 @@ export class Scheduler implements Clock {
     if (this.#isPlaying) throw new Error("time passes already: nobody else can play it");
     this.#isPlaying = true;
     const end = this.#elapsedMs + withinMs;
-    await rest();
-    while (!holds() && this.#fireNext(end)) await rest();
+    await this.#rest();
+    while (!holds() && this.#fireNext(end)) await this.#rest();
     this.#isPlaying = false;
     return holds();
+  }
+
+  /** Resolves when nothing can continue without time, and no work outside is left. */
+  async #rest(): Promise<void> {
+    await rest();
+    for (let work = this.#outside.shift(); work; work = this.#outside.shift()) {
+      await work();
+      await rest();
+    }
   }
 
   /** Fires the next timer due by `until`. Returns whether there was one. */
@@ -174,7 +195,7 @@ export class MortalClock implements Clock {
   }
 }
 
-/** Resolves when no promise can continue without time; nothing in a run waits for the system. */
+/** Resolves when no promise can continue without time, or the system. */
 function rest(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

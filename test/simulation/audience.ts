@@ -1,16 +1,18 @@
 /**
- * The viewers of a run: those of each room, a reader of logs in each way, and in some runs viewers of several
- * chats, and of a channel.
+ * The viewers of a run: those of each room, a reader of logs in each way, users with tokens, and in some runs
+ * viewers of several chats, and of a channel.
  */
 
 import { Random } from "../../src/simulator/random.ts";
 import { FrameReader } from "../harness/frames.ts";
 import { ChannelChats } from "./channel-chats.ts";
 import type { Edge } from "./edges.ts";
+import { asUser } from "./guests.ts";
 import type { Host } from "./host.ts";
 import { type ChannelWorld, LiveChannel } from "./live-channel.ts";
 import { LogReader, WAYS, type Watcher } from "./log-reader.ts";
 import { MergedChats } from "./merged-chats.ts";
+import { RECORDED_CHANNEL, type RecordedChat } from "./recorded-chat.ts";
 import { OneChat } from "./subscription.ts";
 import { Viewer, type ViewerParts } from "./viewer.ts";
 
@@ -28,6 +30,7 @@ interface AudienceWorld extends ChannelWorld {
   edges: readonly Edge[];
   /** Whether each trouble affects only one party. */
   isNeighbourly: boolean;
+  recorded: RecordedChat;
 }
 
 export class Audience {
@@ -52,6 +55,7 @@ export class Audience {
     if (this.#draws("channel", 0.4, "runs with a channel")) this.channel = this.#addChannel();
     this.#addForEdges();
     this.#addReaders();
+    this.#addUsers();
   }
 
   /** From a sequence of its own, so that the rest of a seed stays the same. */
@@ -107,8 +111,24 @@ export class Audience {
     }
   }
 
+  /** A user with the right to a video, and one with the right to a channel, whose chat is recorded. */
+  #addUsers(): void {
+    const { seed, rooms, instances, recorded, scheduler, journal } = this.#world;
+    const random = new Random(seed, "users");
+    const room = random.pick(rooms);
+    for (const [name, watched, right] of [
+      ["user of a video", room, `watch:${room.videoId}`],
+      ["user of a channel", recorded.room, `watch:${RECORDED_CHANNEL}`],
+    ] as const) {
+      const ask = asUser({ name, right, random, scheduler, journal, isCalm: () => this.#world.isCalm });
+      const mayCome = () => watched !== recorded.room || recorded.isOpen;
+      const host = () => (mayCome() ? this.#hostFor(watched.home, random, instances) : undefined);
+      this.#add((judge) => new OneChat(judge(watched)), watched.home, { ask, host });
+    }
+  }
+
   /** `home`: the name of the only instance to which it comes. */
-  #add(subscribe: ViewerParts["subscribe"], home?: string): void {
+  #add(subscribe: ViewerParts["subscribe"], home?: string, more: Partial<ViewerParts> = {}): void {
     const { seed, scheduler, journal, isNeighbourly: isSharedWell } = this.#world;
     const index = this.viewers.length;
     const random = new Random(seed, `viewer ${index}`);
@@ -118,13 +138,17 @@ export class Audience {
       frames: this.#frames,
       host: () => this.#hostFor(home, random),
       onFrames: this.#onFrames,
+      ...more,
     };
     this.viewers.push(new Viewer(String(index), parts));
   }
 
   /** A process that takes viewers, if there is one. */
-  #hostFor(home: string | undefined, random: Random): Host | undefined {
-    const hosts = [...this.#world.instances, ...this.#world.edges];
+  #hostFor(
+    home: string | undefined,
+    random: Random,
+    hosts: readonly Host[] = [...this.#world.instances, ...this.#world.edges],
+  ): Host | undefined {
     const open = hosts.filter(({ life, name }) => life && (home ?? name) === name);
     return open.length > 1 ? random.pick(open) : open[0];
   }

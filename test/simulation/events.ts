@@ -5,8 +5,8 @@ import type { Failure } from "../../src/simulator/faults.ts";
 import { WALLS } from "../../src/simulator/pages.ts";
 import { CHAT_FAILURES } from "../harness/chat-failures.ts";
 import type { RoomJudge } from "./room-judge.ts";
-import { HOLD } from "./settings.ts";
-import { PROBED, type World } from "./world.ts";
+import { HOLD, PUBLIC } from "./settings.ts";
+import type { World } from "./world.ts";
 
 /** The outcome of all chat calls of a room for a while. */
 const DEAD: readonly Failure[] = [{ status: 503 }, { status: 403 }, "lost"];
@@ -170,7 +170,7 @@ export const EVENTS: Record<string, Event> = {
   }),
   probes: event(1, async (world) => {
     const probes = Array.from({ length: 1 + world.random.below(8) }, () =>
-      world.pickInstance().life?.probe(PROBED),
+      world.pickInstance().life?.probe(PUBLIC),
     );
     world.journal.count("probes", probes.length);
     await Promise.allSettled(probes);

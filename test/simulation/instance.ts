@@ -10,6 +10,7 @@ import type { Storage } from "../harness/storage.ts";
 import type { UpstreamJudge } from "../harness/upstream-judge.ts";
 import { Host, type HostParts } from "./host.ts";
 import { JudgedEvents } from "./judged-events.ts";
+import { judgeRecordings } from "./recorded-chat.ts";
 import type { StoreLine } from "./store-line.ts";
 
 interface InstanceParts extends Omit<HostParts, "drainMs"> {
@@ -55,6 +56,7 @@ export class Instance extends Host<Life> {
       this.pausedUntil = Math.max(this.pausedUntil, scheduler.monotonic() + cooldownMs);
     };
     const telemetry = new JudgedEvents({ log, journal, isAlone, throttled });
+    judgeRecordings(telemetry, journal);
     const life = await Life.begin({
       ...{ config, scheduler, network, storage, instance, telemetry },
       ...(aheadMs === undefined ? {} : { aheadMs }),

@@ -9,6 +9,7 @@ import { CLUSTER_EVENTS } from "./cluster-events.ts";
 import { EDGE_EVENTS } from "./edge-events.ts";
 import { drawEdges, type EdgeTiers } from "./edges.ts";
 import { EVENTS, type Event } from "./events.ts";
+import { strangers } from "./guests.ts";
 import { drawMix } from "./mix.ts";
 import { rivalOpenings } from "./rivals.ts";
 import { drawInstances } from "./settings.ts";
@@ -70,6 +71,8 @@ export async function run(options: RunOptions): Promise<Outcome> {
   const actors = [
     trouble(world, calmAt, isEven),
     rivalOpenings(world, calmAt),
+    strangers(world, calmAt),
+    world.recorded.live(calmAt),
     ...addresses,
     ...channel,
     ...world.viewers.map((viewer) => viewer.live()),

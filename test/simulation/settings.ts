@@ -4,9 +4,15 @@ import { readFlags } from "../../src/cli/flags.ts";
 import { SETTINGS, type SettingName } from "../../src/cli/setting-table.ts";
 import type { InProcessSimulator } from "../../src/simulator/index.ts";
 import { Random } from "../../src/simulator/random.ts";
+import { SECRET } from "../support/tokens.ts";
 
 /** What the upstream keeps for a late reader. */
 export const HOLD = { holdsMs: 10_000, holdsMessages: 200 };
+
+/** The video that needs no token. It belongs to no room of a run. */
+export const PUBLIC = "simprobe-01";
+/** The video that is recorded. */
+export const RECORDED = "recorded-01";
 
 interface DrawnSettings {
   seed: number;
@@ -14,11 +20,13 @@ interface DrawnSettings {
   /** The number of instances. */
   instances: number;
   concurrencies: readonly number[];
+  /** The number of rooms that may be open. */
+  maxRooms: number;
 }
 
 /** Limits so strict that calls must wait for each other, and times so short that a run sees states end. */
 export function drawConfig({ urls }: InProcessSimulator, drawn: DrawnSettings): Config {
-  const { seed, random, instances, concurrencies } = drawn;
+  const { seed, random, instances, concurrencies, maxRooms } = drawn;
   const settings: Partial<Record<SettingName, string | number>> = {
     RELAY_STORE: "memory:",
     RELAY_UPSTREAM_URL: urls.main,
@@ -30,6 +38,10 @@ export function drawConfig({ urls }: InProcessSimulator, drawn: DrawnSettings): 
     RELAY_COOLDOWN_MS: random.pick([2000, 5000]),
     RELAY_GRACE_MS: random.pick([5000, 30_000, 90_000]),
     RELAY_FAILING_MS: random.pick([20_000, 120_000]),
+    RELAY_MAX_ROOMS: maxRooms,
+    RELAY_RECORD: RECORDED,
+    RELAY_PUBLIC: `watch:${PUBLIC}`,
+    RELAY_TOKEN_KEY: SECRET,
     RELAY_NO_CHAT_MS: random.pick([0, 30_000]),
     RELAY_CHANNEL_MS: new Random(seed, "looks").pick([10_000, 30_000, 60_000]),
     ...(instances > 1 ? drawShared(seed) : {}),

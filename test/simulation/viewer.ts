@@ -12,7 +12,7 @@ import type { Violate } from "../harness/chat-frames.ts";
 import { EVERYTHING, FILTERS, type Filter } from "../harness/filters.ts";
 import type { Frame, FrameReader } from "../harness/frames.ts";
 import type { Journal } from "../harness/journal.ts";
-import { requestStream } from "../harness/origin-api.ts";
+import { type OriginService, requestStream } from "../harness/origin-api.ts";
 import type { Scheduler } from "../harness/scheduler.ts";
 import { SimulatedSink } from "../harness/sink.ts";
 import { ChatJudge } from "./chat-judge.ts";
@@ -26,6 +26,15 @@ const RETRY_MS = 3000;
 /** Judges a chat for a viewer, with that viewer's filter. */
 type JudgeOf = (room: RoomJudge) => ChatJudge;
 
+/** How a viewer's request for a stream reaches a process. */
+export type Ask = (
+  service: OriginService,
+  request: { path: string; headers: Record<string, string> },
+  address: string,
+  open: () => SimulatedSink,
+  gone: AbortSignal,
+) => Promise<void>;
+
 export interface ViewerParts {
   scheduler: Scheduler;
   random: Random;
@@ -35,6 +44,8 @@ export interface ViewerParts {
   subscribe(judge: JudgeOf, violate: Violate): Subscription;
   /** A process that takes it, if there is one. */
   host(): Host | undefined;
+  /** By default with neither a token nor a check of rights. */
+  ask?: Ask;
   /** Draws its filter and its format; undefined in a run whose viewers get everything. */
   tastes: Random | undefined;
   /** Whether everything that rooms share works. */
@@ -140,7 +151,8 @@ export class Viewer {
       gone.signal.throwIfAborted();
       return sink;
     };
-    const entered = requestStream(service, request, this.name, open, gone.signal).then(
+    const { ask = requestStream } = this.#parts;
+    const entered = ask(service, request, this.name, open, gone.signal).then(
       () => "",
       (error: unknown) => this.#refusal(error),
     );

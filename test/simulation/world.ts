@@ -23,8 +23,9 @@ import { Instance } from "./instance.ts";
 import { judgedLog } from "./judged-events.ts";
 import type { LiveChannel } from "./live-channel.ts";
 import type { Watcher } from "./log-reader.ts";
+import { RecordedChat, ROOMS_BESIDE } from "./recorded-chat.ts";
 import { RoomJudge } from "./room-judge.ts";
-import { drawConfig, HOLD } from "./settings.ts";
+import { drawConfig, HOLD, PUBLIC } from "./settings.ts";
 
 export interface WorldOptions extends Partial<EdgeTiers> {
   seed: number;
@@ -40,8 +41,6 @@ const RELAYED_MS = 60_000;
 /** A fault that has hit no request within this time is cancelled, in milliseconds. */
 const ORDER_MS = 30_000;
 const REPLAYS_BESIDE = 6;
-/** A video that belongs to no room: a probe's calls would count as the room's polls. */
-export const PROBED = "simprobe-01";
 
 export class World {
   readonly scheduler: Scheduler;
@@ -65,6 +64,7 @@ export class World {
   readonly viewers: readonly Watcher[];
   /** Undefined in a run without one. */
   readonly channel: LiveChannel | undefined;
+  readonly recorded: RecordedChat;
   /** All faults are over. */
   isCalm = false;
   readonly #dirty = new Set<Watcher>();
@@ -82,7 +82,10 @@ export class World {
     // With two slots, the others share one while a page that is never answered holds the other: then
     // newcomers wait longer.
     const concurrencies = this.isNeighbourly ? [4, 4, 8] : [2, 4, 8];
-    const config = drawConfig(this.upstream, { seed, random: this.random, instances, concurrencies });
+    const maxRooms = rooms + ROOMS_BESIDE;
+    const config = drawConfig(this.upstream, {
+      ...{ seed, random: this.random, instances, concurrencies, maxRooms },
+    });
     this.upstreamJudge = new UpstreamJudge(config.upstream.gate, this.scheduler, this.journal, {
       chatCalled: (videoId, instance) => this.#chatCalled(videoId, instance),
       pageCame: (videoId) => this.#room(videoId)?.pageCame(this.scheduler.monotonic()),
@@ -118,12 +121,13 @@ export class World {
     );
     if (edges > 0) this.journal.count(`runs with edges in ${tiers} tiers`);
     this.addresses = this.instances.flatMap((instance) => instance.addresses);
-    for (let number = 1; number <= rooms; number++) this.#addRoom(number);
+    for (let number = 1; number < rooms; number++) this.#addRoom(number); // the last one is recorded
     for (let number = 0; number < REPLAYS_BESIDE; number++) {
       const scenario: Partial<Scenario> = { kind: "replay", kinds: ["text"], tokens: "reusable" };
       this.upstream.chat(`beside---${String(number).padStart(2, "0")}`, scenario).say(3000);
     }
-    this.upstream.chat(PROBED, { tokens: "reusable" }).say(10);
+    this.upstream.chat(PUBLIC, { tokens: "reusable" }).say(10);
+    this.recorded = new RecordedChat(this);
     const audience = new Audience(this, (viewer) => void this.#dirty.add(viewer));
     this.viewers = audience.viewers;
     this.channel = audience.channel;

@@ -1,0 +1,95 @@
+/**
+ * The door of a life: what a request for a stream passes before it enters, apart from Fastify. Its rights are
+ * checked by the hooks that `Access` adds to the route, and its places are taken as the route takes them.
+ */
+import { EventEmitter } from "node:events";
+import type { ServerResponse } from "node:http";
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from "fastify";
+import { Access, type AccessSettings } from "../../src/http/access/access.ts";
+import { Admission } from "../../src/http/access/admission.ts";
+import { Expiries } from "../../src/http/access/expiries.ts";
+import { AddressLimit } from "../../src/http/streams/address-limit.ts";
+import type { OriginRequest } from "../../src/origin/origin-connections.ts";
+import type { VideoChannels } from "../../src/rooms/channels/video-channels.ts";
+import type { Life } from "./life.ts";
+import { requestStream } from "./origin-api.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { SimulatedSink } from "./sink.ts";
+
+type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+
+interface DoorParts {
+  settings: AccessSettings;
+  videoChannels: VideoChannels;
+  scheduler: Scheduler;
+}
+
+export class Door {
+  readonly #life: Life;
+  readonly #scheduler: Scheduler;
+  readonly #admission: Admission;
+  readonly #onRequest: readonly Hook[];
+  readonly #preHandler: readonly Hook[];
+
+  static async open(life: Life, { settings, videoChannels, scheduler }: DoorParts): Promise<Door> {
+    const { clock, telemetry } = life;
+    const parts = { settings, videoChannels, clock, telemetry };
+    return new Door(life, scheduler, await scheduler.outside(() => Access.open(parts)));
+  }
+
+  private constructor(life: Life, scheduler: Scheduler, access: Access) {
+    this.#life = life;
+    this.#scheduler = scheduler;
+    this.#admission = new Admission(
+      new AddressLimit(Number.POSITIVE_INFINITY),
+      new Expiries(life.clock, life.rooms.stopped),
+    );
+    const route = { url: "/v1/stream" } as RouteOptions;
+    const addHook = (event: string, add: (route: RouteOptions) => void) => {
+      if (event === "onRoute") add(route);
+    };
+    access.guard({ addHook } as unknown as FastifyInstance);
+    this.#onRequest = [route.onRequest ?? []].flat() as unknown as Hook[];
+    this.#preHandler = [route.preHandler ?? []].flat() as unknown as Hook[];
+  }
+
+  /** Opens a stream as its route does. Resolves when it has begun; rejects as the route refuses. */
+  async request(
+    asked: Pick<OriginRequest, "path" | "headers">,
+    address: string,
+    open: () => SimulatedSink,
+    gone: AbortSignal,
+  ): Promise<void> {
+    const request = requestOf(asked, address);
+    await this.#life.clock.untilDeath(this.#check(request, gone)).catch((error) => {
+      gone.throwIfAborted();
+      throw error;
+    });
+    const place = this.#admission.take(request);
+    const keep = () => {
+      const sink = place.keep(open());
+      void sink.closed.then(place.giveBack);
+      return sink;
+    };
+    try {
+      await requestStream(this.#life, asked, address, keep, gone);
+    } catch (error) {
+      place.giveBack();
+      throw error;
+    }
+  }
+
+  async #check(request: FastifyRequest, gone: AbortSignal): Promise<void> {
+    const raw = new EventEmitter() as ServerResponse;
+    gone.addEventListener("abort", () => raw.emit("close"), { once: true });
+    const reply = { request, raw, header: () => reply } as unknown as FastifyReply;
+    // Only the check of a signature waits for the system.
+    for (const hook of this.#onRequest) await this.#scheduler.outside(() => hook(request, reply));
+    for (const hook of this.#preHandler) await hook(request, reply);
+  }
+}
+
+function requestOf({ path, headers }: Pick<OriginRequest, "path" | "headers">, ip: string): FastifyRequest {
+  const query = Object.fromEntries(new URL(path, "http://service").searchParams);
+  return { raw: { headers, url: path }, headers, query, params: {}, ip } as unknown as FastifyRequest;
+}
