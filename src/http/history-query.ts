@@ -2,10 +2,11 @@
 
 import { suggestOrList } from "../base/suggest.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { type MessageType, typeNames, typesOf } from "../protocol/kinds.ts";
+import { typeNames, typesOf } from "../protocol/kinds.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
 import { FORMAT_NAMES, FORMATS, type FormatName, type WritingOptions } from "../serving/history/formats.ts";
 import type { HistoryPage, HistoryRequest } from "../serving/history/history.ts";
+import { ALL, filterOf, type TypeFilter } from "../serving/type-filter.ts";
 import { preferred } from "./negotiation.ts";
 import { timeIn } from "./query-time.ts";
 import { DEFAULT_LIMIT, MAX_LIMIT, type MessagesQuery } from "./schemas/history-schemas.ts";
@@ -68,8 +69,8 @@ function limitIn({ limit = `${DEFAULT_LIMIT}` }: MessagesQuery, format: FormatNa
   throw invalid(`limit: must be a whole number from 1 to ${MAX_LIMIT}, or all.`);
 }
 
-function typesIn({ types }: MessagesQuery): ReadonlySet<MessageType> | undefined {
-  if (types === undefined) return undefined;
+function typesIn({ types }: MessagesQuery): TypeFilter {
+  if (types === undefined) return ALL;
   const named = types.split(",").flatMap((part) => {
     const name = part.trim();
     const found = typesOf(name);
@@ -77,7 +78,7 @@ function typesIn({ types }: MessagesQuery): ReadonlySet<MessageType> | undefined
     const shown = name.slice(0, MAX_NAME_LENGTH);
     throw invalid(`types: "${shown}" is not a type or group of messages${suggestOrList(shown, typeNames())}`);
   });
-  return new Set(named);
+  return filterOf(named);
 }
 
 function invalid(message: string): RelayError {

@@ -28,11 +28,16 @@ export function typeBit(message: EncodedMessage): number {
 
 /**
  * The filter of a comma-separated list of types and groups. Names that are neither are left out; if none is
- * left, everything passes. A `gap` always passes.
+ * left, everything passes.
  */
 export function parseTypes(list: string): TypeFilter {
   const types = list.split(",").flatMap((name) => typesOf(name.trim()));
-  return types.length === 0 ? ALL : types.reduce((filter, type) => filter | bitOf(type), GAP);
+  return types.length === 0 ? ALL : filterOf(types);
+}
+
+/** The filter for these types, at least one. A `gap` passes, too. */
+export function filterOf(types: readonly string[]): TypeFilter {
+  return types.reduce((filter, type) => filter | bitOf(type), GAP);
 }
 
 /** The types of a filter that lets only rare ones through; undefined for any other. */

@@ -3,10 +3,11 @@
  * and only the rest is parsed for an exact answer.
  */
 import { asString, dig, parseJson } from "../../base/json.ts";
-import { isRare, type StoredMessage, typeOf } from "../../store/stored-message.ts";
+import { type StoredMessage, typeOf } from "../../store/stored-message.ts";
+import { ALL, rareTypesOf, type TypeFilter, typeBit } from "../type-filter.ts";
 
 export interface MessageFilter {
-  types?: ReadonlySet<string> | undefined;
+  types?: TypeFilter;
   /** The channel id of the messages' author. */
   authorId?: string | undefined;
   /** A part of the messages' text or of their author's name; upper and lower case are equal. */
@@ -19,18 +20,19 @@ type Test = (message: StoredMessage) => boolean;
  * The test for messages that pass all parts of the filter, and for messages of type `gap`, which always pass.
  * Undefined if the filter is empty.
  */
-export function testOf({ types, authorId, text }: MessageFilter): Test | undefined {
+export function testOf({ types = ALL, authorId, text }: MessageFilter): Test | undefined {
   const tests: Test[] = [];
-  if (types) tests.push((message) => types.has(typeOf(message)));
+  if (types !== ALL) tests.push((message) => (typeBit(message) & types) !== 0);
   if (authorId !== undefined) tests.push(isBy(authorId));
   if (text !== undefined) tests.push(contains(text));
   if (tests.length === 0) return undefined;
   return (message) => typeOf(message) === "gap" || tests.every((test) => test(message));
 }
 
-/** The types of the messages that can pass, if an index finds these; otherwise undefined. */
-export function rareTypesOf({ types }: MessageFilter): readonly string[] | undefined {
-  return types?.values().every(isRare) ? [...new Set(types).add("gap")] : undefined;
+/** Whether all messages that are read for the filter pass. */
+export function isFoundAtOnce({ types = ALL, authorId, text }: MessageFilter): boolean {
+  const isOfTypes = types === ALL || rareTypesOf(types) !== undefined;
+  return isOfTypes && authorId === undefined && text === undefined;
 }
 
 function isBy(authorId: string): Test {

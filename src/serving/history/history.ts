@@ -11,7 +11,8 @@ import { retryRead } from "../../store/retry-read.ts";
 import type { StoredMessage } from "../../store/stored-message.ts";
 import { Slices } from "../slices.ts";
 import { refuseUnavailable } from "../store-refusal.ts";
-import { type MessageFilter, rareTypesOf, testOf } from "./history-filter.ts";
+import { ALL, rareTypesOf } from "../type-filter.ts";
+import { isFoundAtOnce, type MessageFilter, testOf } from "./history-filter.ts";
 
 /** The maximum number of messages in one read of the store: its answer must not block the event loop. */
 const READ_MESSAGES = 500;
@@ -168,8 +169,9 @@ export class History {
     signal: AbortSignal,
   ): Promise<FoundPart> {
     const test = testOf(filter);
+    const types = rareTypesOf(filter.types ?? ALL);
     return this.#reads.run(async () => {
-      const part = await readPart(this.#store, videoId, { types: rareTypesOf(filter), ...range });
+      const part = await readPart(this.#store, videoId, { types, ...range });
       const messages: StoredMessage[] = [];
       await this.slices.each(part.messages, (message) => {
         if (!test || test(message)) messages.push(message);
@@ -177,12 +179,6 @@ export class History {
       return { ...part, messages, examined: part.messages.length };
     }, signal);
   }
-}
-
-/** Whether all messages that are read pass. */
-function isFoundAtOnce(filter: MessageFilter): boolean {
-  const { types, authorId, text } = filter;
-  return authorId === undefined && text === undefined && (!types || rareTypesOf(filter) !== undefined);
 }
 
 function lengthOf(batch: readonly StoredMessage[]): number {
