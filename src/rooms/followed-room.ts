@@ -26,7 +26,6 @@ export class FollowedRoom implements Followed {
   readonly lingers = false;
   readonly #parts: OwnedRoomParts;
   readonly #left = new AbortController();
-
   readonly #restMs: number;
 
   /** `room`: serves the viewers here. `restMs`: how long this instance leaves the reading to others. */

@@ -35,6 +35,7 @@ const MAX_OF_LINES = 500;
 const WIND_DOWN_MS = 2000;
 const GIVE_BACK_MS = 500;
 const END_SPREAD_MS = 1500;
+
 type RoomsSettings = EntryParts["settings"] & {
   keepaliveMs: number;
   maxRooms: number;

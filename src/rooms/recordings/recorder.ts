@@ -28,6 +28,7 @@ const RETRY_MS = 60_000;
 const STORE_MS = 5000;
 /** A channel that does not exist may come back. */
 const RETRY_CHANNEL_MS = 3_600_000;
+
 export interface RecorderParts {
   rooms: Rooms;
   channels: Channels<ChannelWatch>;
@@ -108,7 +109,7 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
   /** The latest news of each stream that is wanted or still recorded. */
   const streamNews = new Map<string, News>();
   let channelNews: News = { state: "waiting" };
-  const tell = () => {
+  const reportNow = () => {
     if (!signal.aborted) report(newsOf([...streamNews.values()], channelNews));
   };
   while (!signal.aborted) {
@@ -125,11 +126,11 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
           const left = new AbortController();
           recordings.set(videoId, left);
           const deleted = AbortSignal.any([run.deleted, left.signal]);
-          const told = (news: News) => {
+          const reportOne = (news: News) => {
             streamNews.set(videoId, news);
-            tell();
+            reportNow();
           };
-          recordStream(videoId, channel, watch, parts, { ...run, deleted, report: told })
+          recordStream(videoId, channel, watch, parts, { ...run, deleted, report: reportOne })
             .catch((error: unknown) => logWhy(telemetry, { videoId }, error))
             .finally(() => recordings.delete(videoId));
         }
@@ -137,14 +138,14 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
         channelNews = trouble
           ? { state: trouble.isChatless ? "waiting" : "failed", error: withStop(trouble.why) }
           : { state: "waiting" };
-        tell();
+        reportNow();
       }
     } catch (error) {
       if (isOver(error)) retryMs = RETRY_CHANNEL_MS;
       if (!signal.aborted) {
         logWhy(telemetry, { channel }, error, retryMs);
         channelNews = { ...afterError(error), state: "failed" };
-        tell();
+        reportNow();
       }
     }
     await clock.sleep(retryMs, signal).catch(() => {});
@@ -237,14 +238,11 @@ async function enter(request: StreamRequest, parts: RecorderParts, { signal, rep
   }
 }
 
-/** Called at the begin and at the end of a recording, in case that the store fails at one of them. */
+/** Called at both ends of a recording, because the store may fail at one of them. */
 async function rememberChannel(videoId: string, channel: string, store: ObservedStore): Promise<void> {
-  try {
-    const names = await store.getChannels(videoId);
-    if (!names.includes(channel)) await store.setChannels(videoId, [...names, channel]);
-  } catch (error) {
-    ifUnavailable(undefined)(error);
-  }
+  const names = await store.getChannels(videoId).catch(ifUnavailable(undefined));
+  if (!names || names.includes(channel)) return;
+  await store.setChannels(videoId, [...names, channel]).catch(ifUnavailable(undefined));
 }
 
 /** How the stored room ended: a chat that was read to its end (`ended`) is not read again. */
@@ -258,7 +256,6 @@ class NullSink implements Sink {
   /** Resolves when the room closes it. */
   readonly ended: Promise<void>;
   readonly form = FORMS.sse.plain.bare;
-  readonly written = 0;
   readonly #close: () => void;
   #owner: SinkOwner | undefined;
 
@@ -273,10 +270,6 @@ class NullSink implements Sink {
 
   write(): boolean {
     return true;
-  }
-
-  async taken(): Promise<number> {
-    return 0;
   }
 
   end(): void {
