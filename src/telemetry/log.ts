@@ -15,8 +15,63 @@ export function createLog(level: LogLevel, stdout: Writable & { isTTY?: boolean;
   if (stdout.isTTY) return pino(options, { write: (line) => stdout.write(readable(line, stdout)) });
   const { fd } = stdout;
   if (fd === undefined) return pino(options, stdout);
-  // With a `minLength` of 0, a flush would not wait.
-  return pino(options, pino.destination({ dest: fd, sync: false, minLength: 1 }));
+  const output = new Output(fd, (why) => log.warn({ why }, "lines of the log are missing"));
+  const log = pino(options, output);
+  return log;
+}
+
+/** The lines that wait until somebody reads the log have at most this many bytes in all. */
+const MAX_WAITING_BYTES = 1 << 20;
+
+/**
+ * Writes to a file or a pipe in the background. What cannot be written is dropped, so that a full disk costs
+ * lines of the log and nothing else. pino's writer would end the process after an error, and retry at the exit
+ * until it succeeds, so that the process neither ends nor answers: it is replaced after an error. (After EPIPE
+ * it drops all lines by itself.)
+ */
+class Output {
+  readonly #fd: number;
+  readonly #recovered: (why: string) => void;
+  #writer: ReturnType<typeof pino.destination> | undefined;
+  #trouble: string | undefined;
+
+  /** `recovered`: called when something is written after lines were dropped, with the reason. */
+  constructor(fd: number, recovered: (why: string) => void) {
+    this.#fd = fd;
+    this.#recovered = recovered;
+  }
+
+  write(line: string): void {
+    if (this.#writer) return void this.#writer.write(line);
+    this.#writer = this.#open();
+    this.#writer.write(this.#trouble ? `\n${line}` : line); // the last line may have been written in part
+  }
+
+  flush(done: () => void): void {
+    if (this.#writer) this.#writer.flush(done);
+    else done();
+  }
+
+  #open() {
+    // With a `minLength` of 0, a flush would not wait.
+    const waits = { minLength: 1, maxLength: MAX_WAITING_BYTES };
+    const writer = pino.destination({ dest: this.#fd, sync: false, ...waits });
+    writer.on("error", ({ code, message }: NodeJS.ErrnoException) => {
+      if (code === "EPIPE") return;
+      this.#trouble = message;
+      this.#writer = undefined;
+      writer.destroy(); // also ends its attempts at the exit
+    });
+    writer.on("drop", () => {
+      this.#trouble = "nobody read it";
+    });
+    writer.on("write", () => {
+      const why = this.#trouble;
+      this.#trouble = undefined;
+      if (why) this.#recovered(why);
+    });
+    return writer;
+  }
 }
 
 export const silentLog: Logger = pino({ level: "silent" });

@@ -1,0 +1,74 @@
+/** A log that is written to a file, as by `serve >> relay.log`: full disks, and a rotation meanwhile. */
+import assert from "node:assert/strict";
+import { readFileSync, truncateSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, it, type TestContext } from "node:test";
+import { startSimulator } from "../../src/simulator/index.ts";
+import { Disk } from "../chaos/disk.ts";
+import { freePorts } from "../chaos/service.ts";
+import { ask, assertRefused } from "../support/api.ts";
+import { Command, ROOT } from "../support/command.ts";
+import { eventually } from "../support/eventually.ts";
+import { testEnvironment } from "../support/relay.ts";
+
+const LIMIT = { timeout: 60_000 };
+/** A file of a full disk can still grow to the end of its last page. */
+const PAGE_BYTES = 4096;
+
+/** A service that appends its log to a file. Each `refuse` makes it log a line. */
+async function logging(t: TestContext, file: string) {
+  const upstream = await startSimulator();
+  t.after(() => upstream.close());
+  const [port = 0] = await freePorts(1);
+  const serve = `exec '${process.execPath}' '${join(ROOT, "bin/livechat-relay.js")}' >> '${file}'`;
+  const env = testEnvironment(upstream, { RELAY_PORT: `${port}` });
+  const service = new Command([serve], { node: "sh", main: "-c", env });
+  t.after(() => service.child.kill("SIGKILL"));
+  const url = `http://127.0.0.1:${port}`;
+  let nextId = 100;
+  const status = (path: string) => fetch(`${url}${path}`).then((answer) => answer.status);
+  await eventually(200, () => status("/readyz").catch(() => 0));
+  return {
+    service,
+    refuse: async () =>
+      assertRefused(await ask(url, `/v1/stream?videoId=no-chat-${nextId++}`), 404, "NO_LIVE_CHAT"),
+  };
+}
+
+describe("a log on a full disk", LIMIT, () => {
+  it("costs its lines and nothing else: the service starts, answers and stops", async (t) => {
+    const { service, refuse } = await logging(t, "/dev/full");
+    for (let n = 0; n < 3; n++) await refuse();
+    service.child.kill("SIGTERM");
+    assert.deepEqual(await service.exited, [0, null], service.error);
+  });
+
+  it("goes on, on a line of its own, once there is space, says that lines are missing, and can be truncated", async (t) => {
+    using disk = new Disk(1 << 20);
+    if (!disk.canFill) return t.skip("mounting was refused");
+    const file = join(dirname(disk.path), "relay.log");
+    const { service, refuse } = await logging(t, file);
+    const log = () => readFileSync(file, "utf8");
+    disk.fill();
+    const inPage = log().length;
+    for (let n = 0; n < 40; n++) await refuse(); // more than the file's last page has room for
+    await eventually(0, () => log().length % PAGE_BYTES);
+    assert.ok(log().length > inPage);
+    assert.match(log(), /[^\n]$/);
+    disk.free();
+    await refuse();
+    await eventually(true, () => log().includes("are missing"));
+    const whole = log().slice(PAGE_BYTES);
+    truncateSync(file);
+    await refuse();
+    service.child.kill("SIGTERM");
+    assert.deepEqual(await service.exited, [0, null], service.error);
+    const messages = (text: string) =>
+      text
+        .split("\n")
+        .filter(Boolean)
+        .map((line) => JSON.parse(line).msg);
+    assert.deepEqual(messages(whole), ["room not opened", "lines of the log are missing"]);
+    assert.deepEqual(messages(log()), ["room not opened", "stopping", "stopped"]);
+  });
+});
