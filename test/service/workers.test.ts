@@ -146,10 +146,10 @@ describe("several workers", { timeout: 60_000 }, () => {
     assert.ok(here > 1 && here < CONNECTIONS, `${here} of ${CONNECTIONS} in the first process`);
     assert.equal(await total(url, "relay_viewers"), CONNECTIONS);
     assert.equal(await total(url, 'relay_rooms{state="polling"}'), 1);
+    const headers = { connection: "close" }; // the next call may reach another process
     for (let call = 0; call < CONNECTIONS; call++) {
       const session = await post<SessionBody>(url, "/v1/sessions", { videoId: VIDEO });
       assert.deepEqual([session.status, session.body.videoId], [200, VIDEO]);
-      const headers = { connection: "close" }; // the next call may reach another process
       const shown = await ask<{ state: string }>(url, `/v1/rooms/${VIDEO}`, { headers });
       assert.equal(shown.body.state, "polling");
       assert.equal((await ask(url, "/v1/nothing", { headers })).status, 404);
@@ -157,7 +157,13 @@ describe("several workers", { timeout: 60_000 }, () => {
       assert.equal((await askRaw(url, absolute)).status, 405);
     }
 
+    type Shown = { totals: { types: Record<string, number>; uncounted: number } };
+    const totals = async () => (await ask<Shown>(url, `/v1/rooms/${VIDEO}`, { headers })).body.totals;
+    const asked = Promise.allSettled(Array.from({ length: CONNECTIONS }, totals));
     process.kill(worker, "SIGKILL");
+    const answered = (await asked).flatMap((asking) => (asking.status === "fulfilled" ? [asking.value] : []));
+    assert.ok(answered.length > 0, "the first process answers nobody");
+    for (const { types } of answered) assert.deepEqual(types, { chat: 30 });
     await eventually(here - 1, () => streams.filter(({ over }) => !over).length);
     assert.equal(await isReady(url), false);
     chat.say(5);
@@ -184,6 +190,7 @@ describe("several workers", { timeout: 60_000 }, () => {
       assert.deepEqual([back.init.cursor, back.messages.length], [last, 5]);
     }
     await eventually(true, () => isReady(url));
+    assert.deepEqual((await totals()).types, { chat: 35 });
     assert.equal(await total(url, "relay_viewers"), CONNECTIONS);
   });
 
