@@ -223,24 +223,62 @@ describe("an edge", () => {
     [50_000, "open"],
     [75_000, "open"],
   ] as const) {
-    it(`continues ${how} rooms and channels after a network outage of ${outageMs} ms that breaks no connection`, async () => {
-      const { relay, channel } = watched({}, { settings: { RELAY_CHANNEL_MS: "2000" } });
-      const chat = relay.upstream.chat("other-one-1", CHAT);
-      const edge = await virtualEdge(relay);
-      const visitor = new ChannelVisitor(edge.life);
-      const viewer = await relay.enter({ videoId: "other-one-1" }, edge.life.rooms);
-      await relay.advance(MINUTE);
-      if (how === "broken") edge.line.cut(0);
-      edge.line.swallow(outageMs);
-      await relay.advance(outageMs);
-      channel.broadcast(VIDEO, { chat: CHAT });
-      const missed = chat.say(4);
-      await relay.advance(RESUMED_MS);
-      assert.deepEqual(viewer.ids, missed);
-      assert.ok(visitor.news().includes(`init ${VIDEO}`));
-      assert.equal(viewer.sink.closedBy, undefined);
+    it(`continues ${how} rooms and channels after a network outage of ${outageMs} ms that breaks no connection, and so does an edge of an edge`, async () => {
+      for (const isBetweenEdges of [false, true]) {
+        const { relay, channel } = watched({}, { settings: { RELAY_CHANNEL_MS: "2000" } });
+        const chat = relay.upstream.chat("other-one-1", CHAT);
+        const edge = await virtualEdge(relay);
+        const second = await virtualEdge(relay, {}, () => edge.life);
+        const { line } = isBetweenEdges ? second : edge;
+        const lives = [edge.life, second.life];
+        const visitors = lives.map((life) => new ChannelVisitor(life));
+        const viewers = [];
+        for (const { rooms } of lives) viewers.push(await relay.enter({ videoId: "other-one-1" }, rooms));
+        await relay.advance(MINUTE);
+        if (how === "broken") line.cut(0);
+        line.swallow(outageMs);
+        await relay.advance(outageMs);
+        channel.broadcast(VIDEO, { chat: CHAT });
+        const missed = chat.say(4);
+        await relay.advance(RESUMED_MS);
+        for (const visitor of visitors) assert.ok(visitor.news().includes(`init ${VIDEO}`));
+        for (const viewer of viewers) {
+          assert.deepEqual(viewer.ids, missed);
+          assert.equal(viewer.sink.closedBy, undefined);
+        }
+      }
     });
   }
+
+  it("follows a channel by another edge, which is replaced between two of its streams, and within one", async () => {
+    const { relay, channel } = watched({}, { settings: { RELAY_CHANNEL_MS: "2000" } });
+    let between = await virtualEdge(relay);
+    const last = await virtualEdge(relay, {}, () => between.life);
+    const viewer = new ChannelVisitor(last.life);
+    const said: string[] = [];
+    const replace = async () => {
+      between.life.kill();
+      between = await virtualEdge(relay);
+      last.line.cut(0);
+    };
+    for (const videoId of [VIDEO, "live-secon1", "live-third1"]) {
+      const broadcast = channel.broadcast(videoId, { chat: CHAT });
+      const { chat } = broadcast;
+      await relay.advance(MINUTE);
+      said.push(...chat.say(2));
+      await relay.advance(5000);
+      await replace();
+      said.push(...chat.say(3));
+      await relay.advance(MINUTE);
+      broadcast.end();
+      await relay.advance(MINUTE);
+      await replace();
+      await relay.advance(MINUTE);
+      assert.deepEqual(viewer.news().slice(-2), [`message ${videoId}`, "channel waiting"]);
+    }
+    assert.deepEqual(viewer.ids, said);
+    assert.equal(viewer.sink.closedBy, undefined);
+  });
 
   it("answers a viewer that asked for a room in a network outage soon after its end", async () => {
     const relay = new VirtualRelay();
