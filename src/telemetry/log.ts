@@ -25,9 +25,9 @@ const MAX_WAITING_BYTES = 1 << 20;
 
 /**
  * Writes to a file or a pipe in the background. What cannot be written is dropped, so that a full disk costs
- * lines of the log and nothing else. pino's writer would end the process after an error, and retry at the exit
- * until it succeeds, so that the process neither ends nor answers: it is replaced after an error. (After EPIPE
- * it drops all lines by itself.)
+ * lines of the log and nothing else. pino's writer would end the process after an error, and retry at the
+ * exit until it succeeds, so that the process neither ends nor answers: it is replaced after an error. (After
+ * EPIPE it drops all lines by itself.)
  */
 class Output {
   readonly #fd: number;

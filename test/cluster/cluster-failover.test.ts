@@ -71,7 +71,7 @@ class Merged implements AsyncDisposable {
 
 /**
  * Asserts that no cursor of a chat is that of two messages, and that each message follows the one before it,
- * or an `init` that tells of a loss.
+ * or an `init`, which shows that some may be lost.
  */
 function assertTold(place: number, lines: readonly (readonly Sent[])[]): void {
   const known = new Map<number, string>();

@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from "node:test";
 import { SPECIES } from "../../../src/simulator/index.ts";
 import { Line } from "../../chaos/line.ts";
 import { ask } from "../../support/api.ts";
-import { deletionOf, textAction } from "../../support/chat-actions.ts";
+import { authorDeletionOf, deletionOf, paidAction, textAction, texts } from "../../support/chat-actions.ts";
 import { startTestEdge } from "../../support/edge.ts";
 import { eventually } from "../../support/eventually.ts";
 import { LeapingClock } from "../../support/leaping-clock.ts";
@@ -101,6 +101,51 @@ describe("an edge", { timeout: 60_000 }, () => {
     const later = await Promise.all(instances.map((instance) => watch(instance, { backfill: 3 })));
     await assertSameBytes(later, 3);
     for (const { raw } of later) assert.doesNotMatch(raw, /secret/);
+  });
+
+  it("filters blanked messages by their type alone, however old they are, as its origin does", async (t) => {
+    const { origin, chat, startEdge, watch } = await setUp(t, { RELAY_DELETED: "blank" });
+    chat.change({ page: 1000 });
+    const [giver, teller] = ["UCgiver-of-all-they-have", "UCteller-of-many-secrets"];
+    const secret = (id: string, channel: string) =>
+      paidAction(id, "$5.00", { text: "a secret", author: "@whoever", channel });
+    chat.say([secret("old-gone", giver), secret("old-kept", giver), ...texts("old", 600)]);
+    chat.say([secret("new-gone", teller), secret("new-kept", giver), ...texts("new", 20)]);
+    const edge = await startEdge();
+    const second = await startTestEdge(edge.url);
+    t.after(() => second[Symbol.asyncDispose]());
+    const instances = [origin, edge, second];
+    const types = "types=superchat";
+    // From now on, each instance follows the room.
+    const streams = await Promise.all(instances.map((instance) => watch(instance, { backfill: 5 })));
+    for (const stream of streams) await stream.untilMessages(5);
+    const pages = [types, `author=${giver}`, `author=${teller}`, "q=secret", "q=whoever"];
+    const found = async ({ url }: { url: string }) => {
+      const answers = await Promise.all(
+        pages.map((page) => ask<{ messages: object[] }>(url, `/v1/messages?videoId=${VIDEO}&${page}`)),
+      );
+      return answers.map(({ body }) => body.messages);
+    };
+    const counts = (answers: object[][]) => answers.map(({ length }) => length);
+    for (const instance of instances) assert.deepEqual(counts(await found(instance)), [4, 3, 1, 4, 4]);
+    chat.say([deletionOf("old-gone"), authorDeletionOf(teller)]);
+    for (const stream of streams) await stream.untilMessages(7);
+    const answers = await Promise.all(instances.map(found));
+    for (const answer of answers) {
+      assert.deepEqual(counts(answer), [4, 2, 0, 2, 2]);
+      assert.deepEqual(answer, answers[0]);
+    }
+    for (const [query, secrets] of [
+      [`${types}&backfill=5`, 2],
+      [`${types}&backfill=3`, 2],
+      [`${types}&lastEventId=0`, 2],
+      [`${types}&backfill=1`, 1],
+      ["types=author_deleted&backfill=1", 0],
+    ] as const) {
+      const [there = "", ...here] = await Promise.all(instances.map(({ url }) => bounded(url, query)));
+      assert.equal(there.match(/"message":"a secret"/g)?.length ?? 0, secrets, query);
+      for (const text of here) assert.equal(text, there, query);
+    }
   });
 
   it("opens one connection per room for any number of viewers, and lingers for the grace time", async (t) => {
