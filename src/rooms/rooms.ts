@@ -56,8 +56,8 @@ export class Rooms {
   /** Rooms that take no new viewers, but still serve their last ones. */
   readonly #retired = new Set<Room>();
   /**
-   * What refuses each viewer that has not entered its room yet, whatever it waits for. `stopped` would search
-   * its listeners for each that comes or goes.
+   * The functions that refuse viewers, for those that have not entered a room yet. `stopped` would search its
+   * listeners for each viewer that comes or goes.
    */
   readonly #entering = new Set<(reason: Error) => void>();
   /** A channel's viewers while they are in no room. They count as viewers, and a stop ends them, too. */
