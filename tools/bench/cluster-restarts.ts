@@ -20,7 +20,8 @@ const ROOMS = Array.from({ length: 8 }, (_, n) => `cluster-0${n}x`);
 const PER_SECOND = 10;
 const TIMEOUT_MS = 100;
 const DRAIN_MS = 500;
-const LEASE_MS = 10_000;
+/** The default. */
+const LEASE_MS = 6000;
 const WARM_MS = 5000;
 const STEADY_MS = 15_000;
 const RESTARTS = 2 * INSTANCES;
