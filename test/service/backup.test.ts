@@ -7,7 +7,6 @@ import { chmod, copyFile, readdir, readFile, readlink, stat, symlink, writeFile 
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
-import { Disk } from "../chaos/disk.ts";
 import { outcome, outcomeOfProcess } from "../support/command.ts";
 import { startRelay } from "../support/relay.ts";
 import { temporaryFile, temporaryFolder } from "../support/store-subject.ts";
@@ -113,21 +112,6 @@ describe("livechat-relay backup", () => {
       assert.match(error, /^livechat-relay: [^\n]+\n$/);
       assert.match(error.trimEnd(), line);
       assert.deepEqual(await readFile(`${path}-wal`), before);
-    }
-  });
-
-  it("leaves nothing behind if its disk is full, or too full for the last step", async (t) => {
-    const path = await temporaryFile(t);
-    const relay = await startRelay({ settings: { RELAY_STORE: `sqlite:${path}` } });
-    await relay[Symbol.asyncDispose]();
-    const { size } = await stat(path);
-    for (const space of [size - 4096, size + 4096]) {
-      using disk = new Disk(space);
-      if (!disk.canFill) return t.skip("mounting was refused");
-      const { code, error } = await outcome(["backup", disk.path, "--store", `sqlite:${path}`]);
-      assert.equal(code, 1);
-      assert.match(error, /^livechat-relay: the backup [^\n]+ cannot be written: [^\n]+\n$/);
-      assert.deepEqual(await readdir(dirname(disk.path)), []);
     }
   });
 

@@ -1,12 +1,10 @@
 /** The demo: its output, its chats, and its state after a kill. */
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import type { Entry } from "../../src/simulator/chat-log.ts";
 import { SPECIES, startSimulator } from "../../src/simulator/index.ts";
 import type { Says } from "../../src/simulator/says.ts";
-import { noCaptures } from "../support/captures.ts";
-import { Command, outcome, ROOT, Run } from "../support/command.ts";
+import { Command, outcome, Run } from "../support/command.ts";
 import { own } from "../support/store-reading.ts";
 import { fileStore, temporaryFile } from "../support/store-subject.ts";
 import { Stream } from "../support/stream.ts";
@@ -76,18 +74,6 @@ describe("the demo", () => {
     await demo.printed(
       /the demo ignores RELAY_STORE: it has a simulated upstream, and its own store \(--store\)/,
     );
-    demo.signal("SIGTERM");
-    assert.equal(await demo.exited, 0);
-  });
-
-  it("plays a capture", { skip: noCaptures }, async () => {
-    const captured = join(ROOT, "../shared/recorded/replay");
-    const demo = new Run(["demo", "--port", "0", "--capture", captured]);
-    const url = await demo.printed(URL_LINE);
-    await using stream = await Stream.open(url, { videoId: VIDEO });
-    await stream.untilMessages(70);
-    assert.match(demo.out, /Videos +demo-stream; no other one has a chat here$/m);
-    assert.doesNotMatch(demo.out, /demo-second|@demo/, "the capture has one chat, and no channel");
     demo.signal("SIGTERM");
     assert.equal(await demo.exited, 0);
   });

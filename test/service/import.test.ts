@@ -14,13 +14,11 @@ import type { StoredMessage } from "../../src/store/stored-message.ts";
 import { timeOfDay } from "../../src/upstream/readers/timestamp.ts";
 import { videoIdIn } from "../../src/upstream/readers/video.ts";
 import { outcome, Run } from "../support/command.ts";
-import { ownSchema, type PostgresServer, testPostgres } from "../support/postgres-server.ts";
 import { startRelay } from "../support/relay.ts";
 import { own, readAll } from "../support/store-reading.ts";
 import { fileStore, openFor, temporaryFile } from "../support/store-subject.ts";
 import { Stream } from "../support/stream.ts";
 
-const { skip, server } = await testPostgres();
 const VIDEO = "dQw4w9WgXcQ";
 /** More than one batch. */
 const COUNT = 1300;
@@ -115,17 +113,6 @@ describe("import", () => {
     database.exec("drop trigger refusal");
     assert.equal((await importing(store, path)).code, 0);
     assert.ok(database.prepare("select ended_at as at from room where video_id = ?").get(VIDEO)?.at);
-  });
-
-  it("stores a chat in PostgreSQL beside a running instance", { skip }, async (t) => {
-    const url = await ownSchema(t, server as PostgresServer);
-    await using relay = await startRelay({ settings: { RELAY_STORE: url } });
-    const path = await captured(t, `[${VIDEO}].live_chat.json`);
-    const { code, error } = await outcome(["import", path, "--store", url]);
-    assert.equal(code, 0, error);
-    await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
-    assert.equal((await viewer.ended())?.event, "end");
-    assert.equal(viewer.messages.length, read.length);
   });
 
   it("keeps the ids of an author's deletions, including the second one's own", async (t) => {

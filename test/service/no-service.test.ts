@@ -1,20 +1,15 @@
 /** What commands and edges say if something other than a trusted service answers at the URL. */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { promisify } from "node:util";
 import { systemClock } from "../../src/base/clock.ts";
 import { HttpOrigin } from "../../src/origin/http-origin.ts";
 import { Origin } from "../../src/origin/origin.ts";
 import { AnsweringServer, refuses } from "../support/answering-server.ts";
 import { outcome, outcomeOfProcess } from "../support/command.ts";
-import { skipWithout } from "../support/proxy.ts";
-import { temporaryFolder } from "../support/store-subject.ts";
+import { certificateFile, SELF_SIGNED } from "../support/self-signed.ts";
 
 const VIDEO = "no-service1";
 const COMMANDS = [
@@ -45,38 +40,31 @@ describe("a command whose URL is answered, but not by the service, says that and
   }
 });
 
-describe("a certificate that nobody has signed", { skip: skipWithout("openssl") }, () => {
-  /** A server with such a certificate, and the certificate's file. */
-  async function selfSigned(t: TestContext) {
-    const folder = await temporaryFolder(t);
-    const [key, certificate] = [join(folder, "key.pem"), join(folder, "certificate.pem")];
-    const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"];
-    const subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"];
-    const files = ["-keyout", key, "-out", certificate];
-    await promisify(execFile)("openssl", ["req", "-x509", ...kind, ...subject, ...files]);
-    const pair = { key: await readFile(key), cert: await readFile(certificate) };
-    const server = createServer(pair, (_, response) => response.end('{"retentionDays":0,"rooms":[]}'));
+describe("a certificate that nobody has signed", () => {
+  /** A server with such a certificate. */
+  async function serverOf(t: TestContext): Promise<string> {
+    const server = createServer(SELF_SIGNED, (_, response) => response.end('{"retentionDays":0,"rooms":[]}'));
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
     t.after(() => server.close());
-    return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, certificate };
+    return `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
   const REMEDY = /certificate is not accepted \(DEPTH_ZERO_SELF_SIGNED_CERT\): .*NODE_EXTRA_CA_CERTS/;
 
   it("is named to the user of a command, with the variable that makes it trusted", async (t) => {
-    const { url, certificate } = await selfSigned(t);
+    const url = await serverOf(t);
     for (const command of COMMANDS) {
       const { code, error } = await outcome([...command, "--server", url]);
       assert.equal(code, 3);
       assert.match(error, REMEDY);
       assert.doesNotMatch(error, /livechat-relay serve/);
     }
-    const env = { NODE_EXTRA_CA_CERTS: certificate };
+    const env = { NODE_EXTRA_CA_CERTS: await certificateFile(t) };
     assert.equal((await outcomeOfProcess(["rooms", "--server", url], { env })).code, 0);
   });
 
   it("is named in the log of an edge, with the variable that makes it trusted", async (t) => {
-    const { url } = await selfSigned(t);
+    const url = await serverOf(t);
     const origin = new Origin({
       url,
       keepaliveMs: 1000,

@@ -1,16 +1,12 @@
 /** A port or an address on which the service cannot listen: one line says why, and what to choose. */
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
 import { it } from "node:test";
-import { outcome, outcomeOfProcess, ROOT } from "../support/command.ts";
+import { outcome } from "../support/command.ts";
 import { temporaryFile } from "../support/store-subject.ts";
-
-const LAUNCHER = join(ROOT, "bin/livechat-relay.js");
 
 for (const command of ["serve", "demo"]) {
   it(`${command} on a port that is taken`, async (t) => {
@@ -35,17 +31,5 @@ it("serve on an address of another machine", async () => {
   assert.match(
     error,
     /^livechat-relay: cannot listen on 192\.0\.2\.7 port 0 \(EADDRNOTAVAIL\): this machine has no such address\. Choose [^\n]+ --host or RELAY_HOST\n$/,
-  );
-});
-
-it("serve on a port that only root may use", async (t) => {
-  const [setpriv, without] = ["setpriv", "--bounding-set=-net_bind_service"];
-  if (spawnSync(setpriv, [without, "true"]).status !== 0) return t.skip("rights cannot be dropped here");
-  const serve = [process.execPath, LAUNCHER, "serve", "--port", "1", "--store", "memory:"];
-  const { code, error } = await outcomeOfProcess(serve, { node: setpriv, main: without });
-  assert.equal(code, 1);
-  assert.match(
-    error,
-    /^livechat-relay: cannot listen on 127\.0\.0\.1 port 1 \(EACCES\): ports below 1024 need root\. Choose [^\n]+ --port or RELAY_PORT\n$/,
   );
 });

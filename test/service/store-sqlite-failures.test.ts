@@ -1,6 +1,5 @@
 /** What the embedded store does when its thread, its disk or its process is taken away. */
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { copyFile, rename, rm, symlink, unlink } from "node:fs/promises";
 import { join } from "node:path";
@@ -35,9 +34,6 @@ async function nextThread(): Promise<Worker> {
 /** The time within which the store notices a deleted file. */
 const FILE_CHECK_MS = 2000;
 
-const PRLIMIT = "prlimit";
-const canLimit = spawnSync(PRLIMIT, ["--version"]).status === 0;
-
 test("a killed process loses nothing that it acknowledged, ten times over", async (t) => {
   const path = await temporaryFile(t);
   const rooms = ["room-one", "room-two", "room-three"];
@@ -51,22 +47,6 @@ test("a killed process loses nothing that it acknowledged, ten times over", asyn
     await writer.assertKeptBy(store);
     await store.close();
   }
-});
-
-test("a full disk makes the store unavailable, and nothing is missing once there is space again", {
-  skip: canLimit ? false : "prlimit is not installed",
-}, async (t) => {
-  const path = await temporaryFile(t);
-  const writer = new StoreProcess(t, path, ["room-one", "room-two"], [PRLIMIT, "--fsize=300000:unlimited"]);
-  for (let failures = 0; failures < 6; failures++) assert.ok(await writer.line("unavailable"));
-  const before = new Map(writer.heads);
-  spawnSync(PRLIMIT, ["--pid", `${writer.child.pid}`, "--fsize=unlimited:unlimited"]);
-  for (const [videoId, head] of before) {
-    while ((writer.heads.get(videoId) ?? 0) < head + 100) assert.ok(await writer.line("added"));
-  }
-  await writer.kill();
-  await writer.drain();
-  await writer.assertKeptBy(await openFor(t, `sqlite:${path}`));
 });
 
 test("a file that another program has locked for writing is read, and its writes are unavailable until it is free", async (t) => {

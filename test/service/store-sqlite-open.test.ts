@@ -1,12 +1,11 @@
 /** What the embedded store refuses to open, in which words, and that it leaves such files alone. */
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { chmod, copyFile, mkdir, open, readFile, stat, symlink, truncate, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { copyFile, mkdir, open, readFile, stat, symlink, truncate, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { type TestContext, test } from "node:test";
+import { test } from "node:test";
 import { systemClock } from "../../src/base/clock.ts";
 import { openStore, StoreOpenError } from "../../src/store/open.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
@@ -15,7 +14,7 @@ import { StoreProcess } from "../support/store-process.ts";
 import { messages, own, readAll, stored } from "../support/store-reading.ts";
 import {
   BORN_MS,
-  fileStore,
+  filledFile,
   openFor,
   ROOM,
   temporaryFile,
@@ -31,15 +30,6 @@ async function refusal(url: string): Promise<string> {
   assert.ok(error instanceof StoreOpenError, `it opened, or failed with ${error}`);
   assert.ok(!error.message.includes("\n"), error.message);
   return error.message;
-}
-
-/** A store file with a room of 400 messages in it, closed. */
-async function filledFile(t: TestContext): Promise<string> {
-  const { path, store } = await fileStore(t);
-  const claim = await own(store, ROOM);
-  await store.append(claim, BORN_MS, messages([...Array(400).keys()]), "");
-  await store.close();
-  return path;
 }
 
 async function overwrite(path: string, from: number): Promise<void> {
@@ -117,60 +107,6 @@ for (const [what, { says, make }] of Object.entries(UNUSABLE)) {
     assert.deepEqual(await readFile(path).catch(() => undefined), before);
   });
 }
-
-/** Begins a process that may not write everything, as root may. */
-const ORDINARY =
-  process.getuid?.() === 0
-    ? ["setpriv", "--inh-caps=-all", "--bounding-set=-dac_override,-dac_read_search"]
-    : [];
-const noOrdinary =
-  ORDINARY.length > 0 && spawnSync("setpriv", ["--version"]).error ? "setpriv is not installed" : false;
-
-test("a file or a folder without write permission is refused", {
-  skip: noOrdinary,
-  timeout: 30_000,
-}, async (t) => {
-  const path = await filledFile(t);
-  await chmod(path, 0o444);
-  const folder = join(dirname(path), "sealed");
-  await mkdir(folder, { mode: 0o555 });
-  const unreadable = await filledFile(t);
-  await chmod(unreadable, 0o000);
-  const locked = await filledFile(t);
-  await chmod(`${locked}-lock`, 0o000);
-  const owner = (path: string) =>
-    new RegExp(`${path} may not be read and written by this user: .*chown --reference=\\S+ ${path}\\)`);
-  const rows: [path: string, says: RegExp][] = [
-    [path, owner(path)],
-    [unreadable, owner(unreadable)],
-    [locked, owner(`${locked}-lock`)],
-    [join(folder, "relay.db"), /cannot be opened: choose a file in a folder/],
-    [join(folder, "new", "relay.db"), /folder cannot be made/],
-  ];
-  await Promise.all(
-    rows.map(async ([path, says]) => {
-      const opening = new StoreProcess(t, path, [ROOM], ORDINARY);
-      assert.match((await opening.line("refused")) ?? "it was opened", says);
-    }),
-  );
-});
-
-test("a store on a read-only file system is refused with what to do, new or not", async (t) => {
-  const path = await filledFile(t);
-  const folder = dirname(path);
-  // The mount is seen only by the process that it begins, and ends with it.
-  const script = 'mount --bind -o ro "$0" "$0" && exec "$@"';
-  const isolated = ["unshare", "--mount", "sh", "-c", script, folder];
-  if (spawnSync("unshare", [...isolated.slice(1), "true"]).status !== 0)
-    return t.skip("mounting was refused");
-  for (const file of [path, join(folder, "other.db"), join(folder, "new", "relay.db")]) {
-    const said = await new StoreProcess(t, file, [ROOM], isolated).line("refused");
-    assert.match(
-      said ?? "it was opened",
-      /is on a read-only file system: name another file, or let the service write there \(under systemd, by ReadWritePaths\)/,
-    );
-  }
-});
 
 test("a file of a newer schema is refused and left alone", async (t) => {
   const path = await filledFile(t);

@@ -22,14 +22,13 @@ import {
   streams,
 } from "../support/answering-server.ts";
 import { deletionOf, textAction } from "../support/chat-actions.ts";
-import { outcome, outcomeInShell, outcomeOnTerminal, Run } from "../support/command.ts";
+import { outcome, outcomeInShell, Run } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { startRelay, type TestRelay } from "../support/relay.ts";
 import { temporaryFile, temporaryFolder } from "../support/store-subject.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
 const OTHER = "-other-id__";
-const ESCAPE = "\x1b";
 
 describe("watch", () => {
   let relay: TestRelay;
@@ -130,16 +129,6 @@ describe("watch", () => {
 });
 
 describe("on a terminal", () => {
-  it("output has colour", async () => {
-    await using server = await AnsweringServer.start(
-      streams(init(0), message(1, { timestamp: "9:05 PM", author: "@ann", amount: "" }), END),
-    );
-    const { code, out } = await outcomeOnTerminal(["watch", VIDEO, "--server", server.url]);
-    assert.equal(code, 0, out);
-    assert.match(out, /@ann: x\r\n/);
-    assert.ok(out.includes(ESCAPE));
-  });
-
   it("probe shows its progress, and a table", async () => {
     const row = { label: "WEB", endpoint: "get_live_chat", ok: true, actions: 3, error: null };
     const shown = Promise.withResolvers<void>();

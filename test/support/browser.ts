@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Browser, type BrowserServer, chromium, type Page } from "playwright-core";
+import { without } from "./needs.ts";
 
 /** Chromium as people have it, for pictures and measurements. */
 export const CHROMIUM = "/usr/bin/chromium";
@@ -21,7 +22,7 @@ const FLAGS = [
 ];
 
 /** Why tests of a browser are skipped, or false. */
-export const NO_CHROMIUM = SHELL ? false : "chromium is not installed";
+export const NO_CHROMIUM = without("chromium-headless-shell");
 
 /** A browser of the caller's own: on the Chromium of the run, or else on one that goes with it. */
 export function launchChromium(executablePath = SHELL): Promise<Browser> {

@@ -5,34 +5,14 @@ import { run } from "../chaos/cluster/postgres.ts";
 import { ownSchema, type PostgresServer } from "./postgres-server.ts";
 import { temporaryFile } from "./store-subject.ts";
 
-interface DamageablePlace {
+export interface DamageablePlace {
   url: string;
   write(sql: string): Promise<unknown>;
 }
 
-interface Kind {
-  skip: string | false;
-  make(t: TestContext): Promise<DamageablePlace>;
-}
-
-/** `found`: the server of the test file, if there is one. */
-export function damageablePlaces({
-  skip,
-  server,
-}: {
-  skip: string | false;
-  server?: PostgresServer | undefined;
-}) {
-  return {
-    SQLite: { skip: false, make: damageableFile },
-    PostgreSQL: {
-      skip,
-      make: async (t) => {
-        const url = await ownSchema(t, server as PostgresServer);
-        return { url, write: (sql) => run(url, sql) };
-      },
-    },
-  } satisfies Record<string, Kind>;
+export async function damageableSchema(t: TestContext, server: PostgresServer): Promise<DamageablePlace> {
+  const url = await ownSchema(t, server);
+  return { url, write: (sql) => run(url, sql) };
 }
 
 export async function damageableFile(t: TestContext): Promise<DamageablePlace> {

@@ -1,6 +1,6 @@
 /** Debian's Firefox, for tests of what people see. Without it they are skipped. */
-import { existsSync } from "node:fs";
 import { type Browser, firefox } from "playwright-core";
+import { without } from "./needs.ts";
 
 const FIREFOX = "/usr/bin/firefox-esr";
 const PREFERENCES = {
@@ -24,7 +24,7 @@ const PREFERENCES = {
 };
 
 /** Why tests of Firefox are skipped, or false. */
-export const NO_FIREFOX = existsSync(FIREFOX) ? false : "firefox-esr is not installed";
+export const NO_FIREFOX = without("firefox-esr");
 
 /** A browser of the caller's own. */
 export async function launchFirefox(): Promise<Browser> {

@@ -1,7 +1,7 @@
 /** pgbouncer in transaction mode in front of a server: each statement may get another connection. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chownSync, existsSync, writeFileSync } from "node:fs";
+import { chownSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,12 +9,13 @@ import type { TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { installedPostgres, run } from "../chaos/cluster/postgres.ts";
 import { freePorts } from "../chaos/service.ts";
+import { without } from "./needs.ts";
 
 const PROGRAM = "/usr/sbin/pgbouncer";
 const START_LIMIT_MS = 10_000;
 
 /** Why there is no pooler; false if there is one. */
-export const noPooler = existsSync(PROGRAM) ? false : "pgbouncer is not installed";
+export const noPooler = without("pgbouncer");
 
 /**
  * The URL of `schema` by a pooler of that server, which asks for no password; the pooler goes with the test.

@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { after, type TestContext } from "node:test";
 import { Client } from "pg";
 import { installedPostgres, type Postgres, run, startPostgres } from "../chaos/cluster/postgres.ts";
+import { missingBut } from "./needs.ts";
 
 export type PostgresServer = Pick<Postgres, "url">;
 
@@ -19,7 +20,7 @@ export async function testPostgres(): Promise<Found> {
   const { RELAY_TEST_POSTGRES: shared } = process.env;
   if (shared) return { skip: false, server: { url: await ownDatabase(shared) } };
   const skip = noOwnPostgres();
-  if (skip) return { skip: `${skip}, and RELAY_TEST_POSTGRES is not set` };
+  if (skip) return { skip };
   const server = await startInstalled();
   after(() => server.remove());
   return { skip: false, server };
@@ -27,8 +28,7 @@ export async function testPostgres(): Promise<Found> {
 
 /** Why a test cannot have a server of its own; false if it can. */
 export function noOwnPostgres(): string | false {
-  const installed = installedPostgres();
-  return typeof installed === "string" && installed;
+  return typeof installedPostgres() === "string" && missingBut("PostgreSQL", "apt-get install postgresql");
 }
 
 /** A server that a test may stop, and that goes with it. */

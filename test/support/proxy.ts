@@ -1,7 +1,7 @@
 /**
  * Real proxies on loopback: Debian's tinyproxy, dante and microsocks, which ask for a user and a password.
  */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { connect } from "node:net";
@@ -67,11 +67,6 @@ export const PROXIES: Record<string, ProxyProgram> = {
     ],
   },
 };
-
-/** A reason to skip a test if the program is not there. */
-export function skipWithout(program: string): string | false {
-  return spawnSync(program, ["-v"]).error ? `${program} is not installed` : false;
-}
 
 export class RealProxy implements AsyncDisposable {
   /** `RELAY_EGRESS` for it, with user and password if it asks for them. */

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { ROOT } from "./command.ts";
+import { missingBut } from "./needs.ts";
 
 /** How long a script may take on a busy machine, in milliseconds. */
 const LIMIT_MS = 300_000;
@@ -28,7 +29,7 @@ const runtime = (name: string, [program = "", ...args]: readonly string[]): Runt
   return {
     name,
     command: isThere ? [program, ...args] : [],
-    skip: !isThere && `${name} is not installed: npm run runtimes`,
+    skip: !isThere && missingBut(name, "npm run runtimes"),
   };
 };
 

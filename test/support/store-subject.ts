@@ -11,7 +11,7 @@ import { openStore } from "../../src/store/open.ts";
 import { StoreError } from "../../src/store/port.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
-import { own } from "./store-reading.ts";
+import { messages, own } from "./store-reading.ts";
 
 export type FullStore = ObservedStore;
 
@@ -62,6 +62,15 @@ export async function temporaryFile(t: TestContext): Promise<string> {
 export async function fileStore(t: TestContext): Promise<{ path: string; store: FullStore }> {
   const path = await temporaryFile(t);
   return { path, store: await openFor(t, `sqlite:${path}`, wallAt(BORN_MS)) };
+}
+
+/** A store file with a room of 400 messages in it, closed. */
+export async function filledFile(t: TestContext): Promise<string> {
+  const { path, store } = await fileStore(t);
+  const claim = await own(store, ROOM);
+  await store.append(claim, BORN_MS, messages([...Array(400).keys()]), "");
+  await store.close();
+  return path;
 }
 
 /** An engine as the service uses it. */

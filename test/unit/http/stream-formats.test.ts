@@ -11,7 +11,6 @@ import { EventSource } from "eventsource";
 import { createParser } from "eventsource-parser";
 import type { Chat } from "../../../src/simulator/simulated-chat.ts";
 import { ask, assertRefused } from "../../support/api.ts";
-import { launchChromium, NO_CHROMIUM, until } from "../../support/browser.ts";
 import { paidAction, textAction } from "../../support/chat-actions.ts";
 import { startRelay, type TestRelay } from "../../support/relay.ts";
 import { Stream } from "../../support/stream.ts";
@@ -239,25 +238,5 @@ describe("a cursor without data, for clients of Server-Sent Events", LIMIT, () =
     await ended;
     source.close();
     assert.deepEqual(heard, ["init ", `message ${head - 1}`, `end ${head}`]);
-  });
-
-  it("is the last event id of Chromium's EventSource", { skip: NO_CHROMIUM }, async () => {
-    const { chat, path, head } = await filtered();
-    await using browser = await launchChromium();
-    const page = await browser.newPage();
-    await page.goto(`${relay.url}/healthz`);
-    await page.evaluate(`{
-      window.heard = [];
-      const source = new EventSource(${JSON.stringify(path)});
-      for (const type of ["init", "message", "end", "error"])
-        source.addEventListener(type, (event) => {
-          heard.push(type + " " + event.lastEventId);
-          if (type === "end") source.close();
-        });
-    }`);
-    await until(page, "heard.length > 1");
-    chat.end("reload-only");
-    await until(page, "heard.length > 2");
-    assert.deepEqual(await page.evaluate("heard"), ["init ", `message ${head - 1}`, `end ${head}`]);
   });
 });

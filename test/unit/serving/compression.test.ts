@@ -3,17 +3,14 @@
  * the uncompressed stream of its own room.
  */
 import assert from "node:assert/strict";
-import { execFile, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { after, before, describe, it, test } from "node:test";
-import { promisify } from "node:util";
 import { crc32, gunzipSync } from "node:zlib";
 import { EventSource } from "eventsource";
 import fc from "fast-check";
 import { bodyEnd, FORMS, type Packet } from "../../../src/serving/form.ts";
 import { RunningSum, sumOf } from "../../../src/serving/gzip.ts";
 import type { Chat } from "../../../src/simulator/simulated-chat.ts";
-import { launchChromium, NO_CHROMIUM, until } from "../../support/browser.ts";
 import { eventually } from "../../support/eventually.ts";
 import { metric, startRelay, type TestRelay } from "../../support/relay.ts";
 import { Stream } from "../../support/stream.ts";
@@ -168,34 +165,6 @@ describe("a service that compresses", LIMIT, () => {
     const [due = ""] = chats[0]?.say(1) ?? [];
     await eventually(due, () => ids.at(-1));
     source.close();
-  });
-
-  const hasCurl = spawnSync("curl", ["--version"]).status === 0;
-  it("can be read by curl --compressed to its end", { skip: hasCurl ? false : "no curl here" }, async () => {
-    const videoId = "compressed4";
-    const chat = relay.upstream.chat(videoId, SCENARIO);
-    chat.say(30);
-    const args = ["-sS", "--compressed", "--max-time", "10", relay.url + pathOf(videoId)];
-    const reading = promisify(execFile)("curl", args);
-    await relay.upstream.requested("get_live_chat", { videoId, count: 3 });
-    chat.end("reload-only");
-    const { stdout } = await reading;
-    assert.equal(stdout.match(/^event: message$/gm)?.length, 30);
-    assert.match(stdout, /event: end\ndata: .*\n\n$/);
-  });
-
-  it("can be read by Chromium as messages come", { skip: NO_CHROMIUM }, async () => {
-    await using browser = await launchChromium();
-    const page = await browser.newPage();
-    await page.goto(`${relay.url}/healthz`);
-    await page.evaluate(`new Promise((resolve) => {
-      window.ids = [];
-      const source = new EventSource(${JSON.stringify(pathOf())});
-      source.addEventListener("init", () => resolve());
-      source.addEventListener("message", ({ data }) => ids.push(JSON.parse(data).id));
-    })`);
-    const [due = ""] = chats[0]?.say(1) ?? [];
-    await until(page, `ids.includes(${JSON.stringify(due)})`);
   });
 
   it("compresses nothing if compression is off", async () => {

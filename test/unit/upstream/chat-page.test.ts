@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type ChatPage, namesVideo, readChatPage } from "../../../src/upstream/page/chat-page.ts";
-import { capturedText, noCaptures } from "../../support/captures.ts";
 
 const VIDEO = "made-up_vid";
 const base64 = (text: string): string => Buffer.from(text, "latin1").toString("base64url");
@@ -230,33 +229,5 @@ describe("the reader of chat pages", () => {
     for (const contents of [null, 7, "x", [], {}, { liveChatRenderer: [] }, { liveChatRenderer: null }]) {
       assert.match(whyIn(pageWith({ contents })), /no live chat/);
     }
-  });
-
-  it("reads captured watch pages", { skip: noCaptures }, () => {
-    const read = (page: string, videoId: string, view: "all" | "top"): ChatPage =>
-      readChatPage(capturedText(`pages/${page}`), videoId, view);
-    for (const view of ["all", "top"] as const) {
-      // Both menu items of the 2026 page are dead.
-      const live = read("watch-live-2026.html", "qT5OTDvJK1Q", view);
-      assert.equal(live.chat?.chatType, "liveChatRenderer");
-      assert.ok(live.chat.continuation.startsWith("0ofMyAOAARpeQ2lr"));
-      assert.deepEqual(live.chat.actions, []);
-
-      const replay = read("watch-replay-2021.html", "dchqdFOW8EI", view);
-      assert.equal(replay.chat?.chatType, "liveChatReplayRenderer");
-      assert.ok(replay.chat.continuation.endsWith(view === "all" ? "QAFyAggB" : "QAFyAggEeAE%3D"));
-
-      const none = read("watch-no-chat-2026.html", "qS50yDHZOx4", view);
-      assert.match(none.chat ? "" : none.why, /^the video is for members of its channel only \(/);
-    }
-  });
-
-  it("reads a captured popout page, whose menu tokens work", { skip: noCaptures }, () => {
-    const html = `<script>window["ytInitialData"] = ${capturedText("pages/popout-initial-data-2020.json")};</script>`;
-    const all = readChatPage(html, "7kdepDepMjk", "all");
-    const top = readChatPage(html, "7kdepDepMjk", "top");
-    assert.equal(all.chat?.actions.length, 11);
-    assert.ok(all.chat.continuation.endsWith("ggECCAE%3D"));
-    assert.ok(top.chat?.continuation.startsWith("0ofMyAOkARpQ"));
   });
 });

@@ -6,7 +6,6 @@ import {
   credentialsInServiceWorker,
   credentialsInServiceWorkerData,
 } from "../../../src/upstream/page/credentials.ts";
-import { capturedText, noCaptures } from "../../support/captures.ts";
 
 const KEY = "made-up-key_0123456789";
 const VERSION = "2.20260101.01.00";
@@ -75,22 +74,5 @@ describe("the reader of credentials", () => {
     const cunning = data.replace("'INNERTUBE", "ytcfg.set('INNERTUBE");
     const real = `<script>ytcfg.set({"INNERTUBE_API_KEY":"${KEY}"});</script>`;
     assert.equal(credentialsInPage(real + cunning).apiKey, KEY);
-  });
-
-  it("reads captured service workers and pages", { skip: noCaptures }, () => {
-    const apiKey = "recorded-key-03-xxxxxxxxxxxxxxxxxxxxxxx";
-    const full = credentialsInServiceWorker(capturedText("pages/sw.full-2026.js"));
-    assert.deepEqual(full, { apiKey, clientVersion: "2.20260612.01.00" });
-    assert.deepEqual(credentialsInServiceWorker(capturedText("pages/sw.stub-2026.js")), {});
-
-    const page = credentialsInPage(capturedText("pages/watch-replay-2021.html"));
-    assert.deepEqual(page, {
-      apiKey,
-      clientVersion: "2.20211124.00.00",
-      visitorData: "Cgt4b2xLa2FjZmhaWSjP8YONBg%3D%3D",
-    });
-    const { clientVersion, visitorData } = credentialsInPage(capturedText("pages/watch-live-2026.html"));
-    assert.equal(clientVersion, "2.20260213.01.00");
-    assert.match(visitorData ?? "", /^CgtFakxtTDdj.*%3D$/);
   });
 });

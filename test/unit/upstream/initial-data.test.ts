@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { initialData, playerResponse } from "../../../src/upstream/page/initial-data.ts";
-import { capturedText, noCaptures } from "../../support/captures.ts";
 
 const DATA = { contents: { said: 'a } and a { in "quotes", a backslash \\, the end };</script>' } };
 const JSON_TEXT = JSON.stringify(DATA);
@@ -116,19 +115,5 @@ describe("the reader of initial data", () => {
     const data = initialData('ytInitialData = {"__proto__": {"contents": 1}, "constructor": 2}');
     assert.equal(data, undefined);
     assert.equal(({} as Record<string, unknown>).contents, undefined);
-  });
-
-  it("reads captured watch pages and their players", { skip: noCaptures }, () => {
-    const statuses: Record<string, string> = {
-      "watch-live-2026.html": "OK",
-      "watch-replay-2021.html": "OK",
-      "watch-no-chat-2026.html": "UNPLAYABLE",
-    };
-    for (const [page, status] of Object.entries(statuses)) {
-      const html = capturedText(`pages/${page}`);
-      assert.ok(Object.hasOwn(initialData(html)?.contents ?? {}, "twoColumnWatchNextResults"), page);
-      const playability = playerResponse(html)?.playabilityStatus;
-      assert.equal((playability as { status?: unknown }).status, status, page);
-    }
   });
 });

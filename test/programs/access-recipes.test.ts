@@ -1,18 +1,18 @@
 /** The recipes of docs/access.md, as somebody follows them: block by block, with the code that they print. */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:https";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { promisify } from "node:util";
 import { portOf } from "../chaos/line.ts";
 import { freePorts } from "../chaos/service.ts";
 import { launchChromium, NO_CHROMIUM } from "../support/browser.ts";
-import { Running, userEnvironment, whyNotRun } from "../support/clone.ts";
+import { Running, userEnvironment } from "../support/clone.ts";
 import { ROOT } from "../support/command.ts";
+import { type Need, without } from "../support/needs.ts";
+import { certificateFile, SELF_SIGNED } from "../support/self-signed.ts";
 import { temporaryFolder } from "../support/store-subject.ts";
 import { bearer, SECRET, signed } from "../support/tokens.ts";
 
@@ -71,7 +71,7 @@ class Follower {
 
 const MESSAGE = /^event: message$/m;
 
-it("docs/access.md: only my channel", async (t) => {
+it("docs/access.md: only my channel", { skip: without("curl") }, async (t) => {
   const follower = await Follower.begin(t);
   const [start, read, others, ...more] = blocksIn("Only my channel", "sh");
   assert.deepEqual(more, []);
@@ -88,14 +88,19 @@ describe("docs/access.md: the users of my site", () => {
   const section = "The users of my site";
   const [start, node, python, read, print] = blocksIn(section, "sh");
   const [html = ""] = blocksIn(section, "html");
-  const servers: [language: string, mark: string, file: string, command: string | undefined][] = [
-    ["Node.js", "js", "token-server.mjs", node],
-    ["Python", "python", "token_server.py", python],
+  const servers: [
+    language: string,
+    mark: string,
+    file: string,
+    needs: Need[],
+    command: string | undefined,
+  ][] = [
+    ["Node.js", "js", "token-server.mjs", [], node],
+    ["Python", "python", "token_server.py", ["python3"], python],
   ];
 
-  for (const [language, mark, file, command = ""] of servers) {
-    const skip = whyNotRun(command.replace(/^.* (?=python3 )/, "")) ?? false;
-    it(`whose server is written in ${language}`, { skip }, async (t) => {
+  for (const [language, mark, file, needs, command] of servers) {
+    it(`whose server is written in ${language}`, { skip: without("curl", ...needs) }, async (t) => {
       const follower = await Follower.begin(t);
       const [code] = blocksIn(section, mark);
       await follower.write(file, code);
@@ -137,7 +142,7 @@ describe("docs/access.md: the users of my site", () => {
   });
 });
 
-it("docs/access.md: my channel, and the rest for my users", async (t) => {
+it("docs/access.md: my channel, and the rest for my users", { skip: without("curl") }, async (t) => {
   const follower = await Follower.begin(t);
   const [start, read] = blocksIn("My channel, and the rest for my users", "sh");
   await follower.write("chat.html");
@@ -155,18 +160,15 @@ it("docs/access.md: my channel, and the rest for my users", async (t) => {
   await expired.body?.cancel();
 });
 
-it("docs/access.md: a company and its identity provider", {
-  skip: whyNotRun("openssl") ?? false,
-}, async (t) => {
+it("docs/access.md: a company and its identity provider", async (t) => {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
-  const [key, certificate] = await selfSigned(t);
   const keys = { keys: [{ ...publicKey.export({ format: "jwk" }), kid: "one", use: "sig", alg: "ES256" }] };
-  const provider = createServer(
-    { key: await readFile(key), cert: await readFile(certificate) },
-    (_, response) => void response.end(JSON.stringify(keys)),
-  ).listen(0, "127.0.0.1");
+  const provider = createServer(SELF_SIGNED, (_, response) => void response.end(JSON.stringify(keys))).listen(
+    0,
+    "127.0.0.1",
+  );
   t.after(() => provider.close());
-  const follower = await Follower.begin(t, { NODE_EXTRA_CA_CERTS: certificate });
+  const follower = await Follower.begin(t, { NODE_EXTRA_CA_CERTS: await certificateFile(t) });
   const [start = "", use = ""] = blocksIn("A company and its identity provider", "sh");
   await follower.serve(start.replace("https://id.example.org", `https://127.0.0.1:${portOf(provider)}`));
   const claims = { relay: ["watch", "rooms"], aud: "livechat-relay" };
@@ -183,15 +185,4 @@ async function answers(url: string): Promise<void> {
     limit.throwIfAborted();
     if (await fetch(url).catch(() => undefined)) return;
   }
-}
-
-/** The files of a key and its certificate for this machine. */
-async function selfSigned(t: TestContext): Promise<[key: string, certificate: string]> {
-  const folder = await temporaryFolder(t);
-  const [key, certificate] = [join(folder, "key.pem"), join(folder, "certificate.pem")];
-  const subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"];
-  const kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"];
-  const files = ["-keyout", key, "-out", certificate];
-  await promisify(execFile)("openssl", ["req", "-x509", ...kind, ...subject, ...files]);
-  return [key, certificate];
 }

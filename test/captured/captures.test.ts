@@ -6,11 +6,11 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { assertEnds } from "../../support/answered-room.ts";
-import { capturedJson, capturedText, noCaptures } from "../../support/captures.ts";
-import { openStream, refused } from "../../support/opening.ts";
-import { startRelay } from "../../support/relay.ts";
-import type { Stream } from "../../support/stream.ts";
+import { assertEnds } from "../support/answered-room.ts";
+import { capturedJson, capturedText, noCaptures } from "../support/captures.ts";
+import { openStream, refused } from "../support/opening.ts";
+import { startRelay } from "../support/relay.ts";
+import type { Stream } from "../support/stream.ts";
 
 /** The items whose ids and types are compared. */
 const TYPES: Record<string, string> = {
@@ -68,7 +68,7 @@ function assertSame(
   }
 }
 
-const CAPTURES = new URL("../../../../shared/recorded/", import.meta.url);
+const CAPTURES = new URL("../../../shared/recorded/", import.meta.url);
 const pathOf = (name: string): string => fileURLToPath(new URL(name, CAPTURES));
 
 function filesOf(names: string | readonly string[]): string[] {

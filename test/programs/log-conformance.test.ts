@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import { ROOT } from "../support/command.ts";
+import { missingBut } from "../support/needs.ts";
 import { startRelay } from "../support/relay.ts";
 import { inRuntimes } from "../support/runtimes.ts";
 import { StreamsStage } from "../support/streams-stage.ts";
@@ -122,7 +123,7 @@ async function results(url: string, names: string, report: string): Promise<Resu
 }
 
 describe("the conformance suite", {
-  skip: !existsSync(VITEST) && "it is not installed: npm run runtimes",
+  skip: !existsSync(VITEST) && missingBut("the conformance suite", "npm run runtimes"),
 }, () => {
   let all: Result[];
   before(async () => {

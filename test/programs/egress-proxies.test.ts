@@ -2,16 +2,17 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { pino } from "pino";
-import type { ListedRoom } from "../../../../src/rooms/listing.ts";
-import { Telemetry } from "../../../../src/telemetry/telemetry.ts";
-import { ask, post } from "../../../support/api.ts";
-import { eventually } from "../../../support/eventually.ts";
-import { inTime } from "../../../support/opening.ts";
-import { PASSWORD, PROXIES, RealProxy, skipWithout, USER } from "../../../support/proxy.ts";
-import { metric, startRelay, type TestRelay } from "../../../support/relay.ts";
-import { temporaryFolder } from "../../../support/store-subject.ts";
-import { assertConsecutive, Stream } from "../../../support/stream.ts";
-import { TEXT } from "../../../support/watched-room.ts";
+import type { ListedRoom } from "../../src/rooms/listing.ts";
+import { Telemetry } from "../../src/telemetry/telemetry.ts";
+import { ask, post } from "../support/api.ts";
+import { eventually } from "../support/eventually.ts";
+import { type Need, without } from "../support/needs.ts";
+import { inTime } from "../support/opening.ts";
+import { PASSWORD, PROXIES, RealProxy, USER } from "../support/proxy.ts";
+import { metric, startRelay, type TestRelay } from "../support/relay.ts";
+import { temporaryFolder } from "../support/store-subject.ts";
+import { assertConsecutive, Stream } from "../support/stream.ts";
+import { TEXT } from "../support/watched-room.ts";
 
 const VIDEO = "by-a-proxy1";
 
@@ -43,7 +44,7 @@ const egressOf = async (relay: TestRelay) =>
   (await ask<{ rooms: ListedRoom[] }>(relay.url, "/v1/rooms")).body.rooms[0]?.egress;
 
 for (const [program, { scheme, asks }] of Object.entries(PROXIES)) {
-  describe(`${program}, which speaks ${scheme}`, { skip: skipWithout(program) }, () => {
+  describe(`${program}, which speaks ${scheme}`, { skip: without(program as Need) }, () => {
     it("carries a chat; if it is gone, another egress takes over without a gap, until it is back", async (t) => {
       await using proxy = await RealProxy.start(program, await temporaryFolder(t));
       const { relay, log } = await talkativeRelay(`${proxy.way},spare=ip:127.0.0.9`);

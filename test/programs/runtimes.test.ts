@@ -6,14 +6,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { toBrowserModule } from "../../../src/http/browser-modules.ts";
-import { Line, portOf } from "../../chaos/line.ts";
-import { launchChromium, NO_CHROMIUM } from "../../support/browser.ts";
-import { startRelay, type TestRelay } from "../../support/relay.ts";
-import { outputOf, RUNTIMES } from "../../support/runtimes.ts";
-import { type Act, CASES, TRANSPORTS } from "./suite.ts";
+import { toBrowserModule } from "../../src/http/browser-modules.ts";
+import { Line, portOf } from "../chaos/line.ts";
+import { launchChromium, NO_CHROMIUM } from "../support/browser.ts";
+import { startRelay, type TestRelay } from "../support/relay.ts";
+import { outputOf, RUNTIMES } from "../support/runtimes.ts";
+import { type Act, CASES, TRANSPORTS } from "../unit/client/suite.ts";
 
-const SUITE = toBrowserModule(new URL("suite.ts", import.meta.url), (path) => path);
+const SUITE = toBrowserModule(new URL("../unit/client/suite.ts", import.meta.url), (path) => path);
 
 type Chat = ReturnType<TestRelay["upstream"]["chat"]>;
 type Channel = ReturnType<TestRelay["upstream"]["channel"]>;
@@ -91,8 +91,8 @@ for (const runtime of RUNTIMES) {
     const folder = await mkdtemp(join(tmpdir(), "sdk-runtime-"));
     try {
       const sdk = await fetch(`${relay.url}/client.js`).then((response) => response.text());
-      const script = `import * as sdk from "./client.mjs";
-        import { suite } from "./suite.mjs";
+      const script = `import * as sdk from "../unit/client/client.mjs";
+        import { suite } from "../unit/client/suite.mjs";
         for await (const result of suite(sdk, "${stage}")) console.log(JSON.stringify(result));`;
       const log = await fetch(`${relay.url}/client-log.js`).then((response) => response.text());
       for (const [file, text] of Object.entries({ client: sdk, suite: SUITE, script }))

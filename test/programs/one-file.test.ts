@@ -13,13 +13,14 @@ import { startSimulator } from "../../src/simulator/index.ts";
 import { freePorts } from "../chaos/service.ts";
 import { Command, outcomeOfProcess, ROOT } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
+import { missingBut } from "../support/needs.ts";
 import { testEnvironment } from "../support/relay.ts";
 import { temporaryFolder } from "../support/store-subject.ts";
 import { assertConsecutive, Stream } from "../support/stream.ts";
 
 const BUILT = join(ROOT, "tools/release/packages", `livechat-relay-${process.platform}-${process.arch}`);
 const FILE = process.env.RELAY_TEST_FILE ?? BUILT;
-const skip = !existsSync(FILE) && "the executable file is not built: npm run release";
+const skip = !existsSync(FILE) && missingBut("the executable file", "npm run release");
 const VIDEO = "dQw4w9WgXcQ";
 const LISTENING = /listening on (http:\/\/127\.0\.0\.1:\d+)"/;
 /** Nobody can write there, not even root. */

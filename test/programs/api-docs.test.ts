@@ -1,21 +1,21 @@
 /** docs/api.md: each call in it, made unchanged, is answered with the documented status and shape. */
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { createParser } from "eventsource-parser";
-import type { Chat } from "../../../src/simulator/simulated-chat.ts";
-import { ask } from "../../support/api.ts";
-import { paidAction, textAction } from "../../support/chat-actions.ts";
-import { eventually } from "../../support/eventually.ts";
-import { startRelay, type TestRelay } from "../../support/relay.ts";
+import type { Chat } from "../../src/simulator/simulated-chat.ts";
+import { ask } from "../support/api.ts";
+import { paidAction, textAction } from "../support/chat-actions.ts";
+import { eventually } from "../support/eventually.ts";
+import { without } from "../support/needs.ts";
+import { startRelay, type TestRelay } from "../support/relay.ts";
 
-const DOCS = readFileSync(join(import.meta.dirname, "../../../docs/api.md"), "utf8");
+const DOCS = readFileSync(join(import.meta.dirname, "../../docs/api.md"), "utf8");
 const DEMO = "http://127.0.0.1:8080";
 const TOKEN = "a-token-of-many-letters";
 const STATUS = "\nstatus ";
-const curlIsThere = spawnSync("curl", ["--version"]).status === 0;
 
 interface Call {
   command: string;
@@ -75,7 +75,7 @@ async function statusOf({ url }: TestRelay, path: string): Promise<number> {
   return (await fetch(url + path)).status;
 }
 
-describe("the calls of docs/api.md", { skip: curlIsThere ? false : "curl is not installed" }, () => {
+describe("the calls of docs/api.md", { skip: without("curl") }, () => {
   let relay: TestRelay;
   let chat: Chat;
   /** The session that was opened last. */

@@ -2,13 +2,13 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { asArray, dig } from "../../../src/base/json.ts";
-import type { Details } from "../../../src/protocol/kinds.ts";
-import type { ActionContext } from "../../../src/upstream/readers/actions.ts";
-import { NO_PANELS } from "../../../src/upstream/readers/panels.ts";
-import { capturedFiles, capturedJson, noCaptures } from "../../support/captures.ts";
-import { frozen } from "../../support/frozen.ts";
-import { readMessages, UTC } from "../../support/read-messages.ts";
+import { asArray, dig } from "../../src/base/json.ts";
+import type { Details } from "../../src/protocol/kinds.ts";
+import type { ActionContext } from "../../src/upstream/readers/actions.ts";
+import { NO_PANELS } from "../../src/upstream/readers/panels.ts";
+import { capturedFiles, capturedJson, noCaptures } from "../support/captures.ts";
+import { frozen } from "../support/frozen.ts";
+import { readMessages, UTC } from "../support/read-messages.ts";
 
 const read = (actions: readonly unknown[], more: Partial<ActionContext> = {}) =>
   readMessages(actions, { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timeOfDay: UTC, ...more });
@@ -68,7 +68,7 @@ const SINGLED_OUT: readonly [file: string, id: string][] = [
 /**
  * The snapshot was once checked by eye against the captures. A change of it is a change of the messages
  * that viewers get. To rewrite it:
- * `node --test --test-update-snapshots test/unit/upstream/captured-actions.test.ts`.
+ * `node --test --test-update-snapshots test/captured/captured-actions.test.ts`.
  */
 test("every captured action gives the message that a person read from it", { skip: noCaptures }, (t) => {
   const singles = SINGLED_OUT.map(([name, id]) => {
@@ -76,7 +76,7 @@ test("every captured action gives the message that a person read from it", { ski
     return `${name} ${JSON.stringify(message)}`;
   });
   const lines = [...capturedFiles("actions"), ...capturedFiles("mobile")].flatMap(linesOf);
-  const file = join(import.meta.dirname, "../../support/captured-messages.snapshot");
+  const file = join(import.meta.dirname, "../support/captured-messages.snapshot");
   t.assert.fileSnapshot([...lines, ...singles], file, { serializers: [(all) => `${all.join("\n")}\n`] });
 });
 

@@ -17,6 +17,7 @@ import { build } from "esbuild";
 import { buildExecutables, THIS_PLATFORM } from "../../tools/release/executables.ts";
 import { AnsweringServer, END, init, messages, refuses, streams } from "../support/answering-server.ts";
 import { Command, outcomeOfProcess, ROOT } from "../support/command.ts";
+import { missingBut } from "../support/needs.ts";
 import { inRuntimes, NODES, outputOf, RUNTIMES } from "../support/runtimes.ts";
 
 const run = promisify(execFile);
@@ -138,7 +139,9 @@ describe("the packed SDK", () => {
     const bytes = gzipSync(await bundle('export * from "livechat-relay-client"'), { level: 9 }).length;
     assert.ok(bytes <= MAX_GZIPPED_BYTES, `${bytes} bytes`);
     const log = gzipSync(
-      await bundle('export * from "./node_modules/livechat-relay-client/dist/esm/client/log-stream.js"'),
+      await bundle(
+        'export * from "../service/node_modules/livechat-relay-client/dist/esm/client/log-stream.js"',
+      ),
       {
         level: 9,
       },
@@ -197,7 +200,7 @@ describe("the types of the packed SDK, as its users and its documents use them,"
   });
 
   for (const [name, tsc, resolutions] of COMPILERS) {
-    const skip = !existsSync(tsc) && `${name} is not installed: npm run runtimes`;
+    const skip = !existsSync(tsc) && missingBut(name, "npm run runtimes");
     for (const resolution of resolutions) {
       it(`compile with ${name} and moduleResolution ${resolution}`, { skip }, async () => {
         const common = ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2023,dom"];

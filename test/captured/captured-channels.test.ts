@@ -1,11 +1,11 @@
 /** What captured pages of channels say of streams, and that the simulator's pages are like them. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { JsonObject } from "../../../src/simulator/plain-json.ts";
-import { type ChannelPage, readChannelPage } from "../../../src/upstream/page/channel-page.ts";
-import { initialData } from "../../../src/upstream/page/initial-data.ts";
-import { capturedJson, capturedText, noCaptures } from "../../support/captures.ts";
-import { type CutTab, HOUR, LIVE, page, simulated, TAB, tabPage } from "../../support/channel-pages.ts";
+import type { JsonObject } from "../../src/simulator/plain-json.ts";
+import { type ChannelPage, readChannelPage } from "../../src/upstream/page/channel-page.ts";
+import { initialData } from "../../src/upstream/page/initial-data.ts";
+import { capturedJson, capturedText, noCaptures } from "../support/captures.ts";
+import { type CutTab, HOUR, LIVE, page, simulated, TAB, tabPage } from "../support/channel-pages.ts";
 
 const CHANNEL_ID = "UCAoy6rzhSf4ydcYjJw3WoVg";
 

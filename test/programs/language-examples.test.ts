@@ -11,6 +11,7 @@ import { Line } from "../chaos/line.ts";
 import { freePorts } from "../chaos/service.ts";
 import { ask } from "../support/api.ts";
 import { ROOT } from "../support/command.ts";
+import { without } from "../support/needs.ts";
 import { startRelay } from "../support/relay.ts";
 import { temporaryFolder } from "../support/store-subject.ts";
 import { Changes } from "../support/viewers.ts";
@@ -27,15 +28,15 @@ const WITH_HTTPX = `import pathlib, sys
 ${/^```python\n(import httpx.*?)^```$/ms.exec(PAGE)?.[1]}
 ${FOLLOW.slice(FOLLOW.indexOf("if __name__"))}`;
 
-/** By language: what starts its example, and what shows that it can. */
-const LANGUAGES: Record<string, { command: string[]; check: string[] }> = {
-  python3: { command: ["python3", "examples/follow.py"], check: ["python3", "--version"] },
-  httpx: { command: ["python3", "-c", WITH_HTTPX], check: ["python3", "-c", "import httpx"] },
-  sh: { command: ["sh", "examples/follow.sh"], check: ["curl", "--version"] },
-  go: { command: ["go", "run", "examples/follow.go"], check: ["go", "version"] },
+/** By language: what starts its example, and why it cannot. */
+const LANGUAGES: Record<string, { command: string[]; skip: string | false }> = {
+  python3: { command: ["python3", "examples/follow.py"], skip: without("python3") },
+  sh: { command: ["sh", "examples/follow.sh"], skip: without("curl") },
 };
-/** Go is large, and httpx is not part of Python: no test is skipped if they are missing. */
-const OPTIONAL = ["go", "httpx"];
+// Go is large, and httpx is not part of Python: no test is skipped if they are missing.
+if (runs(["python3", "-c", "import httpx"]))
+  LANGUAGES.httpx = { command: ["python3", "-c", WITH_HTTPX], skip: false };
+if (runs(["go", "version"])) LANGUAGES.go = { command: ["go", "run", "examples/follow.go"], skip: false };
 
 class Follower implements AsyncDisposable {
   /** The lines of all its lives. */
@@ -89,9 +90,7 @@ class Follower implements AsyncDisposable {
 }
 
 describe("the examples in other languages", { concurrency: true }, () => {
-  for (const [language, { command, check }] of Object.entries(LANGUAGES)) {
-    const skip = !runs(check) && `${check[0]} is not installed`;
-    if (skip && OPTIONAL.includes(language)) continue;
+  for (const [language, { command, skip }] of Object.entries(LANGUAGES)) {
     it(`${language} follows a chat across a cut connection and its own restart`, { skip }, async (t) => {
       await using relay = await startRelay();
       await using line = await Line.to(Number(new URL(relay.url).port));

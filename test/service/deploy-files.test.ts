@@ -1,0 +1,51 @@
+/** The files of deploy/ against the code and the documents: versions, metrics, severities, confinement. */
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { ROOT } from "../support/command.ts";
+import { knownMetrics } from "../support/known-metrics.ts";
+
+const DEPLOY = join(ROOT, "deploy");
+const UNITS = ["livechat-relay.service", "livechat-relay@.service", "livechat-edge.service"];
+
+it("the documents and deploy/ name the packages by their version", async () => {
+  const { version } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
+  for (const file of globSync("{*.md,client/*.md,docs/*.md,deploy/Dockerfile*,deploy/*.yaml}", {
+    cwd: ROOT,
+  })) {
+    const text = await readFile(join(ROOT, file), "utf8");
+    for (const [, named] of text.matchAll(/livechat-relay(?:-client)?[-:](\d\S*?\d|\S*\*)(?=\.tgz|\s)/g))
+      assert.equal(named, version, file);
+  }
+});
+
+describe("deploy/alerts.yml", () => {
+  const alerts = readFileSync(join(DEPLOY, "alerts.yml"), "utf8");
+
+  it("queries existing metrics", () => {
+    const known = new Set(knownMetrics().map(({ name }) => name));
+    const asked = [...alerts.matchAll(/\brelay_\w+/g)].map(([name]) => name.replace(/_bucket$/, ""));
+    assert.ok(asked.length >= (alerts.match(/- alert: /g) ?? []).length - 1);
+    for (const name of asked) assert.ok(known.has(name), name);
+  });
+
+  it("has the severities that docs/operations.md gives", async () => {
+    const severe = [...alerts.matchAll(/- alert: (\w+)\n(?:(?!- alert:)[\s\S])*?severity: critical /g)];
+    const page = await readFile(join(ROOT, "docs/operations.md"), "utf8");
+    const [sentence = ""] = /^.* the severity `critical` .*?\. /m.exec(page) ?? [];
+    assert.deepEqual(
+      [...sentence.matchAll(/`(Relay\w+)`/g)].map(([, name]) => name),
+      severe.map(([, name]) => name),
+    );
+    assert.doesNotMatch(alerts, /severity: (?!critical |warning )/);
+  });
+});
+
+it("all units confine the service in the same way", async () => {
+  const confinement = async (unit: string) =>
+    /CapabilityBoundingSet=[\s\S]*/.exec(await readFile(join(DEPLOY, unit), "utf8"))?.[0];
+  const [first, ...others] = await Promise.all(UNITS.map(confinement));
+  assert.deepEqual(others, [first, first]);
+});
