@@ -1,25 +1,36 @@
 /**
- * Plays all tests, `npm test`, or the files and folders that are named. The start of a process, its imports
- * and its first calls cost more than most files' tests. So files share processes; the results are counted
- * over all.
+ * Plays tests, and names at the end what this machine lacks for those that were skipped.
+ *
+ *     npm test                        all that need `npm ci` alone
+ *     npm test -- PATH...             named files and folders
+ *     npm run test:unit -- FOLDER...  folders of test/unit; with --watch again after each change
+ *     npm run test:all                also browsers, PostgreSQL, other programs and captures; with --whole, a
+ *                                     skipped test fails the run
+ *
+ * The start of a process, its imports and its first calls cost more than most files' tests. So files share
+ * processes; the results are counted over all.
  */
-import { globSync, mkdtempDisposableSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, mkdtempDisposableSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
+import { remedies } from "./support/needs.ts";
 
+/** The folders whose tests need more than `npm ci`. */
+const NEEDY = ["test/browser", "test/captured", "test/cluster", "test/programs"];
 /** Processes that play at once: some wait while others compute. */
 const AT_ONCE = 4;
-/** Processes that the other files share. */
-const SHARED = 16;
+/** Files that share a process. */
+const TOGETHER = 16;
 
 /** Files with a process of their own: the long ones, which start first so that no core idles at the end. */
 const ALONE = [
-  "test/service/package.test.ts",
-  "test/service/log-conformance.test.ts",
+  "test/programs/package.test.ts",
+  "test/programs/log-conformance.test.ts",
   "test/simulation/simulation.test.ts",
   "test/unit/upstream/hostile-content.test.ts", // measures its memory
   "test/service/exact-delivery.test.ts",
@@ -39,28 +50,64 @@ const ALONE = [
   "test/unit/serving/viewers.test.ts", // has a hook after each test of the process
 ];
 
-const named = process.argv.slice(2);
-const files = (named.length > 0 ? named : ["test"]).flatMap((path) =>
-  statSync(path).isDirectory()
-    ? globSync(`${path}/**/*.test.ts`, { exclude: ["**/node_modules/**"] }).sort()
-    : path,
-);
+const flag = { type: "boolean", default: false } as const;
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { all: flag, unit: flag, watch: flag, whole: flag },
+});
+
+const inFolder = (path: string): string[] =>
+  globSync(`${path}/**/*.test.ts`, { exclude: ["**/node_modules/**"] }).sort();
+
+/** The files of a path: of what it names, or with `--unit` of a folder of test/unit. */
+function filesOf(path: string): string[] {
+  const within = join("test/unit", path);
+  const found = values.unit && existsSync(within) ? within : path;
+  return statSync(found).isDirectory() ? inFolder(found) : [found];
+}
+
+function isNeedy(file: string): boolean {
+  return NEEDY.some((folder) => file.startsWith(`${folder}/`));
+}
+
+function chosen(): string[] {
+  if (positionals.length > 0) return positionals.flatMap(filesOf);
+  if (values.unit) return inFolder("test/unit");
+  return inFolder("test").filter((file) => values.all || !isNeedy(file));
+}
+
+const files = chosen();
 const together = files.filter((file) => !ALONE.includes(file));
+const processes = Math.min(together.length, Math.max(AT_ONCE, Math.ceil(together.length / TOGETHER)));
 
 using folder = mkdtempDisposableSync(join(tmpdir(), "relay-tests-"));
-const shared = Array.from({ length: Math.min(SHARED, together.length) }, (_, i) => {
+const shared = Array.from({ length: processes }, (_, i) => {
   const path = join(folder.path, `together-${i}.test.mjs`);
-  const paths = ["test/support/whole.js", ...together.filter((_, at) => at % SHARED === i)];
+  const paths = ["test/support/whole.js", ...together.filter((_, at) => at % processes === i)];
   writeFileSync(path, paths.map((file) => `import "${pathToFileURL(resolve(file))}";\n`).join(""));
   return path;
 });
 const options = {
   files: [...ALONE.filter((file) => files.includes(file)), ...shared],
   concurrency: AT_ONCE,
-  globalSetupPath: "test/support/global-setup.ts", // which the types of Node.js do not know yet
+  watch: values.watch,
+  // Which the types of Node.js do not know yet.
+  ...(files.some(isNeedy) && { globalSetupPath: "test/support/global-setup.ts" }),
 };
 const played = run(options);
+let skipped = 0;
+const reasons = new Set<string>();
 played.on("test:fail", () => {
   process.exitCode = 1;
 });
+played.on("test:pass", ({ skip }) => {
+  if (skip === undefined) return;
+  skipped += 1;
+  if (typeof skip === "string" && skip !== "") reasons.add(skip);
+});
 await pipeline(played, new spec(), process.stdout, { end: false });
+if (skipped > 0) {
+  const lines = [`${skipped} tests or suites were SKIPPED. They need:`, ...remedies(reasons)];
+  process.stdout.write(`${lines.join("\n  ")}\n`);
+  if (values.whole) process.exitCode = 1;
+}

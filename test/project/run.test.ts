@@ -7,21 +7,20 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, it, type TestContext } from "node:test";
 import { ROOT } from "../support/command.ts";
+import { missingBut } from "../support/needs.ts";
 import { temporaryFolder } from "../support/store-subject.ts";
 
 const PASSES = 'it("passes", () => {}); it.skip("is skipped", () => {});';
 
 /** Plays files with these contents. Gives the output, the exit code, and the numbers of the summary. */
-async function play(t: TestContext, contents: readonly string[]) {
+async function play(t: TestContext, contents: readonly string[], ...args: string[]) {
   const folder = await temporaryFolder(t);
   const paths = contents.map((_, i) => join(folder, `${i}.test.mjs`));
   for (const [i, content] of contents.entries())
     await writeFile(paths[i] ?? "", `import { it } from "node:test"; ${content}`);
-  const { NODE_TEST_CONTEXT: _, ...inherited } = process.env;
-  // Neither is asked for anything; so none is started.
-  const env = { ...inherited, RELAY_TEST_POSTGRES: "postgres://none", RELAY_TEST_CHROMIUM: "ws://none" };
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   const preload = ["--import", "./test/support/compile-cache.js"];
-  const child = spawn(process.execPath, [...preload, "test/run.ts", ...paths], { cwd: ROOT, env });
+  const child = spawn(process.execPath, [...preload, "test/run.ts", ...args, ...paths], { cwd: ROOT, env });
   const [out, [code]] = await Promise.all([text(child.stdout), once(child, "exit")]);
   const count = (what: string) => Number(new RegExp(`^ℹ ${what} (\\d+)$`, "m").exec(out)?.[1]);
   return { out, code, counts: ["tests", "pass", "fail", "skipped"].map(count) };
@@ -34,6 +33,41 @@ describe("npm test", () => {
     assert.deepEqual(counts, [40, 20, 0, 20]);
     assert.equal(out.match(/^✔ passes/gm)?.length, 20);
     assert.equal(out.match(/^﹣ is skipped/gm)?.length, 20);
+  });
+
+  it("names once at the end what skipped tests need, with the commands that install it", async (t) => {
+    const skipping = (...reasons: string[]) =>
+      reasons.map((skip, i) => `it("${i}", ${JSON.stringify({ skip })}, () => {});`).join("\n");
+    const needs = (program: string) => missingBut(program, `apt-get install ${program}`);
+    const { out, code } = await play(t, [
+      skipping(needs("nginx"), missingBut("Bun", "npm run runtimes")),
+      skipping(
+        needs("nginx"),
+        needs("caddy"),
+        missingBut("Deno", "npm run runtimes"),
+        "mounting was refused",
+      ),
+    ]);
+    assert.equal(code, 0);
+    const said = [
+      "6 tests or suites were SKIPPED. They need:",
+      "  mounting was refused",
+      "  apt-get install nginx caddy",
+      "  npm run runtimes   # Bun, Deno",
+    ];
+    assert.ok(out.endsWith(`\n${said.join("\n")}\n`), out);
+  });
+
+  it("fails with --whole if a test or a suite is skipped", async (t) => {
+    for (const [content, expected] of [
+      [PASSES, 1],
+      [
+        'import { describe } from "node:test"; describe("s", { skip: "x" }, () => void it("y", () => {}));',
+        1,
+      ],
+      ['it("passes", () => {});', 0],
+    ] as const)
+      assert.equal((await play(t, [content], "--whole")).code, expected, content);
   });
 
   for (const [what, content, shown] of [
