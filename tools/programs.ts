@@ -25,7 +25,7 @@ const BENCHES = [
     "export",
     "sdk",
   ],
-  ...["page", "page-load", "overlay", "edge", "log", "cluster", "cluster-rooms", "access"],
+  ...["page", "page-load", "overlay", "edge", "log", "cluster", "cluster-rooms", "access", "tests"],
 ];
 
 /** The files of the programs by name; the empty name is that of the program that starts without one. */
