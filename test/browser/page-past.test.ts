@@ -34,6 +34,7 @@ describe("the viewer page while stored messages are loaded", { skip: NO_CHROMIUM
   };
   /** Presses the button where it is: to scroll to it would load by itself. */
   const loadOlder = () => pages.page.locator("#older").dispatchEvent("click");
+  /** Nothing shows that a page does nothing more. */
   const settled = () => evaluate("new Promise((resolve) => setTimeout(resolve, 300))");
   const scrollTo = (top: number) => evaluate(`document.querySelector('#chat').scrollTop = ${top}`);
   /** Searches for the words, and opens the log at the only result. */

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { EventEmitter, once } from "node:events";
 import { describe, it, type TestContext } from "node:test";
-import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Logger, pino } from "pino";
 import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { Notifications } from "../../src/store/postgres/notifications.ts";
@@ -77,17 +77,18 @@ describe("notifications", () => {
     const url = await ownSchema(t, server);
     const role = `listener_${process.pid}`;
     let tries = 0;
+    const triedOften = Promise.withResolvers<void>();
     const counted: Clock = {
       ...systemClock,
       random: () => 0,
       sleep: (ms, signal) => {
-        tries++;
+        if (++tries === 3) triedOften.resolve();
         return systemClock.sleep(ms, signal);
       },
     };
     const listenUrl = server.url.replace("//relay@", `//${role}@`);
     const { events, connections } = notified(t, url, listenUrl, counted, log);
-    while (tries < 3) await delay(20);
+    await triedOften.promise;
     assert.equal(lines.length, 1, JSON.stringify(lines));
     assert.equal(lines[0]?.level, 40);
     assert.match(lines[0]?.why ?? "", new RegExp(`role "${role}" does not exist`));

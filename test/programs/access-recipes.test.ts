@@ -11,6 +11,7 @@ import { freePorts } from "../chaos/service.ts";
 import { launchChromium, NO_CHROMIUM } from "../support/browser.ts";
 import { Running, userEnvironment } from "../support/clone.ts";
 import { ROOT } from "../support/command.ts";
+import { eventually } from "../support/eventually.ts";
 import { type Need, without } from "../support/needs.ts";
 import { certificateFile, SELF_SIGNED } from "../support/self-signed.ts";
 import { temporaryFolder } from "../support/store-subject.ts";
@@ -181,8 +182,10 @@ it("docs/access.md: a company and its identity provider", async (t) => {
 
 /** Resolves once something answers there. */
 async function answers(url: string): Promise<void> {
-  for (const limit = AbortSignal.timeout(30_000); ; await new Promise((resolve) => setTimeout(resolve, 50))) {
-    limit.throwIfAborted();
-    if (await fetch(url).catch(() => undefined)) return;
-  }
+  await eventually(true, () =>
+    fetch(url).then(
+      () => true,
+      () => false,
+    ),
+  );
 }

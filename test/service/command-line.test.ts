@@ -329,7 +329,7 @@ describe("a signal", () => {
     while (unanswered.fired === 0) await upstream.requested("get_live_chat", { videoId: VIDEO });
     serve.signal("SIGTERM");
     await serve.printed(/"stopping"/);
-    await pause(1100);
+    await pause(1100); // the command has no clock but the computer's
     serve.signal("SIGTERM");
     assert.equal(await serve.exited, 1);
     assert.doesNotMatch(serve.out, /"stopped"/);

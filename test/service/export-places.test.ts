@@ -49,7 +49,7 @@ for (const [what, line] of [
       .replaceAll("F/", `${folder}/`);
     const command = new Command([script], { node: "bash", main: "-c", env: { PATH: process.env.PATH } });
     await server.changes.until(() => server.calls.length === 1, "the call");
-    await delay(500); // until it waits for the reader
+    await delay(500); // until it waits for the reader, which nothing shows
     command.child.kill("SIGTERM");
     assert.deepEqual((await command.exited)[0], 143, command.error);
   });
@@ -61,7 +61,7 @@ it("an export into a named pipe that nobody opens ends at the first signal", {
   execFileSync("mkfifo", [pipe]);
   const command = new Run(["export", VIDEO, "--output", pipe, "--server", "http://127.0.0.1:1"]);
   await eventually(true, () => command.listens("SIGTERM"));
-  await delay(200); // until it waits for a reader
+  await delay(200); // until it waits for a reader, which nothing shows
   command.signal("SIGTERM");
   assert.equal(await command.exited, 143);
 });

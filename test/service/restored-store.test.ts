@@ -8,14 +8,13 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it, type TestContext } from "node:test";
 import { pino } from "pino";
-import { systemClock } from "../../src/base/clock.ts";
 import { openDatabase } from "../../src/store/sqlite/sqlite-schema.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { Line } from "../chaos/line.ts";
 import { startTestEdge } from "../support/edge.ts";
 import { textAction } from "../support/opening.ts";
 import { startRelay, type TestRelayOptions } from "../support/relay.ts";
-import { openFor, temporaryFile, temporaryFolder } from "../support/store-subject.ts";
+import { openFor, temporaryFile, temporaryFolder, wallAt } from "../support/store-subject.ts";
 import { Stream } from "../support/stream.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
@@ -139,7 +138,8 @@ it("a stop ends a start with RELAY_RESTORED=on between two rooms, and the next s
   const path = await temporaryFile(t);
   const rooms = ["aaaaaaaaaaa", "bbbbbbbbbbb", "ccccccccccc"];
   fill(path, rooms, 100_000);
-  const store = await openFor(t, `sqlite:${path}`, systemClock);
+  const wall = wallAt(Date.now());
+  const store = await openFor(t, `sqlite:${path}`, wall);
   const stop = new AbortController();
   const moving = store.moveCursors(stop.signal);
   stop.abort("SIGTERM");
@@ -148,7 +148,7 @@ it("a stop ends a start with RELAY_RESTORED=on between two rooms, and the next s
     Promise.all(rooms.map(async (videoId) => (await store.getRoom(videoId))?.base ?? 0));
   const isMoved = (base: number) => base > 1000;
   assert.deepEqual((await bases()).map(isMoved), [true, true, false]);
-  await systemClock.sleep(5);
+  wall.nowMs += 5;
   assert.equal(await store.moveCursors(), 3);
   assert.ok((await bases()).every(isMoved));
   for (const videoId of rooms) {

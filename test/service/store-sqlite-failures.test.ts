@@ -223,7 +223,7 @@ test("a folder that the system does not let the store look into costs it neither
   });
   await rename(folder, `${folder}-away`);
   await symlink(folder, folder); // a link to itself: every look at the file fails
-  await systemClock.sleep(2 * FILE_CHECK_MS);
+  await systemClock.sleep(2 * FILE_CHECK_MS); // the thread has no clock but the computer's, and says nothing
   await assert.rejects(store.append(claim, BORN_MS + 1, messages(["b"]), ""), isUnavailable);
   await unlink(folder);
   await rename(`${folder}-away`, folder);

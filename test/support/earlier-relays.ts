@@ -1,13 +1,12 @@
 /** Relays that are gone when a run begins: what they leave in the metrics and in the log. */
-import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { setTimeout as delay } from "node:timers/promises";
 import { systemClock } from "../../src/base/clock.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
 import { openStore } from "../../src/store/open.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { ask } from "./api.ts";
+import { eventually } from "./eventually.ts";
 import { startRelay, type TestRelay } from "./relay.ts";
 import { messages, own } from "./store-reading.ts";
 import { Stream } from "./stream.ts";
@@ -17,12 +16,7 @@ export const UNREADABLE_VIDEO = "unreadable1";
 /** Resolves when the metric is above zero, with whatever labels. */
 async function moved({ telemetry }: TestRelay, name: string): Promise<void> {
   const isAbove = new RegExp(`^${name}(\\{.*\\})? [1-9]`, "m");
-  for (
-    const limit = AbortSignal.timeout(10_000);
-    !isAbove.test(await telemetry.registry.metrics());
-    await delay(10)
-  )
-    assert.ok(!limit.aborted, `${name} has not moved`);
+  await eventually(true, async () => isAbove.test(await telemetry.registry.metrics()));
 }
 
 /**

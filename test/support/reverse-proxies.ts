@@ -1,14 +1,13 @@
 /** nginx and Caddy with the examples of deploy/, on ports of a test. */
-import assert from "node:assert/strict";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { Agent, fetch as undiciFetch } from "undici";
 import { freePorts } from "../chaos/service.ts";
 import { ROOT } from "./command.ts";
+import { eventually } from "./eventually.ts";
 
 const run = promisify(execFile);
 const DEPLOY = join(ROOT, "deploy");
@@ -110,14 +109,6 @@ export async function startCaddy(
 
 /** Resolves once the service answers on this way. */
 export async function listens({ url, fetch }: Way): Promise<void> {
-  for (const limit = AbortSignal.timeout(10_000); ; await delay(20)) {
-    if (
-      await fetch(`${url}/healthz`).then(
-        ({ ok }) => ok,
-        () => false,
-      )
-    )
-      return;
-    assert.ok(!limit.aborted, `${url} does not answer`);
-  }
+  const isThere = () => fetch(`${url}/healthz`).then(({ ok }) => ok);
+  await eventually(true, () => isThere().catch(() => false));
 }

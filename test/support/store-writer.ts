@@ -39,7 +39,7 @@ async function write(store: ObservedStore, videoId: string): Promise<never> {
     } catch (error) {
       if (!(error instanceof StoreError) || error.kind !== "unavailable") throw error;
       console.log(`unavailable ${videoId}`);
-      await delay(10);
+      await delay(10); // a store that is unavailable must not fill the pipe with words
       head = (await store.getRoom(videoId).catch(() => undefined))?.head ?? head;
     }
   }

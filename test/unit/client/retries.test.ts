@@ -108,8 +108,8 @@ describe("a chat of the SDK that fails for a while", () => {
   ] as const) {
     it(`gives up after a refusal whose JSON ${what}`, async () => {
       await using server = await AnsweringServer.start((response) => {
-        response.writeHead(404, { "content-type": "application/json" }).write('{"code":');
-        if (isCut) setTimeout(() => response.destroy(), 20);
+        const head = response.writeHead(404, { "content-type": "application/json" });
+        head.write('{"code":', () => isCut && response.destroy());
       }, WHOLE);
       await assert.rejects(follow(server.url, { idleMs: 100 }), { code: "HTTP", status: 404 });
       await server.untilClosed();
@@ -314,6 +314,7 @@ describe("the waits between attempts", () => {
     const before = timers();
     const abort = new AbortController();
     const longest = systemClock.sleep(2 ** 40, abort.signal);
+    // What is too long for a timer would fire after 1 ms.
     await Promise.race([systemClock.sleep(5), longest.then(() => assert.fail("it did not wait"))]);
     abort.abort("enough");
     await assert.rejects(longest, (reason) => reason === "enough");

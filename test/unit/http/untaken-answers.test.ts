@@ -50,7 +50,7 @@ describe("an answer", () => {
     const { store, text } = await withRoom(t, several(500), {}, { answers });
     const { read } = store;
     store.read = async (...args) => {
-      await systemClock.sleep(150);
+      await systemClock.sleep(150); // longer than a stall
       return read(...args);
     };
     assert.equal((await text(DOWNLOAD)).trimEnd().split("\n").length, 500);

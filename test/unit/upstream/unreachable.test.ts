@@ -7,7 +7,6 @@ import { once } from "node:events";
 import { createServer as createHttpServer, type ServerResponse } from "node:http";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { describe, it } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { pino } from "pino";
 import { type Clock, systemClock } from "../../../src/base/clock.ts";
 import type { ErrorBody } from "../../../src/protocol/errors.ts";
@@ -40,7 +39,7 @@ async function silentHost() {
     for (const socket of sockets) socket.destroy();
     await server[Symbol.asyncDispose]();
   };
-  return { url: `http://127.0.0.1:${port}`, port, sockets, [Symbol.asyncDispose]: dispose };
+  return { url: `http://127.0.0.1:${port}`, port, server, [Symbol.asyncDispose]: dispose };
 }
 
 /** A relay whose main host is at this address; what each endpoint answers, and the log's warnings. */
@@ -179,8 +178,8 @@ describe("a proxy that takes connections and never answers", () => {
     await using host = await silentHost();
     const transport = through(host.url);
     const failed = transport.send(call(15_000), new AbortController().signal).catch((error) => error);
-    while (host.sockets.length === 0) await delay(10);
-    const closed = once(host.sockets[0]?.resume() as Socket, "close");
+    const [socket]: Socket[] = await once(host.server, "connection");
+    const closed = once(socket?.resume() as Socket, "close");
     const { message, unreachable } = await failed;
     assert.equal(unreachable, "no connection", message);
     await closed;
