@@ -314,7 +314,7 @@ describe("the waits between attempts", () => {
     const before = timers();
     const abort = new AbortController();
     const longest = systemClock.sleep(2 ** 40, abort.signal);
-    // What is too long for a timer would fire after 1 ms.
+    // A wait too long for a timer would be over after 1 ms.
     await Promise.race([systemClock.sleep(5), longest.then(() => assert.fail("it did not wait"))]);
     abort.abort("enough");
     await assert.rejects(longest, (reason) => reason === "enough");
