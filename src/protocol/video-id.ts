@@ -31,22 +31,23 @@ export const HOSTS: ReadonlySet<string> = new Set([
 /** Hosts whose URLs have the id as their path. */
 const SHORT_HOSTS: ReadonlySet<string> = new Set(["youtu.be", "www.youtu.be", "y2u.be", "www.y2u.be"]);
 
-/** The location of the id in a URL, by the first segment of the path. */
+/**
+ * The location of the id in a URL, by the first segment of the path. Without another location, it is the
+ * parameter `v` of the query or of the fragment.
+ */
 interface IdLocation {
-  /** In the second segment. */
+  /** In the second segment, if there is one. */
   segment?: true;
-  /** In the parameter `v` of the query or of the fragment. */
-  parameter?: true;
   /** In another URL, the value of this parameter. */
   link?: string;
 }
 
 const ID_LOCATIONS: ReadonlyMap<string, IdLocation> = new Map([
-  ["", { parameter: true }],
-  ["watch", { segment: true, parameter: true }],
-  ["watch_popup", { parameter: true }],
-  ["live_chat", { parameter: true }],
-  ["live_chat_replay", { parameter: true }],
+  ["", {}],
+  ["watch", { segment: true }],
+  ["watch_popup", {}],
+  ["live_chat", {}],
+  ["live_chat_replay", {}],
   ["live", { segment: true }],
   ["shorts", { segment: true }],
   ["embed", { segment: true }],
