@@ -51,6 +51,7 @@ interface PreparedAppend extends Resolved, RoomMemory {
 export class Appender {
   readonly #parts: AppenderParts;
   readonly #claim: Claim;
+  /** The newest cursor of the room. */
   #head: number;
   #memory: RoomMemory;
   /** Whether the outcome of the last write is unknown. */
@@ -63,11 +64,6 @@ export class Appender {
     this.#claim = claim;
     this.#head = claim.head;
     this.#memory = memory;
-  }
-
-  /** The newest cursor of the room. */
-  get head(): number {
-    return this.#head;
   }
 
   /**
