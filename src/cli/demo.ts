@@ -9,6 +9,7 @@ import { toConfig } from "./config.ts";
 import { type DEMO_FLAGS, REPLACED } from "./demo-flags.ts";
 import { type Input, UsageError } from "./flags.ts";
 import { openNamedStore } from "./open-store.ts";
+import { print } from "./reader/output.ts";
 import { startConfigured } from "./serve.ts";
 import type { Service } from "./service.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -51,7 +52,8 @@ export async function demo(
     const own = toConfig({ ...values, RELAY_STORE: values.store, ...simulated });
     const config = { ...own, http: { ...own.http, demoVideo: VIDEO_ID } };
     const service = await startConfigured(config, input, surroundings, stopped);
-    surroundings.stdout.write(welcome(service.url, values.store, simulated, !given.has("capture")));
+    const greeting = welcome(service.url, values.store, simulated, !given.has("capture"));
+    await print(greeting, surroundings.stdout).catch(() => {}); // as of its log, only lines are missing
     for (const name of Object.keys(REPLACED).filter((name) => surroundings.env[name]))
       surroundings.stderr.write(`${COMMAND_NAME}: the demo ignores ${name}: ${OWN}\n`);
     const stop = async () => {

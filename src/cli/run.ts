@@ -23,20 +23,21 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
 }
 
 async function dispatch(args: readonly string[], surroundings: Surroundings): Promise<number> {
-  const print = (text: string): number => {
-    surroundings.stdout.write(named(text));
+  const show = async (text: string): Promise<number> => {
+    const { print } = await import("./reader/output.ts"); // a service at rest does not load it
+    await print(named(text), surroundings.stdout);
     return 0;
   };
   const [first = "", second = "help"] = args;
-  if (first === "-v") return print(`${VERSION}\n`);
-  if (first === "help") return print(HELP.test(second) ? help() : commandHelp(commandNamed(second)));
+  if (first === "-v") return await show(`${VERSION}\n`);
+  if (first === "help") return await show(HELP.test(second) ? help() : commandHelp(commandNamed(second)));
   const isNamed = first !== "" && !first.startsWith("-");
   const command = commandNamed(isNamed ? first : "serve");
   const flags = isNamed ? args.slice(1) : args;
   if (flags.some((flag) => flag !== "help" && HELP.test(flag)))
-    return print(isNamed ? commandHelp(command) : help());
-  if (flags.includes("--version")) return print(`${VERSION}\n`);
-  if (first === "--licenses") return print(licences());
+    return await show(isNamed ? commandHelp(command) : help());
+  if (flags.includes("--version")) return await show(`${VERSION}\n`);
+  if (first === "--licenses") return await show(licences());
   return command.run(flags, surroundings);
 }
 

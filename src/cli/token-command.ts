@@ -6,12 +6,13 @@ import { systemClock } from "../base/clock.ts";
 import { fileTrouble } from "../base/file-trouble.ts";
 import { verifying } from "../http/access/token-key.ts";
 import { type Input, UsageError } from "./flags.ts";
+import { print } from "./reader/output.ts";
 import type { Surroundings } from "./surroundings.ts";
 import type { TOKEN_FLAGS } from "./token-flags.ts";
 
 type Values = Input<typeof TOKEN_FLAGS>["values"];
 
-/** Resolves to the exit code. Rejects with `UsageError`. */
+/** Resolves to the exit code. Rejects with `UsageError`, and as `print`. */
 export async function printToken(
   { values, given }: Input<typeof TOKEN_FLAGS>,
   { stdout }: Surroundings,
@@ -34,7 +35,7 @@ export async function printToken(
     ...(audience && { aud: audience }),
   };
   const token = await new SignJWT(claims).setProtectedHeader({ alg, typ: "JWT" }).sign(key);
-  stdout.write(`${token}\n`);
+  await print(`${token}\n`, stdout);
   return 0;
 }
 

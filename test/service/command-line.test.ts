@@ -15,7 +15,7 @@ import { REPLACED } from "../../src/cli/demo-flags.ts";
 import { SETTINGS } from "../../src/cli/setting-table.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
 import { freePorts } from "../chaos/service.ts";
-import { Command, outcome, outcomeOfProcess, ROOT, Run } from "../support/command.ts";
+import { Command, outcome, outcomeInShell, outcomeOfProcess, ROOT, Run } from "../support/command.ts";
 import { testEnvironment } from "../support/relay.ts";
 import { temporaryFile } from "../support/store-subject.ts";
 import { Stream } from "../support/stream.ts";
@@ -228,6 +228,20 @@ describe("help", () => {
     assert.doesNotMatch(error, /fastify|sqlite/);
   });
 });
+
+for (const command of ["help", "--version", "--licenses", "token --right watch"]) {
+  const env = { RELAY_TOKEN_KEY: "a-secret-of-thirty-two-bytes-and-more" };
+  it(`${command} whose reader has left is no failure, and whose disk is full says so in one line`, async () => {
+    const left = await outcomeInShell(`relay ${command} | true`, { env });
+    assert.deepEqual([left.code, left.error], [0, ""]);
+    const full = await outcomeInShell(`relay ${command} > /dev/full`, { env });
+    assert.equal(full.code, 1);
+    assert.match(
+      full.error,
+      /^livechat-relay: standard output cannot be written: its disk is full: [^\n]+\n$/,
+    );
+  });
+}
 
 describe("serve", () => {
   it("loads only what a service at rest needs", { skip: OF_CHECKOUT }, async (t) => {

@@ -16,11 +16,11 @@ const LIMIT = { timeout: 60_000 };
 const PAGE_BYTES = 4096;
 
 /** A service that appends its log to a file. Each `refuse` makes it log a line. */
-async function logging(t: TestContext, file: string) {
+async function logging(t: TestContext, file: string, command = "serve") {
   const upstream = await startSimulator();
   t.after(() => upstream.close());
   const [port = 0] = await freePorts(1);
-  const serve = `exec '${process.execPath}' '${join(ROOT, "bin/livechat-relay.js")}' >> '${file}'`;
+  const serve = `exec '${process.execPath}' '${join(ROOT, "bin/livechat-relay.js")}' ${command} >> '${file}'`;
   const env = testEnvironment(upstream, { RELAY_PORT: `${port}` });
   const service = new Command([serve], { node: "sh", main: "-c", env });
   t.after(() => service.child.kill("SIGKILL"));
@@ -39,6 +39,12 @@ describe("a log on a full disk", LIMIT, () => {
   it("costs its lines and nothing else: the service starts, answers and stops", async (t) => {
     const { service, refuse } = await logging(t, "/dev/full");
     for (let n = 0; n < 3; n++) await refuse();
+    service.child.kill("SIGTERM");
+    assert.deepEqual(await service.exited, [0, null], service.error);
+  });
+
+  it("costs the demo its greeting, too, and nothing else", async (t) => {
+    const { service } = await logging(t, "/dev/full", "demo");
     service.child.kill("SIGTERM");
     assert.deepEqual(await service.exited, [0, null], service.error);
   });

@@ -117,6 +117,17 @@ export class Output {
   }
 }
 
+/** Writes a text to standard output, unless its reader has left. Rejects with an error that says why it cannot. */
+export async function print(text: string, stdout: Writable): Promise<void> {
+  const output = new Output(stdout);
+  try {
+    await output.add(text);
+    await output.finish();
+  } catch (error) {
+    if (!(error instanceof ReaderLeft)) throw error;
+  }
+}
+
 function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
