@@ -231,7 +231,7 @@ describe("help", () => {
 
 for (const command of ["help", "--version", "--licenses", "token --right watch"]) {
   const env = { RELAY_TOKEN_KEY: "a-secret-of-thirty-two-bytes-and-more" };
-  it(`${command} whose reader has left is no failure, and whose disk is full says so in one line`, async () => {
+  it(`${command} succeeds if its reader has left, and says in one line that its disk is full`, async () => {
     const left = await outcomeInShell(`relay ${command} | true`, { env });
     assert.deepEqual([left.code, left.error], [0, ""]);
     const full = await outcomeInShell(`relay ${command} > /dev/full`, { env });

@@ -117,7 +117,7 @@ export class Output {
   }
 }
 
-/** Writes a text to standard output, unless its reader has left. Rejects with an error that says why it cannot. */
+/** Writes a text to standard output, unless its reader has left. Rejects with an error that says why. */
 export async function print(text: string, stdout: Writable): Promise<void> {
   const output = new Output(stdout);
   try {
