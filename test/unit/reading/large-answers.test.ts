@@ -1,6 +1,7 @@
 /**
  * Answers with more messages than the store gives in one read, and than a room holds in memory: each viewer
- * and each reader of the log gets each message once, at an instance and at its edges, however the append goes.
+ * and each reader of the log gets each message once, at an instance and at its edges, however the append
+ * goes.
  */
 import assert from "node:assert/strict";
 import { text } from "node:stream/consumers";
@@ -13,7 +14,7 @@ import { VIDEO, virtualRoom } from "../../support/virtual-room.ts";
 /** Four reads of a follower, twenty pages of a viewer, and four times what a room holds. */
 const COUNT = 2000;
 const CHAT = { holdsMs: 60_000, holdsMessages: 2 * COUNT, page: 50, timeoutMs: 5000 };
-/** Three keepalive intervals, after which a line that is silent is opened again, and some time for the rest. */
+/** Three keepalive intervals, after which a silent line is opened again, and some time for the rest. */
 const LONG_MS = 60_000;
 
 /** The ids of the first messages of a log, read by long polling. */
