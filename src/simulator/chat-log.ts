@@ -11,8 +11,6 @@ export interface Entry {
    * The item's own id; for an action without an item, the id that it names (message, channel, poll, banner).
    */
   id: string;
-  /** The upstream's name: the renderer's key for an item, otherwise the action's key. */
-  kind: string;
   /** Not wrapped, even in a replay. */
   action: JsonObject;
   /** The action's message; undefined if it has none or the action was given raw. */
@@ -116,7 +114,10 @@ const NAMED_IDS: Record<string, readonly string[]> = {
   updateOrAddInteractivityWidgetAction: ["widgetRenderer", "interactivityWidgetRenderer", "id"],
 };
 
-/** The id and kind of an action, from its content. */
+/**
+ * The id of an action, from its content; and its kind, the upstream's name of it: the renderer's key for an
+ * item, otherwise the action's key.
+ */
 export function identify(action: JsonObject): { id: string; kind: string } {
   const key = Object.keys(action).find((name) => isObject(action[name])) ?? "";
   const item = dig(action, key, "item");

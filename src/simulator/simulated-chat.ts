@@ -323,7 +323,7 @@ export class Chat {
       kind === "replay" ? (last ? last.offsetMs + spacingMs : 0) : Math.round(now - this.#startedAt);
     const offsetMs = Number(dig(action, "replayChatItemAction", "videoOffsetTimeMsec") ?? capturedMs ?? due);
     const entries = bare(action).map((inner) => {
-      return { ...identify(inner), action: inner, says, mutations, at: now, offsetMs };
+      return { id: identify(inner).id, action: inner, says, mutations, at: now, offsetMs };
     });
     for (const entry of entries) this.#log.append(entry);
     if (forget) this.#log.forget(now, this.#scenario, Math.max(pageLength(this.#scenario), overlap));
