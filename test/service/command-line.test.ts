@@ -229,19 +229,21 @@ describe("help", () => {
   });
 });
 
-for (const command of ["help", "--version", "--licenses", "token --right watch"]) {
-  const env = { RELAY_TOKEN_KEY: "a-secret-of-thirty-two-bytes-and-more" };
-  it(`${command} succeeds if its reader has left, and says in one line that its disk is full`, async () => {
-    const left = await outcomeInShell(`relay ${command} | true`, { env });
-    assert.deepEqual([left.code, left.error], [0, ""]);
-    const full = await outcomeInShell(`relay ${command} > /dev/full`, { env });
-    assert.equal(full.code, 1);
-    assert.match(
-      full.error,
-      /^livechat-relay: standard output cannot be written: its disk is full: [^\n]+\n$/,
-    );
-  });
-}
+describe("a command that prints a text", () => {
+  for (const command of ["help", "--version", "--licenses", "token --right watch"]) {
+    const env = { RELAY_TOKEN_KEY: "a-secret-of-thirty-two-bytes-and-more" };
+    it(`${command} succeeds if its reader has left, and says in one line that its disk is full`, async () => {
+      const left = await outcomeInShell(`relay ${command} | true`, { env });
+      assert.deepEqual([left.code, left.error], [0, ""]);
+      const full = await outcomeInShell(`relay ${command} > /dev/full`, { env });
+      assert.equal(full.code, 1);
+      assert.match(
+        full.error,
+        /^livechat-relay: standard output cannot be written: its disk is full: [^\n]+\n$/,
+      );
+    });
+  }
+});
 
 describe("serve", () => {
   it("loads only what a service at rest needs", { skip: OF_CHECKOUT }, async (t) => {
