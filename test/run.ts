@@ -33,7 +33,7 @@ const ALONE = [
   "test/programs/log-conformance.test.ts",
   "test/simulation/simulation.test.ts",
   "test/unit/upstream/hostile-content.test.ts", // measures its memory
-  "test/service/exact-delivery.test.ts",
+  "test/programs/exact-delivery.test.ts",
   "test/service/operations.test.ts",
   "test/simulation/neighbours.test.ts",
   "test/browser/page-access.test.ts",

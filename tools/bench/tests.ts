@@ -102,7 +102,11 @@ const files = (paths.length > 0 ? paths : ["test"]).flatMap((path) =>
     : path,
 );
 const costs: Cost[] = [];
-for (const file of files) costs.push(await costOf(file));
+for (const file of files) {
+  const cost = await costOf(file);
+  costs.push(cost);
+  process.stderr.write(`${costs.length}/${files.length} ${cost.cpuS.toFixed(1)} s ${file}\n`);
+}
 
 const callers = new Map<string, number>();
 for (const { functions } of costs)

@@ -1,11 +1,12 @@
 /**
  * Every viewer is sent exactly the room's sequence, by a real process over real connections: the witness to
- * what the simulation plays for many more rounds.
+ * what the simulation plays for many more rounds. One in ten viewers is curl.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { run } from "../chaos/run.ts";
+import { without } from "../support/needs.ts";
 
 const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -17,6 +18,7 @@ const VIEWERS = 8;
 
 describe("every viewer gets exactly the room's sequence, whatever happens to connections and the process", {
   concurrency: true,
+  skip: without("curl"),
 }, () => {
   for (const [what, store, without, events, expected] of [
     [
