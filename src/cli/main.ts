@@ -1,6 +1,6 @@
 /** The program's entry point: runs the command line in this process. */
 import "#check-node";
-import { run } from "./run.ts";
+import { start } from "./start.ts";
 
 /** The interval at which a command that npx has started looks for its parent, in milliseconds. */
 const LOOK_MS = 500;
@@ -15,4 +15,4 @@ if (process.env.npm_lifecycle_event === "npx") {
   }, LOOK_MS).unref();
 }
 
-process.exitCode = await run(process.argv.slice(2), process);
+process.exitCode = await start(process.argv.slice(2), process);

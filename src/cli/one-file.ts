@@ -2,11 +2,11 @@
  * The entry point of the one executable file: runs the command line, or a worker, which is another
  * process of the same file.
  */
-import { run } from "./run.ts";
+import { start } from "./start.ts";
 import { WORKER_COMMAND } from "./workers/worker-command.ts";
 
 if (process.send && process.argv[2] === WORKER_COMMAND) void import("./workers/worker.ts");
 else
-  void run(process.argv.slice(2), process).then((code) => {
+  void start(process.argv.slice(2), process).then((code) => {
     process.exitCode = code;
   });

@@ -229,6 +229,7 @@ export function serviceUrl(value: string): string {
 }
 
 export function timezone(value: string): string {
+  if (value === "UTC") return value; // `Intl` would load the locale data of Node.js, which take 7 MB
   try {
     return new Intl.DateTimeFormat("en-US", { timeZone: value }).resolvedOptions().timeZone;
   } catch {

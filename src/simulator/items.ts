@@ -88,14 +88,19 @@ export function text(origin: Origin, random: Random, runs = writeRuns(random)): 
   return { key: "liveChatTextMessageRenderer", renderer, says: isNamed ? said : { ...said, author: "" } };
 }
 
+/** By the number of decimals: each takes long to make. */
+const AMOUNTS = {
+  0: new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 }),
+  2: new Intl.NumberFormat("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 }),
+};
+
 /** A price in one of the seven tiers, most often a cheap one. */
 function price(random: Random): { amount: string; tier: (typeof words.TIERS)[number] } {
   const index = Math.floor(random.next() ** 2 * words.TIERS.length);
   const tier = words.TIERS[index] ?? words.TIERS[0];
   const { prefix, decimals, unit } = random.pick(words.CURRENCIES);
   const value = tier.from * unit + random.below(Math.max(1, Math.floor(tier.from * unit * 0.5)));
-  const format = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
-  return { amount: `${prefix}${value.toLocaleString("en-US", format)}`, tier };
+  return { amount: `${prefix}${AMOUNTS[decimals].format(value)}`, tier };
 }
 
 export function paid(origin: Origin, random: Random): Item {

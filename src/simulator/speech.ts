@@ -26,8 +26,11 @@ export async function speakAt(
   }
 }
 
-/** The number of actions that one generator makes: a chat is joined at the beginning of such a block. */
-const BLOCK = 5000;
+/**
+ * The number of actions that one generator makes: a chat is joined at the beginning of such a block. The demo
+ * waits for the actions of a whole one at most, and the authors of a chat are new in each.
+ */
+const BLOCK = 1000;
 
 /**
  * A chat that has always been going on: which action is said at a time depends only on the wall clock, the

@@ -24,9 +24,11 @@ const LAUNCHER = join(ROOT, "bin/livechat-relay.js");
 const VIDEO = "dQw4w9WgXcQ";
 const LISTENING = /listening on (http:\/\/127\.0\.0\.1:\d+)"/;
 
-/** Reports on stderr each module that is loaded. */
+/** Reports on stderr each module that is loaded, and each use of `Intl`, which loads 7 MB of locale data. */
 const LOAD_HOOK = `import { registerHooks } from "node:module";
-  registerHooks({ load: (url, context, next) => { console.error(url + (context.conditions.includes("import") ? " by import" : "")); return next(url, context); } });`;
+  registerHooks({ load: (url, context, next) => { console.error(url + (context.conditions.includes("import") ? " by import" : "")); return next(url, context); } });
+  for (const name of ["Collator", "DateTimeFormat", "NumberFormat"])
+    Intl[name] = new Proxy(Intl[name], { construct: (...args) => { console.error("node:Intl." + name); return Reflect.construct(...args); } });`;
 const REPORTING_LOADS = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(LOAD_HOOK)}` };
 
 /**
@@ -34,9 +36,9 @@ const REPORTING_LOADS = { NODE_OPTIONS: `--import=data:text/javascript,${encodeU
  * include all of undici: proxies need methods that only its entry adds to its classes.
  */
 const MODULES_AT_REST = 775;
-/** PostgreSQL, an edge, the demo, Fastify's compilers, and Node's `fetch` behind `import`s of `node:http`. */
+/** PostgreSQL, an edge, the demo, Fastify's compilers, locales, and Node's `fetch` behind `import`s of `node:http`. */
 const UNUSED_AT_REST =
-  /node_modules\/pg\/|src\/(?:store\/postgres\/open|origin\/http-origin|simulator)|@fastify\/ajv-compiler|^node:http by import$/;
+  /node_modules\/pg\/|src\/(?:store\/postgres\/open|origin\/http-origin|simulator)|@fastify\/ajv-compiler|^node:Intl|^node:http by import$/;
 
 /** Why some tests do not run on the executable file. */
 const OF_CHECKOUT = process.env.RELAY_TEST_FILE !== undefined && "only a checkout has modules";
@@ -226,6 +228,15 @@ describe("help", () => {
     const { error } = await outcomeOfProcess(["--help"], { env: REPORTING_LOADS });
     assert.match(error, /src\/cli\/main\.ts/);
     assert.doesNotMatch(error, /fastify|sqlite/);
+  });
+
+  it("loads no command to print the version", { skip: OF_CHECKOUT }, async () => {
+    const { error } = await outcomeOfProcess(["--version"], { env: REPORTING_LOADS });
+    assert.deepEqual(
+      error.match(/src\/\S+/g),
+      ["cli/main", "cli/start", "base/own-files"].map((name) => `src/${name}.ts`),
+    );
+    assert.doesNotMatch(error, /node_modules/);
   });
 });
 

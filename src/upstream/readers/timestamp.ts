@@ -16,19 +16,23 @@ const MINUTE_MS = 60_000;
 /** More than a page shows: messages are usually from the last few minutes. */
 const MAX_MINUTES = 100;
 
-/** The formatter for an IANA time zone. Throws `RangeError` for an unknown zone. Formats each minute once. */
+/**
+ * The formatter for an IANA time zone, which throws `RangeError` if there is no such zone. Formats each minute
+ * once. The first one loads the locale data of Node.js, which take 7 MB.
+ */
 export function timeOfDay(timezone: string): TimeOfDay {
-  const format = new Intl.DateTimeFormat("en-US", {
-    hour: "numeric",
-    minute: "2-digit",
-    hour12: true,
-    timeZone: timezone,
-  });
+  let format: Intl.DateTimeFormat | undefined;
   const shown = new Map<number, string>();
   return (epochMs) => {
     const minute = Math.floor(epochMs / MINUTE_MS);
     const known = shown.get(minute);
     if (known !== undefined) return known;
+    format ??= new Intl.DateTimeFormat("en-US", {
+      hour: "numeric",
+      minute: "2-digit",
+      hour12: true,
+      timeZone: timezone,
+    });
     // Newer locale data have a narrow no-break space before AM and PM.
     const text = format.format(epochMs).replaceAll(/\s/g, " ");
     if (shown.size >= MAX_MINUTES) shown.clear();

@@ -16,7 +16,7 @@ test("a time of day is h:mm AM or PM in its zone, with a plain space", () => {
   assert.equal(at("2026-01-02T12:00:00Z", "UTC"), "12:00 PM");
   assert.equal(at("2026-01-02T03:04:00Z", "Asia/Kolkata"), "8:34 AM");
   assert.equal(at("2026-07-02T03:04:00Z", "America/New_York"), "11:04 PM");
-  assert.throws(() => timeOfDay("Nowhere/Land"), RangeError);
+  assert.throws(() => at("2026-01-02T12:00:00Z", "Nowhere/Land"), RangeError);
 });
 
 test("an offset is m:ss, h:mm:ss, or -m:ss before the start", () => {
