@@ -1,7 +1,8 @@
 /**
- * Runs the service as its operator does: with the `start` script in a project's folder, in a process group of
- * its own, and again after each end. It skips npm, which takes longer than the service to start. It reads and
- * counts the log, and leaves no process behind, even if the driver fails.
+ * Runs the service as its operator does: with the `start` script in a project's folder, or with the one
+ * executable file in RELAY_TEST_FILE, in a process group of its own, and again after each end. It skips npm,
+ * which takes longer than the service to start. It reads and counts the log, and leaves no process behind, even
+ * if the driver fails.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -150,7 +151,11 @@ export class Service implements AsyncDisposable {
     const { PATH, HOME } = process.env;
     const manifest = readFileSync(join(projectDir, "package.json"), "utf8");
     const { scripts }: { scripts: { start: string } } = JSON.parse(manifest);
-    const child = spawn("sh", ["-c", scripts.start.replace(/serve$/, command)], {
+    // A fault is injected into the modules of a checkout.
+    const file = injector ? undefined : process.env.RELAY_TEST_FILE;
+    const script =
+      file === undefined ? scripts.start.replace(/serve$/, command) : `exec "${file}" ${command}`;
+    const child = spawn("sh", ["-c", script], {
       cwd: projectDir,
       env: {
         PATH: `${join(projectDir, "node_modules/.bin")}:${PATH}`,

@@ -98,7 +98,9 @@ export class Run extends Printing {
   }
 }
 
+/** In this process, or with the one executable file, if that is to run. */
 export async function outcome(args: readonly string[], options: RunOptions = {}) {
+  if (FILE !== undefined && !options.isTerminal) return outcomeOfProcess(args, options);
   const command = new Run(args, options);
   return { code: await command.exited, out: command.out, error: command.error };
 }
