@@ -3,6 +3,7 @@
  * program reads its arguments as if it had been started directly.
  *
  *     npm run bench -- NAME [options]              without a name it lists all
+ *     npm run bench -- NAME --against REV          in turns with another revision
  *     npm run chaos -- [NAME] [options]            without a name: chaos against one service
  *     npm run simulate -- [NAME] [options]         without a name: the simulation
  */
@@ -55,8 +56,11 @@ const programs = FAMILIES[family] ?? {};
 const name = first.startsWith("-") ? "" : first;
 const file = programs[name];
 if (file !== undefined) {
-  process.argv = [process.execPath, join(ROOT, file), ...process.argv.slice(name === "" ? 3 : 4)];
-  await import(pathToFileURL(join(ROOT, file)).href);
+  const options = process.argv.slice(name === "" ? 3 : 4);
+  const isPaired = family === "bench" && options.some((word) => /^--against\b/.test(word));
+  const [program, args] = isPaired ? ["tools/bench/against.ts", [name, ...options]] : [file, options];
+  process.argv = [process.execPath, join(ROOT, program), ...args];
+  await import(pathToFileURL(join(ROOT, program)).href);
 } else {
   const width = Math.max(...Object.keys(programs).map((each) => each.length));
   const lines = Object.entries(programs).map(

@@ -18,7 +18,7 @@ const MAINS = { checkout: "bin/livechat-relay.js", package: "dist/main.js" };
 
 const folder = await mkdtemp(join(tmpdir(), "bench-start-"));
 process.env.NODE_COMPILE_CACHE = join(folder, "cache"); // the package's own launcher sets one, too
-const isBuilt = existsSync(fileURLToPath(new URL(`../${MAINS.package}`, import.meta.url)));
+const isBuilt = existsSync(fileURLToPath(new URL(`../../${MAINS.package}`, import.meta.url)));
 if (!isBuilt) console.log("There is no build (npm run build): the package is not measured.");
 
 const rows: Figures[] = [];
