@@ -100,7 +100,8 @@ export class Run extends Printing {
 
 /** In this process, or with the one executable file, if that is to run. */
 export async function outcome(args: readonly string[], options: RunOptions = {}) {
-  if (FILE !== undefined && !options.isTerminal) return outcomeOfProcess(args, options);
+  if (FILE !== undefined && !options.isTerminal)
+    return outcomeOfProcess(args, { ...options, cwd: process.cwd() });
   const command = new Run(args, options);
   return { code: await command.exited, out: command.out, error: command.error };
 }
