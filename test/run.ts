@@ -47,6 +47,7 @@ const ALONE = [
   "test/unit/upstream/hostile-deadlines.test.ts", // measures its memory
   "test/unit/upstream/hostile-text.test.ts", // measures its memory
   "test/unit/upstream/hostile-upstream.test.ts", // measures its memory
+  "test/unit/serving/counts.test.ts", // measures its memory
   "test/unit/serving/viewers.test.ts", // has a hook after each test of the process
 ];
 

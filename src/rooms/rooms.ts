@@ -166,20 +166,21 @@ export class Rooms {
     if (!request.isRecording) this.assertPlaces(1);
     else if (this.stopped.aborted) throw atCapacity("stopping");
     if (this.#parts.sources.isBlocked) throw storeUnavailable();
-    const stop = Promise.withResolvers<never>();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
     const open: StreamRequest["open"] = (cursor, room) => {
       if (this.stopped.aborted) throw atCapacity("stopping"); // it has been refused
       return request.open(cursor, room);
     };
-    this.#entering.add(stop.reject);
+    this.#entering.add(reject);
     try {
-      await Promise.race([stop.promise, this.#admit({ ...request, open }, signal)]);
+      this.#admit({ ...request, open }, signal).then(resolve, reject);
+      await promise;
     } catch (error) {
       signal.throwIfAborted();
       if (this.stopped.aborted) throw atCapacity("stopping");
       return refuseUnavailable(error);
     } finally {
-      this.#entering.delete(stop.reject);
+      this.#entering.delete(reject);
     }
   }
 

@@ -147,14 +147,16 @@ export class Tail {
   chunk(after: number, feed: Feed, last = this.#head): Chunk | undefined {
     if (after >= this.#head) return undefined;
     if (after < this.floor) throw new Error(`tail holds nothing below ${this.floor}, asked for ${after}`);
-    const end = { to: last, head: this.#head };
-    if (last < this.#head) return assembleChunk(end, this.#heldBetween(after, last), feed, false);
+    if (last < this.#head) {
+      const end = { to: last, head: this.#head };
+      return assembleChunk(end, this.#heldBetween(after, last), feed, false);
+    }
     const chunks = this.#shared.get(feed) ?? new Map<number, Chunk>();
     const shared = chunks.get(after);
     if (shared) return shared;
     const isShared = feed.isShared && this.#sharedBytes < MAX_SHARED_BYTES;
     const held = this.#heldBetween(after, this.#head);
-    const chunk = assembleChunk(end, held, feed, isShared);
+    const chunk = assembleChunk({ to: this.#head, head: this.#head }, held, feed, isShared);
     if (isShared) {
       this.#shared.set(feed, chunks.set(after, chunk));
       this.#sharedBytes += chunk.size;

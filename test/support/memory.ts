@@ -1,4 +1,5 @@
 /** The memory that this process takes during some work, the tests' own share included. */
+import { type HeapProfiler, Session } from "node:inspector/promises";
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
@@ -32,6 +33,26 @@ export async function peakGrowthMb(work: () => Promise<unknown>): Promise<number
     clearInterval(sampling);
   }
   return Math.max(peak, memoryMb()) - before;
+}
+
+/** A sample at every so many bytes, on average: the sum of a megabyte is then right within a few percent. */
+const SAMPLE_BYTES = 256;
+
+/** The bytes that the work allocates in the engine's heap, garbage included. */
+export async function allocatedBytes(work: () => Promise<unknown>): Promise<number> {
+  const session = new Session();
+  session.connect();
+  await session.post("HeapProfiler.startSampling", {
+    samplingInterval: SAMPLE_BYTES,
+    includeObjectsCollectedByMajorGC: true,
+    includeObjectsCollectedByMinorGC: true,
+  });
+  await work();
+  const { profile } = await session.post("HeapProfiler.stopSampling");
+  session.disconnect();
+  const sizeOf = ({ callFrame, selfSize, children }: HeapProfiler.SamplingHeapProfileNode): number =>
+    callFrame.url === "node:inspector" ? 0 : children.reduce((sum, child) => sum + sizeOf(child), selfSize);
+  return sizeOf(profile.head);
 }
 
 function memoryMb(): number {

@@ -1,0 +1,124 @@
+/**
+ * What does not depend on the machine, as numbers: the bytes that stay alive for a viewer and for a room, the
+ * writes of a batch and of a storm, and the bytes that are allocated for each of them.
+ */
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { FORMS } from "../../../src/serving/form.ts";
+import type { Sink } from "../../../src/serving/sink.ts";
+import { ALL } from "../../../src/serving/type-filter.ts";
+import { VirtualRelay } from "../../harness/virtual-relay.ts";
+import { allocatedBytes, heldMb } from "../../support/memory.ts";
+
+const VIDEO = "counted-one";
+const KB = 1024;
+const MB = KB * KB;
+const MANY = 1000;
+const ROOMS = 100;
+/** The messages that a viewer of the storm has missed. */
+const MISSED = 50;
+
+/** A connection that takes everything and counts the writes. */
+class CountingSink implements Sink {
+  readonly form = FORMS.sse.plain.bare;
+  writes = 0;
+  write(): boolean {
+    this.writes += 1;
+    return true;
+  }
+  end() {}
+  reset() {}
+  attach() {}
+}
+
+const address = () => "viewer";
+
+/** Takes viewers into a room, in virtual time. */
+async function crowd(relay: VirtualRelay, count: number, lastEventId?: number): Promise<CountingSink[]> {
+  const sinks = Array.from({ length: count }, () => new CountingSink());
+  const { signal } = new AbortController();
+  const entered = sinks.map((sink) =>
+    relay.rooms.enter(
+      { videoId: VIDEO, lastEventId, backfill: 0, filter: ALL, isBounded: false, address, open: () => sink },
+      signal,
+    ),
+  );
+  await relay.when(Promise.all(entered), "all have entered");
+  return sinks;
+}
+
+/** A relay with one room, of a chat that speaks only when the test lets it. */
+async function roomOf(said = 0) {
+  const relay = new VirtualRelay();
+  const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 1000 });
+  chat.say(said);
+  const witness = await relay.enter({ videoId: VIDEO });
+  /** Says messages and waits until all viewers have them. */
+  const say = async (count: number) => {
+    const due = witness.ids.length + count;
+    chat.say(count);
+    await relay.until(() => witness.ids.length >= due, "the witness has them");
+  };
+  return { relay, witness, say };
+}
+
+const sum = (sinks: readonly CountingSink[]) => sinks.reduce((all, { writes }) => all + writes, 0);
+
+it("an idle viewer keeps at most 512 bytes alive besides its connection", async () => {
+  const { relay } = await roomOf();
+  await crowd(relay, 50);
+  const before = heldMb();
+  const sinks = await crowd(relay, MANY);
+  const each = Math.round(((heldMb() - before) * MB) / MANY);
+  // If it grows, look for what a viewer keeps besides its cursor and its feed: a closure, a timer, its request.
+  assert.ok(each <= 512, `${each} bytes`);
+  assert.equal(sinks.length, MANY);
+});
+
+it("a room that nobody speaks in keeps at most 60 KB alive, with its share of the simulated upstream", async () => {
+  const relay = new VirtualRelay({ settings: { RELAY_MAX_ROOMS: "1000", RELAY_GATE_SPACING_MS: "10" } });
+  const open = async (from: number, count: number) => {
+    for (let n = from; n < from + count; n++) {
+      const videoId = `counted-${String(n).padStart(3, "0")}`;
+      relay.upstream.chat(videoId, { kinds: ["text"], timeoutMs: 600_000 });
+      await relay.enter({ videoId });
+    }
+  };
+  await open(0, 10);
+  const before = heldMb();
+  await open(10, ROOMS);
+  const each = Math.round(((heldMb() - before) * MB) / ROOMS);
+  // If it grows, look for what a poller, an entry or a tail keeps of the page from which the room was opened.
+  assert.ok(each <= 60 * KB, `${each} bytes`);
+});
+
+it("a batch is one write to each viewer, whatever its length, and at most 180 bytes are allocated for it", async () => {
+  const [alone, { relay, say }] = [await roomOf(), await roomOf()];
+  const sinks = await crowd(relay, MANY);
+  for (const room of [alone.say, say]) await room(10); // compiles
+  for (const size of [1, 10]) {
+    const before = sum(sinks);
+    const whole = await allocatedBytes(() => say(size));
+    assert.equal(sum(sinks) - before, MANY);
+    const each = (whole - (await allocatedBytes(() => alone.say(size)))) / MANY;
+    // If it grows, something is made for each viewer that the viewers of a batch could share.
+    assert.ok(each <= 180, `${each} bytes for a viewer and a batch of ${size}`);
+  }
+});
+
+it("a viewer of a storm gets what it has missed in one write after its first frame", async () => {
+  const { relay, witness, say } = await roomOf(1);
+  await say(MISSED);
+  const after = (witness.messages.at(-1)?.cursor ?? 0) - MISSED;
+  const sinks = await crowd(relay, MANY, after);
+  // If it grows, the tail's messages are written piece by piece: look at the pump of a viewer.
+  assert.deepEqual(new Set(sinks.map(({ writes }) => writes)), new Set([2]));
+});
+
+it("at most 5.5 KB are allocated for the entry of a viewer", async () => {
+  const { relay } = await roomOf();
+  await crowd(relay, MANY);
+  const each = (await allocatedBytes(() => crowd(relay, MANY))) / MANY;
+  // If it grows, look at the promises and signals between `Rooms.enter` and the first frame.
+  assert.ok(each <= 5.5 * KB, `${each} bytes`);
+});
