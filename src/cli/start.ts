@@ -1,4 +1,4 @@
-/** Prints the version, which takes as long as Node.js itself: the rest is loaded only for other command lines. */
+/** Prints the version, for which nothing else is loaded, or runs the command line. */
 import { VERSION } from "../base/own-files.ts";
 import type { Surroundings } from "./surroundings.ts";
 

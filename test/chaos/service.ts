@@ -1,8 +1,8 @@
 /**
  * Runs the service as its operator does: with the `start` script in a project's folder, or with the one
  * executable file in RELAY_TEST_FILE, in a process group of its own, and again after each end. It skips npm,
- * which takes longer than the service to start. It reads and counts the log, and leaves no process behind, even
- * if the driver fails.
+ * which takes longer than the service to start. It reads and counts the log, and leaves no process behind,
+ * even if the driver fails.
  */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";

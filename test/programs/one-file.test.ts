@@ -1,6 +1,6 @@
 /**
- * The service as one executable file (`npm run release`): on a machine where there is nothing else, in a folder
- * with a space and an umlaut, and behind a symbolic link; and what happens where it cannot run.
+ * The service as one executable file (`npm run release`): on a machine where there is nothing else, in a
+ * folder with a space and an umlaut, and behind a symbolic link; and what happens where it cannot run.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

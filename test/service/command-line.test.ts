@@ -36,7 +36,7 @@ const REPORTING_LOADS = { NODE_OPTIONS: `--import=data:text/javascript,${encodeU
  * include all of undici: proxies need methods that only its entry adds to its classes.
  */
 const MODULES_AT_REST = 775;
-/** PostgreSQL, an edge, the demo, Fastify's compilers, locales, and Node's `fetch` behind `import`s of `node:http`. */
+/** PostgreSQL, an edge, the demo, compilers, locales, and Node's `fetch` behind `import`s of `node:http`. */
 const UNUSED_AT_REST =
   /node_modules\/pg\/|src\/(?:store\/postgres\/open|origin\/http-origin|simulator)|@fastify\/ajv-compiler|^node:Intl|^node:http by import$/;
 

@@ -8,11 +8,13 @@ import { copyFile, mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { TestContext } from "node:test";
 import { Command } from "./command.ts";
+import { without } from "./needs.ts";
 import { temporaryFolder } from "./store-subject.ts";
 
 /** Why there can be no such machine here, or false. */
 export const NO_BARE_MACHINE =
-  spawnSync("unshare", ["--mount", "true"]).status !== 0 && "unshare may not make a name space";
+  without("unshare") ||
+  (spawnSync("unshare", ["--mount", "true"]).status !== 0 && "unshare may not make a name space");
 
 /** A folder with a space and an umlaut, in which a symbolic link leads to the file. */
 const FOLDER = "Live-Übertragung am Abend";
@@ -60,8 +62,8 @@ export class BareMachine {
   }
 
   /**
-   * Runs the file with these arguments, in a process that is killed when the test is over. With `disk`, options
-   * of a tmpfs, its folder is on a disk of its own.
+   * Runs the file with these arguments, in a process that is killed when the test is over. With `disk`,
+   * options of a tmpfs, its folder is on a disk of its own.
    */
   start(args: readonly string[], { env = {}, disk = "" } = {}): Command {
     const [program, folder] = disk ? ["/livechat-relay", "/home"] : [LINK, `/${FOLDER}`];

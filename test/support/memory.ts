@@ -35,7 +35,7 @@ export async function peakGrowthMb(work: () => Promise<unknown>): Promise<number
   return Math.max(peak, memoryMb()) - before;
 }
 
-/** A sample at every so many bytes, on average: the sum of a megabyte is then right within a few percent. */
+/** The mean distance of samples: the sum of a megabyte is then right within a few percent. */
 const SAMPLE_BYTES = 256;
 
 /** The bytes that the work allocates in the engine's heap, garbage included. */

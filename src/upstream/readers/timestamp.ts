@@ -17,8 +17,8 @@ const MINUTE_MS = 60_000;
 const MAX_MINUTES = 100;
 
 /**
- * The formatter for an IANA time zone, which throws `RangeError` if there is no such zone. Formats each minute
- * once. The first one loads the locale data of Node.js, which take 7 MB.
+ * The formatter for an IANA time zone, which throws `RangeError` if there is no such zone. Formats each
+ * minute once. The first one loads the locale data of Node.js, which take 7 MB.
  */
 export function timeOfDay(timezone: string): TimeOfDay {
   let format: Intl.DateTimeFormat | undefined;

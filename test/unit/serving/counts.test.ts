@@ -70,7 +70,7 @@ it("an idle viewer keeps at most 512 bytes alive besides its connection", async 
   const before = heldMb();
   const sinks = await crowd(relay, MANY);
   const each = Math.round(((heldMb() - before) * MB) / MANY);
-  // If it grows, look for what a viewer keeps besides its cursor and its feed: a closure, a timer, its request.
+  // If it grows, look for what a viewer keeps besides its cursor and its feed: a closure, a timer.
   assert.ok(each <= 512, `${each} bytes`);
   assert.equal(sinks.length, MANY);
 });
@@ -88,7 +88,7 @@ it("a room that nobody speaks in keeps at most 60 KB alive, with its share of th
   const before = heldMb();
   await open(10, ROOMS);
   const each = Math.round(((heldMb() - before) * MB) / ROOMS);
-  // If it grows, look for what a poller, an entry or a tail keeps of the page from which the room was opened.
+  // If it grows, look for what a poller, an entry or a tail keeps of the page that opened the room.
   assert.ok(each <= 60 * KB, `${each} bytes`);
 });
 
@@ -115,7 +115,7 @@ it("a viewer of a storm gets what it has missed in one write after its first fra
   assert.deepEqual(new Set(sinks.map(({ writes }) => writes)), new Set([2]));
 });
 
-it("at most 5.5 KB are allocated for the entry of a viewer", async () => {
+it("the entry of a viewer allocates at most 5.5 KB", async () => {
   const { relay } = await roomOf();
   await crowd(relay, MANY);
   const each = (await allocatedBytes(() => crowd(relay, MANY))) / MANY;
