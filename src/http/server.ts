@@ -148,7 +148,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     : new AddressLimit(settings.maxViewersPerAddress);
   const handsOver = await handOverWorks();
   if (!handsOver) telemetry.viewers.notHandedOver();
-  const connections: StreamConnections = { ending: new Set(), drainMs: answers.stallMs, telemetry };
+  const connections: StreamConnections = { ending: new Set(), stallMs: answers.stallMs, telemetry };
   app.addHook("preClose", async () => {
     // These sockets were taken from the server, so its own close would wait for them.
     for (const socket of connections.ending) socket.destroy();

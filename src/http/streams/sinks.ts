@@ -1,6 +1,6 @@
 /**
  * The viewers' connections: a Node response, or a bare socket if it could be taken. A connection that has
- * been full for `drainMs` without a drain is cut. Until it is full, that costs it no timer.
+ * been full for `stallMs` without a drain is cut. Until it is full, that costs it no timer.
  */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -12,7 +12,7 @@ import type { Telemetry } from "../../telemetry/telemetry.ts";
 /** State shared by the streams of a server. */
 export interface StreamConnections {
   /** How long a connection may be full without a drain, in milliseconds; also at the end of its stream. */
-  drainMs: number;
+  stallMs: number;
   telemetry: Telemetry;
   /** Sockets whose stream has ended while bytes are still to be sent. */
   ending: Set<Socket>;
@@ -22,11 +22,18 @@ export interface StreamConnections {
  * Closes the connection after the written bytes are sent: a stream's connection is never reused. Another
  * request behind the stream gets no answer.
  */
-function closeSoon(socket: Socket, { ending, drainMs }: StreamConnections): void {
+function closeSoon(socket: Socket, { ending, stallMs }: StreamConnections): void {
   ending.add(socket);
   socket.once("close", () => ending.delete(socket));
-  socket.setTimeout(drainMs);
+  socket.setTimeout(stallMs);
   socket.destroySoon();
+}
+
+/** Ends a connection that has been full for too long. One whose stream is over is no viewer any more. */
+function cut(socket: Socket, { telemetry }: StreamConnections): void {
+  if (!socket.writableEnded) telemetry.viewers.cut();
+  // After an orderly close the kernel would keep retransmitting its queue: megabytes per viewer, for minutes.
+  socket.resetAndDestroy();
 }
 
 /** A response whose head was sent. */
@@ -48,7 +55,7 @@ export class ResponseSink implements Sink {
 
   write({ bytes }: Packet): boolean {
     if (this.#response.write(bytes)) return true;
-    this.#socket.setTimeout(this.#shared.drainMs);
+    this.#socket.setTimeout(this.#shared.stallMs);
     return false;
   }
 
@@ -58,14 +65,11 @@ export class ResponseSink implements Sink {
   }
 
   reset(): void {
-    // After an orderly close the kernel would keep retransmitting its queue: megabytes per viewer, for
-    // minutes.
     this.#socket.resetAndDestroy();
   }
 
   #timedOut(): void {
-    this.#shared.telemetry.viewers.cut();
-    this.reset();
+    cut(this.#socket, this.#shared);
   }
 
   attach(owner: SinkOwner): void {
@@ -129,7 +133,7 @@ export class SocketSink implements Sink {
     if (sum) this.#sum?.add(sum);
     if (!this.#socket.writable) return false;
     if (this.#socket.write(bytes)) return true;
-    this.#socket.setTimeout(this.#shared.drainMs);
+    this.#socket.setTimeout(this.#shared.stallMs);
     return false;
   }
 
@@ -156,8 +160,7 @@ export class SocketSink implements Sink {
   }
 
   timedOut(): void {
-    this.#shared.telemetry.viewers.cut();
-    this.reset();
+    cut(this.#socket, this.#shared);
   }
 
   closed(): void {

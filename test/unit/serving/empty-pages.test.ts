@@ -35,7 +35,7 @@ async function sentAfterPruning(t: TestContext, storeUrl: string): Promise<Buffe
   const parts = { store, clock: systemClock, telemetry, settings, census: { viewers: 0 } };
   const room = new Room(ROOM, "liveChatReplayRenderer", claim.head + 2, parts);
   room.finish(ENDED);
-  const shared = { ending: new Set<Socket>(), drainMs: 60_000, telemetry };
+  const shared = { ending: new Set<Socket>(), stallMs: 60_000, telemetry };
   const server = createServer(async (_request, response) => {
     response.writeHead(200);
     const open = () => {

@@ -97,9 +97,20 @@ async function connected(t: TestContext, open: (response: ServerResponse) => Sin
   return { client, ...(await promise) };
 }
 
+/** Writes until the connection is full: the system takes some of it. */
+async function fill(sink: Sink, socket: Socket): Promise<void> {
+  const chunk = FORMS.sse.plain.bare.packText([Buffer.alloc(64 * 1024, "a")], false);
+  for (; socket.writableLength < chunk.size; await nextTurn()) sink.write(chunk);
+}
+
+async function droppedBy({ registry }: Telemetry): Promise<number> {
+  const values = (await registry.getSingleMetric("relay_viewers_dropped_total")?.get())?.values ?? [];
+  return values.find(({ labels }) => labels.reason === "full")?.value ?? Number.NaN;
+}
+
 describe("a connection", LIMIT, () => {
   const telemetry = new Telemetry(silentLog);
-  const shared: StreamConnections = { ending: new Set(), drainMs: 300_000, telemetry };
+  const shared: StreamConnections = { ending: new Set(), stallMs: 300_000, telemetry };
   const sinks: Record<string, (response: ServerResponse) => Sink> = {
     socket: (response) => new SocketSink(takeSocket(response), FORMS.sse.plain.chunked, shared, () => {}),
     response: (response) => new ResponseSink(response, FORMS.sse.plain.bare, shared, () => {}),
@@ -108,15 +119,30 @@ describe("a connection", LIMIT, () => {
     it(`has a time limit only while it is full: ${name}`, async (t) => {
       const { sink, socket, client } = await connected(t, open);
       const { promise: drained, resolve } = Promise.withResolvers<void>();
-      const chunk = FORMS.sse.plain.bare.packText([Buffer.alloc(64 * 1024, "a")], false);
       assert.ok(sink.write(sink.form.keepalive));
       assert.ok(!socket.timeout, "before it is full");
-      for (; socket.writableLength < chunk.size; await nextTurn()) sink.write(chunk); // the system takes some
-      assert.equal(socket.timeout, shared.drainMs, "while it is full");
+      await fill(sink, socket);
+      assert.equal(socket.timeout, shared.stallMs, "while it is full");
       sink.attach({ drained: resolve, closed: () => {} });
       client.resume();
       await drained;
       assert.equal(socket.timeout, 0, "after the drain");
+    });
+
+    it(`is reset when its time is over, and counts as dropped only before its stream is: ${name}`, async (t) => {
+      for (const [end, dropped] of [
+        [() => {}, 1],
+        [(sink: Sink) => sink.end(), 0],
+      ] as const) {
+        const before = await droppedBy(telemetry);
+        const { sink, socket } = await connected(t, open);
+        await fill(sink, socket);
+        end(sink);
+        const closed = once(socket, "close");
+        socket.emit("timeout");
+        await closed;
+        assert.equal((await droppedBy(telemetry)) - before, dropped);
+      }
     });
   }
 });
