@@ -1,6 +1,6 @@
 /**
- * Another instance of the service as an edge reads it: through the public API, like any client. Its streams
- * and pages are read as NDJSON, which has one message per line, so that its bytes can be kept as they are.
+ * Another instance of the service as an edge reads it: through the public API, like any client. Its messages
+ * are read as NDJSON, which has one per line, so that their bytes can be kept as they are.
  */
 import { text } from "node:stream/consumers";
 import { certificateTrouble } from "../base/certificate-trouble.ts";

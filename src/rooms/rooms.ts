@@ -60,7 +60,7 @@ export class Rooms {
    * listeners for each viewer that comes or goes.
    */
   readonly #entering = new Set<(reason: Error) => void>();
-  /** A channel's viewers while they are in no room. They count as viewers, and a stop ends them, too. */
+  /** Viewers of a channel, or of several chats, while they are in no room. They count, and a stop ends them. */
   readonly #waiting = new Set<{ end(): void }>();
   readonly #stopped = new AbortController();
   #isDraining = false;

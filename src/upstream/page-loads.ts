@@ -1,7 +1,7 @@
 /**
- * The pages and scripts that one bootstrap, or one look at a channel, loads. Each is a substitute for the
- * previous ones, so a load must not be skipped because another got no answer. But if the host does not answer
- * at all, the caller must soon get an error.
+ * The pages and scripts that one bootstrap, or one look at a channel, loads. In a bootstrap each is a
+ * substitute for the previous ones, so a load must not be skipped because another got no answer. But if the
+ * host does not answer at all, the caller must soon get an error.
  */
 import type { CallTimes } from "../base/clock.ts";
 import type { JsonObject } from "../base/json.ts";

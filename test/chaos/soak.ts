@@ -1,7 +1,7 @@
 /**
  * Hours of the real service at a moderate load, judged from outside: viewers lose nothing, and nothing grows.
  *
- *     npm run soak -- [--minutes 120] [--rooms 20] [--viewers 500] [--seed 1]
+ *     npm run chaos -- soak [--minutes 120] [--rooms 20] [--viewers 500] [--seed 1]
  */
 import { statSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";

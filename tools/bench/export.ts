@@ -1,5 +1,5 @@
 /**
- * The cost of an export: `node tools/bench/export.ts [--messages 1000000]` serves this many messages to
+ * The cost of an export: `npm run bench -- export [--messages 1000000]` serves this many messages to
  * `livechat-relay export` in a process of its own, in each format, and prints that process's CPU time and
  * peak memory.
  */

@@ -28,8 +28,9 @@ export const IS_RARE = `substr(body, 1, ${BEGINS_PLAIN.length}) <> '${BEGINS_PLA
 export const TYPE = `case when body glob '{"type":"?*"*' then substr(body, 10, instr(substr(body, 10), '"') - 1)
   else 'gap' end`;
 
-/** An index that most services do not need, and zeros over deleted or overwritten data. */
+/** Indexes of earlier versions. */
 const EARLIER = "drop index if exists message_author; drop index if exists message_by_author;";
+/** An index that most services do not need, and zeros over deleted or overwritten data. */
 const BLANKING = `${EARLIER}
   create index if not exists message_of_author on message (room, ${AUTHOR_ID});
   pragma secure_delete = on;`;

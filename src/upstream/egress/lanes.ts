@@ -1,7 +1,7 @@
 /**
  * Decides which kind of call starts next, and how many of each may be in flight. Polls of live chats go
  * first, because only they lose messages by waiting. But after a few polls in a row another call starts, and
- * others never hold all slots, so that no kind of call starves the others or blocks polls.
+ * others never hold all of several slots, so that no kind of call starves the others or blocks polls.
  */
 
 /**
