@@ -52,8 +52,6 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
   /** Whether a loop has asked for messages. Then the loop sets the pace. */
   #isPulled = false;
   #wasOpen = false; // once it is true, the next connection is a reconnect
-  /** Streams in a row that brought nothing. After two, the log is read in their place. */
-  #barren = 0;
   /** The cursors up to which everything has arrived, and up to which everything was handed out. */
   readonly #received: Cursors;
   readonly #handed: Cursors;
@@ -143,7 +141,6 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
         return await this.#follow();
       } catch (error) {
         if (this.#isClosed()) return;
-        if (!((error as { status: number }).status > 200)) this.#barren++;
         const waitMs = this.#retries.fail(error, this.#retryMs);
         if (this.#isClosed()) return;
         this.#connection = new AbortController(); // before the listeners, which may close the chat
@@ -174,7 +171,8 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
       return work.finally(() => read.abort("done"));
     };
 
-    if (transport ? transport === "log" : this.#barren > 1)
+    // After two streams that brought nothing, the log is read in their place.
+    if (transport ? transport === "log" : this.#service.sent > 1)
       await whileNotIdle(
         import("./log-stream.ts").then(
           (log) => log.useLog(this.#service, signal, transport),
@@ -196,7 +194,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
         );
         if (done) break;
         for (const frame of frames.read(value)) {
-          this.#barren = 0;
+          this.#service.sent = 0;
           if (this.#take(frame, names, `${id}`)) return;
           while (this.#queue.length >= READ_AHEAD && !signal.aborted) await this.#change();
           signal.throwIfAborted();

@@ -11,6 +11,8 @@ import type { NamedOptions, RequestOptions } from "./types.ts";
 export class Service {
   /** What the caller wants to read, as it named it. */
   readonly names: readonly string[];
+  /** Requests that were sent and not refused, until the caller sets it to 0 as one brings something. */
+  sent = 0;
   readonly #base: URL;
   readonly #options: RequestOptions;
   readonly #clock: Clock;
@@ -49,6 +51,7 @@ export class Service {
     const isAsked = typeof token === "function";
     const bearer = isAsked ? await orNetworkError(token, signal, "The token cannot be read.") : token;
     if (bearer) sent.set("authorization", `Bearer ${bearer}`);
+    this.sent++;
     const response = await orNetworkError(
       () =>
         fetch(`${this.#base}${path}`, {
@@ -61,6 +64,7 @@ export class Service {
     );
     const { status, headers } = response;
     if (response.ok) return response;
+    this.sent--;
     // A proxy in front of the service may send an endless body.
     const type = headers.get("content-type") as string;
     let { code, message } = (/json/.test(type) && (await jsonOf(response, signal).catch(unlessAbort))) || {};

@@ -96,6 +96,16 @@ describe("a chat of the SDK behind a network that", () => {
   });
 });
 
+it("a chat of the SDK whose token could not be read is then read from the stream: no stream has failed", async () => {
+  await using relay = await startRelay();
+  relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(1);
+  const { fetch, count } = through((url, init) => globalThis.fetch(url, init));
+  let asked = 0;
+  const token = () => (++asked > 4 ? "t" : Promise.reject(new Error("the site is away")));
+  for await (const _ of chat(relay.url, { ...FAST, videoId: VIDEO, fetch, token })) break;
+  assert.deepEqual([asked, count("/v1/stream"), count("/healthz")], [5, 1, 0]);
+});
+
 /** Everything that a chat of the room brings up to now, as cursors counted from the room's base. */
 async function upToNow(url: string, options: Partial<ChatOptions> = {}) {
   const room = chat(url, { videoId: ROOM, transport: "log", ...options });
