@@ -11,6 +11,7 @@ import { Line, portOf } from "../chaos/line.ts";
 import { launchChromium, NO_CHROMIUM } from "../support/browser.ts";
 import { startRelay, type TestRelay } from "../support/relay.ts";
 import { outputOf, RUNTIMES } from "../support/runtimes.ts";
+import { SECRET, signedAtOnce } from "../support/tokens.ts";
 import { type Act, CASES, TRANSPORTS } from "../unit/client/suite.ts";
 
 const SUITE = toBrowserModule(new URL("../unit/client/suite.ts", import.meta.url), (path) => path);
@@ -19,6 +20,8 @@ type Chat = ReturnType<TestRelay["upstream"]["chat"]>;
 type Channel = ReturnType<TestRelay["upstream"]["channel"]>;
 
 let relay: TestRelay;
+/** Another service on the same upstream, where nothing is public. */
+let guarded: TestRelay;
 /** The way to the service. */
 let line: Line;
 let stage: string;
@@ -30,6 +33,9 @@ const ACTS: Record<Act, (chat: Chat, count: number) => unknown> = {
   cut: () => line.cut(),
   expire: (chat) => chat.expireTokens(),
   end: (chat) => chat.end("seek-only"),
+  token: ({ videoId }) => [
+    signedAtOnce({ exp: Math.ceil(Date.now() / 1000) + 2, relay: [`watch:${videoId}`] }),
+  ],
 };
 
 function channelOf(handle: string): Channel {
@@ -50,7 +56,7 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
     const channel = searchParams.get("channel") ?? `@${videoId}`;
     const chat = { kinds: ["paid", "membership"], timeoutMs: 5 } as const;
     chats.set(videoId, channelOf(channel).broadcast(videoId, { chat }).chat);
-    response.end(JSON.stringify({ service: line.url, videoId, channel }));
+    response.end(JSON.stringify({ service: line.url, guarded: guarded.url, videoId, channel }));
   } else {
     const chat = chats.get(searchParams.get("videoId") ?? "") ?? assert.fail("no chat");
     const said = ACTS[act as Act](chat, Number(searchParams.get("count")));
@@ -61,6 +67,8 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
 const site = createServer(answer);
 before(async () => {
   relay = await startRelay({ settings: { RELAY_CHANNEL_MS: "1000" } });
+  const settings = { RELAY_PUBLIC: "none", RELAY_TOKEN_KEY: SECRET };
+  guarded = await startRelay({ upstream: relay.upstream, settings });
   line = await Line.to(Number(new URL(relay.url).port));
   site.listen(0, "127.0.0.1");
   await once(site, "listening");
@@ -70,6 +78,7 @@ after(async () => {
   site.close();
   site.closeAllConnections();
   await line[Symbol.asyncDispose]();
+  await guarded[Symbol.asyncDispose]();
   await relay[Symbol.asyncDispose]();
 });
 

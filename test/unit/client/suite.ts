@@ -9,8 +9,9 @@ interface Stage {
   sdk: typeof Sdk;
   /** How the chats of videos are read. */
   transport: "sse" | "log";
-  /** The base URL of the service. */
+  /** The base URL of the service, and of one where nothing is public. */
   service: string;
+  guarded: string;
   /** The video of a live chat that is this case's alone, and its channel. */
   videoId: string;
   channel: string;
@@ -23,8 +24,11 @@ interface Stage {
   another(): Promise<string>;
 }
 
-/** `cut` breaks all connections to the service. `expire` makes the upstream refuse all tokens. */
-export type Act = "say" | "cut" | "expire" | "end";
+/**
+ * `cut` breaks all connections to the service. `expire` makes the upstream refuse all tokens. `token` resolves
+ * to a token of the service for the video, which is valid for two seconds.
+ */
+export type Act = "say" | "cut" | "expire" | "end" | "token";
 
 /** How long a case may take, in milliseconds. */
 const LIMIT_MS = 60_000;
@@ -207,6 +211,31 @@ export const CASES: Record<string, (stage: Stage) => Promise<void>> = {
     same((await idsOf(closed)).length, 1);
   },
 
+  "asks for a token when it needs one, and loses nothing when a token ends": async (stage) => {
+    const { sdk, guarded, videoId } = stage;
+    const said = await stage.act("say", 10);
+    const error = await thrownBy(() => idsOf(sdk.chat(guarded, { videoId })));
+    same((error as Sdk.ChatError).code, "UNAUTHORIZED");
+    let asked = 0;
+    let askedAgain = () => {};
+    // A log is not reconnected: only its next poll needs another token.
+    const isRenewed = new Promise<void>((resolve) => {
+      askedAgain = resolve;
+    });
+    const token = async () => {
+      if (++asked > 1) askedAgain();
+      return `${await stage.act("token")}`;
+    };
+    const ids: string[] = [];
+    for await (const { id } of sdk.chat(guarded, { ...FAST, videoId, token })) {
+      ids.push(id);
+      if (ids.length === 10) await isRenewed;
+      if (ids.length === 10) said.push(...(await stage.act("say", 5)));
+      if (ids.length === 15) await stage.act("end");
+    }
+    same(ids, said);
+  },
+
   "throws the service's refusal": async ({ sdk, service }) => {
     const error = await thrownBy(() => idsOf(sdk.chat(service, { videoId: "no-chat-her" })));
     if (!(error instanceof sdk.ChatError)) throw error;
@@ -263,7 +292,7 @@ async function* casesOf(
 ): AsyncGenerator<[name: string, failure: string]> {
   const ask = async (path: string) => (await fetch(`${stage}/${path}`, { method: "POST" })).json();
   for (const [name, play] of Object.entries(CASES)) {
-    const { service, videoId, channel } = (await ask("open")) as Stage;
+    const { service, guarded, videoId, channel } = (await ask("open")) as Stage;
     const act = (what: Act, count = 0, of = videoId) =>
       ask(`${what}?videoId=${of}&count=${count}`) as Promise<string[]>;
     const another = async () => ((await ask(`open?channel=${channel}`)) as Stage).videoId;
@@ -271,7 +300,7 @@ async function* casesOf(
     const isOver = new Promise<string>((resolve) => {
       limit = setTimeout(resolve, LIMIT_MS, `not over after ${LIMIT_MS} ms`);
     });
-    const result = play({ sdk, transport, service, videoId, channel, act, another }).then(
+    const result = play({ sdk, transport, service, guarded, videoId, channel, act, another }).then(
       () => "",
       (error) => `${error} ${error?.stack}`,
     );
