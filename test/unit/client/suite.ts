@@ -25,8 +25,8 @@ interface Stage {
 }
 
 /**
- * `cut` breaks all connections to the service. `expire` makes the upstream refuse all tokens. `token` resolves
- * to a token of the service for the video, which is valid for two seconds.
+ * `cut` breaks all connections to the service. `expire` makes the upstream refuse all tokens. `token`
+ * resolves to a token of the service for the video, which is valid for two seconds.
  */
 export type Act = "say" | "cut" | "expire" | "end" | "token";
 
