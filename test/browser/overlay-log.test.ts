@@ -1,0 +1,31 @@
+/** The overlay in a network that holds Server-Sent Events back: it reads the log of the video. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { idsOf, NO_CHROMIUM } from "../support/browser.ts";
+import { texts } from "../support/chat-actions.ts";
+import { usePages } from "../support/pages.ts";
+
+describe("the overlay behind a network that cuts streams", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/overlay", { width: 600, height: 700 });
+  const { has, stateIs, visit } = pages;
+
+  it("shows the chat from its log, each message once, and goes on with it", async () => {
+    const { page, chat } = pages;
+    const asked: string[] = [];
+    await page.route(/v1\/(stream|log)/, (route) => {
+      const { pathname } = new URL(route.request().url());
+      asked.push(pathname.split("/")[2] ?? "");
+      return asked.at(-1) === "stream" ? route.abort() : route.continue();
+    });
+    chat.say(texts("a", 5));
+    await visit();
+    await has("a-4");
+    await stateIs("open");
+    chat.say(texts("b", 5));
+    await has("b-4");
+    const ids = ["a", "b"].flatMap((of) => [0, 1, 2, 3, 4].map((at) => `${of}-${at}`));
+    assert.deepEqual(await idsOf(page), ids);
+    assert.equal(asked.filter((what) => what === "stream").length, 2);
+    assert.ok(asked.includes("log"));
+  });
+});
