@@ -10,7 +10,7 @@ import { longActions } from "./long-messages.ts";
 import { RoomTruth } from "./room-truth.ts";
 
 /** A page shows the newest messages, which include all that a killed poll may have lost. */
-const PAGE = { page: 1000, overlap: 20, timeoutMs: 200 } as const;
+export const PAGE = { page: 1000, overlap: 20, timeoutMs: 200 } as const;
 /** The room whose tokens are reusable: a poll that was cut short costs it nothing. */
 export const STEADY_ROOM = "chaos-live3";
 /** The room with long messages. */

@@ -57,6 +57,7 @@ async function play(world: World, options: RunOptions): Promise<void> {
   if (options.without?.includes("hand-over"))
     await world.service.logged("this Node.js does not release its sockets");
   await audience(world, options.viewers);
+  world.strangers?.come();
   await world.sayLongHistory();
   await world.settle();
   const { minutes = Number.POSITIVE_INFINITY } = options;
@@ -88,7 +89,8 @@ async function audience(world: World, viewers: number): Promise<void> {
   }
   for (let i = 0; i < viewers * SEVERAL_SHARE; i++) {
     world.audience.arriveMerged();
-    if (world.edges.length === 0) world.audience.arriveAtChannel();
+    // Strangers delay a new stream's first viewer, from whom its judges learn where it begins.
+    if (world.edges.length === 0 && !world.strangers) world.audience.arriveAtChannel();
   }
 }
 
@@ -97,6 +99,7 @@ async function end(world: World, { store }: RunOptions): Promise<void> {
   const { verdict } = world;
   world.script.stopTraffic();
   await world.calm();
+  await world.strangers?.go(world);
   world.service.signal("SIGTERM");
   const { code, signal } = await world.service.exited;
   if (code !== 0) verdict.violate(`the last stop ended with ${code ?? signal}`);

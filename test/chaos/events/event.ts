@@ -1,5 +1,6 @@
 /** The interface of an event, and functions that several events share. */
 import type { InjectedFault, Orders } from "../fault-injector.ts";
+import { isOfStrangers } from "../strangers.ts";
 import type { World } from "../world.ts";
 
 export interface Event {
@@ -48,9 +49,10 @@ export function noBootstrap(world: World, since: number, what: string, videoId?:
   world.verdict.violate(`${what} led to ${pages.length} page loads, the first of ${first.videoId}`);
 }
 
-/** The chat pages that were requested since. */
+/** The chat pages that were requested since, but for those of strangers. */
 export function pagesSince(world: World, since: number) {
   return world.upstream.requests.filter(
-    ({ at, kind }) => at >= since && (kind === "popout" || kind === "watch"),
+    ({ at, kind, videoId }) =>
+      at >= since && (kind === "popout" || kind === "watch") && !isOfStrangers(videoId),
   );
 }

@@ -7,6 +7,7 @@ import type { EndShape } from "../../../src/simulator/index.ts";
 import type { RequestKind } from "../../../src/simulator/requests.ts";
 import type { Place } from "../../../src/simulator/scenario.ts";
 import { STEADY_ROOM } from "../chat-script.ts";
+import { isOfStrangers } from "../strangers.ts";
 import type { World } from "../world.ts";
 import { ECHO_MS, type Event } from "./event.ts";
 
@@ -131,7 +132,7 @@ export const WALL_EVENTS: Record<string, Event> = {
         if (ready.status !== 200) verdict.violate(`${what}: readiness ${ready.status}`);
         // A channel is looked at in its own rhythm.
         const calls = upstream.requests.filter(
-          ({ at, kind }) => at >= from && EVERYTHING.includes(kind),
+          ({ at, kind, videoId }) => at >= from && EVERYTHING.includes(kind) && !isOfStrangers(videoId),
         ).length;
         if (calls > MAX_CALLS_INTO_OUTAGE + seconds) verdict.violate(`${what}: ${calls} calls`);
         await world.line.open();
