@@ -60,7 +60,9 @@ export class Rooms {
    * listeners for each viewer that comes or goes.
    */
   readonly #entering = new Set<(reason: Error) => void>();
-  /** Viewers of a channel, or of several chats, while they are in no room. They count, and a stop ends them. */
+  /**
+   * Viewers of a channel, or of several chats, while they are in no room. They count, and a stop ends them.
+   */
   readonly #waiting = new Set<{ end(): void }>();
   readonly #stopped = new AbortController();
   #isDraining = false;
