@@ -150,7 +150,8 @@ describe("a start that cannot succeed ends with one line that says what to do", 
     it(`${command} with a proxy that cannot be used`, async (t) => {
       process.env.HTTPS_PROXY = "notaurl";
       t.after(() => delete process.env.HTTPS_PROXY);
-      const { code, error } = await outcome([command, "--port", "0", "--store", "memory:"]);
+      const env = { HTTPS_PROXY: "notaurl" };
+      const { code, error } = await outcome([command, "--port", "0", "--store", "memory:"], { env });
       assert.equal(code, 1);
       assert.match(error, /^livechat-relay: HTTPS_PROXY, HTTP_PROXY: must be a URL such as [^\n]+\n$/);
     });
@@ -234,7 +235,9 @@ describe("help", () => {
     const { error } = await outcomeOfProcess(["--version"], { env: REPORTING_LOADS });
     assert.deepEqual(
       error.match(/src\/\S+/g),
-      ["cli/main", "cli/start", "base/own-files"].map((name) => `src/${name}.ts`),
+      ["cli/main", "cli/start", "base/own-files", "cli/reader/output", "base/file-trouble"].map(
+        (name) => `src/${name}.ts`,
+      ),
     );
     assert.doesNotMatch(error, /node_modules/);
   });
