@@ -48,11 +48,11 @@ export class OriginRoomLog implements RoomLog {
   }
 
   read(videoId: string, after: number, limit: number): Promise<StoredMessage[]> {
-    return this.#parts.origin.messagesAfter(videoId, after, limit);
+    return this.#page(videoId, this.#parts.origin.messagesAfter(videoId, after, limit));
   }
 
   readTypes(videoId: string, part: TypedPart): Promise<StoredMessage[]> {
-    return this.#parts.origin.messagesOf(videoId, part);
+    return this.#page(videoId, this.#parts.origin.messagesOf(videoId, part));
   }
 
   cursorAt(videoId: string, time: number): Promise<number | undefined> {
@@ -61,6 +61,16 @@ export class OriginRoomLog implements RoomLog {
 
   getRoom(videoId: string): Promise<CursorRange | undefined> {
     return this.#parts.origin.range(videoId);
+  }
+
+  /** An origin that refuses a page of a room that it had has lost the room, perhaps with a store in memory. */
+  async #page<T>(videoId: string, page: Promise<T>): Promise<T> {
+    try {
+      return await page;
+    } catch (error) {
+      if (error instanceof RelayError) this.#parts.events.roomLost(videoId, error.message);
+      throw error;
+    }
   }
 
   /** Call it once. Returns without an end if the origin does not honour the cursor any more. */

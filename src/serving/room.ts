@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../base/clock.ts";
 import type { ChatType, RoomEnd, StreamEnd } from "../protocol/chat.ts";
+import { RelayError } from "../protocol/errors.ts";
 import { readPart } from "../store/log-reader.ts";
 import { isUnavailable } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -325,6 +326,7 @@ export class Room implements ViewerHost {
   }
 
   failed(viewer: Viewer, error: unknown): void {
+    if (error instanceof RelayError) return; // an edge's origin has lost the room, and its log has said so
     this.broken(error);
     this.#parts.telemetry.viewers.broken(this.videoId, viewer.cursor);
   }

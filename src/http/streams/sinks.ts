@@ -29,7 +29,7 @@ function closeSoon(socket: Socket, { ending, stallMs }: StreamConnections): void
   socket.destroySoon();
 }
 
-/** Ends a connection that has been full for too long. One whose stream is over is not a viewer any more. */
+/** Ends a connection that has been full for too long. It counts as a viewer until its stream is over. */
 function cut(socket: Socket, { telemetry }: StreamConnections): void {
   if (!socket.writableEnded) telemetry.viewers.cut();
   // After an orderly close the kernel would keep retransmitting its queue: megabytes per viewer, for minutes.

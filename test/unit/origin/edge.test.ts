@@ -1,8 +1,10 @@
 /** An edge: an instance that follows the rooms of another one, over real sockets. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, get } from "node:http";
 import { describe, it, type TestContext } from "node:test";
 import { SPECIES } from "../../../src/simulator/index.ts";
-import { Line } from "../../chaos/line.ts";
+import { Line, portOf } from "../../chaos/line.ts";
 import { ask } from "../../support/api.ts";
 import { authorDeletionOf, deletionOf, paidAction, textAction, texts } from "../../support/chat-actions.ts";
 import { startTestEdge } from "../../support/edge.ts";
@@ -298,6 +300,42 @@ describe("an edge", { timeout: 60_000 }, () => {
     chat.say(1);
     await back.until(() => back.ids.includes(chat.ledger.at(-1)?.id ?? ""), "the newest message");
     assertConsecutive(back.cursors, back.init.cursor);
+  });
+
+  it("lets a viewer come back without calling it a fault if its origin has lost the messages it is owed", async (t) => {
+    const { origin, line, chat, startEdge, watch } = await setUp(t);
+    const there = await watch(origin);
+    for (let said = 3; said < 343; said += 68) {
+      await there.untilMessages(said);
+      chat.say(68);
+    }
+    await there.untilMessages(343);
+    const edge = await startEdge({ RELAY_EDGE_TAIL: "10" });
+    await (await watch(edge, { backfill: 5 })).untilMessages(5);
+    let hasLost = true;
+    const isPage = (path = "") => path.startsWith("/v1/messages") && path.includes("after=");
+    const front = createServer((request, response) => {
+      if (hasLost && isPage(request.url)) {
+        response.writeHead(404, { "content-type": "application/json" });
+        response.end(JSON.stringify({ code: "NOT_STORED", message: "Nothing is stored of it." }));
+        return;
+      }
+      const { url: path, headers } = request;
+      const asked = get({ port: new URL(origin.url).port, path, headers }, (answer) => {
+        response.writeHead(answer.statusCode ?? 500, answer.headers);
+        answer.pipe(response);
+      });
+      response.once("close", () => asked.destroy());
+    });
+    await once(front.listen(0, "127.0.0.1"), "listening");
+    t.after(() => front.close());
+    line.leadsTo = portOf(front);
+    line.cut();
+    const behind = { lastEventId: there.init.cursor };
+    assert.equal(await (await watch(edge, behind)).ended(), undefined);
+    assert.equal(await metric(edge, 'relay_viewers_dropped_total{reason="broken"}'), 0);
+    hasLost = false;
+    await (await watch(edge, behind)).untilMessages(340);
   });
 
   it("passes on the end of a chat, and serves the chat afterwards", async (t) => {
