@@ -63,7 +63,7 @@ export class OriginRoomLog implements RoomLog {
     return this.#parts.origin.range(videoId);
   }
 
-  /** An origin that refuses a page of a room that it had has lost the room, perhaps with a store in memory. */
+  /** An origin that refuses a page of a room that it had has lost the room, as with a store in memory. */
   async #page<T>(videoId: string, page: Promise<T>): Promise<T> {
     try {
       return await page;
