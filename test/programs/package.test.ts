@@ -139,9 +139,7 @@ describe("the packed SDK", () => {
     const bytes = gzipSync(await bundle('export * from "livechat-relay-client"'), { level: 9 }).length;
     assert.ok(bytes <= MAX_GZIPPED_BYTES, `${bytes} bytes`);
     const log = gzipSync(
-      await bundle(
-        'export * from "../service/node_modules/livechat-relay-client/dist/esm/client/log-stream.js"',
-      ),
+      await bundle('export * from "./node_modules/livechat-relay-client/dist/esm/client/log-stream.js"'),
       {
         level: 9,
       },

@@ -100,8 +100,8 @@ for (const runtime of RUNTIMES) {
     const folder = await mkdtemp(join(tmpdir(), "sdk-runtime-"));
     try {
       const sdk = await fetch(`${relay.url}/client.js`).then((response) => response.text());
-      const script = `import * as sdk from "../unit/client/client.mjs";
-        import { suite } from "../unit/client/suite.mjs";
+      const script = `import * as sdk from "./client.mjs";
+        import { suite } from "./suite.mjs";
         for await (const result of suite(sdk, "${stage}")) console.log(JSON.stringify(result));`;
       const log = await fetch(`${relay.url}/client-log.js`).then((response) => response.text());
       for (const [file, text] of Object.entries({ client: sdk, suite: SUITE, script }))
