@@ -101,7 +101,7 @@ export const WALL_EVENTS: Record<string, Event> = {
         world.script.brief.chat.expireTokens();
         const isThrottled = () =>
           world.upstream.requests.some(
-            ({ at, status, kind }) => at >= from && status === 429 && kind === "popout",
+            ({ at, status, kind }) => at >= from && status === 429 && PLACES.some((place) => place === kind),
           );
         await world.until(isThrottled, "a page to be throttled");
         const throttledAt = performance.now();
