@@ -325,6 +325,7 @@ describe("an edge", { timeout: 60_000 }, () => {
         response.writeHead(answer.statusCode ?? 500, answer.headers);
         answer.pipe(response);
       });
+      asked.on("error", () => {}); // a stream that is cut below, or at the end
       response.once("close", () => asked.destroy());
     });
     await once(front.listen(0, "127.0.0.1"), "listening");
