@@ -50,7 +50,7 @@ export class ResponseSink implements Sink {
     this.#socket = response.req.socket;
     response.on("error", () => this.#socket.destroy()); // treats a broken connection as a viewer that leaves
     response.once("close", onClosed);
-    response.on("timeout", () => this.#timedOut());
+    response.on("timeout", () => cut(this.#socket, shared));
   }
 
   write({ bytes }: Packet): boolean {
@@ -66,10 +66,6 @@ export class ResponseSink implements Sink {
 
   reset(): void {
     this.#socket.resetAndDestroy();
-  }
-
-  #timedOut(): void {
-    cut(this.#socket, this.#shared);
   }
 
   attach(owner: SinkOwner): void {
