@@ -4,22 +4,21 @@
  * judges the viewers' messages.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { startSimulator } from "../../src/simulator/index.ts";
 import { Random } from "../../src/simulator/random.ts";
 import { judge } from "../../test/chaos/cluster/judges.ts";
 import { run } from "../../test/chaos/cluster/postgres.ts";
 import { watchLeases } from "../../test/chaos/cluster/tables.ts";
 import { ViewerLog } from "../../test/chaos/cluster/viewer-log.ts";
-import { freePorts, Service } from "../../test/chaos/service.ts";
+import type { Service } from "../../test/chaos/service.ts";
 import { Client } from "../../test/harness/clients/client.ts";
-import type { Figures } from "./rounds.ts";
+import { end, instances, longestPauseMs } from "./cluster-services.ts";
+import { type Figures, percentile } from "./rounds.ts";
 
 const INSTANCES = 3;
 const ROOMS = Array.from({ length: 8 }, (_, n) => `cluster-0${n}x`);
 const PER_SECOND = 10;
 const TIMEOUT_MS = 100;
-const DRAIN_MS = 500;
 /** The default. */
 const LEASE_MS = 6000;
 const WARM_MS = 5000;
@@ -39,29 +38,12 @@ class TimedLog extends ViewerLog {
   }
 }
 
-export function percentile(numbers: readonly number[], share: number): number {
-  const sorted = numbers.toSorted((a, b) => a - b);
-  return sorted[Math.ceil(sorted.length * share) - 1] ?? Number.NaN;
-}
-
 /** Throws if a viewer missed a message or got one twice. */
 export async function restarts(postgresUrl: string): Promise<Figures[]> {
   await using stack = new AsyncDisposableStack();
   const upstream = stack.use(await startSimulator());
-  const settings = {
-    RELAY_STORE: postgresUrl,
-    RELAY_UPSTREAM_URL: upstream.urls.main,
-    RELAY_UPSTREAM_MUSIC_URL: upstream.urls.music,
-    RELAY_UPSTREAM_MOBILE_URL: upstream.urls.mobile,
-    RELAY_GATE_SPACING_MS: "1",
-    RELAY_POLL_MIN_MS: "5",
-    RELAY_DRAIN_MS: `${DRAIN_MS}`,
-    RELAY_LEASE_MS: `${LEASE_MS}`,
-  };
-  const projectDir = fileURLToPath(new URL("../..", import.meta.url));
-  const services = (await freePorts(INSTANCES)).map((port) =>
-    stack.use(new Service({ projectDir, port, settings })),
-  );
+  const own = { RELAY_POLL_MIN_MS: "5", RELAY_LEASE_MS: `${LEASE_MS}` };
+  const services = await instances(INSTANCES, postgresUrl, upstream, stack, own);
   for (const service of services) await service.start();
   await watchLeases(postgresUrl);
   const chats = ROOMS.map((id) =>
@@ -106,7 +88,7 @@ export async function restarts(postgresUrl: string): Promise<Figures[]> {
    * Stops one instance and starts it again. Returns how long each of its chats was silent for all viewers, in
    * milliseconds.
    */
-  const silences = async (stop: (service: Service) => Promise<unknown>, waitMs: number, service: Service) => {
+  const silences = async (service: Service, how: "stopped" | "killed", waitMs: number) => {
     const epochs = async () =>
       new Map(
         (await run<{ id: string; epoch: string }>(postgresUrl, "select video_id as id, epoch from room")).map(
@@ -116,7 +98,7 @@ export async function restarts(postgresUrl: string): Promise<Figures[]> {
     const before = await epochs();
     const from = performance.now();
     up = services.filter((other) => other !== service);
-    await stop(service);
+    await end(service, how);
     await pause(waitMs);
     const after = await epochs();
     await service.start();
@@ -131,28 +113,20 @@ export async function restarts(postgresUrl: string): Promise<Figures[]> {
         .filter(({ id }) => !seen.has(id) && seen.add(id))
         .map(({ at }) => at)
         .filter((at) => at > from - 1000 && at < from + waitMs + AFTER_STOP_MS);
-      return Math.max(...firsts.slice(1).map((at, n) => at - (firsts[n] ?? at)));
+      return longestPauseMs(firsts);
     });
   };
-  const terminated: number[] = [];
+  /** One instance after the other ends in this way. */
+  const silencesOf = async (times: number, how: "stopped" | "killed", waitMs: number) => {
+    const all: number[] = [];
+    for (let n = 0; n < times; n++)
+      all.push(...(await silences(services[n % INSTANCES] as Service, how, waitMs)));
+    return all;
+  };
   const pagesBefore = pagesAsked(upstream.requests);
-  for (let n = 0; n < RESTARTS; n++) {
-    const stop = async (service: Service) => {
-      service.signal("SIGTERM");
-      await service.exited;
-    };
-    terminated.push(...(await silences(stop, AFTER_STOP_MS, services[n % INSTANCES] as Service)));
-  }
+  const terminated = await silencesOf(RESTARTS, "stopped", AFTER_STOP_MS);
   const pages = pagesAsked(upstream.requests) - pagesBefore;
-  const killed: number[] = [];
-  for (let n = 0; n < KILLS; n++)
-    killed.push(
-      ...(await silences(
-        (service) => service.close(),
-        LEASE_MS + AFTER_STOP_MS,
-        services[n % INSTANCES] as Service,
-      )),
-    );
+  const killed = await silencesOf(KILLS, "killed", LEASE_MS + AFTER_STOP_MS);
 
   for (const talk of talks) talk.stop();
   await pause(AFTER_STOP_MS);

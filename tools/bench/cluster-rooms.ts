@@ -4,20 +4,19 @@
  * replaced: how soon an instance serves, and whether all messages can be read from cursor 0.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
-import { type Simulator, startSimulator } from "../../src/simulator/index.ts";
+import { startSimulator } from "../../src/simulator/index.ts";
 import { installedPostgres, run, startPostgres } from "../../test/chaos/cluster/postgres.ts";
-import { freePorts, Service } from "../../test/chaos/service.ts";
-import { percentile } from "./cluster-restarts.ts";
-import { type Figures, report, settings } from "./rounds.ts";
+import { end, instances, longestPauseMs, ownSchema } from "./cluster-services.ts";
+import { type Figures, percentile, report, settings } from "./rounds.ts";
 
 const { rooms, messages } = settings({ rooms: 200, messages: 3_000_000 });
 const IDS = Array.from({ length: rooms }, (_, n) => `manyrooms${n}`.padEnd(11, "-").slice(0, 11));
-const projectDir = fileURLToPath(new URL("../..", import.meta.url));
 const INTERVAL_MS = 3000;
 const WARM_MS = 10_000;
 /** Enough for the lease and a check. */
 const AFTER_MS = 15_000;
+/** A pace that lets two instances carry all rooms. */
+const PACE = { RELAY_GATE_CONCURRENCY: "32", RELAY_MAX_LATENESS_MS: "60000" };
 
 const installed = installedPostgres();
 if (typeof installed === "string") throw new Error(installed);
@@ -29,36 +28,14 @@ try {
   await postgres.remove();
 }
 
-async function ownSchema(name: string): Promise<string> {
-  await run(postgres.url, `create schema ${name}`);
-  return `${postgres.url}?options=${encodeURIComponent(`-c search_path=${name}`)}`;
-}
-
-/** Instances at the default lease, at a pace that lets two carry all rooms. */
-async function instances(url: string, upstream: Simulator, stack: AsyncDisposableStack): Promise<Service[]> {
-  const { main, music, mobile } = upstream.urls;
-  const given = {
-    RELAY_STORE: url,
-    RELAY_UPSTREAM_URL: main,
-    RELAY_UPSTREAM_MUSIC_URL: music,
-    RELAY_UPSTREAM_MOBILE_URL: mobile,
-    RELAY_GATE_SPACING_MS: "1",
-    RELAY_GATE_CONCURRENCY: "32",
-    RELAY_MAX_LATENESS_MS: "60000",
-    RELAY_DRAIN_MS: "500",
-  };
-  const ports = await freePorts(2);
-  return ports.map((port) => stack.use(new Service({ projectDir, port, settings: given })));
-}
-
 /**
  * How long rooms were not read beyond their interval, without their viewers, and the gaps that they report.
  */
 async function silence(how: "stopped" | "killed"): Promise<Figures> {
   await using stack = new AsyncDisposableStack();
   const upstream = stack.use(await startSimulator());
-  const url = await ownSchema(how);
-  const [going, staying] = await instances(url, upstream, stack);
+  const url = await ownSchema(postgres, how);
+  const [going, staying] = await instances(2, url, upstream, stack, PACE);
   if (!going || !staying) throw new Error("there are two");
   await Promise.all([going.start(), staying.start()]);
   const chats = IDS.map((videoId) =>
@@ -82,10 +59,7 @@ async function silence(how: "stopped" | "killed"): Promise<Figures> {
   const talks = chats.map((chat) => chat.speak(1));
   await pause(WARM_MS);
   const from = performance.now();
-  if (how === "stopped") {
-    going.signal("SIGTERM");
-    await going.exited;
-  } else await going.close();
+  await end(going, how);
   await pause(AFTER_MS);
   for (const talk of talks) talk.stop();
   const silences = IDS.map((videoId) => {
@@ -93,7 +67,7 @@ async function silence(how: "stopped" | "killed"): Promise<Figures> {
       (call) => call.videoId === videoId && call.kind === "get_live_chat",
     );
     const starts = polls.map(({ at }) => at).filter((at) => at > from - 2 * INTERVAL_MS);
-    return Math.max(...starts.slice(1).map((at, n) => at - (starts[n] ?? at))) - INTERVAL_MS;
+    return longestPauseMs(starts) - INTERVAL_MS;
   });
   gone.abort();
   const [told] = await run<{ gaps: number }>(
@@ -115,8 +89,8 @@ async function silence(how: "stopped" | "killed"): Promise<Figures> {
 async function history(): Promise<Figures> {
   await using stack = new AsyncDisposableStack();
   const upstream = stack.use(await startSimulator());
-  const url = await ownSchema("history");
-  const [before, after] = await instances(url, upstream, stack);
+  const url = await ownSchema(postgres, "history");
+  const [before, after] = await instances(2, url, upstream, stack, PACE);
   if (!before || !after) throw new Error("there are two");
   const videoId = IDS[0] ?? "";
   const chat = upstream.chat(videoId, { kinds: ["text"], timeoutMs: INTERVAL_MS });
@@ -124,8 +98,7 @@ async function history(): Promise<Figures> {
   await before.start();
   const opened = await fetch(`${before.url}/v1/stream?videoId=${videoId}`);
   await opened.body?.getReader().read();
-  before.signal("SIGTERM");
-  await before.exited;
+  await end(before, "stopped");
   await run(
     url,
     `insert into message (video_id, cursor, id, body, details, at)

@@ -11,8 +11,9 @@ import { systemClock } from "../../src/base/clock.ts";
 import { openStore } from "../../src/store/open.ts";
 import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
-import { installedPostgres, run, startPostgres } from "../../test/chaos/cluster/postgres.ts";
+import { installedPostgres, startPostgres } from "../../test/chaos/cluster/postgres.ts";
 import { restarts } from "./cluster-restarts.ts";
+import { ownSchema } from "./cluster-services.ts";
 import { type Readers, startReaders } from "./readers.ts";
 import { cpuMs, type Figures, inRounds, median, ratio, report, settings } from "./rounds.ts";
 import { serveRelay } from "./servers.ts";
@@ -30,18 +31,16 @@ if (typeof installed === "string") throw new Error(installed);
 const postgres = await startPostgres(installed, { isDurable: true });
 const folder = mkdtempSync(join(tmpdir(), "bench-cluster-"));
 try {
-  const urls = { sqlite: `sqlite:${join(folder, "appends.db")}`, postgres: await ownSchema("appends") };
+  const urls = {
+    sqlite: `sqlite:${join(folder, "appends.db")}`,
+    postgres: await ownSchema(postgres, "appends"),
+  };
   report("cluster-appends", [await appends(1, urls), await appends(16, urls)]);
   report("cluster-viewers", await cpuOfViewers());
-  report("cluster-restarts", await restarts(await ownSchema("restarts")));
+  report("cluster-restarts", await restarts(await ownSchema(postgres, "restarts")));
 } finally {
   await postgres.remove();
   rmSync(folder, { recursive: true, force: true });
-}
-
-async function ownSchema(name: string): Promise<string> {
-  await run(postgres.url, `create schema ${name}`);
-  return `${postgres.url}?options=${encodeURIComponent(`-c search_path=${name}`)}`;
 }
 
 /** Batches stored per second if this many rooms store theirs at once. */
@@ -117,7 +116,7 @@ async function cpuOfViewers(): Promise<Figures[]> {
     await cpu(); // warm
     return { cpu, each };
   };
-  const onOne = async (name: string) => ({ RELAY_STORE: await ownSchema(name) });
+  const onOne = async (name: string) => ({ RELAY_STORE: await ownSchema(postgres, name) });
   const both = await onOne("two");
   const sqlite = await contestant([{ RELAY_STORE: `sqlite:${join(folder, "viewers.db")}` }]);
   const one = await contestant([await onOne("one")]);

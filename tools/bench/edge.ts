@@ -11,7 +11,7 @@ import { loadavg } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import { chat as follow } from "../../client/index.ts";
 import { type Readers, startReaders } from "./readers.ts";
-import { type Figures, inRounds, median, ratio, report, settings } from "./rounds.ts";
+import { type Figures, inRounds, median, percentile, ratio, report, settings } from "./rounds.ts";
 import { serveEdge, serveRelay } from "./servers.ts";
 import { batchesOf, batchesOfEach, EVERY_MS, pathOf, type WatchedRoom, watched } from "./watched.ts";
 
@@ -28,7 +28,7 @@ const SETTLED_MS = 3000;
 
 const POLLED = { RELAY_POLL_MIN_MS: String(EVERY_MS), RELAY_KEEPALIVE_MS: "600000" };
 
-/** Sorted delays between two groups of viewers of one room: of each arrival to the first one. */
+/** Delays between two groups of viewers of one room: of each arrival to the first one. */
 async function delays(room: WatchedRoom, groups: readonly Readers[]): Promise<number[][]> {
   const all: number[][] = groups.map(() => []);
   for (const readers of groups) await readers.received();
@@ -39,11 +39,8 @@ async function delays(room: WatchedRoom, groups: readonly Readers[]): Promise<nu
     const first = Math.min(...arrivals.flat());
     for (const [index, times] of arrivals.entries()) all[index]?.push(...times.map((at) => at - first));
   }
-  return all.map((times) => times.toSorted((a, b) => a - b));
+  return all;
 }
-
-const at = (times: readonly number[] | undefined, share: number) =>
-  times?.[Math.ceil(times.length * share) - 1] ?? Number.NaN;
 
 /** The processes of a service with workers, the first one first. */
 function processesOf(pid: number): number[] {
@@ -60,7 +57,7 @@ async function edgeAgainstOrigin(): Promise<Figures[]> {
   const rows: Figures[] = [];
   using timed = await watched(edge, TIMED);
   const there = await startReaders(origin.port, pathOf(), TIMED);
-  const [near, far] = await delays(timed, [there, timed.readers]);
+  const [near = [], far = []] = await delays(timed, [there, timed.readers]);
   there[Symbol.dispose]();
   {
     using atOrigin = await watched(own, viewers);
@@ -94,7 +91,10 @@ async function edgeAgainstOrigin(): Promise<Figures[]> {
       });
     }
   }
-  const added = { addedP50Ms: at(far, 0.5) - at(near, 0.5), addedP99Ms: at(far, 0.99) - at(near, 0.99) };
+  const added = {
+    addedP50Ms: percentile(far, 0.5) - percentile(near, 0.5),
+    addedP99Ms: percentile(far, 0.99) - percentile(near, 0.99),
+  };
   return rows.map((row) => ({ ...row, ...added, edgeReadyMs: edge.readyMs }));
 }
 
@@ -115,14 +115,14 @@ async function twoProcesses(): Promise<Figures[]> {
     busier: () => busiest,
   });
   const delay = async (room: WatchedRoom) => (await delays(room, [room.readers]))[0];
-  const [one, two] = [await delay(alone), await delay(shared)];
+  const [one = [], two = []] = [await delay(alone), await delay(shared)];
   return [
     {
       viewers: crowd,
       busierToOne: ratio(measured.busier, measured.one),
       bothToOne: ratio(measured.two, measured.one),
-      oneP50Ms: at(one, 0.5),
-      twoP50Ms: at(two, 0.5),
+      oneP50Ms: percentile(one, 0.5),
+      twoP50Ms: percentile(two, 0.5),
       oneReadyMs: single.readyMs,
       twoReadyMs: double.readyMs,
       load: loadavg()[0] ?? 0,

@@ -14,7 +14,7 @@ import type { Chat } from "../../src/simulator/simulated-chat.ts";
 import { openDatabase } from "../../src/store/sqlite/sqlite-schema.ts";
 import { installedPostgres, run, startPostgres } from "../../test/chaos/cluster/postgres.ts";
 import { startReaders, systemMs } from "./readers.ts";
-import { cpuMs, type Figures, report, settings } from "./rounds.ts";
+import { cpuMs, type Figures, percentile, report, settings } from "./rounds.ts";
 import { type RelayServed, serveRelay } from "./servers.ts";
 import { startWalkers } from "./walkers.ts";
 
@@ -105,10 +105,6 @@ function caller(port: number) {
     });
 }
 
-function share(numbers: readonly number[], part: number): number {
-  return numbers.toSorted((a, b) => a - b)[Math.ceil(numbers.length * part) - 1] ?? Number.NaN;
-}
-
 /** The times of calls one after another. */
 async function times(count: number, call: () => Promise<number>): Promise<number[]> {
   const all: number[] = [];
@@ -179,20 +175,20 @@ async function measure(store: string, url: string): Promise<Figures> {
     store,
     messages,
     pageCpuMs,
-    cursorP50Ms: share(cursor, 0.5),
-    cursorP99Ms: share(cursor, 0.99),
-    timeP50Ms: share(time, 0.5),
-    timeP99Ms: share(time, 0.99),
-    searchP50Ms: share(search, 0.5),
-    healthMaxMs: share(alone.health, 1),
-    liveP50Ms: share(alone.live, 0.5),
-    liveP99Ms: share(alone.live, 0.99),
+    cursorP50Ms: percentile(cursor, 0.5),
+    cursorP99Ms: percentile(cursor, 0.99),
+    timeP50Ms: percentile(time, 0.5),
+    timeP99Ms: percentile(time, 0.99),
+    searchP50Ms: percentile(search, 0.5),
+    healthMaxMs: percentile(alone.health, 1),
+    liveP50Ms: percentile(alone.live, 0.5),
+    liveP99Ms: percentile(alone.live, 0.99),
     walkers,
     pagesPerSecond,
-    besideHealthP99Ms: share(beside.health, 0.99),
-    besideHealthMaxMs: share(beside.health, 1),
-    besideLiveP50Ms: share(beside.live, 0.5),
-    besideLiveP99Ms: share(beside.live, 0.99),
+    besideHealthP99Ms: percentile(beside.health, 0.99),
+    besideHealthMaxMs: percentile(beside.health, 1),
+    besideLiveP50Ms: percentile(beside.live, 0.5),
+    besideLiveP99Ms: percentile(beside.live, 0.99),
   };
 }
 

@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { type Readers, startReaders, systemMs } from "./readers.ts";
-import { type Figures, inRounds, median, ratio, report, settings } from "./rounds.ts";
+import { type Figures, inRounds, median, percentile, ratio, report, settings } from "./rounds.ts";
 import { serveBare, serveRelay } from "./servers.ts";
 
 const VIEWERS = [1, 100, 2000];
@@ -33,13 +33,11 @@ async function roundOf(contestant: string, readers: Readers, send: () => Promise
     await pause(ARRIVAL_MS);
     delays.push(...(await readers.received()).arrivals.map((at) => at - sentAt));
   }
-  delays.sort((a, b) => a - b);
-  const at = (share: number) => delays[Math.ceil(delays.length * share) - 1] ?? Number.NaN;
   const rounds = later.get(contestant) ?? { p50: [], p99: [] };
   later.set(contestant, rounds);
-  rounds.p50.push(at(0.5));
-  rounds.p99.push(at(0.99));
-  return at(0.5);
+  rounds.p50.push(percentile(delays, 0.5));
+  rounds.p99.push(percentile(delays, 0.99));
+  return percentile(delays, 0.5);
 }
 
 /** The mean of a histogram since the last call, in milliseconds. */

@@ -14,6 +14,7 @@ import { CHROMIUM, heapMbOf, launchChromium, rowOf, until } from "../../test/sup
 import { paidAction, textAction } from "../../test/support/chat-actions.ts";
 import { POLL_OPENED } from "../../test/support/poll-items.ts";
 import { startRelay } from "../../test/support/relay.ts";
+import { percentile } from "./rounds.ts";
 
 const [seconds = 100, rate = 200, chats = 1] = process.argv.slice(2).map(Number);
 const PARTS = 5;
@@ -112,9 +113,9 @@ const byClock = tasks.map(({ dur = 0 }) => dur / 1000);
 /** The factor by which other programs on the machine lengthened the tasks, and so the clicks. */
 const slowness = tasks.length > 0 ? sum(byClock) / sum(own) : 1;
 const longest = Math.max(0, ...own);
-const alone = percentile(clicks, 95) / slowness;
+const alone = percentile(clicks, 0.95) / slowness;
 const waits = (ms: number[]): string =>
-  `median ${percentile(ms, 50).toFixed()} ms, 95th percentile ${percentile(ms, 95).toFixed()} ms, longest ${Math.max(...ms).toFixed()} ms`;
+  `median ${percentile(ms, 0.5).toFixed()} ms, 95th percentile ${percentile(ms, 0.95).toFixed()} ms, longest ${Math.max(...ms).toFixed()} ms`;
 console.log(`${messages} messages, each of them shown once`);
 console.log(
   `${tasks.length} tasks over ${LONG_MS} ms by the page's own work, longest ${longest.toFixed()} ms; by the clock ${slowness.toFixed(1)}x`,
@@ -149,8 +150,4 @@ async function longTasksOf(browser: Browser): Promise<TraceEvent[]> {
 
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
-}
-
-function percentile(values: readonly number[], percent: number): number {
-  return values.toSorted((a, b) => a - b)[Math.floor((values.length * percent) / 100)] ?? Number.NaN;
 }

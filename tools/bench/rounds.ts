@@ -27,6 +27,11 @@ export function median(numbers: readonly number[]): number {
   return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
 }
 
+/** The smallest of the numbers that at least this share of them do not exceed: `percentile(ms, 0.99)`. */
+export function percentile(numbers: readonly number[], share: number): number {
+  return numbers.toSorted((a, b) => a - b)[Math.ceil(numbers.length * share) - 1] ?? Number.NaN;
+}
+
 /** The measurements of each contestant, round by round. */
 export async function inRounds<Name extends string>(
   contestants: Record<Name, () => number | Promise<number>>,
