@@ -1,14 +1,12 @@
 /**
  * Readers of a log that poll: a process with many connections to a local port, each of which waits for the
- * next messages, takes them and asks on, as a client of the protocol does. As a program it takes its options
- * as one argument, as JSON.
+ * next messages, takes them and asks on, as a client of the protocol does.
  */
-import { fork } from "node:child_process";
 import { once } from "node:events";
 import { Agent, get, type IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { setTimeout as pause } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
+import { type Child, runChild, startChild } from "./child.ts";
 
 /** One address has only about 28,000 ports for connections. */
 const ADDRESSES = 10;
@@ -28,26 +26,12 @@ export interface Polled {
   offset: string;
 }
 
-export interface LogReaders extends Disposable {
-  polled(): Promise<Polled>;
-}
-
 /** Resolves once each connection has sent its first request. */
-export async function startLogReaders(polling: Polling): Promise<LogReaders> {
-  const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(polling)]);
-  const died = once(child, "exit").then(() => Promise.reject(new Error("a reader failed")));
-  died.catch(() => {});
-  await Promise.race([once(child, "message"), died]);
-  return {
-    polled: async () => {
-      child.send("polled");
-      return (await Promise.race([once(child, "message"), died]))[0];
-    },
-    [Symbol.dispose]: () => void child.kill(),
-  };
+export function startLogReaders(polling: Polling): Promise<Child<Polled>> {
+  return startChild(import.meta.url, polling);
 }
 
-async function poll({ port, videoId, count, offset: first }: Polling): Promise<void> {
+async function poll({ port, videoId, count, offset: first }: Polling): Promise<() => Polled> {
   const all: Polled = { answers: 0, bytes: 0, furthest: count, offset: first };
   const agents = Array.from(
     { length: ADDRESSES },
@@ -73,9 +57,7 @@ async function poll({ port, videoId, count, offset: first }: Polling): Promise<v
     void reader(agents[index % ADDRESSES]);
     if (index % 200 === 0) await pause(10);
   }
-  process.on("message", () => process.send?.(all));
-  process.on("disconnect", () => process.exit());
-  process.send?.("ready");
+  return () => all;
 }
 
-if (import.meta.main) await poll(JSON.parse(process.argv[2] ?? ""));
+if (import.meta.main) await runChild(poll);

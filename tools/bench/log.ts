@@ -14,7 +14,8 @@ import type { Chat } from "../../src/simulator/simulated-chat.ts";
 import { Line } from "../../test/chaos/line.ts";
 import { freePorts } from "../../test/chaos/service.ts";
 import { listens, startNginxCache } from "../../test/support/reverse-proxies.ts";
-import { type LogReaders, startLogReaders } from "./log-readers.ts";
+import type { Child } from "./child.ts";
+import { type Polled, startLogReaders } from "./log-readers.ts";
 import { cpuMs, inRounds, median, report, residentBytes, settings } from "./rounds.ts";
 import { serveRelay } from "./servers.ts";
 import { EVERY_MS } from "./watched.ts";
@@ -48,18 +49,18 @@ function treeMs(pid: number): number {
   return [pid, ...children.map(Number)].reduce((sum, each) => sum + cpuMs(each), 0);
 }
 
-async function caughtUp(crowd: LogReaders, before: string, count: number): Promise<void> {
+async function caughtUp(crowd: Child<Polled>, before: string, count: number): Promise<void> {
   for (const limit = AbortSignal.timeout(LIMIT_MS); ; await pause(50)) {
-    const { offset, furthest } = await crowd.polled();
+    const { offset, furthest } = await crowd.report();
     if (offset > before && furthest === count) return;
     limit.throwIfAborted();
   }
 }
 
 /** This many batches of one message, each of which all readers have got before the next one. */
-async function say(times: number, chat: Chat, crowd: LogReaders, count: number): Promise<void> {
+async function say(times: number, chat: Chat, crowd: Child<Polled>, count: number): Promise<void> {
   for (let batch = 0; batch < times; batch++) {
-    const { offset } = await crowd.polled();
+    const { offset } = await crowd.report();
     chat.say(1);
     await caughtUp(crowd, offset, count);
     await pause(BETWEEN_MS);
@@ -110,10 +111,10 @@ async function crowdOf(count: number, isCached: boolean) {
     round: async () => {
       await say(1, chat, crowd, count); // in the silence before it, nginx may have given up its locks
       line.requests.splice(0);
-      const before = await crowd.polled();
+      const before = await crowd.report();
       const [cpu, nginxCpu] = [cpuMs(relay.pid), nginx ? treeMs(nginx) : 0];
       await say(batches, chat, crowd, count);
-      const { answers, bytes } = await crowd.polled();
+      const { answers, bytes } = await crowd.report();
       const asked = isCached ? line.requests.length : answers - before.answers;
       seen.requests.push(asked / batches);
       seen.bytes.push((bytes - before.bytes) / batches / count);

@@ -1,13 +1,10 @@
 /**
- * The clients of a benchmark: a process with many connections to a path of a local port, which reads
- * everything, counts it and notes its arrival. As a program it takes the same options as one argument, as
- * JSON.
+ * The viewers of a bench: a process with many connections to a path of a local port, which reads everything,
+ * counts it and notes its arrival.
  */
-import { fork } from "node:child_process";
-import { once } from "node:events";
 import { connect } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
+import { runChild, startChild } from "./child.ts";
 
 /** One address has only about 28,000 ports for connections. */
 const ADDRESSES = 10;
@@ -64,17 +61,10 @@ export async function startReaders(
   options: Partial<Reading> = {},
 ): Promise<Readers> {
   const reading: Reading = { port, paths: [path].flat(), count, rooms: 1, headers: "", ...options };
-  const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(reading)]);
-  const died = once(child, "exit").then(() => Promise.reject(new Error("the readers lost a connection")));
-  died.catch(() => {});
-  await Promise.race([once(child, "message"), died]);
-  const received = async (): Promise<Received> => {
-    child.send("received");
-    return (await once(child, "message"))[0];
-  };
-  const bytes = async () => (await received()).bytes;
+  const child = await startChild<Received>(import.meta.url, reading);
+  const bytes = async () => (await child.report()).bytes;
   return {
-    received,
+    received: child.report,
     bytes,
     settled: async (atLeast) => {
       const limit = AbortSignal.timeout(ARRIVAL_MS);
@@ -84,11 +74,11 @@ export async function startReaders(
         await pause(50);
       }
     },
-    [Symbol.dispose]: () => void child.kill(),
+    [Symbol.dispose]: child[Symbol.dispose],
   };
 }
 
-async function read({ port, paths, count, rooms, headers }: Reading): Promise<void> {
+async function read({ port, paths, count, rooms, headers }: Reading): Promise<() => Received> {
   const received: Received = { bytes: 0, messages: 0, arrivals: [] };
   const ends = `HTTP/1.1\r\nHost: bench\r\nAccept: text/event-stream\r\n${headers}\r\n`;
   const begun: Promise<void>[] = [];
@@ -114,12 +104,7 @@ async function read({ port, paths, count, rooms, headers }: Reading): Promise<vo
     if (i % 200 === 0) await pause(10);
   }
   await Promise.all(begun);
-  process.on("message", () => {
-    process.send?.(received);
-    received.arrivals = [];
-  });
-  process.on("disconnect", () => process.exit());
-  process.send?.("ready");
+  return () => ({ ...received, arrivals: received.arrivals.splice(0) });
 }
 
-if (import.meta.main) await read(JSON.parse(process.argv[2] ?? ""));
+if (import.meta.main) await runChild(read);

@@ -1,10 +1,8 @@
 /**
  * Clients that walk through a history: a process in which each one asks for a page, reads it, and asks for
- * the next one at once. As a program it takes the options as one argument, as JSON.
+ * the next one at once.
  */
-import { fork } from "node:child_process";
-import { once } from "node:events";
-import { fileURLToPath } from "node:url";
+import { type Child, runChild, startChild } from "./child.ts";
 
 interface Walking {
   /** The URL of a page, without `after`. */
@@ -15,27 +13,12 @@ interface Walking {
   count: number;
 }
 
-interface Walkers extends Disposable {
-  /** The number of pages since the last call. */
-  pages(): Promise<number>;
+/** Resolves once each walker has read a page. They report the number of pages since then. */
+export function startWalkers(walking: Walking): Promise<Child<number>> {
+  return startChild(import.meta.url, walking);
 }
 
-/** Resolves once each walker has read a page. */
-export async function startWalkers(walking: Walking): Promise<Walkers> {
-  const child = fork(fileURLToPath(import.meta.url), [JSON.stringify(walking)]);
-  const died = once(child, "exit").then(() => Promise.reject(new Error("the walkers ended")));
-  died.catch(() => {});
-  await Promise.race([once(child, "message"), died]);
-  return {
-    pages: async () => {
-      child.send("pages");
-      return (await once(child, "message"))[0];
-    },
-    [Symbol.dispose]: () => void child.kill(),
-  };
-}
-
-async function walk({ url, floor, head, count }: Walking): Promise<void> {
+async function walk({ url, floor, head, count }: Walking): Promise<() => number> {
   let pages = 0;
   const begun = Array.from({ length: count }, async (_, walker) => {
     const first = floor + Math.floor(((head - floor) * walker) / count);
@@ -53,12 +36,7 @@ async function walk({ url, floor, head, count }: Walking): Promise<void> {
       for (;;) await page();
     })();
   }
-  process.on("message", () => {
-    process.send?.(pages);
-    pages = 0;
-  });
-  process.on("disconnect", () => process.exit());
-  process.send?.("ready");
+  return () => pages;
 }
 
-if (import.meta.main) await walk(JSON.parse(process.argv[2] ?? ""));
+if (import.meta.main) await runChild(walk);
