@@ -7,9 +7,9 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
-import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { startSimulator } from "../../src/simulator/index.ts";
+import { eventually } from "../support/eventually.ts";
 import { testEnvironment } from "../support/relay.ts";
 import { temporaryFolder } from "../support/store-subject.ts";
 import { Stream } from "../support/stream.ts";
@@ -20,8 +20,6 @@ import { freePorts, Service } from "./service.ts";
 const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
 const VIDEO = "dQw4w9WgXcQ";
 const SPOKEN_PER_SECOND = 50;
-/** How long whatever is killed may take to go. */
-const PATIENCE_MS = 15_000;
 
 describe("chaos controls the service", { concurrency: true }, () => {
   it("each kill point ends the service at the named step, and a viewer resumes exactly", async (t) => {
@@ -108,11 +106,7 @@ describe("neither the service nor the disk outlives a driver that", () => {
       const folder = dirname(storeUrl.slice("sqlite:".length));
       assert.ok(!existsSync(folder));
       assert.ok(!(await readFile("/proc/self/mounts", "utf8")).includes(folder));
-      const limit = performance.now() + PATIENCE_MS;
-      while (await fetch(url).catch(() => undefined)) {
-        assert.ok(performance.now() < limit, "the service is still there");
-        await pause(20);
-      }
+      await eventually(undefined, () => fetch(url).catch(() => undefined));
     });
   }
 });

@@ -8,6 +8,7 @@ import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { run } from "../chaos/cluster/postgres.ts";
 import { Line } from "../chaos/line.ts";
+import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { testPostgres } from "../support/postgres-server.ts";
 
@@ -29,7 +30,7 @@ async function busy(t: TestContext, pool: PoolName, count: number) {
   const busy = Array.from({ length: count }, () => connections.query(pool, text));
   const waiting =
     "select from pg_stat_activity where wait_event = 'advisory' and datname = current_database()";
-  while ((await run(server.url, waiting)).length < count);
+  await eventually(count, async () => (await run(server.url, waiting)).length);
   const free = () => holder.query(`select pg_advisory_unlock(${LOCK})`);
   return { clock, connections, busy, free };
 }

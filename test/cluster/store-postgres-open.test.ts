@@ -15,6 +15,7 @@ import { silentLog } from "../../src/telemetry/log.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { run } from "../chaos/cluster/postgres.ts";
 import { portOf } from "../chaos/line.ts";
+import { eventually } from "../support/eventually.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import {
   noOwnPostgres,
@@ -196,7 +197,7 @@ describe("a PostgreSQL server", { skip }, () => {
     const slow = "select pg_sleep(0.6)";
     const answers = Promise.allSettled(Array.from({ length: 9 }, () => connections.query("writes", slow)));
     const running = `from pg_stat_activity where query = '${slow}' and state = 'active'`;
-    while ((await connections.query("reads", `select ${running}`)).length < 3);
+    await eventually(3, async () => (await connections.query("reads", `select ${running}`)).length);
     await connections.query("reads", `select pg_terminate_backend(pid) ${running}`);
     assert.deepEqual(
       (await answers).map(({ status }) => status),

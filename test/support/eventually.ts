@@ -14,3 +14,23 @@ export async function eventually<T>(expected: T, look: () => T | Promise<T>): Pr
     if (limit.aborted) assert.equal(seen, expected, `after ${PATIENCE_MS} ms: ${look}`);
   }
 }
+
+/** Resolves to the result of the first call of `act` that does not reject: for a server that is starting. */
+export async function untilSucceeds<T>(act: () => Promise<T>): Promise<T> {
+  for (const limit = AbortSignal.timeout(PATIENCE_MS); ; await delay(LOOK_MS)) {
+    try {
+      return await act();
+    } catch (error) {
+      if (limit.aborted) throw error;
+    }
+  }
+}
+
+/** Resolves once a GET of this URL succeeds. */
+export async function untilServed(url: string, fetch = globalThis.fetch): Promise<void> {
+  await untilSucceeds(async () => {
+    const answer = await fetch(url);
+    await answer.body?.cancel();
+    assert.ok(answer.ok, `${url}: ${answer.status}`);
+  });
+}

@@ -6,13 +6,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { installedPostgres, run } from "../chaos/cluster/postgres.ts";
 import { freePorts } from "../chaos/service.ts";
+import { untilSucceeds } from "./eventually.ts";
 import { without } from "./needs.ts";
 
 const PROGRAM = "/usr/sbin/pgbouncer";
-const START_LIMIT_MS = 10_000;
 
 /** Why there is no pooler; false if there is one. */
 export const noPooler = without("pgbouncer");
@@ -54,12 +53,6 @@ server_login_retry = 1
     await rm(folder, { recursive: true, force: true });
   });
   const pooled = `postgres://${username}@127.0.0.1:${ownPort}/pooled`;
-  for (const limit = Date.now() + START_LIMIT_MS; ; await delay(50)) {
-    try {
-      await run(pooled, "select 1");
-      return pooled;
-    } catch (error) {
-      if (Date.now() > limit) throw error;
-    }
-  }
+  await untilSucceeds(() => run(pooled, "select 1"));
+  return pooled;
 }

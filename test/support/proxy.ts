@@ -6,8 +6,8 @@ import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { freePorts } from "../chaos/service.ts";
+import { untilSucceeds } from "./eventually.ts";
 
 export const USER = "wayfarer";
 export const PASSWORD = "sesame";
@@ -96,18 +96,12 @@ export class RealProxy implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
-    const child = spawn(this.#program, this.#args, { stdio: "ignore", detached: true });
-    this.#child = child;
-    for (const limit = AbortSignal.timeout(10_000); ; await delay(20)) {
+    this.#child = spawn(this.#program, this.#args, { stdio: "ignore", detached: true });
+    await untilSucceeds(async () => {
       const socket = connect(this.#port, "127.0.0.1");
-      const listens = await once(socket, "connect").then(
-        () => true,
-        () => false,
-      );
+      await once(socket, "connect");
       socket.destroy();
-      if (listens) return;
-      if (limit.aborted || child.exitCode !== null) throw new Error(`${this.#program} does not listen`);
-    }
+    });
   }
 
   /** Ends it, its connections and its children included. */

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { Agent, fetch as undiciFetch } from "undici";
 import { freePorts } from "../chaos/service.ts";
 import { ROOT } from "./command.ts";
-import { eventually } from "./eventually.ts";
+import { untilServed } from "./eventually.ts";
 
 const run = promisify(execFile);
 const DEPLOY = join(ROOT, "deploy");
@@ -108,7 +108,6 @@ export async function startCaddy(
 }
 
 /** Resolves once the service answers on this way. */
-export async function listens({ url, fetch }: Way): Promise<void> {
-  const isThere = () => fetch(`${url}/healthz`).then(({ ok }) => ok);
-  await eventually(true, () => isThere().catch(() => false));
+export function listens({ url, fetch }: Way): Promise<void> {
+  return untilServed(`${url}/healthz`, fetch);
 }

@@ -6,6 +6,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { startSimulator } from "../../src/simulator/index.ts";
 import { installedPostgres, run, startPostgres } from "../../test/chaos/cluster/postgres.ts";
+import { untilServed } from "../../test/support/eventually.ts";
 import { end, instances, longestPauseMs, ownSchema } from "./cluster-services.ts";
 import { type Figures, percentile, report, settings } from "./rounds.ts";
 
@@ -110,7 +111,7 @@ async function history(): Promise<Figures> {
   await run(url, "update store set lineage = 'another'");
   const from = performance.now();
   await after.start();
-  while ((await fetch(`${after.url}/readyz`)).status !== 200) await pause(20);
+  await untilServed(`${after.url}/readyz`);
   const servesAfterMs = performance.now() - from;
   const readFrom = performance.now();
   const reader = await fetch(`${after.url}/v1/stream?videoId=${videoId}`, {

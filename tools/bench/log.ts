@@ -13,6 +13,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Chat } from "../../src/simulator/simulated-chat.ts";
 import { Line } from "../../test/chaos/line.ts";
 import { freePorts } from "../../test/chaos/service.ts";
+import { eventually } from "../../test/support/eventually.ts";
 import { listens, startNginxCache } from "../../test/support/reverse-proxies.ts";
 import type { Child } from "./child.ts";
 import { type Polled, startLogReaders } from "./log-readers.ts";
@@ -24,7 +25,6 @@ const { readers, batches } = settings({ readers: 500, batches: 5 });
 const VIDEO = "bench-log01";
 /** Between two batches, so that each reader has asked again. */
 const BETWEEN_MS = 1000;
-const LIMIT_MS = 60_000;
 /** Time for all readers to wait. */
 const SETTLED_MS = 3000;
 
@@ -50,11 +50,10 @@ function treeMs(pid: number): number {
 }
 
 async function caughtUp(crowd: Child<Polled>, before: string, count: number): Promise<void> {
-  for (const limit = AbortSignal.timeout(LIMIT_MS); ; await pause(50)) {
+  await eventually(true, async () => {
     const { offset, furthest } = await crowd.report();
-    if (offset > before && furthest === count) return;
-    limit.throwIfAborted();
-  }
+    return offset > before && furthest === count;
+  });
 }
 
 /** This many batches of one message, each of which all readers have got before the next one. */

@@ -8,13 +8,12 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { Agent, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { SettingName } from "../../src/cli/setting-table.ts";
 import { type Simulator, startSimulator } from "../../src/simulator/index.ts";
 import { freePorts } from "../../test/chaos/service.ts";
+import { untilServed } from "../../test/support/eventually.ts";
 
-const START_MS = 60_000;
 const STOP_MS = 3000;
 /** The checkout whose service is measured; name another one to compare two versions. */
 const PROJECT = process.env.BENCH_PROJECT ?? fileURLToPath(new URL("../..", import.meta.url));
@@ -24,15 +23,6 @@ export interface Served extends AsyncDisposable {
   /** The process whose CPU time and memory count. */
   pid: number;
   port: number;
-}
-
-async function untilAnswers(port: number, path: string): Promise<void> {
-  for (const limit = AbortSignal.timeout(START_MS); ; await pause(20)) {
-    const answer = await fetch(`http://127.0.0.1:${port}${path}`).catch(() => undefined);
-    await answer?.body?.cancel();
-    if (answer?.ok) return;
-    limit.throwIfAborted();
-  }
 }
 
 /** Asks first: Node stores its compiled code only if the process ends by itself. */
@@ -74,7 +64,7 @@ export async function serveRelay(
     env,
     stdio: ["ignore", "ignore", "inherit"],
   });
-  await untilAnswers(port, "/readyz");
+  await untilServed(`http://127.0.0.1:${port}/readyz`);
   return {
     pid: child.pid ?? 0,
     port,
@@ -102,7 +92,7 @@ export async function serveEdge({ port: origin, upstream }: RelayServed): Promis
     env,
     stdio: ["ignore", "ignore", "inherit"],
   });
-  await untilAnswers(port, "/readyz");
+  await untilServed(`http://127.0.0.1:${port}/readyz`);
   const readyMs = performance.now() - startedAt;
   return { pid: child.pid ?? 0, port, upstream, readyMs, [Symbol.asyncDispose]: () => stop(child) };
 }
@@ -162,7 +152,7 @@ http {
   const child = spawn("/usr/sbin/nginx", ["-c", conf, "-p", folder], {
     stdio: ["ignore", "ignore", "inherit"],
   });
-  await untilAnswers(port, "/ready");
+  await untilServed(`http://127.0.0.1:${port}/ready`);
   const [worker] = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").trim().split(" ");
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   return {

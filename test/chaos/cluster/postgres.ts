@@ -8,15 +8,14 @@ import { chownSync, existsSync, globSync, readFileSync, rmSync, writeFileSync } 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { Client } from "pg";
+import { untilSucceeds } from "../../support/eventually.ts";
 import { atExit } from "../at-exit.ts";
 import { freePorts } from "../service.ts";
 
 const OLDEST = 15;
 const PROGRAMS = ["initdb", "postgres", "pg_ctl", "pg_basebackup", "pg_dump", "psql"];
-const START_LIMIT_MS = 30_000;
 const execute = promisify(execFile);
 
 export interface Postgres {
@@ -132,7 +131,7 @@ export async function startPostgres(
   let child: ReturnType<typeof spawn> | undefined;
   const start = async () => {
     child = spawn(join(bin, "postgres"), serverArgs, { ...asUser, stdio: "ignore" });
-    await answering(url);
+    await untilSucceeds(() => run(url, "select 1"));
   };
   const stop = async (signal: NodeJS.Signals = "SIGQUIT") => {
     const stopping = child;
@@ -159,17 +158,4 @@ export async function startPostgres(
   };
   await start();
   return { url, port, start, stop, demandPassword, remove };
-}
-
-async function answering(url: string): Promise<void> {
-  const until = Date.now() + START_LIMIT_MS;
-  for (;;) {
-    try {
-      await run(url, "select 1");
-      return;
-    } catch (error) {
-      if (Date.now() > until) throw error;
-      await delay(50);
-    }
-  }
 }

@@ -8,6 +8,7 @@ import { describe, it } from "node:test";
 import { parseSync } from "oxc-parser";
 import { ChatError, GROUPS } from "../../../client/index.ts";
 import { adding, COMMON, PAID } from "../../support/chat-items.ts";
+import { eventually } from "../../support/eventually.ts";
 import { startRelay, type TestRelay } from "../../support/relay.ts";
 import { temporaryFile } from "../../support/store-subject.ts";
 
@@ -82,11 +83,11 @@ describe("the examples", () => {
     const file = await temporaryFile(t);
     chat.say([says("hello")]);
     const bot = new Script("examples/uptime-bot.ts", relay.url, VIDEO, file);
-    while (!existsSync(file)) await new Promise(setImmediate);
+    await eventually(true, () => existsSync(file));
     const before = read(file);
     chat.say([says("!uptime 1")]);
     await bot.printed(/up for 0 min/);
-    while (read(file) === before) await new Promise(setImmediate);
+    await eventually(true, () => read(file) !== before);
     bot.child.kill("SIGKILL");
     await bot.ended();
     chat.say([says("!uptime 2"), says("!uptimes"), says("!uptime 3")]);
