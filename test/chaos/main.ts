@@ -18,6 +18,9 @@ import { EVENTS, EVENTS_WITH_EDGES } from "./events/index.ts";
 import { type Outcome, run } from "./run.ts";
 import { SHORT_CUTS, type ShortCut } from "./world.ts";
 
+/** The number of violations to print; the first ones say why. */
+const SHOWN = 20;
+
 const { values } = commandLine({
   options: {
     seed: { type: "string", default: String(Math.floor(Date.now() / 1000)) },
@@ -63,7 +66,8 @@ const { violations } = outcome.verdict;
 process.stdout.write(report(outcome));
 if (values.json) writeFileSync(values.json, `${JSON.stringify(facts(outcome), null, 2)}\n`);
 if (violations.length > 0) {
-  process.stdout.write(`\n${violations.map((violation) => `VIOLATION ${violation}\n`).join("")}`);
+  const shown = violations.slice(0, SHOWN).map((violation) => `VIOLATION ${violation}\n`);
+  process.stdout.write(`\n${shown.join("")}`);
   process.stdout.write(`\nWhat was done lately, by the second:\n${outcome.verdict.log.join("\n")}\n`);
   process.stdout.write(`\nThe service's last words:\n${outcome.lastLines.slice(-30).join("\n")}\n`);
   for (const lines of outcome.edgeLines)

@@ -1,7 +1,7 @@
 /** The results of a run: a count of each kind of event, and the violations. */
 
 /** Further ones say nothing new. */
-const MAX_VIOLATIONS = 20;
+const MAX_VIOLATIONS = 1000;
 const MAX_LOG_LINES = 30;
 /** Maximum length of a violation; wrong messages may be long. */
 const MAX_CHARACTERS = 600;
@@ -21,7 +21,7 @@ export class Verdict {
   readonly #beganAt = performance.now();
   readonly #over = new AbortController();
 
-  /** Aborts at the first violation. */
+  /** Aborts at the first violation, which ends some runs. */
   get over(): AbortSignal {
     return this.#over.signal;
   }

@@ -34,7 +34,7 @@ interface RoomAtRest {
 
 /** Checks until no room is neglected, or one has been neglected too long by the same owner. */
 export async function judgeOwners(cluster: Cluster, audience: Audience): Promise<void> {
-  const { facts, postgres, setup } = cluster;
+  const { verdict, postgres, setup } = cluster;
   const { watched } = audience;
   const neglected = async () => {
     const rooms = await run<RoomAtRest>(postgres.url, ROOMS);
@@ -49,7 +49,7 @@ export async function judgeOwners(cluster: Cluster, audience: Audience): Promise
     await delay(LOOK_MS);
     suspects = new Map((await neglected()).filter(([name]) => suspects.has(name)));
   }
-  for (const [name, { what }] of suspects) facts.violate("owners", `${name} ${what}`);
+  for (const [name, { what }] of suspects) verdict.violate(`owners: ${name} ${what}`);
 }
 
 interface Neglect {
@@ -77,7 +77,7 @@ function neglect(room: RoomAtRest, watched: ReadonlySet<string>, longMs: number)
 
 /** Compares every stored room, read from its beginning through any instance, with the tables. */
 export async function judgeHistory(cluster: Cluster, audience: Audience): Promise<void> {
-  const { facts, postgres, random } = cluster;
+  const { verdict, postgres, random } = cluster;
   const before = await readTables(postgres.url);
   const rooms = audience.rooms.all.filter(({ videoId }) => (before.get(videoId)?.ids.size ?? 0) > 0);
   const readers = rooms.map((room) => {
@@ -94,8 +94,8 @@ export async function judgeHistory(cluster: Cluster, audience: Audience): Promis
   } while (performance.now() < limit && readers.some(({ log }) => difference(log, tables)));
   for (const { log, client } of readers) {
     const what = difference(log, tables) ?? log.faults[0];
-    if (what) facts.violate("history", `${log.videoId}: ${what}`);
-    facts.count("messages read from cursor 0", log.messages.length);
+    if (what) verdict.violate(`history: ${log.videoId}: ${what}`);
+    verdict.count("messages read from cursor 0", log.messages.length);
     await client.leave();
   }
 }

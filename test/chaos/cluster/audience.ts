@@ -129,7 +129,7 @@ export class Audience implements AsyncDisposable {
     const last = chat.ledger.at(-1)?.id ?? "";
     const isStored = () => holds(cluster.postgres.url, videoId, last);
     if (this.atChannel.length > 0 && !(await cluster.until(isStored, STREAM_SETTLES_MS)))
-      cluster.facts.violate("channel", `${videoId}: nobody read it after another database came`);
+      cluster.verdict.violate(`channel: ${videoId}: nobody read it after another database came`);
     this.#isStreamKept = false;
   }
 
@@ -209,11 +209,13 @@ export class Audience implements AsyncDisposable {
       // A viewer that could not enter during the whole stream has no place in it.
       const isServed = (log: ViewerLog) => log.isComplete(said) || !log.wasOpened;
       const isWhole = () => this.atChannel.every(({ log }) => isServed(log.of(videoId)));
-      if (await cluster.until(isWhole, STREAM_SETTLES_MS)) cluster.facts.count("streams of the channel");
+      if (await cluster.until(isWhole, STREAM_SETTLES_MS)) cluster.verdict.count("streams of the channel");
       else if (await cluster.until(() => isReleased(cluster.postgres.url, videoId), RELEASED_MS))
-        cluster.facts.count("streams of the channel that nobody read for the grace time, so that they ended");
+        cluster.verdict.count(
+          "streams of the channel that nobody read for the grace time, so that they ended",
+        );
       else
-        cluster.facts.violate("channel", `${videoId}: not all viewers of its channel got its last message`);
+        cluster.verdict.violate(`channel: ${videoId}: not all viewers of its channel got its last message`);
       this.#isStreamEnding = false;
     }
   }

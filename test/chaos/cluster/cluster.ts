@@ -3,8 +3,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type Simulator, startSimulator } from "../../../src/simulator/index.ts";
 import { Random } from "../../../src/simulator/random.ts";
 import { freePorts } from "../service.ts";
+import { Verdict } from "../verdict.ts";
 import { canShiftClocks, sweepClocks } from "./clocks.ts";
-import { Facts } from "./facts.ts";
 import { Instance } from "./instance.ts";
 import { type Installed, installedPostgres, type Postgres, startPostgres } from "./postgres.ts";
 import { drawSetup, type Setup, settingsOf } from "./setup.ts";
@@ -25,7 +25,7 @@ export interface Failover {
 export class Cluster implements AsyncDisposable {
   readonly random: Random;
   readonly setup: Setup;
-  readonly facts = new Facts();
+  readonly verdict = new Verdict();
   readonly instances: Instance[] = [];
   readonly failovers: Failover[] = [];
   readonly installed: Exclude<Installed, string>;
@@ -84,7 +84,7 @@ export class Cluster implements AsyncDisposable {
     const code = await instance.stop();
     if (code === 0) return;
     const last = instance.service.lastLines.slice(-3).join("\n");
-    this.facts.violate("stop", `SIGTERM ended with ${code}: ${last}`);
+    this.verdict.violate(`stop: SIGTERM ended with ${code}: ${last}`);
   }
 
   /** The instance that polled each chat last since that time, as the upstream saw it. */
@@ -117,15 +117,15 @@ export class Cluster implements AsyncDisposable {
       const instance = await Instance.create(options, this.postgres, this.upstream);
       instance.database.delayMs = distancesMs[n] ?? 0;
       this.instances.push(instance);
-      if (clock) this.facts.count(`instances whose clock is off by ${clock}`);
+      if (clock) this.verdict.count(`instances whose clock is off by ${clock}`);
     }
     if (!canShiftClocks)
-      this.facts.count(
+      this.verdict.count(
         "instances whose clock is right, for want of faketime (Debian: apt-get install faketime)",
         INSTANCES,
       );
     if (sharedSpacingMs !== undefined)
-      this.facts.count("ms between calls from a shared address", sharedSpacingMs);
+      this.verdict.count("ms between calls from a shared address", sharedSpacingMs);
     await Promise.all(this.instances.map(({ service }) => service.start()));
   }
 }

@@ -86,7 +86,7 @@ const PAUSE_MS = { least: 100, most: 900 };
 
 /** Each instance has one trouble at a time, and one instance has none. `shake` is called after each. */
 export async function storm(cluster: Cluster, minutes: number, shake: () => void): Promise<void> {
-  const { random, instances, facts } = cluster;
+  const { random, instances, verdict } = cluster;
   const until = performance.now() + minutes * 60_000;
   const well = [...instances];
   const troubles = instances.slice(1).map(async () => {
@@ -95,7 +95,7 @@ export async function storm(cluster: Cluster, minutes: number, shake: () => void
       if (!instance) continue;
       const name = random.pick(DRAWN);
       await EVENTS[name]?.play(cluster, instance);
-      facts.count(`played ${name}`);
+      verdict.count(`played ${name}`);
       shake();
       well.push(instance);
       await delay(PAUSE_MS.least + random.next() * (PAUSE_MS.most - PAUSE_MS.least));

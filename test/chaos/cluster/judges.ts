@@ -4,8 +4,8 @@
  * upstream had one reader for each room.
  */
 import type { Simulator } from "../../../src/simulator/index.ts";
+import { Verdict } from "../verdict.ts";
 import type { Failover } from "./cluster.ts";
-import { Facts } from "./facts.ts";
 import { claimsNoted, isStored, type RoomTable, readTables, type Tables } from "./tables.ts";
 import type { Sent, ViewerLog } from "./viewer-log.ts";
 
@@ -40,35 +40,35 @@ interface Evidence {
 }
 
 /** Compares the tables with each room's chat, and the viewers with the tables. */
-export async function judge(evidence: Evidence, facts = new Facts()): Promise<Facts> {
+export async function judge(evidence: Evidence, verdict = new Verdict()): Promise<Verdict> {
   const tables = await readTables(evidence.url);
-  for (const [videoId, table] of tables) judgeTable(videoId, table, evidence, facts);
+  for (const [videoId, table] of tables) judgeTable(videoId, table, evidence, verdict);
   for (const videoId of evidence.watched)
     if (!isStored(tables, videoId, evidence.said.get(videoId) ?? []))
-      facts.violate("tables", `${videoId}: the last message of its chat is not stored`);
+      verdict.violate(`tables: ${videoId}: the last message of its chat is not stored`);
   for (const claim of await claimsNoted(evidence.url)) {
-    facts.count("claims of rooms");
+    verdict.count("claims of rooms");
     if (claim.is_stolen)
-      facts.violate("leases", `${claim.video_id}: taken over while its owner's lease was good`);
+      verdict.violate(`leases: ${claim.video_id}: taken over while its owner's lease was good`);
   }
   const all = [...evidence.viewers, ...(evidence.visitors ?? [])];
   for (const [index, viewer] of all.entries())
-    judgeViewer(`viewer ${index}`, viewer, evidence, tables, facts);
+    judgeViewer(`viewer ${index}`, viewer, evidence, tables, verdict);
   for (const [index, viewer] of evidence.viewers.entries())
-    judgeStay(`viewer ${index}`, viewer, evidence, facts);
-  judgeCursors(all, facts);
-  judgeUpstream(evidence, facts);
-  return facts;
+    judgeStay(`viewer ${index}`, viewer, evidence, verdict);
+  judgeCursors(all, verdict);
+  judgeUpstream(evidence, verdict);
+  return verdict;
 }
 
 function judgeTable(
   videoId: string,
   { base, head, shift, ids }: RoomTable,
   evidence: Evidence,
-  facts: Facts,
+  verdict: Verdict,
 ): void {
-  const violate = (what: string) => facts.violate("tables", `${videoId}: ${what}`);
-  facts.count("messages", ids.size);
+  const violate = (what: string) => verdict.violate(`tables: ${videoId}: ${what}`);
+  verdict.count("messages", ids.size);
   const cursors = [...ids.keys()];
   const odd = cursors.findIndex((cursor, index) => index > 0 && cursor !== (cursors[index - 1] ?? 0) + 1);
   if (odd > 0) violate(`cursor ${cursors[odd]} follows ${cursors[odd - 1]}, base ${base}`);
@@ -120,11 +120,11 @@ function judgeViewer(
   viewer: ViewerLog,
   evidence: Evidence,
   tables: Tables,
-  facts: Facts,
+  verdict: Verdict,
 ): void {
   const { videoId, faults, stretches, breaks } = viewer;
   const { failovers = [] } = evidence;
-  const violate = (what: string) => facts.violate("viewers", `${name} of ${videoId}: ${what}`);
+  const violate = (what: string) => verdict.violate(`viewers: ${name} of ${videoId}: ${what}`);
   faults.forEach(violate);
   const said = evidence.said.get(videoId) ?? [];
   for (const stretch of stretches) {
@@ -138,9 +138,9 @@ function judgeViewer(
   const histories = [...failovers.map(({ before }) => before), tables];
   const wrong = firstForeign(viewer, histories);
   if (wrong) violate(`cursor ${wrong.cursor} is not what the tables hold under it`);
-  facts.count("messages to viewers", viewer.messages.length);
-  facts.count("breaks that viewers were told of", breaks.length);
-  for (const [code, times] of viewer.refusals) facts.count(`refusals ${code}`, times);
+  verdict.count("messages to viewers", viewer.messages.length);
+  verdict.count("breaks that viewers were told of", breaks.length);
+  for (const [code, times] of viewer.refusals) verdict.count(`refusals ${code}`, times);
 }
 
 /**
@@ -156,31 +156,36 @@ function firstForeign({ videoId, messages }: ViewerLog, histories: readonly Tabl
 }
 
 /** A viewer that stayed has everything, and each failover disconnected it. */
-function judgeStay(name: string, viewer: ViewerLog, { said, failovers = [] }: Evidence, facts: Facts): void {
+function judgeStay(
+  name: string,
+  viewer: ViewerLog,
+  { said, failovers = [] }: Evidence,
+  verdict: Verdict,
+): void {
   if (viewer.hasEnded) return;
   const { videoId, openedAt } = viewer;
   const last = failovers.at(-1);
   if (last && openedAt < last.at)
-    facts.violate("viewers", `${name} of ${videoId}: its stream went on, though another database came`);
+    verdict.violate(`viewers: ${name} of ${videoId}: its stream went on, though another database came`);
   if (!viewer.isComplete(said))
-    facts.violate("viewers", `${name} of ${videoId}: did not get the last message`);
+    verdict.violate(`viewers: ${name} of ${videoId}: did not get the last message`);
 }
 
 /** No cursor of a room ever names two messages, for any viewer and after any failover. */
-function judgeCursors(viewers: readonly ViewerLog[], facts: Facts): void {
+function judgeCursors(viewers: readonly ViewerLog[], verdict: Verdict): void {
   for (const [videoId, logs] of Map.groupBy(viewers, (viewer) => viewer.videoId)) {
     const ids = new Map<number, string>();
     for (const { cursor, id } of logs.flatMap(({ messages }) => messages)) {
       const before = ids.get(cursor) ?? id;
       ids.set(cursor, before);
       if (before === id) continue;
-      facts.violate("cursors", `${videoId}: ${cursor} was ${before} for one and ${id} for another`);
+      verdict.violate(`cursors: ${videoId}: ${cursor} was ${before} for one and ${id} for another`);
       break;
     }
   }
 }
 
-function judgeUpstream({ said, requests, failovers = [] }: Evidence, facts: Facts): void {
+function judgeUpstream({ said, requests, failovers = [] }: Evidence, verdict: Verdict): void {
   let polls = 0;
   let late = 0;
   const busyUntil = new Map<string, number>();
@@ -191,27 +196,27 @@ function judgeUpstream({ said, requests, failovers = [] }: Evidence, facts: Fact
     if (at < before) late += 1;
     busyUntil.set(videoId, Math.max(before, finishedAt));
   }
-  facts.count("polls", polls);
-  facts.count("polls beside another", late);
-  facts.count("pages", requests.filter(({ kind }) => kind === "popout" || kind === "watch").length);
+  verdict.count("polls", polls);
+  verdict.count("polls beside another", late);
+  verdict.count("pages", requests.filter(({ kind }) => kind === "popout" || kind === "watch").length);
   // An owner that has not yet noticed a failover trusts a lease that the standby does not know.
   if (late > polls * LATE_POLLS + 1 + said.size * failovers.length)
-    facts.violate("upstream", `${late} of ${polls} polls began while another was unanswered`);
+    verdict.violate(`upstream: ${late} of ${polls} polls began while another was unanswered`);
 }
 
 /**
  * If instances share an address, no call starts too soon after another; the driver may see two late calls at
  * once.
  */
-export function judgeSpacing(requests: Simulator["requests"], spacingMs: number, facts: Facts): void {
+export function judgeSpacing(requests: Simulator["requests"], spacingMs: number, verdict: Verdict): void {
   const times = requests.map(({ at }) => at).toSorted((one, other) => one - other);
   const close = times.filter(
     (at, n) => at - (times[n - 1] ?? Number.NEGATIVE_INFINITY) < spacingMs / 2,
   ).length;
-  facts.count("calls from a shared address", times.length);
-  facts.count("calls too soon after another", close);
+  verdict.count("calls from a shared address", times.length);
+  verdict.count("calls too soon after another", close);
   if (close > times.length * CLOSE_CALLS)
-    facts.violate("spacing", `${close} of ${times.length} calls came within ${spacingMs / 2} ms of another`);
+    verdict.violate(`spacing: ${close} of ${times.length} calls came within ${spacingMs / 2} ms of another`);
 }
 
 /** The share of calls that load may bring too close together. */

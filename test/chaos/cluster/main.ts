@@ -25,8 +25,10 @@ if (!(seed >= 0 && minutes > 0 && viewers >= 1)) {
   process.stderr.write("--seed, --minutes and --viewers must be numbers above 0\n");
   process.exit(2);
 }
-const { violations, counts } = await run({ seed, minutes, viewers, projectDir: resolve(values.project) });
-for (const [name, count] of [...counts].sort())
+const projectDir = resolve(values.project);
+const { violations, counts, times } = await run({ seed, minutes, viewers, projectDir });
+const longest = times.entries().map(([what, all]): [string, number] => [what, Math.round(Math.max(...all))]);
+for (const [name, count] of [...counts, ...longest].sort())
   process.stdout.write(`${String(count).padStart(9)}  ${name}\n`);
 process.stdout.write(`${String(violations.length).padStart(9)}  violations\n`);
 const judgeOf = (violation: string) => violation.slice(0, violation.indexOf(":"));

@@ -7,11 +7,11 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { Random } from "../../../src/simulator/random.ts";
+import type { Verdict } from "../verdict.ts";
 import { judgeHistory, judgeOwners } from "./at-rest.ts";
 import { Audience } from "./audience.ts";
 import { Cluster } from "./cluster.ts";
 import { storm } from "./events.ts";
-import type { Facts } from "./facts.ts";
 import { FAILOVERS, failOver } from "./failovers.ts";
 import { judge, judgeSpacing } from "./judges.ts";
 import { isStored, readTables } from "./tables.ts";
@@ -36,7 +36,7 @@ const AFTER_FAILOVER_MS = 3000;
 const SETTLE_MS = 45_000;
 const SHAKEN_MS = 300;
 
-export async function run(options: RunOptions): Promise<Facts> {
+export async function run(options: RunOptions): Promise<Verdict> {
   const { seed, viewers, minutes } = options;
   await using cluster = await Cluster.start(options);
   await using audience = new Audience(cluster, seed, viewers);
@@ -51,7 +51,7 @@ export async function run(options: RunOptions): Promise<Facts> {
   await audience.close();
   await settle(cluster, audience);
   countErrors(cluster);
-  return cluster.facts;
+  return cluster.verdict;
 }
 
 async function act(
@@ -69,7 +69,7 @@ async function act(
   const play = await FAILOVERS[failover]?.(cluster, random);
   await upstreamAway(cluster, audience, random);
   if (play) await audience.duringStream(() => failOver(cluster, play));
-  cluster.facts.count(`played ${failover}`);
+  cluster.verdict.count(`played ${failover}`);
   await delay(AFTER_FAILOVER_MS);
 }
 
@@ -77,7 +77,7 @@ async function act(
  * All faults are over and the chats are silent: every viewer must have everything, and all must be in order.
  */
 async function settle(cluster: Cluster, audience: Audience): Promise<void> {
-  const { facts, setup, upstream } = cluster;
+  const { verdict, setup, upstream } = cluster;
   const { rooms, staying, visitors, watched } = audience;
   const { said } = rooms;
   const logs = () => [...staying.map(({ log }) => log), ...audience.channelLogs.last];
@@ -101,15 +101,15 @@ async function settle(cluster: Cluster, audience: Audience): Promise<void> {
     spareGaps: cluster.failovers.length, // one in each act, whose outage is longer than the upstream's window
     failovers: cluster.failovers,
   };
-  await judge(evidence, facts);
-  if (setup.sharedSpacingMs !== undefined) judgeSpacing(upstream.requests, setup.sharedSpacingMs, facts);
+  await judge(evidence, verdict);
+  if (setup.sharedSpacingMs !== undefined) judgeSpacing(upstream.requests, setup.sharedSpacingMs, verdict);
 }
 
 /** Counts errors as equal if they differ only by a room, a cursor or a port. */
-function countErrors({ instances, facts }: Cluster): void {
+function countErrors({ instances, verdict }: Cluster): void {
   for (const { service } of instances) {
-    if (service.bug) facts.violate("bugs", service.bug);
+    if (service.bug) verdict.violate(`bugs: ${service.bug}`);
     for (const [text, count] of service.errors)
-      facts.count(`error ${text.replace(/room [\w-]{11}/g, "room …").replace(/\d{5,}/g, "…")}`, count);
+      verdict.count(`error ${text.replace(/room [\w-]{11}/g, "room …").replace(/\d{5,}/g, "…")}`, count);
   }
 }

@@ -62,11 +62,10 @@ export async function unwatched(cluster: Cluster, audience: Audience, random: Ra
   const left = unread();
   const how = isHandedOver ? "a hand-over" : "a kill";
   if (left.length > 0)
-    cluster.facts.violate(
-      "unwatched rooms",
-      `${left.length} of ${residents.length} were not read for ${limitMs} ms after ${how}, ${left[0]?.room.videoId} is one`,
+    cluster.verdict.violate(
+      `unwatched rooms: ${left.length} of ${residents.length} were not read for ${limitMs} ms after ${how}, ${left[0]?.room.videoId} is one`,
     );
-  cluster.facts.most(`ms until unwatched rooms were read after ${how}`, performance.now() - from);
+  cluster.verdict.time(`ms until unwatched rooms were read after ${how}`, performance.now() - from);
   await home.service.start();
   for (const { client } of residents) client.comeBack();
 }
@@ -87,13 +86,12 @@ export async function upstreamAway(cluster: Cluster, audience: Audience, random:
   const elsewhere = readBy(away).filter(({ at }) => at !== away);
   const waiting = withoutNews(elsewhere);
   const rooms = () => new Set(waiting().map(({ room }) => room.videoId));
-  cluster.facts.count("rooms whose owner lost the upstream", rooms().size);
+  cluster.verdict.count("rooms whose owner lost the upstream", rooms().size);
   await cluster.until(() => waiting().length === 0, AWAY_MS.most - SURELY_LOST_MS);
-  cluster.facts.most("ms until another instance read them", performance.now() - from);
+  cluster.verdict.time("ms until another instance read them", performance.now() - from);
   for (const videoId of rooms())
-    cluster.facts.violate(
-      "upstream away",
-      `${videoId}: its owner's way to the upstream is ${how}, and for ${AWAY_MS.most} ms nobody else read it`,
+    cluster.verdict.violate(
+      `upstream away: ${videoId}: its owner's way to the upstream is ${how}, and for ${AWAY_MS.most} ms nobody else read it`,
     );
   await delay(Math.max(0, from + AWAY_MS.least - performance.now()));
   away.findUpstream();
