@@ -9,8 +9,7 @@ export const PRUNING = `create function relay_prune(before timestamptz, most int
     moment timestamptz := clock_timestamp();
     places int := most;
     gone room;
-    counted bigint;
-    deleted int;
+    pruned int;
     last bigint;
     stay bigint;
     passed_last bigint;
@@ -30,25 +29,12 @@ export const PRUNING = `create function relay_prune(before timestamptz, most int
       select * into gone from room where final_at < before and lease_until < moment
         order by final_at limit 1 for update skip locked;
       exit when not found;
-      select coalesce(max(t.cursor), gone.floor - gone.shift) into counted
-        from tally t where t.video_id = gone.video_id and t.born = gone.base - gone.shift;
-      with oldest as (
-        delete from message where video_id = gone.video_id and cursor in
-          (select cursor from message where video_id = gone.video_id and cursor <= counted
-            order by cursor limit places)
-        returning cursor
-      )
-      select count(*), max(cursor) into deleted, last from oldest;
-      if not exists (select from message where video_id = gone.video_id) then
-        -- In the order in which a count writes them, so that the two never wait for each other.
-        delete from tally t where t.video_id = gone.video_id and t.born = gone.base - gone.shift;
-        delete from tally_item i where i.video_id = gone.video_id and i.born = gone.base - gone.shift;
-        delete from room where video_id = gone.video_id;
-      elsif deleted = 0 then
+      pruned := relay_prune_oldest(gone, null, places);
+      if pruned = 0 then
         return query select most - places, gone.video_id;
         return;
-      else update room set floor = greatest(floor, last + gone.shift) where video_id = gone.video_id; end if;
-      places := places - greatest(1, deleted);
+      end if;
+      places := places - pruned;
     end loop;
     if places <= 0 then
       return query select most, null::text;
@@ -75,17 +61,44 @@ export const PRUNING = `create function relay_prune(before timestamptz, most int
     return query select most - places + old, late;
   end $$;`;
 
-/** For `SizeLimited.pruneRooms`. */
-export const ROOM_PRUNING = `create function relay_prune_room(recorded text[], before timestamptz, most int)
+/**
+ * For `SizeLimited.pruneRooms`. `relay_prune_oldest`, which `relay_prune` calls, too, deletes the room's oldest
+ * messages before the cursor `stay`, and a final room without messages. It returns how many entries that
+ * were, or 0 if the oldest message is not counted yet.
+ */
+export const ROOM_PRUNING = `create function relay_prune_oldest(gone room, stay bigint, most int) returns int language plpgsql as $$
+  declare
+    counted bigint;
+    deleted int;
+    last bigint;
+  begin
+    select coalesce(max(t.cursor), gone.floor - gone.shift) into counted
+      from tally t where t.video_id = gone.video_id and t.born = gone.base - gone.shift;
+    with oldest as (
+      delete from message where video_id = gone.video_id and cursor in
+        (select cursor from message where video_id = gone.video_id and cursor <= counted
+          and (stay is null or cursor < stay) order by cursor limit most)
+      returning cursor
+    )
+    select count(*), max(cursor) into deleted, last from oldest;
+    if gone.final_at is not null and not exists (select from message where video_id = gone.video_id) then
+      -- In the order in which a count writes them, so that the two never wait for each other.
+      delete from tally t where t.video_id = gone.video_id and t.born = gone.base - gone.shift;
+      delete from tally_item i where i.video_id = gone.video_id and i.born = gone.base - gone.shift;
+      delete from room where video_id = gone.video_id;
+      return greatest(1, deleted);
+    end if;
+    update room set floor = greatest(floor, last + gone.shift) where video_id = gone.video_id and deleted > 0;
+    return deleted;
+  end $$;
+  create function relay_prune_room(recorded text[], before timestamptz, most int)
   returns table (entries int, behind text) language plpgsql as $$
   #variable_conflict use_column
   declare
     names text[] := recorded || array(select name from recording);
     gone room;
-    counted bigint;
     stay bigint;
-    deleted int;
-    last bigint;
+    pruned int;
   begin
     if not pg_try_advisory_xact_lock('message'::regclass::int, 1) then
       return query select 0, null::text;
@@ -103,26 +116,14 @@ export const ROOM_PRUNING = `create function relay_prune_room(recorded text[], b
       return query select 0, null::text;
       return;
     end if;
-    select coalesce(max(t.cursor), gone.floor - gone.shift) into counted
-      from tally t where t.video_id = gone.video_id and t.born = gone.base - gone.shift;
     select min(o.cursor) into stay
       from (select cursor, at from message where video_id = gone.video_id order by cursor limit most) o
       where gone.final_at is null and o.at >= before;
-    with oldest as (
-      delete from message where video_id = gone.video_id and cursor in
-        (select cursor from message where video_id = gone.video_id and cursor <= counted
-          and (stay is null or cursor < stay) order by cursor limit most)
-      returning cursor
-    )
-    select count(*), max(cursor) into deleted, last from oldest;
-    if gone.final_at is not null and not exists (select from message where video_id = gone.video_id) then
-      delete from tally t where t.video_id = gone.video_id and t.born = gone.base - gone.shift;
-      delete from tally_item i where i.video_id = gone.video_id and i.born = gone.base - gone.shift;
-      delete from room where video_id = gone.video_id;
-    elsif deleted = 0 then
+    pruned := relay_prune_oldest(gone, stay, most);
+    if pruned = 0 then
       return query select 0, gone.video_id;
       return;
-    else update room set floor = greatest(floor, last + gone.shift) where video_id = gone.video_id; end if;
+    end if;
     perform pg_stat_force_next_flush(); -- the next look at the size must know of it
-    return query select greatest(1, deleted), null::text;
+    return query select pruned, null::text;
   end $$;`;
