@@ -28,13 +28,10 @@ export const IS_RARE = `substr(body, 1, ${BEGINS_PLAIN.length}) <> '${BEGINS_PLA
 export const TYPE = `case when body glob '{"type":"?*"*' then substr(body, 10, instr(substr(body, 10), '"') - 1)
   else 'gap' end`;
 
-/** Indexes of earlier versions. */
-const EARLIER = "drop index if exists message_author; drop index if exists message_by_author;";
 /** An index that most services do not need, and zeros over deleted or overwritten data. */
-const BLANKING = `${EARLIER}
-  create index if not exists message_of_author on message (room, ${AUTHOR_ID});
+const BLANKING = `create index if not exists message_of_author on message (room, ${AUTHOR_ID});
   pragma secure_delete = on;`;
-const KEEPING = `${EARLIER} drop index if exists message_of_author;`;
+const KEEPING = "drop index if exists message_of_author;";
 
 /** Marks the file as ours: "lchr". */
 export const APPLICATION_ID = 0x6c636872;
