@@ -5,23 +5,17 @@
 import type { Clock } from "../base/clock.ts";
 import type { ChatType, RoomEnd, StreamEnd } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { readPart } from "../store/log-reader.ts";
-import { isUnavailable } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { BetweenPolls } from "./between-polls.ts";
-import { backfillCount, type CursorRange, resumeCursor } from "./cursor.ts";
 import { type Feed, Feeds } from "./feeds.ts";
-import { type LogPosition, positionIn } from "./log/log-position.ts";
 import type { RoomLog } from "./room-log.ts";
 import { SharedPages } from "./shared-pages.ts";
 import type { Sink } from "./sink.ts";
 import { inSlices } from "./slices.ts";
+import { type Beginning, type StartingRoom, Starts } from "./starts.ts";
 import { type Chunk, Tail } from "./tail.ts";
-import { ALL, countedBy, rareTypesOf, type TypeFilter, typeBit } from "./type-filter.ts";
+import { ALL } from "./type-filter.ts";
 import { Viewer, type ViewerHost } from "./viewer.ts";
-
-/** Messages in one read of the store that looks for a start. */
-const READ_MESSAGES = 500;
 
 export interface RoomSettings {
   keepaliveMs: number;
@@ -32,26 +26,10 @@ export interface RoomSettings {
 }
 
 /** The request of a connection. */
-export interface StreamRequest {
+export interface StreamRequest extends Beginning {
   videoId: string;
-  /** The cursor to resume after. */
-  lastEventId: number | undefined;
-  /** Undefined if the client named none. */
-  backfill: number | undefined;
-  /**
-   * Without a cursor to resume after, the stream begins with the first message stored at this time or later,
-   * in wall milliseconds.
-   */
-  from?: number | undefined;
-  /** By default everything. */
-  filter?: TypeFilter;
   /** Whether the stream ends with the newest message stored now. */
   isBounded?: boolean;
-  /**
-   * Set if it reads the chat as a log: from exactly this position, and only up to the first end of the chat.
-   * Then `backfill` and `from` mean nothing.
-   */
-  log?: LogPosition;
   /** Whether the upstream is asked even while the service remembers that the video has no chat. */
   isFresh?: boolean;
   /** Whether it records the chat, and so needs no place among the viewers. */
@@ -80,7 +58,7 @@ export interface RoomParts {
   closedBefore?: number | undefined;
 }
 
-export class Room implements ViewerHost {
+export class Room implements ViewerHost, StartingRoom {
   readonly videoId: string;
   readonly chatType: ChatType;
   readonly tail: Tail;
@@ -88,14 +66,12 @@ export class Room implements ViewerHost {
   readonly #viewers = new Set<Viewer>();
   readonly feeds = new Feeds();
   readonly #pages: SharedPages;
+  readonly #starts: Starts;
   /** The readers that poll, between two polls. */
   readonly #betweenPolls = new BetweenPolls();
   readonly #closed = new AbortController();
   /** Number of viewers whose start is being looked up. */
   #entering = 0;
-  #range: Promise<CursorRange> | undefined;
-  /** The searches of starts that are under way, by what they look for. */
-  readonly #searches = new Map<string, Promise<number | undefined>>();
   #end: RoomEnd | undefined;
   #bound: StreamEnd | undefined;
   #following: Promise<void> | undefined;
@@ -111,6 +87,7 @@ export class Room implements ViewerHost {
     this.#parts = parts;
     const { store: log, clock } = parts;
     this.#pages = new SharedPages({ videoId, log, tail: this.tail, clock, closed: this.#closed.signal });
+    this.#starts = new Starts(this, log);
     this.#keepaliveDueAt = parts.clock.monotonic() + parts.settings.keepaliveMs;
   }
 
@@ -124,8 +101,13 @@ export class Room implements ViewerHost {
 
   /** The cursor at which the chat ended for the first time; undefined if nobody has read it to its end. */
   get closedAt(): number | undefined {
-    const isReadToEnd = this.#following && this.#end?.state === "ended" && !this.#end.isUnfinished;
+    const isReadToEnd = this.isFollowed && this.#end?.state === "ended" && !this.#end.isUnfinished;
     return this.#parts.closedBefore ?? (isReadToEnd ? this.tail.head : undefined);
+  }
+
+  /** Whether it relays the log, or has relayed it. */
+  get isFollowed(): boolean {
+    return this.#following !== undefined;
   }
 
   get viewerCount(): number {
@@ -177,7 +159,7 @@ export class Room implements ViewerHost {
     const { lastEventId, filter = ALL } = request;
     this.#entering += 1;
     try {
-      const cursor = this.#startInTail(request, historyEnd) ?? (await this.#startInLog(request, historyEnd));
+      const cursor = await this.#starts.find(request, historyEnd);
       const sink = request.open(cursor, this);
       if (sink.isPoll) this.#betweenPolls.asked();
       const reported = cursor === lastEventId ? cursor : undefined;
@@ -195,92 +177,7 @@ export class Room implements ViewerHost {
 
   /** Whether the stored cursors were shifted. A room that is followed notices this by itself. */
   async isMoved(): Promise<boolean> {
-    return !this.#parts.store.isRemote && (await this.#currentRange()).base > this.tail.head;
-  }
-
-  /**
-   * The start of a viewer for whom the tail of a remote log has everything. While the log cannot be read, the
-   * messages of a backfill that the tail does not hold are left out.
-   */
-  #startInTail(
-    { log, lastEventId, from, backfill, filter = ALL }: StreamRequest,
-    end = this.tail.head,
-    isAway = false,
-  ): number | undefined {
-    if (log !== undefined) return this.#inTail(log);
-    if (!this.#parts.store.isRemote) return undefined;
-    if (lastEventId !== undefined) return this.tail.holds(lastEventId) ? lastEventId : undefined;
-    if (from !== undefined || end !== this.tail.head) return undefined;
-    const count = backfillCount(backfill, this.chatType);
-    const { start, missing } = this.tail.backfill(count, filter);
-    const isEnough = missing === 0 || (isAway && this.#following && count < Number.POSITIVE_INFINITY);
-    return isEnough ? start : undefined;
-  }
-
-  /** Where a reader of the log begins if the tail has everything after its position. */
-  #inTail(position: LogPosition): number | undefined {
-    if (position === "now") return this.tail.head;
-    return position !== "begin" && this.tail.holds(position) ? position : undefined;
-  }
-
-  async #startInLog(request: StreamRequest, historyEnd?: number): Promise<number> {
-    try {
-      return await this.#start(request, historyEnd);
-    } catch (error) {
-      const start = isUnavailable(error) ? this.#startInTail(request, historyEnd, true) : undefined;
-      if (start === undefined) throw error;
-      return start;
-    }
-  }
-
-  async #start({ log, lastEventId, from, backfill, filter = ALL }: StreamRequest, historyEnd?: number) {
-    const { store } = this.#parts;
-    const range = await this.#currentRange();
-    const { floor, head } = range;
-    if (log !== undefined) return positionIn(log, floor, this.closedAt ?? Math.max(head, this.tail.head));
-    // [spec] When `Last-Event-ID` is a valid cursor, the server resumes from exactly after it
-    const resumed = resumeCursor(range, lastEventId);
-    if (resumed !== undefined) return resumed;
-    const end = historyEnd ?? head;
-    if (from !== undefined) return (await store.cursorAt(this.videoId, from)) ?? head;
-    const count = backfillCount(backfill, this.chatType);
-    const isWhole = count === Number.POSITIVE_INFINITY || end <= floor;
-    if (filter === ALL || count === 0 || isWhole) return Math.max(floor, end - count);
-    return this.#startOf(count, filter, floor, end);
-  }
-
-  /**
-   * The cursor before the newest `count` messages that the filter counts, among those after cursor `floor`
-   * up to `end`; if there are fewer, the cursor before the oldest of them. The store is read only for those
-   * below the tail, and once for all viewers that wait for the same ones.
-   */
-  async #startOf(count: number, filter: TypeFilter, floor: number, end: number): Promise<number> {
-    const { start, missing } = this.tail.backfill(count, filter, floor, end);
-    const to = Math.min(end, this.tail.floor);
-    if (missing === 0 || to <= floor) return start;
-    const key = `${missing} ${filter} ${to}`;
-    const search = this.#searches.getOrInsertComputed(key, () =>
-      this.#search(missing, filter, floor, to).finally(() => this.#searches.delete(key)),
-    );
-    return (await search) ?? start;
-  }
-
-  /** As `#startOf`, in the store alone; undefined if there is no such message. */
-  async #search(count: number, filter: TypeFilter, floor: number, end: number): Promise<number | undefined> {
-    const counted = countedBy(filter);
-    const types = rareTypesOf(counted);
-    let start: number | undefined;
-    for (let to = end, missing = count; missing > 0 && to > floor; ) {
-      const range = { after: floor, to, limit: types ? missing : READ_MESSAGES, isNewest: true };
-      const part = await readPart(this.#parts.store, this.videoId, { types, ...range });
-      for (const message of part.messages.toReversed()) {
-        if (missing === 0 || (typeBit(message) & counted) === 0) continue;
-        start = message.cursor - 1;
-        missing -= 1;
-      }
-      to = part.after;
-    }
-    return start;
+    return !this.#parts.store.isRemote && (await this.#starts.range()).base > this.tail.head;
   }
 
   sent(bytes: number): void {
@@ -333,16 +230,5 @@ export class Room implements ViewerHost {
 
   page(after: number, feed: Feed): Promise<Chunk> {
     return this.#pages.page(after, feed);
-  }
-
-  /** Shared while a read is in progress, because viewers arrive in waves. */
-  #currentRange(): Promise<CursorRange> {
-    this.#range ??= this.#parts.store
-      .getRoom(this.videoId)
-      .then((record) => record ?? { base: this.tail.head, floor: this.tail.head, head: this.tail.head })
-      .finally(() => {
-        this.#range = undefined;
-      });
-    return this.#range;
   }
 }

@@ -1,0 +1,160 @@
+/**
+ * Finds the cursor after which each viewer of a room starts: in the tail if it suffices, else in the log. What
+ * many viewers look for at the same time is read once for all of them.
+ */
+import type { ChatType } from "../protocol/chat.ts";
+import { readPart } from "../store/log-reader.ts";
+import { isUnavailable } from "../store/port.ts";
+import { backfillCount, type CursorRange, resumeCursor } from "./cursor.ts";
+import { type LogPosition, positionIn } from "./log/log-position.ts";
+import type { RoomLog } from "./room-log.ts";
+import type { Tail } from "./tail.ts";
+import { ALL, countedBy, rareTypesOf, type TypeFilter, typeBit } from "./type-filter.ts";
+
+/** Messages in one read of the store that looks for a start. */
+const READ_MESSAGES = 500;
+
+/** Where a connection asks to begin. */
+export interface Beginning {
+  /** The cursor to resume after. */
+  lastEventId: number | undefined;
+  /** Undefined if the client named none. */
+  backfill: number | undefined;
+  /**
+   * Without a cursor to resume after, the stream begins with the first message stored at this time or later,
+   * in wall milliseconds.
+   */
+  from?: number | undefined;
+  /** By default everything. */
+  filter?: TypeFilter;
+  /**
+   * Set if it reads the chat as a log: from exactly this position, and only up to the first end of the chat.
+   * Then `backfill` and `from` mean nothing.
+   */
+  log?: LogPosition;
+}
+
+/** The room, as far as a start depends on it. */
+export interface StartingRoom {
+  readonly videoId: string;
+  readonly chatType: ChatType;
+  readonly tail: Tail;
+  /** The cursor at which the chat ended for the first time; undefined if nobody has read it to its end. */
+  readonly closedAt: number | undefined;
+  /** Whether the tail has everything that the log has got since. */
+  readonly isFollowed: boolean;
+}
+
+export class Starts {
+  readonly #room: StartingRoom;
+  readonly #log: RoomLog;
+  #range: Promise<CursorRange> | undefined;
+  /** The searches that are under way, by what they look for. */
+  readonly #searches = new Map<string, Promise<number | undefined>>();
+
+  constructor(room: StartingRoom, log: RoomLog) {
+    this.#room = room;
+    this.#log = log;
+  }
+
+  /**
+   * Resolves to the cursor. `historyEnd`: the cursor up to which messages are history, for a viewer without a
+   * cursor to resume from; by default the head. Rejects with `StoreError`.
+   */
+  async find(beginning: Beginning, historyEnd?: number): Promise<number> {
+    const start = this.#inTail(beginning, historyEnd);
+    if (start !== undefined) return start;
+    try {
+      return await this.#inLog(beginning, historyEnd);
+    } catch (error) {
+      const nearest = isUnavailable(error) ? this.#inTail(beginning, historyEnd, true) : undefined;
+      if (nearest === undefined) throw error;
+      return nearest;
+    }
+  }
+
+  /** The room's cursors. Shared while a read is in progress, because viewers arrive in waves. */
+  range(): Promise<CursorRange> {
+    const { videoId, tail } = this.#room;
+    this.#range ??= this.#log
+      .getRoom(videoId)
+      .then((record) => record ?? { base: tail.head, floor: tail.head, head: tail.head })
+      .finally(() => {
+        this.#range = undefined;
+      });
+    return this.#range;
+  }
+
+  /**
+   * The start of a viewer for whom the tail of a remote log has everything, and of a reader of a log. While
+   * the log cannot be read, the messages of a backfill that the tail does not hold are left out.
+   */
+  #inTail(
+    { log, lastEventId, from, backfill, filter = ALL }: Beginning,
+    end = this.#room.tail.head,
+    isAway = false,
+  ): number | undefined {
+    const { tail, chatType, isFollowed } = this.#room;
+    if (log === "now") return tail.head;
+    if (log === "begin") return undefined;
+    if (log !== undefined) return tail.holds(log) ? log : undefined;
+    if (!this.#log.isRemote) return undefined;
+    if (lastEventId !== undefined) return tail.holds(lastEventId) ? lastEventId : undefined;
+    if (from !== undefined || end !== tail.head) return undefined;
+    const count = backfillCount(backfill, chatType);
+    const { start, missing } = tail.backfill(count, filter);
+    const isEnough = missing === 0 || (isAway && isFollowed && count < Number.POSITIVE_INFINITY);
+    return isEnough ? start : undefined;
+  }
+
+  async #inLog({ log, lastEventId, from, backfill, filter = ALL }: Beginning, historyEnd?: number) {
+    const range = await this.range();
+    const { videoId, chatType, tail, closedAt } = this.#room;
+    const { floor, head } = range;
+    if (log !== undefined) return positionIn(log, floor, closedAt ?? Math.max(head, tail.head));
+    // [spec] When `Last-Event-ID` is a valid cursor, the server resumes from exactly after it
+    const resumed = resumeCursor(range, lastEventId);
+    if (resumed !== undefined) return resumed;
+    const end = historyEnd ?? head;
+    if (from !== undefined) return (await this.#log.cursorAt(videoId, from)) ?? head;
+    const count = backfillCount(backfill, chatType);
+    const isWhole = count === Number.POSITIVE_INFINITY || end <= floor;
+    if (filter === ALL || count === 0 || isWhole) return Math.max(floor, end - count);
+    return this.#beforeNewest(count, filter, floor, end);
+  }
+
+  /**
+   * The cursor before the newest `count` messages that the filter counts, among those after cursor `floor`
+   * up to `end`; if there are fewer, the cursor before the oldest of them. The store is read only for those
+   * below the tail, and once for all viewers that wait for the same ones.
+   */
+  async #beforeNewest(count: number, filter: TypeFilter, floor: number, end: number): Promise<number> {
+    const { tail } = this.#room;
+    const { start, missing } = tail.backfill(count, filter, floor, end);
+    const to = Math.min(end, tail.floor);
+    if (missing === 0 || to <= floor) return start;
+    const key = `${missing} ${filter} ${to}`;
+    const search = this.#searches.getOrInsertComputed(key, () =>
+      this.#search(missing, filter, floor, to).finally(() => this.#searches.delete(key)),
+    );
+    return (await search) ?? start;
+  }
+
+  /** As `#beforeNewest`, in the store alone; undefined if there is no such message. */
+  async #search(count: number, filter: TypeFilter, floor: number, end: number): Promise<number | undefined> {
+    const counted = countedBy(filter);
+    const types = rareTypesOf(counted);
+    let start: number | undefined;
+    for (let to = end, missing = count; missing > 0 && to > floor; ) {
+      const range = { after: floor, to, limit: types ? missing : READ_MESSAGES, isNewest: true };
+      const part = await readPart(this.#log, this.#room.videoId, { types, ...range });
+      for (const message of part.messages.toReversed()) {
+        if (missing === 0 || (typeBit(message) & counted) === 0) continue;
+        start = message.cursor - 1;
+        missing -= 1;
+      }
+      to = part.after;
+    }
+    return start;
+  }
+}
