@@ -5,8 +5,9 @@ import { VideoChannels } from "../../../src/rooms/channels/video-channels.ts";
 import { type Simulator, startSimulator } from "../../../src/simulator/index.ts";
 import { ask } from "../../support/api.ts";
 import { startTestEdge } from "../../support/edge.ts";
+import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
-import { startRelay, type TestRelay } from "../../support/relay.ts";
+import { metric, roomsIn, startRelay, type TestRelay } from "../../support/relay.ts";
 import { temporaryFile } from "../../support/store-subject.ts";
 import { Stream } from "../../support/stream.ts";
 import { bearer, SECRET, signed } from "../../support/tokens.ts";
@@ -27,18 +28,19 @@ before(async () => {
 });
 after(() => upstream[Symbol.asyncDispose]());
 
-/** A store in which `STORED` and `MINE` were read, and which knows their channels. */
+/** A store in which `STORED` and `MINE` were read and released, and which knows their channels. */
 async function filledStore(t: TestContext): Promise<string> {
   const RELAY_STORE = `sqlite:${await temporaryFile(t)}`;
   await using open = await startRelay({
     upstream,
-    settings: { RELAY_STORE, RELAY_PUBLIC: "watch:@mine,watch:@other" },
+    settings: { RELAY_STORE, RELAY_PUBLIC: "watch:@mine,watch:@other", RELAY_GRACE_MS: "1" },
   });
   for (const videoId of [STORED, MINE]) {
     await using stream = await Stream.open(open.url, { videoId });
     await stream.untilMessages(3);
     assert.equal(await statusOf(open, `/v1/messages?videoId=${videoId}`), 200);
   }
+  for (const state of ["polling", "lingering", "released"]) await roomsIn(open, state, 0);
   return RELAY_STORE;
 }
 
@@ -137,17 +139,29 @@ describe("a right to watch the videos of a channel", () => {
   });
 });
 
+/** How often the store has done each operation until now. */
+async function storeOperations({ telemetry }: TestRelay): Promise<Map<string, number>> {
+  const told = await telemetry.registry.metrics();
+  const lines = told.matchAll(/^relay_store_operations_total\{kind="(\w+)"\} (\d+)$/gm);
+  return new Map(Array.from(lines, ([, kind = "", count]) => [kind, Number(count)]));
+}
+
 describe("a refusal of a video of another channel", () => {
   const NAMES = /^(date|keep-alive|connection)$/;
-  const refusalOf = async (url: string, path: string, headers: Record<string, string>) => {
+  const refusalOf = async (relay: TestRelay, path: string, headers: Record<string, string>) => {
     const pages = () => watchPages(STORED) + watchPages(UNSTORED); // rooms that are read load others
     const before = pages();
-    const { status, headers: sent, body } = await ask(url, path, { headers });
+    const operationsBefore = await storeOperations(relay);
+    const { status, headers: sent, body } = await ask(relay.url, path, { headers });
     const told = [...sent].filter(([name]) => !NAMES.test(name));
-    return { status, told, body, looks: pages() - before };
+    const operations = Array.from(await storeOperations(relay), ([kind, count]) => [
+      kind,
+      count - (operationsBefore.get(kind) ?? 0),
+    ]).filter(([, count]) => count !== 0);
+    return { status, told, body, looks: pages() - before, operations };
   };
 
-  it("is the same in bytes, headers and looks whether the video is stored or not", async (t) => {
+  it("is the same in bytes, headers, looks and operations of the store whether the video is stored or not", async (t) => {
     const RELAY_STORE = await filledStore(t);
     const ways: [Record<string, string>, Record<string, string>][] = [
       [{ RELAY_PUBLIC: "watch:@mine" }, {}],
@@ -163,12 +177,14 @@ describe("a refusal of a video of another channel", () => {
       for (const fault of [undefined, { status: 429 }, { status: 503 }]) {
         const active = fault && upstream.fault({ on: ["watch"], times: Number.POSITIVE_INFINITY, as: fault });
         await using relay = await startRelay({ upstream, settings: { ...settings, RELAY_STORE } });
+        for (const kind of ["prune", "tallyRooms"]) // of the start
+          await eventually(1, () => metric(relay, `relay_store_operations_total{kind="${kind}"}`));
         for (let place = 0; place < routesOf("").length; place++) {
           const [stored = "", unstored = ""] = [STORED, UNSTORED].map((video) => routesOf(video)[place]);
           // The first is asked first by turns, as it pays for the look.
           const asked = place % 2 === 0 ? [stored, unstored] : [unstored, stored];
           const answers = [];
-          for (const path of asked) answers.push(await refusalOf(relay.url, path, headers));
+          for (const path of asked) answers.push(await refusalOf(relay, path, headers));
           const [one, other] = answers;
           assert.ok((one?.status ?? 0) >= 400, stored);
           if (!fault) assert.deepEqual(one, other, `${JSON.stringify(settings)} ${stored}`);
