@@ -75,7 +75,6 @@ export async function startLogged<C extends Logged>(
     log.info({ signal: stopped.reason }, "stopping");
     await service.stop();
     log.info("stopped");
-    // pino writes its buffer at exit, and retries for ever if nothing reads stdout any more.
     await new Promise<void>((resolve) => log.flush(() => resolve()));
   };
   return { ...service, stop };

@@ -22,12 +22,15 @@ export function createLog(level: LogLevel, stdout: Writable & { isTTY?: boolean;
 
 /** The lines that wait until somebody reads the log have at most this many bytes in all. */
 const MAX_WAITING_BYTES = 1 << 20;
+/** How long a flush waits for a reader that reads nothing, such as a pager that is halted. */
+const FLUSH_MS = 1000;
 
 /**
  * Writes to a file or a pipe in the background. What cannot be written is dropped, so that a full disk costs
- * lines of the log and nothing else. pino's writer would end the process after an error, and retry at the
- * exit until it succeeds, so that the process neither ends nor answers: it is replaced after an error. (After
- * EPIPE it drops all lines by itself.)
+ * lines of the log and nothing else, and so does a reader that reads no more. pino's writer would end the
+ * process after an error, and retry at the exit until it succeeds, so that the process neither ends nor
+ * answers: it is replaced after an error, and given up if a flush takes long. (After EPIPE it drops all lines
+ * by itself.)
  */
 class Output {
   readonly #fd: number;
@@ -47,9 +50,21 @@ class Output {
     this.#writer.write(this.#trouble ? `\n${line}` : line); // the last line may have been written in part
   }
 
+  /** Calls `done` once all lines are written, or dropped because nobody reads them. */
   flush(done: () => void): void {
-    if (this.#writer) this.#writer.flush(done);
-    else done();
+    const writer = this.#writer;
+    if (!writer) {
+      done();
+      return;
+    }
+    const limit = setTimeout(() => {
+      writer.destroy();
+      done();
+    }, FLUSH_MS);
+    writer.flush(() => {
+      clearTimeout(limit);
+      done();
+    });
   }
 
   #open() {

@@ -1,6 +1,10 @@
-/** A log that is written to a file, as by `serve >> relay.log`: full disks, and a rotation meanwhile. */
+/**
+ * A log that is written to a file or a pipe, as by `serve >> relay.log`: full disks, a rotation meanwhile, and
+ * a reader that reads no more.
+ */
 import assert from "node:assert/strict";
-import { readFileSync, truncateSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { closeSync, constants, openSync, readFileSync, truncateSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { startSimulator } from "../../src/simulator/index.ts";
@@ -10,6 +14,7 @@ import { ask, assertRefused } from "../support/api.ts";
 import { Command, ROOT } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { testEnvironment } from "../support/relay.ts";
+import { temporaryFile } from "../support/store-subject.ts";
 
 const LIMIT = { timeout: 60_000 };
 /** A file of a full disk can still grow to the end of its last page. */
@@ -77,4 +82,19 @@ describe("a log on a full disk", LIMIT, () => {
     assert.deepEqual(messages(whole), ["room not opened", "lines of the log are missing"]);
     assert.deepEqual(messages(log()), ["room not opened", "stopping", "stopped"]);
   });
+});
+
+it("a log that nobody reads keeps the service from neither answering nor stopping", LIMIT, async (t) => {
+  const pipe = join(dirname(await temporaryFile(t)), "log");
+  execFileSync("mkfifo", [pipe]);
+  const reader = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
+  t.after(() => closeSync(reader));
+  const fill = () => {
+    for (;;) writeSync(reader, "x".repeat(PAGE_BYTES));
+  };
+  assert.throws(fill, { code: "EAGAIN" });
+  const { service, refuse } = await logging(t, pipe);
+  await refuse();
+  service.child.kill("SIGTERM");
+  assert.deepEqual(await service.exited, [0, null], service.error);
 });
