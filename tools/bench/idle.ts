@@ -1,7 +1,7 @@
 /**
  * The cost of a viewer that receives only keepalives: memory of the server's process for each, against bare
- * sockets and Nchan, and the service's CPU time for keepalives to all of them; also the service's memory
- * without viewers. Clients run in their own processes, so that each side has its own limit of open files.
+ * sockets and Nchan, and the service's CPU time to attach it and for keepalives to all of them; also the
+ * service's memory without viewers. Clients run in their own processes, so that each side has its own limit of open files.
  *
  *     npm run bench -- idle [--viewers 10000]
  */
@@ -24,15 +24,18 @@ async function measure(server: string, served: Served, path: string): Promise<Fi
   using _first = await startReaders(served.port, path, first);
   await pause(2000);
   const before = residentBytes(served.pid);
+  const unattached = cpuMs(served.pid);
   using readers = await startReaders(served.port, path, viewers - first);
   const bytes = await readers.bytes();
   const cpu = cpuMs(served.pid);
+  const cpuMsPerAttach = (cpu - unattached) / (viewers - first);
   await pause(2 * KEEPALIVE_MS);
   return {
     server,
     viewers,
     residentMb: residentBytes(served.pid) / 2 ** 20,
     kbPerViewer: (residentBytes(served.pid) - before) / 1024 / (viewers - first),
+    cpuMsPerAttach,
     cpuMsPerSecond: (cpuMs(served.pid) - cpu) / ((2 * KEEPALIVE_MS) / 1000),
     bytesPerViewer: ((await readers.bytes()) - bytes) / (viewers - first),
   };
