@@ -72,7 +72,12 @@ export class GapJudge {
     const proof = asked.find(
       (page) => page.at >= usableFrom && isWhole(page, storedAt) && shows(room, page, gap),
     );
-    return proof && `a gap although the page of ${Math.round(proof.at)} joins what the room held`;
+    if (!proof) return undefined;
+    const whole = proof.finishedAt ?? proof.at;
+    const [afterMs, tookMs, beforeMs] = [proof.at - since, whole - proof.at, storedAt - whole].map(
+      Math.round,
+    );
+    return `a gap although the page of ${Math.round(proof.at)} joins what the room held: asked for ${afterMs} ms after the last answer, whole after ${tookMs} ms, and ${beforeMs} ms before the gap was stored`;
   }
 }
 
