@@ -21,11 +21,9 @@ export interface Item {
 /** An id in the upstream's format: a small message in base64, sometimes a longer one with escaped padding. */
 export function writeId(random: Random): string {
   const part = random.text(20).slice(0, 26);
-  if (!random.chance(0.1)) return Buffer.from(`\n\x1c\n\x1a${part}`, "latin1").toString("base64");
+  if (!random.chance(0.1)) return btoa(`\n\x1c\n\x1a${part}`);
   const client = random.text(21).slice(0, 27);
-  return Buffer.from(`\n\x39\n\x1a${part}\x12\x1b${client}`, "latin1")
-    .toString("base64")
-    .replaceAll("=", "%3D");
+  return btoa(`\n\x39\n\x1a${part}\x12\x1b${client}`).replaceAll("=", "%3D");
 }
 
 function base({ author, usec, id }: Origin, random: Random): JsonObject {

@@ -1,5 +1,9 @@
 /** Reproducible randomness: the same seed and name give the same sequence on every machine. */
 
+/** Where bytes are drawn before they are copied or written as text. */
+const DRAWN = Buffer.alloc(64);
+const WORDS = new DataView(DRAWN.buffer, DRAWN.byteOffset);
+
 export class Random {
   #state: number;
 
@@ -29,15 +33,20 @@ export class Random {
     return item;
   }
 
+  /** At most 64. */
   bytes(count: number): Buffer {
-    const bytes = Buffer.alloc(Math.ceil(count / 4) * 4);
-    for (let offset = 0; offset < count; offset += 4) bytes.writeUInt32LE(this.#word(), offset);
-    return bytes.subarray(0, count);
+    this.#drawBytes(count);
+    return Buffer.from(DRAWN.subarray(0, count));
   }
 
-  /** `count` random bytes as unpadded url-safe base64. */
+  /** `count` random bytes, at most 64, as unpadded url-safe base64. */
   text(count: number): string {
-    return this.bytes(count).toString("base64url");
+    this.#drawBytes(count);
+    return DRAWN.toString("base64url", 0, count);
+  }
+
+  #drawBytes(count: number): void {
+    for (let offset = 0; offset < count; offset += 4) WORDS.setUint32(offset, this.#word(), true);
   }
 
   /** 32 random bits as a non-negative integer. */

@@ -160,10 +160,7 @@ export const EVENTS: Record<string, Event> = {
     world.journal.count("made-up ids", flood.length);
   }),
   "replays beside": event(1, async (world) => {
-    const replays = Array.from(
-      { length: 1 + world.random.below(6) },
-      (_, i) => `beside---${String(i).padStart(2, "0")}`,
-    );
+    const replays = world.replaysBeside(1 + world.random.below(6));
     const leaving = replays.map((videoId) => world.visit(videoId, "reader", world.random.next() * 60_000));
     world.journal.count("replays beside", replays.length);
     await Promise.all(leaving);

@@ -40,7 +40,6 @@ const LOOK_MS = 15_000;
 const RELAYED_MS = 60_000;
 /** A fault that has hit no request within this time is cancelled, in milliseconds. */
 const ORDER_MS = 30_000;
-const REPLAYS_BESIDE = 6;
 
 export class World {
   readonly scheduler: Scheduler;
@@ -71,6 +70,7 @@ export class World {
   #offers: { room: RoomJudge; ids: readonly string[]; at: number; instance: string }[] = [];
   #lookedAt = 0;
   readonly #faults = new Set<Fault>();
+  readonly #replaysBeside: string[] = [];
 
   constructor({ seed, rooms, instances = 1, edges = 0, tiers = 0 }: WorldOptions) {
     this.random = new Random(seed, "events");
@@ -122,10 +122,6 @@ export class World {
     if (edges > 0) this.journal.count(`runs with edges in ${tiers} tiers`);
     this.addresses = this.instances.flatMap((instance) => instance.addresses);
     for (let number = 1; number < rooms; number++) this.#addRoom(number); // the last one is recorded
-    for (let number = 0; number < REPLAYS_BESIDE; number++) {
-      const scenario: Partial<Scenario> = { kind: "replay", kinds: ["text"], tokens: "reusable" };
-      this.upstream.chat(`beside---${String(number).padStart(2, "0")}`, scenario).say(3000);
-    }
     this.upstream.chat(PUBLIC, { tokens: "reusable" }).say(10);
     this.recorded = new RecordedChat(this);
     const audience = new Audience(this, (viewer) => void this.#dirty.add(viewer));
@@ -189,6 +185,17 @@ export class World {
   async start(): Promise<void> {
     await Promise.all(this.instances.map((instance) => instance.start()));
     for (const edge of this.edges) await edge.start();
+  }
+
+  /** This many replays that are not rooms of the run. They are long, so a run has them once it needs them. */
+  replaysBeside(count: number): string[] {
+    const scenario: Partial<Scenario> = { kind: "replay", kinds: ["text"], tokens: "reusable" };
+    for (let number = this.#replaysBeside.length; number < count; number++) {
+      const chat = this.upstream.chat(`beside---${String(number).padStart(2, "0")}`, scenario);
+      chat.say(3000);
+      this.#replaysBeside.push(chat.videoId);
+    }
+    return this.#replaysBeside.slice(0, count);
   }
 
   /** A visitor, who is not a viewer of the run, enters a video and leaves after a while. */
