@@ -58,11 +58,7 @@ export async function runCollections(
 type Collect = (options: { type: "major"; flavor: "regular" | "last-resort" }) => void;
 
 function v8Engine(): Engine {
-  // Only a context that begins while the flag is set has the function. The compile cache accepts compiled
-  // code only under the flags with which it was made, so the flag must not stay.
-  setFlagsFromString("--expose-gc");
-  const collect: Collect = runInNewContext("gc");
-  setFlagsFromString("--no-expose-gc");
+  let collect: Collect | undefined;
   let last = performance.eventLoopUtilization();
   return {
     heapBytes: () => getHeapStatistics().used_heap_size,
@@ -72,6 +68,18 @@ function v8Engine(): Engine {
       last = now;
       return utilization;
     },
-    collect: (thorough) => collect({ type: "major", flavor: thorough ? "last-resort" : "regular" }),
+    collect: (thorough) => {
+      collect ??= exposedCollect();
+      collect({ type: "major", flavor: thorough ? "last-resort" : "regular" });
+    },
   };
+}
+
+function exposedCollect(): Collect {
+  // Only a context that begins while the flag is set has the function. The compile cache accepts compiled
+  // code only under the flags with which it was made, so the flag must not stay.
+  setFlagsFromString("--expose-gc");
+  const collect: Collect = runInNewContext("gc");
+  setFlagsFromString("--no-expose-gc");
+  return collect;
 }

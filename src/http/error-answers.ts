@@ -1,5 +1,5 @@
 /** Gives every failed request the same JSON shape, whether a route, the validator or Fastify refuses it. */
-import type { FastifyError, FastifyInstance, FastifyReply } from "fastify";
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type ErrorCode, RelayError } from "../protocol/errors.ts";
 import type { Right } from "../protocol/rights.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -70,20 +70,30 @@ function whyWithdrawn(path: string): string | undefined {
 export function refuseUnserved(app: FastifyInstance): void {
   const paths = Object.fromEntries(METHODS.map((method) => [method, new Set<string>()]));
   app.addHook("onRoute", ({ method, url }) => {
-    const form = url.replaceAll(".", "\\.").replaceAll(/:\w+/g, "[^/]+");
+    const form = url.replaceAll(".", "\\.").replaceAll("*", ".*").replaceAll(/:\w+/g, "[^/]+");
     for (const each of [method].flat()) paths[each]?.add(`^${form}$`);
   });
   app.addHook("onRequest", async (request, reply) => {
     if (!request.is404) return;
-    const path = request.url.replace(/[?#].*/s, "");
+    const path = pathOf(request);
     const allowed = METHODS.filter((method) => paths[method]?.values().some((form) => path.match(form)));
     if (allowed.length > 0) {
       const allow = [...allowed, "OPTIONS"].join(", ");
       reply.header("allow", allow);
       throw new RelayError("METHOD_NOT_ALLOWED", `${request.method} is not allowed here. Allowed: ${allow}.`);
     }
-    throw new RelayError("NOT_FOUND", whyWithdrawn(path) ?? "There is nothing at this path.");
+    throw nothingAt(path);
   });
+}
+
+/** The path of a request, without its query. */
+export function pathOf({ url }: FastifyRequest): string {
+  return url.replace(/[?#].*/s, "");
+}
+
+/** The refusal of a path at which nothing is served. */
+export function nothingAt(path: string): RelayError {
+  return new RelayError("NOT_FOUND", whyWithdrawn(path) ?? "There is nothing at this path.");
 }
 
 /** Answers requests that Fastify refuses before any hook has run. */

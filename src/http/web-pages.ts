@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { extname } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { nothingAt, pathOf } from "./error-answers.ts";
 import { isKnown } from "./negotiation.ts";
 import { pageFiles } from "./page-files.ts";
 
@@ -83,14 +84,21 @@ export function pageRoutes(app: FastifyInstance, settings: PageSettings): void {
     app.get(path, (request, reply) => serve(html(), request, reply.headers(headers)));
     if (path !== "/") app.get(`${path}/`, (request, reply) => redirectToPage(path, request, reply));
   }
-  for (const [path, file] of files())
-    if (!path.endsWith(".html")) app.get(`/${path}`, (request, reply) => serve(file(), request, reply));
+  // A route for each file would cost more than all other routes of the service.
+  for (const url of ["/client.js", "/client-log.js", "/web/*"])
+    app.get(url, (request, reply) => {
+      const path = pathOf(request);
+      const file = files().get(path);
+      if (!file) throw nothingAt(path);
+      return serve(file(), request, reply);
+    });
 }
 
-/** The files by path; services in one process share them. */
-const files = once(
-  () => new Map([...pageFiles()].map(([path, read]) => [path, once(() => toStatic(extname(path), read()))])),
-);
+/** The files but the documents, by path; services in one process share them. */
+const files = once(() => {
+  const own = [...pageFiles()].filter(([path]) => !path.endsWith(".html"));
+  return new Map(own.map(([path, read]) => [`/${path}`, once(() => toStatic(extname(path), read()))]));
+});
 
 /** The text of a page's document. */
 function documentAt(path: string): string {

@@ -33,8 +33,7 @@ export const ROUTE_RIGHTS: Readonly<Record<string, Right | "open">> = {
 
 /** Throws an error if the route is not in the table. `url`: the route's pattern. */
 export function rightOfRoute(url: string): Right | "open" {
-  const row = url.startsWith("/web/") ? "/web/*" : url.replace(/(?<=.)\/$/, "");
-  const right = ROUTE_RIGHTS[row];
+  const right = ROUTE_RIGHTS[url.replace(/(?<=.)\/$/, "")];
   if (right === undefined) throw new Error(`${url} has no right in ROUTE_RIGHTS`);
   return right;
 }

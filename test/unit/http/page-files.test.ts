@@ -1,6 +1,7 @@
 /** How the pages are served: their policy, their caching, and modules that a browser can load. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { ask, assertRefused } from "../../support/api.ts";
 import { startRelay, type TestRelay } from "../../support/relay.ts";
 
 const BOTH = [
@@ -54,6 +55,14 @@ describe("the pages' files", () => {
       const { url, redirected } = await fetch(`${relay.url}${path}/?channel=@a%2Bb&hide=/x?/`);
       assert.deepEqual([url, redirected], [`${relay.url}${path}?channel=@a%2Bb&hide=/x?/`, true]);
     });
+
+  it("are only read, and there is nothing at other paths beside them", async () => {
+    for (const path of ["/web/page/none.js", "/web/page/index.html", "/web/", "/web/page/main.js/x"])
+      assertRefused(await ask(relay.url, path), 404, "NOT_FOUND");
+    const posted = await ask(relay.url, "/web/page/main.js", { method: "POST" });
+    assertRefused(posted, 405, "METHOD_NOT_ALLOWED");
+    assert.equal(posted.headers.get("allow"), "GET, HEAD, OPTIONS");
+  });
 
   for (const [value, expected] of [
     [
