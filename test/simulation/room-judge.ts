@@ -139,8 +139,9 @@ export class RoomJudge {
   async look(peek: Peek): Promise<void> {
     if (this.base === undefined) {
       const record = await peek.room(this.videoId);
-      this.#emptyBase = record?.base;
-      if (!record || record.head === record.base) return;
+      if (!record) return; // a store in memory is lost before `forget` is called
+      this.#emptyBase = record.base;
+      if (record.head === record.base) return;
       this.base = record.base;
     }
     const added = await peek.after(this.videoId, this.head ?? 0);
