@@ -38,8 +38,15 @@ class Watcher {
 
   async #follow(): Promise<void> {
     using watch = this.watch;
+    const { broadcasts } = watch;
     try {
-      for await (const state of watch.broadcasts.states(this.#left.signal)) this.states.push(state);
+      for (let shown: ChannelState | undefined; ; ) {
+        const { changes } = broadcasts;
+        const state = await broadcasts.known(this.#left.signal);
+        if (state !== shown) this.states.push(state);
+        shown = state;
+        await broadcasts.changedSince(changes, this.#left.signal);
+      }
     } catch (error) {
       this.error = error;
     }

@@ -83,7 +83,7 @@ async function firstLook(
   const waited = AbortSignal.any([limit.signal, stopped.signal]);
   try {
     using _ = rooms.countWaiting(place);
-    await watch.broadcasts.states(AbortSignal.any([gone, waited])).next();
+    await watch.broadcasts.known(AbortSignal.any([gone, waited]));
   } catch (error) {
     if (gone.aborted || !waited.aborted) throw error;
   }

@@ -123,7 +123,7 @@ export class ChannelViewer {
     const { broadcasts } = watch;
     const { resume: place, cameAt } = this.#request;
     if (!broadcasts.state) this.#announce(UNSEEN);
-    await broadcasts.states(gone).next();
+    await broadcasts.known(gone);
     for (;;) {
       const { changes, newest } = broadcasts;
       const isOwn = place ? await watch.has(place.videoId, cameAt, gone) : false;

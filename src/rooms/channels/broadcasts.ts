@@ -124,17 +124,12 @@ export class Broadcasts {
     for (const listener of [...this.#listeners]) listener();
   }
 
-  /**
-   * The channel's state as soon as it is known, then each change; a slow reader gets the latest only. Rejects
-   * as `changedSince` does.
-   */
-  async *states(signal: AbortSignal): AsyncGenerator<ChannelState, never, void> {
-    for (let shown: ChannelState | undefined; ; ) {
+  /** Resolves to the channel's state once it is known. Rejects as `changedSince` does. */
+  async known(signal: AbortSignal): Promise<ChannelState> {
+    for (;;) {
       if (this.absent) throw this.absent;
-      if (this.#state && this.#state !== shown) {
-        shown = this.#state;
-        yield shown;
-      } else await this.changedSince(this.#changes, signal);
+      if (this.#state) return this.#state;
+      await this.changedSince(this.#changes, signal);
     }
   }
 }

@@ -139,9 +139,9 @@ describe("a channel at an edge", () => {
       (channel, closed) => new OriginChannelWatch(channel, { origin, clock: systemClock, telemetry }, closed),
     );
     const watch = channels.watch(CHANNEL);
-    const { value } = await watch.broadcasts.states(new AbortController().signal).next();
+    const state = await watch.broadcasts.known(new AbortController().signal);
     channels.close();
-    return { watch, origin, state: value, log };
+    return { watch, origin, state, log };
   }
 
   it("is shown with the fields that a state has, and no others", async () => {

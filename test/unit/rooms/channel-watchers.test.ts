@@ -198,9 +198,8 @@ it("a channel whose state does not change for long keeps nothing of those that w
   broadcasts.show({ channel: HANDLE, state: "waiting" });
   const visit = async () => {
     const gone = new AbortController();
-    const seen = broadcasts.states(gone.signal);
-    await seen.next();
-    const next = seen.next();
+    await broadcasts.known(gone.signal);
+    const next = broadcasts.changedSince(broadcasts.changes, gone.signal);
     gone.abort();
     await assert.rejects(next, { name: "AbortError" });
   };
