@@ -11,7 +11,7 @@ import { LiveChat, type ReadingSettings } from "../live-chat.ts";
 import { channelNamesIn } from "../page/channel-names.ts";
 import { UpstreamError } from "../upstream-error.ts";
 import { Breaker } from "./breaker.ts";
-import { Capacity, type Demand } from "./chat-load.ts";
+import { Capacity } from "./chat-load.ts";
 import { type Connections, HttpConnections } from "./connections.ts";
 import { type CallOptions, Flights } from "./flights.ts";
 import { Gate, type GateSettings } from "./gate.ts";
@@ -48,8 +48,9 @@ export class Egress {
   readonly silence: Silence;
   /** For its rooms. */
   readonly roomSilence: Silence;
+  /** The chats that it reads. A room that leaves does so by `leave`. */
+  readonly capacity: Capacity;
   readonly #parts: EgressParts;
-  readonly #capacity: Capacity;
   readonly #gate: Gate;
   readonly #flights: Flights;
   readonly #breaker: Breaker;
@@ -68,8 +69,8 @@ export class Egress {
     this.#parts = parts;
     this.silence = new Silence(clock);
     this.roomSilence = new Silence(clock);
-    this.#capacity = new Capacity(settings);
-    this.#gate = new Gate({ name, settings, clock, telemetry, capacity: this.#capacity });
+    this.capacity = new Capacity(settings);
+    this.#gate = new Gate({ name, settings, clock, telemetry, capacity: this.capacity });
     this.#flights = new Flights(this.#gate, clock);
     this.#transport = new Transport(clock, connectionsOf?.(spec) ?? new HttpConnections(spec), !isSingle);
     this.#calls = new UpstreamCalls({ ...parts, send: (request) => this.#send(request) });
@@ -80,14 +81,14 @@ export class Egress {
       clock,
       telemetry,
       isSingle,
-      roomCount: () => this.#capacity.roomCount,
+      roomCount: () => this.capacity.roomCount,
       tryItself: () => this.call(new AbortController().signal),
     });
     telemetry.upstream.egressAdded(name, {
       isUp: () => this.isUp && !isCutOff(),
       queuedCalls: () => this.#gate.queued,
-      roomCount: () => this.#capacity.roomCount,
-      roomsCarried: () => this.#capacity.roomsCarried,
+      roomCount: () => this.capacity.roomCount,
+      roomsCarried: () => this.capacity.roomsCarried,
       cooldownLeftMs: (isPage) => this.cooldownLeftMs(isPage),
     });
   }
@@ -112,11 +113,6 @@ export class Egress {
     return this.isUp && this.cooldownLeftMs(withPages) === 0;
   }
 
-  /** Whether it could read one more live chat in time. */
-  get hasRoom(): boolean {
-    return this.#capacity.hasRoom;
-  }
-
   /**
    * Sort key, the best egress first, compared element by element: availability, then load, then queued calls.
    */
@@ -124,8 +120,8 @@ export class Egress {
     return [
       this.isUp ? 0 : 1,
       this.cooldownLeftMs(true),
-      this.#capacity.pollsPerSecond,
-      this.#capacity.roomCount + this.#openings,
+      this.capacity.pollsPerSecond,
+      this.capacity.roomCount + this.#openings,
       this.#gate.queued,
     ];
   }
@@ -173,21 +169,6 @@ export class Egress {
     };
   }
 
-  /** Adds a room. Throws `RelayError` CAPACITY as `Capacity.admit` does. */
-  admit(room: string, demand: Demand, reserved?: number): void {
-    this.#capacity.admit(room, demand, reserved);
-  }
-
-  /** Sets the demand of a room that it reads. */
-  setDemand(room: string, demand: Demand): void {
-    this.#capacity.set(room, demand);
-  }
-
-  /** How late a poll of the room may start without loss, in milliseconds. */
-  toleranceMs(room: string): number {
-    return this.#capacity.toleranceMs(room);
-  }
-
   /**
    * Resolves when the room may call: at once, unless its last call failed in an outage. Rejects with the
    * signal's reason.
@@ -226,7 +207,7 @@ export class Egress {
 
   /** This egress no longer reads the room. `isWitness`: its failure still counts as evidence of an outage. */
   leave(room: string, isWitness = false): void {
-    this.#capacity.leave(room);
+    this.capacity.leave(room);
     if (!isWitness) this.#breaker.leave(room);
   }
 

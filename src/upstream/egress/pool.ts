@@ -138,7 +138,7 @@ export class EgressPool {
   #takeOpening(): OpeningTurn | undefined {
     const all = ranked(this.#all);
     const usable = all.filter((egress) => egress.isUsable());
-    const roomy = usable.filter((egress) => egress.hasRoom);
+    const roomy = usable.filter((egress) => egress.capacity.hasRoom);
     for (const egress of [roomy, usable, all].find(({ length }) => length > 0) ?? []) {
       const taken = egress.takeOpening(() => this.#openings.advance());
       if (taken) return { egress, [Symbol.dispose]: () => taken[Symbol.dispose]() };

@@ -95,7 +95,7 @@ export class RoomEgress {
   get queueing(): Pick<CallOptions, "lane" | "toleranceMs" | "maxCooldownMs"> {
     return {
       lane: this.#lane,
-      toleranceMs: this.#egress.toleranceMs(this.#videoId),
+      toleranceMs: this.#egress.capacity.toleranceMs(this.#videoId),
       maxCooldownMs: this.#parts.egresses.isSingle ? Number.POSITIVE_INFINITY : SHORT_COOLDOWN_MS,
     };
   }
@@ -121,7 +121,7 @@ export class RoomEgress {
   /** The room's chat was found. Throws `RelayError` CAPACITY if it is live and could not be read in time. */
   admit(demand: Demand): void {
     this.#demand = demand;
-    this.#egress.admit(this.#videoId, demand, this.#parts.egresses.reservedBeside(this.#videoId));
+    this.#egress.capacity.admit(this.#videoId, demand, this.#parts.egresses.reservedBeside(this.#videoId));
   }
 
   /** Resolves when the room may call; if it has moved, with the reason. Rejects with the signal's reason. */
@@ -144,7 +144,7 @@ export class RoomEgress {
   /** Sets the room's demand on its gate. */
   setDemand(demand: Demand): void {
     this.#demand = demand;
-    this.#egress.setDemand(this.#videoId, demand);
+    this.#egress.capacity.set(this.#videoId, demand);
   }
 
   /**
@@ -251,7 +251,7 @@ export class RoomEgress {
 
   #isAdmitted(egress: Egress): boolean {
     try {
-      if (this.#demand) egress.admit(this.#videoId, this.#demand);
+      if (this.#demand) egress.capacity.admit(this.#videoId, this.#demand);
       return true;
     } catch (error) {
       if (error instanceof RelayError && error.code === "CAPACITY") return false;

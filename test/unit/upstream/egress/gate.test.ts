@@ -254,6 +254,21 @@ describe("fairness", () => {
     await stuck;
   });
 
+  it("serves every lane with a single slot, and starves none while polls and others flood it", async () => {
+    const { clock, call, starts, peak } = gateBench({ concurrency: 1 });
+    const flood = Promise.all(
+      LANES.flatMap((lane) =>
+        Array.from({ length: 40 }, (_, i) => call(`${lane} ${i}`, { lane, takesMs: 400, dueAt: -10_000 })),
+      ),
+    );
+    await clock.advance(15_000);
+    const begun = new Set(starts.map(({ name }) => name.replace(/ .*/, "")));
+    assert.deepEqual([...begun].sort(), ["caller", "look", "opening", "poll", "recovery", "retry"]);
+    await clock.advance(400 * 40 * LANES.length);
+    await flood;
+    assert.equal(peak(), 1);
+  });
+
   it("starves no room if there are more rooms than the spacing can serve", async () => {
     const { clock, call, starts } = gateBench();
     const stop = new AbortController();
