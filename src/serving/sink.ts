@@ -28,6 +28,8 @@ export interface Sink {
 }
 
 export interface SinkOwner {
+  /** The room, or rooms, for the log. */
+  readonly place?: object;
   drained(): void;
   /** Called when the connection or its stream ends for any reason. */
   closed(): void;

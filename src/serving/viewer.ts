@@ -12,6 +12,7 @@ import type { Chunk, Tail } from "./tail.ts";
 
 /** What a viewer needs of its room. */
 export interface ViewerHost {
+  readonly videoId: string;
   readonly tail: Tail;
   /** Set if nothing follows the tail: viewers that have all of it get the terminal frame and are closed. */
   readonly streamEnd: StreamEnd | undefined;
@@ -53,6 +54,10 @@ export class Viewer implements SinkOwner {
   /** The cursor up to which it has everything that its filter lets through. */
   get cursor(): number {
     return this.#cursor;
+  }
+
+  get place(): object {
+    return { videoId: this.#room.videoId, cursor: this.#cursor };
   }
 
   /** Whether its client asks again after each answer. */

@@ -4,7 +4,7 @@ import type { MetricMakers } from "./metric-makers.ts";
 
 /** Why a viewer is disconnected: the label `reason`, and the log's words. */
 const VIEWER_DROPS = {
-  full: "its connection took nothing for five minutes",
+  full: "its connection was full for too long",
   broken: "its next messages could not be sent",
 } as const;
 
@@ -62,9 +62,9 @@ export class ViewerEvents {
     this.#dropped("broken", { videoId, cursor });
   }
 
-  /** A stream's connection was full for too long. */
-  cut(): void {
-    this.#dropped("full", {});
+  /** A stream's connection was full for too long. `place`: its room, or rooms. */
+  cut(place: object = {}): void {
+    this.#dropped("full", place);
   }
 
   #dropped(reason: ViewerDrop, place: object): void {
@@ -116,7 +116,7 @@ function createMetrics({ all }: MetricMakers, { source, multiplexed, takeSentByt
     ),
     dropped: all.counterBy(
       "relay_viewers_dropped_total",
-      "Connections cut because they took nothing for five minutes (full), or because of a bug (broken)",
+      "Connections cut because they were full for too long (full), or because of a bug (broken)",
       "reason",
       Object.keys(VIEWER_DROPS),
     ),

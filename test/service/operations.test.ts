@@ -273,7 +273,7 @@ describe("over a run with every kind of event", () => {
       [/^room failed$/, FAILING_VIDEO],
       [/^poll failed$/, VIDEO],
       [/^messages may be missing/, FAILING_VIDEO],
-      [/^viewer dropped/],
+      [/^viewer dropped/, SLOW_VIDEO],
       [/^throttled by the upstream/],
       [/^the store failed/],
       [/^an upstream action was not relayed$/],

@@ -30,8 +30,8 @@ function closeSoon(socket: Socket, { ending, stallMs }: StreamConnections): void
 }
 
 /** Ends a connection that has been full for too long. It counts as a viewer until its stream is over. */
-function cut(socket: Socket, { telemetry }: StreamConnections): void {
-  if (!socket.writableEnded) telemetry.viewers.cut();
+function cut(socket: Socket, { telemetry }: StreamConnections, owner: SinkOwner | undefined): void {
+  if (!socket.writableEnded) telemetry.viewers.cut(owner?.place);
   // After an orderly close the kernel would keep retransmitting its queue: megabytes per viewer, for minutes.
   socket.resetAndDestroy();
 }
@@ -42,6 +42,7 @@ export class ResponseSink implements Sink {
   readonly #response: ServerResponse;
   readonly #socket: Socket;
   readonly #shared: StreamConnections;
+  #owner: SinkOwner | undefined;
 
   constructor(response: ServerResponse, form: BodyForm, shared: StreamConnections, onClosed: () => void) {
     this.form = form;
@@ -50,7 +51,7 @@ export class ResponseSink implements Sink {
     this.#socket = response.req.socket;
     response.on("error", () => this.#socket.destroy()); // treats a broken connection as a viewer that leaves
     response.once("close", onClosed);
-    response.on("timeout", () => cut(this.#socket, shared));
+    response.on("timeout", () => cut(this.#socket, shared, this.#owner));
   }
 
   write({ bytes }: Packet): boolean {
@@ -69,6 +70,7 @@ export class ResponseSink implements Sink {
   }
 
   attach(owner: SinkOwner): void {
+    this.#owner = owner;
     this.#response.on("drain", () => {
       this.#socket.setTimeout(0);
       owner.drained();
@@ -156,7 +158,7 @@ export class SocketSink implements Sink {
   }
 
   timedOut(): void {
-    cut(this.#socket, this.#shared);
+    cut(this.#socket, this.#shared, this.#owner);
   }
 
   closed(): void {

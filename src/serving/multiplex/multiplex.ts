@@ -35,6 +35,10 @@ export class Multiplex implements SinkOwner {
     return this.#gone.signal;
   }
 
+  get place(): object {
+    return { chats: [...this.#branches].map(({ place }) => place) };
+  }
+
   get isFull(): boolean {
     return this.#isFull;
   }
@@ -143,6 +147,10 @@ export class Branch implements Sink {
     this.#receive(part);
     this.#line.hadTurn(this);
     return !this.#line.isFull;
+  }
+
+  get place(): object | undefined {
+    return this.#owner?.place;
   }
 
   get isReading(): boolean {

@@ -8,6 +8,7 @@ import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { describe, it, type TestContext, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { pino } from "pino";
 import { takeSocket } from "../../../src/http/streams/hand-over.ts";
 import { ResponseSink, SocketSink, type StreamConnections } from "../../../src/http/streams/sinks.ts";
 import { FORMS } from "../../../src/serving/form.ts";
@@ -28,14 +29,16 @@ const DROPPED = 'relay_viewers_dropped_total{reason="full"}';
 
 describe("a viewer that takes nothing of more than its connection holds", LIMIT, () => {
   const requests = [
-    ["as a socket", `/v1/stream?videoId=${VIDEO}`, "1.1"],
-    ["through its response", `/v1/stream?videoId=${VIDEO}`, "1.0"],
-    ["with several chats on its connection", `/v1/merged?videoIds=${VIDEO},${OTHER}`, "1.1"],
+    ["as a socket", `/v1/stream?videoId=${VIDEO}`, "1.1", [VIDEO]],
+    ["through its response", `/v1/stream?videoId=${VIDEO}`, "1.0", [VIDEO]],
+    ["with several chats on its connection", `/v1/merged?videoIds=${VIDEO},${OTHER}`, "1.1", [VIDEO, OTHER]],
   ] as const;
-  for (const [how, path, version] of requests) {
+  for (const [how, path, version, videos] of requests) {
     it(`is cut by a reset once its connection has been full for the limit, and can resume, served ${how}`, async (t) => {
       const answers = { bytes: 1e9, stallMs: FULL_MS };
-      await using relay = await startRelay({ answers, settings: { RELAY_KEEPALIVE_MS: "100" } });
+      const log: string[] = [];
+      const telemetry = new Telemetry(pino({}, { write: (line) => void log.push(line) }));
+      await using relay = await startRelay({ answers, telemetry, settings: { RELAY_KEEPALIVE_MS: "100" } });
       const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 15 });
       relay.upstream.chat(OTHER, { kinds: ["text"], timeoutMs: 15 });
       await using witness = await Stream.open(relay.url, { videoId: VIDEO });
@@ -45,7 +48,7 @@ describe("a viewer that takes nothing of more than its connection holds", LIMIT,
       const socket = connect(Number(port), hostname).pause();
       t.after(() => socket.destroy());
       socket.write(`GET ${path} HTTP/${version}\r\nHost: relay\r\n\r\n`);
-      await eventually(path.includes("merged") ? 3 : 2, () => metric(relay, "relay_viewers"));
+      await eventually(1 + videos.length, () => metric(relay, "relay_viewers"));
       const saidAt = performance.now();
       for (let said = 200; said <= 600; said += 200) {
         chat.say(longActions(said, 200));
@@ -53,6 +56,11 @@ describe("a viewer that takes nothing of more than its connection holds", LIMIT,
       }
       await eventually(1, () => metric(relay, DROPPED));
       assert.ok(performance.now() - saidAt >= FULL_MS, "cut before its time");
+      const [told = ""] = log.filter((line) => line.includes("viewer dropped"));
+      assert.deepEqual(
+        [...told.matchAll(/"videoId":"([^"]+)"/g)].map(([, id]) => id).sort(),
+        [...videos].sort(),
+      );
       await eventually(1, () => metric(relay, "relay_viewers"));
       let received = "";
       await assert.rejects(
