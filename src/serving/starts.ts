@@ -1,6 +1,6 @@
 /**
- * Finds the cursor after which each viewer of a room starts: in the tail if it suffices, else in the log. What
- * many viewers look for at the same time is read once for all of them.
+ * Finds the cursor after which each viewer of a room starts: in the tail if it suffices, else in the log.
+ * Positions that many viewers look for at the same time are read once for all of them.
  */
 import type { ChatType } from "../protocol/chat.ts";
 import { readPart } from "../store/log-reader.ts";

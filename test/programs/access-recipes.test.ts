@@ -87,7 +87,7 @@ it("docs/access.md: only my channel", { skip: without("curl") }, async (t) => {
 
 describe("docs/access.md: the users of my site", () => {
   const section = "The users of my site";
-  const [start, node, python, read, print] = blocksIn(section, "sh");
+  const [start, node, python, read, expire, resume, print] = blocksIn(section, "sh");
   const [html = ""] = blocksIn(section, "html");
   const servers: [
     language: string,
@@ -127,6 +127,17 @@ describe("docs/access.md: the users of my site", () => {
       await stream.body?.cancel();
     });
   }
+
+  it("whose streams end with their tokens, and resume", { skip: without("curl") }, async (t) => {
+    const follower = await Follower.begin(t);
+    await follower.serve(start);
+    const idsIn = (out: string) => [...out.matchAll(/^id: (.*)$/gm)].map(([, id = ""]) => id);
+    const last = idsIn(await follower.run(expire).ended()).at(-1) ?? "";
+    const resumed = follower.run(resume?.replace("<the last id you saw>", last));
+    await resumed.printed(MESSAGE);
+    const [videoId = "", cursor] = last.split(".");
+    assert.equal(idsIn(resumed.out)[0], `${videoId}.${Number(cursor) + 1}`);
+  });
 
   it("by the page of the site that shows it", { skip: NO_CHROMIUM }, async (t) => {
     const follower = await Follower.begin(t);

@@ -1,6 +1,6 @@
 /**
- * A log that is written to a file or a pipe, as by `serve >> relay.log`: full disks, a rotation meanwhile, and
- * a reader that reads no more.
+ * A log that is written to a file or a pipe, as by `serve >> relay.log`: full disks, a rotation meanwhile,
+ * and a reader that reads no more.
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";

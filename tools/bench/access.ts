@@ -1,6 +1,6 @@
 /**
  * The cost of access: the CPU time of a request that is refused, in each way in which one can be, and of one
- * that is allowed, without a token and with one of each kind of key; beside them, the check of a token's
+ * that is allowed, without a token and with one of each kind of key. Beside them, the check of a token's
  * signature alone, by Node's own function in this process: less is not possible.
  *
  *     npm run bench -- access [--requests 2000]

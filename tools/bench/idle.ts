@@ -1,7 +1,8 @@
 /**
  * The cost of a viewer that receives only keepalives: memory of the server's process for each, against bare
  * sockets and Nchan, and the service's CPU time to attach it and for keepalives to all of them; also the
- * service's memory without viewers. Clients run in their own processes, so that each side has its own limit of open files.
+ * service's memory without viewers. Clients run in their own processes, so that each side has its own limit
+ * of open files.
  *
  *     npm run bench -- idle [--viewers 10000]
  */

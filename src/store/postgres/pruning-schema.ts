@@ -62,9 +62,9 @@ export const PRUNING = `create function relay_prune(before timestamptz, most int
   end $$;`;
 
 /**
- * For `SizeLimited.pruneRooms`. `relay_prune_oldest`, which `relay_prune` calls, too, deletes the room's oldest
- * messages before the cursor `stay`, and a final room without messages. It returns how many entries that
- * were, or 0 if the oldest message is not counted yet.
+ * For `SizeLimited.pruneRooms`. `relay_prune_oldest`, which `relay_prune` calls, too, deletes the room's
+ * oldest messages before the cursor `stay`, and a final room without messages. It returns how many entries
+ * that were, or 0 if the oldest message is not counted yet.
  */
 export const ROOM_PRUNING = `create function relay_prune_oldest(gone room, stay bigint, most int) returns int language plpgsql as $$
   declare
