@@ -64,21 +64,22 @@ function parseSpec(entry: string): EgressSpec | undefined {
   if (address !== undefined) {
     return isIP(address) ? { name: name ?? address, isNamed, kind: "address", address } : undefined;
   }
-  const url = form.includes("://") ? URL.parse(form) : null;
+  const url = form.includes("://") ? proxyUrl(form) : undefined;
   const usualPort = url && DEFAULT_PORTS[url.protocol];
   if (!url?.hostname || usualPort === undefined || !/^\/?$/.test(url.pathname) || url.search || url.hash) {
     return undefined;
   }
-  if (!isDecodable(url.username) || !isDecodable(url.password)) return undefined;
   const own = `${url.hostname}:${url.port || usualPort}`;
   return { name: name ?? own, isNamed, kind: "proxy", url: url.href };
 }
 
-function isDecodable(text: string | undefined): boolean {
+/** The URL of a proxy; undefined if the text is none, or has credentials that cannot be decoded. */
+export function proxyUrl(text: string): URL | undefined {
   try {
-    decodeURIComponent(text ?? "");
-    return true;
+    const url = new URL(text);
+    decodeURIComponent(url.username + url.password);
+    return url;
   } catch {
-    return false;
+    return undefined;
   }
 }

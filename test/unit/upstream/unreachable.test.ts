@@ -174,6 +174,16 @@ describe("a proxy that takes connections and never answers", () => {
     });
   }
 
+  it("keeps no call that is aborted while the code of connections is loaded", async () => {
+    await using host = await silentHost();
+    const connections = new HttpConnections({ name: "silent", isNamed: false, kind: "proxy", url: host.url });
+    const aborted = new AbortController();
+    const asked = connections.request(call(DEADLINE_MS), aborted.signal);
+    aborted.abort(new Error("aborted by the test"));
+    await assert.rejects(asked, { message: "aborted by the test" });
+    await connections.close();
+  });
+
   it("cannot be reached, and its connection is closed, before the deadline of a page", async () => {
     await using host = await silentHost();
     const transport = through(host.url);
