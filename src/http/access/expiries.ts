@@ -1,6 +1,6 @@
 /**
  * Ends connections when their tokens expire. Tokens name whole seconds, so one look a second at the
- * connections of that second is enough for any number of them.
+ * seconds that connections wait for is enough for any number of them.
  */
 import type { Clock } from "../../base/clock.ts";
 
@@ -40,17 +40,15 @@ export class Expiries {
   /** Until nobody waits any more. */
   async #run(): Promise<void> {
     this.#isRunning = true;
-    for (let past = this.#second(); this.#connections.size > 0 && !this.#stopped.aborted; ) {
+    while (this.#connections.size > 0 && !this.#stopped.aborted) {
       const untilNextMs = SECOND_MS - (this.#clock.now() % SECOND_MS);
       await this.#clock.sleep(untilNextMs, this.#stopped).catch(() => {});
       const now = this.#second();
-      // A clock that was set ahead by years has passed more seconds than there are connections.
-      const due =
-        now - past > this.#connections.size
-          ? this.#connections.keys().filter((at) => at <= now)
-          : seconds(past, now);
-      for (const second of [...due]) this.#end(second);
-      past = now;
+      for (const [second, due] of this.#connections) {
+        if (second > now) continue;
+        this.#connections.delete(second);
+        for (const connection of due) connection.end();
+      }
     }
     this.#isRunning = false;
   }
@@ -58,15 +56,4 @@ export class Expiries {
   #second(): number {
     return Math.floor(this.#clock.now() / SECOND_MS);
   }
-
-  #end(second: number): void {
-    const due = this.#connections.get(second) ?? [];
-    this.#connections.delete(second);
-    for (const connection of due) connection.end();
-  }
-}
-
-/** The whole numbers from the first to the last. */
-function* seconds(first: number, last: number): Generator<number> {
-  for (let second = first; second <= last; second++) yield second;
 }
