@@ -27,7 +27,7 @@ const VIDEO = "dQw4w9WgXcQ";
 const OTHER = "-_0aZ9aaaaa";
 const SCENARIO = { kinds: ["text" as const], timeoutMs: 20 };
 const BOOTSTRAP_KINDS = ["sw.js", "sw.js_data", "popout", "watch", "next"];
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 300_000 };
 
 /** A stream as it comes over HTTP; `complete` says whether its final chunk came. */
 async function openBare(

@@ -16,7 +16,7 @@ import { eventually } from "../support/eventually.ts";
 import { testEnvironment } from "../support/relay.ts";
 import { temporaryFile } from "../support/store-subject.ts";
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 300_000 };
 /** A file of a full disk can still grow to the end of its last page. */
 const PAGE_BYTES = 4096;
 

@@ -29,7 +29,7 @@ type Row = [
   hasTag?: boolean,
 ];
 
-describe("every answer of a log", { timeout: 60_000 }, () => {
+describe("every answer of a log", { timeout: 300_000 }, () => {
   let relay: TestRelay;
   let viewer: Stream;
   let first: LogAnswer;

@@ -13,7 +13,7 @@ import { metric, startRelay, type TestRelay } from "../../support/relay.ts";
 
 const VIDEO = "pipelined-1";
 const SCENARIO = { kinds: ["text" as const], timeoutMs: 15, tokens: "reusable" as const };
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 300_000 };
 const HEALTH = "GET /healthz HTTP/1.1\r\n\r\n";
 const STREAM = `GET /v1/stream?videoId=${VIDEO} HTTP/1.1\r\n\r\n`;
 const page = (limit: number) =>

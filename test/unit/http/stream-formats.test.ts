@@ -17,7 +17,7 @@ import { Stream } from "../../support/stream.ts";
 
 const SCENARIO = { kinds: ["text" as const], timeoutMs: 15 };
 const NDJSON = "application/x-ndjson";
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 300_000 };
 
 let relay: TestRelay;
 let rooms = 0;

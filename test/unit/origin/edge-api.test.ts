@@ -50,7 +50,7 @@ async function framesOf(
 
 const idsOf = (frames: string) => [...frames.matchAll(/^id: (.*)$/gm)].map(([, id = ""]) => id);
 
-describe("an edge", { timeout: 60_000 }, () => {
+describe("an edge", { timeout: 300_000 }, () => {
   it("passes on the history as its origin answers, including headers and refusals", async (t) => {
     const { origin, edge } = await setUp(t);
     await framesOf(edge.url, `stream?videoId=${VIDEO}&backfill=500`, 20);

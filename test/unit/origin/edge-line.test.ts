@@ -74,7 +74,7 @@ function page(query: URLSearchParams): Answer {
   return refuses(200, `{"base":${BASE},"floor":${BASE},"head":${HEAD},"messages":[${lines}]}`);
 }
 
-describe("an edge's stream from its origin", { timeout: 60_000 }, () => {
+describe("an edge's stream from its origin", { timeout: 300_000 }, () => {
   it("keeps the bytes of a message unchanged", async (t) => {
     const { startEdge, watch } = await setUp(t, [(send) => send(init(HEAD), message(HEAD + 1))]);
     const edge = await startEdge();
@@ -203,7 +203,7 @@ describe("an edge's stream from its origin", { timeout: 60_000 }, () => {
   });
 });
 
-describe("the origin's health", { timeout: 60_000 }, () => {
+describe("the origin's health", { timeout: 300_000 }, () => {
   const readiness = async ({ url }: { url: string }) => (await fetch(`${url}/readyz`)).status;
 
   it("decides the edge's readiness, even without viewers", async (t) => {
@@ -293,7 +293,7 @@ describe("the origin's health", { timeout: 60_000 }, () => {
   });
 });
 
-describe("the address of the viewer who opens a room", { timeout: 20_000 }, () => {
+describe("the address of the viewer who opens a room", { timeout: 300_000 }, () => {
   for (const isWorker of [true, false]) {
     it(`is ${isWorker ? "told to the first process by a worker" : "not told to the origin by an edge"}`, async (t) => {
       const { origin, startEdge } = await setUp(t, [(send) => send(init(HEAD))]);
@@ -307,7 +307,7 @@ describe("the address of the viewer who opens a room", { timeout: 20_000 }, () =
   }
 });
 
-describe("an edge's request for a page", { timeout: 20_000 }, () => {
+describe("an edge's request for a page", { timeout: 300_000 }, () => {
   it("ends when nobody waits for it, also while it asks whether a page is still valid", async (t) => {
     let asked = 0;
     await using server = await AnsweringServer.start((response) => {
@@ -327,7 +327,7 @@ describe("an edge's request for a page", { timeout: 20_000 }, () => {
   });
 });
 
-describe("a download through an edge", { timeout: 60_000 }, () => {
+describe("a download through an edge", { timeout: 300_000 }, () => {
   it("continues, although the origin finds nothing for longer than a page may take", async (t) => {
     const found: Answer = (response) => void setTimeout(() => response.end("found\n"), SEARCH_MS);
     await using origin = await AnsweringServer.start((response, call) => {

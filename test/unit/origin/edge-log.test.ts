@@ -55,7 +55,7 @@ async function polledUpToNow(url: string): Promise<unknown[]> {
 const itemsOf = (events: readonly LogEvent[]) =>
   events.filter(({ event }) => event === "data").flatMap(({ data }) => data);
 
-describe("the log at an edge", { timeout: 60_000 }, () => {
+describe("the log at an edge", { timeout: 300_000 }, () => {
   it("has the origin's pages, held or not, with the same headers, and so has an edge of an edge", async (t) => {
     const { origin, line, edge, hold } = await setUp(t, 30);
     const second = await startTestEdge(edge.url, SETTINGS);

@@ -58,7 +58,7 @@ async function assertSameBytes(streams: readonly Stream[], messages: number): Pr
   for (const other of others) assert.equal(framesOf(other), first && framesOf(first));
 }
 
-describe("an edge", { timeout: 60_000 }, () => {
+describe("an edge", { timeout: 300_000 }, () => {
   it("sends the bytes that its origin sends, in every form, and so does an edge of an edge", async (t) => {
     const { origin, chat, startEdge, watch } = await setUp(t);
     chat.change({ kinds: SPECIES.filter((kind) => kind !== "unknown") });

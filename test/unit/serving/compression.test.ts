@@ -17,7 +17,7 @@ import { Stream } from "../../support/stream.ts";
 
 const ROOMS = ["compressed1", "compressed2"];
 const SCENARIO = { kinds: ["text" as const], timeoutMs: 15 };
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 300_000 };
 
 const message = fc
   .record({ cursor: fc.nat(), words: fc.string({ unit: "binary", maxLength: 300 }) })

@@ -23,7 +23,7 @@ import { Stream } from "../../support/stream.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
 const OTHER = "-_0aZ9aaaaa";
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 300_000 };
 const FULL_MS = 500;
 const DROPPED = 'relay_viewers_dropped_total{reason="full"}';
 

@@ -22,7 +22,7 @@ const OTHER = "-_0aZ9aaaaa";
 const PATH = `/v1/stream?videoId=${VIDEO}`;
 const HEAD = `GET ${PATH} HTTP/1.1\r\nHost: relay\r\n`;
 const SCENARIO = { kinds: ["text" as const], timeoutMs: 15 };
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 300_000 };
 
 let relay: TestRelay;
 let chat: Chat;
