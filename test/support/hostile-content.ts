@@ -7,7 +7,7 @@ import type { HostileAnswer } from "./faulty-upstream.ts";
 
 export const MEGABYTE = 1024 * 1024;
 /** More than any bound allows, less than an answer may have. */
-const MUCH = 2 * MEGABYTE;
+const MUCH = MEGABYTE;
 
 /** The text again and again, this long in all. */
 export function filled(text: string, length = MUCH): string {
@@ -85,7 +85,7 @@ export const PAGES: Readonly<Record<string, string | Buffer>> = {
   "data that never closes": `ytInitialData = {"contents":"${filled("x")}`,
   "places for data without any": filled("ytInitialData = '{';", 2 * MUCH),
   "data within data": filled('ytInitialData = {"a":"'),
-  "half a million escapes": `ytInitialData = '${filled("\\x7b")}'`,
+  "nothing but escapes": `ytInitialData = '${filled("\\x7b")}'`,
   "a token of a megabyte": pageOf(filled("A", MEGABYTE)),
   "a token of binary": pageOf("\u0000\u0001\u0080ÿ\ud800"),
   "invalid UTF-8": Buffer.alloc(MEGABYTE, 0xff),

@@ -158,7 +158,7 @@ export function followContract(subject: NewSubject): void {
         },
         { weight: 1, arbitrary: fc.constant("take" as const) },
       ),
-      { minLength: 1, maxLength: 90, size: "max" },
+      { minLength: 1, maxLength: 40, size: "max" },
     );
     let run = 0;
     const check = async (script: Step[]) => {

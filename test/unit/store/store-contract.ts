@@ -37,7 +37,7 @@ export type OpenForTest = (
   clock: Clock,
 ) => Promise<{ store: FullStore; reopen?: () => Promise<FullStore> }>;
 
-/** `runs`: how many random logs this store takes in a second or so. */
+/** `runs`: how many random logs this store takes in a third of a second or so. */
 export function storeContract(name: string, open: OpenForTest, persists: boolean, runs: number): void {
   const subject: NewSubject = async (t) => {
     const wall = wallAt(BORN_MS);

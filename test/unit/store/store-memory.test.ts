@@ -5,12 +5,7 @@ import { messages, own } from "../../support/store-reading.ts";
 import { openFor, ROOM } from "../../support/store-subject.ts";
 import { storeContract } from "./store-contract.ts";
 
-storeContract(
-  "memory store",
-  async (t, clock) => ({ store: await openFor(t, "memory:", clock) }),
-  false,
-  200,
-);
+storeContract("memory store", async (t, clock) => ({ store: await openFor(t, "memory:", clock) }), false, 60);
 
 it("the memory store accepts more messages at once than a call has arguments", async (t) => {
   const store = await openFor(t, "memory:");

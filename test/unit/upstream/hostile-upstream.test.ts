@@ -34,9 +34,9 @@ const SAYS = /did not give a batch: (?!no complete answer)./;
 /** Far below the gigabytes that they hold, far above what answers may have. */
 const MOST_MB = 150;
 
-/** The threads that decompress, and work that occupies one of them for about a second. */
+/** The threads that decompress, and work that occupies one of them for a quarter of a second or so. */
 const THREADS = 4;
-const HASH_ROUNDS = 1_000_000;
+const HASH_ROUNDS = 300_000;
 const hashed = promisify(pbkdf2);
 
 /** Those that HTTP takes for an answer, and one of each sort that it does not. */

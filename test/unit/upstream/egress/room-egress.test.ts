@@ -144,7 +144,7 @@ it("an error that the upstream answers to a room shows that it is reached, throt
 });
 
 it("one failed poll makes no gap: it is repeated before the upstream drops messages", async () => {
-  for (const seed of [1, 2, 3, 4, 5]) {
+  for (const seed of [1, 2, 3]) {
     const relay = new VirtualRelay({ seed });
     const { clock, upstream } = relay;
     const scenario = { ...realisticHold, kinds: ["text" as const], timeoutMs: 10_000 };
