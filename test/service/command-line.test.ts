@@ -151,6 +151,7 @@ describe("a start that cannot succeed ends with one line that says what to do", 
   for (const [command, proxy] of [
     ["serve", "notaurl"],
     ["serve", "http://%zz@proxy.example"],
+    ["serve", "proxy.example:3128"],
     ["demo", "notaurl"],
   ] as const) {
     it(`${command} with a proxy that cannot be used: ${proxy}`, async (t) => {

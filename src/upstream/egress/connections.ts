@@ -3,6 +3,8 @@ import type { Dispatchers } from "./dispatchers.ts";
 import { Exchange } from "./exchange.ts";
 import { type EgressSpec, proxyUrl } from "./spec.ts";
 
+/** That undici has in the environment. A proxy without one, as `host:3128`, is a URL of another protocol. */
+const PROXY_PROTOCOLS = new Set(["http:", "https:", "socks5:", "socks:"]);
 const LOOPBACK = /^(?:(?:.+\.)?localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
 export interface OutgoingRequest {
@@ -78,8 +80,8 @@ async function openDispatchers(spec: EgressSpec): Promise<Dispatchers> {
 
 /** Refuses at the start what undici would refuse at the first call. */
 function assertProxies(env: NodeJS.ProcessEnv): void {
-  for (const url of [env.http_proxy ?? env.HTTP_PROXY, env.https_proxy ?? env.HTTPS_PROXY]) {
-    if (url && !proxyUrl(url))
+  for (const text of [env.http_proxy ?? env.HTTP_PROXY, env.https_proxy ?? env.HTTPS_PROXY]) {
+    if (text && !PROXY_PROTOCOLS.has(proxyUrl(text)?.protocol ?? ""))
       throw new Error("HTTPS_PROXY, HTTP_PROXY: must be a URL such as http://host:3128");
   }
 }
