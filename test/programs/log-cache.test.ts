@@ -1,6 +1,6 @@
 /** nginx as a cache of logs: few requests for many readers, and the whole log over a kill of the service. */
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe, it, type TestContext } from "node:test";
 import { chat } from "../../client/index.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
 import { Line } from "../chaos/line.ts";
@@ -9,20 +9,26 @@ import { eventually } from "../support/eventually.ts";
 import { readLog } from "../support/log.ts";
 import { without } from "../support/needs.ts";
 import { startProcess } from "../support/relay-process.ts";
-import { listens, startNginxCache } from "../support/reverse-proxies.ts";
+import { listens, startNginxCache, unanswered } from "../support/reverse-proxies.ts";
 import { temporaryFile, temporaryFolder } from "../support/store-subject.ts";
 import { cursorsOf, readAll, talking, VIDEO } from "../support/talking-log.ts";
+
+/** nginx in front of a service, and the number of requests that this has got for the log. */
+async function cached(t: TestContext, url: string) {
+  const line = await Line.to(Number(new URL(url).port));
+  t.after(() => line[Symbol.asyncDispose]());
+  const [port = 0] = await freePorts(1);
+  const nginx = await startNginxCache(await temporaryFolder(t), port, new URL(line.url).host);
+  t.after(() => nginx.child.kill("SIGKILL"));
+  await listens(nginx.way);
+  const polls = () => line.requests.filter((head) => head.startsWith(`GET /v1/log/${VIDEO}`)).length;
+  return { nginx, polls };
+}
 
 describe("nginx as a cache of logs", { skip: without("nginx") }, () => {
   it("asks the service at most twice for a batch, however many readers poll", async (t) => {
     const { relay, said } = await talking(t);
-    const line = await Line.to(Number(new URL(relay.url).port));
-    t.after(() => line[Symbol.asyncDispose]());
-    const [port = 0] = await freePorts(1);
-    const nginx = await startNginxCache(await temporaryFolder(t), port, new URL(line.url).host);
-    t.after(() => nginx.child.kill("SIGKILL"));
-    await listens(nginx.way);
-    const polls = () => line.requests.filter((head) => head.startsWith(`GET /v1/log/${VIDEO}`)).length;
+    const { nginx, polls } = await cached(t, relay.url);
     const [READERS, BATCHES] = [300, 5];
     let caughtUp = 0;
     const reader = async () => {
@@ -53,6 +59,19 @@ describe("nginx as a cache of logs", { skip: without("nginx") }, () => {
       cursorsOf(relay),
     );
     for (const read of await Promise.all(readers)) assert.deepEqual(read, expected);
+  });
+
+  it("asks the service once for more than 1,024 readers that wait at one place", async (t) => {
+    const { relay, said } = await talking(t);
+    const { nginx, polls } = await cached(t, relay.url);
+    const { next } = await readLog(relay.url, VIDEO);
+    const waiting = Array.from({ length: 1100 }, () =>
+      readLog(nginx.way.url, VIDEO, { offset: next, live: "long-poll" }),
+    );
+    await eventually(waiting.length, () => unanswered(nginx));
+    said.say(1);
+    for (const { cursors } of await Promise.all(waiting)) assert.equal(cursors.length, 1);
+    assert.equal(polls(), 1);
   });
 
   it("loses nothing and repeats nothing over a kill of the service", async (t) => {

@@ -55,6 +55,14 @@ export async function startNginx(
   return { child, way, plainUrl: `http://127.0.0.1:${plain}` };
 }
 
+const STATUS = "location = /status { stub_status; }";
+
+/** The requests that this nginx has not answered yet. */
+export async function unanswered(nginx: RunningProxy): Promise<number> {
+  const text = await (await nginx.way.fetch(`${nginx.way.url}/status`)).text();
+  return Number(/Writing: (\d+)/.exec(text)?.[1]) - 1; // it counts this one, too
+}
+
 /** nginx with the cache of deploy/ for logs, in front of an instance (host and port). */
 export async function startNginxCache(folder: string, port: number, instance: string): Promise<RunningProxy> {
   const example = await readFile(join(DEPLOY, "nginx-cache.conf"), "utf8");
@@ -64,7 +72,7 @@ export async function startNginxCache(folder: string, port: number, instance: st
     .replace("/var/cache/nginx/livechat-relay", join(folder, "cache"))
     .replace("127.0.0.1:8080", instance)
     // `listens` asks for it.
-    .replace(/(?= {4}location \/v1)/, `location = /healthz { proxy_pass http://${instance}; }\n`);
+    .replace(/(?= {4}location \/v1)/, `location = /healthz { proxy_pass http://${instance}; } ${STATUS}\n`);
   const child = await runNginx(folder, site);
   return { child, way: { url: `http://127.0.0.1:${port}`, fetch } };
 }
