@@ -12,6 +12,7 @@ import { HttpOrigin } from "../../../src/origin/http-origin.ts";
 import { Origin } from "../../../src/origin/origin.ts";
 import { OriginRoomLog } from "../../../src/origin/origin-log.ts";
 import { Channels } from "../../../src/rooms/channels/channels.ts";
+import { offsetOf } from "../../../src/serving/log/log-position.ts";
 import { silentLog } from "../../../src/telemetry/log.ts";
 import { OriginEvents } from "../../../src/telemetry/origin-events.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
@@ -320,6 +321,30 @@ describe("an edge", () => {
       viewer.ids,
       chat.ledger.map(({ id }) => id),
     );
+  });
+
+  it("honours a cursor that is newer than the answer that it awaits for another viewer", async () => {
+    const relay = new VirtualRelay();
+    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 500 });
+    chat.say(30);
+    const edge = await virtualEdge(relay, { RELAY_EDGE_TAIL: "20" });
+    const { rooms, reads } = edge.life;
+    const there = await relay.enter({ videoId: VIDEO, backfill: 500 });
+    await relay.enter({ videoId: VIDEO }, rooms);
+    edge.line.latency = { leastMs: 4000, jitterMs: 0 };
+    const first = relay.visit({ videoId: VIDEO, lastEventId: 0 }, rooms);
+    await relay.advance(4500); // the origin has told its cursors, which are on the way
+    chat.say(1);
+    const newest = (await there.untilMessages(31)).at(-1)?.cursor ?? 0;
+    assert.ok((rooms.open(VIDEO)?.tail.head ?? 0) < newest);
+    const viewer = relay.visit({ videoId: VIDEO, lastEventId: newest }, rooms);
+    const asked = { videoId: VIDEO, position: newest, isGzip: false, address: () => "reader" };
+    const poll = reads.poll(asked, new AbortController().signal);
+    await relay.when(Promise.all([first.entered, viewer.entered, poll]));
+    assert.equal(viewer.init.cursor, newest);
+    chat.say(1);
+    assert.deepEqual(await viewer.untilMessages(1), (await there.untilMessages(32)).slice(-1));
+    assert.equal((await poll).answer?.headers["stream-next-offset"], offsetOf(newest + 1));
   });
 
   it("asks for a chat behind a wall once for each viewer, however many edges are in a row", async () => {
