@@ -63,6 +63,8 @@ interface Answered {
   offset: string;
   reply: LogReply;
   host: Host | undefined;
+  /** If the offset was invented, the room's head at that time: the log may have come to have it since. */
+  headThen: number | undefined;
 }
 
 export class LogReader implements Watcher {
@@ -77,6 +79,8 @@ export class LogReader implements Watcher {
   /** The offset of the next request; undefined to begin again. */
   #next: string | undefined;
   #cursor: string | undefined;
+  /** As in `Answered`, of the request under way. */
+  #headThen: number | undefined;
   #isUpToDate = false;
   #hasEnded = false;
   /** The code with which it was refused last. */
@@ -129,9 +133,11 @@ export class LogReader implements Watcher {
   }
 
   #offset(): string {
-    const { random, journal } = this.#parts;
+    const { random, journal, room } = this.#parts;
+    this.#headThen = undefined;
     if (!this.isCalm && random.chance(0.02)) {
       journal.count("log offsets forged");
+      this.#headThen = room.head ?? 0;
       return offsetOf(this.#chat.forged(random));
     }
     return this.#next ?? random.pick(["-1", "-1", "now"]);
@@ -228,7 +234,7 @@ export class LogReader implements Watcher {
       this.#refusal = String(parseObject(reply.text)?.code);
       journal.count(`log refused ${this.#refusal}`);
     }
-    this.#taken.push({ offset, reply, host: this.host });
+    this.#taken.push({ offset, reply, host: this.host, headThen: this.#headThen });
     onFrames(this);
     return status < 300;
   }
@@ -237,13 +243,13 @@ export class LogReader implements Watcher {
     for (const answered of this.#taken.splice(0)) this.#judge(answered);
   }
 
-  #judge({ offset, reply, host }: Answered): void {
+  #judge({ offset, reply, host, headThen }: Answered): void {
     const { isSharedWell, room } = this.#parts;
     const { status, headers, text, isCached = false } = reply;
     const asked = parseOffset(offset);
     if (status === 410) {
-      const isThere =
-        typeof asked === "number" && asked >= (room.base ?? Number.NaN) && asked <= (room.head ?? 0);
+      const { base = Number.NaN, head = 0 } = room;
+      const isThere = typeof asked === "number" && asked >= base && asked <= (headThen ?? head);
       if (isThere) this.#violate(`is told that ${asked} is gone, from ${room.base} to ${room.head}`);
       return;
     }
