@@ -21,6 +21,7 @@ const NEEDS = {
   pgbouncer: ["pgbouncer"],
   nginx: ["nginx"],
   caddy: ["caddy"],
+  varnishd: ["varnish"],
   tinyproxy: ["tinyproxy"],
   microsocks: ["microsocks"],
   danted: ["dante-server"],

@@ -1,4 +1,4 @@
-/** nginx and Caddy with the examples of deploy/, on ports of a test. */
+/** nginx, Caddy and Varnish with the examples of deploy/, on ports of a test. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
@@ -55,25 +55,44 @@ export async function startNginx(
   return { child, way, plainUrl: `http://127.0.0.1:${plain}` };
 }
 
-const STATUS = "location = /status { stub_status; }";
-
-/** The requests that this nginx has not answered yet. */
-export async function unanswered(nginx: RunningProxy): Promise<number> {
-  const text = await (await nginx.way.fetch(`${nginx.way.url}/status`)).text();
-  return Number(/Writing: (\d+)/.exec(text)?.[1]) - 1; // it counts this one, too
-}
-
 /** nginx with the cache of deploy/ for logs, in front of an instance (host and port). */
 export async function startNginxCache(folder: string, port: number, instance: string): Promise<RunningProxy> {
   const example = await readFile(join(DEPLOY, "nginx-cache.conf"), "utf8");
+  const locations = [
+    `location = /healthz { proxy_pass http://${instance}; }`, // `listens` asks for it
+    "location = /status { stub_status; }",
+  ];
   const site = example
     .replaceAll(/listen \[::\].*;/g, "")
     .replace("listen 80;", `listen 127.0.0.1:${port};`)
     .replace("/var/cache/nginx/livechat-relay", join(folder, "cache"))
     .replace("127.0.0.1:8080", instance)
-    // `listens` asks for it.
-    .replace(/(?= {4}location \/v1)/, `location = /healthz { proxy_pass http://${instance}; } ${STATUS}\n`);
+    .replace(/(?= {4}location \/v1)/, `${locations.join(" ")}\n`);
   const child = await runNginx(folder, site);
+  return { child, way: { url: `http://127.0.0.1:${port}`, fetch } };
+}
+
+/** The requests that nginx with a cache has not answered yet. */
+export async function unanswered({ way }: RunningProxy): Promise<number> {
+  const status = await (await way.fetch(`${way.url}/status`)).text();
+  return Number(/Writing: (\d+)/.exec(status)?.[1]) - 1; // this one is written, too
+}
+
+/** Varnish with the cache of deploy/ for logs, in front of an instance (host and port). */
+export async function startVarnishCache(
+  folder: string,
+  port: number,
+  instance: string,
+): Promise<RunningProxy> {
+  const example = await readFile(join(DEPLOY, "varnish-cache.vcl"), "utf8");
+  const [, options = ""] = /varnishd -a :80 -f \S+ (.*)/.exec(example) ?? [];
+  const site = example
+    .replace('"8080"', `"${new URL(`http://${instance}`).port}"`)
+    .replace('req.url !~ "^/v1/log/"', 'req.url != "/healthz" && $&'); // `listens` asks for it
+  const file = join(folder, "cache.vcl");
+  await writeFile(file, site);
+  const own = ["-F", "-j", "none", "-n", join(folder, "varnish"), "-a", `127.0.0.1:${port}`, "-f", file];
+  const child = spawn("varnishd", [...own, ...options.split(" ")], { stdio: "ignore" });
   return { child, way: { url: `http://127.0.0.1:${port}`, fetch } };
 }
 
