@@ -1,4 +1,4 @@
-/** nginx and Varnish as caches of logs: few requests for many readers, and all of it over a kill of the service. */
+/** nginx and Varnish as caches of logs: few requests, and the whole log over a kill of the service. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { describe, it, type TestContext } from "node:test";
