@@ -1,9 +1,9 @@
 /**
- * The cost of readers that poll a log, at the service alone and behind nginx with the cache of deploy/: the
- * memory of one that waits, the requests and the CPU time of the service for a batch, those of nginx, and the
- * bytes that a reader gets.
+ * The cost of readers that poll a log, at the service alone and behind the caches of deploy/, nginx and
+ * Varnish: the memory of one that waits, the requests and the CPU time of the service for a batch, the CPU
+ * time of the cache, and the bytes that a reader gets.
  *
- *     npm run bench -- log [--readers 500 --batches 5]
+ *     npm run bench -- log [--readers 500]
  */
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -14,17 +14,21 @@ import type { Chat } from "../../src/simulator/simulated-chat.ts";
 import { Line } from "../../test/chaos/line.ts";
 import { freePorts } from "../../test/chaos/service.ts";
 import { eventually } from "../../test/support/eventually.ts";
-import { listens, startNginxCache } from "../../test/support/reverse-proxies.ts";
+import { listens, startNginxCache, startVarnishCache } from "../../test/support/reverse-proxies.ts";
 import type { Child } from "./child.ts";
 import { type Polled, startLogReaders } from "./log-readers.ts";
-import { cpuMs, inRounds, median, report, residentBytes, settings } from "./rounds.ts";
+import { cpuMs, type Figures, inRounds, median, report, residentBytes, settings } from "./rounds.ts";
 import { serveRelay } from "./servers.ts";
 import { EVERY_MS } from "./watched.ts";
 
-const { readers, batches } = settings({ readers: 500, batches: 5 });
+const { readers } = settings({ readers: 500 });
 const VIDEO = "bench-log01";
-/** Between two batches, so that each reader has asked again. */
-const BETWEEN_MS = 1000;
+/**
+ * From a batch to the end of its measurement, so that each has as many polls of YouTube in it, however many
+ * readers there are, and each reader has asked again. The three turns of a round together stay below the 20 s
+ * after which nginx gives up its locks.
+ */
+const BATCH_MS = 3500;
 /** Time for all readers to wait. */
 const SETTLED_MS = 3000;
 
@@ -56,14 +60,13 @@ async function caughtUp(crowd: Child<Polled>, before: string, count: number): Pr
   });
 }
 
-/** This many batches of one message, each of which all readers have got before the next one. */
-async function say(times: number, chat: Chat, crowd: Child<Polled>, count: number): Promise<void> {
-  for (let batch = 0; batch < times; batch++) {
-    const { offset } = await crowd.report();
-    chat.say(1);
-    await caughtUp(crowd, offset, count);
-    await pause(BETWEEN_MS);
-  }
+/** A batch of one message that all readers get. Resolves once its time is over. */
+async function say(chat: Chat, crowd: Child<Polled>, count: number): Promise<void> {
+  const { offset } = await crowd.report();
+  const over = pause(BATCH_MS);
+  chat.say(1);
+  await caughtUp(crowd, offset, count);
+  await over;
 }
 
 /** The bytes of memory for each reader that waits, beyond the first fifth of them. */
@@ -80,17 +83,17 @@ async function memoryOfEach(): Promise<number> {
   return (residentBytes(relay.pid) - before) / (readers - first);
 }
 
-/** A crowd of readers of a service of its own, behind nginx or not. */
-async function crowdOf(count: number, isCached: boolean) {
+/** A crowd of readers of a service of its own, behind a cache or not. */
+async function crowdOf(count: number, startCache?: typeof startNginxCache) {
   await using made = new AsyncDisposableStack();
   const { relay, chat, offset } = await serveLog();
   made.use(relay);
   const line = made.use(await Line.to(relay.port));
-  let [port, nginx] = [relay.port, undefined as number | undefined];
-  if (isCached) {
+  let [port, cache] = [relay.port, undefined as number | undefined];
+  if (startCache) {
     [port = 0] = await freePorts(1);
     const folder = mkdtempSync(join(tmpdir(), "log-cache-"));
-    const { child, way } = await startNginxCache(folder, port, `127.0.0.1:${line.port}`);
+    const { child, way } = await startCache(folder, port, `127.0.0.1:${line.port}`);
     made.defer(async () => {
       const gone = once(child, "exit");
       child.kill("SIGTERM");
@@ -98,50 +101,52 @@ async function crowdOf(count: number, isCached: boolean) {
       rmSync(folder, { recursive: true, force: true });
     });
     await listens(way);
-    nginx = child.pid;
+    cache = child.pid;
   }
   const crowd = made.use(await startLogReaders({ port, videoId: VIDEO, offset, count }));
   await pause(SETTLED_MS);
   const owned = made.move();
-  const seen: Record<"requests" | "bytes" | "nginxMs", number[]> = { requests: [], bytes: [], nginxMs: [] };
+  const seen: Record<"requests" | "bytes" | "cacheMs", number[]> = { requests: [], bytes: [], cacheMs: [] };
   return {
     seen,
-    /** The CPU time of the service for all batches of a round, in milliseconds. */
-    round: async () => {
-      await say(1, chat, crowd, count); // in the silence before it, nginx may have given up its locks
+    /** The CPU time of the service for a batch, in milliseconds. */
+    batch: async () => {
       line.requests.splice(0);
       const before = await crowd.report();
-      const [cpu, nginxCpu] = [cpuMs(relay.pid), nginx ? treeMs(nginx) : 0];
-      await say(batches, chat, crowd, count);
+      const [cpu, cacheCpu] = [cpuMs(relay.pid), cache ? treeMs(cache) : 0];
+      await say(chat, crowd, count);
       const { answers, bytes } = await crowd.report();
-      const asked = isCached ? line.requests.length : answers - before.answers;
-      seen.requests.push(asked / batches);
-      seen.bytes.push((bytes - before.bytes) / batches / count);
-      seen.nginxMs.push(nginx ? treeMs(nginx) - nginxCpu : 0);
+      const asked = startCache ? line.requests.length : answers - before.answers;
+      seen.requests.push(asked);
+      seen.bytes.push((bytes - before.bytes) / count);
+      seen.cacheMs.push(cache ? treeMs(cache) - cacheCpu : 0);
       return cpuMs(relay.pid) - cpu;
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
 
-const memoryBytes = await memoryOfEach();
-await using direct = await crowdOf(readers, false);
-await using cached = await crowdOf(readers, true);
-await using lone = await crowdOf(1, true);
-const measured = await inRounds({ direct: direct.round, cached: cached.round, lone: lone.round });
-const eachMs = (ms: readonly number[]) => median(ms) / batches;
-report(`log-${readers}`, [
-  {
-    readers,
-    memoryBytes,
+/** A crowd behind a cache against one without, and one reader behind the cache. */
+async function behind(startCache: typeof startNginxCache) {
+  await using direct = await crowdOf(readers);
+  await using lone = await crowdOf(1, startCache);
+  await using cached = await crowdOf(readers, startCache);
+  const measured = await inRounds({ cached: cached.batch, direct: direct.batch, lone: lone.batch });
+  return {
     directRequests: median(direct.seen.requests),
     cachedRequests: median(cached.seen.requests),
-    directMs: eachMs(measured.direct),
-    cachedMs: eachMs(measured.cached),
-    loneMs: eachMs(measured.lone),
-    nginxMs: eachMs(cached.seen.nginxMs),
+    directMs: median(measured.direct),
+    cachedMs: median(measured.cached),
+    loneMs: median(measured.lone),
+    cacheMs: median(cached.seen.cacheMs),
     directBytes: median(direct.seen.bytes),
     cachedBytes: median(cached.seen.bytes),
     load: loadavg()[0] ?? 0,
-  },
-]);
+  };
+}
+
+const memoryBytes = await memoryOfEach();
+const rows: Figures[] = [];
+for (const [cache, start] of Object.entries({ nginx: startNginxCache, varnish: startVarnishCache }))
+  rows.push({ readers, cache, memoryBytes, ...(await behind(start)) });
+report(`log-${readers}`, rows);
