@@ -1,6 +1,8 @@
 # Varnish as a cache for the logs of livechat-relay (docs/log.md): any number of readers that poll the log of a chat cost
-# the service about one request for each batch of messages. Start the service with RELAY_TRUST_PROXY=1, and Varnish with
-# varnishd -a :80 -f /etc/varnish/varnish-cache.vcl -s malloc,256m -p thread_pool_max=10000 -p rush_exponent=100000
+# the service about one request for each batch of messages. Start the service with RELAY_TRUST_PROXY=1, and Varnish so:
+#
+#     varnishd -a :80 -f /etc/varnish/varnish-cache.vcl -s malloc,256m -p thread_pool_max=10000 -p rush_exponent=100000
+#
 # A reader that waits needs no thread, but two after 20 s without a message: thread_pool_max for each of the two pools
 # must be above the number of readers. With a lower rush_exponent, most readers would then wait for some of them.
 vcl 4.1;

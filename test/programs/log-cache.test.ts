@@ -63,7 +63,8 @@ for (const program of ["nginx", "varnishd"] as const) {
         await eventually((30 + 2 * batch) * READERS, async () => caughtUp);
       }
       const asked = polls() - before;
-      assert.ok(asked >= BATCHES && asked <= 2 * BATCHES, `${asked} requests for ${BATCHES} batches`);
+      // The first batch may have a request that waited before.
+      assert.ok(asked >= BATCHES - 1 && asked <= 2 * BATCHES, `${asked} requests for ${BATCHES} batches`);
       said.end("continuations-absent");
       const expected = await eventually(true, async () => (await readLog(relay.url, VIDEO)).isClosed).then(
         () => cursorsOf(relay),
@@ -130,7 +131,7 @@ describe("nginx as a cache of logs", { skip: without("nginx") }, () => {
 });
 
 describe("varnishd as a cache of logs", { skip: without("varnishd") }, () => {
-  it("lets each reader wait at the service once another one has waited there in vain", async (t) => {
+  it("lets each reader wait at the service once another one has waited there for nothing", async (t) => {
     const { relay } = await talking(t, { RELAY_LONG_POLL_MS: "5000" });
     const { cache, polls } = await inFront(startVarnishCache, t, relay.url);
     const { next } = await readLog(relay.url, VIDEO);

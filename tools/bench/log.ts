@@ -1,7 +1,7 @@
 /**
- * The cost of readers that poll a log, at the service alone and behind the caches of deploy/, nginx and
- * Varnish: the memory of one that waits, the requests and the CPU time of the service for a batch, the CPU
- * time of the cache, and the bytes that a reader gets.
+ * The cost of readers that poll a log, at the service alone and behind the caches of deploy/: the memory of
+ * one that waits, the requests and the CPU time of the service for a batch, the CPU time of nginx or
+ * Varnish, and the bytes that a reader gets.
  *
  *     npm run bench -- log [--readers 500]
  */

@@ -333,7 +333,7 @@ describe("an edge", () => {
     await relay.enter({ videoId: VIDEO }, rooms);
     edge.line.latency = { leastMs: 4000, jitterMs: 0 };
     const first = relay.visit({ videoId: VIDEO, lastEventId: 0 }, rooms);
-    await relay.advance(4500); // the origin has told its cursors, which are on the way
+    await relay.advance(4500); // the origin's answer is on the way
     chat.say(1);
     const newest = (await there.untilMessages(31)).at(-1)?.cursor ?? 0;
     assert.ok((rooms.open(VIDEO)?.tail.head ?? 0) < newest);
