@@ -49,7 +49,9 @@ export function takeUnanswered(response: ServerResponse): Socket {
   const socket = response.socket as HttpSocket;
   const { parser } = socket;
   response.detachSocket(socket);
-  for (const event of SERVER_EVENTS) socket.removeAllListeners(event);
+  // One by one: after `removeAllListeners`, Node keeps a socket's listeners in a hash table of 450 bytes.
+  for (const event of SERVER_EVENTS)
+    for (const listener of socket.rawListeners(event)) socket.removeListener(event, listener as () => void);
   if (parser) {
     if (parser._consumed) parser.unconsume();
     socket.parser = null;
