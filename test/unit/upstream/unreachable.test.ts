@@ -169,7 +169,7 @@ describe("a proxy that takes connections and never answers", () => {
         message: `elsewhere.invalid cannot be reached: no complete answer within ${DEADLINE_MS} ms`,
       });
       const tookMs = performance.now() - beganAt;
-      assert.ok(tookMs < 10 * DEADLINE_MS, `${tookMs} ms`);
+      assert.ok(tookMs < 15 * DEADLINE_MS, `${tookMs} ms`); // the limit for a connection is later
       await transport.close();
     });
   }
