@@ -8,7 +8,14 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Page, PollAnswer } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import { Lateness, type UnreadSpan, unreadBetween } from "./lateness.ts";
-import { type FreshPage, lastOf, toBatches, withAnswer, withPage } from "./log/fresh-pages.ts";
+import {
+  type FreshPage,
+  lastOf,
+  type SpanBefore,
+  toBatches,
+  withAnswer,
+  withPage,
+} from "./log/fresh-pages.ts";
 import type { Gap, ReadBatch } from "./log/gap.ts";
 import { RecentRate } from "./recent-rate.ts";
 
@@ -65,9 +72,8 @@ export class Unread {
 
   /** A fresh page was loaded. `wasMute`: its old token brought nothing for long, so the rate is unknown. */
   keepPage(page: Page, wasMute = false): void {
-    const { gap, unreadMs } = this.#before(page);
-    const fresh = { ...page, gap, unreadMs: wasMute ? Number.POSITIVE_INFINITY : unreadMs };
-    this.#pages = withPage(this.#pages, fresh, this.#mark);
+    const { gap } = this.#before(page, wasMute);
+    this.#pages = withPage(this.#pages, { ...page, gap }, this.#mark);
   }
 
   /** An answer came. `intervalMs`: the interval of the polls if calls are fast. */
@@ -76,7 +82,7 @@ export class Unread {
     const before = this.#before(answer);
     const late = this.#lateness.observe(answer, intervalMs);
     if (pages.length > 0) {
-      const batches = (items: readonly Item[]) => withAnswer(pages, items, before, this.#mayMiss, this.#mark);
+      const batches = (items: readonly Item[]) => withAnswer(pages, items, before, this.#mark);
       return { late: undefined, batches };
     }
     const after = late && this.#gapSince(late.sinceMs);
@@ -85,7 +91,7 @@ export class Unread {
 
   /** The batches of the pages, if no answer follows them. */
   pagesAlone(): readonly ReadBatch[] {
-    return toBatches(this.#pages, this.#mayMiss);
+    return toBatches(this.#pages);
   }
 
   /** The pages, and the answer after them, are stored. */
@@ -109,17 +115,16 @@ export class Unread {
   }
 
   /**
-   * Whether messages may be missing before a page that replaces a lost token. If less than one message was
-   * expected in the unread time, the answer is no.
+   * The time from the last good answer, or last fresh page with messages, to a later answer or page. Messages
+   * may be missing in it if it is longer than the window, or if at least one was expected by the chat's rate.
+   * What is read later says nothing about that rate.
    */
-  #mayMiss = ({ items, unreadMs, answeredAt }: FreshPage): boolean =>
-    unreadMs > this.#windowMs || this.#rate.expectedIn(unreadMs, answeredAt, items) >= 1;
-
-  /** The time from the last good answer, or last fresh page with messages, to a later answer or page. */
-  #before(times: CallTimes) {
+  #before(read: CallTimes & { items: readonly Item[] }, wasMute = false): SpanBefore {
     const last = lastOf(this.#pages) ?? this.#lateness.last;
-    const unreadMs = unreadBetween(last, times);
-    return { gap: this.#gapSince(last.wallAt), isShort: unreadMs <= this.#windowMs, unreadMs };
+    const unreadMs = wasMute ? Number.POSITIVE_INFINITY : unreadBetween(last, read);
+    const isShort = unreadMs <= this.#windowMs;
+    const mayMiss = !isShort || this.#rate.expectedIn(unreadMs, read.answeredAt, read.items) >= 1;
+    return { gap: mayMiss ? this.#gapSince(last.wallAt) : undefined, isShort };
   }
 
   /** Replays have no gaps: their reading continues at their position. */

@@ -165,11 +165,10 @@ export class OwnedRoom {
     const appender = new Appender(parts, hold, memoryOf(hold.room, isReplay, parts));
     const gap = (sinceMs: number | undefined, reason: Gap["reason"]) =>
       isReplay || sinceMs === undefined ? undefined : { sinceMs, reason };
-    const unreadMs = Number.POSITIVE_INFINITY;
-    const unread = { ...page, gap: gap(readAt, reasonFor(hold.room?.end)), unreadMs };
+    const unread = { ...page, gap: gap(readAt, reasonFor(hold.room?.end)) };
     const isShort = unreadBetween(page, first) <= settings.windowMs;
-    const after = { gap: gap(page.wallAt, "unreachable"), isShort };
-    const batches = withAnswer([unread], first.items, after, () => true, telemetry.mark);
+    const after = { gap: isShort ? undefined : gap(page.wallAt, "unreachable"), isShort };
+    const batches = withAnswer([unread], first.items, after, telemetry.mark);
     const backlog = batches.flatMap(({ items }) => items);
     const added = await appender.appendOnce(batches, { position, startedAt, egress: egress.name });
     const history = new Set(

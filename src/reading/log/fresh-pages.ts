@@ -11,17 +11,13 @@ import { areJoined, type Gap, isSaid, type ReadBatch } from "./gap.ts";
 
 export interface FreshPage extends CallTimes {
   items: readonly Item[];
-  /** The gap that may be before it; undefined if there cannot be one. */
+  /** The gap that may be before it; undefined if nothing can be missing there. */
   gap: Gap | undefined;
-  /** How long nothing was read before it, in milliseconds. */
-  unreadMs: number;
 }
 
-/** Whether, by the unread time before a page and the chat's rate, messages may be missing. */
-type MayMiss = (page: FreshPage) => boolean;
-
 /** The unread time before an answer. */
-interface SpanBefore {
+export interface SpanBefore {
+  /** The gap that may be in it; undefined if nothing can be missing. */
   gap: Gap | undefined;
   /** Whether it was at most as long as the upstream keeps messages. */
   isShort: boolean;
@@ -42,10 +38,9 @@ export function withPage(pages: readonly FreshPage[], page: FreshPage, mark: Mar
     mark("pages: a mute one is a part of the next");
     return withPage(before, merged, mark);
   }
-  const { gap, unreadMs } = last;
   if (areJoined(last.items, page.items)) {
     mark("pages: join");
-    return [...before, { ...merged, gap, unreadMs }];
+    return [...before, { ...merged, gap: last.gap }];
   }
   mark("pages: do not join");
   return [...pages, page];
@@ -59,7 +54,6 @@ export function withAnswer(
   pages: readonly FreshPage[],
   answer: readonly Item[],
   { gap, isShort }: SpanBefore,
-  mayMiss: MayMiss,
   mark: Marker,
 ): readonly ReadBatch[] {
   const last = pages.at(-1);
@@ -68,17 +62,16 @@ export function withAnswer(
   const merged = { ...last, items: mergeInOrder(last.items, answer) };
   if (!lastOf([last])) {
     mark(isShort ? "answer: in time behind a mute page" : "answer: late behind a mute page");
-    const page = isShort ? merged : { ...merged, gap: merged.gap ?? gap, unreadMs: Number.POSITIVE_INFINITY };
-    return toBatches(withPage(before, page, mark), mayMiss);
+    return toBatches(withPage(before, { ...merged, gap: merged.gap ?? gap }, mark));
   }
   const isJoined = isShort || areJoined(last.items, answer);
   if (!isShort)
     mark(isJoined ? "answer: late, and joins its page" : "answer: late, and does not join its page");
-  if (isJoined) return toBatches([...before, merged], mayMiss);
-  return [...toBatches(pages, mayMiss), { items: answer, after: gap }];
+  if (isJoined) return toBatches([...before, merged]);
+  return [...toBatches(pages), { items: answer, after: gap }];
 }
 
 /** The batches of the pages, if no answer follows them. */
-export function toBatches(pages: readonly FreshPage[], mayMiss: MayMiss): readonly ReadBatch[] {
-  return pages.map((page) => ({ items: page.items, after: mayMiss(page) ? page.gap : undefined }));
+export function toBatches(pages: readonly FreshPage[]): readonly ReadBatch[] {
+  return pages.map(({ items, gap }) => ({ items, after: gap }));
 }

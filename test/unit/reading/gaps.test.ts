@@ -211,6 +211,25 @@ it("two messages said at once in a quiet chat, while its token is lost, follow n
   assert.deepEqual(sentTo(viewer, chat), numbers(1, 4));
 });
 
+it("messages between two pages follow a gap, although the chat is quiet afterwards", async () => {
+  const relay = new VirtualRelay();
+  const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], page: PAGE, timeoutMs: 500 });
+  chat.say(5);
+  const viewer = await relay.enter({ videoId: VIDEO });
+  await viewer.untilMessages(5);
+  const mend = failAlways(relay, "get_live_chat", "invalid-argument");
+  await relay.requested("popout", { finished: true });
+  chat.say(30); // of which the next page shows the last ten
+  await relay.requested("popout", { finished: true });
+  for (let n = 0; n < 20; n++) {
+    await relay.advance(2000);
+    chat.say(1); // all later pages join
+  }
+  mend();
+  await viewer.untilMessages(36);
+  assert.deepEqual(sentTo(viewer, chat), [...numbers(1, 5), "gap", ...numbers(26, 55)]);
+});
+
 it("an empty page between the stored messages and its answer leaves a gap, however short the time", async () => {
   const relay = new VirtualRelay();
   const { upstream } = relay;
