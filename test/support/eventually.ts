@@ -4,8 +4,9 @@ import { setTimeout as delay } from "node:timers/promises";
 
 /** How long a test waits for anything, in milliseconds. */
 const PATIENCE_MS = 60_000;
-/** Between the first looks; later ones are apart by a tenth of the time so far. */
+/** Between the first looks; later ones are apart by a tenth of the time so far, up to the second number. */
 const LOOK_MS = 10;
+const MOST_LOOK_MS = 100;
 
 /** Resolves once `look` gives the expected value; `look` may be anything that can be repeated. */
 export async function eventually<T>(expected: T, look: () => T | Promise<T>): Promise<void> {
@@ -14,7 +15,7 @@ export async function eventually<T>(expected: T, look: () => T | Promise<T>): Pr
     if (Object.is(seen, expected)) return;
     const tookMs = performance.now() - begun;
     if (tookMs > PATIENCE_MS) assert.equal(seen, expected, `after ${PATIENCE_MS} ms: ${look}`);
-    await delay(Math.max(LOOK_MS, tookMs / 10));
+    await delay(Math.min(MOST_LOOK_MS, Math.max(LOOK_MS, tookMs / 10)));
   }
 }
 
