@@ -9,7 +9,7 @@ import { Deadline } from "../base/deadline.ts";
 import { asArray, asNumber, asString, dig, parseJson } from "../base/json.ts";
 import { ERRORS, isErrorCode, RelayError } from "../protocol/errors.ts";
 import type { CursorRange } from "../serving/cursor.ts";
-import { parseOffset } from "../serving/log/log-position.ts";
+import { parseOffset } from "../serving/log-position.ts";
 import type { TypedPart } from "../store/port.ts";
 import { type StoredMessage, typeOf } from "../store/stored-message.ts";
 import { OriginAway } from "./away.ts";

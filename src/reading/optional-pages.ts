@@ -12,8 +12,8 @@ import type { Page, PollAnswer } from "../upstream/live-chat.ts";
 import { completeInOrder } from "../upstream/order.ts";
 import type { Position } from "../upstream/position.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
+import type { Appender } from "./batch/appender.ts";
 import { filledAfterMs } from "./interval.ts";
-import type { Appender } from "./log/appender.ts";
 import type { PaceParts } from "./pace.ts";
 
 /** A call that takes longer would cost more messages than it brings: the upstream keeps ten seconds. */

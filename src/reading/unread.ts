@@ -7,7 +7,6 @@ import type { Marker } from "../telemetry/marks.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Page, PollAnswer } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
-import { Lateness, type UnreadSpan, unreadBetween } from "./lateness.ts";
 import {
   type FreshPage,
   lastOf,
@@ -15,8 +14,9 @@ import {
   toBatches,
   withAnswer,
   withPage,
-} from "./log/fresh-pages.ts";
-import type { Gap, ReadBatch } from "./log/gap.ts";
+} from "./batch/fresh-pages.ts";
+import type { Gap, ReadBatch } from "./batch/gap.ts";
+import { Lateness, type UnreadSpan, unreadBetween } from "./lateness.ts";
 import { RecentRate } from "./recent-rate.ts";
 
 /** An answer, prepared for the append. */

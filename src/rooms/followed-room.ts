@@ -3,7 +3,7 @@
  * to its own viewers. If the owner crashes or stops, this instance takes the room over and continues from the
  * checkpoint, with the same viewers.
  */
-import { closedAt, positionOf } from "../reading/log/checkpoint.ts";
+import { closedAt, positionOf } from "../reading/batch/checkpoint.ts";
 import { Room } from "../serving/room.ts";
 import { isUnavailable, type RoomRecord } from "../store/port.ts";
 import type { EntryHost } from "./entry-host.ts";

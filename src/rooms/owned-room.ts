@@ -6,9 +6,7 @@
 import { type CallStart, type Clock, startedNow } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
 import { type ChatType, isReplayChat, RELEASED, type RoomEnd } from "../protocol/chat.ts";
-import { waitAfter } from "../reading/interval.ts";
-import { unreadBetween } from "../reading/lateness.ts";
-import { Appender, type AppenderSettings } from "../reading/log/appender.ts";
+import { Appender, type AppenderSettings } from "../reading/batch/appender.ts";
 import {
   closedAt,
   isReadable,
@@ -16,9 +14,11 @@ import {
   lastReadAgoMs,
   memoryOf,
   positionOf,
-} from "../reading/log/checkpoint.ts";
-import { withAnswer } from "../reading/log/fresh-pages.ts";
-import type { Gap } from "../reading/log/gap.ts";
+} from "../reading/batch/checkpoint.ts";
+import { withAnswer } from "../reading/batch/fresh-pages.ts";
+import type { Gap } from "../reading/batch/gap.ts";
+import { waitAfter } from "../reading/interval.ts";
+import { unreadBetween } from "../reading/lateness.ts";
 import { demandOf, priorityMs } from "../reading/pace.ts";
 import { Poller, type PollerSettings, type PollerStart } from "../reading/poller.ts";
 import { Room, type RoomParts, type RoomSettings } from "../serving/room.ts";

@@ -5,8 +5,8 @@
 import { Deadline, unlessAborted } from "../base/deadline.ts";
 import { atCapacity } from "../protocol/capacity.ts";
 import type { ChatType } from "../protocol/chat.ts";
-import { closedAt } from "../reading/log/checkpoint.ts";
-import { type LogPosition, positionIn } from "../serving/log/log-position.ts";
+import { closedAt } from "../reading/batch/checkpoint.ts";
+import { type LogPosition, positionIn } from "../serving/log-position.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import { Slices } from "../serving/slices.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";

@@ -1,5 +1,5 @@
 /** The rooms of an instance with a store: it reads their chats, or follows the instances that do. */
-import { closedAt } from "../reading/log/checkpoint.ts";
+import { closedAt } from "../reading/batch/checkpoint.ts";
 import type { Room } from "../serving/room.ts";
 import type { Reserve } from "../upstream/egress/pool.ts";
 import { type ArchivedRoom, archivedRoom, excerptOf } from "./archive.ts";

@@ -13,7 +13,7 @@ import type { Served } from "../../src/http/streams/stream-parts.ts";
 import type { OriginAnswer, OriginRequest } from "../../src/origin/origin-connections.ts";
 import { RelayError } from "../../src/protocol/errors.ts";
 import { type BodyForm, FORMS } from "../../src/serving/form.ts";
-import { parseOffset } from "../../src/serving/log/log-position.ts";
+import { parseOffset } from "../../src/serving/log-position.ts";
 import type { BodySink } from "../../src/serving/multiplex/multiplex.ts";
 import { SimulatedSink } from "./sink.ts";
 

@@ -5,7 +5,7 @@
  */
 import { buffer } from "node:stream/consumers";
 import { unlessAborted } from "../../src/base/deadline.ts";
-import { offsetOf, parseOffset } from "../../src/serving/log/log-position.ts";
+import { offsetOf, parseOffset } from "../../src/serving/log-position.ts";
 import { parseObject } from "../../src/simulator/plain-json.ts";
 import type { Random } from "../../src/simulator/random.ts";
 import { EVERYTHING } from "../harness/filters.ts";

@@ -1,8 +1,8 @@
 /** The log of a room, as a poller writes it. */
 import { type Clock, systemClock } from "../../src/base/clock.ts";
-import { Appender } from "../../src/reading/log/appender.ts";
-import { memoryOf } from "../../src/reading/log/checkpoint.ts";
-import type { Gap } from "../../src/reading/log/gap.ts";
+import { Appender } from "../../src/reading/batch/appender.ts";
+import { memoryOf } from "../../src/reading/batch/checkpoint.ts";
+import type { Gap } from "../../src/reading/batch/gap.ts";
 import type { JsonObject } from "../../src/simulator/plain-json.ts";
 import { memoryStore } from "../../src/store/sqlite/inline-thread.ts";
 import { silentLog } from "../../src/telemetry/log.ts";

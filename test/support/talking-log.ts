@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import type { TestContext } from "node:test";
 import { stream } from "@durable-streams/client";
-import { offsetOf } from "../../src/serving/log/log-position.ts";
+import { offsetOf } from "../../src/serving/log-position.ts";
 import { portOf } from "../chaos/line.ts";
 import { readLog } from "./log.ts";
 import { startRelay, type TestRelay } from "./relay.ts";

@@ -8,7 +8,7 @@ import { asArray, asObject, dig, type JsonObject, parseJson } from "../../base/j
 import { linesOf } from "../../base/lines.ts";
 import type { Message } from "../../protocol/message.ts";
 import { VIDEO_ID_FORM } from "../../protocol/video-id.ts";
-import type { CaptureProgress } from "../../reading/log/checkpoint.ts";
+import type { CaptureProgress } from "../../reading/batch/checkpoint.ts";
 import { readActions } from "../../upstream/readers/actions.ts";
 import { shortHash } from "../../upstream/readers/event.ts";
 import { NO_PANELS, type Panels } from "../../upstream/readers/panels.ts";

@@ -2,14 +2,14 @@
 import { stat } from "node:fs/promises";
 import { systemClock } from "../../base/clock.ts";
 import { ENDED } from "../../protocol/chat.ts";
-import { Appender, type AppenderParts } from "../../reading/log/appender.ts";
+import { Appender, type AppenderParts } from "../../reading/batch/appender.ts";
 import {
   type CaptureProgress,
   captureOf,
   importedPosition,
   memoryOf,
   positionOf,
-} from "../../reading/log/checkpoint.ts";
+} from "../../reading/batch/checkpoint.ts";
 import { SHARED_DEFAULTS } from "../../store/open.ts";
 import type { Hold } from "../../store/ownership.ts";
 import { isUnavailable } from "../../store/port.ts";

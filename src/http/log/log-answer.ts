@@ -1,7 +1,7 @@
 /** The answers of a log: what their headers say of the place that a reader has reached, and to caches. */
 import { itemJson } from "../../serving/history/formats.ts";
 import type { HistoryPage } from "../../serving/history/history.ts";
-import { type LogPosition, offsetOf, positionIn, tagOf } from "../../serving/log/log-position.ts";
+import { type LogPosition, offsetOf, positionIn, tagOf } from "../../serving/log-position.ts";
 
 /** The bounds of a page, in messages and in bytes. */
 export const PAGE_MESSAGES = 1000;

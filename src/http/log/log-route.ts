@@ -7,7 +7,7 @@ import { gzip } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { RelayError } from "../../protocol/errors.ts";
 import { parseVideoId } from "../../protocol/video-id.ts";
-import { parseOffset } from "../../serving/log/log-position.ts";
+import { parseOffset } from "../../serving/log-position.ts";
 import { isPrivate } from "../access/private-answers.ts";
 import { clientGone } from "../client-gone.ts";
 import { acceptsGzip, isKnown } from "../negotiation.ts";

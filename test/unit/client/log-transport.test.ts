@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { type ChatError, type ChatOptions, chat } from "../../../client/index.ts";
 import { ENDED } from "../../../src/protocol/chat.ts";
-import { offsetOf } from "../../../src/serving/log/log-position.ts";
+import { offsetOf } from "../../../src/serving/log-position.ts";
 import { B, several, withRoom } from "../../support/history.ts";
 import { startRelay } from "../../support/relay.ts";
 import { OTHER, ROOM } from "../../support/store-subject.ts";

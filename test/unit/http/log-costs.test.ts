@@ -8,7 +8,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { LogReads } from "../../../src/http/log/log-reads.ts";
 import { History } from "../../../src/serving/history/history.ts";
-import { offsetOf } from "../../../src/serving/log/log-position.ts";
+import { offsetOf } from "../../../src/serving/log-position.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { countedClock } from "../../support/counted-clock.ts";
 import { eventually } from "../../support/eventually.ts";

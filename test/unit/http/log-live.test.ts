@@ -1,7 +1,7 @@
 /** `GET /v1/log/{videoId}` live: long polls, and Server-Sent Events. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { offsetOf } from "../../../src/serving/log/log-position.ts";
+import { offsetOf } from "../../../src/serving/log-position.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type LogAnswer, type LogEvent, readEvents, readLog } from "../../support/log.ts";
 import { metric, roomsIn, startRelay, type TestRelayOptions } from "../../support/relay.ts";

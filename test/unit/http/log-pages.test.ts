@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ENDED } from "../../../src/protocol/chat.ts";
-import { offsetOf } from "../../../src/serving/log/log-position.ts";
+import { offsetOf } from "../../../src/serving/log-position.ts";
 import { B, said, several, withRoom } from "../../support/history.ts";
 import { readLog } from "../../support/log.ts";
 import { OTHER, ROOM } from "../../support/store-subject.ts";

@@ -6,7 +6,7 @@ import { readFlags, UsageError } from "../../../src/cli/flags.ts";
 import { SETTINGS } from "../../../src/cli/setting-table.ts";
 import { LogReads } from "../../../src/http/log/log-reads.ts";
 import { History } from "../../../src/serving/history/history.ts";
-import { offsetOf } from "../../../src/serving/log/log-position.ts";
+import { offsetOf } from "../../../src/serving/log-position.ts";
 import { SimulatedSink } from "../../harness/sink.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { B, withRoom } from "../../support/history.ts";

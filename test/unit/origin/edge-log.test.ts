@@ -1,7 +1,7 @@
 /** `GET /v1/log/{videoId}` at edges: the origin's answers, from what an edge holds or the origin's pages. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { offsetOf } from "../../../src/serving/log/log-position.ts";
+import { offsetOf } from "../../../src/serving/log-position.ts";
 import { Line } from "../../chaos/line.ts";
 import { startTestEdge } from "../../support/edge.ts";
 import { eventually } from "../../support/eventually.ts";

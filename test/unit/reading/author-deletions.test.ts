@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { systemClock } from "../../../src/base/clock.ts";
-import { type ReadMemory, resolve } from "../../../src/reading/log/resolve.ts";
+import { type ReadMemory, resolve } from "../../../src/reading/batch/resolve.ts";
 import type { JsonObject } from "../../../src/simulator/plain-json.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";

@@ -1,8 +1,8 @@
 /** Offsets of a log, and the cursors that its live answers carry for caches. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { CacheCursors } from "../../../src/serving/log/forms.ts";
-import { offsetOf, parseOffset, positionIn } from "../../../src/serving/log/log-position.ts";
+import { CacheCursors } from "../../../src/serving/log-forms.ts";
+import { offsetOf, parseOffset, positionIn } from "../../../src/serving/log-position.ts";
 
 describe("an offset", () => {
   it("names a cursor, and sorts as the cursors do", () => {

@@ -1,8 +1,8 @@
 /** A store that writes, but whose answer is lost: the room continues, and holds everything once. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Appender } from "../../../src/reading/log/appender.ts";
-import { memoryOf } from "../../../src/reading/log/checkpoint.ts";
+import { Appender } from "../../../src/reading/batch/appender.ts";
+import { memoryOf } from "../../../src/reading/batch/checkpoint.ts";
 import { StoreError } from "../../../src/store/port.ts";
 import type { Operation } from "../../../src/store/sqlite/group-commit.ts";
 import { InlineThread, inMemory } from "../../../src/store/sqlite/inline-thread.ts";

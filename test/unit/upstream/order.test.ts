@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { Message } from "../../../src/protocol/message.ts";
-import { type ReadMemory, resolve } from "../../../src/reading/log/resolve.ts";
+import { type ReadMemory, resolve } from "../../../src/reading/batch/resolve.ts";
 import { simulateInProcess } from "../../../src/simulator/index.ts";
 import { completeInOrder, historyLength, mergeInOrder } from "../../../src/upstream/order.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";

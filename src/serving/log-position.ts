@@ -2,7 +2,7 @@
  * Offsets of a room's log as a durable stream (Durable Streams protocol, section 8): texts that sort as the
  * positions that they name. The offset of a position is the cursor of the message before it.
  */
-import { RelayError } from "../../protocol/errors.ts";
+import { RelayError } from "../protocol/errors.ts";
 
 const DIGITS = 16;
 

@@ -2,12 +2,12 @@
  * How a room's log is written for readers of the Durable Streams protocol: as events with a batch each
  * (section 5.8), or as the body of one answer (5.7). Items are those of the history, byte for byte.
  */
-import type { Clock } from "../../base/clock.ts";
-import { wireJson } from "../../base/wire-json.ts";
-import type { StreamEnd } from "../../protocol/chat.ts";
-import { type BodyForm, formsOf, wholeFormsOf } from "../form.ts";
-import type { FramesPlace, Framing } from "../framing.ts";
-import { itemJson } from "../history/formats.ts";
+import type { Clock } from "../base/clock.ts";
+import { wireJson } from "../base/wire-json.ts";
+import type { StreamEnd } from "../protocol/chat.ts";
+import { type BodyForm, formsOf, wholeFormsOf } from "./form.ts";
+import type { FramesPlace, Framing } from "./framing.ts";
+import { itemJson } from "./history/formats.ts";
 import { offsetOf } from "./log-position.ts";
 
 /** The protocol's epoch for cursors, and the length of an interval (section 10.1). */
