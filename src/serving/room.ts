@@ -13,16 +13,12 @@ import { SharedPages } from "./shared-pages.ts";
 import type { Sink } from "./sink.ts";
 import { inSlices } from "./slices.ts";
 import { type Beginning, type StartingRoom, Starts } from "./starts.ts";
-import { type Chunk, Tail } from "./tail.ts";
+import { type Chunk, Tail, type TailSettings } from "./tail.ts";
 import { ALL } from "./type-filter.ts";
 import { Viewer, type ViewerHost } from "./viewer.ts";
 
-export interface RoomSettings {
+export interface RoomSettings extends TailSettings {
   keepaliveMs: number;
-  /** Whether deleted messages are blanked in the store, and here; may change at any time. */
-  readonly isBlanking: boolean;
-  /** The number of newest messages that the room holds in memory; 500 if absent. */
-  tailMessages?: number;
 }
 
 /** The request of a connection. */

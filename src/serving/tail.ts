@@ -34,8 +34,8 @@ export interface Chunk {
   next: number;
 }
 
-interface TailSettings {
-  /** Whether deletions also blank the messages in the tail; may change at any time. */
+export interface TailSettings {
+  /** Whether deletions also blank messages, in the store and in the tail; may change at any time. */
   readonly isBlanking: boolean;
   /** The number of newest messages that it holds; 500 if absent. */
   readonly tailMessages?: number;
