@@ -98,9 +98,9 @@ export function chatless(error: RelayError, archived: ArchivedRoom | undefined, 
 }
 
 /** Whether this viewer may not be served from it, so that the video is looked for again. */
-export async function isStale({ room, noChat }: Archive, { isFresh }: StreamRequest): Promise<boolean> {
-  if (noChat && isFresh) return true;
-  return (await room?.isMoved()) === true;
+export async function isStale({ room, noChat }: Archive, request: StreamRequest): Promise<boolean> {
+  if (noChat && request.isFresh) return true;
+  return (await room?.isMoved(request)) === true;
 }
 
 /**

@@ -171,9 +171,12 @@ export class Room implements ViewerHost, StartingRoom {
     }
   }
 
-  /** Whether the stored cursors were shifted. A room that is followed notices this by itself. */
-  async isMoved(): Promise<boolean> {
-    return !this.#parts.store.isRemote && (await this.#starts.range()).base > this.tail.head;
+  /**
+   * Whether the viewer would start in messages that this room does not have, since the stored cursors were
+   * shifted, or its origin has lost it and read the chat again. A room that is followed notices this by itself.
+   */
+  isMoved(request: StreamRequest): Promise<boolean> {
+    return this.#starts.isMoved(request);
   }
 
   sent(bytes: number): void {

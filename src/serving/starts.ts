@@ -73,6 +73,12 @@ export class Starts {
     }
   }
 
+  /** See `Room.isMoved`. Rejects with `StoreError`. */
+  async isMoved(beginning: Beginning): Promise<boolean> {
+    if (this.#log.isRemote && this.#inTail(beginning) !== undefined) return false;
+    return (await this.range()).base > this.#room.tail.head;
+  }
+
   /** The room's cursors. Shared while a read is in progress, because viewers arrive in waves. */
   range(): Promise<CursorRange> {
     const { videoId, tail } = this.#room;

@@ -302,6 +302,24 @@ describe("an edge", { timeout: 300_000 }, () => {
     assertConsecutive(back.cursors, back.init.cursor);
   });
 
+  it("gives a viewer the chat that its origin reads again after it lost its store, not the end that it holds", async (t) => {
+    const { line, chat, startEdge, watch } = await setUp(t);
+    const edge = await startEdge();
+    const stream = await watch(edge);
+    await stream.untilMessages(3);
+    chat.end("continuations-absent");
+    assert.equal((await stream.ended())?.event, "end");
+    const again = await startRelay();
+    t.after(() => again[Symbol.asyncDispose]());
+    const said = again.upstream.chat(chat.videoId, { kinds: ["text"] }).say(5);
+    await (await watch(again)).untilMessages(5);
+    line.leadsTo = Number(new URL(again.url).port);
+    line.cut();
+    const back = await watch(edge, { lastEventId: 1000, backfill: 4 });
+    await back.untilMessages(4);
+    assert.deepEqual(back.ids, said.slice(1));
+  });
+
   it("lets a viewer come back without calling it a fault if its origin has lost the messages it is owed", async (t) => {
     const { origin, line, chat, startEdge, watch } = await setUp(t);
     const there = await watch(origin);
