@@ -39,8 +39,10 @@ class Pause {
   #beganAt = 0;
   #count = 0;
 
-  /** `isSame`: the answer reports a throttling that is already known. */
-  throttled(isSame: boolean, now: number, cooldownMs: number, namedMs: number): void {
+  /** An answer to a call that began at `calledAt`. */
+  throttled(calledAt: number, now: number, cooldownMs: number, namedMs: number): void {
+    // Calls that were in flight together report the same throttling.
+    const isSame = calledAt < this.#beganAt;
     // The previous throttling expires after as long as its pause lasted.
     if (now - this.until > this.until - this.#beganAt) this.#count = 0;
     const doubled = Math.min(MAX_COOLDOWN_MS, cooldownMs * 2 ** this.#count);
@@ -64,7 +66,6 @@ class Address {
   lastAt = Number.NEGATIVE_INFINITY;
   /** The time of the last answer of a working upstream. */
   answeredAt = Number.NEGATIVE_INFINITY;
-  throttledAt = Number.NEGATIVE_INFINITY;
   #fullMs = 0;
   #fullSince: number | undefined;
 
@@ -98,6 +99,8 @@ interface UpstreamJudgeHost {
 export class UpstreamJudge {
   /** The number of loads of each room's page, where every search for a chat begins. */
   readonly pageLoads = new Map<string, number>();
+  /** The number of those that showed the chat. */
+  readonly pagesWithChat = new Map<string, number>();
   /**
    * The time of each room's last poll, if it was answered well and nothing intervened: such a room keeps its
    * rhythm.
@@ -157,7 +160,7 @@ export class UpstreamJudge {
     this.#journal.note(`call ${videoId} ${pathname}`);
     this.#judge(call);
     if (!isChat) {
-      if (name === POPOUT) this.pageLoads.set(videoId, (this.pageLoads.get(videoId) ?? 0) + 1);
+      if (name === POPOUT) tally(this.pageLoads, videoId);
       this.offered.delete(videoId); // the page may replace an answer that was given up
     }
     this.#judgeRhythm(call);
@@ -224,14 +227,12 @@ export class UpstreamJudge {
     if (status === 429 || (!text.includes("ytInitialData") && QUOTA_SIGNAL.test(text))) {
       const namedMs = 1000 * Number(header("retry-after") ?? 0);
       const pause = call.isChat ? address.pauses.chat : address.pauses.page;
-      // Calls that were in flight together report the same throttling.
-      const isSame = call.at < address.throttledAt;
-      pause.throttled(isSame, now, this.#gate.cooldownMs, namedMs);
-      if (!isSame) address.throttledAt = now;
+      pause.throttled(call.at, now, this.#gate.cooldownMs, namedMs);
       return;
     }
     if (status !== 200) return;
     for (const pause of Object.values(address.pauses)) pause.succeeded();
+    if (call.name === POPOUT && text.includes("liveChatRenderer")) tally(this.pagesWithChat, call.videoId);
     if (!call.isChat) this.#host.pageCame(call.videoId);
     if (!call.isChat || !text.includes('"continuationContents"')) return;
     const ids = [...text.matchAll(/"id":"([^"]+)"/g)].map(([, id = ""]) => id);
@@ -240,4 +241,8 @@ export class UpstreamJudge {
       this.#rhythm.set(call.videoId, { at: call.at, fullMs: address.fullMs(call.at), address });
     this.#host.answered(call.videoId, call.at);
   }
+}
+
+function tally(counts: Map<string, number>, videoId: string): void {
+  counts.set(videoId, (counts.get(videoId) ?? 0) + 1);
 }

@@ -267,7 +267,9 @@ export class LogReader implements Watcher {
     const items = status === 204 ? [] : itemsIn(text);
     const first = items[0]?.cursor;
     const start = typeof asked === "number" ? asked : first === undefined ? next : first - 1;
-    this.#chat.asks(typeof asked === "number" ? asked : asked === "begin" && !isCached ? 0 : undefined);
+    // A cache, or an edge that does not know of a loss yet, may begin in the log of a store that is lost.
+    const isOfThisStore = !isCached && start >= (room.base ?? 0);
+    this.#chat.asks(typeof asked === "number" ? asked : asked === "begin" && isOfThisStore ? 0 : undefined);
     this.#chat.begin({ cursor: start });
     for (const { cursor, data } of items) this.#chat.message(cursor, data);
     if (this.#chat.cursor !== next) this.#violate(`is told ${next} behind ${this.#chat.cursor}`);
