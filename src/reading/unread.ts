@@ -117,7 +117,7 @@ export class Unread {
   /**
    * The time from the last good answer, or last fresh page with messages, to a later answer or page. Messages
    * may be missing in it if it is longer than the window, or if at least one was expected by the chat's rate.
-   * What is read later says nothing about that rate.
+   * Later pages say nothing about that rate.
    */
   #before(read: CallTimes & { items: readonly Item[] }, wasMute = false): SpanBefore {
     const last = lastOf(this.#pages) ?? this.#lateness.last;

@@ -173,7 +173,8 @@ export class Room implements ViewerHost, StartingRoom {
 
   /**
    * Whether the viewer would start in messages that this room does not have, since the stored cursors were
-   * shifted, or its origin has lost it and read the chat again. A room that is followed notices this by itself.
+   * shifted, or its origin has lost it and read the chat again. A room that is followed notices this by
+   * itself.
    */
   isMoved(request: StreamRequest): Promise<boolean> {
     return this.#starts.isMoved(request);
