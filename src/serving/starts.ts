@@ -92,17 +92,6 @@ export class Starts {
   }
 
   /**
-   * The room's cursors, for a viewer that comes with one. A read that was under way when the viewer came may
-   * not know that cursor, if another instance or edge has given it out. Then the cursors are read again.
-   */
-  async #rangeFor(cursor: LogPosition | undefined): Promise<CursorRange> {
-    const isEarlier = this.#range !== undefined;
-    const range = await this.range();
-    const isAhead = typeof cursor === "number" && cursor > range.head;
-    return isEarlier && isAhead ? await this.range() : range;
-  }
-
-  /**
    * The start of a viewer for whom the tail of a remote log has everything, and of a reader of a log. While
    * the log cannot be read, the messages of a backfill that the tail does not hold are left out.
    */
@@ -125,7 +114,12 @@ export class Starts {
   }
 
   async #inLog({ log, lastEventId, from, backfill, filter = ALL }: Beginning, historyEnd?: number) {
-    const range = await this.#rangeFor(log ?? lastEventId);
+    const isEarlier = this.#range !== undefined;
+    let range = await this.range();
+    // A read that was under way when the viewer came may not know its cursor, if another instance or edge has
+    // given it out.
+    const cursor = log ?? lastEventId;
+    if (isEarlier && typeof cursor === "number" && cursor > range.head) range = await this.range();
     const { videoId, chatType, tail, closedAt } = this.#room;
     const { floor, head } = range;
     if (log !== undefined) return positionIn(log, floor, closedAt ?? Math.max(head, tail.head));
