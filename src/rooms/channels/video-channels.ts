@@ -85,6 +85,7 @@ export class VideoChannels {
   ): Promise<boolean> {
     const isOne = (names: readonly string[]) => names.some((name) => channels.includes(name));
     const known = await this.#sources.stored(videoId);
+    signal.throwIfAborted(); // a client that left while the store was slow takes no place
     if (isOne(known)) return true;
     const names = await unlessAborted(this.#look(videoId, address), signal);
     if (!isOne(names)) return false;

@@ -236,6 +236,17 @@ describe("the look at a video's page", () => {
     assert.deepEqual(new Set(sources.remembered), new Set([MINE]));
   });
 
+  it("opens nothing for a client that left while the store was slow", async () => {
+    const gone = new AbortController();
+    const stored = async () => {
+      gone.abort(new Error("the client left"));
+      return ["@mine"];
+    };
+    const channels = new VideoChannels({ ...sourcesOf({}), stored }, new FakeClock(), never);
+    const opened = channels.isOfOne(MINE, ["@mine"], address, gone.signal);
+    await assert.rejects(opened, { message: "the client left" });
+  });
+
   it("is refused as the service is while it stops", async () => {
     const stopped = new AbortController();
     const sources = {
