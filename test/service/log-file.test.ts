@@ -79,7 +79,13 @@ describe("a log on a full disk", LIMIT, () => {
         .split("\n")
         .filter(Boolean)
         .map((line) => JSON.parse(line).msg);
-    assert.deepEqual(messages(whole), ["room not opened", "lines of the log are missing"]);
+    // A line of before may have been under way when there was space again.
+    const [first, ...rest] = messages(whole);
+    assert.equal(first, "room not opened");
+    assert.deepEqual(
+      rest.filter((message) => message !== first),
+      ["lines of the log are missing"],
+    );
     assert.deepEqual(messages(log()), ["room not opened", "stopping", "stopped"]);
   });
 });

@@ -18,11 +18,18 @@ const LIMIT = { timeout: 20_000 };
 setFlagsFromString("--expose-gc");
 const collectGarbage: () => void = runInNewContext("gc");
 
-setFlagsFromString("--allow-natives-syntax");
-/** Whether the engine keeps the object's keys in a shape that it shares with others, and not in a table. */
-const hasShape = new Function("object", "return %HasFastProperties(object)") as (object: unknown) => boolean;
-hasShape({}); // compiles it under this flag
-setFlagsFromString("--no-allow-natives-syntax");
+/**
+ * Whether the engine keeps the object's keys in a shape that it shares with others, and not in a table. It
+ * may forget compiled code that was not called for a while, so the code is compiled for each call.
+ */
+function hasShape(object: unknown): boolean {
+  setFlagsFromString("--allow-natives-syntax");
+  try {
+    return new Function("object", "return %HasFastProperties(object)")(object);
+  } finally {
+    setFlagsFromString("--no-allow-natives-syntax");
+  }
+}
 
 async function listening(t: TestContext, answer: (response: ServerResponse) => void): Promise<Server> {
   const server = createServer((_request, response) => answer(response)).listen(0, "127.0.0.1");
