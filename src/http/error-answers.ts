@@ -106,7 +106,8 @@ function answer(error: RelayError, reply: FastifyReply, telemetry: Telemetry): F
   if (error.retryAfterMs !== undefined) {
     reply.header("retry-after", String(Math.max(1, Math.ceil(error.retryAfterMs / 1000))));
   }
-  return reply.code(error.status).send(error.body);
+  // A cache may keep some statuses by default: 404 and 410 are no longer true once a chat begins.
+  return reply.code(error.status).header("cache-control", "no-store").send(error.body);
 }
 
 function toRelayError(error: Partial<FastifyError> & Error): RelayError {

@@ -64,6 +64,7 @@ export class RawErrors {
       "Content-Type: application/json; charset=utf-8",
       `Content-Length: ${Buffer.byteLength(json)}`,
       "Access-Control-Allow-Origin: *",
+      "Cache-Control: no-store",
       ...headers,
       "Connection: close",
     ];

@@ -95,8 +95,8 @@ export async function askRaw(base: string, bytes: string | Buffer): Promise<Answ
 }
 
 /**
- * Asserts that the answer is this error in the one JSON shape, open to any origin, and that its message holds
- * no credential and no stack. Gives the message.
+ * Asserts that the answer is this error in the one JSON shape, open to any origin and kept by no cache, and
+ * that its message holds no credential and no stack. Gives the message.
  */
 export function assertRefused(
   answer: Answer,
@@ -110,6 +110,7 @@ export function assertRefused(
   assert.deepEqual(Object.keys(body), ["code", "message"]);
   assert.match(headers.get("content-type") ?? "", /^application\/json/);
   assert.equal(headers.get("access-control-allow-origin"), "*");
+  assert.equal(headers.get("cache-control"), "no-store");
   assert.ok(body.message.length > 10, body.message);
   assert.doesNotMatch(body.message, /\bat \S+ \(|node:|\.ts\b/, "a stack");
   assert.doesNotMatch(body.message, /\.[.;)]/, "a full stop within the sentence");
