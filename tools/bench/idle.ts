@@ -1,12 +1,14 @@
 /**
- * The cost of a viewer that receives only keepalives: memory of the server's process for each, against bare
- * sockets and Nchan, and the service's CPU time to attach it and for keepalives to all of them; also the
- * service's memory without viewers. Clients run in their own processes, so that each side has its own limit
- * of open files.
+ * The cost of a reader that waits: a viewer that receives only keepalives, and a long poll of a log, against
+ * bare sockets and Nchan. Memory of the server's process for each after its garbage is collected, and as the
+ * server stands, CPU time to attach one, and for keepalives to all of them. Clients run in their own
+ * processes, so that each side has its own limit of open files.
  *
  *     npm run bench -- idle [--viewers 10000]
  */
 import { setTimeout as pause } from "node:timers/promises";
+import { type Inspected, inspected } from "./kept-memory.ts";
+import { startLogReaders } from "./log-readers.ts";
 import { startReaders } from "./readers.ts";
 import { cpuMs, type Figures, report, residentBytes, settings } from "./rounds.ts";
 import { type Served, serveBare, serveNchan, serveRelay } from "./servers.ts";
@@ -21,41 +23,78 @@ const { viewers } = settings({ viewers: 10_000 });
  */
 const first = viewers / 5;
 
-async function measure(server: string, served: Served, path: string): Promise<Figures> {
-  using _first = await startReaders(served.port, path, first);
+interface Crowd extends Disposable {
+  /** Received so far. */
+  bytes(): Promise<number>;
+}
+
+async function measure(
+  name: string,
+  { server, keptBytes }: Inspected<Served>,
+  attach: (count: number) => Promise<Crowd>,
+): Promise<Figures> {
+  using _first = await attach(first);
   await pause(2000);
-  const before = residentBytes(served.pid);
-  const unattached = cpuMs(served.pid);
-  using readers = await startReaders(served.port, path, viewers - first);
-  const bytes = await readers.bytes();
-  const cpu = cpuMs(served.pid);
+  const before = await keptBytes();
+  const unattached = cpuMs(server.pid);
+  using others = await attach(viewers - first);
+  const bytes = await others.bytes();
+  const cpu = cpuMs(server.pid);
   const cpuMsPerAttach = (cpu - unattached) / (viewers - first);
   await pause(2 * KEEPALIVE_MS);
+  const cpuMsPerSecond = (cpuMs(server.pid) - cpu) / ((2 * KEEPALIVE_MS) / 1000);
+  const residentMb = residentBytes(server.pid) / 2 ** 20;
+  const kept = await keptBytes();
   return {
-    server,
+    server: name,
     viewers,
-    residentMb: residentBytes(served.pid) / 2 ** 20,
-    kbPerViewer: (residentBytes(served.pid) - before) / 1024 / (viewers - first),
+    residentMb,
+    keptMb: kept / 2 ** 20,
+    keptKbPerViewer: (kept - before) / 1024 / (viewers - first),
     cpuMsPerAttach,
-    cpuMsPerSecond: (cpuMs(served.pid) - cpu) / ((2 * KEEPALIVE_MS) / 1000),
-    bytesPerViewer: ((await readers.bytes()) - bytes) / (viewers - first),
+    cpuMsPerSecond,
+    bytesPerViewer: ((await others.bytes()) - bytes) / (viewers - first),
+  };
+}
+
+async function pollers(port: number, offset: string, count: number): Promise<Crowd> {
+  const readers = await startLogReaders({ port, videoId: VIDEO, offset, count });
+  await pause(2000); // until all of them wait
+  return {
+    bytes: async () => (await readers.report()).bytes,
+    [Symbol.dispose]: () => readers[Symbol.dispose](),
   };
 }
 
 const rows: Figures[] = [];
 {
-  await using relay = await serveRelay();
-  relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 10_000 });
-  rows.push(await measure("livechat-relay", relay, `/v1/stream?videoId=${VIDEO}&backfill=0`));
+  const relay = await inspected(() => serveRelay());
+  await using server = relay.server;
+  server.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 10_000 });
+  const path = `/v1/stream?videoId=${VIDEO}&backfill=0`;
+  rows.push(await measure("livechat-relay", relay, (count) => startReaders(server.port, path, count)));
 }
 {
-  await using bare = await serveBare();
-  rows.push(await measure("bare node:net", bare, "/"));
+  // Nobody's wait ends within the measurement.
+  const relay = await inspected(() => serveRelay({ RELAY_LONG_POLL_MS: "60000" }));
+  await using server = relay.server;
+  server.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 10_000 }).say(1);
+  const answer = await fetch(`http://127.0.0.1:${server.port}/v1/log/${VIDEO}?offset=-1&live=long-poll`);
+  await answer.arrayBuffer();
+  const offset = `${answer.headers.get("stream-next-offset")}`;
+  rows.push(await measure("long polls", relay, (count) => pollers(server.port, offset, count)));
 }
 {
-  await using nchan = await serveNchan();
-  await nchan?.publish("first");
-  if (nchan) rows.push(await measure("Nchan", nchan, "/sub"));
-  else console.log("Nchan is not installed (apt-get install libnginx-mod-nchan): not measured.");
+  const bare = await inspected(() => serveBare());
+  await using server = bare.server;
+  rows.push(await measure("bare node:net", bare, (count) => startReaders(server.port, "/", count)));
+}
+{
+  await using server = await serveNchan();
+  await server?.publish("first");
+  if (server) {
+    const nchan = { server, keptBytes: async () => residentBytes(server.pid) };
+    rows.push(await measure("Nchan", nchan, (count) => startReaders(server.port, "/sub", count)));
+  } else console.log("Nchan is not installed (apt-get install libnginx-mod-nchan): not measured.");
 }
 report("idle", rows);

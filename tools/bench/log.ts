@@ -1,7 +1,7 @@
 /**
- * The cost of readers that poll a log, at the service alone and behind the caches of deploy/: the memory of
- * one that waits, the requests and the CPU time of the service for a batch, the CPU time of nginx or
- * Varnish, and the bytes that a reader gets.
+ * The cost of readers that poll a log, at the service alone and behind the caches of deploy/: the requests and
+ * the CPU time of the service for a batch, the CPU time of nginx or Varnish, and the bytes that a reader
+ * gets. `idle` measures the memory of one that waits.
  *
  *     npm run bench -- log [--readers 500]
  */
@@ -17,7 +17,7 @@ import { eventually } from "../../test/support/eventually.ts";
 import { listens, startNginxCache, startVarnishCache } from "../../test/support/reverse-proxies.ts";
 import type { Child } from "./child.ts";
 import { type Polled, startLogReaders } from "./log-readers.ts";
-import { cpuMs, type Figures, inRounds, median, report, residentBytes, settings } from "./rounds.ts";
+import { cpuMs, type Figures, inRounds, median, report, settings } from "./rounds.ts";
 import { serveRelay } from "./servers.ts";
 import { EVERY_MS } from "./watched.ts";
 
@@ -67,20 +67,6 @@ async function say(chat: Chat, crowd: Child<Polled>, count: number): Promise<voi
   chat.say(1);
   await caughtUp(crowd, offset, count);
   await over;
-}
-
-/** The bytes of memory for each reader that waits, beyond the first fifth of them. */
-async function memoryOfEach(): Promise<number> {
-  const { relay, offset } = await serveLog();
-  await using _ = relay;
-  const first = Math.floor(readers / 5);
-  const polling = { port: relay.port, videoId: VIDEO, offset };
-  using _first = await startLogReaders({ ...polling, count: first });
-  await pause(SETTLED_MS);
-  const before = residentBytes(relay.pid);
-  using _others = await startLogReaders({ ...polling, count: readers - first });
-  await pause(SETTLED_MS);
-  return (residentBytes(relay.pid) - before) / (readers - first);
 }
 
 /** A crowd of readers of a service of its own, behind a cache or not. */
@@ -145,8 +131,7 @@ async function behind(startCache: typeof startNginxCache) {
   };
 }
 
-const memoryBytes = await memoryOfEach();
 const rows: Figures[] = [];
 for (const [cache, start] of Object.entries({ nginx: startNginxCache, varnish: startVarnishCache }))
-  rows.push({ readers, cache, memoryBytes, ...(await behind(start)) });
+  rows.push({ readers, cache, ...(await behind(start)) });
 report(`log-${readers}`, rows);
