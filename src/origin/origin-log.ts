@@ -5,7 +5,7 @@
 import type { Clock } from "../base/clock.ts";
 import { RELEASED, type RoomEnd } from "../protocol/chat.ts";
 import { ERRORS, RelayError } from "../protocol/errors.ts";
-import type { CursorRange } from "../serving/cursor.ts";
+import type { CursorRange } from "../serving/resume.ts";
 import type { RoomLog } from "../serving/room-log.ts";
 import { isUnavailable, type TypedPart } from "../store/port.ts";
 import type { StoredMessage } from "../store/stored-message.ts";

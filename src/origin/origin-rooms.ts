@@ -5,7 +5,7 @@ import { ENDED, type RoomEnd } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { ArchivedRoom } from "../rooms/archive.ts";
 import type { Followed, RoomApplicant, RoomSource, RoomSources, StoredLog } from "../rooms/sources.ts";
-import { BACKFILL_MAX } from "../serving/cursor.ts";
+import { BACKFILL_MAX } from "../serving/resume.ts";
 import { Room, type RoomSettings } from "../serving/room.ts";
 import type { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";

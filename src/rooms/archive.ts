@@ -3,7 +3,7 @@ import type { Clock } from "../base/clock.ts";
 import { ENDED, isReplayChat } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { captureOf, closedAt, isReadable, positionOf } from "../reading/batch/checkpoint.ts";
-import { type CursorRange, resumeCursor } from "../serving/cursor.ts";
+import { type CursorRange, resumeCursor } from "../serving/resume.ts";
 import { Room, type RoomParts, type StreamRequest } from "../serving/room.ts";
 import { notStored, type RoomRecord } from "../store/port.ts";
 import { isGoingOn, type OwnedRoomParts } from "./owned-room.ts";

@@ -3,7 +3,7 @@
  * rooms of another instance. Entries, rooms and viewers are the same in both.
  */
 import type { ChatType } from "../protocol/chat.ts";
-import type { CursorRange } from "../serving/cursor.ts";
+import type { CursorRange } from "../serving/resume.ts";
 import type { Census, Room } from "../serving/room.ts";
 import type { Ownership } from "../store/ownership.ts";
 import type { Applicant } from "../upstream/egress/openings.ts";

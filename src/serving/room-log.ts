@@ -1,6 +1,6 @@
 /** What viewers need of a log, which is in a store or at the origin of an edge. */
 import type { Store } from "../store/port.ts";
-import type { CursorRange } from "./cursor.ts";
+import type { CursorRange } from "./resume.ts";
 
 /** The log of rooms as their viewers read it. */
 export interface RoomLog extends Pick<Store, "read" | "readTypes" | "cursorAt" | "follow"> {

@@ -5,8 +5,8 @@
 import type { ChatType } from "../protocol/chat.ts";
 import { readPart } from "../store/log-reader.ts";
 import { isUnavailable } from "../store/port.ts";
-import { backfillCount, type CursorRange, resumeCursor } from "./cursor.ts";
 import { type LogPosition, positionIn } from "./log-position.ts";
+import { backfillCount, type CursorRange, resumeCursor } from "./resume.ts";
 import type { RoomLog } from "./room-log.ts";
 import type { Tail } from "./tail.ts";
 import { ALL, countedBy, rareTypesOf, type TypeFilter, typeBit } from "./type-filter.ts";

@@ -4,10 +4,10 @@
  */
 import { afterDeletions, Deletions, storedTarget } from "../store/blanking.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
-import { BACKFILL_MAX } from "./cursor.ts";
 import type { Feed } from "./feeds.ts";
 import type { Packet } from "./form.ts";
 import { Held } from "./held-message.ts";
+import { BACKFILL_MAX } from "./resume.ts";
 import { ALL, countedBy, type TypeFilter } from "./type-filter.ts";
 
 /** So that a viewer with only a `backfill` reads no message from the store. */

@@ -12,7 +12,7 @@ import {
   RAID_DIRECTIONS,
 } from "../../protocol/kinds.ts";
 import { MAX_INPUT_LENGTH, VIDEO_ID } from "../../protocol/video-id.ts";
-import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../../serving/cursor.ts";
+import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../../serving/resume.ts";
 import { Type } from "./json-schema.ts";
 
 /** An object without further keys. */

@@ -2,8 +2,8 @@
 import { Deadline } from "../../base/deadline.ts";
 import { CHANNEL_PLACE, parseChannel } from "../../protocol/channel.ts";
 import { RelayError } from "../../protocol/errors.ts";
-import { parseCursor } from "../../serving/cursor.ts";
 import type { BodySink, Multiplex } from "../../serving/multiplex/multiplex.ts";
+import { parseCursor } from "../../serving/resume.ts";
 import type { StreamQuery } from "../schemas/schemas.ts";
 import {
   type ChannelParts,

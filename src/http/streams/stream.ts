@@ -2,8 +2,8 @@
 import type { FastifyInstance } from "fastify";
 import { RelayError } from "../../protocol/errors.ts";
 import { parseVideoId } from "../../protocol/video-id.ts";
-import { parseCursor } from "../../serving/cursor.ts";
 import type { BodySink } from "../../serving/multiplex/multiplex.ts";
+import { parseCursor } from "../../serving/resume.ts";
 import { clientGone } from "../client-gone.ts";
 import { routeOptions, StreamResponse } from "../schemas/responses.ts";
 import { StreamHeaders, StreamQuery } from "../schemas/schemas.ts";
