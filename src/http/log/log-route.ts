@@ -15,7 +15,7 @@ import type { PassOn } from "../origin-routes.ts";
 import { LogParams, LogQuery } from "../schemas/log-schemas.ts";
 import { LogResponse, routeOptions } from "../schemas/responses.ts";
 import { networkOf } from "../streams/address-limit.ts";
-import { isAlone, openBody } from "../streams/open-sink.ts";
+import { isAlone, openBody } from "../streams/stream-head.ts";
 import type { StreamParts } from "../streams/stream-parts.ts";
 import { knownParametersOnly } from "../strict-query.ts";
 import type { LogAnswer } from "./log-answer.ts";

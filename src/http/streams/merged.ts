@@ -10,7 +10,7 @@ import { MergedHeaders, MergedQuery, type StreamHeaders } from "../schemas/schem
 import { knownParametersOnly } from "../strict-query.ts";
 import { networkOf } from "./address-limit.ts";
 import { readMerged } from "./merged-chat.ts";
-import { openSink } from "./open-sink.ts";
+import { openSink } from "./stream-head.ts";
 import {
   formAsked,
   openLine,

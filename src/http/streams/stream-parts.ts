@@ -18,7 +18,7 @@ import { errorConverter } from "../error-answers.ts";
 import { timeIn } from "../query-time.ts";
 import type { StreamHeaders, StreamQuery } from "../schemas/schemas.ts";
 import type { LineParts } from "./line-viewer.ts";
-import { formatFor, type OpenParts } from "./open-sink.ts";
+import { formatFor, type OpenParts } from "./stream-head.ts";
 
 /** The routes of connections that carry several chats. */
 const LINE_PATHS = { merged: "/v1/merged", channel: "/v1/stream" } as const;

@@ -9,7 +9,7 @@ import { routeOptions, StreamResponse } from "../schemas/responses.ts";
 import { StreamHeaders, StreamQuery } from "../schemas/schemas.ts";
 import { networkOf } from "./address-limit.ts";
 import { channelAsked, openChannel } from "./channel-stream.ts";
-import { openSink } from "./open-sink.ts";
+import { openSink } from "./stream-head.ts";
 import { formAsked, partAsked, type Served, type StreamInput, type StreamParts } from "./stream-parts.ts";
 
 const EXPECTED = {
