@@ -40,7 +40,7 @@ import { compilersFactory } from "./schemas/validators.ts";
 import { AddressLimit } from "./streams/address-limit.ts";
 import { handOverWorks } from "./streams/hand-over.ts";
 import { mergedRoute } from "./streams/merged.ts";
-import type { StreamConnections } from "./streams/sinks.ts";
+import type { StreamConnections } from "./streams/socket-sinks.ts";
 import { streamRoute } from "./streams/stream.ts";
 import { ANSWER_LIMITS, type AnswerLimits, boundUntakenAnswers } from "./untaken-answers.ts";
 import { videoRoute } from "./video-route.ts";

@@ -9,7 +9,7 @@ import { isPrivate, privately } from "../access/private-answers.ts";
 import type { AnswersUnderWay } from "../answers-under-way.ts";
 import { acceptsGzip } from "../negotiation.ts";
 import { takeSocket } from "./hand-over.ts";
-import { ResponseSink, SocketSink, type StreamConnections } from "./sinks.ts";
+import { ResponseSink, SocketSink, type StreamConnections } from "./socket-sinks.ts";
 
 const MEDIA_TYPES: Record<Format, string> = { sse: "text/event-stream", ndjson: "application/x-ndjson" };
 

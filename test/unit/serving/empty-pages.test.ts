@@ -10,7 +10,7 @@ import { type TestContext, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { systemClock } from "../../../src/base/clock.ts";
 import { takeSocket } from "../../../src/http/streams/hand-over.ts";
-import { SocketSink } from "../../../src/http/streams/sinks.ts";
+import { SocketSink } from "../../../src/http/streams/socket-sinks.ts";
 import { ENDED } from "../../../src/protocol/chat.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import { Room } from "../../../src/serving/room.ts";

@@ -10,7 +10,7 @@ import { describe, it, type TestContext, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { pino } from "pino";
 import { takeSocket } from "../../../src/http/streams/hand-over.ts";
-import { ResponseSink, SocketSink, type StreamConnections } from "../../../src/http/streams/sinks.ts";
+import { ResponseSink, SocketSink, type StreamConnections } from "../../../src/http/streams/socket-sinks.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import type { Sink } from "../../../src/serving/sink.ts";
 import { silentLog } from "../../../src/telemetry/log.ts";
