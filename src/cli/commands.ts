@@ -29,7 +29,7 @@ export interface Command {
   flags: FlagTable;
   /**
    * Resolves to the exit code. Rejects with the error that stops the command; the process exits with its
-   * `exitCode`, or 1.
+   * `exitCode`, or `EXIT.failed`.
    */
   run(args: readonly string[], surroundings: Surroundings): Promise<number>;
 }

@@ -5,6 +5,7 @@
  */
 import { parseArgs } from "node:util";
 import { suggest } from "../base/suggest.ts";
+import { EXIT } from "./exit-codes.ts";
 
 export interface Flag<T> {
   default: string;
@@ -62,7 +63,7 @@ export interface Input<Table extends FlagTable> {
 /** An invalid command line or setting. The message is one line that describes it. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
-  readonly exitCode = 2;
+  readonly exitCode = EXIT.wrongUsage;
 }
 
 const VARIABLE_PREFIX = "RELAY_";

@@ -1,6 +1,7 @@
 /** The command line: finds the command and runs it. A failure is reported in one line. */
 import { COMMAND_NAME, licences, VERSION } from "../base/own-files.ts";
 import { commandNamed } from "./commands.ts";
+import { EXIT } from "./exit-codes.ts";
 import { commandHelp, help } from "./help.ts";
 import type { Surroundings } from "./surroundings.ts";
 
@@ -15,7 +16,7 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
     return await dispatch(args, surroundings);
   } catch (error) {
     if (isMissingPackage(error)) throw error;
-    const { message, exitCode = 1 }: Error & { exitCode?: number } =
+    const { message, exitCode = EXIT.failed }: Error & { exitCode?: number } =
       error instanceof Error ? error : new Error(String(error));
     surroundings.stderr.write(named(`livechat-relay: ${message}\n`));
     return exitCode;

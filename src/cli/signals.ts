@@ -3,8 +3,8 @@
  * of its store does, and at once at a later signal. It ends a command that works on a store at once.
  */
 import { once } from "node:events";
-import { constants } from "node:os";
 import { systemClock } from "../base/clock.ts";
+import { EXIT, exitCodeOf } from "./exit-codes.ts";
 import type { Service } from "./service.ts";
 import type { Surroundings } from "./surroundings.ts";
 
@@ -52,7 +52,7 @@ export async function runUntilSignal(
   surroundings: Surroundings,
   start: (stopped: AbortSignal) => Promise<Pick<Service, "stop" | "lost">>,
 ): Promise<number> {
-  using signals = stopSignals(surroundings, () => 1); // until the exit: npm's copy of a signal may come late
+  using signals = stopSignals(surroundings, () => EXIT.failed); // until the exit: npm's copy of a signal may come late
   const { stopped } = signals;
   try {
     const service = await start(stopped);
@@ -82,9 +82,4 @@ export async function runUntilKilled(
   } finally {
     for (const name of SIGNALS) surroundings.off(name, onSignal);
   }
-}
-
-/** What a shell shows for a process that this signal has ended. */
-export function exitCodeOf(name: NodeJS.Signals): number {
-  return 128 + constants.signals[name];
 }

@@ -17,6 +17,7 @@ import { silentLog } from "../../telemetry/log.ts";
 import { Telemetry } from "../../telemetry/telemetry.ts";
 import { timeOfDay } from "../../upstream/readers/timestamp.ts";
 import { counted } from "../counted.ts";
+import { EXIT } from "../exit-codes.ts";
 import { type Input, UsageError } from "../flags.ts";
 import { openNamedStore } from "../open-store.ts";
 import { showProgress } from "../reader/progress.ts";
@@ -73,7 +74,7 @@ export async function importFiles(
         throw new Error(`${path}: ${error.message}; import it again when the store works`);
       if (!(error instanceof CaptureError)) throw error;
       line = error.message;
-      exitCode = 1;
+      exitCode = EXIT.failed;
     }
     surroundings.stderr.write(`livechat-relay: ${path}: ${line}\n`);
   }

@@ -4,6 +4,7 @@ import { fileTrouble } from "../../base/file-trouble.ts";
 import { parseVideoOrChannel } from "../../protocol/channel.ts";
 import { StoreError } from "../../store/port.ts";
 import { FileLock } from "../../store/sqlite/file-lock.ts";
+import { EXIT } from "../exit-codes.ts";
 import { CommandError } from "./session.ts";
 import { type Cursor, isCursorOf, parseCursor } from "./subject.ts";
 
@@ -28,7 +29,7 @@ export class CursorFile {
       return { [Symbol.dispose]: () => lock.release() };
     } catch (error) {
       if (error instanceof StoreError && error.trouble === "it is locked")
-        throw new CommandError(1, `${error.message} with --cursor-file`);
+        throw new CommandError(EXIT.failed, `${error.message} with --cursor-file`);
       await this.assertWritable();
       throw error;
     }
@@ -46,7 +47,7 @@ export class CursorFile {
     const cursor = parseCursor(text);
     if (cursor !== undefined && isCursorOf(this.#name, cursor)) return cursor;
     throw new CommandError(
-      1,
+      EXIT.failed,
       `${this.path} contains no cursor of ${this.#name}: name another file with --cursor-file, or delete it`,
     );
   }
@@ -57,7 +58,7 @@ export class CursorFile {
       await (await open(this.#part, "w")).close();
       await rm(this.#part);
     } catch (error) {
-      throw new CommandError(1, `${this.path} ${fileTrouble(this.path, "written", error)}`);
+      throw new CommandError(EXIT.failed, `${this.path} ${fileTrouble(this.path, "written", error)}`);
     }
   }
 

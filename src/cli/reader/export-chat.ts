@@ -3,6 +3,7 @@ import type { Writable } from "node:stream";
 import { ChatError, history } from "../../../client/index.ts";
 import { cleanText } from "../../formats/harmless-text.ts";
 import { counted } from "../counted.ts";
+import { EXIT } from "../exit-codes.ts";
 import type { Input } from "../flags.ts";
 import { type ExportFile, type FileMode, openExportFile } from "./export-file.ts";
 import type { Format, LastMessage } from "./export-formats.ts";
@@ -81,7 +82,10 @@ export async function exportChat(
     return { messages: file.messages + messages, cursor: reached() };
   } catch (error) {
     if (!(error instanceof ChatError && error.code === "NOT_STORED")) throw error;
-    throw new CommandError(1, `NOT_STORED: nothing is stored of ${name}; add --follow to read its chat`);
+    throw new CommandError(
+      EXIT.failed,
+      `NOT_STORED: nothing is stored of ${name}; add --follow to read its chat`,
+    );
   } finally {
     if (!isComplete) await file.close(false).catch(() => {}); // the error itself is already thrown
     const isLeft = mode !== "whole" && !isComplete && !file.output.failed.aborted;

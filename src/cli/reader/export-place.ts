@@ -1,5 +1,6 @@
 /** Finds the place in a room after which an export continues a file. */
 import { ChatError } from "../../../client/index.ts";
+import { EXIT } from "../exit-codes.ts";
 import { ask } from "./ask.ts";
 import type { LastMessage } from "./export-formats.ts";
 import type { Access } from "./sent-token.ts";
@@ -42,7 +43,7 @@ export async function placeInRoom(
     if (channelVideo) return last.cursor;
   }
   throw new CommandError(
-    1,
+    EXIT.failed,
     `${path} ends with message ${last.id}, which the service does not have in room ${videoId}: the file is of another video, or the service has lost messages since. Name a new file, or replace this one with --force instead of --append`,
   );
 }

@@ -9,6 +9,7 @@ import { beginFile } from "../../base/whole-file.ts";
 import { csvRow } from "../../formats/csv.ts";
 import { parseVideoId } from "../../protocol/video-id.ts";
 import { MAX_LISTED } from "../../rooms/listing.ts";
+import { EXIT } from "../exit-codes.ts";
 import { UsageError } from "../flags.ts";
 import type { Surroundings } from "../surroundings.ts";
 import { type Exported, type ExportInput, exportChat, modeOf } from "./export-chat.ts";
@@ -113,7 +114,7 @@ async function exportFolder(
   await using index = await beginFile(join(folder, INDEX));
   await writeFile(index.part, rows.map(csvRow).join(""));
   await index.finish();
-  return failures === 0 && listed.length < MAX_LISTED ? 0 : 1;
+  return failures === 0 && listed.length < MAX_LISTED ? 0 : EXIT.failed;
 }
 
 /** Why one chat or its file was refused; undefined if the error concerns all of them. */

@@ -1,6 +1,7 @@
 /** `probe`: shows which upstream clients work for a video now, as a table or as the service's answer. */
 import { type ProbeRow, probe } from "../../../client/index.ts";
 import { jsonLine } from "../../formats/harmless-text.ts";
+import { EXIT } from "../exit-codes.ts";
 import type { Input } from "../flags.ts";
 import type { Surroundings } from "../surroundings.ts";
 import { Output } from "./output.ts";
@@ -29,7 +30,7 @@ export function probeVideo(
     await output.finish(stopped);
     const working = answer.rows.filter(({ ok }) => ok).length;
     notice(`${working} of ${answer.rows.length} attempts worked`);
-    return working > 0 ? 0 : 1;
+    return working > 0 ? 0 : EXIT.failed;
   });
 }
 

@@ -8,15 +8,13 @@ import { withoutStop } from "../../base/full-stop.ts";
 import { COMMAND_NAME } from "../../base/own-files.ts";
 import { cleanText } from "../../formats/harmless-text.ts";
 import type { ReceivedMessage } from "../../formats/received-message.ts";
-import { exitCodeOf, stopSignals } from "../signals.ts";
+import { EXIT, exitCodeOf } from "../exit-codes.ts";
+import { stopSignals } from "../signals.ts";
 import type { Surroundings } from "../surroundings.ts";
 import { ReaderLeft } from "./output.ts";
 import type { ServerValues } from "./reader-flags.ts";
 import { type Access, accessOf } from "./sent-token.ts";
 import { type Cursor, channelIn, newsOf } from "./subject.ts";
-
-const REFUSED = 1;
-const NO_SERVICE = 3;
 
 /** The maximum wait between attempts while there is no chat or no service yet. */
 const MAX_WAIT_MS = 30_000;
@@ -91,16 +89,19 @@ function explained(error: ChatError, { server, token }: Access): CommandError {
   const reason = cleanText(reasonOf(error));
   if (error.code === "HTTP")
     return new CommandError(
-      NO_SERVICE,
+      EXIT.noService,
       `${server} answers ${error.status}, but not as a livechat-relay: check the URL; a proxy in front of it, or of an edge's origin, may block this path (as it should block /v1/rooms, /v1/probe and /v1/recordings), then use the service's or the origin's own address`,
     );
   if (error.code === "UNAUTHORIZED" && token === undefined)
-    return new CommandError(REFUSED, `${reason} (here: set RELAY_TOKEN, or name a file with --token-file)`);
-  if (error.code !== "NETWORK") return new CommandError(REFUSED, reason);
+    return new CommandError(
+      EXIT.failed,
+      `${reason} (here: set RELAY_TOKEN, or name a file with --token-file)`,
+    );
+  if (error.code !== "NETWORK") return new CommandError(EXIT.failed, reason);
   const untrusted = certificateTrouble(systemCode(error));
-  if (untrusted) return new CommandError(NO_SERVICE, `${server} cannot be asked: ${untrusted}`);
+  if (untrusted) return new CommandError(EXIT.noService, `${server} cannot be asked: ${untrusted}`);
   return new CommandError(
-    NO_SERVICE,
+    EXIT.noService,
     `no service answers at ${server}: ${reason}; start one with "livechat-relay serve" (in a checkout: npm start), or name another with --server or RELAY_URL`,
   );
 }

@@ -7,6 +7,7 @@ import { systemClock } from "../../base/clock.ts";
 import { VERSION } from "../../base/own-files.ts";
 import { retry } from "../../base/retry.ts";
 import type { ReceivedMessage } from "../../formats/received-message.ts";
+import { EXIT } from "../exit-codes.ts";
 import { CommandError, type Notice } from "./session.ts";
 
 const TIMEOUT_MS = 15_000;
@@ -77,14 +78,14 @@ export class Webhook {
       // An error without a code is not the network's: this URL is never called, such as one with a bad port.
       if (error instanceof TypeError && code === undefined)
         throw new CommandError(
-          2,
+          EXIT.wrongUsage,
           `--post: ${this.#url.host} cannot be called (${message}): name another URL`,
         );
       throw new NotTaken(`the webhook cannot be reached (${code ?? message})`);
     }
     if (response.ok) return;
     if (response.status === GONE)
-      throw new CommandError(1, "the webhook answered 410: it wants no more messages");
+      throw new CommandError(EXIT.failed, "the webhook answered 410: it wants no more messages");
     const named = response.headers.get("retry-after") ?? "";
     const seconds = Number(named) || (Date.parse(named) - systemClock.now()) / 1000; // it can be a date
     throw new NotTaken(
