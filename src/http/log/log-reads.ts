@@ -11,7 +11,7 @@ import { ANSWERS, CacheCursors, EventForms } from "../../serving/log-forms.ts";
 import type { LogPosition } from "../../serving/log-position.ts";
 import type { Room, StreamRequest } from "../../serving/room.ts";
 import type { Sink } from "../../serving/sink.ts";
-import { Deadlines } from "./deadlines.ts";
+import { Deadlines } from "../deadlines.ts";
 import { headAnswer, type LogAnswer, type LogPart, PAGE_MESSAGES, pageAnswer } from "./log-answer.ts";
 import { PollSink } from "./poll-sink.ts";
 

@@ -4,7 +4,7 @@ import { ANSWERS, type CacheCursors } from "../../serving/log-forms.ts";
 import type { LogPosition } from "../../serving/log-position.ts";
 import type { Room } from "../../serving/room.ts";
 import type { Sink, SinkOwner } from "../../serving/sink.ts";
-import type { Deadlines } from "./deadlines.ts";
+import type { Deadlines } from "../deadlines.ts";
 import { type LogAnswer, pollAnswer } from "./log-answer.ts";
 
 /** What all long polls share. */

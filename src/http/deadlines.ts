@@ -2,7 +2,7 @@
  * Ends connections that may stay open for a time, all for the same time: the first to come is the first to
  * end, so one timer is enough for any number of them.
  */
-import type { Clock } from "../../base/clock.ts";
+import type { Clock } from "../base/clock.ts";
 
 interface Ending {
   end(): void;
