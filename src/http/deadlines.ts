@@ -1,39 +1,38 @@
 /**
- * Ends connections that may stay open for a time, all for the same time: the first to come is the first to
- * end, so one timer is enough for any number of them.
+ * The time limits of connections that may stay in some state for a time, all for the same time: the first to
+ * come is the first whose time is over, so one timer is enough for any number of them.
  */
 import type { Clock } from "../base/clock.ts";
 
-interface Ending {
-  end(): void;
-}
-
-export class Deadlines {
+export class Deadlines<Connection> {
   readonly #clock: Clock;
   readonly #ms: number;
   readonly #stopped: AbortSignal;
+  readonly #over: (connection: Connection) => void;
   /** When each is due, on the monotonic clock, in the order in which they came. */
-  readonly #dueAt = new Map<Ending, number>();
+  readonly #dueAt = new Map<Connection, number>();
   #isRunning = false;
 
-  /** `ms`: how long a connection may stay open. */
-  constructor(clock: Clock, ms: number, stopped: AbortSignal) {
+  /** `ms`: how long a connection may stay; `over`: called if it is not deleted by then. */
+  constructor(clock: Clock, ms: number, stopped: AbortSignal, over: (connection: Connection) => void) {
     this.#clock = clock;
     this.#ms = ms;
     this.#stopped = stopped;
+    this.#over = over;
   }
 
-  /** Ends the connection when its time is over, unless it is deleted before. */
-  add(connection: Ending): void {
+  /** Starts the connection's time, unless it runs already. */
+  add(connection: Connection): void {
+    if (this.#dueAt.has(connection)) return;
     this.#dueAt.set(connection, this.#clock.monotonic() + this.#ms);
     if (!this.#isRunning) void this.#run();
   }
 
-  delete(connection: Ending): void {
+  delete(connection: Connection): void {
     this.#dueAt.delete(connection);
   }
 
-  /** Until nobody waits any more. */
+  /** Until no time runs any more. */
   async #run(): Promise<void> {
     this.#isRunning = true;
     for (let next = this.#next(); next && !this.#stopped.aborted; next = this.#next()) {
@@ -42,13 +41,13 @@ export class Deadlines {
       if (leftMs > 0) await this.#clock.sleep(leftMs, this.#stopped).catch(() => {});
       else {
         this.#dueAt.delete(connection);
-        connection.end();
+        this.#over(connection);
       }
     }
     this.#isRunning = false;
   }
 
-  #next(): [Ending, number] | undefined {
+  #next(): [Connection, number] | undefined {
     return this.#dueAt.entries().next().value;
   }
 }

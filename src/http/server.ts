@@ -40,7 +40,7 @@ import { compilersFactory } from "./schemas/validators.ts";
 import { AddressLimit } from "./streams/address-limit.ts";
 import { handOverWorks } from "./streams/hand-over.ts";
 import { mergedRoute } from "./streams/merged.ts";
-import type { StreamConnections } from "./streams/socket-sinks.ts";
+import { StreamConnections } from "./streams/socket-sinks.ts";
 import { streamRoute } from "./streams/stream.ts";
 import { ANSWER_LIMITS, type AnswerLimits, boundUntakenAnswers } from "./untaken-answers.ts";
 import { videoRoute } from "./video-route.ts";
@@ -148,11 +148,10 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     : new AddressLimit(settings.maxViewersPerAddress);
   const handsOver = await handOverWorks();
   if (!handsOver) telemetry.viewers.notHandedOver();
-  const connections: StreamConnections = { ending: new Set(), stallMs: answers.stallMs, telemetry };
-  app.addHook("preClose", async () => {
-    // These sockets were taken from the server, so its own close would wait for them.
-    for (const socket of connections.ending) socket.destroy();
-  });
+  const { stopped } = rooms;
+  const connections = new StreamConnections({ clock, telemetry, stallMs: answers.stallMs, stopped });
+  // Its sockets were taken from the server, so the server's own close would wait for them.
+  app.addHook("preClose", async () => connections.close());
   const expiries = new Expiries(clock, rooms.stopped);
   const streamParts = {
     ...{ rooms, channels, clock, telemetry, underWay, connections, handsOver },

@@ -9,9 +9,10 @@ export interface Sink {
   readonly isPoll?: boolean;
   /**
    * `cursor`: of a connection with one chat, the client has everything up to it once the packet is there.
-   * Returns whether more may be written at once; if not, a drain follows.
    */
-  write(packet: Packet, cursor?: number): boolean;
+  write(packet: Packet, cursor?: number): void;
+  /** Whether it takes no more for now, and a drain or its end follows. */
+  readonly isFull: boolean;
   /** Whether its viewer is the first to write after the next drain, of those that share the connection. */
   readonly isNext?: boolean;
   /**

@@ -34,8 +34,6 @@ export class Viewer implements SinkOwner {
   #isReading = false;
   /** A page that met the full connection, and is the next to be written to it. */
   #page: Chunk | undefined;
-  /** Whether its connection takes no more until the next drain. */
-  #isFull = false;
   #isOpen = true;
 
   /**
@@ -79,7 +77,7 @@ export class Viewer implements SinkOwner {
   /** Writes the messages after the cursor. Called when there may be more of them, or more space. */
   pump(): void {
     try {
-      while (this.#isOpen && !this.#isReading && !this.#isFull) {
+      while (this.#isOpen && !this.#isReading && !this.#sink.isFull) {
         const next = this.#nextChunk();
         if (!next) break;
         this.#send(next);
@@ -115,7 +113,7 @@ export class Viewer implements SinkOwner {
 
   /** Sends a comment that keeps idle connections open. A viewer with unread bytes needs none. */
   keepalive(): void {
-    if (this.#isFull) return;
+    if (this.#sink.isFull) return;
     this.#write(this.feed.keepalive(this.#unreported));
     this.#reported = this.#cursor;
   }
@@ -150,13 +148,7 @@ export class Viewer implements SinkOwner {
   }
 
   drained(): void {
-    this.#isFull = false;
     this.pump();
-  }
-
-  /** Its connection takes no more for now: it writes nothing until the drain. */
-  filled(): void {
-    this.#isFull = true;
   }
 
   #readPage(): void {
@@ -166,7 +158,7 @@ export class Viewer implements SinkOwner {
       .then((chunk) => {
         this.#isReading = false;
         // If the connection is full and others come first, the page is read again: waiting costs no memory.
-        if (!this.#isFull || this.#sink.isNext) this.#page = chunk;
+        if (!this.#sink.isFull || this.#sink.isNext) this.#page = chunk;
         this.pump();
       })
       .catch((error: unknown) => this.#fail(error));
@@ -191,7 +183,7 @@ export class Viewer implements SinkOwner {
 
   #write(packet: Packet): void {
     this.#room.sent(packet.size);
-    if (!this.#sink.write(packet, this.#cursor)) this.filled();
+    this.#sink.write(packet, this.#cursor);
   }
 
   // [spec] `event: end` | at most once | Terminal; body closes.

@@ -27,7 +27,7 @@ export class SimulatedSink implements Sink {
   /** The total of written bytes. */
   written = 0;
   #isStalled = false;
-  #isAwaited = false;
+  #isFull = false;
 
   constructor(form: BodyForm, take: (bytes: Buffer) => void) {
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -37,17 +37,20 @@ export class SimulatedSink implements Sink {
     this.#take = take;
   }
 
-  write({ bytes }: Packet): boolean {
-    if (this.closedBy) return false;
+  write({ bytes }: Packet): void {
+    if (this.closedBy) return;
     this.written += bytes.length;
     if (!this.#isStalled) {
       this.#take(bytes);
-      return true;
+      return;
     }
     this.#held.push(bytes);
     this.#heldBytes += bytes.length;
-    this.#isAwaited ||= this.#heldBytes >= HIGH_WATER_BYTES;
-    return !this.#isAwaited;
+    this.#isFull ||= this.#heldBytes >= HIGH_WATER_BYTES;
+  }
+
+  get isFull(): boolean {
+    return this.#isFull || this.closedBy !== undefined;
   }
 
   /** Whether its viewer has not yet taken everything that was written. */
@@ -74,8 +77,8 @@ export class SimulatedSink implements Sink {
   /** Takes all bytes that are held; those that follow only if it is not stalled. */
   sip(): void {
     this.#flush();
-    if (!this.#isAwaited || this.closedBy) return;
-    this.#isAwaited = false;
+    if (!this.#isFull || this.closedBy) return;
+    this.#isFull = false;
     this.#owner?.drained();
   }
 

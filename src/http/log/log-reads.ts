@@ -47,16 +47,17 @@ export class LogReads {
   readonly #parts: LogReadsParts;
   readonly #cursors: CacheCursors;
   readonly #eventForms: EventForms;
-  readonly #waits: Deadlines;
-  readonly #connections: Deadlines;
+  readonly #waits: Deadlines<Sink>;
+  readonly #connections: Deadlines<Sink>;
 
   constructor(parts: LogReadsParts) {
     const { rooms, clock, log } = parts;
     this.#parts = parts;
     this.#cursors = new CacheCursors(clock);
     this.#eventForms = new EventForms(this.#cursors);
-    this.#waits = new Deadlines(clock, log.longPollMs, rooms.stopped);
-    this.#connections = new Deadlines(clock, log.sseMs, rooms.stopped);
+    const end = (sink: Sink) => sink.end();
+    this.#waits = new Deadlines(clock, log.longPollMs, rooms.stopped, end);
+    this.#connections = new Deadlines(clock, log.sseMs, rooms.stopped, end);
   }
 
   /**

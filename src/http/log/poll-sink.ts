@@ -8,13 +8,13 @@ import type { Deadlines } from "../deadlines.ts";
 import { type LogAnswer, pollAnswer } from "./log-answer.ts";
 
 /** What all long polls share. */
-export interface PollParts {
-  waits: Deadlines;
+interface PollParts {
+  waits: Deadlines<Sink>;
   cursors: CacheCursors;
 }
 
 /** What a long poll asks for. */
-export interface PollAsked {
+interface PollAsked {
   form: Form;
   position: LogPosition;
   /** The least cursor for caches. */
@@ -46,9 +46,12 @@ export class PollSink implements Sink {
     parts.waits.add(this);
   }
 
-  write({ bytes }: Packet, cursor = this.#start): boolean {
+  write({ bytes }: Packet, cursor = this.#start): void {
     if (bytes.length > 0) this.#give(bytes, cursor); // a keepalive is empty
-    return true;
+  }
+
+  get isFull(): boolean {
+    return false;
   }
 
   /** Ends the wait: its time is over, its room is, or its client has gone. */

@@ -1,39 +1,63 @@
 /**
  * The viewers' connections: a Node response, or a bare socket if it could be taken. A connection that has
- * been full for `stallMs` without a drain is cut. Until it is full, that costs it no timer.
+ * been full for `stallMs` without a drain is cut. Until it is full, that costs it nothing.
  */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { Clock } from "../../base/clock.ts";
 import { type BodyForm, bodyEnd, type Packet } from "../../serving/form.ts";
 import { RunningSum } from "../../serving/gzip.ts";
 import type { Sink, SinkOwner } from "../../serving/sink.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
+import { Deadlines } from "../deadlines.ts";
 
-/** State shared by the streams of a server. */
-export interface StreamConnections {
+interface Cuttable {
+  cut(): void;
+}
+
+interface ConnectionParts {
+  clock: Clock;
+  telemetry: Telemetry;
   /** How long a connection may be full without a drain, in milliseconds; also at the end of its stream. */
   stallMs: number;
-  telemetry: Telemetry;
+  stopped: AbortSignal;
+}
+
+/** State shared by the streams of a server. */
+export class StreamConnections {
+  readonly telemetry: Telemetry;
+  /** Those that are full, and those that must take the rest of a stream that has ended. */
+  readonly full: Deadlines<Cuttable>;
   /** Sockets whose stream has ended while bytes are still to be sent. */
-  ending: Set<Socket>;
-}
+  readonly #ending = new Set<Socket>();
 
-/**
- * Closes the connection after the written bytes are sent: a stream's connection is never reused. Another
- * request behind the stream gets no answer.
- */
-function closeSoon(socket: Socket, { ending, stallMs }: StreamConnections): void {
-  ending.add(socket);
-  socket.once("close", () => ending.delete(socket));
-  socket.setTimeout(stallMs);
-  socket.destroySoon();
-}
+  constructor({ clock, telemetry, stallMs, stopped }: ConnectionParts) {
+    this.telemetry = telemetry;
+    this.full = new Deadlines(clock, stallMs, stopped, (sink) => sink.cut());
+  }
 
-/** Ends a connection that has been full for too long. It counts as a viewer until its stream is over. */
-function cut(socket: Socket, { telemetry }: StreamConnections, owner: SinkOwner | undefined): void {
-  if (!socket.writableEnded) telemetry.viewers.cut(owner?.place);
-  // After an orderly close the kernel would keep retransmitting its queue: megabytes per viewer, for minutes.
-  socket.resetAndDestroy();
+  /**
+   * Closes the sink's connection after the written bytes are sent: a stream's connection is never reused.
+   * Another request behind the stream gets no answer.
+   */
+  closeSoon(socket: Socket, sink: Cuttable): void {
+    this.#ending.add(socket);
+    socket.once("close", () => this.#ending.delete(socket));
+    this.full.add(sink);
+    socket.destroySoon();
+  }
+
+  /** Cuts a connection that has been full for too long. It counts as a viewer until its stream is over. */
+  cut(socket: Socket, owner: SinkOwner | undefined): void {
+    if (!socket.writableEnded) this.telemetry.viewers.cut(owner?.place);
+    // After an orderly close the kernel would keep retransmitting its queue: megabytes per viewer, for minutes.
+    socket.resetAndDestroy();
+  }
+
+  /** Closes those whose stream has ended, whatever they have not taken. */
+  close(): void {
+    for (const socket of this.#ending) socket.destroy();
+  }
 }
 
 /** A response whose head was sent. */
@@ -50,29 +74,37 @@ export class ResponseSink implements Sink {
     this.#response = response;
     this.#socket = response.req.socket;
     response.on("error", () => this.#socket.destroy()); // treats a broken connection as a viewer that leaves
-    response.once("close", onClosed);
-    response.on("timeout", () => cut(this.#socket, shared, this.#owner));
+    response.once("close", () => {
+      shared.full.delete(this);
+      onClosed();
+    });
   }
 
-  write({ bytes }: Packet): boolean {
-    if (this.#response.write(bytes)) return true;
-    this.#socket.setTimeout(this.#shared.stallMs);
-    return false;
+  write({ bytes }: Packet): void {
+    if (!this.#response.write(bytes)) this.#shared.full.add(this);
+  }
+
+  get isFull(): boolean {
+    return this.#response.destroyed || this.#response.writableNeedDrain;
   }
 
   end(): void {
     this.#response.end();
-    closeSoon(this.#socket, this.#shared);
+    this.#shared.closeSoon(this.#socket, this);
   }
 
   reset(): void {
     this.#socket.resetAndDestroy();
   }
 
+  cut(): void {
+    this.#shared.cut(this.#socket, this.#owner);
+  }
+
   attach(owner: SinkOwner): void {
     this.#owner = owner;
     this.#response.on("drain", () => {
-      this.#socket.setTimeout(0);
+      this.#shared.full.delete(this);
       owner.drained();
     });
     this.#response.on("close", () => owner.closed());
@@ -96,11 +128,7 @@ const LISTENERS: Record<string, (this: SinkSocket) => void> = {
   },
   error() {}, // `close` follows
   drain() {
-    this.setTimeout(0);
     this[sinkOf]?.drained();
-  },
-  timeout() {
-    this[sinkOf]?.timedOut();
   },
   close() {
     this[sinkOf]?.closed();
@@ -127,12 +155,13 @@ export class SocketSink implements Sink {
     socket.resume();
   }
 
-  write({ bytes, sum }: Packet): boolean {
+  write({ bytes, sum }: Packet): void {
     if (sum) this.#sum?.add(sum);
-    if (!this.#socket.writable) return false;
-    if (this.#socket.write(bytes)) return true;
-    this.#socket.setTimeout(this.#shared.stallMs);
-    return false;
+    if (this.#socket.writable && !this.#socket.write(bytes)) this.#shared.full.add(this);
+  }
+
+  get isFull(): boolean {
+    return !this.#socket.writable || this.#socket.writableNeedDrain;
   }
 
   end(): void {
@@ -142,7 +171,7 @@ export class SocketSink implements Sink {
       return;
     }
     socket.write(bodyEnd(this.#sum));
-    closeSoon(socket, this.#shared);
+    this.#shared.closeSoon(socket, this);
   }
 
   reset(): void {
@@ -154,14 +183,16 @@ export class SocketSink implements Sink {
   }
 
   drained(): void {
+    this.#shared.full.delete(this);
     this.#owner?.drained();
   }
 
-  timedOut(): void {
-    cut(this.#socket, this.#shared, this.#owner);
+  cut(): void {
+    this.#shared.cut(this.#socket, this.#owner);
   }
 
   closed(): void {
+    this.#shared.full.delete(this);
     this.#onClosed();
     this.#owner?.closed();
   }

@@ -256,6 +256,7 @@ class NullSink implements Sink {
   /** Resolves when the room closes it. */
   readonly ended: Promise<void>;
   readonly form = FORMS.sse.plain.bare;
+  readonly isFull = false;
   readonly #close: () => void;
   #owner: SinkOwner | undefined;
 
@@ -268,9 +269,7 @@ class NullSink implements Sink {
     };
   }
 
-  write(): boolean {
-    return true;
-  }
+  write(): void {}
 
   end(): void {
     this.#close();

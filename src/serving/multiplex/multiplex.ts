@@ -20,7 +20,6 @@ export class Multiplex implements SinkOwner {
   readonly #gone = new AbortController();
   /** In the order in which they may write after the next drain. */
   readonly #branches = new Set<Branch>();
-  #isFull = false;
 
   /** Writes the beginning of the connection. */
   constructor(sink: BodySink, format: Format) {
@@ -40,7 +39,7 @@ export class Multiplex implements SinkOwner {
   }
 
   get isFull(): boolean {
-    return this.#isFull;
+    return this.sink.isFull;
   }
 
   /** A sink for the viewer of one chat. `receive` gets the viewer's parts, and writes them here. */
@@ -65,9 +64,7 @@ export class Multiplex implements SinkOwner {
 
   write(...text: readonly (Buffer | string)[]): void {
     const bytes = text.map((part) => (typeof part === "string" ? Buffer.from(part) : part));
-    if (this.#gone.signal.aborted || this.sink.write(this.sink.form.packText(bytes, true))) return;
-    this.#isFull = true;
-    for (const branch of this.#branches) branch.filled();
+    if (!this.#gone.signal.aborted) this.sink.write(this.sink.form.packText(bytes, true));
   }
 
   /**
@@ -79,7 +76,7 @@ export class Multiplex implements SinkOwner {
     await background("keepalives of a connection", parts, this.gone, async () => {
       while (!this.gone.aborted) {
         await clock.sleep(keepaliveMs, this.gone).catch(() => {});
-        if (this.#isFull) continue;
+        if (this.isFull) continue;
         for (const branch of [...this.#branches]) branch.keepalive();
         this.write(this.events.keepalive);
       }
@@ -94,9 +91,8 @@ export class Multiplex implements SinkOwner {
   }
 
   drained(): void {
-    this.#isFull = false;
     for (const branch of [...this.#branches]) {
-      if (this.#isFull) return;
+      if (this.isFull) return;
       branch.drained();
       if (!branch.isReading) this.hadTurn(branch);
     }
@@ -112,8 +108,6 @@ export class Multiplex implements SinkOwner {
 interface BranchOwner extends SinkOwner {
   /** Writes the viewer's cursor, if the client does not have it. */
   keepalive(): void;
-  /** The connection takes no more for now. */
-  filled(): void;
   /** Writes the messages after its cursor. */
   pump(): void;
   /** Whether it waits for a page from the store. */
@@ -123,17 +117,16 @@ interface BranchOwner extends SinkOwner {
 /** The sink of the viewer of one chat. */
 export class Branch implements Sink {
   readonly form: Form;
-  /** Resolves when the viewer has left. `isOver`: whether the viewer got the end of its chat. */
-  readonly left: Promise<{ isOver: boolean }>;
+  /** Resolves when the viewer has left. */
+  readonly left: Promise<void>;
   readonly #line: Multiplex;
   readonly #receive: (part: ChatPart) => void;
-  readonly #leave: (how: { isOver: boolean }) => void;
-  #isOver = false;
+  readonly #leave: () => void;
   #owner: BranchOwner | undefined;
   #lastCursor: number | undefined;
 
   constructor(line: Multiplex, form: Form, receive: (part: ChatPart) => void) {
-    const { promise, resolve } = Promise.withResolvers<{ isOver: boolean }>();
+    const { promise, resolve } = Promise.withResolvers<void>();
     this.form = form;
     this.left = promise;
     this.#line = line;
@@ -141,12 +134,13 @@ export class Branch implements Sink {
     this.#leave = resolve;
   }
 
-  write(packet: Packet): boolean {
-    const part = partOf(packet);
-    if (part.kind === "end") this.#isOver = true;
-    this.#receive(part);
+  write(packet: Packet): void {
+    this.#receive(partOf(packet));
     this.#line.hadTurn(this);
-    return !this.#line.isFull;
+  }
+
+  get isFull(): boolean {
+    return this.#line.isFull;
   }
 
   get place(): object | undefined {
@@ -173,7 +167,7 @@ export class Branch implements Sink {
 
   end(): void {
     this.#line.leave(this);
-    this.#leave({ isOver: this.#isOver });
+    this.#leave();
   }
 
   /** The viewer cannot continue: the whole connection is cut. */
@@ -187,10 +181,6 @@ export class Branch implements Sink {
 
   drained(): void {
     this.#owner?.drained();
-  }
-
-  filled(): void {
-    this.#owner?.filled();
   }
 
   keepalive(): void {

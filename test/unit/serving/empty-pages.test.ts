@@ -5,12 +5,12 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { type AddressInfo, connect, type Socket } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { type TestContext, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { systemClock } from "../../../src/base/clock.ts";
 import { takeSocket } from "../../../src/http/streams/hand-over.ts";
-import { SocketSink } from "../../../src/http/streams/socket-sinks.ts";
+import { SocketSink, StreamConnections } from "../../../src/http/streams/socket-sinks.ts";
 import { ENDED } from "../../../src/protocol/chat.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import { Room } from "../../../src/serving/room.ts";
@@ -35,7 +35,8 @@ async function sentAfterPruning(t: TestContext, storeUrl: string): Promise<Buffe
   const parts = { store, clock: systemClock, telemetry, settings, census: { viewers: 0 } };
   const room = new Room(ROOM, "liveChatReplayRenderer", claim.head + 2, parts);
   room.finish(ENDED);
-  const shared = { ending: new Set<Socket>(), stallMs: 60_000, telemetry };
+  const { signal: stopped } = new AbortController();
+  const shared = new StreamConnections({ clock: systemClock, telemetry, stallMs: 60_000, stopped });
   const server = createServer(async (_request, response) => {
     response.writeHead(200);
     const open = () => {
