@@ -19,6 +19,11 @@ import { rareTypesOf } from "./type-filter.ts";
 const PAGE_MESSAGES = 100;
 /** Pages kept for other viewers that read the same page within a second: at most 2 MiB per room. */
 const MAX_PAGES = 32;
+/**
+ * Maximum size of the text of their messages, which are kept, too, unless a single read has more; each
+ * framing adds about as much.
+ */
+const MAX_READ_BYTES = 4 * 1024 * 1024;
 
 /** The messages that a read has found, which are all up to cursor `to`. */
 interface Found {
@@ -45,6 +50,7 @@ export class SharedPages {
   readonly #parts: SharedPagesParts;
   /** The latest read of each page, by the page's number, and of each filter of rare types. */
   readonly #reads = new Map<string, Read>();
+  #readBytes = 0;
   /** The pages by cursor and feed. */
   readonly #pages = new Map<string, Promise<Chunk>>();
   /**
@@ -76,6 +82,7 @@ export class SharedPages {
   forget(): void {
     this.#pages.clear();
     this.#reads.clear();
+    this.#readBytes = 0;
   }
 
   /** Call it once a second. */
@@ -108,7 +115,14 @@ export class SharedPages {
       const { messages, to } = await readPart(log, videoId, { types, ...range });
       return { messages: messages.map((message) => new Held(message)), to };
     });
-    keepUnlessFailed(this.#reads, key, { after, found }, found);
+    const keep = () => keepUnlessFailed(this.#reads, key, { after, found }, found);
+    keep();
+    const bytes = (await found).messages.reduce((sum, { size }) => sum + size, 0);
+    if (this.#readBytes + bytes > MAX_READ_BYTES) {
+      this.forget();
+      keep();
+    }
+    this.#readBytes += bytes;
     return found;
   }
 }

@@ -133,6 +133,18 @@ it("messages below the tail that are too long for one chunk are read once", asyn
   assert.deepEqual(reads, pageEnd < 99 ? [base, base + pageEnd] : [base]);
 });
 
+it("a second's pages are kept for others up to 4 MiB of text, with the last read whatever its size", async () => {
+  const readsOf = async (text: string): Promise<number> => {
+    const { room, base, reads } = await storedRoom(400, text);
+    const first = 100 * Math.ceil(base / 100); // a read ends at a multiple of 100
+    const starts = [first, first + 100, first + 200];
+    for (const after of [...starts, ...starts]) await room.page(after, PLAIN);
+    return reads.length;
+  };
+  assert.equal(await readsOf("short"), 3);
+  assert.equal(await readsOf("x".repeat(20_000)), 6, "2 MB in each read");
+});
+
 it("a page that fails takes no later one of the same cursor with it", async () => {
   const { room, base, store } = await storedRoom(3);
   const { read } = store;
