@@ -1,5 +1,7 @@
 /** The series of the metrics: known ones from the start, and few of them. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { it } from "node:test";
 import { FULL } from "../../../src/protocol/capacity.ts";
 import { ERRORS } from "../../../src/protocol/errors.ts";
@@ -102,6 +104,20 @@ it("counters start at zero for every known label value, so that an alert on thei
   }
   for (const state of ["waiting", "recording", "failed"])
     assert.ok(text.includes(`\nrelay_recordings{state="${state}"} 0\n`), state);
+});
+
+it("docs/operations.md names every value of the labels whose values have a meaning of their own", () => {
+  const page = readFileSync(join(import.meta.dirname, "../../../docs/operations.md"), "utf8");
+  const [, causes = ""] = /^### Causes of CAPACITY$(.*?)^## /ms.exec(page) ?? [];
+  const listedElsewhere = ["code", "egress", "kind", "type"]; // errors, settings, operations, messages
+  for (const [name, labels] of Object.entries(KNOWN)) {
+    const row = page.split("\n").find((line) => line.startsWith("|") && line.includes(`\`${name}\``)) ?? "";
+    for (const [label, values] of Object.entries(labels)) {
+      if (listedElsewhere.includes(label)) continue;
+      const words = label === "cause" ? causes : row;
+      for (const value of values) assert.ok(words.includes(`\`${value}\``), `${name}: ${label}="${value}"`);
+    }
+  }
 });
 
 it("metrics stay few, however many kinds the upstream invents", async () => {
