@@ -8,7 +8,7 @@ import { type FramesPlace, type Framing, framingOf } from "./framing.ts";
 import { compressed, GZIP_HEADER, RunningSum, type Sum, stored, sumOf } from "./gzip.ts";
 
 /** Forms of which a body has all in its first write, plain and compressed, without HTTP's chunked coding. */
-export type WholeForms = Record<"plain" | "gzip", Form>;
+type WholeForms = Record<"plain" | "gzip", Form>;
 
 /** Frames for one write, as bytes that viewers of the same form share. */
 export interface Packet {

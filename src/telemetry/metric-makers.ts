@@ -6,7 +6,7 @@ import { Counter, Gauge, Histogram, Registry } from "prom-client";
 
 const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-export type Makers = ReturnType<typeof makersOn>;
+type Makers = ReturnType<typeof makersOn>;
 
 export class MetricMakers {
   readonly registry = new Registry();

@@ -3,7 +3,7 @@ import type { Logger } from "./log.ts";
 import type { MetricMakers } from "./metric-makers.ts";
 
 /** What gauges read of an egress whenever metrics are collected. */
-export interface EgressSource {
+interface EgressSource {
   isUp(): boolean;
   queuedCalls(): number;
   cooldownLeftMs(isPage?: boolean): number;

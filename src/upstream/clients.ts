@@ -51,7 +51,7 @@ const MWEB = {
   context: { platform: "MOBILE", clientFormFactor: "SMALL_FORM_FACTOR" },
 };
 
-// [spec] Client labels tried
+// The specification's "Client labels tried", in its order.
 const ROWS = {
   MWEB,
   WEB: { id: 1, pinnedVersion: null, ...DESKTOP },

@@ -26,7 +26,7 @@ import { headerLines, type WaitingParts, WaitingPoll } from "./poll-socket.ts";
 const GZIP = { level: 3 };
 const zip = promisify(gzip);
 
-export interface LogParts extends StreamParts {
+interface LogParts extends StreamParts {
   reads: LogReads;
   /** Answers a request that only the origin of an edge can answer. */
   pass: PassOn | undefined;

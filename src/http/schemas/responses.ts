@@ -16,7 +16,7 @@ const OF_STORE = ["CAPACITY", "STORE_UNAVAILABLE"] as const;
 /** Every endpoint that needs a right has these. */
 const OF_ACCESS = ["UNAUTHORIZED", "FORBIDDEN"] as const;
 
-// [spec] Errors: endpoints. In addition, every endpoint can answer METHOD_NOT_ALLOWED and similar errors.
+// The specification's table of errors by endpoint. All can also answer METHOD_NOT_ALLOWED and similar errors.
 const ERRORS_OF = {
   "/v1/stream": [
     ...OF_VIDEO,

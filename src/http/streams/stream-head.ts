@@ -13,7 +13,7 @@ import { ResponseSink, SocketSink, type StreamConnections } from "./socket-sinks
 
 const MEDIA_TYPES: Record<Format, string> = { sse: "text/event-stream", ndjson: "application/x-ndjson" };
 
-// [spec] Success response headers
+// The specification's "Success response headers".
 const STREAM_HEADERS = {
   "cache-control": "no-cache",
   connection: "keep-alive",
@@ -30,7 +30,7 @@ export interface OpenParts {
 }
 
 /** How the body of a stream is written, and the headers that say so. */
-export interface StreamBody {
+interface StreamBody {
   forms: Record<BodyForm["transferCoding"], BodyForm>;
   headers: OutgoingHttpHeaders;
   /** The request headers that decide its format. */

@@ -44,7 +44,7 @@ export interface StreamInput<Query> {
 }
 
 /** How a stream is written. */
-export interface StreamForm {
+interface StreamForm {
   format: Format;
   /** Whether messages carry `details`. */
   isDetailed: boolean;

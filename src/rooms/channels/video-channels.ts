@@ -44,7 +44,7 @@ export function readVideoChannels(
 }
 
 /** The names of the channel of a video; none if it is not known, or the video does not exist. */
-export interface VideoChannelSources {
+interface VideoChannelSources {
   /** As the store knows them. */
   stored(videoId: string): Promise<readonly string[]>;
   /** As the video's page shows them; `address`: of the client that asks. */

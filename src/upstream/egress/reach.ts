@@ -4,9 +4,10 @@
  * something else each time:
  * - How long has it been silent for a room? `Silence` measures that. It decides when a room is given to
  *   another instance that wants it.
- * - Does this instance reach it at all? `Reach` says no from the first room that is given away for that until
- *   any answer. Meanwhile the instance takes no room from others. Silence alone does not suffice: if no other
- *   instance wants the rooms, this one must read them as soon as it can.
+ * - Does this instance reach it at all? `Reach` says no from the first room or opening that is given up for
+ *   its silence until any answer, or until no page may be loaded to find out. Meanwhile the instance takes no
+ *   room from others. Silence alone does not suffice: if no other instance wants the rooms, this one must
+ *   read them as soon as it can.
  * - Is a failure the egress's, or that of one chat? The `Breaker` asks for the failures of several rooms.
  */
 import type { Clock } from "../../base/clock.ts";
