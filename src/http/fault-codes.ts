@@ -23,7 +23,7 @@ export const OF_ACCESS: FaultCodes = {
   otherwise: ["UPSTREAM_ERROR", (words) => `The channel of the video could not be found out: ${words}.`],
 };
 
-// The specification's table of errors, for what goes wrong at YouTube.
+// The specification's table of errors, for the faults of YouTube.
 export const FAULT_CODES = {
   "/v1/stream": OF_VIDEO,
   "/v1/merged": OF_VIDEO,
