@@ -52,7 +52,8 @@ export async function runUntilSignal(
   surroundings: Surroundings,
   start: (stopped: AbortSignal) => Promise<Pick<Service, "stop" | "lost">>,
 ): Promise<number> {
-  using signals = stopSignals(surroundings, () => EXIT.failed); // until the exit: npm's copy of a signal may come late
+  // Until the exit: npm's copy of a signal may come late.
+  using signals = stopSignals(surroundings, () => EXIT.failed);
   const { stopped } = signals;
   try {
     const service = await start(stopped);

@@ -1,8 +1,9 @@
 /**
  * Copies all rooms, messages and recordings of one store into another one, with their cursors. A marker
  * prevents services from using the new store until the copy is complete; a run that was killed continues
- * where it stopped. The copy is complete only if both stores have equal rooms and recordings at its end, and
- * the new one has every cursor: whatever a service writes meanwhile also changes its room, and the copy fails.
+ * where it stopped. The copy is complete only if both stores have equal rooms and recordings at its end,
+ * and the new one has every cursor: what a service writes meanwhile also changes its room, and the copy
+ * fails.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../base/clock.ts";

@@ -1,8 +1,8 @@
 /**
  * The cost of a reader that waits: a viewer that receives only keepalives, and a long poll of a log, against
- * bare sockets and Nchan: memory of the server's process for each once its garbage is collected, all its
- * memory before that and after, CPU time to attach one, and for keepalives to all of them. Clients run in
- * their own processes, so that each side has its own limit of open files.
+ * bare sockets and Nchan. It is the memory of the server's process for each once garbage is collected, all
+ * memory before that and after, and the CPU time to attach one, and for keepalives to all of them. Clients
+ * run in their own processes, so that each side has its own limit of open files.
  *
  *     npm run bench -- idle [--viewers 10000]
  */

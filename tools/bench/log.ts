@@ -1,7 +1,7 @@
 /**
- * The cost of readers that poll a log, at the service alone and behind the caches of deploy/: the requests and
- * the CPU time of the service for a batch, the CPU time of nginx or Varnish, and the bytes that a reader
- * gets. `idle` measures the memory of one that waits.
+ * The cost of readers that poll a log, at the service alone and behind the caches of deploy/: the requests
+ * and the CPU time of the service for a batch, the CPU time of nginx or Varnish, and the bytes that a
+ * reader gets. `idle` measures the memory of one that waits.
  *
  *     npm run bench -- log [--readers 500]
  */

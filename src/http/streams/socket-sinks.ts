@@ -50,7 +50,8 @@ export class StreamConnections {
   /** Cuts a connection that has been full for too long. It counts as a viewer until its stream is over. */
   cut(socket: Socket, owner: SinkOwner | undefined): void {
     if (!socket.writableEnded) this.telemetry.viewers.cut(owner?.place);
-    // After an orderly close the kernel would keep retransmitting its queue: megabytes per viewer, for minutes.
+    // After an orderly close the kernel would keep retransmitting its queue: megabytes per viewer, for
+    // minutes.
     socket.resetAndDestroy();
   }
 
