@@ -11,7 +11,7 @@ import { type Inspected, inspected } from "./kept-memory.ts";
 import { startLogReaders } from "./log-readers.ts";
 import { startReaders } from "./readers.ts";
 import { cpuMs, type Figures, report, residentBytes, settings } from "./rounds.ts";
-import { type Served, serveBare, serveNchan, serveRelay } from "./servers.ts";
+import { isBuilt, type Served, serveBare, serveNchan, serveRelay } from "./servers.ts";
 
 const VIDEO = "bench-video";
 const KEEPALIVE_MS = 15_000;
@@ -67,12 +67,13 @@ async function pollers(port: number, offset: string, count: number): Promise<Cro
 }
 
 const rows: Figures[] = [];
-{
-  const relay = await inspected(() => serveRelay());
+for (const from of ["checkout", "package"] as const) {
+  if (!isBuilt(from)) continue;
+  const relay = await inspected(() => serveRelay({}, from));
   await using server = relay.server;
   server.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 10_000 });
   const path = `/v1/stream?videoId=${VIDEO}&backfill=0`;
-  rows.push(await measure("livechat-relay", relay, (count) => startReaders(server.port, path, count)));
+  rows.push(await measure(`viewers, ${from}`, relay, (count) => startReaders(server.port, path, count)));
 }
 {
   // Nobody's wait ends within the measurement.

@@ -17,6 +17,12 @@ import { untilServed } from "../../test/support/eventually.ts";
 const STOP_MS = 3000;
 /** The checkout whose service is measured; name another one to compare two versions. */
 const PROJECT = process.env.BENCH_PROJECT ?? fileURLToPath(new URL("../..", import.meta.url));
+/** The ways to start the service: the program, and its arguments before the command. */
+export const PROGRAMS = {
+  checkout: [process.execPath, join(PROJECT, "bin/livechat-relay.js")],
+  package: [process.execPath, join(PROJECT, "dist/main.js")],
+  file: [join(PROJECT, "tools/release/packages/livechat-relay-linux-x64")],
+} as const;
 const NCHAN = "/usr/lib/nginx/modules/ngx_nchan_module.so";
 
 export interface Served extends AsyncDisposable {
@@ -40,10 +46,17 @@ export interface RelayServed extends Served {
   readyMs: number;
 }
 
+/** Whether the service can be started in this way; if not, it is not built, and a line says how to build it. */
+export function isBuilt(from: keyof typeof PROGRAMS): boolean {
+  const exists = existsSync(PROGRAMS[from].at(-1) ?? "");
+  if (!exists) console.log(`The ${from} is not built (npm run release): it is not measured.`);
+  return exists;
+}
+
 /** The service on a simulated upstream, which runs in this process. */
 export async function serveRelay(
   settings: Partial<Record<SettingName, string>> = {},
-  main = "bin/livechat-relay.js",
+  from: keyof typeof PROGRAMS = "checkout",
 ): Promise<RelayServed> {
   const port = Number(settings.RELAY_PORT ?? (await freePorts(1))[0]);
   const upstream = await startSimulator();
@@ -60,7 +73,8 @@ export async function serveRelay(
     ...settings,
   };
   const startedAt = performance.now();
-  const child = spawn(process.execPath, [join(PROJECT, main), "serve"], {
+  const [program, ...args] = PROGRAMS[from];
+  const child = spawn(program, [...args, "serve"], {
     env,
     stdio: ["ignore", "ignore", "inherit"],
   });
