@@ -357,7 +357,7 @@ describe("an edge", { timeout: 300_000 }, () => {
     await (await watch(edge, behind)).untilMessages(340);
   });
 
-  it("passes on the end of a chat, and serves the chat afterwards", async (t) => {
+  it("passes on the end of a chat, and serves the chat afterwards", { timeout: 60_000 }, async (t) => {
     const settings = { RELAY_GRACE_MS: "0", RELAY_NO_CHAT_MS: "20000" };
     const { origin, chat, startEdge, watch } = await setUp(t, settings);
     const edge = await startEdge({ RELAY_GRACE_MS: "0" });

@@ -210,7 +210,9 @@ describe("nothing is left of a viewer", LIMIT, () => {
 });
 
 describe("a viewer", LIMIT, () => {
-  it("that takes nothing for a while, again and again, gets everything on one connection", async () => {
+  it("that takes nothing for a while, again and again, gets everything on one connection", {
+    timeout: 60_000,
+  }, async () => {
     const from = witness.history.cursor;
     const request = get(relay.url + PATH, { headers: { "last-event-id": from } });
     const [response] = (await once(request, "response")) as [IncomingMessage];
