@@ -46,7 +46,7 @@ export interface RelayServed extends Served {
   readyMs: number;
 }
 
-/** Whether the service can be started in this way; if not, it is not built, and a line says how to build it. */
+/** Whether the service can be started in this way; if not, prints a line that says how to build it. */
 export function isBuilt(from: keyof typeof PROGRAMS): boolean {
   const exists = existsSync(PROGRAMS[from].at(-1) ?? "");
   if (!exists) console.log(`The ${from} is not built (npm run release): it is not measured.`);
