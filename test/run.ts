@@ -26,10 +26,6 @@ const NEEDY = ["test/browser", "test/captured", "test/cluster", "test/programs"]
 const AT_ONCE = 4;
 /** Files that share a process. */
 const TOGETHER = 16;
-/**
- * Tests create many short-lived objects: with rare collections on one thread they take a sixth less CPU time.
- */
-const HEAP = ["--min-semi-space-size=32", "--max-semi-space-size=32", "--single-threaded-gc"];
 
 /** Files with a process of their own: the long ones, which start first so that no core idles at the end. */
 const ALONE = [
@@ -95,7 +91,6 @@ const shared = Array.from({ length: processes }, (_, i) => {
 const options = {
   files: [...ALONE.filter((file) => files.includes(file)), ...shared],
   concurrency: AT_ONCE,
-  execArgv: HEAP,
   watch: values.watch,
   // Which the types of Node.js do not know yet.
   ...(files.some(isNeedy) && { globalSetupPath: "test/support/global-setup.ts" }),
