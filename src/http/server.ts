@@ -152,7 +152,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   const connections = new StreamConnections({ clock, telemetry, stallMs: answers.stallMs, stopped });
   // Its sockets were taken from the server, so the server's own close would wait for them.
   app.addHook("preClose", async () => connections.close());
-  const expiries = new Expiries(clock, rooms.stopped);
+  const expiries = new Expiries(clock, stopped);
   const streamParts = {
     ...{ rooms, channels, clock, telemetry, underWay, connections, handsOver },
     admission: new Admission(addresses, expiries),
