@@ -22,12 +22,13 @@ export async function inspected<Server extends Served>(
   start: () => Promise<Server>,
 ): Promise<Inspected<Server>> {
   const [port = 0] = await freePorts(1);
-  process.env.NODE_OPTIONS = `--inspect=127.0.0.1:${port} --inspect-publish-uid=http`;
+  const { NODE_OPTIONS: own = "" } = process.env;
+  process.env.NODE_OPTIONS = `${own} --inspect=127.0.0.1:${port} --inspect-publish-uid=http`;
   try {
     const server = await start();
     return { server, keptBytes: () => keptBytes(server.pid, port) };
   } finally {
-    delete process.env.NODE_OPTIONS;
+    process.env.NODE_OPTIONS = own;
   }
 }
 

@@ -21,7 +21,7 @@ const PROJECT = process.env.BENCH_PROJECT ?? fileURLToPath(new URL("../..", impo
 export const PROGRAMS = {
   checkout: [process.execPath, join(PROJECT, "bin/livechat-relay.js")],
   package: [process.execPath, join(PROJECT, "dist/main.js")],
-  file: [join(PROJECT, "tools/release/packages/livechat-relay-linux-x64")],
+  file: [join(PROJECT, `tools/release/packages/livechat-relay-${process.platform}-${process.arch}`)],
 } as const;
 const NCHAN = "/usr/lib/nginx/modules/ngx_nchan_module.so";
 
