@@ -12,7 +12,7 @@ import { atCapacity } from "../protocol/capacity.ts";
 export interface AnswerLimits {
   /** For all answers together. */
   bytes: number;
-  /** How long a client may take nothing of an answer, or a stream be full without a drain, in milliseconds. */
+  /** Milliseconds for which a client may take nothing of an answer, or a stream be full without a drain. */
   stallMs: number;
 }
 
