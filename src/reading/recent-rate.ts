@@ -11,7 +11,9 @@ const MIN_OBSERVED_MS = 1000;
 
 export class RecentRate {
   readonly #beganAt: number;
-  #answers: { at: number; added: number }[] = [];
+  /** The answers of the last minute, oldest first, and the sum of their new messages. */
+  readonly #answers: { at: number; added: number }[] = [];
+  #added = 0;
 
   /** `hasAnswer`: whether an answer was just read; otherwise the rate is unknown until one comes. */
   constructor(hasAnswer: boolean, now: number) {
@@ -21,17 +23,24 @@ export class RecentRate {
 
   /** An answer brought `added` new messages. */
   observe(added: number, now: number): void {
-    this.#answers = this.#answers.filter(({ at }) => now - at < MINUTE_MS);
+    this.#forgetBefore(now - MINUTE_MS);
     this.#answers.push({ at: now, added });
+    this.#added += added;
   }
 
   /** Expected messages in the `ms` before the page; infinite without an answer for a minute. */
   expectedIn(ms: number, now: number, page: readonly Item[]): number {
-    const recent = this.#answers.filter(({ at }) => now - at < MINUTE_MS);
-    if (recent.length === 0) return Number.POSITIVE_INFINITY;
-    const added = recent.reduce((sum, answer) => sum + answer.added, 0);
+    this.#forgetBefore(now - MINUTE_MS);
+    if (this.#answers.length === 0) return Number.POSITIVE_INFINITY;
     const observedMs = Math.min(MINUTE_MS, Math.max(MIN_OBSERVED_MS, now - this.#beganAt));
-    return ms * Math.max(added / observedMs, perMs(page));
+    return ms * Math.max(this.#added / observedMs, perMs(page));
+  }
+
+  #forgetBefore(time: number): void {
+    for (let oldest = this.#answers[0]; oldest && oldest.at <= time; oldest = this.#answers[0]) {
+      this.#answers.shift();
+      this.#added -= oldest.added;
+    }
   }
 }
 

@@ -79,9 +79,9 @@ export class Unread {
   /** An answer came. `intervalMs`: the interval of the polls if calls are fast. */
   observe(answer: PollAnswer, intervalMs: number): ObservedAnswer {
     const pages = this.#pages;
-    const before = this.#before(answer);
+    const before = pages.length > 0 ? this.#before(answer) : undefined;
     const late = this.#lateness.observe(answer, intervalMs);
-    if (pages.length > 0) {
+    if (before) {
       const batches = (items: readonly Item[]) => withAnswer(pages, items, before, this.#mark);
       return { late: undefined, batches };
     }
