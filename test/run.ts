@@ -23,15 +23,18 @@ import { remedies } from "./support/needs.ts";
 /** The folders whose tests need more than `npm ci`. */
 const NEEDY = ["test/browser", "test/captured", "test/cluster", "test/programs"];
 /** Processes that play at once: some wait while others compute. */
-const AT_ONCE = 4;
-/** Files that share a process. */
-const TOGETHER = 16;
+const AT_ONCE = 6;
 
-/** Files with a process of their own: the long ones, which start first so that no core idles at the end. */
+/**
+ * Files with a process of their own: those that measure it, and the long ones, which start first so that no
+ * core idles at the end.
+ */
 const ALONE = [
   "test/programs/package.test.ts",
   "test/programs/log-conformance.test.ts",
   "test/simulation/simulation.test.ts",
+  "test/unit/origin/edge-line.test.ts",
+  "test/unit/upstream/unreachable.test.ts",
   "test/unit/upstream/hostile-content.test.ts", // measures its memory
   "test/programs/exact-delivery.test.ts",
   "test/service/operations.test.ts",
@@ -77,19 +80,30 @@ function chosen(): string[] {
   return inFolder("test").filter((file) => values.all || !isNeedy(file));
 }
 
-const files = chosen();
-const together = files.filter((file) => !ALONE.includes(file));
-const processes = Math.min(together.length, Math.max(AT_ONCE, Math.ceil(together.length / TOGETHER)));
+/** Writes files that each import up to `most` of these files, and returns their paths. */
+function shared(name: string, files: readonly string[], most: number): string[] {
+  const processes = Math.min(files.length, Math.max(AT_ONCE, Math.ceil(files.length / most)));
+  return Array.from({ length: processes }, (_, i) => {
+    const path = join(folder.path, `${name}-${i}.test.mjs`);
+    const paths = ["test/support/whole.js", ...files.filter((_, at) => at % processes === i)];
+    writeFileSync(path, paths.map((file) => `import "${pathToFileURL(resolve(file))}";\n`).join(""));
+    return path;
+  });
+}
 
+const files = chosen();
+const together = Object.groupBy(
+  files.filter((file) => !ALONE.includes(file)),
+  (file) => (file.startsWith("test/unit/") ? "computing" : "waiting"),
+);
 using folder = mkdtempDisposableSync(join(tmpdir(), "relay-tests-"));
-const shared = Array.from({ length: processes }, (_, i) => {
-  const path = join(folder.path, `together-${i}.test.mjs`);
-  const paths = ["test/support/whole.js", ...together.filter((_, at) => at % processes === i)];
-  writeFileSync(path, paths.map((file) => `import "${pathToFileURL(resolve(file))}";\n`).join(""));
-  return path;
-});
 const options = {
-  files: [...ALONE.filter((file) => files.includes(file)), ...shared],
+  files: [
+    ...ALONE.filter((file) => files.includes(file)),
+    // Those that start processes wait for them: they start before those that compute.
+    ...shared("waiting", together.waiting ?? [], 6),
+    ...shared("computing", together.computing ?? [], 45),
+  ],
   concurrency: AT_ONCE,
   watch: values.watch,
   // Which the types of Node.js do not know yet.

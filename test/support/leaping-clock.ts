@@ -44,4 +44,14 @@ export class LeapingClock implements Clock {
     this.#leaptMs += ms;
     for (const wake of this.#sleepers) wake();
   }
+
+  /** Skips half a second at each turn, until the promise is settled: whoever begins to sleep late wakes, too. */
+  async leapUntil(settled: Promise<unknown>): Promise<void> {
+    let isOver = false;
+    const over = () => {
+      isOver = true;
+    };
+    settled.then(over, over);
+    for (; !isOver; await systemClock.sleep(1)) this.leap(500);
+  }
 }
