@@ -64,15 +64,14 @@ async function roomOf(said = 0) {
 
 const sum = (sinks: readonly CountingSink[]) => sinks.reduce((all, { writes }) => all + writes, 0);
 
-it("an idle viewer keeps at most 512 bytes alive besides its connection", async () => {
+it("an idle viewer keeps at most 300 bytes alive besides its connection", async () => {
   const { relay } = await roomOf();
   await crowd(relay, 50);
   const before = heldMb();
-  const sinks = await crowd(relay, MANY);
-  const each = Math.round(((heldMb() - before) * MB) / MANY);
+  const sinks = await crowd(relay, 4 * MANY); // so many that what else lives and dies meanwhile is little
+  const each = Math.round(((heldMb() - before) * MB) / sinks.length);
   // If it grows, look for what a viewer keeps besides its cursor and its feed: a closure, a timer.
-  assert.ok(each <= 512, `${each} bytes`);
-  assert.equal(sinks.length, MANY);
+  assert.ok(each <= 300, `${each} bytes`);
 });
 
 it("a room that nobody speaks in keeps at most 60 KB alive, with its share of the simulated upstream", async () => {
