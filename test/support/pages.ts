@@ -61,7 +61,8 @@ export function usePages(
   const pages = new Pages(path);
   let videos = 0;
   before(async () => {
-    [pages.relay, pages.browser] = await Promise.all([startRelay(), launch()]);
+    pages.relay = await startRelay(); // which `after` ends even if the browser does not start
+    pages.browser = await launch();
     pages.page = await pages.browser.newPage({ viewport });
   });
   after(() => pages[Symbol.asyncDispose]());
