@@ -45,7 +45,7 @@ export class LeapingClock implements Clock {
     for (const wake of this.#sleepers) wake();
   }
 
-  /** Skips half a second at each turn, until the promise is settled: whoever begins to sleep late wakes, too. */
+  /** Skips half a second again and again, for sleepers that come later, too, until the promise is settled. */
   async leapUntil(settled: Promise<unknown>): Promise<void> {
     let isOver = false;
     const over = () => {
