@@ -59,3 +59,20 @@ function eventsIn(text: string): LogEvent[] {
       return { event, data: JSON.parse(data) };
     });
 }
+
+/** The messages of all events: a log is read in pages, which end at multiples of a hundred. */
+export function messagesIn(events: readonly LogEvent[]): unknown[] {
+  return events.filter(({ event }) => event === "data").flatMap(({ data }) => data);
+}
+
+/** The messages that long polls bring from the beginning up to an offset. */
+export async function pollTo(url: string, videoId: string, end: string): Promise<unknown[]> {
+  const messages: unknown[] = [];
+  for (let offset = "-1"; offset !== end; ) {
+    const { text, next } = await readLog(url, videoId, { offset, live: "long-poll" });
+    assert.notEqual(next, offset);
+    messages.push(...JSON.parse(text));
+    offset = next;
+  }
+  return messages;
+}

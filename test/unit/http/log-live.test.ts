@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { offsetOf } from "../../../src/serving/log-position.ts";
 import { eventually } from "../../support/eventually.ts";
-import { type LogAnswer, type LogEvent, readEvents, readLog } from "../../support/log.ts";
+import { type LogAnswer, type LogEvent, messagesIn, readEvents, readLog } from "../../support/log.ts";
 import { metric, roomsIn, startRelay, type TestRelayOptions } from "../../support/relay.ts";
 import { temporaryFile } from "../../support/store-subject.ts";
 import { Stream } from "../../support/stream.ts";
@@ -29,10 +29,6 @@ async function reading(t: TestContext, { settings, ...options }: TestRelayOption
 
 /** The data of a `control` event. */
 const placeIn = (event: LogEvent | undefined) => (event?.data ?? {}) as Record<string, unknown>;
-
-/** The messages of all events: their log is read in pages, whose ends depend on the cursors. */
-const messagesIn = (events: LogEvent[]) =>
-  events.filter(({ event }) => event === "data").flatMap(({ data }) => data);
 
 /** Rounds of long polls from an offset until the log is closed. */
 async function toTheEnd(url: string, offset: string): Promise<LogAnswer[]> {
