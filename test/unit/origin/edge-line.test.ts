@@ -233,7 +233,9 @@ describe("the origin's health", { timeout: 300_000 }, () => {
     const refused = ask<{ code: string }>(edge.url, `/v1/stream?videoId=${VIDEO}`);
     await origin.changes.until(() => streams.length > 0, "the stream");
     answer = refuses(502, "no relay behind this proxy");
+    const since = clock.monotonic();
     await clock.leapUntil(refused);
+    assert.ok(clock.monotonic() - since < 40_000, "before the request itself would have been given up");
     const { status, body, headers } = await refused;
     assert.deepEqual([status, body.code], [503, "CAPACITY"]);
     assert.ok(headers.has("retry-after"));
