@@ -10,7 +10,7 @@ import { run } from "../chaos/cluster/postgres.ts";
 import { Line } from "../chaos/line.ts";
 import { eventually } from "../support/eventually.ts";
 import { assertSame, CHAT, SETTINGS, setUpInstances, VIDEO } from "../support/instances.ts";
-import { type LogAnswer, messagesIn, pollTo, readEvents, readLog } from "../support/log.ts";
+import { itemsOf, type LogAnswer, polledUpToNow, readEvents, readLog } from "../support/log.ts";
 import { textAction } from "../support/opening.ts";
 import { testPostgres, UNHEARD } from "../support/postgres-server.ts";
 import { metric, roomsIn, type TestRelay } from "../support/relay.ts";
@@ -65,8 +65,7 @@ describe("instances on one PostgreSQL", { skip, timeout: 300_000 }, () => {
     };
     const page = await same(everywhere({ offset: "-1" }));
     assert.equal(page.cursors.length, 3);
-    for (const { url } of relays)
-      assert.deepEqual(await pollTo(url, VIDEO, page.next), JSON.parse(page.text));
+    for (const { url } of relays) assert.deepEqual(await polledUpToNow(url, VIDEO), JSON.parse(page.text));
     const polled = everywhere({ offset: page.next, live: "long-poll" });
     for (const relay of relays) await eventually(2, () => metric(relay, "relay_viewers"));
     chat.say(1);
@@ -82,7 +81,7 @@ describe("instances on one PostgreSQL", { skip, timeout: 300_000 }, () => {
     assert.equal(all.cursors.length, 4);
     for (const { url } of relays) {
       const { events } = await readEvents(url, VIDEO, "-1");
-      assert.deepEqual(messagesIn(events), JSON.parse(all.text));
+      assert.deepEqual(itemsOf(events), JSON.parse(all.text));
       const control = { streamNextOffset: next, streamClosed: true, upToDate: true };
       assert.deepEqual(events.at(-1), { event: "control", data: control });
     }

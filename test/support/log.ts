@@ -60,19 +60,18 @@ function eventsIn(text: string): LogEvent[] {
     });
 }
 
-/** The messages of all events: a log is read in pages, which end at multiples of a hundred. */
-export function messagesIn(events: readonly LogEvent[]): unknown[] {
+/** The items of all events: a log is read in pages, which end at multiples of a hundred. */
+export function itemsOf(events: readonly LogEvent[]): unknown[] {
   return events.filter(({ event }) => event === "data").flatMap(({ data }) => data);
 }
 
-/** The messages that long polls bring from the beginning up to an offset. */
-export async function pollTo(url: string, videoId: string, end: string): Promise<unknown[]> {
-  const messages: unknown[] = [];
-  for (let offset = "-1"; offset !== end; ) {
-    const { text, next } = await readLog(url, videoId, { offset, live: "long-poll" });
-    assert.notEqual(next, offset);
-    messages.push(...JSON.parse(text));
+/** The items that long polls bring from the beginning up to now: one for each part of the log. */
+export async function polledUpToNow(url: string, videoId: string): Promise<unknown[]> {
+  const items: unknown[] = [];
+  for (let offset = "-1"; ; ) {
+    const { text, next, isUpToDate } = await readLog(url, videoId, { offset, live: "long-poll" });
+    items.push(...JSON.parse(text));
+    if (isUpToDate) return items;
     offset = next;
   }
-  return messages;
 }

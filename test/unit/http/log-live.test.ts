@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { offsetOf } from "../../../src/serving/log-position.ts";
 import { eventually } from "../../support/eventually.ts";
-import { type LogAnswer, type LogEvent, messagesIn, readEvents, readLog } from "../../support/log.ts";
+import { itemsOf, type LogAnswer, type LogEvent, readEvents, readLog } from "../../support/log.ts";
 import { metric, roomsIn, startRelay, type TestRelayOptions } from "../../support/relay.ts";
 import { temporaryFile } from "../../support/store-subject.ts";
 import { Stream } from "../../support/stream.ts";
@@ -176,7 +176,7 @@ describe("the events of a log", () => {
     const [zipped, plain] = await read;
     assert.deepEqual(zipped.events, plain.events);
     const all = await readLog(url, VIDEO, { offset: first.next });
-    assert.deepEqual(messagesIn(plain.events), JSON.parse(all.text));
+    assert.deepEqual(itemsOf(plain.events), JSON.parse(all.text));
     const last = plain.events.at(-1);
     assert.deepEqual(last, {
       event: "control",
@@ -211,7 +211,7 @@ describe("the log of a chat that is over", () => {
     const poll = await readLog(at, VIDEO, { offset: closed.next, live: "long-poll" });
     assert.deepEqual([poll.status, poll.next, poll.isClosed], [204, closed.next, true]);
     const { events } = await readEvents(at, VIDEO, "-1");
-    assert.deepEqual(messagesIn(events), JSON.parse(closed.text));
+    assert.deepEqual(itemsOf(events), JSON.parse(closed.text));
     const end = { streamNextOffset: closed.next, streamClosed: true, upToDate: true };
     assert.deepEqual(events.at(-1)?.data, end);
     assert.equal(

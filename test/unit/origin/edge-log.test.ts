@@ -5,7 +5,7 @@ import { offsetOf } from "../../../src/serving/log-position.ts";
 import { Line } from "../../chaos/line.ts";
 import { startTestEdge } from "../../support/edge.ts";
 import { eventually } from "../../support/eventually.ts";
-import { type LogEvent, readEvents, readLog } from "../../support/log.ts";
+import { itemsOf, polledUpToNow, readEvents, readLog } from "../../support/log.ts";
 import { metric, startRelay, type TestRelayOptions } from "../../support/relay.ts";
 import { temporaryFile } from "../../support/store-subject.ts";
 import { Stream } from "../../support/stream.ts";
@@ -41,20 +41,6 @@ function said({ status, text, headers }: Awaited<ReturnType<typeof readLog>>) {
   return [status, text, ...[...names, ...places].map((name) => headers.get(name))];
 }
 
-/** The items that long polls bring from the beginning up to now: one for each part of the log. */
-async function polledUpToNow(url: string): Promise<unknown[]> {
-  const items: unknown[] = [];
-  for (let offset = "-1"; ; ) {
-    const { text, next, isUpToDate } = await readLog(url, VIDEO, { offset, live: "long-poll" });
-    items.push(...JSON.parse(text));
-    if (isUpToDate) return items;
-    offset = next;
-  }
-}
-
-const itemsOf = (events: readonly LogEvent[]) =>
-  events.filter(({ event }) => event === "data").flatMap(({ data }) => data);
-
 describe("the log at an edge", { timeout: 300_000 }, () => {
   it("has the origin's pages, held or not, with the same headers, and so has an edge of an edge", async (t) => {
     const { origin, line, edge, hold } = await setUp(t, 30);
@@ -88,7 +74,7 @@ describe("the log at an edge", { timeout: 300_000 }, () => {
     const urls = [origin.url, edge.url];
     const read = (offset: string) =>
       Promise.all(urls.map((url) => readLog(url, VIDEO, { offset, live: "long-poll" })));
-    const [there, here] = await Promise.all(urls.map(polledUpToNow));
+    const [there, here] = await Promise.all(urls.map((url) => polledUpToNow(url, VIDEO)));
     assert.deepEqual(here, there);
     const waiting = read(next);
     await eventually(2, () => metric(edge, "relay_viewers"));
