@@ -9,8 +9,8 @@ import { Channels } from "../rooms/channels/channels.ts";
 import { Rooms } from "../rooms/rooms.ts";
 import { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { runCollections } from "./collections.ts";
 import type { EdgeConfig } from "./config.ts";
+import { runCollections } from "./garbage-collections.ts";
 import { Port } from "./listener.ts";
 import type { Service } from "./service.ts";
 

@@ -18,9 +18,9 @@ import { runTally } from "../store/tallier.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { EgressPool } from "../upstream/egress/pool.ts";
 import { foreignAddress } from "../upstream/egress/spec.ts";
-import { runCollections } from "./collections.ts";
 import type { Config } from "./config.ts";
 import { UsageError } from "./flags.ts";
+import { runCollections } from "./garbage-collections.ts";
 import { Port } from "./listener.ts";
 import { openNamedStore } from "./open-store.ts";
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { getHeapStatistics } from "node:v8";
 import { systemClock } from "../../../src/base/clock.ts";
-import { type Engine, GROWN_BYTES, PAUSE_MS, runCollections } from "../../../src/cli/collections.ts";
+import { type Engine, GROWN_BYTES, PAUSE_MS, runCollections } from "../../../src/cli/garbage-collections.ts";
 import { silentLog } from "../../../src/telemetry/log.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { eventually } from "../../support/eventually.ts";
