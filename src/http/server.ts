@@ -17,9 +17,9 @@ import type { History } from "../serving/history/history.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { EgressPool } from "../upstream/egress/pool.ts";
 import { Access, type AccessSettings } from "./access/access.ts";
-import { Admission } from "./access/admission.ts";
 import { Expiries } from "./access/expiries.ts";
 import { withoutToken } from "./access/grant.ts";
+import { ViewerPlaces } from "./access/viewer-places.ts";
 import { AnswersUnderWay } from "./answers-under-way.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";
 import { allowEveryOrigin } from "./cors.ts";
@@ -155,7 +155,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   const expiries = new Expiries(clock, stopped);
   const streamParts = {
     ...{ rooms, channels, clock, telemetry, underWay, connections, handsOver },
-    admission: new Admission(addresses, expiries),
+    viewerPlaces: new ViewerPlaces(addresses, expiries),
     compresses: settings.compression,
     keepaliveMs: settings.keepaliveMs,
   };

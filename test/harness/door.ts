@@ -6,8 +6,8 @@ import { EventEmitter } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from "fastify";
 import { Access, type AccessSettings } from "../../src/http/access/access.ts";
-import { Admission } from "../../src/http/access/admission.ts";
 import { Expiries } from "../../src/http/access/expiries.ts";
+import { ViewerPlaces } from "../../src/http/access/viewer-places.ts";
 import { AddressLimit } from "../../src/http/streams/address-limit.ts";
 import type { OriginRequest } from "../../src/origin/origin-connections.ts";
 import type { VideoChannels } from "../../src/rooms/channels/video-channels.ts";
@@ -27,7 +27,7 @@ interface DoorParts {
 export class Door {
   readonly #life: Life;
   readonly #scheduler: Scheduler;
-  readonly #admission: Admission;
+  readonly #viewerPlaces: ViewerPlaces;
   readonly #onRequest: readonly Hook[];
   readonly #preHandler: readonly Hook[];
 
@@ -40,7 +40,7 @@ export class Door {
   private constructor(life: Life, scheduler: Scheduler, access: Access) {
     this.#life = life;
     this.#scheduler = scheduler;
-    this.#admission = new Admission(
+    this.#viewerPlaces = new ViewerPlaces(
       new AddressLimit(Number.POSITIVE_INFINITY),
       new Expiries(life.clock, life.rooms.stopped),
     );
@@ -65,7 +65,7 @@ export class Door {
       gone.throwIfAborted();
       throw error;
     });
-    const place = this.#admission.take(request);
+    const place = this.#viewerPlaces.take(request);
     const keep = () => {
       const sink = place.keep(open());
       void sink.closed.then(place.giveBack);

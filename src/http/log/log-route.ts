@@ -67,7 +67,7 @@ export function guardLogs(app: FastifyInstance): void {
 }
 
 export function logRoute(app: FastifyInstance, parts: LogParts): void {
-  const { reads, admission, clock, underWay, handsOver, compresses } = parts;
+  const { reads, viewerPlaces, clock, underWay, handsOver, compresses } = parts;
   const vary = compresses ? { vary: "Accept-Encoding" } : {};
   /** What waiting polls share, by the headers of their answers: these are the same for most. */
   const waiting = new Map<string, WaitingParts>();
@@ -91,7 +91,7 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
   const sendPage = async (request: LogRequest, reply: FastifyReply, gone: AbortSignal) => {
     const wanted = asked(request);
     const page = await reads.page(wanted, gone, async (enter) => {
-      const { giveBack } = admission.take(request);
+      const { giveBack } = viewerPlaces.take(request);
       await enter().finally(giveBack);
     });
     if (!page) return passOn(request, reply);
@@ -105,7 +105,7 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
   };
 
   const sendPoll = async (request: LogRequest, reply: FastifyReply, gone: AbortSignal) => {
-    const place = admission.take(request);
+    const place = viewerPlaces.take(request);
     const { giveBack } = place;
     let sink: PollSink;
     try {
@@ -145,7 +145,7 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
     underWay.stream(request.raw);
 
   const openEvents = async (request: LogRequest, reply: FastifyReply, gone: AbortSignal): Promise<void> => {
-    const place = admission.take(request);
+    const place = viewerPlaces.take(request);
     try {
       await reads.events(asked(request), gone, (forms, forget) =>
         place.keep(

@@ -40,7 +40,7 @@ export function mergedRoute(app: FastifyInstance, parts: StreamParts): void {
       const gone = clientGone(reply.raw);
       const asked = mergedAsked(request);
       request.raw.resume(); // as in /v1/stream
-      const place = parts.admission.take(request, asked.videoIds.length);
+      const place = parts.viewerPlaces.take(request, asked.videoIds.length);
       const open = () => place.keep(openSink(reply, asked.form.isDetailed, gone, parts, place.giveBack));
       try {
         openMerged(asked, networkOf(request.ip), parts, open);

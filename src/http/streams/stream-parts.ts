@@ -13,7 +13,7 @@ import { parseBackfill } from "../../serving/resume.ts";
 import type { StreamRequest } from "../../serving/room.ts";
 import { parseTypes } from "../../serving/type-filter.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { Admission } from "../access/admission.ts";
+import type { ViewerPlaces } from "../access/viewer-places.ts";
 import { errorConverter } from "../error-answers.ts";
 import { timeIn } from "../query-time.ts";
 import type { StreamHeaders, StreamQuery } from "../schemas/schemas.ts";
@@ -34,7 +34,7 @@ export interface Served {
 }
 
 export interface StreamParts extends OpenParts, Served {
-  admission: Admission;
+  viewerPlaces: ViewerPlaces;
 }
 
 /** What a stream's request asks for in its query, which is checked against the schema, and in its headers. */

@@ -12,7 +12,7 @@ interface Endable {
   end(): void;
 }
 
-export class Admission {
+export class ViewerPlaces {
   readonly #addresses: Pick<AddressLimit, "take">;
   readonly #expiries: Expiries;
   readonly #subjects = new Map<string, number>();
