@@ -1,7 +1,7 @@
 /** The lines of an origin's NDJSON, and the messages in them, whose text is kept byte for byte. */
 import { asString, dig, parseJson } from "../base/json.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
-import { OriginAway } from "./away.ts";
+import { OriginAway } from "./origin-away.ts";
 
 /** Maximum size of a line. Messages are far smaller. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;

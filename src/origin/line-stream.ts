@@ -1,8 +1,8 @@
 /** Reads the lines of one open stream. */
 import type { Clock } from "../base/clock.ts";
 import { Deadline, unlessAborted } from "../base/deadline.ts";
-import { OriginAway } from "./away.ts";
 import { LineReader } from "./line-reader.ts";
+import { OriginAway } from "./origin-away.ts";
 
 /** A stream is dead after this many keepalive intervals in which nothing has come. */
 export const SILENT_INTERVALS = 3;

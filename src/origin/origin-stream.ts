@@ -3,9 +3,9 @@ import { asNumber, asString, dig, parseJson } from "../base/json.ts";
 import { type ChatType, ENDED, isChatType, RELEASED, type RoomEnd } from "../protocol/chat.ts";
 import { isErrorCode } from "../protocol/errors.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
-import { OriginAway } from "./away.ts";
 import { messageIn } from "./line-reader.ts";
 import type { LineStream } from "./line-stream.ts";
+import { OriginAway } from "./origin-away.ts";
 
 const MESSAGE = '{"event":"message","cursor":';
 export class OriginStream implements Disposable {

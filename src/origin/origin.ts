@@ -12,9 +12,9 @@ import { parseOffset } from "../serving/log-position.ts";
 import type { CursorRange } from "../serving/resume.ts";
 import type { TypedPart } from "../store/port.ts";
 import { type StoredMessage, typeOf } from "../store/stored-message.ts";
-import { OriginAway } from "./away.ts";
 import { LineReader, messageIn } from "./line-reader.ts";
 import { LineStream, SILENT_INTERVALS } from "./line-stream.ts";
+import { OriginAway } from "./origin-away.ts";
 import {
   type OriginAnswer,
   type OriginConnections,
