@@ -4,7 +4,7 @@
  */
 import { REQUEST_TIMEOUTS } from "../http/request-timeouts.ts";
 import type { HttpSettings } from "../http/server.ts";
-import { WINDOW_MS } from "../reading/lateness.ts";
+import { WINDOW_MS } from "../reading/late-answers.ts";
 import { QUIET_AFTER_MS } from "../reading/quiet-chat.ts";
 import { DEADLINES } from "../upstream/calls.ts";
 import { timeOfDay } from "../upstream/readers/timestamp.ts";

@@ -9,7 +9,7 @@ import type { RoomEgress } from "../upstream/egress/room-egress.ts";
 import type { PollAnswer } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import { type IntervalSettings, intervalBefore, waitAfter } from "./interval.ts";
-import { unreadBetween } from "./lateness.ts";
+import { unreadBetween } from "./late-answers.ts";
 import { SlowCalls } from "./slow-calls.ts";
 
 /**

@@ -16,7 +16,7 @@ import {
   withPage,
 } from "./batch/fresh-pages.ts";
 import type { Gap, ReadBatch } from "./batch/gap.ts";
-import { Lateness, type UnreadSpan, unreadBetween } from "./lateness.ts";
+import { LateAnswers, type UnreadSpan, unreadBetween } from "./late-answers.ts";
 import { RecentRate } from "./recent-rate.ts";
 
 /** An answer, prepared for the append. */
@@ -39,7 +39,7 @@ export class Unread {
   reason: Gap["reason"] = "down";
   readonly #windowMs: number;
   readonly #isReplay: boolean;
-  readonly #lateness: Lateness;
+  readonly #lateAnswers: LateAnswers;
   readonly #rate: RecentRate;
   readonly #mark: Marker;
   /**
@@ -52,7 +52,7 @@ export class Unread {
     this.#windowMs = windowMs;
     this.#mark = telemetry.mark;
     this.#isReplay = isReplay;
-    this.#lateness = new Lateness(windowMs, clock, last);
+    this.#lateAnswers = new LateAnswers(windowMs, clock, last);
     this.#rate = new RecentRate(isFresh, clock.monotonic());
   }
 
@@ -80,7 +80,7 @@ export class Unread {
   observe(answer: PollAnswer, intervalMs: number): ObservedAnswer {
     const pages = this.#pages;
     const before = pages.length > 0 ? this.#before(answer) : undefined;
-    const late = this.#lateness.observe(answer, intervalMs);
+    const late = this.#lateAnswers.observe(answer, intervalMs);
     if (before) {
       const batches = (items: readonly Item[]) => withAnswer(pages, items, before, this.#mark);
       return { late: undefined, batches };
@@ -101,7 +101,7 @@ export class Unread {
 
   /** The token was refused. That is the reason for a gap only if the chat was read in time until now. */
   tokenLost(intervalMs: number): void {
-    if (!this.#lateness.isLate(intervalMs)) this.reason = "unreachable";
+    if (!this.#lateAnswers.isLate(intervalMs)) this.reason = "unreachable";
   }
 
   /** An answer brought `count` new messages. */
@@ -111,7 +111,7 @@ export class Unread {
 
   /** Whether a page may be loaded because an answer is late; uses up a permit. */
   mayAskForPage(): boolean {
-    return !this.#isReplay && this.#lateness.mayAskForPage();
+    return !this.#isReplay && this.#lateAnswers.mayAskForPage();
   }
 
   /**
@@ -120,7 +120,7 @@ export class Unread {
    * Later pages say nothing about that rate.
    */
   #before(read: CallTimes & { items: readonly Item[] }, wasMute = false): SpanBefore {
-    const last = lastOf(this.#pages) ?? this.#lateness.last;
+    const last = lastOf(this.#pages) ?? this.#lateAnswers.last;
     const unreadMs = wasMute ? Number.POSITIVE_INFINITY : unreadBetween(last, read);
     const isShort = unreadMs <= this.#windowMs;
     const mayMiss = !isShort || this.#rate.expectedIn(unreadMs, read.answeredAt, read.items) >= 1;

@@ -18,7 +18,7 @@ import {
 import { withAnswer } from "../reading/batch/fresh-pages.ts";
 import type { Gap } from "../reading/batch/gap.ts";
 import { waitAfter } from "../reading/interval.ts";
-import { unreadBetween } from "../reading/lateness.ts";
+import { unreadBetween } from "../reading/late-answers.ts";
 import { demandOf, priorityMs } from "../reading/pace.ts";
 import { Poller, type PollerSettings, type PollerStart } from "../reading/poller.ts";
 import { Room, type RoomParts, type RoomSettings } from "../serving/room.ts";

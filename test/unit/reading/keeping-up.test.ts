@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { answeredNow, startedNow } from "../../../src/base/clock.ts";
 import { waitAfter } from "../../../src/reading/interval.ts";
-import { Lateness, WINDOW_MS } from "../../../src/reading/lateness.ts";
+import { LateAnswers, WINDOW_MS } from "../../../src/reading/late-answers.ts";
 import type { Item } from "../../../src/upstream/readers/reader.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
@@ -161,13 +161,13 @@ describe("an answer that comes after the upstream may have dropped messages", ()
   it("counts the time while the computer slept, but not a wall clock that was set", () => {
     const clock = new FakeClock();
     const called = () => answeredNow(startedNow(clock), clock);
-    const lateness = new Lateness(WINDOW_MS, clock, called());
+    const lateAnswers = new LateAnswers(WINDOW_MS, clock, called());
     const sinceMs = clock.now();
     clock.fallAsleep(30_000);
-    assert.deepEqual(lateness.observe(called(), 2000), { ms: 30_000, sinceMs });
+    assert.deepEqual(lateAnswers.observe(called(), 2000), { ms: 30_000, sinceMs });
     clock.jump(30_000);
-    assert.equal(lateness.observe(called(), 2000), undefined);
+    assert.equal(lateAnswers.observe(called(), 2000), undefined);
     clock.fallAsleep(WINDOW_MS);
-    assert.equal(lateness.observe(called(), 2000), undefined);
+    assert.equal(lateAnswers.observe(called(), 2000), undefined);
   });
 });

@@ -29,7 +29,7 @@ export interface UnreadSpan {
   sinceMs: number;
 }
 
-export class Lateness {
+export class LateAnswers {
   readonly #windowMs: number;
   readonly #clock: Clock;
   #last: CallTimes;
