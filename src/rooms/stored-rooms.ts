@@ -2,9 +2,9 @@
 import { closedAt } from "../reading/batch/checkpoint.ts";
 import type { Room } from "../serving/room.ts";
 import type { Reserve } from "../upstream/egress/pool.ts";
+import { acquireRoom } from "./acquire-room.ts";
 import { type ArchivedRoom, archivedRoom, excerptOf } from "./archive.ts";
 import { FollowedRoom } from "./followed-room.ts";
-import { acquireRoom } from "./opening.ts";
 import { isUnfinished, type OwnedRoomParts } from "./owned-room.ts";
 import { RoomExchange } from "./room-exchange.ts";
 import type { Rooms } from "./rooms.ts";
