@@ -5,8 +5,8 @@ import type { ChatType } from "../protocol/chat.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { VideoEntry } from "./entry.ts";
+import type { OpeningBound } from "./opening-bound.ts";
 import type { RoomSources } from "./sources.ts";
-import type { WaitingOpenings } from "./waiting-openings.ts";
 
 export const ROOM_STATES = ["bootstrapping", "polling", "lingering", "ended", "released", "failed"] as const;
 /** As in metrics and logs. `ended`, `released` and `failed` are final. */
@@ -55,7 +55,7 @@ export interface EntryHost {
   /** As `VideoEntry.enter`, of a video whose entry has been dropped. */
   enter(request: StreamRequest, signal: AbortSignal): Promise<void>;
   /** The videos that wait to be opened. */
-  readonly waiting: WaitingOpenings;
+  readonly waiting: OpeningBound;
   /** Keeps ticking a room that takes no new viewers, and closes it after its last viewer has left. */
   retire(room: Room): void;
 }

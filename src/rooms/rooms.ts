@@ -17,7 +17,7 @@ import type { Reserve } from "../upstream/egress/pool.ts";
 import { VideoEntry } from "./entry.ts";
 import { type EntryHost, type EntryParts, ROOM_STATES, type RoomState } from "./entry-host.ts";
 import { type LocalRoom, stateOf } from "./listing.ts";
-import { WaitingOpenings } from "./waiting-openings.ts";
+import { OpeningBound } from "./opening-bound.ts";
 
 /** The maximum interval between two rounds through the rooms. */
 const TICK_MS = 1000;
@@ -82,7 +82,7 @@ export class Rooms {
       assertCapacity: (entry, chatType) => this.#assertCapacity(entry, chatType),
       changed: (entry, before) => this.#recount(entry, before),
       enter: (request, signal) => this.#entry(request.videoId).enter(request, signal),
-      waiting: new WaitingOpenings(parts.settings.maxRooms + MAX_STRANGERS),
+      waiting: new OpeningBound(parts.settings.maxRooms + MAX_STRANGERS),
       retire: (room) => this.#retired.add(room),
       roomsRead: () => this.#owned.size,
       stopped: this.#stopped.signal,

@@ -11,7 +11,7 @@ import { unlessAborted } from "../../base/deadline.ts";
 import { atCapacity } from "../../protocol/capacity.ts";
 import type { ObservedStore } from "../../store/observed.ts";
 import type { EgressPool } from "../../upstream/egress/pool.ts";
-import { WaitingOpenings } from "../waiting-openings.ts";
+import { OpeningBound } from "../opening-bound.ts";
 
 /** How long a look counts; a failed one only keeps the next one waiting. */
 const LOOKED_MS = 600_000;
@@ -65,7 +65,7 @@ export class VideoChannels {
   readonly #stopped: AbortSignal;
   /** By video, the oldest first. */
   readonly #looks = new Map<string, Look>();
-  readonly #waiting = new WaitingOpenings(MAX_WAITING);
+  readonly #waiting = new OpeningBound(MAX_WAITING);
 
   constructor(sources: VideoChannelSources, clock: Clock, stopped: AbortSignal) {
     this.#sources = sources;

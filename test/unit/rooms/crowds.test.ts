@@ -1,7 +1,7 @@
 /** What strangers choose the number of costs the same each, however many there are. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { WaitingOpenings } from "../../../src/rooms/waiting-openings.ts";
+import { OpeningBound } from "../../../src/rooms/opening-bound.ts";
 import { Openings } from "../../../src/upstream/egress/openings.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
@@ -52,7 +52,7 @@ describe("a crowd costs per head what a small one costs", () => {
 
     it(`of videos that displace each other, from ${addresses}`, () =>
       assertEven(async (count) => {
-        const waiting = new WaitingOpenings(count / 2);
+        const waiting = new OpeningBound(count / 2);
         for (let i = 0; i < count; i++) waiting.join(one(i), () => {});
       }));
   }
@@ -76,7 +76,7 @@ describe("a crowd costs per head what a small one costs", () => {
 describe("the videos that wait to be opened", () => {
   /** A crowd of at most `max`, and those that were displaced, in order. */
   function crowdOf(max: number) {
-    const waiting = new WaitingOpenings(max);
+    const waiting = new OpeningBound(max);
     const displaced: string[] = [];
     const join = (name: string, address: string) => waiting.join(address, () => displaced.push(name));
     return { join, displaced };

@@ -15,7 +15,7 @@ interface Crowd {
   peer: Place<Crowd> | undefined;
 }
 
-export class WaitingOpenings {
+export class OpeningBound {
   readonly #max: number;
   readonly #crowds = new Map<string, Crowd>();
   /** By the number of videos, the addresses that wait for this number. */
