@@ -30,7 +30,7 @@ import type { CallOptions } from "../upstream/egress/flights.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import { RoomEgress, type RoomEgressParts } from "../upstream/egress/room-egress.ts";
 import { historyLength } from "../upstream/order.ts";
-import { OpeningLimit } from "./opening-limit.ts";
+import { OpeningGivenUp } from "./opening-given-up.ts";
 
 /** The maximum time to store a release; if exceeded, the room stays open for its next owner. */
 const RELEASE_LIMIT_MS = 5000;
@@ -141,7 +141,7 @@ export class OwnedRoom {
   ): Promise<JustOpened> {
     const { videoId } = hold;
     const { clock, telemetry, settings } = parts;
-    using limit = new OpeningLimit(videoId, egress, parts);
+    using limit = new OpeningGivenUp(videoId, egress, parts);
     const until = AbortSignal.any([signal, limit.signal]);
     // From before the room was taken, because the record has the room's age at the moment when it was taken.
     const readAt = hold.room && wallAt(asked, clock) - lastReadAgoMs(hold.room);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { ChannelWatchParts } from "../../../src/rooms/channels/watch.ts";
 import { ChannelWatch } from "../../../src/rooms/channels/watch.ts";
-import { OpeningLimit } from "../../../src/rooms/opening-limit.ts";
+import { OpeningGivenUp } from "../../../src/rooms/opening-given-up.ts";
 import type { OwnedRoomParts } from "../../../src/rooms/owned-room.ts";
 import { Recordings } from "../../../src/rooms/recordings/recordings.ts";
 import { RoomExchange } from "../../../src/rooms/room-exchange.ts";
@@ -74,7 +74,7 @@ const LOOPS: Record<string, { begin(round: Round): unknown; everyMs?: number }> 
     begin: ({ relay, telemetry, step, signal }) => {
       const ownership = { wantedElsewhere: async () => step([]) } as unknown as Ownership;
       const parts = { clock: relay.clock, egresses: relay.egresses, telemetry, store: { ownership } };
-      const limit = new OpeningLimit(VIDEO, { unreachedMs: MINUTES } as RoomEgress, parts);
+      const limit = new OpeningGivenUp(VIDEO, { unreachedMs: MINUTES } as RoomEgress, parts);
       signal.addEventListener("abort", () => limit[Symbol.dispose]());
     },
   },

@@ -18,7 +18,7 @@ interface LimitParts extends Pick<RoomEgressParts, "clock" | "egresses" | "telem
   store: Pick<ObservedStore, "ownership">;
 }
 
-export class OpeningLimit implements Disposable {
+export class OpeningGivenUp implements Disposable {
   readonly #exceeded = new AbortController();
   readonly #over = new AbortController();
 
