@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { systemClock } from "../base/clock.ts";
 import { COMMAND_NAME } from "../base/own-files.ts";
 import { type Channel, type Simulator, SPECIES, startSimulator } from "../simulator/index.ts";
-import { silentLog } from "../telemetry/log.ts";
+import { silentLog } from "../telemetry/logger.ts";
 import { Telemetry } from "../telemetry/telemetry.ts";
 import { toConfig } from "./config.ts";
 import { type DEMO_FLAGS, REPLACED } from "./demo-flags.ts";

@@ -1,7 +1,7 @@
 /** `serve`: runs the relay. It shares `startConfigured` with `demo`, and `startLogged` with `edge`, too. */
 import { collectDefaultMetrics } from "prom-client";
 import { type Clock, systemClock } from "../base/clock.ts";
-import { createLog } from "../telemetry/log.ts";
+import { createLogger } from "../telemetry/logger.ts";
 import { Telemetry } from "../telemetry/telemetry.ts";
 import { type Config, toConfig } from "./config.ts";
 import { type Input, unknownVariables } from "./flags.ts";
@@ -52,7 +52,7 @@ export async function startLogged<C extends Logged>(
   stopped: AbortSignal,
   warnings: readonly string[],
 ): Promise<Service> {
-  const log = createLog(config.logLevel, stdout);
+  const log = createLogger(config.logLevel, stdout);
   const telemetry = new Telemetry(log);
   collectDefaultMetrics({ register: telemetry.registry });
   const wanted = config.rooms.maxViewers;

@@ -1,7 +1,7 @@
 /** The events of tokens, in the log. No line contains a token, or the name of its subject. */
 import { createHash } from "node:crypto";
 import type { RelayError } from "../protocol/errors.ts";
-import type { Logger } from "./log.ts";
+import type { Logger } from "./logger.ts";
 
 export class AccessEvents {
   readonly #log: Logger;

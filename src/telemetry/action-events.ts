@@ -1,6 +1,6 @@
 /** Upstream actions that became no message, in log and metrics, as their readers report them. */
 import type { Counter } from "prom-client";
-import type { Logger } from "./log.ts";
+import type { Logger } from "./logger.ts";
 import type { MetricMakers } from "./metric-makers.ts";
 
 /** Why actions of a known kind became no message; `bug`: one of our readers failed. */

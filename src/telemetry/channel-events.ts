@@ -1,7 +1,7 @@
 /** The events of watched channels, in log and metrics. */
 import type { Counter } from "prom-client";
 import type { ChannelState } from "../protocol/channel.ts";
-import type { Logger } from "./log.ts";
+import type { Logger } from "./logger.ts";
 import type { MetricMakers } from "./metric-makers.ts";
 
 /** What a look at a channel found. */

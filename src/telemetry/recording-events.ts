@@ -1,6 +1,6 @@
 /** The events of recordings, in log and metrics. */
 import { RECORDING_STATES, type RecordingState } from "../protocol/recording.ts";
-import type { Logger } from "./log.ts";
+import type { Logger } from "./logger.ts";
 import type { MetricMakers } from "./metric-makers.ts";
 
 /** What a recording records: a video's chat, or the streams of a channel (`@name`, `UC…`). */

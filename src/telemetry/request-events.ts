@@ -2,7 +2,7 @@
 import type { Counter } from "prom-client";
 import { FULL, type FullCause } from "../protocol/capacity.ts";
 import { ERRORS, type RelayError } from "../protocol/errors.ts";
-import type { Logger } from "./log.ts";
+import type { Logger } from "./logger.ts";
 import type { MetricMakers } from "./metric-makers.ts";
 
 export class RequestEvents {

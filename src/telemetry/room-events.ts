@@ -2,7 +2,7 @@
 import type { RoomEnd } from "../protocol/chat.ts";
 import { ERRORS } from "../protocol/errors.ts";
 import { GAP_REASONS, MESSAGE_TYPES } from "../protocol/kinds.ts";
-import type { Logger } from "./log.ts";
+import type { Logger } from "./logger.ts";
 import type { MetricMakers } from "./metric-makers.ts";
 
 const COUNTS = [0, 1, 2, 5, 10, 25, 50, 100, 250, 500, 1000];

@@ -1,7 +1,7 @@
 /** The events of the process itself, in log and metrics: its address, its workers, its background tasks. */
 import type { Counter } from "prom-client";
 import { VERSION } from "../base/own-files.ts";
-import type { Logger } from "./log.ts";
+import type { Logger } from "./logger.ts";
 import type { MetricMakers } from "./metric-makers.ts";
 
 export class ServiceEvents {

@@ -1,5 +1,5 @@
 /** The events of the store, in log and metrics. */
-import type { Logger } from "./log.ts";
+import type { Logger } from "./logger.ts";
 import type { MetricMakers } from "./metric-makers.ts";
 
 /** The operations of every store, by their names in the port, metrics and log. */

@@ -7,7 +7,7 @@ import type { Registry } from "prom-client";
 import { AccessEvents } from "./access-events.ts";
 import { ActionEvents } from "./action-events.ts";
 import { ChannelEvents } from "./channel-events.ts";
-import type { Logger } from "./log.ts";
+import type { Logger } from "./logger.ts";
 import type { Marker } from "./marks.ts";
 import { MetricMakers } from "./metric-makers.ts";
 import { RecordingEvents } from "./recording-events.ts";

@@ -1,5 +1,5 @@
 /** The events of calls to the upstream and of the egresses that make them, in log and metrics. */
-import type { Logger } from "./log.ts";
+import type { Logger } from "./logger.ts";
 import type { MetricMakers } from "./metric-makers.ts";
 
 /** What gauges read of an egress whenever metrics are collected. */

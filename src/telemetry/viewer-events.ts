@@ -1,5 +1,5 @@
 /** The events of viewers and their connections, in log and metrics. */
-import type { Logger } from "./log.ts";
+import type { Logger } from "./logger.ts";
 import type { MetricMakers } from "./metric-makers.ts";
 
 /** Why a viewer is disconnected: the label `reason`, and the log's words. */

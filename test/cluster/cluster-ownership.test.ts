@@ -11,7 +11,7 @@ import type { ObservedStore } from "../../src/store/observed.ts";
 import { openStore, SHARED_DEFAULTS } from "../../src/store/open.ts";
 import { LOOK } from "../../src/store/postgres/cluster-watch.ts";
 import { SQL } from "../../src/store/postgres/postgres-tables.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { run } from "../chaos/cluster/postgres.ts";
 import { Line } from "../chaos/line.ts";

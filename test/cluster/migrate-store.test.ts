@@ -10,7 +10,7 @@ import { migrateStore, openStore } from "../../src/store/open.ts";
 import { PostgresMigrationEnd } from "../../src/store/postgres/postgres-migration.ts";
 import { SqliteMigrationEnd } from "../../src/store/sqlite/sqlite-migration.ts";
 import { encodeMessage } from "../../src/store/stored-message.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { run } from "../chaos/cluster/postgres.ts";
 import { Command, outcome } from "../support/command.ts";

@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from "node:test";
 import { Client } from "pg";
 import { Notifications } from "../../src/store/postgres/notifications.ts";
 import { type PoolName, Pools } from "../../src/store/postgres/pools.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { run } from "../chaos/cluster/postgres.ts";
 import { Line } from "../chaos/line.ts";

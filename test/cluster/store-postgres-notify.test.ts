@@ -7,7 +7,7 @@ import { type Logger, pino } from "pino";
 import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { Notifications } from "../../src/store/postgres/notifications.ts";
 import { Pools } from "../../src/store/postgres/pools.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { run } from "../chaos/cluster/postgres.ts";
 import { countedClock } from "../support/counted-clock.ts";

@@ -11,7 +11,7 @@ import { SETTINGS } from "../../src/cli/setting-table.ts";
 import { openStore, StoreOpenError } from "../../src/store/open.ts";
 import { Pools } from "../../src/store/postgres/pools.ts";
 import { unavailable } from "../../src/store/postgres/postgres-error.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { run } from "../chaos/cluster/postgres.ts";
 import { portOf } from "../chaos/line.ts";

@@ -12,7 +12,7 @@ import { readFlags } from "../../src/cli/flags.ts";
 import { startService } from "../../src/cli/service.ts";
 import { EDGE_SETTINGS } from "../../src/cli/setting-table.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { longActions } from "../chaos/long-messages.ts";
 import { VirtualRelay } from "../harness/virtual-relay.ts";

@@ -8,7 +8,7 @@ import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { systemClock } from "../../src/base/clock.ts";
 import { openStore, StoreOpenError } from "../../src/store/open.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { StoreProcess } from "../support/store-process.ts";
 import { messages, own, readAll, stored } from "../support/store-reading.ts";

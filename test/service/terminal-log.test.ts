@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Writable } from "node:stream";
 import { describe, it } from "node:test";
-import { createLog } from "../../src/telemetry/log.ts";
+import { createLogger } from "../../src/telemetry/logger.ts";
 
 /** The lines written to a terminal of this many colours (in bits), without the times. */
 function linesOn(colorDepth: number): string[] {
@@ -13,7 +13,7 @@ function linesOn(colorDepth: number): string[] {
       done();
     },
   });
-  const log = createLog("info", Object.assign(terminal, { isTTY: true, getColorDepth: () => colorDepth }));
+  const log = createLogger("info", Object.assign(terminal, { isTTY: true, getColorDepth: () => colorDepth }));
   log.debug("unseen");
   log.warn({ video: "a\nb", counts: [1, 2] }, "slow");
   log.error({ err: new Error("broken") });

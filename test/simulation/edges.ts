@@ -7,7 +7,7 @@ import { type EdgeConfig, toEdgeConfig } from "../../src/cli/config.ts";
 import { readFlags } from "../../src/cli/flags.ts";
 import { EDGE_SETTINGS } from "../../src/cli/setting-table.ts";
 import { Random } from "../../src/simulator/random.ts";
-import type { Logger } from "../../src/telemetry/log.ts";
+import type { Logger } from "../../src/telemetry/logger.ts";
 import { EdgeLife } from "../harness/edge-life.ts";
 import { OriginLine } from "../harness/origin-line.ts";
 import { Host, type HostParts } from "./host.ts";

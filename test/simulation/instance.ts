@@ -1,7 +1,7 @@
 /** One instance of the service, with its own part of the world. */
 
 import type { Config } from "../../src/cli/config.ts";
-import type { Logger } from "../../src/telemetry/log.ts";
+import type { Logger } from "../../src/telemetry/logger.ts";
 import { addressOf } from "../harness/egress-address.ts";
 import { Life } from "../harness/life.ts";
 import type { Network } from "../harness/network.ts";

@@ -1,6 +1,6 @@
 /** The events of an instance or an edge, and its log: counted where a run must have had them, and judged. */
 import { pino } from "pino";
-import type { Logger } from "../../src/telemetry/log.ts";
+import type { Logger } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import type { Journal } from "../harness/journal.ts";
 import { whenever } from "../harness/whenever.ts";

@@ -9,7 +9,7 @@ import { SHARED_DEFAULTS } from "../../src/store/open.ts";
 import type { Ownership } from "../../src/store/ownership.ts";
 import { openPostgres } from "../../src/store/postgres/open-postgres.ts";
 import { StoreHealth } from "../../src/store/store-health.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { ownSchemaAndTime, type PostgresServer, UNHEARD } from "./postgres-server.ts";
 

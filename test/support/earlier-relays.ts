@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { systemClock } from "../../src/base/clock.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
 import { openStore } from "../../src/store/open.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { ask } from "./api.ts";
 import { eventually } from "./eventually.ts";

@@ -6,7 +6,7 @@ import { startEdge } from "../../src/cli/edge-service.ts";
 import { readFlags } from "../../src/cli/flags.ts";
 import type { Service } from "../../src/cli/service.ts";
 import { EDGE_SETTINGS } from "../../src/cli/setting-table.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 
 interface TestEdge extends AsyncDisposable {

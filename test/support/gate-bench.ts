@@ -1,5 +1,5 @@
 /** The gate of one egress, and flights above it, as tests drive them. */
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { Capacity } from "../../src/upstream/egress/chat-load.ts";
 import { Flights } from "../../src/upstream/egress/flights.ts";

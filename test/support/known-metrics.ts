@@ -1,6 +1,6 @@
 /** All metrics that a service or an edge can have. */
 import { collectDefaultMetrics, type MetricObject } from "prom-client";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentLog } from "../../src/telemetry/logger.ts";
 import { OriginEvents } from "../../src/telemetry/origin-events.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 

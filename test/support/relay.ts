@@ -8,7 +8,7 @@ import { SETTINGS, type SettingName } from "../../src/cli/setting-table.ts";
 import type { RequestTimeouts } from "../../src/http/request-timeouts.ts";
 import type { AnswerLimits } from "../../src/http/untaken-answers.ts";
 import { type Simulator, type SimulatorOptions, startSimulator } from "../../src/simulator/index.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import type { Deadlines } from "../../src/upstream/calls.ts";
 import { metricOf } from "../harness/metric.ts";

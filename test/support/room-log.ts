@@ -5,7 +5,7 @@ import { memoryOf } from "../../src/reading/batch/checkpoint.ts";
 import type { Gap } from "../../src/reading/batch/gap.ts";
 import type { JsonObject } from "../../src/simulator/plain-json.ts";
 import { memoryStore } from "../../src/store/sqlite/inline-thread.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { readActions } from "../../src/upstream/readers/actions.ts";
 import { POSITION } from "./position.ts";

@@ -12,7 +12,7 @@ import { StoredRooms } from "../../src/rooms/stored-rooms.ts";
 import { History } from "../../src/serving/history/history.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
 import type { ObservedStore } from "../../src/store/observed.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { EgressPool } from "../../src/upstream/egress/pool.ts";
 import { testConfig } from "./relay.ts";

@@ -9,7 +9,7 @@ import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { type ObservedStore, observed, type StoreEngine } from "../../src/store/observed.ts";
 import { openStore } from "../../src/store/open.ts";
 import { StoreError } from "../../src/store/port.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { messages, own } from "./store-reading.ts";
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { systemClock } from "../../src/base/clock.ts";
 import { openStore } from "../../src/store/open.ts";
 import { encodeMessage } from "../../src/store/stored-message.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import type { DamageablePlace } from "./damageable-places.ts";
 import { own } from "./store-reading.ts";

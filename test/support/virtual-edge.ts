@@ -4,7 +4,7 @@ import { toEdgeConfig } from "../../src/cli/config.ts";
 import { readFlags } from "../../src/cli/flags.ts";
 import { EDGE_SETTINGS } from "../../src/cli/setting-table.ts";
 import { Random } from "../../src/simulator/random.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { EdgeLife } from "../harness/edge-life.ts";
 import type { OriginService } from "../harness/origin-api.ts";

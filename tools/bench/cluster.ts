@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { systemClock } from "../../src/base/clock.ts";
 import { openStore } from "../../src/store/open.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { installedPostgres, startPostgres } from "../../test/chaos/cluster/postgres.ts";
 import { restarts } from "./cluster-restarts.ts";

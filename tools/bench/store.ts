@@ -15,7 +15,7 @@ import { openStore } from "../../src/store/open.ts";
 import type { Hold } from "../../src/store/ownership.ts";
 import { openDatabase } from "../../src/store/sqlite/sqlite-schema.ts";
 import type { EncodedMessage } from "../../src/store/stored-message.ts";
-import { silentLog } from "../../src/telemetry/log.ts";
+import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { type Figures, inRounds, median, ratio, report, settings } from "./rounds.ts";
 

@@ -13,7 +13,7 @@ import {
 import { SHARED_DEFAULTS } from "../../store/open.ts";
 import type { Hold } from "../../store/ownership.ts";
 import { isUnavailable } from "../../store/port.ts";
-import { silentLog } from "../../telemetry/log.ts";
+import { silentLog } from "../../telemetry/logger.ts";
 import { Telemetry } from "../../telemetry/telemetry.ts";
 import { timeOfDay } from "../../upstream/readers/timestamp.ts";
 import { counted } from "../counted.ts";

@@ -4,7 +4,7 @@
  */
 import { collectDefaultMetrics } from "prom-client";
 import { systemClock } from "../../base/clock.ts";
-import { createLog } from "../../telemetry/log.ts";
+import { createLogger } from "../../telemetry/logger.ts";
 import { Telemetry } from "../../telemetry/telemetry.ts";
 import type { EdgeConfig } from "../config.ts";
 import { startEdge } from "../edge-service.ts";
@@ -16,7 +16,7 @@ interface Started {
 }
 
 async function start(name: string, config: EdgeConfig): Promise<Started> {
-  const log = createLog(config.logLevel, process.stdout).child({ worker: name });
+  const log = createLogger(config.logLevel, process.stdout).child({ worker: name });
   const telemetry = new Telemetry(log);
   collectDefaultMetrics({ register: telemetry.registry });
   const service = await startEdge(config, systemClock, telemetry);

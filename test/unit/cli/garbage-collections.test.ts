@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { getHeapStatistics } from "node:v8";
 import { systemClock } from "../../../src/base/clock.ts";
 import { type Engine, GROWN_BYTES, PAUSE_MS, runCollections } from "../../../src/cli/garbage-collections.ts";
-import { silentLog } from "../../../src/telemetry/log.ts";
+import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake-clock.ts";

@@ -8,7 +8,7 @@ import { connect } from "node:net";
 import { Writable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import { chat } from "../../../client/index.ts";
-import { createLog } from "../../../src/telemetry/log.ts";
+import { createLogger } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { Line } from "../../chaos/line.ts";
 import { textAction } from "../../support/chat-actions.ts";
@@ -239,7 +239,7 @@ describe("a token", () => {
         done();
       },
     });
-    const telemetry = new Telemetry(createLog("trace", stdout));
+    const telemetry = new Telemetry(createLogger("trace", stdout));
     relay = await startGuarded({ RELAY_TRUST_PROXY: "1" }, telemetry);
   });
   after(() => relay[Symbol.asyncDispose]());
@@ -338,7 +338,7 @@ it("the log shows whose token was accepted or refused, by a hash of its subject"
     lines.push(`${line}`);
     done();
   };
-  await using relay = await startGuarded({}, new Telemetry(createLog("debug", new Writable({ write }))));
+  await using relay = await startGuarded({}, new Telemetry(createLogger("debug", new Writable({ write }))));
   const headers = { authorization: `Bearer ${await signed({ sub: "ann", relay: ["rooms"] })}` };
   const statusOf = async (path: string) => (await fetch(relay.url + path, { headers })).status;
   const linesOf = async (path: string, status: number) => {

@@ -7,7 +7,7 @@ import { type Clock, systemClock } from "../../../src/base/clock.ts";
 import { type KeySource, keySource } from "../../../src/http/access/keys.ts";
 import { createServer } from "../../../src/http/server.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
-import { silentLog } from "../../../src/telemetry/log.ts";
+import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { type Answer, AnsweringServer, refuses } from "../../support/answering-server.ts";
 import { eventually } from "../../support/eventually.ts";

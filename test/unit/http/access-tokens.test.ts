@@ -5,7 +5,7 @@ import { writeFileSync } from "node:fs";
 import { Writable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import { UnsecuredJWT } from "jose";
-import { createLog } from "../../../src/telemetry/log.ts";
+import { createLogger } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { ask } from "../../support/api.ts";
 import { startRelay, type TestRelay, type TestRelayOptions } from "../../support/relay.ts";
@@ -26,7 +26,7 @@ function loggedTelemetry() {
       done();
     },
   });
-  return { telemetry: new Telemetry(createLog("trace", stdout)), logged: () => lines.join("") };
+  return { telemetry: new Telemetry(createLogger("trace", stdout)), logged: () => lines.join("") };
 }
 
 async function relayWith(settings: TestRelayOptions["settings"], telemetry?: Telemetry): Promise<TestRelay> {

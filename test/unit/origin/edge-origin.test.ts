@@ -13,7 +13,7 @@ import { Origin } from "../../../src/origin/origin.ts";
 import { OriginRoomLog } from "../../../src/origin/origin-log.ts";
 import { Channels } from "../../../src/rooms/channels/channels.ts";
 import { offsetOf } from "../../../src/serving/log-position.ts";
-import { silentLog } from "../../../src/telemetry/log.ts";
+import { silentLog } from "../../../src/telemetry/logger.ts";
 import { OriginEvents } from "../../../src/telemetry/origin-events.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";

@@ -13,7 +13,7 @@ import type { JsonObject } from "../../../src/simulator/plain-json.ts";
 import { Random } from "../../../src/simulator/random.ts";
 import type { Chat } from "../../../src/simulator/simulated-chat.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
-import { silentLog } from "../../../src/telemetry/log.ts";
+import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";
 import { type ExpectedMessage, ExpectedMessages, withoutHash } from "../../chaos/expected-messages.ts";

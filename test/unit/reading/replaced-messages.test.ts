@@ -12,7 +12,7 @@ import { StoreError } from "../../../src/store/port.ts";
 import { InlineThread, inMemory } from "../../../src/store/sqlite/inline-thread.ts";
 import { SqliteStore } from "../../../src/store/sqlite/sqlite.ts";
 import { encodeMessage } from "../../../src/store/stored-message.ts";
-import { silentLog } from "../../../src/telemetry/log.ts";
+import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";
 import { type PollBody, pollOf, post, session } from "../../support/api.ts";

@@ -15,7 +15,7 @@ import { ENDED } from "../../../src/protocol/chat.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import { Room } from "../../../src/serving/room.ts";
 import { StoreError } from "../../../src/store/port.ts";
-import { silentLog } from "../../../src/telemetry/log.ts";
+import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { SimulatedSink } from "../../harness/sink.ts";
 import { messages, own } from "../../support/store-reading.ts";

@@ -15,7 +15,7 @@ import { dig, parseObject } from "../../../src/simulator/plain-json.ts";
 import { Random } from "../../../src/simulator/random.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import type { StoredMessage } from "../../../src/store/stored-message.ts";
-import { silentLog } from "../../../src/telemetry/log.ts";
+import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { EVERYTHING, FILTERS, type Filter, passes } from "../../harness/filters.ts";
 import { Scheduler } from "../../harness/scheduler.ts";

@@ -14,7 +14,7 @@ import type { RoomLog } from "../../../src/serving/room-log.ts";
 import { parseTypes } from "../../../src/serving/type-filter.ts";
 import { dig } from "../../../src/simulator/plain-json.ts";
 import type { EncodedMessage, StoredMessage } from "../../../src/store/stored-message.ts";
-import { silentLog } from "../../../src/telemetry/log.ts";
+import { silentLog } from "../../../src/telemetry/logger.ts";
 import { OriginEvents } from "../../../src/telemetry/origin-events.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { SimulatedSink } from "../../harness/sink.ts";

@@ -13,7 +13,7 @@ import { takeSocket } from "../../../src/http/streams/hand-over.ts";
 import { ResponseSink, SocketSink, StreamConnections } from "../../../src/http/streams/socket-sinks.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import type { Sink } from "../../../src/serving/sink.ts";
-import { silentLog } from "../../../src/telemetry/log.ts";
+import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { longActions } from "../../chaos/long-messages.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";

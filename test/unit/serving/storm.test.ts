@@ -10,7 +10,7 @@ import { FORMS } from "../../../src/serving/form.ts";
 import { Room } from "../../../src/serving/room.ts";
 import { ALL } from "../../../src/serving/type-filter.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
-import { silentLog } from "../../../src/telemetry/log.ts";
+import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { LoadClients } from "../../chaos/load/load-clients.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";

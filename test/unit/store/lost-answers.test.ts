@@ -8,7 +8,7 @@ import type { Operation } from "../../../src/store/sqlite/group-commit.ts";
 import { InlineThread, inMemory } from "../../../src/store/sqlite/inline-thread.ts";
 import { SqliteStore } from "../../../src/store/sqlite/sqlite.ts";
 import type { Tables } from "../../../src/store/sqlite/sqlite-tables.ts";
-import { silentLog } from "../../../src/telemetry/log.ts";
+import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import type { Item } from "../../../src/upstream/readers/reader.ts";
 import { FakeClock } from "../../support/fake-clock.ts";

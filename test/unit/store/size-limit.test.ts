@@ -4,7 +4,7 @@ import { describe, it, type TestContext } from "node:test";
 import { ENDED } from "../../../src/protocol/chat.ts";
 import { LOOK_MS, runSizeLimit } from "../../../src/store/size-limit.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
-import { silentLog } from "../../../src/telemetry/log.ts";
+import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { ask } from "../../support/api.ts";
 import { eventually } from "../../support/eventually.ts";

@@ -8,7 +8,7 @@ import { ERRORS } from "../../../src/protocol/errors.ts";
 import { GAP_REASONS, MESSAGE_TYPES } from "../../../src/protocol/kinds.ts";
 import type { DroppedActions, DropReason } from "../../../src/telemetry/action-events.ts";
 import type { LookOutcome } from "../../../src/telemetry/channel-events.ts";
-import { silentLog } from "../../../src/telemetry/log.ts";
+import { silentLog } from "../../../src/telemetry/logger.ts";
 import type { CheckpointPart } from "../../../src/telemetry/room-events.ts";
 import type { StoreOperation, UnreadableRow } from "../../../src/telemetry/store-events.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";

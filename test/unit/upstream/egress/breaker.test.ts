@@ -1,7 +1,7 @@
 /** Trouble of the whole address: the rooms wait together, one of them tries, none of them pays for it. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { silentLog } from "../../../../src/telemetry/log.ts";
+import { silentLog } from "../../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../../src/telemetry/telemetry.ts";
 import { Breaker } from "../../../../src/upstream/egress/breaker.ts";
 import { UpstreamError } from "../../../../src/upstream/upstream-error.ts";

@@ -6,7 +6,7 @@ import { toConfig } from "../../../../src/cli/config.ts";
 import { readFlags, UsageError } from "../../../../src/cli/flags.ts";
 import { startService } from "../../../../src/cli/service.ts";
 import { SETTINGS } from "../../../../src/cli/setting-table.ts";
-import { silentLog } from "../../../../src/telemetry/log.ts";
+import { silentLog } from "../../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../../src/telemetry/telemetry.ts";
 
 const read = (text: string) => readFlags(SETTINGS, [], { RELAY_EGRESS: text });

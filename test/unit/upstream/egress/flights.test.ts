@@ -5,7 +5,7 @@ import { systemClock } from "../../../../src/base/clock.ts";
 import { toConfig } from "../../../../src/cli/config.ts";
 import { readFlags } from "../../../../src/cli/flags.ts";
 import { SETTINGS } from "../../../../src/cli/setting-table.ts";
-import { silentLog } from "../../../../src/telemetry/log.ts";
+import { silentLog } from "../../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../../src/telemetry/telemetry.ts";
 import type { IncomingAnswer } from "../../../../src/upstream/egress/connections.ts";
 import { Egress } from "../../../../src/upstream/egress/egress.ts";

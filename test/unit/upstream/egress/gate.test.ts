@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { priorityMs } from "../../../../src/reading/pace.ts";
-import { silentLog } from "../../../../src/telemetry/log.ts";
+import { silentLog } from "../../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../../src/telemetry/telemetry.ts";
 import { LANES, type Lane } from "../../../../src/upstream/egress/lanes.ts";
 import { whenever } from "../../../harness/whenever.ts";

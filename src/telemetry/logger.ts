@@ -10,7 +10,7 @@ import type { LogLevel } from "./log-levels.ts";
 export type { Logger } from "pino";
 
 /** `stdout`: the process's stdout, or any stream. */
-export function createLog(level: LogLevel, stdout: Writable & { isTTY?: boolean; fd?: number }): Logger {
+export function createLogger(level: LogLevel, stdout: Writable & { isTTY?: boolean; fd?: number }): Logger {
   const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime }; // no pid, no host name
   if (stdout.isTTY) return pino(options, { write: (line) => stdout.write(readable(line, stdout)) });
   const { fd } = stdout;
