@@ -6,7 +6,7 @@ import type { ChatType } from "../protocol/chat.ts";
 import type { CursorRange } from "../serving/resume.ts";
 import type { Census, Room } from "../serving/room.ts";
 import type { Ownership } from "../store/ownership.ts";
-import type { Applicant } from "../upstream/egress/openings.ts";
+import type { Applicant } from "../upstream/egress/opening-queue.ts";
 import type { Reserve } from "../upstream/egress/pool.ts";
 import type { ArchivedRoom, EndedRoom } from "./archive.ts";
 import type { EntryHost } from "./entry-host.ts";

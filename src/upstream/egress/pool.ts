@@ -2,7 +2,7 @@
 import type { SharedPace } from "../../base/shared-pace.ts";
 import { isAnswer, isUnconnected, mayWorkElsewhere, UpstreamError } from "../upstream-error.ts";
 import { Egress, type EgressParts } from "./egress.ts";
-import { type Applicant, Openings } from "./openings.ts";
+import { type Applicant, Openings } from "./opening-queue.ts";
 import { Reach } from "./reach.ts";
 import type { EgressSpec } from "./spec.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { OpeningBound } from "../../../src/rooms/opening-bound.ts";
-import { Openings } from "../../../src/upstream/egress/openings.ts";
+import { Openings } from "../../../src/upstream/egress/opening-queue.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { stepsOf } from "../../support/steps.ts";

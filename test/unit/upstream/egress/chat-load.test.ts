@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { RelayError } from "../../../../src/protocol/errors.ts";
 import type { Chat } from "../../../../src/simulator/simulated-chat.ts";
 import { Capacity } from "../../../../src/upstream/egress/chat-load.ts";
-import { Openings } from "../../../../src/upstream/egress/openings.ts";
+import { Openings } from "../../../../src/upstream/egress/opening-queue.ts";
 import { VirtualRelay } from "../../../harness/virtual-relay.ts";
 import type { VirtualViewer } from "../../../harness/virtual-viewer.ts";
 import { carry } from "../../../simulation/carry.ts";
