@@ -15,7 +15,7 @@ import type { Egress } from "../upstream/egress/egress.ts";
 import type { EgressPool } from "../upstream/egress/pool.ts";
 import { mergeInOrder } from "../upstream/order.ts";
 import type { Position } from "../upstream/position.ts";
-import { joinGifts, NO_GIFTS } from "../upstream/readers/gift-forms.ts";
+import { joinGifts, NO_GIFTS } from "../upstream/readers/join-gifts.ts";
 import { NO_PANELS } from "../upstream/readers/panels.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import { callsAtOnce } from "./calls-at-once.ts";

@@ -13,7 +13,7 @@ import {
   type Position,
   UnreadablePosition,
 } from "../../upstream/position.ts";
-import { encodeGifts, NO_GIFTS, toGifts } from "../../upstream/readers/gift-forms.ts";
+import { encodeGifts, NO_GIFTS, toGifts } from "../../upstream/readers/join-gifts.ts";
 import type { Panels } from "../../upstream/readers/panels.ts";
 import { type Gap, toGap } from "./gap.ts";
 import type { ReadMemory } from "./resolve.ts";

@@ -5,7 +5,7 @@
  */
 import type { Message } from "../../protocol/message.ts";
 import { isBlank } from "../../store/stored-message.ts";
-import { type GiftMemory, giftIds, joinGifts } from "../../upstream/readers/gift-forms.ts";
+import { type GiftMemory, giftIds, joinGifts } from "../../upstream/readers/join-gifts.ts";
 import type { Item } from "../../upstream/readers/reader.ts";
 import { type HeldMessage, type HeldReplacements, Replacements } from "./replacements.ts";
 

@@ -9,7 +9,7 @@ import { type ReadMemory, resolve } from "../../../src/reading/batch/resolve.ts"
 import type { JsonObject } from "../../../src/simulator/plain-json.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";
-import { NO_GIFTS } from "../../../src/upstream/readers/gift-forms.ts";
+import { NO_GIFTS } from "../../../src/upstream/readers/join-gifts.ts";
 import { openStream } from "../../support/opening.ts";
 import { startRelay } from "../../support/relay.ts";
 import { CONTEXT, roomLog } from "../../support/room-log.ts";

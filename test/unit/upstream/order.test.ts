@@ -7,7 +7,7 @@ import { type ReadMemory, resolve } from "../../../src/reading/batch/resolve.ts"
 import { simulateInProcess } from "../../../src/simulator/index.ts";
 import { completeInOrder, historyLength, mergeInOrder } from "../../../src/upstream/order.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";
-import { NO_GIFTS } from "../../../src/upstream/readers/gift-forms.ts";
+import { NO_GIFTS } from "../../../src/upstream/readers/join-gifts.ts";
 import type { Panels } from "../../../src/upstream/readers/panels.ts";
 import type { Item } from "../../../src/upstream/readers/reader.ts";
 import { timeOfDay } from "../../../src/upstream/readers/timestamp.ts";

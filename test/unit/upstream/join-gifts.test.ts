@@ -9,7 +9,7 @@ import type { MessageOf } from "../../../src/protocol/message.ts";
 import type { JsonObject } from "../../../src/simulator/plain-json.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";
-import { joinGifts, NO_GIFTS } from "../../../src/upstream/readers/gift-forms.ts";
+import { joinGifts, NO_GIFTS } from "../../../src/upstream/readers/join-gifts.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { gift, giftWidget } from "../../support/jewels.ts";
 import { CONTEXT, roomLog } from "../../support/room-log.ts";
