@@ -11,7 +11,7 @@ import {
   type ChannelRequest,
   ChannelViewer,
 } from "./channel-viewer.ts";
-import { formAsked, openLine, partAsked, type Served, type StreamInput } from "./stream-parts.ts";
+import { formAsked, openMultiplex, partAsked, type Served, type StreamInput } from "./stream-parts.ts";
 
 /** How long the answer waits for the first look at a channel. */
 const FIRST_LOOK_MS = 2000;
@@ -45,7 +45,7 @@ export async function openChannel(
   using opening = new DisposableStack();
   const watch = opening.use(channels.watch(channel));
   await firstLook({ watch, rooms, clock }, gone);
-  const { line, parts } = openLine("channel", form, served, open);
+  const { line, parts } = openMultiplex("channel", form, served, open);
   void follow(line, request, { ...parts, watch }, opening.move());
 }
 

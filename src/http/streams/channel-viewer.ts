@@ -12,7 +12,7 @@ import type { Broadcast, WatchedChannel } from "../../rooms/channels/broadcasts.
 import { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
 import type { Multiplex } from "../../serving/multiplex/multiplex.ts";
 import type { TypeFilter } from "../../serving/type-filter.ts";
-import { type LineParts, LineViewer } from "./line-viewer.ts";
+import { type MultiplexParts, MultiplexViewer } from "./multiplex-viewer.ts";
 
 /** Why a client waits whose id may be of another stream. */
 const UNLISTED = "the channel's pages have not shown the stream of the last id yet";
@@ -21,7 +21,7 @@ const UNSEEN = "the channel's pages have not been read yet";
 /** Videos whose cursors a connection remembers, for streams that are live at the same time. */
 const MAX_CURSORS = 20;
 
-export interface ChannelParts extends LineParts {
+export interface ChannelParts extends MultiplexParts {
   watch: WatchedChannel;
 }
 
@@ -81,7 +81,7 @@ export class ChannelViewer {
   readonly #line: Multiplex;
   readonly #request: ChannelRequest;
   readonly #parts: ChannelParts;
-  readonly #viewer: LineViewer;
+  readonly #viewer: MultiplexViewer;
   /** The last state that the client got. */
   #sent: ChannelState | undefined;
   /** Why this viewer alone waits, although the channel has a stream. */
@@ -93,7 +93,7 @@ export class ChannelViewer {
     this.#line = line;
     this.#request = request;
     this.#parts = parts;
-    this.#viewer = new LineViewer(line, parts);
+    this.#viewer = new MultiplexViewer(line, parts);
   }
 
   /** Resolves when the connection is over. */

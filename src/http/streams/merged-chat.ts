@@ -4,7 +4,7 @@ import { ERRORS, RelayError } from "../../protocol/errors.ts";
 import { terminal } from "../../serving/framing.ts";
 import { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
 import type { Multiplex } from "../../serving/multiplex/multiplex.ts";
-import { type ChatRequest, type LineParts, LineViewer } from "./line-viewer.ts";
+import { type ChatRequest, type MultiplexParts, MultiplexViewer } from "./multiplex-viewer.ts";
 
 interface MergedChat {
   request: ChatRequest;
@@ -18,7 +18,7 @@ interface MergedChat {
 export async function readMerged(
   line: Multiplex,
   requests: readonly ChatRequest[],
-  parts: LineParts,
+  parts: MultiplexParts,
   reserved: Disposable,
 ): Promise<void> {
   const id = () => vectorOf(chats.map(({ writer }) => writer.cursor));
@@ -38,10 +38,14 @@ export async function readMerged(
 }
 
 /** Resolves when the chat is over for this connection, or the connection is. */
-async function readChat(line: Multiplex, { request, writer }: MergedChat, parts: LineParts): Promise<void> {
+async function readChat(
+  line: Multiplex,
+  { request, writer }: MergedChat,
+  parts: MultiplexParts,
+): Promise<void> {
   const { videoId } = request;
   const { events, gone } = line;
-  using viewer = new LineViewer(line, parts);
+  using viewer = new MultiplexViewer(line, parts);
   while (!gone.aborted) {
     const outcome = await viewer.stay(writer, request, gone, {
       ended: (end) => {

@@ -13,7 +13,7 @@ import { readMerged } from "./merged-chat.ts";
 import { openSink } from "./stream-head.ts";
 import {
   formAsked,
-  openLine,
+  openMultiplex,
   partAsked,
   type Served,
   type StreamInput,
@@ -80,7 +80,7 @@ export function openMerged(
     address: () => address,
   }));
   try {
-    const { line, parts } = openLine("merged", form, served, open);
+    const { line, parts } = openMultiplex("merged", form, served, open);
     void readMerged(line, requests, parts, reserved);
   } catch (error) {
     reserved[Symbol.dispose]();

@@ -17,11 +17,11 @@ import type { ViewerPlaces } from "../access/viewer-places.ts";
 import { errorConverter } from "../error-answers.ts";
 import { timeIn } from "../query-time.ts";
 import type { StreamHeaders, StreamQuery } from "../schemas/schemas.ts";
-import type { LineParts } from "./line-viewer.ts";
+import type { MultiplexParts } from "./multiplex-viewer.ts";
 import { formatFor, type OpenParts } from "./stream-head.ts";
 
 /** The routes of connections that carry several chats. */
-const LINE_PATHS = { merged: "/v1/merged", channel: "/v1/stream" } as const;
+const MULTIPLEX_PATHS = { merged: "/v1/merged", channel: "/v1/stream" } as const;
 
 /** The service behind a stream. */
 export interface Served {
@@ -55,17 +55,20 @@ export function formAsked({ query, headers }: StreamInput<{ details?: string }>)
 }
 
 /** Opens a connection that carries several chats, with keepalives; `open` begins the answer. */
-export function openLine(
-  kind: keyof typeof LINE_PATHS,
+export function openMultiplex(
+  kind: keyof typeof MULTIPLEX_PATHS,
   { format, isDetailed }: StreamForm,
   { rooms, clock, telemetry, keepaliveMs }: Served,
   open: () => BodySink,
-): { line: Multiplex; parts: LineParts } {
+): { line: Multiplex; parts: MultiplexParts } {
   const line = new Multiplex(open(), format);
   telemetry.viewers.multiplexed(kind, line.gone);
   void line.keepOpen({ clock, telemetry, keepaliveMs });
   const form = PART_FORMS[format][isDetailed ? "detailed" : "plain"];
-  return { line, parts: { rooms, clock, form, toRelayError: errorConverter(LINE_PATHS[kind], telemetry) } };
+  return {
+    line,
+    parts: { rooms, clock, form, toRelayError: errorConverter(MULTIPLEX_PATHS[kind], telemetry) },
+  };
 }
 
 /** The part of a chat that a query asks for. Throws `RelayError` INVALID_REQUEST. */

@@ -23,7 +23,7 @@ const REOPEN_MS = 1000;
 /** The request of a chat, without what its connection decides. */
 export type ChatRequest = Omit<StreamRequest, "open">;
 
-export interface LineParts {
+export interface MultiplexParts {
   rooms: Rooms;
   clock: Clock;
   form: Form;
@@ -38,14 +38,14 @@ interface StayEvents {
   ended?(end: StreamEnd): void;
 }
 
-export class LineViewer implements Disposable {
+export class MultiplexViewer implements Disposable {
   readonly #line: Multiplex;
-  readonly #parts: LineParts;
+  readonly #parts: MultiplexParts;
   /** Counts it while it is in no room: a room counts its own. */
   #slot: Disposable | undefined;
   #branch: Branch | undefined;
 
-  constructor(line: Multiplex, parts: LineParts) {
+  constructor(line: Multiplex, parts: MultiplexParts) {
     this.#line = line;
     this.#parts = parts;
   }
