@@ -45,19 +45,19 @@ export async function openChannel(
   using opening = new DisposableStack();
   const watch = opening.use(channels.watch(channel));
   await firstLook({ watch, rooms, clock }, gone);
-  const { line, parts } = openMultiplex("channel", form, served, open);
-  void follow(line, request, { ...parts, watch }, opening.move());
+  const { multiplex, parts } = openMultiplex("channel", form, served, open);
+  void follow(multiplex, request, { ...parts, watch }, opening.move());
 }
 
 /** Apart from the request, which is released while the connection lasts. */
 async function follow(
-  line: Multiplex,
+  multiplex: Multiplex,
   request: ChannelRequest,
   parts: ChannelParts,
   owned: Disposable,
 ): Promise<void> {
   using _ = owned;
-  await new ChannelViewer(line, request, parts).run();
+  await new ChannelViewer(multiplex, request, parts).run();
 }
 
 /** The place in an id, `<videoId>.<cursor>`; undefined for a text of another form. */

@@ -78,7 +78,7 @@ export function nextStep({ isOn, hasNext, isInTrouble, cursor, to, had }: Place)
 }
 
 export class ChannelViewer {
-  readonly #line: Multiplex;
+  readonly #multiplex: Multiplex;
   readonly #request: ChannelRequest;
   readonly #parts: ChannelParts;
   readonly #viewer: MultiplexViewer;
@@ -89,11 +89,11 @@ export class ChannelViewer {
   /** By video, the cursor up to which the client has everything: there it resumes if the video returns. */
   readonly #cursors = new Map<string, number>();
 
-  constructor(line: Multiplex, request: ChannelRequest, parts: ChannelParts) {
-    this.#line = line;
+  constructor(multiplex: Multiplex, request: ChannelRequest, parts: ChannelParts) {
+    this.#multiplex = multiplex;
     this.#request = request;
     this.#parts = parts;
-    this.#viewer = new MultiplexViewer(line, parts);
+    this.#viewer = new MultiplexViewer(multiplex, parts);
   }
 
   /** Resolves when the connection is over. */
@@ -109,16 +109,16 @@ export class ChannelViewer {
 
   /** Ends the connection, with the error as its last event. */
   #fail(error: unknown): void {
-    const line = this.#line;
-    if (line.gone.aborted) return;
+    const multiplex = this.#multiplex;
+    if (multiplex.gone.aborted) return;
     const { rooms, toRelayError } = this.#parts;
-    if (!rooms.stopped.aborted) line.write(line.events.event("error", toRelayError(error).body));
-    line.end();
+    if (!rooms.stopped.aborted) multiplex.write(multiplex.events.event("error", toRelayError(error).body));
+    multiplex.end();
   }
 
   /** The broadcast that the client is sent first, once it is known whether its place is in one of these. */
   async #begin(): Promise<Broadcast> {
-    const { gone } = this.#line;
+    const { gone } = this.#multiplex;
     const { watch } = this.#parts;
     const { broadcasts } = watch;
     const { resume: place, cameAt } = this.#request;
@@ -153,7 +153,7 @@ export class ChannelViewer {
         return broadcast.next;
       } else {
         this.#announce();
-        await broadcasts.changedSince(changes, this.#line.gone);
+        await broadcasts.changedSince(changes, this.#multiplex.gone);
         writer = this.#writer(broadcast);
       }
     }
@@ -162,7 +162,7 @@ export class ChannelViewer {
   /** Writes the broadcast's chat after the client's cursor, from an `init` on. */
   #writer({ videoId = "" }: Broadcast): ChatWriter {
     const id = () => `${videoId}.${writer.cursor}`;
-    const writer: ChatWriter = new ChatWriter(videoId, this.#cursors.get(videoId), this.#line, id);
+    const writer: ChatWriter = new ChatWriter(videoId, this.#cursors.get(videoId), this.#multiplex, id);
     return writer;
   }
 
@@ -187,7 +187,7 @@ export class ChannelViewer {
   async #stay(broadcast: Broadcast, writer: ChatWriter, had: Had, isRest: boolean): Promise<Had> {
     const { broadcasts } = this.#parts.watch;
     const { backfill, from, filter, address } = this.#request;
-    const { gone } = this.#line;
+    const { gone } = this.#multiplex;
     const viewer = this.#viewer;
     const turned = new AbortController();
     const signal = AbortSignal.any([gone, turned.signal]);
@@ -260,7 +260,7 @@ export class ChannelViewer {
     const shown: ChannelState = obstacle === undefined ? state : waitingOf(state, obstacle);
     if (isDeepStrictEqual(shown, this.#sent)) return;
     this.#sent = shown;
-    this.#line.write(this.#line.events.event("channel", shown));
+    this.#multiplex.write(this.#multiplex.events.event("channel", shown));
   }
 
   #remember({ videoId, cursor }: ChatWriter): void {

@@ -16,7 +16,7 @@ interface MergedChat {
  * begun. Resolves when all of them, or the connection, are over.
  */
 export async function readMerged(
-  line: Multiplex,
+  multiplex: Multiplex,
   requests: readonly ChatRequest[],
   parts: MultiplexParts,
   reserved: Disposable,
@@ -24,33 +24,33 @@ export async function readMerged(
   const id = () => vectorOf(chats.map(({ writer }) => writer.cursor));
   const chats: MergedChat[] = requests.map((request) => ({
     request,
-    writer: new ChatWriter(request.videoId, request.lastEventId, line, id),
+    writer: new ChatWriter(request.videoId, request.lastEventId, multiplex, id),
   }));
   try {
     const read: Promise<void>[] = [];
-    await parts.rooms.slices.each(chats, (chat) => read.push(readChat(line, chat, parts)));
+    await parts.rooms.slices.each(chats, (chat) => read.push(readChat(multiplex, chat, parts)));
     reserved[Symbol.dispose]();
     await Promise.all(read);
   } catch (error) {
     parts.toRelayError(error); // a bug of ours, which this logs; the client comes back
   }
-  line.end();
+  multiplex.end();
 }
 
 /** Resolves when the chat is over for this connection, or the connection is. */
 async function readChat(
-  line: Multiplex,
+  multiplex: Multiplex,
   { request, writer }: MergedChat,
   parts: MultiplexParts,
 ): Promise<void> {
   const { videoId } = request;
-  const { events, gone } = line;
-  using viewer = new MultiplexViewer(line, parts);
+  const { events, gone } = multiplex;
+  using viewer = new MultiplexViewer(multiplex, parts);
   while (!gone.aborted) {
     const outcome = await viewer.stay(writer, request, gone, {
       ended: (end) => {
         const [name, data] = terminal(end);
-        line.write(events.event(name, { videoId, ...data }));
+        multiplex.write(events.event(name, { videoId, ...data }));
       },
     });
     const refusal = outcome instanceof RelayError ? outcome : undefined;
@@ -59,8 +59,8 @@ async function readChat(
       const mayPass = ERRORS[refusal.code].retry === "relay";
       // After its `init`, a client takes an error for the end of the chat. And what will be said again is
       // not buffered for a client that does not read.
-      const isSilent = mayPass && (writer.isBegun || line.isFull);
-      if (!isSilent) line.write(events.event("error", { videoId, ...refusal.body }));
+      const isSilent = mayPass && (writer.isBegun || multiplex.isFull);
+      if (!isSilent) multiplex.write(events.event("error", { videoId, ...refusal.body }));
       if (!mayPass) return;
     }
     await viewer.pause(refusal, gone);

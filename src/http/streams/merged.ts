@@ -80,8 +80,8 @@ export function openMerged(
     address: () => address,
   }));
   try {
-    const { line, parts } = openMultiplex("merged", form, served, open);
-    void readMerged(line, requests, parts, reserved);
+    const { multiplex, parts } = openMultiplex("merged", form, served, open);
+    void readMerged(multiplex, requests, parts, reserved);
   } catch (error) {
     reserved[Symbol.dispose]();
     throw error;

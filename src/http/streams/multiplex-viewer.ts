@@ -39,14 +39,14 @@ interface StayEvents {
 }
 
 export class MultiplexViewer implements Disposable {
-  readonly #line: Multiplex;
+  readonly #multiplex: Multiplex;
   readonly #parts: MultiplexParts;
   /** Counts it while it is in no room: a room counts its own. */
   #slot: Disposable | undefined;
   #branch: Branch | undefined;
 
-  constructor(line: Multiplex, parts: MultiplexParts) {
-    this.#line = line;
+  constructor(multiplex: Multiplex, parts: MultiplexParts) {
+    this.#multiplex = multiplex;
     this.#parts = parts;
   }
 
@@ -61,8 +61,8 @@ export class MultiplexViewer implements Disposable {
 
   /** It is in no room from now on, but counts as a viewer. */
   waits(): void {
-    const line = this.#line;
-    if (!line.gone.aborted) this.#slot = this.#parts.rooms.countWaiting({ end: () => line.end() });
+    const multiplex = this.#multiplex;
+    if (!multiplex.gone.aborted) this.#slot = this.#parts.rooms.countWaiting({ end: () => multiplex.end() });
   }
 
   /**
@@ -77,9 +77,9 @@ export class MultiplexViewer implements Disposable {
     { entered, ended }: StayEvents = {},
   ): Promise<StreamEnd | RelayError | undefined> {
     const { rooms, form, toRelayError } = this.#parts;
-    const line = this.#line;
+    const multiplex = this.#multiplex;
     let end: StreamEnd | undefined;
-    const branch = line.branch(form, (part) => {
+    const branch = multiplex.branch(form, (part) => {
       end = writer.write(part);
       if (end) ended?.(end);
     });
@@ -98,9 +98,9 @@ export class MultiplexViewer implements Disposable {
       return signal.aborted || rooms.stopped.aborted ? undefined : toRelayError(error);
     } finally {
       this.#branch = undefined;
-      line.leave(branch);
+      multiplex.leave(branch);
       this.waits();
-      if (rooms.stopped.aborted) line.end(); // its client reconnects, as those of all streams do
+      if (rooms.stopped.aborted) multiplex.end(); // its client reconnects, as those of all streams do
     }
   }
 

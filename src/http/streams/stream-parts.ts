@@ -60,13 +60,13 @@ export function openMultiplex(
   { format, isDetailed }: StreamForm,
   { rooms, clock, telemetry, keepaliveMs }: Served,
   open: () => BodySink,
-): { line: Multiplex; parts: MultiplexParts } {
-  const line = new Multiplex(open(), format);
-  telemetry.viewers.multiplexed(kind, line.gone);
-  void line.keepOpen({ clock, telemetry, keepaliveMs });
+): { multiplex: Multiplex; parts: MultiplexParts } {
+  const multiplex = new Multiplex(open(), format);
+  telemetry.viewers.multiplexed(kind, multiplex.gone);
+  void multiplex.keepOpen({ clock, telemetry, keepaliveMs });
   const form = PART_FORMS[format][isDetailed ? "detailed" : "plain"];
   return {
-    line,
+    multiplex,
     parts: { rooms, clock, form, toRelayError: errorConverter(MULTIPLEX_PATHS[kind], telemetry) },
   };
 }

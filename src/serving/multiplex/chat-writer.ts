@@ -9,7 +9,7 @@ import type { ChatPart } from "./parts.ts";
 
 export class ChatWriter {
   readonly videoId: string;
-  readonly #line: Multiplex;
+  readonly #multiplex: Multiplex;
   readonly #id: () => string;
   /** The cursor up to which the client has everything; before the chat is open, the one it has sent. */
   cursor: number | undefined;
@@ -17,10 +17,10 @@ export class ChatWriter {
   #isBegun = false;
 
   /** `id`: the id from which the connection resumes after the next frame. */
-  constructor(videoId: string, cursor: number | undefined, line: Multiplex, id: () => string) {
+  constructor(videoId: string, cursor: number | undefined, multiplex: Multiplex, id: () => string) {
     this.videoId = videoId;
     this.cursor = cursor;
-    this.#line = line;
+    this.#multiplex = multiplex;
     this.#id = id;
   }
 
@@ -35,7 +35,7 @@ export class ChatWriter {
         this.#begin(part.init);
         return undefined;
       case "messages":
-        this.#line.write(...part.frames.flatMap(({ cursor, rest }) => [this.#beginning(cursor), rest]));
+        this.#multiplex.write(...part.frames.flatMap(({ cursor, rest }) => [this.#beginning(cursor), rest]));
         return undefined;
       case "cursor":
         this.#report(part.cursor);
@@ -53,15 +53,15 @@ export class ChatWriter {
     const isContinued = this.#isBegun && init.cursor === this.cursor;
     this.cursor = init.cursor;
     this.#isBegun = true;
-    if (!isContinued) this.#line.write(this.#line.events.event("init", init));
+    if (!isContinued) this.#multiplex.write(this.#multiplex.events.event("init", init));
   }
 
   #beginning(cursor: number): string {
-    return this.#line.events.message(this.#movedTo(cursor));
+    return this.#multiplex.events.message(this.#movedTo(cursor));
   }
 
   #report(cursor: number): void {
-    this.#line.write(this.#line.events.cursor(this.#movedTo(cursor)));
+    this.#multiplex.write(this.#multiplex.events.cursor(this.#movedTo(cursor)));
   }
 
   /** The place of a frame after which the client has everything up to the cursor. */

@@ -119,28 +119,28 @@ export class Branch implements Sink {
   readonly form: Form;
   /** Resolves when the viewer has left. */
   readonly left: Promise<void>;
-  readonly #line: Multiplex;
+  readonly #multiplex: Multiplex;
   readonly #receive: (part: ChatPart) => void;
   readonly #leave: () => void;
   #owner: BranchOwner | undefined;
   #lastCursor: number | undefined;
 
-  constructor(line: Multiplex, form: Form, receive: (part: ChatPart) => void) {
+  constructor(multiplex: Multiplex, form: Form, receive: (part: ChatPart) => void) {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.form = form;
     this.left = promise;
-    this.#line = line;
+    this.#multiplex = multiplex;
     this.#receive = receive;
     this.#leave = resolve;
   }
 
   write(packet: Packet): void {
     this.#receive(partOf(packet));
-    this.#line.hadTurn(this);
+    this.#multiplex.hadTurn(this);
   }
 
   get isFull(): boolean {
-    return this.#line.isFull;
+    return this.#multiplex.isFull;
   }
 
   get place(): object | undefined {
@@ -152,7 +152,7 @@ export class Branch implements Sink {
   }
 
   get isNext(): boolean {
-    return this.#line.isNext(this);
+    return this.#multiplex.isNext(this);
   }
 
   get lastCursor(): number | undefined {
@@ -166,13 +166,13 @@ export class Branch implements Sink {
   }
 
   end(): void {
-    this.#line.leave(this);
+    this.#multiplex.leave(this);
     this.#leave();
   }
 
   /** The viewer cannot continue: the whole connection is cut. */
   reset(): void {
-    this.#line.sink.reset();
+    this.#multiplex.sink.reset();
   }
 
   attach(owner: BranchOwner): void {
