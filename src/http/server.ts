@@ -38,9 +38,9 @@ import { roomRoute, roomsRoute } from "./rooms-routes.ts";
 import { describeApi } from "./schemas/openapi.ts";
 import { compilersFactory } from "./schemas/validators.ts";
 import { AddressLimit } from "./streams/address-limit.ts";
+import { FullConnections } from "./streams/full-connections.ts";
 import { handOverWorks } from "./streams/hand-over.ts";
 import { mergedRoute } from "./streams/merged.ts";
-import { StreamConnections } from "./streams/socket-sinks.ts";
 import { streamRoute } from "./streams/stream.ts";
 import { ANSWER_LIMITS, type AnswerLimits, boundUntakenAnswers } from "./untaken-answers.ts";
 import { videoRoute } from "./video-route.ts";
@@ -149,12 +149,12 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   const handsOver = await handOverWorks();
   if (!handsOver) telemetry.viewers.notHandedOver();
   const { stopped } = rooms;
-  const connections = new StreamConnections({ clock, telemetry, stallMs: answers.stallMs, stopped });
+  const full = new FullConnections({ clock, telemetry, stallMs: answers.stallMs, stopped });
   // Its sockets were taken from the server, so the server's own close would wait for them.
-  app.addHook("preClose", async () => connections.close());
+  app.addHook("preClose", async () => full.close());
   const expiries = new Expiries(clock, stopped);
   const streamParts = {
-    ...{ rooms, channels, clock, telemetry, underWay, connections, handsOver },
+    ...{ rooms, channels, clock, telemetry, underWay, full, handsOver },
     viewerPlaces: new ViewerPlaces(addresses, expiries),
     compresses: settings.compression,
     keepaliveMs: settings.keepaliveMs,

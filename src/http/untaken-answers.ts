@@ -2,7 +2,7 @@
  * The answers that their clients have not taken yet. All of them together have one bound in bytes: beyond it,
  * an answer that is not small is refused. A connection that takes nothing of its answer for long is closed.
  * Streams and the files of the pages are not counted: viewers share the bytes of both. A stream's connection
- * has the same time (`streams/socket-sinks.ts`).
+ * has the same time (`streams/full-connections.ts`).
  */
 import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
@@ -17,8 +17,8 @@ export interface AnswerLimits {
 }
 
 /**
- * A page of a thousand messages with their details has about a megabyte. The time: Linux reports the space
- * in a send buffer by thirds, so a client that reads 5 KB/s drains one of 4 MiB, the usual size, every 280 s.
+ * A page of a thousand messages with their details has about a megabyte. `full-connections.ts` says why the
+ * time is five minutes.
  */
 export const ANSWER_LIMITS: AnswerLimits = { bytes: 64 * 1024 * 1024, stallMs: 300_000 };
 

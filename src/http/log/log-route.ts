@@ -15,7 +15,7 @@ import type { PassOn } from "../origin-routes.ts";
 import { LogParams, LogQuery } from "../schemas/log-schemas.ts";
 import { LogResponse, routeOptions } from "../schemas/responses.ts";
 import { networkOf } from "../streams/address-limit.ts";
-import { isAlone, openBody } from "../streams/stream-head.ts";
+import { isAlone, openBody, STREAM_HEADERS } from "../streams/stream-head.ts";
 import type { StreamParts } from "../streams/stream-parts.ts";
 import { knownParametersOnly } from "../strict-query.ts";
 import type { LogAnswer } from "./log-answer.ts";
@@ -52,12 +52,7 @@ const HEAD_OPTIONS = { ...LOG_OPTIONS, schema: { params: LogParams, querystring:
 /** What browsers need to know of each answer (protocol, section 12.8). */
 const GUARDS = { "x-content-type-options": "nosniff", "cross-origin-resource-policy": "cross-origin" };
 
-const EVENT_HEADERS = {
-  "content-type": "text/event-stream",
-  "cache-control": "no-cache",
-  connection: "keep-alive",
-  "x-accel-buffering": "no",
-};
+const EVENT_HEADERS = { "content-type": "text/event-stream", ...STREAM_HEADERS };
 
 /** Guards all answers of logs, also preflights and refusals. Call it before other hooks are added. */
 export function guardLogs(app: FastifyInstance): void {

@@ -8,13 +8,14 @@ import type { BodySink } from "../../serving/multiplex/multiplex.ts";
 import { isPrivate, privately } from "../access/private-answers.ts";
 import type { AnswersUnderWay } from "../answers-under-way.ts";
 import { acceptsGzip } from "../negotiation.ts";
+import type { FullConnections } from "./full-connections.ts";
 import { takeSocket } from "./hand-over.ts";
-import { ResponseSink, SocketSink, type StreamConnections } from "./socket-sinks.ts";
+import { ResponseSink, SocketSink } from "./socket-sinks.ts";
 
 const MEDIA_TYPES: Record<Format, string> = { sse: "text/event-stream", ndjson: "application/x-ndjson" };
 
 // The specification's "Success response headers".
-const STREAM_HEADERS = {
+export const STREAM_HEADERS = {
   "cache-control": "no-cache",
   connection: "keep-alive",
   "x-accel-buffering": "no",
@@ -22,7 +23,7 @@ const STREAM_HEADERS = {
 
 export interface OpenParts {
   underWay: AnswersUnderWay;
-  connections: StreamConnections;
+  full: FullConnections;
   /** Whether a stream may use its socket without Node's response. */
   handsOver: boolean;
   /** Whether streams may be compressed; needs `handsOver`. */
@@ -65,7 +66,7 @@ export function openBody(
   reply: FastifyReply,
   { forms, headers, vary }: StreamBody,
   gone: AbortSignal,
-  { underWay, connections, handsOver, compresses }: OpenParts,
+  { underWay, full, handsOver, compresses }: OpenParts,
   onClosed: () => void,
 ): BodySink {
   gone.throwIfAborted();
@@ -89,13 +90,13 @@ export function openBody(
     ...(varies.length > 0 && { vary: varies.join(", ") }),
     ...(isGzip && { "content-encoding": "gzip" }),
   });
-  if (!isTaken) return new ResponseSink(response, forms.bare, connections, onClosed);
+  if (!isTaken) return new ResponseSink(response, forms.bare, full, onClosed);
   const form = isGzip ? forms.gzip : forms.chunked;
   // Corked for this turn, so that the head and the first frames leave in one write.
   underWay.forget(socket);
   socket.cork();
   process.nextTick(() => socket.uncork());
-  return new SocketSink(takeSocket(response), form, connections, onClosed);
+  return new SocketSink(takeSocket(response), form, full, onClosed);
 }
 
 /** Whether the request has no body and its answer will be chunked. */

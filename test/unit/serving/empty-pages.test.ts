@@ -9,8 +9,9 @@ import { type AddressInfo, connect } from "node:net";
 import { type TestContext, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { systemClock } from "../../../src/base/clock.ts";
+import { FullConnections } from "../../../src/http/streams/full-connections.ts";
 import { takeSocket } from "../../../src/http/streams/hand-over.ts";
-import { SocketSink, StreamConnections } from "../../../src/http/streams/socket-sinks.ts";
+import { SocketSink } from "../../../src/http/streams/socket-sinks.ts";
 import { ENDED } from "../../../src/protocol/chat.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import { Room } from "../../../src/serving/room.ts";
@@ -36,7 +37,7 @@ async function sentAfterPruning(t: TestContext, storeUrl: string): Promise<Buffe
   const room = new Room(ROOM, "liveChatReplayRenderer", claim.head + 2, parts);
   room.finish(ENDED);
   const { signal: stopped } = new AbortController();
-  const shared = new StreamConnections({ clock: systemClock, telemetry, stallMs: 60_000, stopped });
+  const shared = new FullConnections({ clock: systemClock, telemetry, stallMs: 60_000, stopped });
   const server = createServer(async (_request, response) => {
     response.writeHead(200);
     const open = () => {

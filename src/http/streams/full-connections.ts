@@ -1,0 +1,70 @@
+/**
+ * The streams' connections that are full: one that has been so for `stallMs` without a drain is cut, and one
+ * whose stream has ended has as long for the rest. In the service, `stallMs` is five minutes: Linux reports
+ * the space in a send buffer by thirds, so a client that reads 5 KB/s drains one of 4 MiB, the usual size,
+ * every 280 s. Until a connection is full, this costs it nothing.
+ */
+import type { Socket } from "node:net";
+import type { Clock } from "../../base/clock.ts";
+import type { SinkOwner } from "../../serving/sink.ts";
+import type { Telemetry } from "../../telemetry/telemetry.ts";
+import { Deadlines } from "../deadlines.ts";
+
+interface Cuttable {
+  cut(): void;
+}
+
+interface FullConnectionsParts {
+  clock: Clock;
+  telemetry: Telemetry;
+  /** How long a connection may be full without a drain, in milliseconds; also at the end of its stream. */
+  stallMs: number;
+  stopped: AbortSignal;
+}
+
+export class FullConnections {
+  readonly #telemetry: Telemetry;
+  /** Those that are full, and those that must take the rest of a stream that has ended. */
+  readonly #full: Deadlines<Cuttable>;
+  /** Sockets whose stream has ended while bytes are still to be sent. */
+  readonly #ending = new Set<Socket>();
+
+  constructor({ clock, telemetry, stallMs, stopped }: FullConnectionsParts) {
+    this.#telemetry = telemetry;
+    this.#full = new Deadlines(clock, stallMs, stopped, (sink) => sink.cut());
+  }
+
+  /** The sink's connection takes no more for now. Its time goes on if it was full before. */
+  filled(sink: Cuttable): void {
+    this.#full.add(sink);
+  }
+
+  /** The sink's connection has drained, or is closed. */
+  emptied(sink: Cuttable): void {
+    this.#full.delete(sink);
+  }
+
+  /**
+   * Closes the sink's connection after the written bytes are sent: a stream's connection is never reused.
+   * Another request behind the stream gets no answer.
+   */
+  closeSoon(socket: Socket, sink: Cuttable): void {
+    this.#ending.add(socket);
+    socket.once("close", () => this.#ending.delete(socket));
+    this.#full.add(sink);
+    socket.destroySoon();
+  }
+
+  /** Cuts a connection that has been full for too long. It counts as a viewer until its stream is over. */
+  cut(socket: Socket, owner: SinkOwner | undefined): void {
+    if (!socket.writableEnded) this.#telemetry.viewers.cut(owner?.about);
+    // After an orderly close the kernel would keep retransmitting its queue: megabytes per viewer, for
+    // minutes.
+    socket.resetAndDestroy();
+  }
+
+  /** Closes those whose stream has ended, whatever they have not taken. */
+  close(): void {
+    for (const socket of this.#ending) socket.destroy();
+  }
+}

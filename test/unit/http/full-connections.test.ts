@@ -1,0 +1,70 @@
+/** When a connection that is full is cut, without any connection: time is the test's. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { FullConnections } from "../../../src/http/streams/full-connections.ts";
+import { silentLog } from "../../../src/telemetry/logger.ts";
+import { Telemetry } from "../../../src/telemetry/telemetry.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+
+const STALL_MS = 300_000;
+
+/** `cuts`: when each of the sinks was cut, in the order of the cuts. */
+function started(count: number) {
+  const clock = new FakeClock();
+  const stop = new AbortController();
+  const parts = { clock, telemetry: new Telemetry(silentLog), stallMs: STALL_MS, stopped: stop.signal };
+  const cuts: [sink: number, ms: number][] = [];
+  const sinks = Array.from({ length: count }, (_, n) => ({
+    cut: () => void cuts.push([n, clock.monotonic()]),
+  }));
+  return { clock, stop, full: new FullConnections(parts), sinks: sinks as [Sink, ...Sink[]], cuts };
+}
+type Sink = { cut(): void };
+
+describe("a full connection", () => {
+  it("is cut after its time, which begins when it is first full", async () => {
+    const { clock, full, sinks, cuts } = started(1);
+    full.filled(sinks[0]);
+    await clock.advance(STALL_MS - 1);
+    full.filled(sinks[0]);
+    assert.deepEqual(cuts, []);
+    await clock.advance(1);
+    assert.deepEqual(cuts, [[0, STALL_MS]]);
+    await clock.advance(2 * STALL_MS);
+    assert.equal(cuts.length, 1, "only once");
+  });
+
+  it("has its whole time again after a drain", async () => {
+    const { clock, full, sinks, cuts } = started(1);
+    for (let round = 0; round < 3; round++) {
+      full.filled(sinks[0]);
+      await clock.advance(STALL_MS - 1);
+      full.emptied(sinks[0]);
+    }
+    full.filled(sinks[0]);
+    await clock.advance(STALL_MS);
+    assert.deepEqual(cuts, [[0, 4 * STALL_MS - 3]]);
+  });
+
+  it("is not cut later because another one drains", async () => {
+    const { clock, full, sinks, cuts } = started(3);
+    for (const sink of sinks) {
+      full.filled(sink);
+      await clock.advance(1000);
+    }
+    full.emptied(sinks[0]);
+    await clock.advance(STALL_MS);
+    assert.deepEqual(cuts, [
+      [1, STALL_MS + 1000],
+      [2, STALL_MS + 2000],
+    ]);
+  });
+
+  it("is not cut after the service has stopped", async () => {
+    const { clock, stop, full, sinks, cuts } = started(1);
+    full.filled(sinks[0]);
+    stop.abort();
+    await clock.advance(2 * STALL_MS);
+    assert.deepEqual(cuts, []);
+  });
+});
