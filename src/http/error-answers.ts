@@ -1,10 +1,9 @@
 /** Gives every failed request the same JSON shape, whether a route, the validator or Fastify refuses it. */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type ErrorCode, RelayError } from "../protocol/errors.ts";
-import type { Right } from "../protocol/rights.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
-import { routeOf } from "./access/route-rights.ts";
+import { formOf, isAtEdges, routeOf } from "./access/route-rights.ts";
 import { FAULT_CODES, type FaultCodes, ofFault } from "./fault-codes.ts";
 
 /** The methods that at least one route serves. */
@@ -47,9 +46,6 @@ export function errorConverter(path: keyof typeof FAULT_CODES, telemetry: Teleme
   };
 }
 
-/** The endpoints that an edge does not have. */
-const OF_READING: ReadonlySet<string> = new Set(["record", "probe", "poll"] satisfies Right[]);
-
 /** Why a service may lack an endpoint that other services have: nobody can have its right. */
 function whyWithdrawn(path: string): string | undefined {
   const { route, right } = routeOf(path) ?? {};
@@ -59,8 +55,7 @@ function whyWithdrawn(path: string): string | undefined {
     right === "record"
       ? "neither its RELAY_ADMIN_TOKEN nor its RELAY_TOKEN_KEY is set"
       : `its RELAY_PUBLIC does not contain ${right}`;
-  const isOwn = OF_READING.has(right) || route.startsWith("/v1/log");
-  return `This service has no ${endpoint}: ${setting}${isOwn ? ", or it is an edge" : ""}.`;
+  return `This service has no ${endpoint}: ${setting}${isAtEdges(right) ? "" : ", or it is an edge"}.`;
 }
 
 /**
@@ -70,13 +65,12 @@ function whyWithdrawn(path: string): string | undefined {
 export function refuseUnserved(app: FastifyInstance): void {
   const paths = Object.fromEntries(METHODS.map((method) => [method, new Set<string>()]));
   app.addHook("onRoute", ({ method, url }) => {
-    const form = url.replaceAll(".", "\\.").replaceAll("*", ".*").replaceAll(/:\w+/g, "[^/]+");
-    for (const each of [method].flat()) paths[each]?.add(`^${form}$`);
+    for (const each of [method].flat()) paths[each]?.add(url);
   });
   app.addHook("onRequest", async (request, reply) => {
     if (!request.is404) return;
     const path = pathOf(request);
-    const allowed = METHODS.filter((method) => paths[method]?.values().some((form) => path.match(form)));
+    const allowed = METHODS.filter((method) => paths[method]?.values().some((url) => formOf(url).test(path)));
     if (allowed.length > 0) {
       const allow = [...allowed, "OPTIONS"].join(", ");
       reply.header("allow", allow);

@@ -166,6 +166,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     streamRoute(app, streamParts);
     mergedRoute(app, streamParts);
     logRoute(app, { ...streamParts, reads, pass });
+    videoRoute(app, videoChannels);
   }
   if (pass) originRoutes(app, pass, access);
   else ownRoutes(app, rooms, source as OwnSource, settings, access, clock);
@@ -191,7 +192,7 @@ function httpServer(listener: RequestListener, { headersMs, requestMs, checkMs }
 function ownRoutes(
   app: FastifyInstance,
   rooms: Rooms,
-  { list, history, recordings, egresses, videoChannels }: OwnSource,
+  { list, history, recordings, egresses }: OwnSource,
   settings: HttpSettings,
   access: Access,
   clock: Clock,
@@ -206,7 +207,6 @@ function ownRoutes(
   }
   if (access.serves("rooms")) roomsRoute(app, list, settings.retentionDays ?? 0);
   if (!access.serves("watch")) return;
-  videoRoute(app, videoChannels);
   roomRoute(app, list, access);
   const { compression: compresses, isBlanking } = settings;
   messagesRoute(app, { rooms, history, compresses, isBlanking });

@@ -1,7 +1,4 @@
-/**
- * The right that each route needs. The server is built from this table: a route that is not in it cannot be
- * added.
- */
+/** The right that each route needs. A route that is not in the table cannot be added. */
 import type { Right } from "../../protocol/rights.ts";
 
 /** `open`: for everybody, whatever is public. */
@@ -31,6 +28,19 @@ export const ROUTE_RIGHTS: Readonly<Record<string, Right | "open">> = {
   "/web/*": "open",
 };
 
+/** The rights to what an edge does not serve. */
+const OF_READING: ReadonlySet<string> = new Set(["record", "probe", "poll"] satisfies Right[]);
+
+/** Whether an edge serves the routes of this right. */
+export function isAtEdges(right: Right | "open"): boolean {
+  return !OF_READING.has(right);
+}
+
+/** The form of the paths that a route's pattern matches. */
+export function formOf(route: string): RegExp {
+  return new RegExp(`^${route.replaceAll(".", "\\.").replaceAll("*", ".*").replaceAll(/:\w+/g, "[^/]+")}$`);
+}
+
 /** Throws an error if the route is not in the table. `url`: the route's pattern. */
 export function rightOfRoute(url: string): Right | "open" {
   const right = ROUTE_RIGHTS[url.replace(/(?<=.)\/$/, "")];
@@ -41,8 +51,7 @@ export function rightOfRoute(url: string): Right | "open" {
 /** The route of the table that a path is of, and its right; undefined if there is none. */
 export function routeOf(path: string): { route: string; right: Right } | undefined {
   for (const [route, right] of Object.entries(ROUTE_RIGHTS)) {
-    const form = new RegExp(`^${route.replaceAll(".", "\\.").replaceAll(/:\w+/g, "[^/]+")}$`);
-    if (right !== "open" && form.test(path)) return { route, right };
+    if (right !== "open" && formOf(route).test(path)) return { route, right };
   }
   return undefined;
 }

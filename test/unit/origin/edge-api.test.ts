@@ -1,6 +1,8 @@
 /** What an edge serves besides the stream of a video: history, rooms, several chats, channels, refusals. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { describe, it, type TestContext } from "node:test";
+import { ROUTE_RIGHTS } from "../../../src/http/access/route-rights.ts";
 import { Line } from "../../chaos/line.ts";
 import { AnsweringServer, refuses } from "../../support/answering-server.ts";
 import { ask } from "../../support/api.ts";
@@ -154,6 +156,23 @@ describe("an edge", { timeout: 300_000 }, () => {
       ...Array.from({ length: 3 }, () => [503, "CAPACITY", "5"]),
       [503, "STORE_UNAVAILABLE", "9"],
     ]);
+  });
+
+  it("serves the routes that docs/edge.md gives to it, and answers 404 for those of its origin alone", async (t) => {
+    const { edge } = await setUp(t);
+    const doc = readFileSync(new URL("../../../docs/edge.md", import.meta.url), "utf8");
+    const [, table = ""] = /\n## What an edge serves\n(.*?)\n\n[^|]/s.exec(doc) ?? [];
+    const given: Record<string, boolean> = {};
+    for (const [, cell = "", answer = ""] of table.matchAll(/^\| (.*?`.*?) \| (.*) \|$/gm)) {
+      for (const [, path = ""] of cell.matchAll(/`(\/[^`?]*)/g)) given[path] = !answer.startsWith("404");
+    }
+    const served: Record<string, boolean> = {};
+    for (const route of Object.keys(ROUTE_RIGHTS)) {
+      const { status } = await ask(edge.url, route.replace(/:\w+|\*/, "some"), { method: "DELETE" });
+      assert.ok(status === 405 || status === 404, route);
+      served[route.replace(/:(\w+)/, "{$1}")] = status === 405;
+    }
+    assert.deepEqual(given, served);
   });
 
   it("has neither an upstream nor recordings", async (t) => {
