@@ -9,11 +9,13 @@
 import type { Clock } from "../../base/clock.ts";
 import { unlessAborted } from "../../base/deadline.ts";
 import { atCapacity } from "../../protocol/capacity.ts";
+import { RelayError } from "../../protocol/errors.ts";
 import type { ObservedStore } from "../../store/observed.ts";
 import type { EgressPool } from "../../upstream/egress/pool.ts";
+import { UpstreamError } from "../../upstream/upstream-error.ts";
 import { OpeningBound } from "../opening-bound.ts";
 
-/** How long a look counts; a failed one only keeps the next one waiting. */
+/** How long a look counts; one that YouTube has failed only keeps the next one waiting. */
 const LOOKED_MS = 600_000;
 const FAILED_MS = 30_000;
 /** More videos than an address of the service can look at in ten minutes. */
@@ -51,6 +53,11 @@ interface VideoChannelSources {
   look(videoId: string, address: string, signal: AbortSignal): Promise<readonly string[]>;
   /** Remembers them in the store. */
   remember(videoId: string, names: readonly string[]): Promise<void>;
+}
+
+/** Whether a look failed because of the video's page, and not because no look was made. */
+function isOfVideo(error: unknown): boolean {
+  return error instanceof UpstreamError || (error instanceof RelayError && error.code !== "CAPACITY");
 }
 
 interface Look {
@@ -116,7 +123,7 @@ export class VideoChannels {
     this.#looks.set(videoId, look);
     look.names.then(
       () => this.#keep(look, LOOKED_MS),
-      () => this.#keep(look, FAILED_MS),
+      (error) => this.#keep(look, isOfVideo(error) ? FAILED_MS : 0),
     );
     return look.names;
   }

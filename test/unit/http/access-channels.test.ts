@@ -1,8 +1,11 @@
 /** The right to watch the videos of one channel: its calls to the upstream, and its refusals. */
 import assert from "node:assert/strict";
 import { after, before, describe, it, type TestContext } from "node:test";
+import { OriginAway } from "../../../src/origin/origin-away.ts";
+import { atCapacity } from "../../../src/protocol/capacity.ts";
 import { VideoChannels } from "../../../src/rooms/channels/video-channels.ts";
 import { type Simulator, startSimulator } from "../../../src/simulator/index.ts";
+import { UpstreamError } from "../../../src/upstream/upstream-error.ts";
 import { ask } from "../../support/api.ts";
 import { startTestEdge } from "../../support/edge.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -104,10 +107,11 @@ describe("a right to watch the videos of a channel", () => {
     assert.equal(await statusOf(relay, "/v1/messages?videoId=no-such-vid"), 401);
   });
 
-  it("in a token is checked by an edge, which asks its origin once", async () => {
+  it("in a token is checked by an edge of an edge, which asks its origin once", async () => {
     await using origin = await limited("watch", { RELAY_TOKEN_KEY: SECRET });
+    await using between = await startTestEdge(origin.url);
     const settings = { RELAY_PUBLIC: "none", RELAY_TOKEN_KEY: SECRET };
-    await using edge = await startTestEdge(origin.url, settings);
+    await using edge = await startTestEdge(between.url, settings);
     const headers = bearer(await signed({ relay: ["watch:@mine"] }));
     const before = watchPages(UNSTORED);
     for (let call = 0; call < 3; call++) {
@@ -139,11 +143,12 @@ describe("a right to watch the videos of a channel", () => {
   });
 });
 
-/** How often the store has done each operation until now. */
+/** How often the store has done each operation until now, but for what it is asked every few seconds. */
 async function storeOperations({ telemetry }: TestRelay): Promise<Map<string, number>> {
   const told = await telemetry.registry.metrics();
   const lines = told.matchAll(/^relay_store_operations_total\{kind="(\w+)"\} (\d+)$/gm);
-  return new Map(Array.from(lines, ([, kind = "", count]) => [kind, Number(count)]));
+  const counts = Array.from(lines, ([, kind = "", count]) => [kind, Number(count)] as const);
+  return new Map(counts.filter(([kind]) => kind !== "oneTooMany"));
 }
 
 describe("a refusal of a video of another channel", () => {
@@ -197,7 +202,8 @@ describe("a refusal of a video of another channel", () => {
 });
 
 describe("the look at a video's page", () => {
-  const sourcesOf = (names: Record<string, string[]>) => {
+  const AWAY = new UpstreamError("unusable", "away");
+  const sourcesOf = (names: Record<string, string[]>, failure: Error = AWAY) => {
     const asked: string[] = [];
     const remembered: string[] = [];
     return {
@@ -206,7 +212,7 @@ describe("the look at a video's page", () => {
       remember: async (videoId: string) => void remembered.push(videoId),
       look: async (videoId: string) => {
         asked.push(videoId);
-        return names[videoId] ?? Promise.reject(new Error("away"));
+        return names[videoId] ?? Promise.reject(failure);
       },
     };
   };
@@ -235,6 +241,19 @@ describe("the look at a video's page", () => {
     assert.equal(sources.asked.length, 4);
     assert.deepEqual(new Set(sources.remembered), new Set([MINE]));
   });
+
+  for (const [why, failure] of [
+    ["its origin is away", new OriginAway("it does not answer")],
+    ["its address asks for too many videos", atCapacity("openings")],
+  ] as const)
+    it(`is repeated for the next client if it was not made because ${why}`, async () => {
+      const sources = sourcesOf({}, failure);
+      const channels = new VideoChannels(sources, new FakeClock(), never);
+      for (const count of [1, 2]) {
+        await assert.rejects(channels.isOfOne(MINE, ["@mine"], address, never), failure);
+        assert.equal(sources.asked.length, count);
+      }
+    });
 
   it("opens nothing for a client that left while the store was slow", async () => {
     const gone = new AbortController();
