@@ -87,6 +87,10 @@ export class Room implements ViewerHost, StartingRoom {
     this.#keepaliveDueAt = parts.clock.monotonic() + parts.settings.keepaliveMs;
   }
 
+  get head(): number {
+    return this.tail.head;
+  }
+
   get end(): RoomEnd | undefined {
     return this.#end;
   }
@@ -95,7 +99,7 @@ export class Room implements ViewerHost, StartingRoom {
     return this.#bound ?? this.#end;
   }
 
-  /** The cursor at which the chat ended for the first time; undefined if nobody has read it to its end. */
+  /** Where the log is closed; undefined if it goes on. */
   get closedAt(): number | undefined {
     const isReadToEnd = this.isFollowed && this.#end?.state === "ended" && !this.#end.isUnfinished;
     return this.#parts.closedBefore ?? (isReadToEnd ? this.tail.head : undefined);
@@ -228,7 +232,8 @@ export class Room implements ViewerHost, StartingRoom {
     this.#parts.telemetry.viewers.broken(this.videoId, viewer.cursor);
   }
 
-  page(after: number, feed: Feed): Promise<Chunk> {
-    return this.#pages.page(after, feed);
+  /** Below the tail's floor, the chunk is a page of the store. The tail has everything above it. */
+  chunk(after: number, feed: Feed, last?: number): Chunk | Promise<Chunk> | undefined {
+    return after < this.tail.floor ? this.#pages.page(after, feed) : this.tail.chunk(after, feed, last);
   }
 }

@@ -15,11 +15,6 @@ export interface Sink {
   readonly isFull: boolean;
   /** Whether its viewer is the first to write after the next drain, of those that share the connection. */
   readonly isNext?: boolean;
-  /**
-   * The cursor at which its viewer leaves, without a terminal frame; may be set at any time. A page from the
-   * store may go beyond it.
-   */
-  readonly lastCursor?: number | undefined;
   /** Ends the stream once the connection has taken everything written. */
   end(): void;
   /** Cuts the connection and discards the bytes it has not taken, including those in the kernel. */
@@ -29,8 +24,8 @@ export interface Sink {
 }
 
 export interface SinkOwner {
-  /** The room, or rooms, for the log. */
-  readonly place?: object;
+  /** What the log says about it: its room, or rooms. */
+  readonly about?: object;
   drained(): void;
   /** Called when the connection or its stream ends for any reason. */
   closed(): void;

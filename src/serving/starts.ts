@@ -39,7 +39,7 @@ export interface StartingRoom {
   readonly videoId: string;
   readonly chatType: ChatType;
   readonly tail: Tail;
-  /** The cursor at which the chat ended for the first time; undefined if nobody has read it to its end. */
+  /** Where the log is closed; undefined if it goes on. */
   readonly closedAt: number | undefined;
   /** Whether the tail has everything that the log has got since. */
   readonly isFollowed: boolean;

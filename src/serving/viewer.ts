@@ -1,6 +1,6 @@
 /**
- * One connection to a room: a cursor, not a queue. `pump()` writes the messages after the cursor, from the
- * store below the tail's floor and from the tail above it, until the sink is full or nothing is left. So
+ * One connection to a room: a cursor, not a queue. `pump()` writes the room's chunks after the cursor, those
+ * in memory at once and those of the store when they are read, until the sink is full or nothing is left. So
  * backfill, resume, live and slow reading use the same code, and a slow viewer holds at most one chunk beyond
  * what its sink takes.
  */
@@ -8,16 +8,20 @@ import type { Init, StreamEnd } from "../protocol/chat.ts";
 import type { Feed } from "./feeds.ts";
 import type { Packet } from "./form.ts";
 import type { Sink, SinkOwner } from "./sink.ts";
-import type { Chunk, Tail } from "./tail.ts";
+import type { Chunk } from "./tail.ts";
 
 /** What a viewer needs of its room. */
 export interface ViewerHost {
   readonly videoId: string;
-  readonly tail: Tail;
-  /** Set if nothing follows the tail: viewers that have all of it get the terminal frame and are closed. */
+  /** The newest cursor. */
+  readonly head: number;
+  /** Set if nothing follows the head: viewers that have everything get the terminal frame and are closed. */
   readonly streamEnd: StreamEnd | undefined;
-  /** Messages after a cursor below the tail's floor. */
-  page(after: number, feed: Feed): Promise<Chunk>;
+  /**
+   * The chunk after a cursor: a promise if it is read from the store, undefined if there is none yet. `last`:
+   * the last cursor that is needed; a chunk from the store may go beyond it.
+   */
+  chunk(after: number, feed: Feed, last: number | undefined): Chunk | Promise<Chunk> | undefined;
   leave(viewer: Viewer): void;
   sent(bytes: number): void;
   /** A read broke the store's contract: the viewer cannot continue. */
@@ -34,6 +38,8 @@ export class Viewer implements SinkOwner {
   #isReading = false;
   /** A page that met the full connection, and is the next to be written to it. */
   #page: Chunk | undefined;
+  /** The cursor at which it leaves; undefined if it stays to the end. */
+  #last: number | undefined;
   #isOpen = true;
 
   /**
@@ -54,7 +60,7 @@ export class Viewer implements SinkOwner {
     return this.#cursor;
   }
 
-  get place(): object {
+  get about(): object {
     return { videoId: this.#room.videoId, cursor: this.#cursor };
   }
 
@@ -70,7 +76,7 @@ export class Viewer implements SinkOwner {
 
   /** Begins the stream: the frames before history, then everything after the cursor. */
   start(init: Init): void {
-    this.#write(this.feed.form.head(init, this.#room.tail.head));
+    this.#write(this.feed.form.head(init, this.#room.head));
     this.pump();
   }
 
@@ -78,40 +84,30 @@ export class Viewer implements SinkOwner {
   pump(): void {
     try {
       while (this.#isOpen && !this.#isReading && !this.#sink.isFull) {
-        const next = this.#nextChunk();
-        if (!next) break;
-        this.#send(next);
+        const chunk = this.#nextChunk();
+        if (chunk === undefined) {
+          this.#endIfOver();
+          break;
+        }
+        if (chunk instanceof Promise) this.#awaitPage(chunk);
+        else this.#send(chunk);
       }
     } catch (error) {
       this.#fail(error);
     }
   }
 
-  /**
-   * The next chunk in memory. Undefined if it must be read from the store first, or if there is no further
-   * message; then the stream ends here if the room is over. It also ends at the sink's last cursor.
-   */
-  #nextChunk(): Chunk | undefined {
-    const { tail } = this.#room;
-    const { lastCursor } = this.#sink;
-    if (lastCursor !== undefined && this.#cursor >= lastCursor) {
-      this.keepalive();
-      this.end();
-      return undefined;
-    }
+  #nextChunk(): Chunk | Promise<Chunk> | undefined {
+    if (this.#hasAll) return undefined;
     const page = this.#page;
     this.#page = undefined;
-    if (page) return page;
-    if (this.#cursor < tail.floor) {
-      this.#readPage();
-      return undefined;
-    }
-    const chunk = tail.chunk(this.#cursor, this.feed, lastCursor);
-    if (!chunk) this.#finishIfOver();
-    return chunk;
+    return page ?? this.#room.chunk(this.#cursor, this.feed, this.#last);
   }
 
-  /** Sends a comment that keeps idle connections open. A viewer with unread bytes needs none. */
+  /**
+   * Sends a comment that keeps idle connections open, after the cursor if the filter has moved it. A viewer
+   * with unread bytes needs none.
+   */
   keepalive(): void {
     if (this.#sink.isFull) return;
     this.#write(this.feed.keepalive(this.#unreported));
@@ -124,6 +120,15 @@ export class Viewer implements SinkOwner {
    */
   get #unreported(): number | undefined {
     return this.feed.isFiltered && this.#reported !== this.#cursor ? this.#cursor : undefined;
+  }
+
+  /**
+   * Leaves without a terminal frame as soon as it has everything up to this cursor. A chunk from the store
+   * may go beyond it.
+   */
+  endAt(cursor: number): void {
+    this.#last = cursor;
+    this.pump();
   }
 
   /** Ends the connection without a terminal frame, so that the client reconnects and resumes. */
@@ -151,10 +156,9 @@ export class Viewer implements SinkOwner {
     this.pump();
   }
 
-  #readPage(): void {
+  #awaitPage(page: Promise<Chunk>): void {
     this.#isReading = true;
-    this.#room
-      .page(this.#cursor, this.feed)
+    page
       .then((chunk) => {
         this.#isReading = false;
         // If the connection is full and others come first, the page is read again: waiting costs no memory.
@@ -186,8 +190,18 @@ export class Viewer implements SinkOwner {
     this.#sink.write(packet, this.#cursor);
   }
 
+  /** Whether it has everything up to the cursor that `endAt` has set. */
+  get #hasAll(): boolean {
+    return this.#last !== undefined && this.#cursor >= this.#last;
+  }
+
   // [spec] `event: end` | at most once | Terminal; body closes.
-  #finishIfOver(): void {
+  #endIfOver(): void {
+    if (this.#hasAll) {
+      this.keepalive(); // with the cursor, if the filter has moved it
+      this.end();
+      return;
+    }
     const { streamEnd } = this.#room;
     if (!streamEnd) return;
     this.#write(this.feed.form.end(streamEnd, this.#cursor, this.#unreported));

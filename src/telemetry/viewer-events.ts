@@ -62,14 +62,14 @@ export class ViewerEvents {
     this.#dropped("broken", { videoId, cursor });
   }
 
-  /** A stream's connection was full for too long. `place`: its room, or rooms. */
-  cut(place: object = {}): void {
-    this.#dropped("full", place);
+  /** A stream's connection was full for too long. `about`: its room, or rooms. */
+  cut(about: object = {}): void {
+    this.#dropped("full", about);
   }
 
-  #dropped(reason: ViewerDrop, place: object): void {
+  #dropped(reason: ViewerDrop, about: object): void {
     this.#metrics.dropped.inc({ reason });
-    this.#log.info(place, `viewer dropped: ${VIEWER_DROPS[reason]}`);
+    this.#log.info(about, `viewer dropped: ${VIEWER_DROPS[reason]}`);
   }
 
   notHandedOver(): void {

@@ -1,7 +1,7 @@
 /**
  * A connection that carries several chats. Each chat has a viewer of its own in its room, with a branch of
  * this connection as its sink. If the client is slow, all its chats wait and write in turn: the connection
- * holds one chunk in all beyond what its sink takes.
+ * holds two chunks in all, the one that is being written and the next one.
  */
 import type { Clock } from "../../base/clock.ts";
 import { background } from "../../telemetry/background.ts";
@@ -34,8 +34,8 @@ export class Multiplex implements SinkOwner {
     return this.#gone.signal;
   }
 
-  get place(): object {
-    return { chats: [...this.#branches].map(({ place }) => place) };
+  get about(): object {
+    return { chats: [...this.#branches].map(({ about }) => about) };
   }
 
   get isFull(): boolean {
@@ -108,8 +108,8 @@ export class Multiplex implements SinkOwner {
 interface BranchOwner extends SinkOwner {
   /** Writes the viewer's cursor, if the client does not have it. */
   keepalive(): void;
-  /** Writes the messages after its cursor. */
-  pump(): void;
+  /** Leaves, without an end of its chat, as soon as it has everything up to this cursor. */
+  endAt(cursor: number): void;
   /** Whether it waits for a page from the store. */
   readonly isReading: boolean;
 }
@@ -123,7 +123,6 @@ export class Branch implements Sink {
   readonly #receive: (part: ChatPart) => void;
   readonly #leave: () => void;
   #owner: BranchOwner | undefined;
-  #lastCursor: number | undefined;
 
   constructor(multiplex: Multiplex, form: Form, receive: (part: ChatPart) => void) {
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -143,8 +142,8 @@ export class Branch implements Sink {
     return this.#multiplex.isFull;
   }
 
-  get place(): object | undefined {
-    return this.#owner?.place;
+  get about(): object | undefined {
+    return this.#owner?.about;
   }
 
   get isReading(): boolean {
@@ -155,14 +154,9 @@ export class Branch implements Sink {
     return this.#multiplex.isNext(this);
   }
 
-  get lastCursor(): number | undefined {
-    return this.#lastCursor;
-  }
-
   /** The viewer leaves, without an end of its chat, as soon as it has everything up to this cursor. */
   endAt(cursor: number): void {
-    this.#lastCursor = cursor;
-    this.#owner?.pump();
+    this.#owner?.endAt(cursor);
   }
 
   end(): void {

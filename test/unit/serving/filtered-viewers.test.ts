@@ -277,6 +277,18 @@ test("each client gets the messages that pass its filter, once and in order, whe
   );
 });
 
+test("a viewer that leaves at a cursor is sent it first, though its filter let nothing through", async () => {
+  const world = new World();
+  await world.open();
+  const filter = FILTERS.find(({ passed }) => passed && !passed.includes("chat")) ?? assert.fail();
+  const viewer = new Client(world, { filter, format: "sse", isDetailed: false, backfill: 0 });
+  await viewer.enter();
+  await world.say(["chat", "chat"], 3);
+  for (const each of world.room.viewers) each.endAt(world.head);
+  await viewer.assertKnows(world.head);
+  assert.equal(viewer.sink?.closedBy, "end");
+});
+
 async function act(
   world: World,
   viewers: readonly Client[],

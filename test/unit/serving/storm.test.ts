@@ -8,6 +8,7 @@ import { systemClock } from "../../../src/base/clock.ts";
 import { Feed } from "../../../src/serving/feeds.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import { Room } from "../../../src/serving/room.ts";
+import type { Chunk } from "../../../src/serving/tail.ts";
 import { ALL } from "../../../src/serving/type-filter.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";
@@ -101,19 +102,26 @@ async function storedRoom(count: number, text = "") {
   return { room: new Room(VIDEO, "liveChatRenderer", head, parts), base: claim.head, head, reads, store };
 }
 
+/** The page after a cursor below the room's tail. */
+function pageOf(room: Room, after: number, feed: Feed): Promise<Chunk> {
+  const page = room.chunk(after, feed);
+  assert.ok(page instanceof Promise);
+  return page;
+}
+
 it("viewers at the same cursor below the tail share one read of the store", async () => {
   const { room, base } = await storedRoom(3);
-  const first = room.page(base, PLAIN);
-  assert.equal(room.page(base, PLAIN), first);
-  assert.notEqual(room.page(base, DETAILED), first);
-  assert.notEqual(room.page(base + 1, PLAIN), first);
+  const first = pageOf(room, base, PLAIN);
+  assert.equal(pageOf(room, base, PLAIN), first);
+  assert.notEqual(pageOf(room, base, DETAILED), first);
+  assert.notEqual(pageOf(room, base + 1, PLAIN), first);
   await first;
 });
 
 it("viewers that resume at different cursors below the tail soon share theirs", async () => {
   const { room, base, head } = await storedRoom(450);
   const placesFrom = async (after: number): Promise<number[]> => {
-    const { next } = await room.page(after, PLAIN);
+    const { next } = await pageOf(room, after, PLAIN);
     return next === head ? [next] : [next, ...(await placesFrom(next))];
   };
   const [near, far] = [await placesFrom(base + 43), await placesFrom(base)];
@@ -124,7 +132,7 @@ it("messages below the tail that are too long for one chunk are read once", asyn
   const { room, base, head, reads } = await storedRoom(99, "long ".repeat(1000));
   let [after, chunks] = [base, 0];
   while (after < head) {
-    const [{ next }] = await Promise.all([room.page(after, PLAIN), room.page(after, DETAILED)]);
+    const [{ next }] = await Promise.all([pageOf(room, after, PLAIN), pageOf(room, after, DETAILED)]);
     after = next;
     chunks += 1;
   }
@@ -138,7 +146,7 @@ it("a second's pages are kept for others up to 4 MiB of text, with the last read
     const { room, base, reads } = await storedRoom(400, text);
     const first = 100 * Math.ceil(base / 100); // a read ends at a multiple of 100
     const starts = [first, first + 100, first + 200];
-    for (const after of [...starts, ...starts]) await room.page(after, PLAIN);
+    for (const after of [...starts, ...starts]) await pageOf(room, after, PLAIN);
     return reads.length;
   };
   assert.equal(await readsOf("short"), 3);
