@@ -78,7 +78,10 @@ export class SharedPages {
     return page;
   }
 
-  /** Drops all pages: the store may have changed, or the viewers that shared them have moved on. */
+  /**
+   * Drops all pages, and those that are still being read: the store may have changed, or the viewers that
+   * shared them have moved on.
+   */
   forget(): void {
     this.#pages.clear();
     this.#reads.clear();
@@ -115,12 +118,13 @@ export class SharedPages {
       const { messages, to } = await readPart(log, videoId, { types, ...range });
       return { messages: messages.map((message) => new Held(message)), to };
     });
-    const keep = () => keepUnlessFailed(this.#reads, key, { after, found }, found);
-    keep();
+    const read: Read = { after, found };
+    keepUnlessFailed(this.#reads, key, read, found);
     const bytes = (await found).messages.reduce((sum, { size }) => sum + size, 0);
+    if (this.#reads.get(key) !== read) return found; // dropped meanwhile: it may be from before a deletion
     if (this.#readBytes + bytes > MAX_READ_BYTES) {
       this.forget();
-      keep();
+      this.#reads.set(key, read);
     }
     this.#readBytes += bytes;
     return found;
