@@ -153,7 +153,7 @@ const LOOPS: Record<string, { begin(round: Round): unknown; everyMs?: number }> 
       const line = new Multiplex(new SimulatedSink(FORMS.sse.plain.bare, () => {}), "sse");
       const branch = line.branch(PART_FORMS.sse.plain, () => {});
       const keepalive = () => step(undefined);
-      branch.attach({ keepalive, isReading: false, pump() {}, drained() {}, closed() {} });
+      branch.attach({ keepalive, isReading: false, endAt() {}, drained() {}, closed() {} });
       void line.keepOpen({ clock: relay.clock, telemetry, keepaliveMs: 5000 });
       signal.addEventListener("abort", () => line.closed());
     },
