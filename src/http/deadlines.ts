@@ -32,7 +32,6 @@ export class Deadlines<Connection> {
     this.#dueAt.delete(connection);
   }
 
-  /** Until no time runs any more. */
   async #run(): Promise<void> {
     this.#isRunning = true;
     for (let next = this.#next(); next && !this.#stopped.aborted; next = this.#next()) {

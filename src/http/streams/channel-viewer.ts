@@ -49,8 +49,8 @@ export interface ChannelRequest {
  */
 export type Had = "stored" | "goingOn" | "end" | undefined;
 
-/** Where a viewer is in a broadcast. */
-interface Place {
+/** A viewer in a broadcast: what the channel is now, and what the viewer has of the broadcast. */
+interface Situation {
   /** Whether the broadcast is the channel's stream now. */
   isOn: boolean;
   /** Whether there is a broadcast after it. */
@@ -68,9 +68,13 @@ interface Place {
  * What the viewer does next: it enters the room, reads the stored rest, waits for a change of the channel, or
  * goes on to the next broadcast.
  */
-export function nextStep({ isOn, hasNext, isInTrouble, cursor, to, had }: Place) {
+export function nextStep({ isOn, hasNext, isInTrouble, cursor, to, had }: Situation) {
+  // It is the channel's stream. (If its end was sent, the channel's watch will soon see the end, too.)
   if (isOn && had !== "end") return "enter";
+  // All stored was sent, but the chat was still being read, and the channel has had no other stream since.
   if (had === "goingOn" && to === undefined) return "enter";
+  // The last stay was cut short, and the broadcast is over: one that cannot be read may still be the
+  // channel's stream. A client that has nothing of it needs no rest.
   const isLeft = hasNext || !isInTrouble;
   const lacksRest = cursor !== undefined && cursor < (to ?? Number.POSITIVE_INFINITY);
   if (isLeft && lacksRest && had === undefined) return "rest";
@@ -208,6 +212,8 @@ export class ChannelViewer {
       return had;
     }
     const got = this.#report(writer.videoId, outcome, isRest || had === "goingOn" ? "stored" : undefined);
+    const isBounded = !(outcome instanceof RelayError) && outcome?.state === "bounded";
+    if (isBounded) this.#sent = undefined; // the state is sent again after the rest of an earlier broadcast
     const isCut = got === undefined && (await this.#step(broadcast, writer, got)) !== "next";
     if (isCut) await viewer.pause(undefined, signal);
     return got;
@@ -223,18 +229,17 @@ export class ChannelViewer {
   }
 
   /**
-   * Reports to the watch how a stay ended. Returns what the stay gave the viewer; `inFailed` if the room
-   * failed.
+   * Reports to the watch how a stay ended. Returns what the stay gave the viewer: `onFailure` if the room
+   * failed, or could not be entered.
    */
-  #report(videoId: string, outcome: StreamEnd | RelayError | undefined, inFailed: Had): Had {
+  #report(videoId: string, outcome: StreamEnd | RelayError | undefined, onFailure: Had): Had {
     const { rooms, watch } = this.#parts;
     if (outcome instanceof RelayError) {
       if (outcome.code !== "NOT_STORED") watch.failed(videoId, outcome);
-      return inFailed;
+      return onFailure;
     }
     switch (outcome?.state) {
       case "bounded":
-        this.#sent = undefined; // the state is sent again after the rest of an earlier broadcast
         return outcome.isGoingOn ? "goingOn" : "stored";
       case "ended":
         watch.ended(videoId);
@@ -242,7 +247,7 @@ export class ChannelViewer {
       case "failed": {
         if (rooms.isRead(videoId)) return undefined; // this viewer was slow: others read its next room
         const { code, message } = outcome.error;
-        return this.#report(videoId, new RelayError(code, message), inFailed);
+        return this.#report(videoId, new RelayError(code, message), onFailure);
       }
       default: // the room was released, or the connection to it cut
         return undefined;
@@ -251,7 +256,8 @@ export class ChannelViewer {
 
   /**
    * Sends the channel's state, unless the client has it: with `obstacle`, a wait for this reason. A reason is
-   * a sentence without its full stop.
+   * a sentence without its full stop. It is also written to a full connection: a few hundred bytes for each
+   * change.
    */
   #announce(obstacle?: string): void {
     const { watch } = this.#parts;

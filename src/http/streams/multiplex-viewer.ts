@@ -89,7 +89,7 @@ export class MultiplexViewer implements Disposable {
       entered?.();
       return branch;
     };
-    this[Symbol.dispose]();
+    this.#waitsNoLonger();
     try {
       await rooms.enter({ ...request, lastEventId: writer.cursor, open }, signal);
       await branch.left;
@@ -113,7 +113,11 @@ export class MultiplexViewer implements Disposable {
     await clock.sleep(waitMs, signal).catch(() => {});
   }
 
-  [Symbol.dispose](): void {
+  #waitsNoLonger(): void {
     this.#slot?.[Symbol.dispose]();
+  }
+
+  [Symbol.dispose](): void {
+    this.#waitsNoLonger();
   }
 }
