@@ -14,10 +14,8 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import { errorIn, stateIn } from "./channel-lines.ts";
 import type { LineStream } from "./line-stream.ts";
 import type { Origin } from "./origin.ts";
+import { ReopenWaits } from "./reopen-waits.ts";
 
-/** The waits before the stream is opened again. */
-const FIRST_WAIT_MS = 500;
-const MAX_WAIT_MS = 5000;
 /** The wait before a stream that could not be read is tried again. */
 const RETRY_MS = 30_000;
 /** How long a viewer waits at first for the origin to say whether a video is one of the channel's. */
@@ -150,16 +148,17 @@ export class OriginChannelWatch implements WatchedChannel {
 
   async #watch(signal: AbortSignal): Promise<void> {
     const { origin, clock } = this.#parts;
-    for (let waitMs = FIRST_WAIT_MS; !signal.aborted && !this.broadcasts.absent; ) {
+    const waits = new ReopenWaits(clock);
+    while (!signal.aborted && !this.broadcasts.absent) {
       try {
         using lines = await origin.channel(this.channel, undefined, signal);
-        waitMs = FIRST_WAIT_MS;
+        waits.opened();
         await this.#read(lines);
       } catch (error) {
         if (!signal.aborted) this.#failed(error);
-        waitMs = Math.min(MAX_WAIT_MS, 2 * waitMs);
+        waits.failed(error);
       }
-      await clock.sleep(waitMs * clock.random(), signal).catch(() => {});
+      await waits.next(signal);
     }
   }
 

@@ -12,15 +12,7 @@ import type { StoredMessage } from "../store/stored-message.ts";
 import type { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Origin } from "./origin.ts";
 import type { OriginStream } from "./origin-stream.ts";
-
-/**
- * The waits before a stream is opened again. Each wait is partly random, because the streams of all rooms
- * break together.
- */
-const FIRST_WAIT_MS = 500;
-const MAX_WAIT_MS = 5000;
-/** Maximum wait that the origin can ask for. */
-const MAX_RETRY_AFTER_MS = 30_000;
+import { ReopenWaits } from "./reopen-waits.ts";
 
 interface RoomLogParts {
   origin: Origin;
@@ -28,8 +20,8 @@ interface RoomLogParts {
   events: OriginEvents;
 }
 
-/** The beginning of a log that is followed: the messages up to where the stream begins, and the stream. */
-interface Beginning {
+/** Where a log is followed from: the messages up to where the stream begins, and the stream. */
+interface FollowedStart {
   recent: StoredMessage[];
   stream: OriginStream;
   /** Whether the chat has ended before, so that the messages of the stream are not part of its log. */
@@ -39,10 +31,10 @@ interface Beginning {
 export class OriginRoomLog implements RoomLog {
   readonly isRemote = true;
   readonly #parts: RoomLogParts;
-  readonly #opening: Beginning | undefined;
+  readonly #opening: FollowedStart | undefined;
 
   /** Without an opening, the log can be read, but not followed. */
-  constructor(parts: RoomLogParts, opening?: Beginning) {
+  constructor(parts: RoomLogParts, opening?: FollowedStart) {
     this.#parts = parts;
     this.#opening = opening;
   }
@@ -138,10 +130,9 @@ export class OriginRoomLog implements RoomLog {
   /** A stream after the cursor, after any number of tries; undefined if the origin does not honour it. */
   async #resume(videoId: string, cursor: number, signal: AbortSignal): Promise<OriginStream | undefined> {
     const { origin, clock, events } = this.#parts;
-    for (let waitMs = FIRST_WAIT_MS, leastMs = 0; ; waitMs = Math.min(MAX_WAIT_MS, 2 * waitMs)) {
-      await clock.sleep(Math.max(leastMs, waitMs * clock.random()), signal).catch(() => {});
+    for (const waits = new ReopenWaits(clock); ; ) {
+      await waits.next(signal);
       if (signal.aborted) return undefined;
-      leastMs = 0;
       try {
         const stream = await origin.stream(videoId, { lastEventId: cursor }, signal);
         if (stream.cursor === cursor) return stream;
@@ -156,7 +147,7 @@ export class OriginRoomLog implements RoomLog {
           events.roomLost(videoId, error.message);
           return undefined;
         }
-        leastMs = Math.min(MAX_RETRY_AFTER_MS, error.retryAfterMs ?? 0);
+        waits.failed(error);
       }
     }
   }

@@ -1,0 +1,43 @@
+/**
+ * The waits before a stream of the origin is opened again: each is partly random, because the streams of all
+ * rooms and channels break together, and at least as long as the origin has asked for.
+ */
+import type { Clock } from "../base/clock.ts";
+import { RelayError } from "../protocol/errors.ts";
+
+const FIRST_WAIT_MS = 500;
+const MAX_WAIT_MS = 5000;
+/** Maximum wait that the origin can ask for. */
+const MAX_RETRY_AFTER_MS = 30_000;
+
+export class ReopenWaits {
+  readonly #clock: Clock;
+  #maxMs = FIRST_WAIT_MS;
+  #leastMs = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Waits: until `opened` is called, each time up to twice as long as before. Resolves early if the signal
+   * aborts.
+   */
+  async next(signal: AbortSignal): Promise<void> {
+    const ms = Math.max(this.#leastMs, this.#maxMs * this.#clock.random());
+    this.#maxMs = Math.min(MAX_WAIT_MS, 2 * this.#maxMs);
+    this.#leastMs = 0;
+    await this.#clock.sleep(ms, signal).catch(() => {});
+  }
+
+  /** The stream was opened, so the next wait is a short one. */
+  opened(): void {
+    this.#maxMs = FIRST_WAIT_MS;
+  }
+
+  /** The stream could not be opened, or broke. */
+  failed(error: unknown): void {
+    const retryAfterMs = error instanceof RelayError ? error.retryAfterMs : undefined;
+    this.#leastMs = Math.min(MAX_RETRY_AFTER_MS, retryAfterMs ?? 0);
+  }
+}
