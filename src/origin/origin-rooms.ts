@@ -4,7 +4,7 @@ import { Deadline } from "../base/deadline.ts";
 import { ENDED, type RoomEnd } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { ArchivedRoom } from "../rooms/archive.ts";
-import type { Followed, RoomApplicant, RoomSource, RoomSources, StoredLog } from "../rooms/sources.ts";
+import type { RoomApplicant, RoomSource, RoomSources, StoredLog } from "../rooms/sources.ts";
 import { BACKFILL_MAX } from "../serving/resume.ts";
 import { Room, type RoomSettings } from "../serving/room.ts";
 import type { OriginEvents } from "../telemetry/origin-events.ts";
@@ -72,11 +72,6 @@ export class OriginRooms implements RoomSources {
     events.roomFollowed(videoId, { chatType, cursor: historyEnd });
     // It lingers as a room that is read here does: its stream keeps the origin's room open.
     return { followed: { room, lingers: true }, historyEnd };
-  }
-
-  /** Never called: nothing is read here. */
-  follow(): Followed {
-    throw new Error("an edge reads no room that it could give to others");
   }
 
   async excerpt(videoId: string, closedAt?: number): Promise<Room> {

@@ -321,7 +321,8 @@ export class VideoEntry {
   #giveWay(owned: OwnedRoom, restMs = 0): void {
     this.#parts.telemetry.rooms.givenWay(this.videoId);
     if (this.#state.name === "lingering") this.#state.cancel.abort();
-    this.#follow(this.#parts.sources.follow(owned.room, restMs));
+    const followed = this.#parts.sources.follow?.(owned.room, restMs);
+    if (followed) this.#follow(followed);
   }
 
   // [spec] Last viewer disconnects | Room lingers for about 90 seconds

@@ -67,8 +67,11 @@ export interface RoomSources {
    * `StoreError`, and with the reason of `stopped`.
    */
   open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<RoomSource>;
-  /** Follows a room that this instance has read until now, and leaves the reading to others for `restMs`. */
-  follow(room: Room, restMs: number): Followed;
+  /**
+   * Follows a room that this instance has read until now, and leaves the reading to others for `restMs`.
+   * Absent if no room is read here.
+   */
+  follow?(room: Room, restMs: number): Followed;
   /**
    * The stored part of a room at this moment, without opening it; with `closedAt`, the part up to this
    * cursor, at which its chat has ended. Rejects with `RelayError` NOT_STORED.
