@@ -136,7 +136,7 @@ export class Poller {
 
   async #step(options: CallOptions): Promise<Next> {
     const needsPage = this.#tokenLostBecause !== undefined;
-    if (this.#parts.egress.cooldownLeftMs(needsPage) > 0) this.#unread.reason = "throttled";
+    if (this.#parts.egress.cooldownLeftMs(needsPage) > 0) this.#unread.heldUp("throttled");
     try {
       if (this.#tokenLostBecause !== undefined) return await this.#reopen(options, this.#tokenLostBecause);
       return (await this.#refresh(options)) ?? (await this.#poll(options));
@@ -149,7 +149,7 @@ export class Poller {
       if (!(error instanceof UpstreamError)) throw error;
       switch (error.fault) {
         case "throttled":
-          this.#unread.reason = "throttled";
+          this.#unread.heldUp("throttled");
           return { delayMs: 0 }; // the gate holds the next call until the end of its cooldown
         case "expired":
         case "denied":
@@ -199,9 +199,10 @@ export class Poller {
     const { clock } = this.#parts;
     if (!this.#quiet.isDue(clock.monotonic())) return undefined;
     this.#quiet.pageAsked(clock.monotonic());
-    const page = await this.#optional.withNews(this.#position, options);
+    const unreadMs = clock.monotonic() - this.#startedAt;
+    const page = await this.#optional.withNews(this.#position, unreadMs, options);
     if (!page) return undefined;
-    this.#unread.reason = "unreachable";
+    this.#unread.heldUp("unreachable");
     this.#unread.keepPage(page, true);
     const answer = await this.#optional.answerAfter(page, options);
     return answer && this.#take(answer, options);
@@ -213,7 +214,7 @@ export class Poller {
     this.#position = { ...this.#position, credentials };
     this.#parts.telemetry.mark(this.#isReplay ? "move: replay goes on" : "move: live chat needs a page");
     if (!this.#isReplay) this.#tokenLostBecause = `another egress is used: ${MOVE_WORDS[why]}`;
-    this.#unread.reason = why;
+    this.#unread.heldUp(why);
   }
 
   /** Gets another token from a page. The page's items and the next answer form one list. */
@@ -267,12 +268,12 @@ export class Poller {
   #progress(now: number): void {
     this.#failures = 0;
     this.#hasProgressed = true;
-    this.#unread.reason = "down";
+    this.#unread.progressed();
     this.#progressedAt = now;
   }
 
   async #fail(why: RelayError | UpstreamError, signal: AbortSignal): Promise<Next> {
-    this.#unread.reason = "unreachable";
+    this.#unread.heldUp("unreachable");
     if (this.#parts.egress.failed(why)) return { delayMs: 0 }; // the room waits at its egress
     return this.#countFailure(why, signal);
   }

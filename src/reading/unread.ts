@@ -35,8 +35,6 @@ interface UnreadParts {
 }
 
 export class Unread {
-  /** The reason for a gap, if the next answer is late. */
-  reason: Gap["reason"] = "down";
   readonly #windowMs: number;
   readonly #isReplay: boolean;
   readonly #lateAnswers: LateAnswers;
@@ -46,6 +44,8 @@ export class Unread {
    * The fresh pages, until the answer that follows them comes. The answer and the last page form one list.
    */
   #pages: readonly FreshPage[] = [];
+  /** The reason for a gap, if the next answer is late. */
+  #reason: Gap["reason"] = "down";
 
   /** `last`: the times of the answer from which reading continues; `isFresh`: whether it was just read. */
   constructor(last: CallTimes, isFresh: boolean, { windowMs, isReplay, clock, telemetry }: UnreadParts) {
@@ -99,9 +99,19 @@ export class Unread {
     this.#pages = [];
   }
 
+  /** Something holds up the reading; a gap that follows has this reason. The last call counts. */
+  heldUp(reason: Gap["reason"]): void {
+    this.#reason = reason;
+  }
+
   /** The token was refused. That is the reason for a gap only if the chat was read in time until now. */
   tokenLost(intervalMs: number): void {
-    if (!this.#lateAnswers.isLate(intervalMs)) this.reason = "unreachable";
+    if (!this.#lateAnswers.isLate(intervalMs)) this.heldUp("unreachable");
+  }
+
+  /** An answer advanced the reading: unless something holds it up again, only this service can. */
+  progressed(): void {
+    this.heldUp("down");
   }
 
   /** An answer brought `count` new messages. */
@@ -129,6 +139,6 @@ export class Unread {
 
   /** Replays have no gaps: their reading continues at their position. */
   #gapSince(sinceMs: number): Gap | undefined {
-    return this.#isReplay ? undefined : { sinceMs, reason: this.reason };
+    return this.#isReplay ? undefined : { sinceMs, reason: this.#reason };
   }
 }

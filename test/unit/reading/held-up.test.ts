@@ -1,0 +1,67 @@
+/** The reason of a gap before a late answer: what held up the reading last. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { answeredNow, startedNow } from "../../../src/base/clock.ts";
+import { Unread } from "../../../src/reading/unread.ts";
+import { silentLog } from "../../../src/telemetry/logger.ts";
+import { Telemetry } from "../../../src/telemetry/telemetry.ts";
+import type { Page, PollAnswer } from "../../../src/upstream/live-chat.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+
+const INTERVAL_MS = 1000;
+const LATE_MS = 60_000;
+
+type Step = "throttled" | "unreachable" | "progressed" | "token lost" | "late";
+
+const STEPS: readonly (readonly [steps: readonly Step[], reason: string])[] = [
+  [[], "down"],
+  [["throttled"], "throttled"],
+  [["throttled", "unreachable"], "unreachable"],
+  [["unreachable", "throttled"], "throttled"],
+  [["throttled", "progressed"], "down"],
+  [["token lost"], "unreachable"],
+  [["throttled", "token lost"], "unreachable"],
+  [["late", "token lost"], "down"],
+  [["throttled", "late", "token lost"], "throttled"],
+];
+
+/** The reading of a chat in which nobody has said anything. */
+function begin() {
+  const clock = new FakeClock();
+  /** An answer or a page without messages, which comes at this moment. */
+  const read = () =>
+    ({ items: [], ...answeredNow(startedNow(clock), clock) }) as unknown as PollAnswer & Page;
+  const settings = { windowMs: 10_000, isReplay: false };
+  const unread = new Unread(read(), true, { ...settings, clock, telemetry: new Telemetry(silentLog) });
+  return { clock, unread, read };
+}
+
+describe("the reason of a gap is what held up the reading last", () => {
+  for (const [steps, reason] of STEPS) {
+    it(`${steps.join(", then ") || "nothing"}: ${reason}`, async () => {
+      const { clock, unread, read } = begin();
+      for (const step of steps) {
+        if (step === "late") await clock.advance(LATE_MS);
+        else if (step === "progressed") unread.progressed();
+        else if (step === "token lost") unread.tokenLost(INTERVAL_MS);
+        else unread.heldUp(step);
+      }
+      await clock.advance(LATE_MS);
+      const [batch] = unread.observe(read(), INTERVAL_MS).batches([]);
+      assert.equal(batch?.after?.reason, reason);
+    });
+  }
+});
+
+for (const [token, wasMute, isGap] of [
+  ["that brought nothing for long", true, true],
+  ["that was refused", false, false],
+] as const) {
+  it(`a page that soon follows a token ${token} ${isGap ? "may miss" : "misses no"} messages of a quiet chat`, async () => {
+    const { clock, unread, read } = begin();
+    await clock.advance(3000);
+    unread.keepPage(read(), wasMute);
+    const [batch] = unread.pagesAlone();
+    assert.equal(batch?.after !== undefined, isGap);
+  });
+}
