@@ -18,6 +18,8 @@ import type { PaceParts } from "./pace.ts";
 
 /** A call that takes longer would cost more messages than it brings: the upstream keeps ten seconds. */
 const OPTIONAL_MS = 5000;
+/** The page of a quiet chat gets at least this time, however long ago the last poll was. */
+const LEAST_MS = 1000;
 const LEASE_RETRY = { firstMs: 200, maxMs: 1000 };
 
 interface OptionalPagesParts extends PaceParts {
@@ -58,10 +60,15 @@ export class OptionalPages {
     return { items, position: page.position };
   }
 
-  /** A fresh page of a quiet chat; undefined if it shows nothing that the room does not hold. */
-  async withNews(position: Position, options: CallOptions): Promise<Page | undefined> {
-    const { appender, egress, telemetry } = this.#parts;
-    const page = await this.#attempt(options, (own) => egress.liveChat.reopen(this.#videoId, position, own));
+  /**
+   * A fresh page of a quiet chat; undefined if it shows nothing that the room does not hold. `unreadMs`: the
+   * time since the last poll. The next one waits for the page at most until the upstream drops messages.
+   */
+  async withNews(position: Position, unreadMs: number, options: CallOptions): Promise<Page | undefined> {
+    const { appender, egress, settings, telemetry } = this.#parts;
+    const limitMs = Math.max(LEAST_MS, settings.windowMs - unreadMs);
+    const reopen = (own: CallOptions) => egress.liveChat.reopen(this.#videoId, position, own);
+    const page = await this.#attempt(options, reopen, limitMs);
     if (page?.position.chatType !== position.chatType) return telemetry.mark("quiet: page not given");
     if (await appender.holdsAll(page.items, options.signal)) return telemetry.mark("quiet: nothing new");
     telemetry.rooms.reopened(this.#videoId, "no new messages for long after there were some");
@@ -82,8 +89,9 @@ export class OptionalPages {
   async #attempt<T>(
     options: CallOptions,
     call: (options: CallOptions) => Promise<T>,
+    limitMs = OPTIONAL_MS,
   ): Promise<T | undefined> {
-    using limit = new Deadline(this.#parts.clock, OPTIONAL_MS);
+    using limit = new Deadline(this.#parts.clock, Math.min(OPTIONAL_MS, limitMs));
     const signal = AbortSignal.any([options.signal, limit.signal]);
     try {
       return await call({ ...options, maxCooldownMs: 0, signal });

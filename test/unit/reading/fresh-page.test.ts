@@ -198,10 +198,10 @@ describe("history, for the viewer that opens a room,", () => {
 describe("a live chat that was busy and has been silent for long", () => {
   const QUIET_MS = 60_000;
 
-  async function silentRoom() {
+  async function silentRoom(timeoutMs = 3000) {
     const relay = new VirtualRelay({ settings: { RELAY_MAX_FAILURES: "1", RELAY_FAILING_MS: "0" } });
     const saidFrom = speaker(relay);
-    const chat = relay.upstream.chat(VIDEO, { page: 5, timeoutMs: 3000 });
+    const chat = relay.upstream.chat(VIDEO, { page: 5, timeoutMs });
     chat.say(saidFrom(1, 5));
     const viewer = await relay.enter({ videoId: VIDEO });
     chat.say(saidFrom(6));
@@ -236,6 +236,15 @@ describe("a live chat that was busy and has been silent for long", () => {
       assert.equal(await relay.metric("relay_failed_polls_total"), 0);
     });
   }
+
+  it("is polled again before the upstream drops messages, though its page does not come", async () => {
+    const { relay } = await silentRoom(9000);
+    relay.upstream.fault({ on: ["popout"], times: Number.POSITIVE_INFINITY, as: { delayMs: 60_000 } });
+    await relay.advance(4 * QUIET_MS);
+    assert.ok(requestsOf(relay, "popout").length > 2);
+    const longest = Math.max(...intervals(relay, "get_live_chat"));
+    assert.ok(longest <= 10_500, `${longest} ms`);
+  });
 
   it("continues from the page if its token is dead", async () => {
     const { relay, chat, viewer, saidFrom } = await silentRoom();
