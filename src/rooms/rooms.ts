@@ -2,7 +2,6 @@
  * All rooms of this instance: one entry for each video that has viewers or had them recently. Here they are
  * looked up, counted, ticked and stopped; `entry.ts` has the life cycle of each one.
  */
-import { Deadline, unlessAborted } from "../base/deadline.ts";
 import { atCapacity } from "../protocol/capacity.ts";
 import type { ChatType } from "../protocol/chat.ts";
 import { closedAt } from "../reading/batch/checkpoint.ts";
@@ -18,6 +17,7 @@ import { VideoEntry } from "./entry.ts";
 import { type EntryHost, type EntryParts, ROOM_STATES, type RoomState } from "./entry-host.ts";
 import { type LocalRoom, stateOf } from "./listing.ts";
 import { OpeningBound } from "./opening-bound.ts";
+import { stopEntries } from "./stop.ts";
 
 /** The maximum interval between two rounds through the rooms. */
 const TICK_MS = 1000;
@@ -27,14 +27,7 @@ const MAX_STRANGERS = 1000;
  * How many openings of one address wait before a connection with several chats is refused: an address of the
  * service opens some two chats a second, and an opening waits for half a minute at most.
  */
-const MAX_OF_LINES = 500;
-/**
- * Time limits when the service stops: for the current polls, and for giving the rooms back; and the time over
- * which the streams are ended. With the store's own limit, a stop takes at most five seconds in all.
- */
-const WIND_DOWN_MS = 2000;
-const GIVE_BACK_MS = 500;
-const END_SPREAD_MS = 1500;
+const MAX_OF_MERGED = 500;
 
 type RoomsSettings = EntryParts["settings"] & {
   keepaliveMs: number;
@@ -277,21 +270,11 @@ export class Rooms {
   async stop(): Promise<void> {
     this.#stopped.abort();
     for (const refuse of this.#entering) refuse(this.stopped.reason);
-    const entries = [...this.#entries.values()];
-    using limit = new Deadline(this.#parts.clock, WIND_DOWN_MS + GIVE_BACK_MS);
-    const ends = entries.map((entry) => entry.windDown(WIND_DOWN_MS));
-    // Holds that are not given back within the limit expire by themselves.
-    await unlessAborted(Promise.all(ends), limit.signal).catch(() => {});
-    const rooms = [...this.#openRooms(), ...this.#retired];
-    const viewers = [...rooms.flatMap((room) => [...room.viewers]), ...this.#waiting];
-    const spreadMs = Math.min(END_SPREAD_MS, viewers.length);
-    await Promise.all(
-      viewers.map(async (viewer) => {
-        await this.#parts.clock.sleep(this.#parts.clock.random() * spreadMs);
-        viewer.end();
-      }),
-    );
-    for (const entry of entries) entry.close();
+    const viewers = () => {
+      const rooms = [...this.#openRooms(), ...this.#retired];
+      return [...rooms.flatMap((room) => [...room.viewers]), ...this.#waiting];
+    };
+    await stopEntries([...this.#entries.values()], viewers, this.#parts.clock);
     for (const room of this.#retired) room.close();
   }
 

@@ -1,0 +1,35 @@
+/**
+ * How the rooms of an instance end when the service stops: the current polls become durable, the rooms are
+ * given back, then the streams end. With the store's own limit, a stop takes at most five seconds in all.
+ */
+import type { Clock } from "../base/clock.ts";
+import { Deadline, unlessAborted } from "../base/deadline.ts";
+import type { VideoEntry } from "./entry.ts";
+
+/** Time limit of the current polls. */
+const WIND_DOWN_MS = 2000;
+/** Time limit of giving the rooms back, after that of the polls. */
+const GIVE_BACK_MS = 500;
+/** The time over which the streams are ended, so that their viewers do not reconnect all at once. */
+const END_SPREAD_MS = 1500;
+
+/** `viewers`: those of all rooms, and of none, once the rooms are given back. */
+export async function stopEntries(
+  entries: readonly Pick<VideoEntry, "windDown" | "close">[],
+  viewers: () => readonly { end(): void }[],
+  clock: Clock,
+): Promise<void> {
+  using limit = new Deadline(clock, WIND_DOWN_MS + GIVE_BACK_MS);
+  const ends = entries.map((entry) => entry.windDown(WIND_DOWN_MS));
+  // Holds that are not given back within the limit expire by themselves.
+  await unlessAborted(Promise.allSettled(ends), limit.signal).catch(() => {});
+  const last = viewers();
+  const spreadMs = Math.min(END_SPREAD_MS, last.length);
+  await Promise.all(
+    last.map(async (viewer) => {
+      await clock.sleep(clock.random() * spreadMs);
+      viewer.end();
+    }),
+  );
+  for (const entry of entries) entry.close();
+}
