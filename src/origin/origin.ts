@@ -247,10 +247,7 @@ export class Origin {
     return page === undefined ? undefined : rangeIn(page);
   }
 
-  /**
-   * The cursor at which a chat ended for the first time; undefined if it has not ended yet, or nothing of it
-   * is stored. Rejects as `stream` does.
-   */
+  /** Where a log is closed; undefined if it goes on, or nothing of it is stored. Rejects as `stream` does. */
   async closedAt(videoId: string): Promise<number | undefined> {
     using limit = new Deadline(this.#clock, PAGE_TIMEOUT_MS);
     return await this.#reached(limit.signal, async () => {

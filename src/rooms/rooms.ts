@@ -66,7 +66,7 @@ export class Rooms {
   /** The time budget in which the chats of all connections with several begin: each has up to twenty. */
   readonly slices: Slices;
   /** The openings of connections with several chats that have not begun yet, by address. */
-  readonly #reserved = new Map<string, number>();
+  readonly #merging = new Map<string, number>();
 
   constructor(parts: RoomsParts) {
     this.#parts = parts;
@@ -140,13 +140,13 @@ export class Rooms {
    */
   reserveOpenings(videoIds: readonly string[], address: string): Disposable {
     const unopened = videoIds.filter((videoId) => !this.#entries.get(videoId)?.room).length;
-    const reserved = this.#reserved.get(address) ?? 0;
-    if (unopened > 0 && this.#host.waiting.of(address) + reserved + unopened > MAX_OF_LINES)
+    const merging = this.#merging.get(address) ?? 0;
+    if (unopened > 0 && this.#host.waiting.of(address) + merging + unopened > MAX_OF_MERGED)
       throw atCapacity("openings");
     const change = (by: number) => {
-      const count = (this.#reserved.get(address) ?? 0) + by;
-      if (count > 0) this.#reserved.set(address, count);
-      else this.#reserved.delete(address);
+      const count = (this.#merging.get(address) ?? 0) + by;
+      if (count > 0) this.#merging.set(address, count);
+      else this.#merging.delete(address);
     };
     change(unopened);
     return { [Symbol.dispose]: () => change(-unopened) };
@@ -182,16 +182,16 @@ export class Rooms {
   async #admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (request.isBounded) return await this.#enterExcerpt(request);
     const closedAt =
-      request.log === undefined ? undefined : await this.#closedAt(request.videoId, request.log);
+      request.log === undefined ? undefined : await this.#endOfLog(request.videoId, request.log);
     if (closedAt !== undefined) return await this.#enterExcerpt(request, closedAt);
     return await this.#entry(request.videoId).enter(request, signal);
   }
 
   /**
-   * The cursor at which a chat ended for the first time; undefined if it has not ended yet. Rejects with
-   * `RelayError` OFFSET_GONE if nobody need open the room to know that its log does not have the position.
+   * Where the log of a chat is closed; undefined if it goes on. Rejects with `RelayError` OFFSET_GONE if
+   * nobody need open the room to know that the log does not have the position.
    */
-  async #closedAt(videoId: string, position: LogPosition): Promise<number | undefined> {
+  async #endOfLog(videoId: string, position: LogPosition): Promise<number | undefined> {
     const { room } = this.#entries.get(videoId) ?? {};
     if (room) return room.closedAt;
     const { closedAt, range } = (await this.#parts.sources.log(videoId)) ?? {};
@@ -228,13 +228,13 @@ export class Rooms {
     return stateOf(end, this.#entries.get(videoId)?.roomState);
   }
 
-  /** The cursor at which a stored chat ended for the first time; undefined if it has not ended yet. */
+  /** Where the log of a stored chat is closed; undefined if it goes on. */
   closedAt(record: RoomRecord): number | undefined {
     return closedAt(record);
   }
 
   /** The room of a video, if it is open here. */
-  open(videoId: string): Room | undefined {
+  openRoom(videoId: string): Room | undefined {
     return this.#entries.get(videoId)?.room;
   }
 
@@ -263,9 +263,8 @@ export class Rooms {
   }
 
   /**
-   * Ends everything within a few seconds. First makes the current polls durable, then ends the streams,
-   * spread over time so that their viewers do not reconnect all at once. Rooms stay open in the store, and
-   * continue after a restart.
+   * Ends everything within a few seconds (`stop.ts`). Rooms stay open in the store, and continue after a
+   * restart.
    */
   async stop(): Promise<void> {
     this.#stopped.abort();

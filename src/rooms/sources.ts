@@ -50,7 +50,7 @@ export interface RoomApplicant extends Omit<Applicant, "isFirst"> {
 
 /** A stored chat as a log. */
 export interface StoredLog {
-  /** The cursor at which the chat ended for the first time; undefined if it has not ended yet. */
+  /** Where the log is closed; undefined if it goes on. */
   closedAt: number | undefined;
   /** Undefined if only the origin knows it. */
   range?: CursorRange;

@@ -1,5 +1,5 @@
 /**
- * Reads the log of a video, apart from HTTP: in pages, by long polling, or as events. Nothing of it is per
+ * Reads the log of a video, apart from Fastify: in pages, by long polling, or as events. Nothing of it is per
  * reader that could be per log.
  */
 import type { Clock } from "../../base/clock.ts";
@@ -142,7 +142,7 @@ export class LogReads {
   ): Promise<LogPart | undefined> {
     const { rooms, source, isBlanking } = this.#parts;
     if (source instanceof Origin) {
-      const room = rooms.open(videoId);
+      const room = rooms.openRoom(videoId);
       return room && heldPart(room, position, isBlanking());
     }
     const after = typeof position === "number" ? { after: position } : {};
@@ -161,7 +161,7 @@ function heldPart(room: Room, position: LogPosition, isBlanking: boolean): LogPa
   const { videoId, tail, closedAt } = room;
   const end = closedAt ?? tail.head;
   const start = position === "now" ? end : position;
-  if (start === "begin" || start < tail.floor || start > end) return undefined;
+  if (start === "begin" || start > end || !tail.holds(start)) return undefined;
   const messages = position === "now" ? [] : tail.messages(start, end);
   const blankedBy = isBlanking ? tail.head : undefined;
   return { videoId, floor: start, end, isClosed: closedAt !== undefined, blankedBy, messages };

@@ -103,8 +103,9 @@ export function captureOf({ checkpoint }: RoomRecord): CaptureProgress | undefin
 }
 
 /**
- * The cursor at which the room's chat ended for the first time; undefined if it has not ended yet. Counted
- * from the room's base, so that it moves with the room's cursors.
+ * Where the log of a chat is closed: at the cursor at which the chat ended for the first time, read to its
+ * end. Undefined if the log goes on. Stored as a distance from the room's base, so that it moves with the
+ * room's cursors.
  */
 export function closedAt(room: RoomRecord): number | undefined {
   const closedAfter = closedAfterOf(room);

@@ -79,7 +79,7 @@ describe("waiting readers of a log", { timeout: 120_000 }, () => {
     const log = { longPollMs: 20_000, sseMs: 0 };
     const source = { history: new History(store, clock) };
     const reads = new LogReads({ rooms, clock, source, isBlanking: () => false, log });
-    const { head } = rooms.open(VIDEO)?.tail ?? assert.fail("no room");
+    const { head } = rooms.openRoom(VIDEO)?.tail ?? assert.fail("no room");
     const { signal } = new AbortController();
     const asked = { videoId: VIDEO, position: head, address: () => "reader" };
     const sinks = await relay.when(
