@@ -225,12 +225,7 @@ describe("watch --post", () => {
     const before = process.cwd();
     t.after(() => process.chdir(before));
     process.chdir(folder); // where the cursor file is looked for
-    const taken = refuses(200, "");
-    await using hook = await AnsweringServer.start(
-      refuses(500, ""),
-      refuses(429, "", { "retry-after": "1" }),
-      taken,
-    );
+    await using hook = await AnsweringServer.start(refuses(500, ""), refuses(200, ""));
     await using server = await AnsweringServer.start(
       cuts("retry: 10\n\n", init(0), messages(1, 2)),
       streams(init(2), messages(3, 3), END),
@@ -249,7 +244,7 @@ describe("watch --post", () => {
       [undefined, "2", "3"],
     );
     const sent = hook.calls.map(({ body }) => body.cursor);
-    assert.deepEqual(sent, [1, 1, 1, 2, 3, 4]);
+    assert.deepEqual(sent, [1, 1, 2, 3, 4]);
     for (const { headers, body } of hook.calls) {
       const { "webhook-id": id, "webhook-timestamp": at, "webhook-signature": signature } = headers;
       assert.equal(id, `${VIDEO}:${body.cursor}`);
@@ -257,10 +252,6 @@ describe("watch --post", () => {
       const signed = `${id}.${at}.${JSON.stringify(body)}`;
       assert.equal(signature, `v1,${createHmac("sha256", KEY).update(signed).digest("base64")}`);
     }
-    assert.ok(
-      (hook.waits[1] ?? 0) >= 2000,
-      "it asked to be left alone for a second, after which the usual wait comes",
-    );
   });
 
   it("advances its cursor past types that were not requested, but not past rejected messages", async (t) => {

@@ -1,5 +1,6 @@
 /** `watch`: prints a chat as lines on a terminal or in a pipe, or as JSON lines, or sends it to a webhook. */
 
+import { systemClock } from "../../base/clock.ts";
 import { jsonLine } from "../../formats/harmless-text.ts";
 import { colored, LinePrinter, plain, usesColor } from "../../formats/line-printer.ts";
 import type { Input } from "../flags.ts";
@@ -74,7 +75,7 @@ async function send(
   const ending = new AbortController();
   const signal = AbortSignal.any([stopped, ending.signal]);
   const room = openChat(session, { ...roomOptions(values), cursor, name, signal, details: true });
-  const webhook = new Webhook(url, values.RELAY_POST_SECRET, videoIn(name), notice);
+  const webhook = new Webhook(url, values.RELAY_POST_SECRET, videoIn(name), notice, systemClock);
   room.on("gap", ({ after }) => notice(`messages may be missing after cursor ${after}`));
   let isTaken = true; // whether the receiver has all messages handed out so far
   room.on("message", () => {

@@ -3,7 +3,7 @@
  * Standard Webhooks (https://www.standardwebhooks.com), so receivers can check them with its libraries.
  */
 import { createHmac } from "node:crypto";
-import { systemClock } from "../../base/clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { VERSION } from "../../base/own-files.ts";
 import { retry } from "../../base/retry.ts";
 import type { ReceivedMessage } from "../../formats/received-message.ts";
@@ -22,16 +22,18 @@ export class Webhook {
   readonly #key: Buffer | undefined;
   readonly #videoId: string;
   readonly #notice: Notice;
+  readonly #clock: Clock;
 
   /**
    * `secret`: `whsec_` and the key in base64, or any text, which then is the key. `videoId`: for messages
    * that do not name theirs.
    */
-  constructor(url: URL, secret: string | undefined, videoId: string, notice: Notice) {
+  constructor(url: URL, secret: string | undefined, videoId: string, notice: Notice, clock: Clock) {
     this.#url = url;
     this.#key = secret === undefined ? undefined : keyOf(secret);
     this.#videoId = videoId;
     this.#notice = notice;
+    this.#clock = clock;
   }
 
   /**
@@ -45,7 +47,7 @@ export class Webhook {
     let hasFailed = false;
     await retry(
       WAITS,
-      systemClock,
+      this.#clock,
       signal,
       (error) => error instanceof NotTaken,
       async () => {
@@ -55,7 +57,7 @@ export class Webhook {
           if (error instanceof NotTaken && !hasFailed)
             this.#notice(`${error.message}; retrying until it succeeds`);
           hasFailed = true;
-          if (error instanceof NotTaken) await systemClock.sleep(error.retryAfterMs, signal);
+          if (error instanceof NotTaken) await this.#clock.sleep(error.retryAfterMs, signal);
           throw error;
         }
       },
@@ -87,7 +89,7 @@ export class Webhook {
     if (response.status === GONE)
       throw new CommandError(EXIT.failed, "the webhook answered 410: it wants no more messages");
     const named = response.headers.get("retry-after") ?? "";
-    const seconds = Number(named) || (Date.parse(named) - systemClock.now()) / 1000; // it can be a date
+    const seconds = Number(named) || (Date.parse(named) - this.#clock.now()) / 1000; // it can be a date
     throw new NotTaken(
       `the webhook answered ${response.status}`,
       seconds > 0 ? Math.min(seconds, MAX_RETRY_AFTER_S) * 1000 : 0,
@@ -95,7 +97,7 @@ export class Webhook {
   }
 
   #signed(id: string, body: string): Record<string, string> {
-    const timestamp = Math.floor(systemClock.now() / 1000);
+    const timestamp = Math.floor(this.#clock.now() / 1000);
     const headers = { "webhook-id": id, "webhook-timestamp": `${timestamp}` };
     if (!this.#key) return headers;
     const signature = createHmac("sha256", this.#key).update(`${id}.${timestamp}.${body}`).digest("base64");
