@@ -156,6 +156,11 @@ const UPSTREAM = {
     "minimum time between two looks at a channel's pages; a channel for which nobody waits is not looked at",
     ms(1),
   ),
+  RELAY_POLL_MAX_MS: flag(
+    "15000",
+    "maximum time between two polls of a chat; a lower one loses fewer messages of a chat that suddenly becomes very lively",
+    ms(1),
+  ),
   RELAY_GATE_SPACING_MS: flag("250", "minimum time between the starts of two calls to YouTube", ms(0)),
   RELAY_GATE_CONCURRENCY: flag("4", "maximum number of calls to YouTube in flight", whole(1, 1000)),
   RELAY_COOLDOWN_MS: flag(
@@ -238,7 +243,6 @@ const REHEARSALS = {
     "minimum time between two polls of a chat; replays are polled at this interval",
     ms(1),
   ),
-  RELAY_POLL_MAX_MS: flag("15000", "maximum time between two polls of a chat", ms(1)),
   RELAY_UPSTREAM_URL: flag("https://www.youtube.com", "base URL of YouTube's main host", baseUrl),
   RELAY_UPSTREAM_MUSIC_URL: flag("https://music.youtube.com", "base URL of YouTube Music's host", baseUrl),
   RELAY_UPSTREAM_MOBILE_URL: flag("https://m.youtube.com", "base URL of YouTube's mobile host", baseUrl),

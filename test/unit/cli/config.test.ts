@@ -1,5 +1,6 @@
 /** The settings: where they come from, which values are refused, and in which words. */
 import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { toConfig } from "../../../src/cli/config.ts";
@@ -13,7 +14,7 @@ import {
 } from "../../../src/cli/flags.ts";
 import { help } from "../../../src/cli/help.ts";
 import { GONE, OF_EDGE, SETTING_GROUPS, SETTINGS } from "../../../src/cli/setting-table.ts";
-import { outcome } from "../../support/command.ts";
+import { outcome, ROOT } from "../../support/command.ts";
 
 const read = (args: string[], env: NodeJS.ProcessEnv = {}) => readFlags(SETTINGS, args, env);
 const config = (args: string[], env: NodeJS.ProcessEnv = {}) => toConfig(read(args, env).values);
@@ -217,6 +218,18 @@ describe("the table of settings", () => {
     }
   });
 
+  it("has for tests and rehearsals only settings that no page sets", () => {
+    const [title, settings] = SETTING_GROUPS.at(-1) ?? assert.fail("no group");
+    assert.equal(title, "For tests and rehearsals");
+    for (const page of globSync("{*.md,docs/*.md,deploy/*}", { cwd: ROOT })) {
+      const text = readFileSync(join(ROOT, page), "utf8");
+      const set = Object.keys(settings).filter(
+        (name) => text.includes(`${name}=`) || text.includes(`--${flagOf(name)}`),
+      );
+      assert.deepEqual(set, [], page);
+    }
+  });
+
   /** `node --test --test-update-snapshots test/unit/cli/config.test.ts` writes the page. */
   it("is docs/settings.md, row by row", (t) => {
     const groups = SETTING_GROUPS.map(([title, settings]) => {
@@ -226,7 +239,7 @@ describe("the table of settings", () => {
       });
       return `\n## ${title}\n\n| Variable | Default | Meaning |\n|---|---|---|\n${rows.join("")}`;
     });
-    const page = join(import.meta.dirname, "../../../docs/settings.md");
+    const page = join(ROOT, "docs/settings.md");
     t.assert.fileSnapshot(`${SETTINGS_PAGE}${groups.join("")}`, page, { serializers: [(text) => text] });
     assert.deepEqual(
       new Set(SETTING_GROUPS.flatMap(([, settings]) => Object.keys(settings))),
