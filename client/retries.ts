@@ -1,4 +1,4 @@
-/** Computes the waits before retries. */
+/** Decides after each failure whether to retry, and when. */
 
 import { ChatError } from "./chat-error.ts";
 import type { Clock } from "./sdk-clock.ts";
@@ -7,7 +7,6 @@ import type { RetryOptions } from "./types.ts";
 /** This many failures in a row are final where the caller waits for a single answer. */
 export const MAX_FAILURES = 5;
 
-/** Decides after each failure in a row whether to retry, and when. */
 export class Retries {
   readonly #options: RetryOptions;
   readonly #clock: Clock;

@@ -12,12 +12,12 @@ import type { MessagesQuery } from "./schemas/history-schemas.ts";
 import type { RoomParams } from "./schemas/room-schemas.ts";
 
 /** The headers of an answer that are the origin's to decide. Those of its body are left out with the body. */
-const TOLD = [
+const PASSED = [
   ...["age", "cache-control", "content-disposition", "etag", "link", "retry-after", "vary"],
   ...["x-content-type-options", "cross-origin-resource-policy"],
   ...["stream-next-offset", "stream-up-to-date", "stream-closed"],
 ];
-const TOLD_OF_BODY = ["content-encoding", "content-length", "content-type"];
+const PASSED_WITH_BODY = ["content-encoding", "content-length", "content-type"];
 
 interface OriginRoutesSettings {
   /** Whether answers may be compressed. */
@@ -50,16 +50,16 @@ export function passOnTo(origin: Origin, settings: OriginRoutesSettings): PassOn
       ...(method === "HEAD" ? ({ method } as const) : {}),
     };
     const answer = await origin.pass(sent, gone).catch(refuseUnavailable);
-    const told = answer.headers;
-    for (const name of TOLD) if (told[name]) reply.header(name, told[name]);
-    if (answer.statusCode === 200 && told.etag && isKnown(`${told.etag}`, headers["if-none-match"])) {
+    const sentBack = answer.headers;
+    for (const name of PASSED) if (sentBack[name]) reply.header(name, sentBack[name]);
+    if (answer.statusCode === 200 && sentBack.etag && isKnown(`${sentBack.etag}`, headers["if-none-match"])) {
       answer.body.on("error", () => {}); // nobody waits for the rest
       // A page is read to its end, so that it is kept; a download may be of any size.
-      if (told["content-disposition"]) answer.body.destroy();
+      if (sentBack["content-disposition"]) answer.body.destroy();
       else answer.body.resume();
       return reply.code(304).send();
     }
-    for (const name of TOLD_OF_BODY) if (told[name]) reply.header(name, told[name]);
+    for (const name of PASSED_WITH_BODY) if (sentBack[name]) reply.header(name, sentBack[name]);
     return reply.code(answer.statusCode).send(answer.body);
   };
 }

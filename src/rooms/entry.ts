@@ -264,7 +264,10 @@ export class VideoEntry {
     this.#lingerIfIdle();
   }
 
-  /** Waits for the opening that all waiting viewers share. It continues if one of them leaves. */
+  /**
+   * Waits for the opening that all waiting viewers share. It continues even if all of them leave, as an open
+   * room does for a while: a viewer that comes back needs no second bootstrap.
+   */
   async #enterOnceOpen(
     opening: Promise<OpenedRoom>,
     request: StreamRequest,

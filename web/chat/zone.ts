@@ -13,18 +13,18 @@ let ahead: number | undefined;
 /** Learns how far the reader's clock is ahead, if the message has both times. */
 export function learnZone(timestamp: string, { publishedAt, offsetMs }: Details): void {
   const moment = new Date(typeof publishedAt === "string" ? publishedAt : "");
-  const told = minutesOf(timestamp);
-  if (told === undefined || offsetMs !== undefined || Number.isNaN(moment.getTime())) return;
-  ahead = moment.getHours() * 60 + moment.getMinutes() - told;
+  const minutes = minutesOf(timestamp);
+  if (minutes === undefined || offsetMs !== undefined || Number.isNaN(moment.getTime())) return;
+  ahead = moment.getHours() * 60 + moment.getMinutes() - minutes;
 }
 
 /** The service's clock time as the reader's, if it is one and a message has shown how far that is ahead. */
 export function inReadersZone(timestamp: string): string {
-  const told = minutesOf(timestamp);
-  if (told === undefined || ahead === undefined) return timestamp;
-  const minutes = (told + ahead + DAY) % DAY;
-  const hours = Math.floor(minutes / 60);
-  return `${hours % 12 || 12}:${String(minutes % 60).padStart(2, "0")} ${hours < 12 ? "A" : "P"}M`;
+  const minutes = minutesOf(timestamp);
+  if (minutes === undefined || ahead === undefined) return timestamp;
+  const local = (minutes + ahead + DAY) % DAY;
+  const hours = Math.floor(local / 60);
+  return `${hours % 12 || 12}:${String(local % 60).padStart(2, "0")} ${hours < 12 ? "A" : "P"}M`;
 }
 
 function minutesOf(clock: string): number | undefined {

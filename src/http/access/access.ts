@@ -132,7 +132,7 @@ export class Access {
           setOutcome(request, error); // #checkNames decides: public names need no token
           return;
         }
-        throw this.#told(error, reply);
+        throw this.#reported(error, reply);
       }
     };
   }
@@ -169,7 +169,7 @@ export class Access {
     const rights = this.rightsOf(request);
     const others = askedNames(request).filter((name) => !rights.mayWatch(name));
     if (others.length === 0 || (await this.#areOfChannels(others, rights, request, reply))) return;
-    throw this.#told(refusalOf(request) ?? this.#refusal(request), reply);
+    throw this.#reported(refusalOf(request) ?? this.#refusal(request), reply);
   };
 
   /** The refusal of a request for other videos or channels than those that may be watched. */
@@ -198,8 +198,8 @@ export class Access {
     }
   }
 
-  /** Adds to the answer what its error asks for. */
-  #told(error: unknown, reply: FastifyReply): unknown {
+  /** Reports a refusal to the log, and sets the header that it asks for. Returns the error. */
+  #reported(error: unknown, reply: FastifyReply): unknown {
     if (!(error instanceof RelayError)) return error;
     if (error.code === "UNAUTHORIZED") reply.header("www-authenticate", "Bearer");
     this.#telemetry.access.refused(error, grantOf(reply.request)?.terms?.subject);

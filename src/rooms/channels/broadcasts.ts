@@ -82,9 +82,9 @@ export class Broadcasts {
   }
 
   /**
-   * The place of a client that comes back with a cursor of one of the channel's videos: its broadcast if that
-   * is on, else one before the newest. All that is stored of that one is its rest while the channel has
-   * another stream; while it has none, the chat may go on.
+   * Where a client continues that comes back with a cursor of one of the channel's videos: in the current
+   * broadcast if it is of that video, else in an entry before it. While the channel has another stream, that
+   * entry ends with the stored messages; while it has none, its chat may go on.
    */
   resumed(videoId: string): Broadcast {
     if (this.#state?.videoId === videoId) return this.#newest;
