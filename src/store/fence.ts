@@ -1,7 +1,7 @@
 /**
  * The fence decides who may write to a room: it refuses a former owner before any part of its write happens.
- * SQLite applies this rule before a write. PostgreSQL's functions repeat it in SQL, and this words their
- * refusal.
+ * SQLite applies this rule before a write. PostgreSQL's functions repeat it in SQL (`append-schema.ts`), and
+ * this words their refusal.
  */
 import { type Claim, type RoomRecord, StoreError } from "./port.ts";
 

@@ -1,7 +1,8 @@
 /**
  * Deletes messages that are older than the retention, in rounds of steps that are small enough not to delay
  * appends. After a failure of the store, the next round tries again. If the wall clock jumps ahead, nothing
- * is deleted for one round, so a wrong clock that is corrected in time deletes nothing.
+ * is deleted for one round, so a wrong clock that is corrected in time deletes nothing. The stores choose the
+ * rooms and messages of a step: `sqlite/pruning.ts`, `postgres/pruning-schema.ts`.
  */
 import type { Clock } from "../base/clock.ts";
 import { background } from "../telemetry/background.ts";

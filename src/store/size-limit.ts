@@ -1,7 +1,8 @@
 /**
- * Keeps the store below a limit of its size. At the limit, only recordings open chats (`opening.ts`), and the
- * oldest rooms are deleted, those that no recording names first, until some space is free again. A store that
- * has nothing left to delete stays full, and works: chats that are open, and recordings, continue.
+ * Keeps the store below a limit of its size. At the limit, only recordings open chats (`acquire-room.ts`),
+ * and the oldest rooms are deleted, those that no recording names first, until some space is free again. A
+ * store that has nothing left to delete stays full, and works: chats that are open, and recordings, continue.
+ * The stores choose the rooms: `sqlite/pruning.ts`, `postgres/pruning-schema.ts`.
  */
 import type { Clock } from "../base/clock.ts";
 import { background } from "../telemetry/background.ts";

@@ -1,8 +1,8 @@
 /**
  * The store that several instances share: a PostgreSQL database. A write to a room is one statement of
- * `postgres-tables.ts` or one function of `postgres-schema.ts`. This class builds the port's operations from
- * them, and hands committed messages to the room's followers. Recordings, totals and viewer counts have
- * statements in files of their own.
+ * `postgres-tables.ts` or one function (`append-schema.ts`, `pruning-schema.ts`). This class builds the
+ * port's operations from them, and hands committed messages to the room's followers. Recordings, totals and
+ * viewer counts have statements in files of their own.
  */
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";

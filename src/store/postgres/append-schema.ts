@@ -1,0 +1,58 @@
+/**
+ * The functions of the owner's writes, each of which begins with the fence. `relay_append` drops the
+ * messages whose ids are stored already, numbers the others, and moves the checkpoint. The checkpoint's
+ * time is that of its writing, `written`, as an append may arrive late, and a room that is taken over must
+ * not seem read until then. `relay_finish` ends the room. A release by the instance that has no viewers
+ * left makes the room free instead, for another owner, as long as another instance has some.
+ */
+export const APPENDING = `create function relay_append(
+    v text, e bigint, expected bigint, ids text[], bodies text[], more text[], cp text, ttl interval, written timestamptz
+  ) returns table (epoch bigint, head bigint, added int[]) language plpgsql as $$
+  #variable_conflict use_column
+  declare
+    stored int[] := '{}';
+    moved bigint;
+  begin
+    select shift into moved from room where video_id = v and epoch = e and head = expected and owner is not null
+      for no key update;
+    if not found then
+      return query select r.epoch, r.head, null::int[] from room r where r.video_id = v;
+      return;
+    end if;
+    if cardinality(ids) > 0 then
+      with fresh as (
+        select ord, id, body, details, expected - moved + row_number() over (order by ord) as cursor
+        from (select distinct on (b.id) b.id, b.body, b.details, b.ord
+          from unnest(ids, bodies, more) with ordinality as b (id, body, details, ord) order by b.id, b.ord) once
+        where not exists (select from message m where m.video_id = v and m.id = once.id)
+      ), inserted as (
+        insert into message (video_id, cursor, id, body, details, at)
+        select v, cursor, id, body, details, clock_timestamp() from fresh order by cursor
+      )
+      select coalesce(array_agg(ord::int order by ord), '{}') into stored from fresh;
+    end if;
+    return query update room r set head = expected + cardinality(stored), checkpoint = cp,
+        checkpoint_at = least(clock_timestamp(), written), lease_until = clock_timestamp() + ttl, state = 'polling',
+        detail = null, final_at = null
+      where r.video_id = v returning r.epoch, r.head, stored;
+  end $$;
+
+  create function relay_finish(v text, e bigint, final text, what text)
+  returns table (epoch bigint, head bigint, outcome text) language plpgsql as $$
+  #variable_conflict use_column
+  declare me text;
+  begin
+    select owner into me from room where video_id = v and epoch = e and owner is not null and checkpoint is not null
+      for no key update;
+    if not found then
+      return query select r.epoch, r.head, 'fenced' from room r where r.video_id = v;
+    elsif final = 'released' and exists (select from interest i
+        where i.video_id = v and i.instance <> me and i.viewers > 0 and i.until > clock_timestamp()) then
+      return query update room r set owner = null, epoch = e + 1, lease_until = 'epoch'
+        where r.video_id = v returning r.epoch, r.head, 'free';
+    else
+      return query update room r set state = final, detail = what, final_at = clock_timestamp(), owner = null,
+          lease_until = 'epoch'
+        where r.video_id = v returning r.epoch, r.head, 'final';
+    end if;
+  end $$;`;
