@@ -2,6 +2,7 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Clock } from "../base/clock.ts";
+import { unlessAborted } from "../base/deadline.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { copyStore, type MigrationEnd, type MigrationProgress } from "./migration.ts";
 import { type ObservedStore, observed } from "./observed.ts";
@@ -42,7 +43,7 @@ export const SHARED_DEFAULTS: PostgresSettings = {
 /**
  * Opens `sqlite:<path>` (creates its folder if necessary), `memory:`, or `postgres://…`, whose code is loaded
  * only then. Rejects with `StoreOpenError`, or with the reason of `stopped` if that aborts while it waits for
- * a server.
+ * a server or a disk.
  */
 export async function openStore(
   url: string,
@@ -72,7 +73,7 @@ export async function openStore(
   const real = realPath(path);
   const engine = new SqliteStore(clock, new SqliteThread(real, telemetry, file));
   try {
-    await engine.probeWrite(0);
+    await unlessAborted(engine.probeWrite(0), stopped);
     if (isNew) telemetry.store.made(real);
     return observed(engine, clock, telemetry);
   } catch (error) {

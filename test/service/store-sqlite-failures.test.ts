@@ -10,12 +10,16 @@ import type { Worker } from "node:worker_threads";
 import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { ENDED } from "../../src/protocol/chat.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
+import { openStore } from "../../src/store/open.ts";
+import { silentLog } from "../../src/telemetry/logger.ts";
+import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { startProcess } from "../support/relay-process.ts";
 import { StoreProcess } from "../support/store-process.ts";
 import { followed, messages, own, readAll, settled, stored } from "../support/store-reading.ts";
 import {
   BORN_MS,
   fileStore,
+  filledFile,
   isUnavailable,
   openFor,
   ROOM,
@@ -139,6 +143,21 @@ test("a close ends a thread that does not complete its calls, which then fail as
   isLimited = true; // from here on, every time limit is over at once
   await store.close();
   await Promise.all(writes);
+});
+
+test("a start is stopped while it waits for its disk", async (t) => {
+  const path = await filledFile(t);
+  const other = new DatabaseSync(path);
+  t.after(() => other.close());
+  other.exec("begin immediate"); // the first write waits a second for the other program, as for a disk
+  const stopped = new AbortController();
+  const starting = nextThread();
+  const clock: Clock = { ...systemClock, sleep: () => turn() }; // every time limit is over at once
+  const url = `sqlite:${path}`;
+  const opening = openStore(url, clock, new Telemetry(silentLog), undefined, undefined, stopped.signal);
+  await starting;
+  stopped.abort("SIGTERM");
+  await assert.rejects(opening, (reason) => reason === "SIGTERM");
 });
 
 test("a follower waits longer and longer for an unavailable store, and continues where it was", async (t) => {
