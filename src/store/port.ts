@@ -139,8 +139,9 @@ export interface Store {
    * Yields all messages after cursor `after`, in batches, as they become durable: consecutive cursors without
    * a gap. If the room ends, the last value is its end, even if it has another owner at once. Waits while
    * there is nothing new, and while the store is unavailable. Returns when the signal aborts or the store is
-   * closed. Rejects if the next message was pruned, so `after` must not be below the floor. All followers of
-   * a room get the same arrays, which must not be changed.
+   * closed. Rejects if the next message was pruned, so `after` must not be below the floor, and may reject if
+   * nobody has ever taken the room, or if its messages are gone or replaced. All followers of a room get the
+   * same arrays, which must not be changed.
    */
   follow(videoId: string, after: number, signal: AbortSignal): AsyncIterable<StoredMessage[] | RoomEnd>;
 

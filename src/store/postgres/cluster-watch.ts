@@ -64,9 +64,6 @@ interface Look {
   lease_left_ms: number;
 }
 
-/** The last known state of a followed room. `isMissing`: it was not in the store. */
-type Seen = Pick<Look, "base" | "head" | "is_final"> & { isMissing?: true };
-
 interface ClusterWatchParts {
   connections: Database;
   health: StoreHealth;
@@ -82,7 +79,8 @@ interface ClusterWatchParts {
 export class ClusterWatch {
   readonly #parts: ClusterWatchParts;
   readonly #closed = new AbortController();
-  readonly #seen = new Map<string, Seen>();
+  /** The followed rooms as they were at the last look. */
+  readonly #seen = new Map<string, Look>();
   /** The calls of `freed` that wait, by room. */
   readonly #waiting = new Map<string, Set<() => void>>();
   /** Resolves when a notice reports a room without an owner that no follower here waits for. */
@@ -202,15 +200,11 @@ export class ClusterWatch {
   #compare(videoId: string, row: Look | undefined): void {
     const { followers } = this.#parts;
     const seen = this.#seen.get(videoId);
-    const isOther = row && seen && !seen.isMissing && (seen.base !== row.base || seen.head > row.head);
-    if (isOther || (!row && seen)) {
+    const isOther = row && seen && (seen.base !== row.base || seen.head > row.head);
+    if (!row || isOther) {
       // The room's viewers are disconnected; they reconnect to the rows that the store has now.
       this.#seen.delete(videoId);
       followers.abort(videoId, new Error(`room ${videoId}: the store does not hold any more what it held`));
-      return;
-    }
-    if (!row) {
-      this.#seen.set(videoId, { base: 0, head: 0, is_final: false, isMissing: true });
       return;
     }
     if (row.is_final && !seen?.is_final) followers.resync(videoId);

@@ -47,11 +47,10 @@ export function followContract(subject: NewSubject): void {
     assert.deepEqual(await items.next(), { done: true, value: undefined });
   });
 
-  test("a follower that came before the room existed follows it from its first message", async (t) => {
-    const { store } = await subject(t);
+  test("a follower of a room without messages follows it from its first one", async (t) => {
+    const { store, claim } = await ownedRoom(subject, t);
     const following = followed(store, ROOM, BORN_MS, { count: 2 });
-    await store.getRoom(ROOM);
-    const claim = await own(store, ROOM);
+    await settled(store);
     await store.append(claim, BORN_MS, messages(["a", "b"]), "");
     assert.deepEqual((await following).messages, stored(BORN_MS, ["a", "b"]));
   });
@@ -91,7 +90,7 @@ export function followContract(subject: NewSubject): void {
 
   test("followers end with the store", async (t) => {
     const { store } = await subject(t);
-    await own(store, ROOM);
+    for (const room of [ROOM, OTHER]) await own(store, room);
     const following = [followed(store, ROOM, BORN_MS), followed(store, OTHER, 0)];
     await store.probeWrite(0);
     await store.close();
