@@ -19,7 +19,7 @@ const server = found.server as PostgresServer;
 
 describe("a PostgreSQL store", { skip: found.skip }, () => {
   it("gives a walk through a history in pages what a filter of the whole log gives", async (t) => {
-    await walksOn(async (context, wall) => (await clockedPostgres(context, server, wall))(), 8)(t);
+    await walksOn(async (context, wall) => (await clockedPostgres(context, server, wall)).open(), 8)(t);
   });
 
   it("counts each row that cannot be read once, and logs it once per room", async (t) => {

@@ -11,8 +11,8 @@ const { skip, server } = await testPostgres();
 
 if (server) {
   const open: OpenForTest = async (t, clock) => {
-    const reopen = await clockedPostgres(t, server, clock);
-    return { store: await reopen(), reopen };
+    const { open: reopen, poison } = await clockedPostgres(t, server, clock);
+    return { store: await reopen(), reopen, poison };
   };
   storeContract("postgres store", open, true, 3);
 } else describe("postgres store", () => void it("keeps the contract of stores", { skip }, () => {}));

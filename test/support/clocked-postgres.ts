@@ -18,9 +18,12 @@ type OnTime = () => Promise<void> | undefined;
 
 const SETTINGS = { ...SHARED_DEFAULTS, graceMs: 0, listenUrl: UNHEARD };
 
-/** What opens a store on one database of the test's own, as often as it is called. */
+/**
+ * A database of the test's own: `open` opens a store on it, as often as it is called. From a call of `poison`
+ * on, each commit with a message of that id fails.
+ */
 export async function clockedPostgres(t: TestContext, server: PostgresServer, clock: Clock) {
-  const { url, setTime } = await ownSchemaAndTime(t, server);
+  const { url, setTime, execute } = await ownSchemaAndTime(t, server);
   let shown = clock.now();
   await setTime(shown);
   let setting: Promise<void> | undefined;
@@ -36,7 +39,7 @@ export async function clockedPostgres(t: TestContext, server: PostgresServer, cl
     setting = mine;
     return setting;
   };
-  return async (): Promise<ObservedStore> => {
+  const open = async (): Promise<ObservedStore> => {
     const telemetry = new Telemetry(silentLog);
     const health = new StoreHealth(clock, telemetry);
     await onTime();
@@ -47,6 +50,12 @@ export async function clockedPostgres(t: TestContext, server: PostgresServer, cl
     t.after(() => store.close());
     return store;
   };
+  const poison = (id: string) =>
+    execute(`create function fail() returns trigger language plpgsql as
+        $$ begin raise exception 'a test has filled the disk' using errcode = '53100'; end $$;
+      create constraint trigger poison after insert on message deferrable initially deferred
+        for each row when (new.id = '${id}') execute function fail()`);
+  return { open, poison };
 }
 
 /** No call of these needs the time. */

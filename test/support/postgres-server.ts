@@ -70,7 +70,10 @@ export async function ownSchema(
   return withSearchPath(url, schema);
 }
 
-/** A schema of its own whose time the test sets, in wall milliseconds, all on one connection. */
+/**
+ * A schema of its own, whose time the test sets, in wall milliseconds, and in which it executes SQL, all on
+ * one connection.
+ */
 export async function ownSchemaAndTime(t: TestContext, server: PostgresServer) {
   const schema = uniqueName();
   // The schema comes first: so its clock is found before PostgreSQL's.
@@ -89,7 +92,8 @@ export async function ownSchemaAndTime(t: TestContext, server: PostgresServer) {
   const setTime = async (ms: number) => {
     await client.query("update wall set at = 'epoch'::timestamptz + $1::float8 * interval '1 ms'", [ms]);
   };
-  return { url, setTime };
+  const execute = async (sql: string) => void (await client.query(sql));
+  return { url, setTime, execute };
 }
 
 export function withSearchPath(url: string, path: string): string {

@@ -4,6 +4,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import type { TestContext } from "node:test";
 import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { type ObservedStore, observed, type StoreEngine } from "../../src/store/observed.ts";
@@ -15,11 +16,13 @@ import { messages, own } from "./store-reading.ts";
 
 export type FullStore = ObservedStore;
 
-/** `reopen` opens the same store again after a close. */
-interface Subject {
+export interface Subject {
   store: FullStore;
   wall: Wall;
+  /** Opens the same store again after a close. */
   reopen: () => Promise<FullStore>;
+  /** From now on, each commit with a message of this id fails. */
+  poison: (id: string) => Promise<void>;
 }
 export type NewSubject = (t: TestContext) => Promise<Subject>;
 
@@ -62,6 +65,15 @@ export async function temporaryFile(t: TestContext): Promise<string> {
 export async function fileStore(t: TestContext): Promise<{ path: string; store: FullStore }> {
   const path = await temporaryFile(t);
   return { path, store: await openFor(t, `sqlite:${path}`, wallAt(BORN_MS)) };
+}
+
+/** Makes each later commit with a message of this id fail: only the commit itself notices the orphan. */
+export function poisonFile(path: string, id: string): void {
+  using tool = new DatabaseSync(path);
+  tool.exec(`create table parent (x primary key);
+    create table child (x references parent (x) deferrable initially deferred);
+    create trigger orphan before insert on message when new.id = '${id}'
+    begin insert into child values (1); end`);
 }
 
 /** A store file with a room of 400 messages in it, closed. */

@@ -9,16 +9,17 @@ import { ENDED } from "../../../src/protocol/chat.ts";
 import { message, messages, own, readAll, saying, stored } from "../../support/store-reading.ts";
 import {
   BORN_MS,
-  type FullStore,
   isFenced,
   isUnavailable,
   type NewSubject,
   OTHER,
   ownedRoom,
   ROOM,
+  type Subject,
   wallAt,
 } from "../../support/store-subject.ts";
 import { channelsContract } from "./store-contract-channels.ts";
+import { commitContract } from "./store-contract-commit.ts";
 import { damageContract } from "./store-contract-damage.ts";
 import { followContract } from "./store-contract-follow.ts";
 import { overwriteContract } from "./store-contract-overwrite.ts";
@@ -31,18 +32,19 @@ import { timeContract } from "./store-contract-time.ts";
 import { totalsContract } from "./store-contract-totals.ts";
 import { typesContract } from "./store-contract-types.ts";
 
-/** Opens a store, and closes it when the test ends. `reopen` is absent if a close loses the content. */
+/** Opens a store, and closes it when the test ends. The rest is absent if the store is not on a disk. */
 export type OpenForTest = (
   t: TestContext,
   clock: Clock,
-) => Promise<{ store: FullStore; reopen?: () => Promise<FullStore> }>;
+) => Promise<Pick<Subject, "store"> & Partial<Pick<Subject, "reopen" | "poison">>>;
 
 /** `runs`: how many random logs this store takes in a third of a second or so. */
 export function storeContract(name: string, open: OpenForTest, persists: boolean, runs: number): void {
   const subject: NewSubject = async (t) => {
     const wall = wallAt(BORN_MS);
-    const { store, reopen = () => Promise.reject(new Error("it does not persist")) } = await open(t, wall);
-    return { store, wall, reopen };
+    const refuse = () => Promise.reject(new Error("it does not persist"));
+    const { store, reopen = refuse, poison = refuse } = await open(t, wall);
+    return { store, wall, reopen, poison };
   };
   describe(`${name}: the log`, () => logContract(subject));
   describe(`${name}: list`, () => listContract(subject));
@@ -59,6 +61,7 @@ export function storeContract(name: string, open: OpenForTest, persists: boolean
   describe(`${name}: channels of rooms`, () => channelsContract(subject));
   describe(`${name}: recordings`, () => recordingsContract(subject, persists));
   describe(`${name}: closing`, () => closeContract(subject));
+  if (persists) describe(`${name}: failed commits`, () => commitContract(subject));
   if (persists) describe(`${name}: reopened`, () => reopenContract(subject));
   if (persists) describe(`${name}: damaged`, () => damageContract(subject));
 }
