@@ -122,7 +122,7 @@ export class OwnedRoom {
       telemetry.mark("room: checkpoint unreadable");
       telemetry.rooms.checkpointUnreadable(videoId, "position");
     }
-    const egress = RoomEgress.opened(videoId, opening.egress, parts);
+    const egress = new RoomEgress(videoId, opening.egress, parts);
     try {
       return await OwnedRoom.#bootstrap(hold, asked, assertCapacity, egress, parts, signal);
     } catch (error) {

@@ -36,7 +36,7 @@ export class UpstreamJudge {
   #frozenUntil = Number.NEGATIVE_INFINITY;
 
   /** When this very process, and with it the upstream, ran late, and by how much. */
-  readonly #lateAnswers: { at: number; ms: number }[] = [];
+  readonly #lateness: { at: number; ms: number }[] = [];
   readonly #ticking: NodeJS.Timeout;
 
   constructor(upstream: Simulator, limits: Limits, verdict: Verdict) {
@@ -46,9 +46,9 @@ export class UpstreamJudge {
     let last = performance.now();
     this.#ticking = setInterval(() => {
       const at = performance.now();
-      if (at - last > 2 * TICK_MS) this.#lateAnswers.push({ at, ms: at - last });
+      if (at - last > 2 * TICK_MS) this.#lateness.push({ at, ms: at - last });
       last = at;
-      if (this.#lateAnswers.length > 1000) this.#lateAnswers.shift();
+      if (this.#lateness.length > 1000) this.#lateness.shift();
     }, TICK_MS);
   }
 
@@ -58,7 +58,7 @@ export class UpstreamJudge {
 
   /** How much earlier than it was noted something may have happened at that time. */
   #slackMs(noted: number, until: number): number {
-    const late = this.#lateAnswers.filter(({ at, ms }) => at >= noted && at - ms <= until);
+    const late = this.#lateness.filter(({ at, ms }) => at >= noted && at - ms <= until);
     return late.reduce((sum, { ms }) => sum + ms, SLACK_MS);
   }
 

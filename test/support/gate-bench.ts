@@ -1,7 +1,7 @@
 /** The gate of one egress, and flights above it, as tests drive them. */
 import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
-import { Capacity } from "../../src/upstream/egress/chat-load.ts";
+import { ChatLoad } from "../../src/upstream/egress/chat-load.ts";
 import { Flights } from "../../src/upstream/egress/flights.ts";
 import { Gate, type GateSettings } from "../../src/upstream/egress/gate.ts";
 import type { Lane } from "../../src/upstream/egress/lanes.ts";
@@ -34,8 +34,8 @@ export function gateBench(
   clock = new FakeClock(),
 ) {
   const gateSettings = { ...SETTINGS, ...settings };
-  const capacity = new Capacity(gateSettings);
-  const gate = new Gate({ name: egress, settings: gateSettings, clock, telemetry, capacity });
+  const load = new ChatLoad(gateSettings);
+  const gate = new Gate({ name: egress, settings: gateSettings, clock, telemetry, load });
   const flights = new Flights(gate, clock);
   const starts: { name: string; at: number }[] = [];
   let inFlight = 0;
@@ -69,5 +69,5 @@ export function gateBench(
     });
     return answered.then(({ value }) => value);
   };
-  return { clock, gate, capacity, call, starts, peak: () => peak, aborted: () => aborted };
+  return { clock, gate, load, call, starts, peak: () => peak, aborted: () => aborted };
 }

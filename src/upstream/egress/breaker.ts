@@ -50,8 +50,8 @@ interface BreakerParts {
   isSingle: boolean;
   /** The number of rooms of this egress. */
   roomCount(): number;
-  /** Calls the upstream just to see whether it answers. */
-  tryItself(): Promise<unknown>;
+  /** Calls the upstream just to see whether it answers, until the breaker is closed. */
+  tryItself(closed: AbortSignal): Promise<unknown>;
 }
 
 export class Breaker {
@@ -238,7 +238,7 @@ export class Breaker {
   }
 
   async #tryItself(over: AbortSignal): Promise<void> {
-    const failure: unknown = await this.#parts.tryItself().then(
+    const failure: unknown = await this.#parts.tryItself(this.#closed.signal).then(
       () => undefined,
       (error) => error,
     );

@@ -17,7 +17,7 @@ const USUAL_INTERVAL_MS = 9000;
 /** Response times vary: the time between polls stays below the upstream's window by this margin. */
 const MARGIN_MS = 500;
 
-interface CapacitySettings {
+interface ChatLoadSettings {
   /** Minimum time between the starts of two calls. */
   spacingMs: number;
   /** Maximum lateness of polls, in milliseconds. */
@@ -35,13 +35,13 @@ export interface Demand {
   windowMs: number;
 }
 
-export class Capacity {
-  readonly #settings: CapacitySettings;
+export class ChatLoad {
+  readonly #settings: ChatLoadSettings;
   readonly #rooms = new Map<string, Demand>();
   /** The minimum that the rooms of other instances need of the same egress. */
   othersPollsPerSecond = 0;
 
-  constructor(settings: CapacitySettings) {
+  constructor(settings: ChatLoadSettings) {
     this.#settings = settings;
   }
 

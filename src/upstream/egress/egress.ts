@@ -1,5 +1,5 @@
 /**
- * An egress: one path to the upstream with its own pace, health, capacity and connections. It reads its live
+ * An egress: one path to the upstream with its own pace, health, load and connections. It reads its live
  * chats itself, because the upstream ties credentials and visitor data to one address.
  */
 import type { Clock } from "../../base/clock.ts";
@@ -11,7 +11,7 @@ import { LiveChat, type ReadingSettings } from "../live-chat.ts";
 import { channelNamesIn } from "../page/channel-names.ts";
 import { UpstreamError } from "../upstream-error.ts";
 import { Breaker } from "./breaker.ts";
-import { Capacity } from "./chat-load.ts";
+import { ChatLoad } from "./chat-load.ts";
 import { type Connections, HttpConnections } from "./connections.ts";
 import { type CallOptions, Flights } from "./flights.ts";
 import { Gate, type GateSettings } from "./gate.ts";
@@ -49,7 +49,7 @@ export class Egress {
   /** For its rooms. */
   readonly roomSilence: Silence;
   /** The chats that it reads. A room that leaves does so by `leave`. */
-  readonly capacity: Capacity;
+  readonly load: ChatLoad;
   readonly #parts: EgressParts;
   readonly #gate: Gate;
   readonly #flights: Flights;
@@ -69,8 +69,8 @@ export class Egress {
     this.#parts = parts;
     this.silence = new Silence(clock);
     this.roomSilence = new Silence(clock);
-    this.capacity = new Capacity(settings);
-    this.#gate = new Gate({ name, settings, clock, telemetry, capacity: this.capacity });
+    this.load = new ChatLoad(settings);
+    this.#gate = new Gate({ name, settings, clock, telemetry, load: this.load });
     this.#flights = new Flights(this.#gate, clock);
     this.#transport = new Transport(clock, connectionsOf?.(spec) ?? new HttpConnections(spec), !isSingle);
     this.#calls = new UpstreamCalls({ ...parts, send: (request) => this.#send(request) });
@@ -81,14 +81,14 @@ export class Egress {
       clock,
       telemetry,
       isSingle,
-      roomCount: () => this.capacity.roomCount,
-      tryItself: () => this.call(new AbortController().signal),
+      roomCount: () => this.load.roomCount,
+      tryItself: (closed) => this.tryOut(closed),
     });
     telemetry.upstream.egressAdded(name, {
       isUp: () => this.isUp && !isCutOff(),
       queuedCalls: () => this.#gate.queued,
-      roomCount: () => this.capacity.roomCount,
-      roomsCarried: () => this.capacity.roomsCarried,
+      roomCount: () => this.load.roomCount,
+      roomsCarried: () => this.load.roomsCarried,
       cooldownLeftMs: (isPage) => this.cooldownLeftMs(isPage),
     });
   }
@@ -120,8 +120,8 @@ export class Egress {
     return [
       this.isUp ? 0 : 1,
       this.cooldownLeftMs(true),
-      this.capacity.pollsPerSecond,
-      this.capacity.roomCount + this.#openings,
+      this.load.pollsPerSecond,
+      this.load.roomCount + this.#openings,
       this.#gate.queued,
     ];
   }
@@ -129,7 +129,7 @@ export class Egress {
   /**
    * Calls the upstream just to see whether it answers. Rejects with `UpstreamError`, or the signal's reason.
    */
-  async call(signal: AbortSignal, maxCooldownMs = Number.POSITIVE_INFINITY): Promise<void> {
+  async tryOut(signal: AbortSignal, maxCooldownMs = Number.POSITIVE_INFINITY): Promise<void> {
     await this.#calls.page(SMALL_PAGE, { lane: "probe", maxCooldownMs, signal });
   }
 
@@ -207,7 +207,7 @@ export class Egress {
 
   /** This egress no longer reads the room. `isWitness`: its failure still counts as evidence of an outage. */
   leave(room: string, isWitness = false): void {
-    this.capacity.leave(room);
+    this.load.leave(room);
     if (!isWitness) this.#breaker.leave(room);
   }
 

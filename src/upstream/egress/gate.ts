@@ -8,7 +8,7 @@ import { after, type Clock } from "../../base/clock.ts";
 import type { Reservation, SharedPace } from "../../base/shared-pace.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { UpstreamError } from "../upstream-error.ts";
-import type { Capacity } from "./chat-load.ts";
+import type { ChatLoad } from "./chat-load.ts";
 import { Cooldown } from "./cooldown.ts";
 import { type Lane, Lanes } from "./lanes.ts";
 import { Reservations } from "./reservations.ts";
@@ -33,7 +33,7 @@ interface GateParts {
   clock: Clock;
   telemetry: Telemetry;
   /** The demands of the rooms. */
-  capacity: Capacity;
+  load: ChatLoad;
 }
 
 /** The callers of one call. */
@@ -100,7 +100,6 @@ export class Gate {
     return Math.max(0, this.#cooldownUntil(isPage) - this.#parts.clock.monotonic());
   }
 
-  /** Number of queued calls. */
   get queued(): number {
     return this.#queue.size;
   }
@@ -183,11 +182,11 @@ export class Gate {
 
   /** Undefined until the reservation with other instances says when the next call may start. */
   #mayStartAt(lane: Lane, now: number): number | undefined {
-    const { settings, capacity } = this.#parts;
+    const { settings, load } = this.#parts;
     // The next call of a bootstrap directly follows the previous one's answer.
     const at = lane === "probe" ? Math.max(now, this.#openingLandedAt + settings.spacingMs) : now;
     if (at > now || !this.#shared) return at;
-    return this.#shared.reservations.next(settings.spacingMs, capacity.minPollsPerSecond);
+    return this.#shared.reservations.next(settings.spacingMs, load.minPollsPerSecond);
   }
 
   #wakeAt(at: number, now: number): void {
@@ -233,8 +232,8 @@ export class Gate {
   #warnLate(now: number, lateMs: number): void {
     if (now - this.#lateWarningAt < LATE_WARNING_INTERVAL_MS) return;
     this.#lateWarningAt = now;
-    const { capacity, telemetry } = this.#parts;
-    telemetry.upstream.pollsLate(lateMs, capacity.roomCount, capacity.roomsCarried);
+    const { load, telemetry } = this.#parts;
+    telemetry.upstream.pollsLate(lateMs, load.roomCount, load.roomsCarried);
   }
 
   #cooldownUntil(isPage = false): number {
@@ -260,7 +259,7 @@ export class Gate {
 
   #onReserved(reservation: Reservation | undefined): void {
     if (reservation) {
-      this.#parts.capacity.othersPollsPerSecond = reservation.othersPollsPerSecond;
+      this.#parts.load.othersPollsPerSecond = reservation.othersPollsPerSecond;
       if (this.#cooldown.adopt(reservation.cooldownMs)) this.#refuseImpatient();
       if (this.#pageCooldown.adopt(reservation.pageCooldownMs)) this.#refuseImpatient(true);
     }

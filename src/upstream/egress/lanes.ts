@@ -12,7 +12,7 @@
 export const LANES = ["poll", "opening", "caller", "recovery", "retry", "look", "replay", "probe"] as const;
 export type Lane = (typeof LANES)[number];
 
-/** Maximum polls in a row while others wait. That is 3/4 of all calls; `Capacity` plans fewer for polls. */
+/** Maximum polls in a row while others wait. That is 3/4 of all calls; `ChatLoad` plans fewer for polls. */
 const POLLS_IN_A_ROW = 3;
 /** The maximum while the next poll is about to be too late; not once it is much too late (see `open`). */
 const URGENT_POLLS_IN_A_ROW = 12;

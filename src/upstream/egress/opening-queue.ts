@@ -29,7 +29,7 @@ interface AddressLine<T> {
   turn: Disposable | undefined;
 }
 
-export class Openings<T> {
+export class OpeningQueue<T> {
   readonly #clock: Clock;
   readonly #take: () => T | undefined;
   readonly #first = new LinkedList<Go<T>>();

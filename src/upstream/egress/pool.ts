@@ -2,7 +2,7 @@
 import type { SharedPace } from "../../base/shared-pace.ts";
 import { isAnswer, isUnconnected, mayWorkElsewhere, UpstreamError } from "../upstream-error.ts";
 import { Egress, type EgressParts } from "./egress.ts";
-import { type Applicant, Openings } from "./opening-queue.ts";
+import { type Applicant, OpeningQueue } from "./opening-queue.ts";
 import { Reach } from "./reach.ts";
 import type { EgressSpec } from "./spec.ts";
 
@@ -34,7 +34,7 @@ export class EgressPool {
   /** Whether any of them reaches the upstream. */
   readonly reach: Reach;
   readonly #all: readonly Egress[];
-  readonly #openings: Openings<OpeningTurn>;
+  readonly #openings: OpeningQueue<OpeningTurn>;
   #reserve: Reserve | undefined;
 
   /** Throws an error that says which proxy settings of the environment are valid. */
@@ -47,7 +47,7 @@ export class EgressPool {
     this.reach = new Reach({ clock, telemetry, best: () => this.best });
     const isCutOff = () => this.reach.isCutOff;
     this.#all = specs.map((spec) => new Egress(spec, isSingle, { ...parts, deadlines, isCutOff }));
-    this.#openings = new Openings(clock, () => this.#takeOpening());
+    this.#openings = new OpeningQueue(clock, () => this.#takeOpening());
   }
 
   /** From now on other chats leave room for these. */
@@ -61,7 +61,6 @@ export class EgressPool {
     return Math.ceil(this.#reserve.places() / this.#all.length);
   }
 
-  /** Whether there is only one egress. */
   get isSingle(): boolean {
     return this.#all.length === 1;
   }
@@ -138,7 +137,7 @@ export class EgressPool {
   #takeOpening(): OpeningTurn | undefined {
     const all = ranked(this.#all);
     const usable = all.filter((egress) => egress.isUsable());
-    const roomy = usable.filter((egress) => egress.capacity.hasRoom);
+    const roomy = usable.filter((egress) => egress.load.hasRoom);
     for (const egress of [roomy, usable, all].find(({ length }) => length > 0) ?? []) {
       const taken = egress.takeOpening(() => this.#openings.advance());
       if (taken) return { egress, [Symbol.dispose]: () => taken[Symbol.dispose]() };

@@ -81,7 +81,7 @@ export class Reach {
     while (this.#reaching === reaching && !signal.aborted) {
       const best = this.#parts.best();
       const mayTry = best.cooldownLeftMs(true) <= TRY_MS;
-      const isReached = mayTry && (await best.call(signal, TRY_MS).then(() => true, isAnswer));
+      const isReached = mayTry && (await best.tryOut(signal, TRY_MS).then(() => true, isAnswer));
       if (isReached) return this.reached();
       await clock.sleep(TRY_MS, signal).catch(() => {});
       if (mayTry || best.cooldownLeftMs() > 0 || this.#reaching !== reaching) continue;

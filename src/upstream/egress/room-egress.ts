@@ -58,8 +58,11 @@ export class RoomEgress {
   #movedAt = Number.NEGATIVE_INFINITY;
 
   /** For a room that is opened. `leave` must follow in any case. */
-  static opened(videoId: string, egress: Egress, parts: RoomEgressParts): RoomEgress {
-    return new RoomEgress(videoId, egress, parts);
+  constructor(videoId: string, egress: Egress, parts: RoomEgressParts) {
+    this.#videoId = videoId;
+    this.#egress = egress;
+    this.#parts = parts;
+    this.#silence = new Silence(parts.clock);
   }
 
   /** For a room that was read before. `name`: its egress; undefined if not known. */
@@ -76,13 +79,6 @@ export class RoomEgress {
     return resumed;
   }
 
-  private constructor(videoId: string, egress: Egress, parts: RoomEgressParts) {
-    this.#videoId = videoId;
-    this.#egress = egress;
-    this.#parts = parts;
-    this.#silence = new Silence(parts.clock);
-  }
-
   get liveChat(): LiveChat {
     return this.#egress.liveChat;
   }
@@ -95,7 +91,7 @@ export class RoomEgress {
   get queueing(): Pick<CallOptions, "lane" | "toleranceMs" | "maxCooldownMs"> {
     return {
       lane: this.#lane,
-      toleranceMs: this.#egress.capacity.toleranceMs(this.#videoId),
+      toleranceMs: this.#egress.load.toleranceMs(this.#videoId),
       maxCooldownMs: this.#parts.egresses.isSingle ? Number.POSITIVE_INFINITY : SHORT_COOLDOWN_MS,
     };
   }
@@ -121,7 +117,7 @@ export class RoomEgress {
   /** The room's chat was found. Throws `RelayError` CAPACITY if it is live and could not be read in time. */
   admit(demand: Demand): void {
     this.#demand = demand;
-    this.#egress.capacity.admit(this.#videoId, demand, this.#parts.egresses.reservedBeside(this.#videoId));
+    this.#egress.load.admit(this.#videoId, demand, this.#parts.egresses.reservedBeside(this.#videoId));
   }
 
   /** Resolves when the room may call; if it has moved, with the reason. Rejects with the signal's reason. */
@@ -144,7 +140,7 @@ export class RoomEgress {
   /** Sets the room's demand on its gate. */
   setDemand(demand: Demand): void {
     this.#demand = demand;
-    this.#egress.capacity.set(this.#videoId, demand);
+    this.#egress.load.set(this.#videoId, demand);
   }
 
   /**
@@ -251,7 +247,7 @@ export class RoomEgress {
 
   #isAdmitted(egress: Egress): boolean {
     try {
-      if (this.#demand) egress.capacity.admit(this.#videoId, this.#demand);
+      if (this.#demand) egress.load.admit(this.#videoId, this.#demand);
       return true;
     } catch (error) {
       if (error instanceof RelayError && error.code === "CAPACITY") return false;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { OpeningBound } from "../../../src/rooms/opening-bound.ts";
-import { Openings } from "../../../src/upstream/egress/opening-queue.ts";
+import { OpeningQueue } from "../../../src/upstream/egress/opening-queue.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { stepsOf } from "../../support/steps.ts";
@@ -25,7 +25,7 @@ describe("a crowd costs per head what a small one costs", () => {
   ] as const) {
     it(`of videos that wait for their turn and leave, from ${addresses}`, () =>
       assertEven(async (count) => {
-        const openings = new Openings(new FakeClock(), () => undefined);
+        const openings = new OpeningQueue(new FakeClock(), () => undefined);
         const left = Array.from({ length: count }, (_, i) => {
           const gone = new AbortController();
           const entered = openings.enter({ address: one(i), isFirst: false }, gone.signal).catch(() => {});
@@ -38,7 +38,7 @@ describe("a crowd costs per head what a small one costs", () => {
     it(`of videos that wait for their turn and get it, from ${addresses}`, () =>
       assertEven(async (count) => {
         let free = 0;
-        const openings = new Openings(new FakeClock(), () => (free > 0 ? free-- : undefined));
+        const openings = new OpeningQueue(new FakeClock(), () => (free > 0 ? free-- : undefined));
         const { signal } = new AbortController();
         const address = (i: number) => ({ address: one(i), isFirst: i % 2 === 0 });
         const own = () => AbortSignal.any([signal]);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { SettingName } from "../../../src/cli/setting-table.ts";
-import { Capacity } from "../../../src/upstream/egress/chat-load.ts";
+import { ChatLoad } from "../../../src/upstream/egress/chat-load.ts";
 import { ask } from "../../support/api.ts";
 import { eventually } from "../../support/eventually.ts";
 import { startRelay, type TestRelay } from "../../support/relay.ts";
@@ -101,10 +101,10 @@ describe("the calls of an address", () => {
 
   it("are kept for the chats that are reserved: one fewer of each is admitted", () => {
     const admitted = (reserved: number) => {
-      const capacity = new Capacity({ spacingMs: 250, maxLatenessMs: 5000 });
+      const load = new ChatLoad({ spacingMs: 250, maxLatenessMs: 5000 });
       for (let room = 0; ; room++) {
         try {
-          capacity.admit(`${room}`, LIVE, reserved);
+          load.admit(`${room}`, LIVE, reserved);
         } catch {
           return room;
         }

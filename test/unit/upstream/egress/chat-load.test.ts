@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { RelayError } from "../../../../src/protocol/errors.ts";
 import type { Chat } from "../../../../src/simulator/simulated-chat.ts";
-import { Capacity } from "../../../../src/upstream/egress/chat-load.ts";
-import { Openings } from "../../../../src/upstream/egress/opening-queue.ts";
+import { ChatLoad } from "../../../../src/upstream/egress/chat-load.ts";
+import { OpeningQueue } from "../../../../src/upstream/egress/opening-queue.ts";
 import { VirtualRelay } from "../../../harness/virtual-relay.ts";
 import type { VirtualViewer } from "../../../harness/virtual-viewer.ts";
 import { carry } from "../../../simulation/carry.ts";
@@ -16,19 +16,19 @@ const REPLAY = Number.POSITIVE_INFINITY;
 const SETTINGS = { spacingMs: 250, maxLatenessMs: 5000 };
 
 const isRefusal = (error: unknown) => error instanceof RelayError && error.code === "CAPACITY";
-const capacityOf = (settings: Partial<typeof SETTINGS> = {}) => new Capacity({ ...SETTINGS, ...settings });
+const loadOf = (settings: Partial<typeof SETTINGS> = {}) => new ChatLoad({ ...SETTINGS, ...settings });
 
 /** Opens rooms one after the other, each of which asks for its interval at once, until one is refused. */
-function fill(capacity: Capacity, intervalMs: number, windowMs = WINDOW_MS, most = 200): number {
+function fill(load: ChatLoad, intervalMs: number, windowMs = WINDOW_MS, most = 200): number {
   for (let count = 0; count < most; count++) {
     const room = `${intervalMs} ${count}`;
     try {
-      capacity.admit(room, { intervalMs: undefined, windowMs });
+      load.admit(room, { intervalMs: undefined, windowMs });
     } catch (error) {
       assert.ok(isRefusal(error));
       return count;
     }
-    capacity.set(room, { intervalMs, windowMs });
+    load.set(room, { intervalMs, windowMs });
   }
   return most;
 }
@@ -52,47 +52,46 @@ describe("live chats are accepted as long as all can be read in time", () => {
     ["replays use the remaining calls, however many they are", {}, 500, REPLAY, 200],
   ];
   for (const [name, settings, intervalMs, windowMs, rooms] of rows) {
-    it(name, () => assert.equal(fill(capacityOf(settings), intervalMs, windowMs), rooms));
+    it(name, () => assert.equal(fill(loadOf(settings), intervalMs, windowMs), rooms));
   }
 
   it("a chat with little time to spare does not increase the calls for others", () => {
-    const capacity = capacityOf();
-    assert.equal(fill(capacity, 9000, WINDOW_MS, 13), 13); // half of the 26 that there could be
-    assert.equal(fill(capacity, 2000), 10); // half of the 19 and a half
-    assert.equal(capacity.toleranceMs("9000 1"), 500);
-    assert.equal(capacity.toleranceMs("2000 1"), 5000);
+    const load = loadOf();
+    assert.equal(fill(load, 9000, WINDOW_MS, 13), 13); // half of the 26 that there could be
+    assert.equal(fill(load, 2000), 10); // half of the 19 and a half
+    assert.equal(load.toleranceMs("9000 1"), 500);
+    assert.equal(load.toleranceMs("2000 1"), 5000);
   });
 
   it("replays neither count nor are refused when live chats use all capacity", () => {
-    const capacity = capacityOf();
-    assert.equal(fill(capacity, 500, REPLAY, 20), 20);
-    assert.equal(fill(capacity, 9000), 26);
-    capacity.admit("one more replay", { intervalMs: undefined, windowMs: REPLAY });
-    assert.equal(capacity.roomCount, 47);
-    assert.equal(capacity.roomsCarried, 26);
+    const load = loadOf();
+    assert.equal(fill(load, 500, REPLAY, 20), 20);
+    assert.equal(fill(load, 9000), 26);
+    load.admit("one more replay", { intervalMs: undefined, windowMs: REPLAY });
+    assert.equal(load.roomCount, 47);
+    assert.equal(load.roomsCarried, 26);
   });
 
   it("a room that leaves makes place for another", () => {
-    const capacity = capacityOf();
-    fill(capacity, 9000);
-    capacity.leave("9000 7");
-    assert.equal(fill(capacity, 9001), 1);
+    const load = loadOf();
+    fill(load, 9000);
+    load.leave("9000 7");
+    assert.equal(fill(load, 9001), 1);
   });
 
   it("a room that is already being read is never refused, and counts", () => {
-    const capacity = capacityOf();
-    for (let i = 0; i < 100; i++)
-      capacity.set(`resumed ${i}`, { intervalMs: undefined, windowMs: WINDOW_MS });
-    assert.equal(capacity.roomCount, 100);
-    assert.equal(capacity.roomsCarried, 26);
-    assert.equal(fill(capacity, 9000), 0);
+    const load = loadOf();
+    for (let i = 0; i < 100; i++) load.set(`resumed ${i}`, { intervalMs: undefined, windowMs: WINDOW_MS });
+    assert.equal(load.roomCount, 100);
+    assert.equal(load.roomsCarried, 26);
+    assert.equal(fill(load, 9000), 0);
   });
 
   it("the refusal names the number of chats, the settings and the time to come again", () => {
-    const capacity = capacityOf();
-    fill(capacity, 9000);
+    const load = loadOf();
+    fill(load, 9000);
     assert.throws(
-      () => capacity.admit("one more", { intervalMs: undefined, windowMs: WINDOW_MS }),
+      () => load.admit("one more", { intervalMs: undefined, windowMs: WINDOW_MS }),
       (error: RelayError) => {
         assert.match(
           error.message,
@@ -102,7 +101,7 @@ describe("live chats are accepted as long as all can be read in time", () => {
         return isRefusal(error);
       },
     );
-    assert.equal(capacity.roomCount, 26);
+    assert.equal(load.roomCount, 26);
   });
 });
 
@@ -112,7 +111,7 @@ describe("videos that wait for a bootstrap", () => {
     const clock = new FakeClock();
     let free = places;
     const turns: string[] = [];
-    const openings = new Openings(clock, () => (free > 0 ? free-- : undefined));
+    const openings = new OpeningQueue(clock, () => (free > 0 ? free-- : undefined));
     const enter = (name: string, address: string, isFirst = false, signal = new AbortController().signal) =>
       openings.enter({ address, isFirst }, signal).then(
         () => turns.push(name),

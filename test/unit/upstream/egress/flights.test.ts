@@ -136,7 +136,7 @@ describe("the outcome of a call, as it is counted", () => {
     });
     const parts = { ...upstream, clock: systemClock, telemetry, connectionsOf, isCutOff: () => false };
     const egress = new Egress({ name: "direct", kind: "direct", isNamed: false }, true, parts);
-    await assert.rejects(egress.call(limit ?? new AbortController().signal));
+    await assert.rejects(egress.tryOut(limit ?? new AbortController().signal));
     await egress.close();
     const names = ["unusable", "aborted", "bug"];
     const labels = 'egress="direct",client="none",endpoint="/sw.js"';

@@ -295,9 +295,9 @@ describe("fairness", () => {
     whenever(telemetry.upstream, "pollsLate", (lateMs, rooms, roomsCarried) =>
       warnings.push({ lateMs, rooms, roomsCarried }),
     );
-    const { clock, call, capacity } = gateBench({}, telemetry);
+    const { clock, call, load } = gateBench({}, telemetry);
     const names = Array.from({ length: 300 }, (_, i) => `room ${i}`);
-    for (const name of names) capacity.set(name, { intervalMs: 4500, windowMs: 10_000 });
+    for (const name of names) load.set(name, { intervalMs: 4500, windowMs: 10_000 });
     const done = Promise.all(names.map((name) => call(name)));
     await clock.advance(76_000);
     await done;

@@ -90,7 +90,7 @@ describe("two egresses", () => {
   it("new rooms go to the egress with capacity, even if another has more places to bootstrap them", async () => {
     const { relay, room } = twoEgresses();
     const full = relay.egresses.named("b");
-    for (let i = 0; i < 26; i++) full?.capacity.set(`other-${i}`, { intervalMs: 9000, windowMs: 10_000 });
+    for (let i = 0; i < 26; i++) full?.load.set(`other-${i}`, { intervalMs: 9000, windowMs: 10_000 });
     const opened = Array.from({ length: 6 }, (_, i) => room(`new-${i}`));
     const outcome = Promise.allSettled(opened);
     await relay.advance(30_000);
