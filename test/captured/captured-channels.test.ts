@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { JsonObject } from "../../src/simulator/plain-json.ts";
 import { type ChannelPage, readChannelPage } from "../../src/upstream/page/channel-page.ts";
-import { initialData } from "../../src/upstream/page/initial-data.ts";
+import { channelData } from "../../src/upstream/page/initial-data.ts";
 import { capturedJson, capturedText, noCaptures } from "../support/captures.ts";
 import { type CutTab, HOUR, LIVE, page, simulated, TAB, tabPage } from "../support/channel-pages.ts";
 
@@ -31,7 +31,9 @@ function fields(value: unknown, path = ""): string[] {
 }
 
 function itemsOf(html: string): unknown[] {
-  const browsed = initialData(html)?.contents as { twoColumnBrowseResultsRenderer: { tabs: unknown[] } };
+  const browsed = channelData(html).channel?.contents as {
+    twoColumnBrowseResultsRenderer: { tabs: unknown[] };
+  };
   const all = JSON.stringify(browsed.twoColumnBrowseResultsRenderer.tabs);
   return JSON.parse(/"richGridRenderer":\{"contents":(\[.*\])\}/.exec(all)?.[1] ?? "[]");
 }

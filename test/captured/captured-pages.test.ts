@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { asArray, asObject } from "../../src/base/json.ts";
 import { type ChatPage, readChatPage } from "../../src/upstream/page/chat-page.ts";
 import { credentialsInPage, credentialsInServiceWorker } from "../../src/upstream/page/credentials.ts";
-import { initialData, playerResponse } from "../../src/upstream/page/initial-data.ts";
+import { videoData } from "../../src/upstream/page/initial-data.ts";
 import { assertHarmless } from "../support/action-mutants.ts";
 import { capturedFiles, capturedJson, capturedText, noCaptures } from "../support/captures.ts";
 import { ROOT, Run } from "../support/command.ts";
@@ -38,8 +38,8 @@ describe("the readers of pages", { skip: noCaptures }, () => {
     };
     for (const [page, status] of Object.entries(statuses)) {
       const html = capturedText(`pages/${page}`);
-      assert.ok(Object.hasOwn(initialData(html)?.contents ?? {}, "twoColumnWatchNextResults"), page);
-      const playability = playerResponse(html)?.playabilityStatus;
+      assert.ok(Object.hasOwn(videoData(html).content?.contents ?? {}, "twoColumnWatchNextResults"), page);
+      const playability = videoData(html).player()?.playabilityStatus;
       assert.equal((playability as { status?: unknown }).status, status, page);
     }
   });

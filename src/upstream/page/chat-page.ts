@@ -8,7 +8,7 @@ import { asArray, asObject, asString, dig, type JsonObject } from "../../base/js
 import type { ChatType } from "../../protocol/chat.ts";
 import { isToken } from "../answer.ts";
 import { BOUNDS } from "../bounds.ts";
-import { initialData, playerResponse } from "./initial-data.ts";
+import { videoData } from "./initial-data.ts";
 import { type NoChat, videoIn, whyNoChat } from "./no-chat.ts";
 
 export type ChatPage =
@@ -26,9 +26,9 @@ const CHAT_KEYS = new Set(["liveChatRenderer", "liveChatReplayRenderer", "liveCh
 
 /** Reads the page of a video. `view`: all messages, or the upstream's selection of them. Never throws. */
 export function readChatPage(html: string, videoId: string, view: View): ChatPage {
-  const data = initialData(html);
-  const found = data && chatIn(data, videoId, view);
-  return found ?? { chat: undefined, ...whyNoChat(html, videoId, data, playerResponse(html)) };
+  const { content, player } = videoData(html);
+  const found = content && chatIn(content, videoId, view);
+  return found ?? { chat: undefined, ...whyNoChat(html, videoId, content, player()) };
 }
 
 /** Reads the initial data of a `next` answer; undefined means an unknown video. Never throws. */

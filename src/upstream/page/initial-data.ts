@@ -15,32 +15,43 @@ const PARTS = {
 
 type PagePart = keyof typeof PARTS;
 
-/** The page's content: the first `ytInitialData` with contents. */
-export function initialData(html: string): JsonObject | undefined {
-  return firstOf(html, ["content"]).content;
-}
+/** Finds a part of the page: the first object that is it. */
+type Find = (part: PagePart) => JsonObject | undefined;
 
-/** The player's data about the video: the first `ytInitialPlayerResponse` with a playability status. */
-export function playerResponse(html: string): JsonObject | undefined {
-  return firstOf(html, ["player"]).player;
+/**
+ * The content of a video's page, and a function that finds the player's data: pages with a chat do without
+ * it. Both in one pass over the page.
+ */
+export function videoData(html: string): {
+  content: JsonObject | undefined;
+  player: () => JsonObject | undefined;
+} {
+  const find = partsOf(html);
+  return { content: find("content"), player: () => find("player") };
 }
 
 /** The content of a channel's page or of a watch page, and the player's data, in one pass over the page. */
-export function channelData(html: string): { channel?: JsonObject; player?: JsonObject } {
-  return firstOf(html, ["channel", "player"]);
+export function channelData(html: string): {
+  channel: JsonObject | undefined;
+  player: JsonObject | undefined;
+} {
+  const find = partsOf(html);
+  return { channel: find("channel"), player: find("player") };
 }
 
-function firstOf(html: string, parts: readonly PagePart[]): Partial<Record<PagePart, JsonObject>> {
-  const found: Partial<Record<PagePart, JsonObject>> = {};
-  const missing = new Set(parts);
-  for (const { name, object } of assignedObjects(html)) {
-    for (const part of missing) {
-      const [wanted, keys] = PARTS[part];
-      if (name !== wanted || !keys.some((key) => Object.hasOwn(object, key))) continue;
-      found[part] = object;
-      missing.delete(part);
+/** Each search goes on where the one before it has ended, and remembers the parts that it passes. */
+function partsOf(html: string): Find {
+  const objects = assignedObjects(html);
+  const found = new Map<PagePart, JsonObject>();
+  return (part) => {
+    while (!found.has(part)) {
+      const { value, done } = objects.next();
+      if (done) return undefined;
+      for (const [passed, [name, keys]] of Object.entries(PARTS) as [PagePart, (typeof PARTS)[PagePart]][]) {
+        if (name !== value.name || found.has(passed)) continue;
+        if (keys.some((key) => Object.hasOwn(value.object, key))) found.set(passed, value.object);
+      }
     }
-    if (missing.size === 0) break;
-  }
-  return found;
+    return found.get(part);
+  };
 }

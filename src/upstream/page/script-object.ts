@@ -100,19 +100,27 @@ export function unescaped(literal: string): string {
     let unit = literal.charCodeAt(at);
     if (unit === BACKSLASH) {
       const sign = literal.charAt(++at);
-      const digits = digitsAt(literal, at + 1, CODED_ESCAPES.get(sign) ?? 0);
-      unit = digits === "" ? (NAMED_ESCAPES.get(sign) ?? sign).charCodeAt(0) : Number.parseInt(digits, 16);
-      at += digits.length;
+      const digits = CODED_ESCAPES.get(sign) ?? 0;
+      const coded = digits === 0 ? -1 : hexadecimal(literal, at + 1, digits);
+      unit = coded === -1 ? (NAMED_ESCAPES.get(sign) ?? sign).charCodeAt(0) : coded;
+      if (coded !== -1) at += digits;
     }
     units[length++] = unit;
   }
   return Buffer.from(units.buffer, 0, 2 * length).toString("utf16le");
 }
 
-/** The `count` hexadecimal digits at `start`; "" if there are fewer. */
-function digitsAt(literal: string, start: number, count: number): string {
-  const digits = literal.slice(start, start + count);
-  return digits.length === count && /^[\da-fA-F]+$/.test(digits) ? digits : "";
+/** The number that `count` hexadecimal digits at `start` write; -1 if there are fewer digits. */
+function hexadecimal(literal: string, start: number, count: number): number {
+  let number = 0;
+  for (let at = start; at < start + count; at++) {
+    const sign = literal.charCodeAt(at);
+    const letter = sign | 0x20; // in lower case
+    if (sign >= 0x30 && sign <= 0x39) number = 16 * number + sign - 0x30;
+    else if (letter >= 0x61 && letter <= 0x66) number = 16 * number + letter - 0x57;
+    else return -1; // also at the end, where the code is not a number
+  }
+  return number;
 }
 
 /** The index after the object that starts at `start`; undefined if it does not end before `limit`. */

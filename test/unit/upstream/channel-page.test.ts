@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { JsonObject } from "../../../src/simulator/plain-json.ts";
 import { readChannelPage } from "../../../src/upstream/page/channel-page.ts";
-import { initialData } from "../../../src/upstream/page/initial-data.ts";
+import { channelData } from "../../../src/upstream/page/initial-data.ts";
 import { HOUR, LIVE, page, simulated, TAB, tabPage } from "../../support/channel-pages.ts";
 
 describe("the simulator's channel", () => {
@@ -185,10 +185,10 @@ describe("a page of a channel", () => {
       channel.broadcast("scheduled-1", { startsAt: clock.now() + HOUR });
       const [live, tab] = [await load(LIVE), await load(TAB)].map(({ html }) => html);
       const player = /ytInitialPlayerResponse = (.*?);var meta/.exec(live ?? "")?.[1];
-      pages.push({ data: initialData(tab ?? ""), player: undefined });
-      pages.push({ data: initialData(live ?? ""), player: JSON.parse(player ?? "") });
+      pages.push({ data: channelData(tab ?? "").channel, player: undefined });
+      pages.push({ data: channelData(live ?? "").channel, player: JSON.parse(player ?? "") });
       channel.broadcast("live-first1");
-      pages.push({ data: initialData((await load(TAB)).html), player: undefined });
+      pages.push({ data: channelData((await load(TAB)).html).channel, player: undefined });
     }
     const odd = [
       null,

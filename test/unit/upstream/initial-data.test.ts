@@ -1,10 +1,11 @@
 /** The data in the scripts of a watch page, among strings and code that look like it. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { initialData, playerResponse } from "../../../src/upstream/page/initial-data.ts";
+import { videoData } from "../../../src/upstream/page/initial-data.ts";
 
 const DATA = { contents: { said: 'a } and a { in "quotes", a backslash \\, the end };</script>' } };
 const JSON_TEXT = JSON.stringify(DATA);
+const contentOf = (page: string) => videoData(page).content;
 
 describe("the reader of initial data", () => {
   it("finds the data behind each form of its name", () => {
@@ -15,14 +16,14 @@ describe("the reader of initial data", () => {
       "window['ytInitialData']=",
       "window[ 'ytInitialData' ]  =\n  ",
     ]) {
-      assert.deepEqual(initialData(`<script>${opening}${JSON_TEXT};</script>`), DATA, opening);
+      assert.deepEqual(contentOf(`<script>${opening}${JSON_TEXT};</script>`), DATA, opening);
     }
   });
 
   it("skips quotes, braces and script ends within strings", () => {
     const tricky = { contents: ['\\"', "\\\\", '{"', "};", "</script>", "\\u007b", "'", "\u2028"] };
     assert.deepEqual(
-      initialData(`ytInitialData = ${JSON.stringify(tricky)};var after = {"contents":1}`),
+      contentOf(`ytInitialData = ${JSON.stringify(tricky)};var after = {"contents":1}`),
       tricky,
     );
   });
@@ -38,7 +39,7 @@ describe("the reader of initial data", () => {
       'ytInitialData = {"continuationContents": 7};',
       'ytInitialData = {"contents": 8};',
     ].join("\n");
-    assert.deepEqual(initialData(page), { continuationContents: 7 });
+    assert.deepEqual(contentOf(page), { continuationContents: 7 });
   });
 
   /** An assignment within another person's text, in the forms that need no quote which JSON escapes. */
@@ -65,9 +66,9 @@ describe("the reader of initial data", () => {
         "the page's text": `<title>${plain}</title><meta content="${plain}"><script>${real}${data}</script>`,
         "a template": `<script>const said = \`${escaped}\`;${real}${data}</script>`,
       })) {
-        assert.deepEqual(initialData(page), DATA, `${forged} in ${where}`);
+        assert.deepEqual(contentOf(page), DATA, `${forged} in ${where}`);
         assert.deepEqual(
-          playerResponse(page)?.playabilityStatus,
+          videoData(page).player()?.playabilityStatus,
           player.playabilityStatus,
           `${forged} in ${where}`,
         );
@@ -76,11 +77,11 @@ describe("the reader of initial data", () => {
   });
 
   it("a quote that opens no string, as in a comment, does not hide the next line", () => {
-    assert.deepEqual(initialData(`<script>// it doesn't\nvar ytInitialData = ${JSON_TEXT};</script>`), DATA);
+    assert.deepEqual(contentOf(`<script>// it doesn't\nvar ytInitialData = ${JSON_TEXT};</script>`), DATA);
   });
 
   it("a candidate that never ends does not hide the next one", () => {
-    assert.deepEqual(initialData(`ytInitialData = {"never": " closed; ytInitialData = ${JSON_TEXT}`), DATA);
+    assert.deepEqual(contentOf(`ytInitialData = {"never": " closed; ytInitialData = ${JSON_TEXT}`), DATA);
   });
 
   it("resolves the escapes of the mobile site's string form", () => {
@@ -93,8 +94,8 @@ describe("the reader of initial data", () => {
       return code.length > 2 ? `\\u${code.padStart(4, "0")}` : `\\x${code.padStart(2, "0")}`;
     });
     assert.match(escaped, /^\\x7b\\x22contents/);
-    assert.deepEqual(initialData(`var ytInitialData = '${escaped}';`), data);
-    assert.deepEqual(initialData(`var ytInitialData = "${escaped}";`), data);
+    assert.deepEqual(contentOf(`var ytInitialData = '${escaped}';`), data);
+    assert.deepEqual(contentOf(`var ytInitialData = "${escaped}";`), data);
   });
 
   it("a page without data gives none", () => {
@@ -106,13 +107,13 @@ describe("the reader of initial data", () => {
       "ytInitialData = {",
       "ytInitialData = '",
     ]) {
-      assert.equal(initialData(page), undefined, page);
-      assert.equal(playerResponse(page), undefined, page);
+      assert.equal(contentOf(page), undefined, page);
+      assert.equal(videoData(page).player(), undefined, page);
     }
   });
 
   it("keys such as __proto__ stay data", () => {
-    const data = initialData('ytInitialData = {"__proto__": {"contents": 1}, "constructor": 2}');
+    const data = contentOf('ytInitialData = {"__proto__": {"contents": 1}, "constructor": 2}');
     assert.equal(data, undefined);
     assert.equal(({} as Record<string, unknown>).contents, undefined);
   });

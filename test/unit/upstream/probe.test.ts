@@ -105,14 +105,13 @@ describe("the attempts", () => {
 
   it("follow each other at the gate's spacing, never two at once", async () => {
     const spacingMs = 30;
-    const gaps = 10;
-    const lateMs = 100; // an arrival may be seen late, which shortens the span behind it
     await using relay = await withChat({}, { settings: { RELAY_GATE_SPACING_MS: String(spacingMs) } });
+    const since = performance.now();
     await rowsOf(relay);
     const calls = relay.upstream.requests;
     for (const [i, call] of calls.entries()) {
-      const spanMs = call.at - (calls[i - gaps]?.at ?? Number.NEGATIVE_INFINITY);
-      assert.ok(spanMs >= gaps * spacingMs - lateMs, `calls ${i - gaps} to ${i} within ${spanMs} ms`);
+      // A busy machine only delays a call. A timer may be early by less than a millisecond.
+      assert.ok(call.at - since >= i * (spacingMs - 1), `call ${i} after ${call.at - since} ms`);
       assert.ok((calls[i - 1]?.finishedAt ?? 0) <= call.at, `call ${i} starts before the last has ended`);
     }
   });
