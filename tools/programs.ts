@@ -15,6 +15,7 @@ const ROOT = join(import.meta.dirname, "..");
 const BENCHES = [
   ...[
     "fan-out",
+    "storm",
     "filters",
     "idle",
     "start",

@@ -30,10 +30,10 @@ export async function startChild<Report>(file: string, options: object): Promise
 
 /** The program: `begin` resolves once the clients have begun, to the function that reports. */
 export async function runChild<Options, Report>(
-  begin: (options: Options) => Promise<() => Report>,
+  begin: (options: Options) => Promise<() => Report | Promise<Report>>,
 ): Promise<void> {
   const report = await begin(JSON.parse(process.argv[2] ?? ""));
-  process.on("message", () => process.send?.(report()));
+  process.on("message", async () => process.send?.(await report()));
   process.on("disconnect", () => process.exit());
   process.send?.("ready");
 }

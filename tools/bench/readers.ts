@@ -2,15 +2,12 @@
  * The viewers of a bench: a process with many connections to a path of a local port, which reads everything,
  * counts it and notes its arrival.
  */
-import { connect } from "node:net";
+import type { Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { runChild, startChild } from "./child.ts";
+import { connectAs, MessageCount } from "./connections.ts";
 
-/** One address has only about 28,000 ports for connections. */
-const ADDRESSES = 10;
 const ARRIVAL_MS = 30_000;
-/** The beginning of a message's frame. */
-const MESSAGE = "\nid: ";
 
 interface Reading {
   port: number;
@@ -24,6 +21,8 @@ interface Reading {
   rooms: number;
   /** Further header lines, each with its line end. */
   headers: string;
+  /** The number of connections that end each second and are opened again, in turns. */
+  leaving: number;
 }
 
 /** Totals of all connections. */
@@ -60,7 +59,15 @@ export async function startReaders(
   count: number,
   options: Partial<Reading> = {},
 ): Promise<Readers> {
-  const reading: Reading = { port, paths: [path].flat(), count, rooms: 1, headers: "", ...options };
+  const reading: Reading = {
+    port,
+    paths: [path].flat(),
+    count,
+    rooms: 1,
+    headers: "",
+    leaving: 0,
+    ...options,
+  };
   const child = await startChild<Received>(import.meta.url, reading);
   const bytes = async () => (await child.report()).bytes;
   return {
@@ -78,32 +85,41 @@ export async function startReaders(
   };
 }
 
-async function read({ port, paths, count, rooms, headers }: Reading): Promise<() => Received> {
+async function read(reading: Reading): Promise<() => Received> {
+  const { port, paths, count, rooms, headers, leaving } = reading;
   const received: Received = { bytes: 0, messages: 0, arrivals: [] };
   const ends = `HTTP/1.1\r\nHost: bench\r\nAccept: text/event-stream\r\n${headers}\r\n`;
-  const begun: Promise<void>[] = [];
-  for (let i = 0; i < count; i++) {
-    const localAddress = `127.0.0.${2 + (i % ADDRESSES)}`;
-    const socket = connect({ port, host: "127.0.0.1", localAddress });
+  const sockets: Socket[] = [];
+
+  /** Opens a connection in place of its last one; resolves once it has received something. */
+  function open(i: number): Promise<void> {
+    sockets[i]?.removeAllListeners("close").destroy();
+    const socket = connectAs(i, port);
+    sockets[i] = socket;
     const path = paths[i % paths.length]?.replaceAll("#", roomNumber(i % rooms));
     socket.write(`GET ${path} ${ends}`);
     const { promise, resolve } = Promise.withResolvers<void>();
-    begun.push(promise);
     socket.once("close", () => {
       throw new Error(`connection ${i} was closed`);
     });
-    let last = ""; // the beginning of a frame may be split
+    const messages = new MessageCount();
     socket.on("data", (chunk: Buffer) => {
       received.arrivals.push(systemMs());
       received.bytes += chunk.length;
-      const text = last + chunk.toString("latin1");
-      received.messages += text.split(MESSAGE).length - 1;
-      last = text.slice(1 - MESSAGE.length);
+      received.messages += messages.add(chunk);
       resolve();
     });
+    return promise;
+  }
+
+  const begun: Promise<void>[] = [];
+  for (let i = 0; i < count; i++) {
+    begun.push(open(i));
     if (i % 200 === 0) await pause(10);
   }
   await Promise.all(begun);
+  let left = 0;
+  if (leaving > 0) setInterval(() => void open(left++ % count), 1000 / leaving);
   return () => ({ ...received, arrivals: received.arrivals.splice(0) });
 }
 
