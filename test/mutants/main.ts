@@ -9,12 +9,12 @@
  * `--draw N` plays N rows, chosen by the commit's hash; at least one of them runs real processes. Every run
  * checks that each row applies, and that it was caught in its current version.
  */
-import { execFileSync } from "node:child_process";
 import { commandLine } from "../chaos/command-line.ts";
+import { commitHash } from "../harness/commit.ts";
 import { draw } from "./draw.ts";
 import { audit, type Memories, readMemories, withoutStrays, writeMemories } from "./memory.ts";
 import { judge, playRow, playWhole } from "./play.ts";
-import { allRows, mutated, PROJECT, type Row, TABLES } from "./tables.ts";
+import { allRows, mutated, type Row, TABLES } from "./tables.ts";
 
 const { values } = commandLine({
   options: {
@@ -53,7 +53,7 @@ process.exit(failures.length > 0 ? 1 : 0);
 function play(row: Row): void {
   const memory = memories[row.key];
   const seed = Number(values.seed ?? memory?.seed ?? 1);
-  const seen = playRow(row, seed);
+  const seen = playRow(row, seed, seed === memory?.seed);
   const played = judge(row, seen, seed, memory);
   if ("failure" in played) {
     failures.push(`${row.key}: ${played.failure}`);
@@ -82,6 +82,5 @@ function chosen(): readonly Row[] {
   if (unknown !== undefined) throw new Error(`--only: there is no mutant "${unknown}"`);
   if (names.length > 0) return open.filter(({ name }) => names.includes(name));
   if (values.draw === undefined) return open;
-  const commit = execFileSync("git", ["rev-parse", "HEAD"], { cwd: PROJECT, encoding: "utf8" });
-  return draw(open, memories, Number(values.draw), commit);
+  return draw(open, memories, Number(values.draw), commitHash());
 }

@@ -38,25 +38,29 @@ export interface Row extends Mutant {
 
 /** The program that plays a table's rows; exit code 1 and a line `VIOLATION …` report a violation. */
 export interface Table {
-  /** The arguments of Node.js for a run against the copy. */
-  args(copy: string, seed: number, mutant: Partial<Mutant>): readonly string[];
+  /** The arguments of Node.js for a run against the copy; `isOnly`: with this seed and no other one. */
+  args(copy: string, seed: number, mutant: Partial<Mutant>, isOnly?: boolean): readonly string[];
+  /** Whether a run plays more seeds than the one that it is given. */
+  hasSeeds: boolean;
   limitMs: number;
 }
 
 export const PROJECT = fileURLToPath(new URL("../..", import.meta.url));
 
+const SEEDS = 24;
 const CHAOS_MINUTES = 2;
 const CLUSTER_MINUTES = 0.7;
 
 export const TABLES: Record<string, Table> = {
   simulation: {
-    args: (copy, seed, { instances, edges = 0 }) => [
+    args: (copy, seed, { instances, edges = 0 }, isOnly) => [
       join(copy, "test/simulation/main.ts"),
-      ...["--seeds", "24", "--from", `${seed}`, "--until-failure"],
+      ...["--seeds", `${isOnly ? 1 : SEEDS}`, "--from", `${seed}`, "--until-failure"],
       ...(instances ? ["--instances", `${instances}`] : []),
       ...(instances || edges ? ["--minutes", "3", "--rooms", "12"] : []),
       ...["--edges", `${edges}`, "--tiers", "2"],
     ],
+    hasSeeds: true,
     limitMs: 180_000,
   },
   chaos: {
@@ -65,6 +69,7 @@ export const TABLES: Record<string, Table> = {
       ...["--seed", `${seed}`, "--minutes", `${CHAOS_MINUTES}`, "--viewers", "60", "--project", copy],
       ...(events ? ["--events", events] : []),
     ],
+    hasSeeds: false,
     limitMs: CHAOS_MINUTES * 60_000 + 90_000, // includes the start, the settling and the judging
   },
   cluster: {
@@ -72,6 +77,7 @@ export const TABLES: Record<string, Table> = {
       join(PROJECT, "test/chaos/cluster/main.ts"),
       ...["--seed", `${seed}`, "--minutes", `${CLUSTER_MINUTES}`, "--viewers", "24", "--project", copy],
     ],
+    hasSeeds: false,
     limitMs: CLUSTER_MINUTES * 60_000 + 200_000, // includes the trials
   },
 };
