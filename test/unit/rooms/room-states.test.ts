@@ -109,6 +109,19 @@ describe("room lingering, grace period elapses with no viewer", () => {
     assertConsecutive(second.cursors, lastEventId);
     assert.equal(room.bootstraps(), 2);
   });
+
+  it("it is opened again before videos that nobody has read yet, though they were asked for earlier", async () => {
+    const { relay, viewer, upstream } = await virtualRoom(3);
+    viewer.leave();
+    await relay.advance(100_000);
+    const before = upstream.requests.length;
+    for (let n = 10; n < 50; n++) relay.visit({ videoId: `stranger-${n}`, address: `address ${n}` });
+    relay.visit({ videoId: VIDEO });
+    await relay.advance(60_000);
+    const asked = upstream.requests.slice(before).flatMap(({ videoId }) => videoId ?? []);
+    const earlier = new Set(asked.slice(0, asked.indexOf(VIDEO)));
+    assert.ok(asked.includes(VIDEO) && earlier.size < 10, `${earlier.size} of 40 came first`);
+  });
 });
 
 describe("room polling, upstream returns no next continuation token", () => {
