@@ -1,10 +1,11 @@
 /**
- * Plays minutes of the service in virtual time, seed after seed, on all cores. Without a first seed, the
- * seeds that have failed before come first, then seeds from 1 on. A seed draws the number of instances (one
- * to three, unless given), the edges that follow them (none to six in up to three tiers, unless given), and
- * the kinds of events with their frequencies; with `--even` each kind has its usual share.
+ * Plays minutes of the service in virtual time, seed after seed, on all cores. Without a first seed, all
+ * seeds that have failed before come first, then as many as asked for, from 1 on; `--draw N` adds N from one
+ * on that the commit's hash draws. A seed draws the number of instances (one to three, unless given), the
+ * edges that follow them (none to six in up to three tiers, unless given), and the kinds of events with their
+ * frequencies; with `--even` each kind has its usual share.
  *
- *     npm run simulate -- --seeds 1000 [--from SEED] [--minutes 10] [--rooms 20] [--instances N]
+ *     npm run simulate -- --seeds 1000 [--from SEED] [--draw N] [--minutes 10] [--rooms 20] [--instances N]
  *         [--edges N [--tiers N]] [--even] [--until-failure]
  *
  * Many edges, once: `npm run simulate -- --seeds 1 --from 1 --minutes 4 --edges 200 --tiers 3`.
@@ -15,6 +16,7 @@ import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { MARKS } from "../../src/telemetry/marks.ts";
 import { commandLine } from "../chaos/command-line.ts";
+import { commitHash } from "../harness/commit.ts";
 import type { Report } from "./child.ts";
 import { CLUSTER_FAULT_KINDS } from "./cluster-events.ts";
 import { EDGE_FAULT_KINDS } from "./edge-events.ts";
@@ -27,6 +29,7 @@ const { values } = commandLine({
   options: {
     seeds: { type: "string", default: "20" },
     from: { type: "string" },
+    draw: { type: "string", default: "0" },
     minutes: { type: "string", default: "10" },
     rooms: { type: "string", default: "20" },
     instances: { type: "string" },
@@ -61,9 +64,10 @@ function numberOf(name: Exclude<keyof typeof values, "even" | "until-failure">, 
   process.exit(2);
 }
 
-const [seeds, from, minutes, rooms] = [
+const [seeds, from, drawn, minutes, rooms] = [
   numberOf("seeds", 1),
   numberOf("from", 1),
+  numberOf("draw", 0),
   numberOf("minutes", 2),
   numberOf("rooms", 12),
 ];
@@ -77,11 +81,11 @@ const failedBefore = readFailed().map((row): Turn => ({ edges: 0, ...row }));
 const isAsked = (turn: Turn) =>
   (instances === undefined || turn.instances === instances) && (edges === undefined || turn.edges === edges);
 const kept = values.from === undefined ? failedBefore.filter(isAsked) : [];
-const inTurn = Array.from(
-  { length: seeds },
-  (_, index): Turn => ({ seed: from + index, instances, edges, tiers, isEven: values.even }),
-);
-const queue = [...kept, ...inTurn].slice(0, seeds);
+const inTurn = (first: number, count: number) =>
+  Array.from({ length: count }, (_, index): Turn => {
+    return { seed: first + index, instances, edges, tiers, isEven: values.even };
+  });
+const queue = [...kept, ...inTurn(from, seeds), ...(drawn > 0 ? inTurn(drawnSeed(), drawn) : [])];
 
 const inCluster = ({ seed, instances = drawInstances(seed) }: Turn) => instances > 1;
 const hasEdges = ({ seed, edges = drawEdges(seed).edges }: Turn) => edges > 0;
@@ -104,7 +108,7 @@ const seconds = (performance.now() - beganAt) / 1000;
 
 for (const [name, count] of counts) process.stdout.write(`${String(count).padStart(10)}  ${name}\n`);
 process.stdout.write(
-  `${total} seeds of ${minutes} minutes in ${seconds.toFixed(1)} s: ${(total / seconds).toFixed(2)} a second\n`,
+  `${total} seeds (${kept.length} that failed before) of ${minutes} minutes in ${seconds.toFixed(1)} s: ${(total / seconds).toFixed(2)} a second\n`,
 );
 const isForMarks = total >= SEEDS_FOR_ALL_MARKS && instances === undefined;
 const unmarked = MARKS.filter((mark) => counts.get(mark) === 0);
@@ -116,6 +120,11 @@ const unseen = total < SEEDS_FOR_ALL_KINDS ? [] : kinds.filter((kind) => counts.
 if (unseen.length > 0) process.stdout.write(`\nFAILED these faults never fired: ${unseen.join(", ")}\n`);
 process.stdout.write(`\n${failures} of ${total} seeds failed\n`);
 process.exit(failures + unseen.length > 0 || (isForMarks && unmarked.length > 0) ? 1 : 0);
+
+/** The first of the seeds that this commit draws. */
+function drawnSeed(): number {
+  return Number.parseInt(commitHash().slice(0, 7), 16);
+}
 
 function readFailed(): Turn[] {
   return JSON.parse(readFileSync(new URL("failed-seeds.json", import.meta.url), "utf8"));

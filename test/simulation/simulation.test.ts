@@ -1,6 +1,7 @@
 /**
- * The service in virtual time, for a few minutes per seed; `npm run simulate` plays the same for hours.
- * Together, the seeds meet most kinds of trouble, except those of a single answer.
+ * The service in virtual time, for a few minutes per seed; `npm run simulate` plays the same for hours. Here,
+ * the seeds must meet most kinds of trouble, except those of a single answer. `.ci/run` plays more seeds, and
+ * demands every kind.
  */
 import assert from "node:assert/strict";
 import { AsyncLocalStorage, createHook } from "node:async_hooks";
