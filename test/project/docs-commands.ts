@@ -101,7 +101,7 @@ describe("a fresh clone", () => {
   for (const page of PAGES.filter((name) => !ELSEWHERE.includes(name))) {
     for (const block of blocksOf(page)) {
       const lines = block.replaceAll("\\\n", " ").split("\n");
-      const reasons = lines.map((line) => (line === "npm ci" ? "has made the clone" : whyNotRun(line)));
+      const reasons = lines.map(whyNotRun);
       const commands = lines.filter((_, index) => reasons[index] === undefined).join("\n");
       const skip = CLUSTER.includes(block)
         ? "is in docs/cluster.md, too"
