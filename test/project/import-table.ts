@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 import { describe, it } from "node:test";
-import { parseSync } from "oxc-parser";
+import { parseSync, Visitor } from "oxc-parser";
 
 const ROOT = join(import.meta.dirname, "../..");
 const SRC = join(ROOT, "src");
@@ -56,7 +56,35 @@ const GLOBAL_TIME: Record<string, string> = {
   "store/sqlite/sqlite-worker.ts": "a thread without the service's clock looks for its file",
 };
 
-const files = globSync("**/*.ts", { cwd: SRC });
+/** The waits that no signal ends nevertheless, and why they may. */
+const UNENDED_WAITS: Record<string, string> = {
+  "src/rooms/rooms.ts: this.#parts.clock.sleep(ms)":
+    "a stop may first wait for the load balancer, as long as its setting says",
+  "src/rooms/stop.ts: clock.sleep(clock.random() * spreadMs)": "the last 1.5 s of a stop",
+  "src/store/postgres/notifications.ts: clock.sleep(SPACING_MS)": "a pause of 20 ms between two queries",
+};
+
+/** The tests that wait for a time on the computer's clock, as no event shows that it is over. */
+const SLEEPING_TESTS: Record<string, string> = {
+  "test/browser/log-chromium.test.ts": "a library that hands the last batch over by a timer of its own",
+  "test/browser/page-past.test.ts": "300 ms in which the page must not change",
+  "test/service/command-line.test.ts": "the command has no clock but the computer's",
+  "test/service/export-places.test.ts": "nothing shows that a command waits for a reader",
+  "test/service/store-sqlite-failures.test.ts": "the store's thread has no clock but the computer's",
+  "test/unit/base/clock.test.ts": "the computer's clock is what it tests",
+  "test/unit/http/untaken-answers.test.ts": "a system's buffer that must stay full for longer than a stall",
+  "test/unit/origin/edge-line.test.ts": "a time limit of the HTTP client, which takes no clock",
+};
+const SLEEP = /await systemClock\.sleep\(|\bsetTimeout as \w+|\bsetTimeout\(.*, [A-Z1-9]\w*\)/;
+
+/** The files of a pattern. Fails if they are few: after a move of their folder, nothing would be checked. */
+function filesOf(pattern: string, cwd: string, exclude: readonly string[] = []): string[] {
+  const found = globSync(pattern, { cwd, exclude });
+  assert.ok(found.length > 10, `${pattern} matches ${found.length} files in ${cwd}`);
+  return found;
+}
+
+const files = filesOf("**/*.ts", SRC);
 
 /**
  * The modules that a file of `folder` imports, dynamically too. `isNeeded`: which of its static imports
@@ -156,7 +184,7 @@ describe("the code", () => {
   }
 
   it("separates test/chaos/ and its clients from the code under test: of src they import only the simulator and the JSON of the wire", () => {
-    for (const file of globSync("test/{chaos,harness/clients}/**/*.ts", { cwd: ROOT })) {
+    for (const file of filesOf("test/{chaos,harness/clients}/**/*.ts", ROOT)) {
       const targets = importsOf(file, ROOT).map((name) => join(dirname(file), name));
       const judged = targets.filter((target) => /^src\/(?!simulator\/|base\/wire-json)/.test(target));
       assert.deepEqual(judged, [], file);
@@ -165,7 +193,7 @@ describe("the code", () => {
 
   it("separates the SDK: of src it imports the protocol's types and, at run time, only the table of kinds", () => {
     const client = join(ROOT, "client");
-    for (const file of globSync("*.ts", { cwd: client, exclude: ["build.ts"] })) {
+    for (const file of filesOf("*.ts", client, ["build.ts"])) {
       const source = readFileSync(join(client, file), "utf8");
       for (const [, type, name = ""] of source.matchAll(/^(?:im|ex)port (type )?[^;]*? from "([^"]+)";$/gm)) {
         const allowed = type ? /^\.\/|^\.\.\/src\/protocol\// : /^\.\/|^\.\.\/src\/protocol\/kinds\.ts$/;
@@ -181,7 +209,7 @@ describe("the code", () => {
 
   it("lets the pages import only the SDK and the protocol's types", () => {
     const web = join(ROOT, "web");
-    for (const file of globSync("**/*.ts", { cwd: web })) {
+    for (const file of filesOf("**/*.ts", web)) {
       for (const name of importsOf(file, web)) {
         assert.match(
           relative(ROOT, join(web, dirname(file), name)),
@@ -216,5 +244,28 @@ describe("the code", () => {
       return isPlayed && GLOBALS.test(readFileSync(join(SRC, file), "utf8"));
     });
     assert.deepEqual(global.sort(), Object.keys(GLOBAL_TIME));
+  });
+
+  it("gives a signal to each wait of service and SDK, unless it is only for a turn of the event loop", () => {
+    const unended: string[] = [];
+    for (const file of globSync("{src,client}/**/*.ts", { cwd: ROOT, exclude: ["**/dist/**"] })) {
+      const text = readFileSync(join(ROOT, file), "utf8");
+      const visitor = new Visitor({
+        CallExpression({ callee, arguments: [ms, signal], start, end }) {
+          const name = callee.type === "MemberExpression" ? callee.property : callee;
+          const isWait = name.type === "Identifier" && name.name === "sleep" && signal === undefined;
+          const isTurn = ms?.type === "Literal" && ms.value === 0;
+          if (isWait && !isTurn) unended.push(`${file}: ${text.slice(start, end)}`);
+        },
+      });
+      visitor.visit(parseSync(file, text).program);
+    }
+    assert.deepEqual(unended.sort(), Object.keys(UNENDED_WAITS));
+  });
+
+  it("lets tests wait for events, and for a time only where no event shows that it is over", () => {
+    const tests = globSync("test/**/*.test.ts", { cwd: ROOT, exclude: ["**/node_modules/**"] });
+    const sleeping = tests.filter((file) => SLEEP.test(readFileSync(join(ROOT, file), "utf8")));
+    assert.deepEqual(sleeping.sort(), Object.keys(SLEEPING_TESTS));
   });
 });
