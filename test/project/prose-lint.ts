@@ -105,6 +105,11 @@ describe("the linter of prose", () => {
     ];
     assert.deepEqual(commentsOf(code.join("\n")), "The first line. \nIt is a pun.\n");
     assert.match((await lint(stringsOf(code.join("\n")))).join(), /^2: .*Whoever|^2: .*whoever/);
+    const apart = `One.\n\n\n\n \n${SENTENCES.at(-1)?.[0]}\n\n\nWhoever comes.`;
+    assert.deepEqual(
+      (await lint(apart)).map((found) => /^\d+: \w+/.exec(found)?.[0]),
+      ["6: sentence", "9: Whoever"],
+    );
     assert.equal(commentsOf("# A line\nkey: value # its comment\n// Code"), "A line\nits comment\nCode");
     const tests = [
       'describe("a room", () => {',
