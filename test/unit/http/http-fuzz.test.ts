@@ -13,6 +13,7 @@ import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { ERRORS, type ErrorCode } from "../../../src/protocol/errors.ts";
 import type { Chat } from "../../../src/simulator/simulated-chat.ts";
+import { anyText, sign, urlPath } from "../../support/any-text.ts";
 import { eventually } from "../../support/eventually.ts";
 import { startRelay, type TestRelay } from "../../support/relay.ts";
 import { Stream } from "../../support/stream.ts";
@@ -96,19 +97,15 @@ function send(path: string, init: RequestInit = {}): Promise<Response> {
 }
 
 const good = fc.constantFrom(VIDEO, `https://youtu.be/${VIDEO}`, "not-a-chat_");
-/** Any code point. The library's own unit for them sets up a table of a million first. */
-const unit = fc
-  .oneof(fc.nat(0xd7ff), fc.integer({ min: 0xe000, max: 0x10ffff }))
-  .map((point) => String.fromCodePoint(point));
-const anyText = fc.oneof(
-  fc.string({ unit }),
-  fc.string({ unit: "grapheme", maxLength: 30 }),
+const anyValue = fc.oneof(
+  anyText,
+  fc.string({ unit: sign, maxLength: 30 }),
   fc.stringMatching(/^[\w-]{9,13}$/),
 );
 /** Mostly valid values: a request with everything wrong is refused for its first fault. */
 const mostly = <T, U>(right: fc.Arbitrary<T>, ...wrong: fc.Arbitrary<U>[]) =>
   fc.oneof({ weight: 6 * wrong.length, arbitrary: right }, ...wrong);
-const videoId = fc.oneof(good, fc.constantFrom(...LOOK_ALIKES), anyText);
+const videoId = fc.oneof(good, fc.constantFrom(...LOOK_ALIKES), anyValue);
 const anyJson = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
   fc.constantFrom<unknown>(
@@ -136,10 +133,10 @@ const jsonRequest = (() => {
   const flag = mostly(fc.constantFrom(true, false, undefined), anyJson);
   const endpoint = fc.constantFrom<unknown>("get_live_chat", "get_live_chat_replay");
   const poll = fc.record({
-    token: mostly(fc.constant(POLL.token), anyText, anyJson),
+    token: mostly(fc.constant(POLL.token), anyValue, anyJson),
     client: mostly(fc.constantFrom("WEB", "TVHTML5", "MWEB (music)", "?"), anyJson),
     endpoint: mostly(endpoint, fc.constant("../get_live_chat"), anyJson),
-    apiKey: mostly(fc.constant(POLL.apiKey), anyText, fc.constant(`${POLL.apiKey}&x=y`)),
+    apiKey: mostly(fc.constant(POLL.apiKey), anyValue, fc.constant(`${POLL.apiKey}&x=y`)),
     webVersion: fc.oneof(fc.constant(POLL.webVersion), anyJson),
     details: flag,
   });
@@ -233,9 +230,9 @@ const REQUESTS = {
       fc.record(
         {
           videoId,
-          backfill: mostly(fc.constantFrom("0", "7", "-1", "1e400"), anyText),
-          details: mostly(fc.constantFrom("true", "false"), anyText),
-          "": anyText,
+          backfill: mostly(fc.constantFrom("0", "7", "-1", "1e400"), anyValue),
+          details: mostly(fc.constantFrom("true", "false"), anyValue),
+          "": anyValue,
         },
         { requiredKeys: ["videoId"] },
       ),
@@ -258,7 +255,7 @@ const REQUESTS = {
     100,
     fc.asyncProperty(
       fc.constantFrom("GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "QUERY"),
-      fc.oneof(fc.constantFrom("/v1/poll", "/v1/probe", "/v1/sessions", "/v1/../v1/poll"), fc.webPath()),
+      fc.oneof(fc.constantFrom("/v1/poll", "/v1/probe", "/v1/sessions", "/v1/../v1/poll"), urlPath),
       fc.constantFrom(
         "application/json",
         "application/json; charset=x",
@@ -266,7 +263,7 @@ const REQUESTS = {
         "multipart/form-data",
         "*/*",
       ),
-      fc.oneof(fc.json(), fc.string({ unit })),
+      fc.oneof(fc.json(), anyText),
       async (method, path, type, body) => {
         const headers = { "content-type": type };
         const response = await send(path, { method, headers, ...(method === "GET" ? {} : { body }) });

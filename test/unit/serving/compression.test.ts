@@ -11,6 +11,7 @@ import fc from "fast-check";
 import { bodyEnd, FORMS, type Packet } from "../../../src/serving/form.ts";
 import { RunningSum, sumOf } from "../../../src/serving/gzip.ts";
 import type { Chat } from "../../../src/simulator/simulated-chat.ts";
+import { codePoint } from "../../support/any-text.ts";
 import { eventually } from "../../support/eventually.ts";
 import { metric, startRelay, type TestRelay } from "../../support/relay.ts";
 import { Stream } from "../../support/stream.ts";
@@ -20,7 +21,7 @@ const SCENARIO = { kinds: ["text" as const], timeoutMs: 15 };
 const LIMIT = { timeout: 300_000 };
 
 const message = fc
-  .record({ cursor: fc.nat(), words: fc.string({ unit: "binary", maxLength: 300 }) })
+  .record({ cursor: fc.nat(), words: fc.string({ unit: codePoint, maxLength: 300 }) })
   .map(({ cursor, words }) => ({ id: "x", cursor, body: JSON.stringify({ words }), details: "{}" }));
 const batches = fc.array(
   fc.record({ isShared: fc.boolean(), messages: fc.array(message, { minLength: 1, maxLength: 20 }) }),
