@@ -49,13 +49,9 @@ test("a connection can be taken over, read, written and closed on this Node.js",
 });
 
 test("a failure to take over a connection is noticed at once and breaks nothing", LIMIT, async (t) => {
-  const limit = new AbortController();
-  t.mock.method(AbortSignal, "timeout", () => limit.signal);
-  const late = setTimeout(() => limit.abort(), 10_000);
+  t.mock.method(AbortSignal, "timeout", () => new AbortController().signal); // the time limit never ends it
   t.mock.method(ServerResponse.prototype, "detachSocket", () => assert.fail("not on this Node.js"));
   assert.equal(await handOverWorks(), false);
-  clearTimeout(late);
-  assert.equal(limit.signal.aborted, false);
 });
 
 test("the listeners of a taken connection share a shape, which saves 400 bytes", LIMIT, async (t) => {
