@@ -88,11 +88,15 @@ const TEXT = [
   "line\n".repeat(12),
 ];
 
+const ALONE = [...MARKUP, ...OUT_OF_ATTRIBUTES, ...ADDRESSES, ...STYLE, ...TEXT];
+const doubled = (text: string): string => `<b>${text}</b>${text}`;
+
 /** Each as it is, between other words, and doubled with markup around. */
-export const ATTACKS: readonly string[] = [
-  ...MARKUP,
-  ...OUT_OF_ATTRIBUTES,
-  ...ADDRESSES,
-  ...STYLE,
-  ...TEXT,
-].flatMap((text) => [text, `hello ${text} world`, `<b>${text}</b>${text}`]);
+export const ATTACKS: readonly string[] = ALONE.flatMap((text) => [
+  text,
+  `hello ${text} world`,
+  doubled(text),
+]);
+
+/** Those of the attacks that take the most room: each has the words of two others. */
+export const WIDEST: readonly string[] = ALONE.map(doubled);

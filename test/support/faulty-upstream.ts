@@ -7,7 +7,7 @@ import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { type Clock, systemClock } from "../../src/base/clock.ts";
 import type { Answer as UpstreamAnswer } from "../../src/simulator/answers.ts";
-import type { Fault } from "../../src/simulator/faults.ts";
+import type { Fault, FaultOrder } from "../../src/simulator/faults.ts";
 import type { RequestKind } from "../../src/simulator/requests.ts";
 import type { Chat } from "../../src/simulator/simulated-chat.ts";
 import type { SimulatorOptions } from "../../src/simulator/simulator.ts";
@@ -20,7 +20,8 @@ import { inTime, openStream, PLACES, textAction } from "./opening.ts";
 import { startRelay, type TestRelay } from "./relay.ts";
 import type { Stream } from "./stream.ts";
 
-export const VIDEO = "faulty-chat";
+/** Requests that concern no video; a caller's poll has a token without a chat. */
+const OF_NO_CHAT: readonly RequestKind[] = ["sw.js", "sw.js_data", "get_live_chat_replay"];
 
 /**
  * Answers a request as no upstream should; `real` makes what the upstream would have answered. What it still
@@ -37,15 +38,16 @@ export interface Order {
 }
 
 /** Sets a hostile answer on the next requests of a kind, the oldest order first. */
-export function order(upstream: Simulator, on: RequestKind, hostile: HostileAnswer, times = 1): Order {
+function order(upstream: Simulator, asked: Omit<FaultOrder, "as">, hostile: HostileAnswer): Order {
   const { promise: whenMet, resolve } = Promise.withResolvers<void>();
-  const leaving: Promise<void>[] = [];
+  const sockets: Socket[] = [];
   const answer: HostileAnswer = (response, real) => {
     resolve();
-    if (response.socket) leaving.push(closed(response.socket));
+    if (response.socket) sockets.push(response.socket);
     return hostile(response, real);
   };
-  return { fault: upstream.fault({ on, times, as: { answer } }), whenMet, left: () => Promise.all(leaving) };
+  const fault = upstream.fault({ ...asked, as: { answer } });
+  return { fault, whenMet, left: () => Promise.all(sockets.map(closed)) };
 }
 
 interface CallOptions {
@@ -65,7 +67,7 @@ export async function answerTo(
 ): Promise<string> {
   await using upstream = await startSimulator();
   const met = Promise.withResolvers<Socket>();
-  const placed = order(upstream, "sw.js", (response, real) => {
+  const placed = order(upstream, { on: "sw.js", times: 1 }, (response, real) => {
     if (response.socket) met.resolve(response.socket);
     return hostile(response, real);
   });
@@ -94,7 +96,10 @@ export function closed(socket: Socket): Promise<void> {
 export interface FaultyUpstream extends AsyncDisposable {
   relay: TestRelay;
   chat: Chat;
+  /** For requests of its chat, or of scripts, or of a poll without a chat. */
   order(on: RequestKind, hostile: HostileAnswer, times?: number): Order;
+  /** The same relay with another such chat. */
+  another(): FaultyUpstream;
   /** Resolves when every connection that had a hostile answer is closed. */
   left(): Promise<unknown>;
 }
@@ -106,23 +111,31 @@ export async function startFaulty(
 ): Promise<FaultyUpstream> {
   await using stack = new AsyncDisposableStack();
   const upstream = stack.use(await startSimulator(simulator));
-  const settings = { RELAY_POLL_MAX_MS: "20" };
+  const settings = { RELAY_POLL_MAX_MS: "20", RELAY_GRACE_MS: "0" };
   const relay = stack.use(await startRelay({ upstream, deadlines, settings }));
-  const chat = upstream.chat(VIDEO, { tokens: "reusable", timeoutMs: 5, page: 10 });
-  chat.say([textAction("first")]);
   const owned = stack.move();
-  const orders: Order[] = [];
-  return {
-    relay,
-    chat,
-    order: (...given) => {
-      const placed = order(upstream, ...given);
-      orders.push(placed);
-      return placed;
-    },
-    left: () => Promise.all(orders.map((one) => one.left())),
-    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  let chats = 0;
+  const withChat = (): FaultyUpstream => {
+    chats += 1;
+    const videoId = `faulty${String(chats).padStart(5, "-")}`;
+    const chat = upstream.chat(videoId, { tokens: "reusable", timeoutMs: 5, page: 10 });
+    chat.say([textAction("first")]);
+    const orders: Order[] = [];
+    return {
+      relay,
+      chat,
+      order: (on, hostile, times = 1) => {
+        const asked = OF_NO_CHAT.includes(on) ? { on, times } : { on, times, videoId };
+        const placed = order(upstream, asked, hostile);
+        orders.push(placed);
+        return placed;
+      },
+      another: withChat,
+      left: () => Promise.all(orders.map((one) => one.left())),
+      [Symbol.asyncDispose]: () => owned.disposeAsync(),
+    };
   };
+  return withChat();
 }
 
 /**
@@ -159,7 +172,7 @@ export async function openedDespite(
   kinds: readonly RequestKind[],
 ): Promise<Stream> {
   const orders = kinds.map((kind) => faulty.order(kind, hostile));
-  const stream = await openStream(faulty.relay, { videoId: VIDEO });
+  const stream = await openStream(faulty.relay, { videoId: faulty.chat.videoId });
   await stream.untilMessages(1);
   assertMet(orders);
   return stream;
@@ -201,14 +214,14 @@ async function assertReopenedDespite(
 
 /** Asserts that the viewer was there all the time and missed nothing, and that its cursor still resumes. */
 export async function assertUnharmed(
-  { relay }: FaultyUpstream,
+  { relay, chat: { videoId } }: FaultyUpstream,
   stream: Stream,
   ids: readonly string[],
 ): Promise<void> {
   assert.equal(stream.over, false);
   assert.deepEqual(stream.ids, ids);
   assert.deepEqual([...new Set(stream.frames.map(({ event }) => event))], ["init", "message"]);
-  await using resumed = await openStream(relay, { videoId: VIDEO, lastEventId: stream.init.cursor });
+  await using resumed = await openStream(relay, { videoId, lastEventId: stream.init.cursor });
   await resumed.untilMessages(ids.length);
   assert.deepEqual(resumed.messages, stream.messages);
   assert.equal(resumed.init.cursor, stream.init.cursor);

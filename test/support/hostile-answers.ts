@@ -4,7 +4,7 @@
 import type { JsonObject } from "../../src/simulator/plain-json.ts";
 import { adding, COMMON, PAID } from "./chat-items.ts";
 import type { HostileAnswer } from "./faulty-upstream.ts";
-import { filled, MEGABYTE, nested, saying } from "./hostile-content.ts";
+import { filled, MEGABYTE, nested, saying, TOO_MANY } from "./hostile-content.ts";
 
 const JSON_TYPE = "application/json; charset=utf-8";
 const chat = (members: string): HostileAnswer =>
@@ -16,11 +16,11 @@ const removals = (count: number): string =>
 
 /** No batch, in no room and for no caller. */
 export const UNUSABLE: Readonly<Record<string, HostileAnswer>> = {
-  "an action that nests a million deep": chat(`${token("next")},"actions":[${nested(1_000_000)}]`),
-  "an answer that nests a million deep": saying(nested(1_000_000), JSON_TYPE),
-  "a million actions": chat(`${token("next")},"actions":[${"{},".repeat(1_000_000)}{}]`),
-  "a hundred thousand deletions": chat(`${token("next")},"actions":[${removals(100_000)}]`),
-  "half a million keys": chat(`${token("next")},"actions":[{${keys(500_000)}}]`),
+  "an action that nests half a million deep": chat(`${token("next")},"actions":[${nested(TOO_MANY)}]`),
+  "an answer that nests half a million deep": saying(nested(TOO_MANY), JSON_TYPE),
+  "half a million actions": chat(`${token("next")},"actions":[${"{},".repeat(TOO_MANY)}{}]`),
+  "more deletions than an answer may have": chat(`${token("next")},"actions":[${removals(10_001)}]`),
+  "half a million keys": chat(`${token("next")},"actions":[{${keys(TOO_MANY)}}]`),
   "a token of a megabyte": chat(token(filled("A", MEGABYTE))),
   "a token longer than can be sent back": chat(token("A".repeat(8193))),
   "a token of binary": chat(token("\u0000\u0001\u0080ÿ")),
@@ -37,7 +37,7 @@ export const UNUSABLE: Readonly<Record<string, HostileAnswer>> = {
 };
 
 function keys(count: number): string {
-  return Array.from({ length: count }, (_, i) => `"k${i}":1`).join();
+  return Array.from({ length: count }, (_, i) => `"${i.toString(36)}":1`).join();
 }
 
 interface Absurd {
@@ -49,7 +49,7 @@ interface Absurd {
 
 const many = <T>(count: number, one: (i: number) => T): T[] =>
   Array.from({ length: count }, (_, i) => one(i));
-const long = filled("long ", 3 * MEGABYTE);
+const long = filled("long ", MEGABYTE);
 const address = `https://example.org/${"a".repeat(2000)}`;
 const text = (own: object): object =>
   adding({
@@ -70,26 +70,26 @@ export const ABSURD: Readonly<Record<string, Absurd>> = {
     actions: [nested(50_000, '{"addChatItemAction":{"item":', "}}")],
     ids: [],
   },
-  "a text of six megabytes": sent(runs({ text: long + long })),
+  "a text of two megabytes": sent(runs({ text: long + long })),
   "a hundred thousand runs": sent(runs(...many(100_000, () => ({ text: "run" })))),
   "a hundred thousand runs of nothing": sent(runs(...many(100_000, () => ({ text: "" })), { text: "end" })),
-  "two thousand long links": sent(runs(...many(2000, () => link))),
-  "two thousand emojis with long addresses": sent(runs(...many(2000, () => emoji))),
+  "six hundred long links": sent(runs(...many(600, () => link))),
+  "six hundred emojis with long addresses": sent(runs(...many(600, () => emoji))),
   "twenty thousand shortcuts": sent(
     runs({ emoji: { isCustomEmoji: true, shortcuts: many(20_000, () => ":x:") } }),
   ),
-  "an author of six megabytes": sent(
+  "an author of two megabytes": sent(
     text({ authorName: { simpleText: long }, authorExternalChannelId: long }),
   ),
   "fifty thousand badges": sent(text({ authorBadges: many(50_000, () => badge) })),
   "fifty thousand pictures": sent(text({ authorPhoto: { thumbnails } })),
   "an address of a megabyte": sent(text({ authorPhoto: { thumbnails: [{ url: `https://a/${long}` }] } })),
-  "an amount of five megabytes": sent(
+  "an amount of a megabyte": sent(
     adding({
       liveChatPaidMessageRenderer: {
         ...PAID.liveChatPaidMessageRenderer,
         id: "absurd",
-        purchaseAmountText: { simpleText: filled("1.", 5 * MEGABYTE) },
+        purchaseAmountText: { simpleText: filled("1.", MEGABYTE) },
         bodyBackgroundColor: 1e300,
         headerBackgroundColor: -1,
       },
@@ -125,15 +125,15 @@ export const ABSURD: Readonly<Record<string, Absurd>> = {
     '{"addChatItemAction":{"__proto__":{"item":{"liveChatTextMessageRenderer":{"id":"polluted"}}}}}',
   ),
   "holders within holders": unsent(nested(60, '{"addChatItemAction":{"item":', "}}")),
-  "a poll of fifty thousand choices": {
+  "a poll of ten thousand choices": {
     actions: [
       JSON.stringify({
         updateLiveChatPollAction: {
           pollToUpdate: {
             pollRenderer: {
               liveChatPollId: "absurd",
-              choices: many(50_000, () => ({ text: { simpleText: "choice" }, voteRatio: 1e308 })),
-              header: { pollHeaderRenderer: { pollQuestion: { runs: many(2000, () => link) } } },
+              choices: many(10_000, () => ({ text: { simpleText: "choice" }, voteRatio: 1e308 })),
+              header: { pollHeaderRenderer: { pollQuestion: { runs: many(600, () => link) } } },
             },
           },
         },

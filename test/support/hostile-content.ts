@@ -8,6 +8,8 @@ import type { HostileAnswer } from "./faulty-upstream.ts";
 export const MEGABYTE = 1024 * 1024;
 /** More than any bound allows, less than an answer may have. */
 const MUCH = MEGABYTE;
+/** One more than the values of a JSON text that is parsed. */
+export const TOO_MANY = 500_001;
 
 /** The text again and again, this long in all. */
 export function filled(text: string, length = MUCH): string {
@@ -21,7 +23,8 @@ export function nested(levels: number, opening = '{"a":', closing = "}"): string
 
 /** An answer of just this. */
 export function saying(body: string | Buffer, contentType = "text/html; charset=utf-8"): HostileAnswer {
-  return (response) => response.writeHead(200, { "content-type": contentType }).end(body);
+  const bytes = Buffer.from(body);
+  return (response) => response.writeHead(200, { "content-type": contentType }).end(bytes);
 }
 
 /** The upstream's own answer with a change. */
@@ -69,8 +72,8 @@ export const SCRIPTS: Readonly<Record<string, string | Buffer>> = {
   "values that never close": filled(`INNERTUBE_API_KEY:"INNERTUBE_API_KEY:'aaaaaaaaaaaa\\`),
   "values just too long": filled(`"INNERTUBE_API_KEY":"${"a".repeat(4097)}",`),
   "values of the wrong form": filled('"INNERTUBE_API_KEY":"!",'),
-  "data that nests a million deep": `)]}'\n${nested(MEGABYTE, "[", "]")}`,
-  "data of a million lists": `)]}'\n[${"[],".repeat(1_000_000)}1]`,
+  "data that nests half a million deep": `)]}'\n${nested(TOO_MANY, "[", "]")}`,
+  "data of half a million lists": `)]}'\n[${"[],".repeat(TOO_MANY)}1]`,
   "invalid UTF-8": Buffer.alloc(MEGABYTE, 0xff),
   "UTF-16": utf16(`"INNERTUBE_API_KEY":"${key}"`),
 };
@@ -80,8 +83,8 @@ export const PAGES: Readonly<Record<string, string | Buffer>> = {
   "nothing but NULs": "\0".repeat(MUCH),
   "braces alone": `ytInitialData = ${filled("{")}`,
   "data that nests ten thousand deep": `ytInitialData = {"contents":${nested(10_000)}};`,
-  "data that nests a million deep": `ytInitialData = {"contents":${nested(1_000_000, "[", "]")}};`,
-  "a million objects": `ytInitialData = {"contents":[${"{},".repeat(1_000_000)}{}]};`,
+  "data that nests half a million deep": `ytInitialData = {"contents":${nested(TOO_MANY, "[", "]")}};`,
+  "half a million objects": `ytInitialData = {"contents":[${"{},".repeat(TOO_MANY)}{}]};`,
   "data that never closes": `ytInitialData = {"contents":"${filled("x")}`,
   "places for data without any": filled("ytInitialData = '{';", 2 * MUCH),
   "data within data": filled('ytInitialData = {"a":"'),

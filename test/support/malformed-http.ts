@@ -64,7 +64,7 @@ function bomb(encoding: string, frame: Buffer, frames: number): HostileAnswer {
 const ZEROS = Buffer.alloc(16 * MEGABYTE);
 const gzipFrame = gzipSync(ZEROS);
 const zstdFrame = zstdCompressSync(ZEROS);
-const brotli = brotliCompressSync(Buffer.alloc(256 * MEGABYTE), {
+const brotli = brotliCompressSync(Buffer.alloc(64 * MEGABYTE), {
   params: { [constants.BROTLI_PARAM_QUALITY]: 1 },
 });
 /** A block that can follow itself for ever. */

@@ -7,8 +7,8 @@ import { heldMb } from "../../support/memory.ts";
 import { HANDLE, HOUR, MINUTE, watched } from "../../support/watched-channel.ts";
 
 /** Each one would keep about a kilobyte. */
-const VISITS = 10_000;
-const MOST_MB = 3;
+const VISITS = 2500;
+const MOST_MB = 0.75;
 
 describe("the pages of a watched channel", () => {
   it("cost one look a minute for a hundred watchers, and none without watchers", async () => {

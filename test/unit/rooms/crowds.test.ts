@@ -7,7 +7,7 @@ import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { stepsOf } from "../../support/steps.ts";
 
-const [FEW, MANY] = [1000, 4000];
+const [FEW, MANY] = [250, 1000];
 const idOf = (i: number) => String(i).padStart(11, "0");
 
 /** Asserts that each of many costs about as much as each of few. */

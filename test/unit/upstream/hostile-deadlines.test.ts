@@ -14,7 +14,7 @@ import { heldMb, peakGrowthMb } from "../../support/memory.ts";
 const DEADLINE_MS = 8000;
 const LIMIT_MS = 60_000;
 /** How much of a flood is let in, and how much of that may be held, in megabytes. */
-const FLOOD_MB = 192;
+const FLOOD_MB = 144;
 const MOST_MB = 120;
 /** If not even a head has come, the host counts as one that cannot be reached. */
 const NO_ANSWER = /^unusable: (127\.0\.0\.1:\d+ cannot be reached: )?no complete answer within 8000 ms$/;

@@ -133,12 +133,12 @@ describe("reading takes linear time", () => {
 
 describe("a kept value does not hold the text in which it was found", () => {
   /** Two of the texts: the engine remembers what an expression was last tried on. */
-  const MOST_KEPT_MB = 10;
-  /** What twenty different texts of four megabytes leave behind, in megabytes. */
+  const MOST_KEPT_MB = 5;
+  /** What twenty different texts of two megabytes leave behind, in megabytes. */
   function keptMb(find: (text: string, i: number) => unknown): number {
     const before = heldMb();
     // Made from bytes, a text is one piece, as an answer's is.
-    const kept = Array.from({ length: 20 }, (_, i) => find(Buffer.alloc(4 * MEGABYTE, "x").toString(), i));
+    const kept = Array.from({ length: 20 }, (_, i) => find(Buffer.alloc(2 * MEGABYTE, "x").toString(), i));
     const after = heldMb();
     assert.ok(kept.every((one) => one !== undefined));
     return after - before;

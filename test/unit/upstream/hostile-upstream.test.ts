@@ -12,19 +12,14 @@ import type { RequestKind } from "../../../src/simulator/requests.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { assertFails } from "../../support/answered-room.ts";
 import { assertRefused, post } from "../../support/api.ts";
-import {
-  answerTo,
-  assertSurvived,
-  openedDespite,
-  startFaulty,
-  VIDEO,
-} from "../../support/faulty-upstream.ts";
+import { answerTo, assertSurvived, openedDespite, startFaulty } from "../../support/faulty-upstream.ts";
 import { REFUSED } from "../../support/malformed-http.ts";
 import { peakGrowthMb } from "../../support/memory.ts";
 import { failAlways, PLACES, refused } from "../../support/opening.ts";
 import { startRelay } from "../../support/relay.ts";
 import { requestsOf } from "../../support/virtual-room.ts";
 
+const VIDEO = "any-video-1";
 /** No answer here is to need it. */
 const DEADLINE_MS = 30_000;
 const DEADLINES = { chatMs: DEADLINE_MS, pageMs: DEADLINE_MS };
@@ -86,19 +81,19 @@ describe("an answer that never ends is reported as the matching error", () => {
     it(`at ${kinds.join(" and ")}: ${failure}`, async () => {
       await using faulty = await startFaulty(DEADLINES, { pageCredentials: false });
       for (const kind of kinds) faulty.order(kind, hostile, Number.POSITIVE_INFINITY);
-      assert.equal((await refused(faulty.relay, VIDEO)).failure, failure);
+      assert.equal((await refused(faulty.relay, faulty.chat.videoId)).failure, failure);
     });
   }
 
   it("in a room: an error frame, and a session is refused with the same code", async () => {
     await using faulty = await startFaulty(DEADLINES);
-    const { relay } = faulty;
+    const { relay, chat } = faulty;
     await using stream = await openedDespite(faulty, hostile, []);
     const order = faulty.order("get_live_chat", hostile, Number.POSITIVE_INFINITY);
     await assertFails(stream);
     assert.equal(order.fault.fired, 5);
     for (const kind of PLACES) faulty.order(kind, hostile);
-    assertRefused(await post(relay.url, "/v1/sessions", { videoId: VIDEO }), 502, "UPSTREAM_ERROR");
+    assertRefused(await post(relay.url, "/v1/sessions", { videoId: chat.videoId }), 502, "UPSTREAM_ERROR");
   });
 });
 

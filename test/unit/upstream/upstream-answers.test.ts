@@ -219,8 +219,8 @@ const IN_ROOM = {
   async "a cooldown"(room: Room) {
     const { call, next } = await around(room);
     assert.equal(next.continuation, call.continuation);
-    const pausedMs = next.at - (call.finishedAt ?? Number.NaN);
-    assert.ok(pausedMs > COOLDOWN_MS - 5, `asked again after ${pausedMs} ms`);
+    // A busy machine only delays the next call. A timer may be early by less than a millisecond.
+    assert.ok(next.at - call.at > COOLDOWN_MS - 1, `asked again after ${next.at - call.at} ms`);
     await assertGoesOn(room);
     assert.equal(bootstraps(room.relay), 1);
   },
