@@ -16,6 +16,7 @@ const PREFERENCES = {
   "browser.safebrowsing.phishing.enabled": false,
   "browser.startup.page": 0,
   "browser.translations.enable": false,
+  "dom.ipc.processPrelaunch.enabled": false, // processes for pages to come
   "extensions.enabledScopes": 0,
   "extensions.installDistroAddons": false,
   "privacy.trackingprotection.enabled": false,

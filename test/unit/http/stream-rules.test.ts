@@ -1,6 +1,6 @@
 /** The specification's tables for `GET /v1/stream`: rules, headers, frames and backfill, row by row. */
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import { startRelay, type TestRelay } from "../../support/relay.ts";
 import { Stream, streamUrl } from "../../support/stream.ts";
 
@@ -24,6 +24,18 @@ async function roomWith(history: number, options: Parameters<typeof startRelay>[
       await relay[Symbol.asyncDispose]();
     },
   };
+}
+
+type OpenRoom = Awaited<ReturnType<typeof roomWith>>;
+
+/** One room for all tests of a suite that say nothing in it: it is there from their beginning on. */
+function sharedRoom(history: number): () => OpenRoom {
+  let room: OpenRoom;
+  before(async () => {
+    room = await roomWith(history);
+  });
+  after(() => room[Symbol.asyncDispose]());
+  return () => room;
 }
 
 const refusal = async (relay: TestRelay, query: string, init?: RequestInit) => {
@@ -148,6 +160,7 @@ describe("rule 1: a valid cursor in Last-Event-ID", () => {
 });
 
 describe("lastEventId in the query", () => {
+  const shared = sharedRoom(8);
   const rows: [string, (cursor: number) => number | string | undefined, number][] = [
     ["resumes as the header does", () => undefined, 0],
     ["is ignored if there is a header", (cursor) => cursor + 3, 3],
@@ -155,7 +168,7 @@ describe("lastEventId in the query", () => {
   ];
   for (const [name, header, start] of rows) {
     it(name, async () => {
-      await using room = await roomWith(8);
+      const room = shared();
       const cursor = room.witness.init.cursor - 7; // the first of the eight
       const lastEventId = header(cursor);
       const options = { videoId: VIDEO, backfill: 1, inQuery: cursor };
@@ -168,7 +181,7 @@ describe("lastEventId in the query", () => {
   }
 
   it("that is not a cursor counts as absent, however long it is", async () => {
-    await using room = await roomWith(8);
+    const room = shared();
     const options = { videoId: VIDEO, backfill: 3, inQuery: "1".repeat(2000) };
     await using stream = await Stream.open(room.relay.url, options);
     await stream.untilMessages(3);
@@ -177,6 +190,7 @@ describe("lastEventId in the query", () => {
 });
 
 describe("rule 2: a Last-Event-ID that is treated as absent", () => {
+  const shared = sharedRoom(8);
   const rows: [string, (head: number) => string][] = [
     ["malformed", () => "abc"],
     ["negative", () => "-1"],
@@ -190,7 +204,7 @@ describe("rule 2: a Last-Event-ID that is treated as absent", () => {
   ];
   for (const [name, text] of rows) {
     it(`${name}: backfill applies, and init.cursor differs from it`, async () => {
-      await using room = await roomWith(8);
+      const room = shared();
       const lastEventId = text(room.witness.init.cursor);
       await using stream = await Stream.open(room.relay.url, { videoId: VIDEO, backfill: 3, lastEventId });
       await stream.untilMessages(3);
@@ -226,6 +240,7 @@ describe("rule 4: anything visible on the live stream can be read back after a r
 });
 
 describe("rule 5: failures before the stream opens are JSON errors with real status codes", () => {
+  const shared = sharedRoom(1);
   const rows: [string, number, string][] = [
     ["", 400, "INVALID_REQUEST"],
     ["videoId=", 400, "INVALID_VIDEO_ID"],
@@ -239,8 +254,7 @@ describe("rule 5: failures before the stream opens are JSON errors with real sta
   ];
   for (const [query, status, code] of rows) {
     it(`?${query} is ${status} ${code}`, async () => {
-      await using room = await roomWith(1);
-      const answer = await refusal(room.relay, query);
+      const answer = await refusal(shared().relay, query);
       assert.deepEqual([answer.status, answer.code], [status, code]);
       assert.deepEqual(Object.keys(answer), ["status", "code", "message"]);
       assert.ok(answer.message.length > 10, answer.message);
@@ -262,6 +276,7 @@ describe("rule 6: an SSE client reconnects after an end frame unless it closes i
 });
 
 describe("backfill normalization", () => {
+  const shared = sharedRoom(1);
   const HISTORY = 520;
   const used: [string | undefined, number][] = [
     ["50", 50],
@@ -297,8 +312,7 @@ describe("backfill normalization", () => {
 
   for (const sent of ["abc", "", " ", "12abc", "1,000", "NaN", "--1", "null", "1n"]) {
     it(`"${sent}", not a number, is rejected with 400 INVALID_REQUEST`, async () => {
-      await using room = await roomWith(1);
-      const answer = await refusal(room.relay, `videoId=${VIDEO}&backfill=${encodeURIComponent(sent)}`);
+      const answer = await refusal(shared().relay, `videoId=${VIDEO}&backfill=${encodeURIComponent(sent)}`);
       assert.deepEqual([answer.status, answer.code], [400, "INVALID_REQUEST"]);
       assert.match(answer.message, /backfill/);
     });

@@ -9,7 +9,7 @@ import { Random } from "../../../src/simulator/random.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { gapsIn } from "../../support/gaps-in.ts";
 
-const MINUTES = 5;
+const MINUTES = 3;
 const VIDEO = "fast-chat-1";
 const CHAT = ["get_live_chat"] as const;
 const PAGES = ["popout", "watch", "next"] as const;
@@ -37,7 +37,7 @@ describe("each gap of a chat is marked, with at most one needless gap per incide
       let troubles = 0;
       void (async () => {
         for (;;) {
-          await clock.sleep(10_000 + random.next() * 20_000);
+          await clock.sleep(6000 + random.next() * 12_000);
           const { on, as, forMs } = random.pick(Object.values(TROUBLES));
           chat.expireTokens();
           troubles += 1;

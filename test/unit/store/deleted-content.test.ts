@@ -163,9 +163,7 @@ describe("a deletion", () => {
     it(`later readers get it blank from the tail and the store, under its cursor: ${kind}`, async (t) => {
       const path = await temporaryFile(t);
       const store = kind === "memory" ? "memory:" : `sqlite:${path}`;
-      const relay = await startRelay({ settings: { RELAY_STORE: store, RELAY_DELETED: "blank" } });
-      const close = t.mock.fn(() => relay[Symbol.asyncDispose]());
-      t.after(() => close.mock.callCount() === 0 && close());
+      await using relay = await startRelay({ settings: { RELAY_STORE: store, RELAY_DELETED: "blank" } });
       const chat = relay.upstream.chat(VIDEO, { timeoutMs: 5 });
       await using live = await openStream(relay, { videoId: VIDEO, details: true });
       chat.say(Array.from({ length: 600 }, (_, i) => said(`m${i}`, i % 2 === 0 ? AUTHOR : OTHER)));
@@ -192,8 +190,8 @@ describe("a deletion", () => {
           );
         }
       }
-      await close();
       if (kind === "memory") return;
+      await relay[Symbol.asyncDispose]();
       const file = await readFile(path, "latin1");
       assert.ok(
         file.includes("words of m1") && !/words of m(3|2|598)\b/.test(file),
