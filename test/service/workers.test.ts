@@ -346,6 +346,15 @@ describe("several workers", { timeout: 300_000 }, () => {
     assert.equal(await total(relay.url, "relay_viewers"), 8);
   });
 
+  it("of an edge each check rights to a channel, as the first process knows it from the origin", async (t) => {
+    await using origin = await startRelay();
+    origin.upstream.channel("@mine").broadcast(VIDEO, { chat: CHAT }).chat.say(5);
+    await using edge = await startTestEdge(origin.url, { ...TWO, RELAY_PUBLIC: "watch:@mine" });
+    await eventually(true, () => isReady(edge.url));
+    const streams = await Promise.all(Array.from({ length: CONNECTIONS }, () => watch(t, edge.url)));
+    for (const stream of streams) await stream.untilMessages(5);
+  });
+
   it("of an edge are one viewer at its origin, and each continues the streams of the others", async (t) => {
     await using origin = await startRelay({ settings: { RELAY_KEEPALIVE_MS: TWO.RELAY_KEEPALIVE_MS } });
     origin.upstream.chat(VIDEO, CHAT).say(5);
