@@ -44,7 +44,9 @@ describe("the first load of the viewer page", { skip: NO_CHROMIUM }, () => {
     page.on("request", (request) => request.url().startsWith(relay.url) && asked.push(request.url()));
     await page.goto(`${relay.url}/?videoId=${videoId}`);
     await until(page, "document.querySelector('#ticker .paid') !== null"); // which is loaded last
-    assert.equal(await page.evaluate(`(${ROUND_OF})("/v1/stream")`), 3);
+    // 2 if the page's last bytes came after its files were asked for
+    const round = await page.evaluate<number>(`(${ROUND_OF})("/v1/stream")`);
+    assert.ok(round === 2 || round === 3, `round ${round}`);
     assert.ok(asked.length <= MAX_REQUESTS, asked.join("\n"));
     await context.close();
   });

@@ -274,7 +274,7 @@ describe("instances on one PostgreSQL", { skip, timeout: 300_000 }, () => {
     chat.say(3);
     const line = await Line.to(Number(new URL(upstream.urls.main).port));
     t.after(() => line[Symbol.asyncDispose]());
-    const settings = { ...SETTINGS, RELAY_STORE: url, RELAY_UPSTREAM_URL: line.url, RELAY_LEASE_MS: "600" };
+    const settings = { ...SETTINGS, RELAY_STORE: url, RELAY_UPSTREAM_URL: line.url, RELAY_LEASE_MS: "2500" };
     const frozen = await startProcess(upstream, settings);
     t.after(() => frozen.close());
     const thawing = await watch(frozen);

@@ -35,7 +35,8 @@ interface Staged {
 export class StreamsStage implements AsyncDisposable {
   readonly #relay: TestRelay;
   readonly #streams = new Map<string, Staged>();
-  readonly #server = createServer((request, response) => {
+  // A connection that is closed just as its client asks again would fail the suite: it stays open.
+  readonly #server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     this.#answer(request, response).catch((error) => response.writeHead(400).end(`${error}`));
   });
   #created = 0;

@@ -47,7 +47,7 @@ describe("a chat of the SDK behind a network that", () => {
   for (const [what, hold] of Object.entries(NETWORKS)) {
     it(`${what} is read from the log after two streams`, async () => {
       await using relay = await startRelay();
-      const said = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5 });
+      const said = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 100 });
       const ids = said.say(10);
       const { fetch, count } = through(hold);
       const room = chat(relay.url, { ...FAST, videoId: VIDEO, idleMs: 2000, fetch });

@@ -142,6 +142,9 @@ export const CASES: Record<string, (stage: Stage) => Promise<void>> = {
       said.push(...(await stage.act("say", 5)));
       if (ids.length === 15) break;
     }
+    // The channel turns to the next stream where the service has read this one: first all must be stored.
+    let stored = 0;
+    while (stored < said.length) stored = (await idsOf(sdk.history(service, { videoId }))).length;
     const next = await stage.another();
     said.push(...(await stage.act("say", 10, next)));
     same([room.cursor?.slice(0, 12), news[0]], [`${videoId}.`, `live ${videoId}`]);

@@ -60,7 +60,7 @@ const ROWS: Record<string, Row> = {
   "an idle connection": { request: () => "GET /healthz HTTP/1.1\r\n\r\n", isAnswered: true, most: 24 * KB },
   // If it grows, the viewer keeps more than its socket and its cursor.
   "a viewer of an open room": { request: () => STREAM, isAnswered: true, most: 16 * KB },
-  // If it grows, each chat of a line keeps more than its cursor and its place in the order.
+  // If it grows, each chat of a multiplex keeps more than its cursor and its place in the order.
   "a merged stream of an open room": { request: () => MERGED, isAnswered: true, most: 16 * KB },
   "a preflight": { request: () => "OPTIONS /v1/poll HTTP/1.1\r\n\r\n", isAnswered: true, most: 24 * KB },
   "a small body that does not end": { request: () => unended(16 * KB), most: 40 * KB },

@@ -16,7 +16,7 @@ const VIDEO = "dQw4w9WgXcQ";
 /** The origin's cursors. */
 const [BASE, HEAD] = [1000, 1010];
 
-/** More than an edge waits for a page. */
+/** More than an edge waits for a page. The time is real: undici, which has that limit, takes no clock. */
 const SEARCH_MS = 12_000;
 
 type Line = (send: (...lines: string[]) => void, lastEventId: string | undefined) => unknown;

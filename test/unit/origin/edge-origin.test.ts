@@ -25,8 +25,8 @@ import { MINUTE, watched } from "../../support/watched-channel.ts";
 const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
 const VIDEO = "dQw4w9WgXcQ";
 /** More clients than an edge has connections of its own, and more bytes than the system buffers. */
-const SLOW_CLIENTS = 80;
-const LARGE_BYTES = 4 * 1024 * 1024;
+const SLOW_CLIENTS = 70;
+const LARGE = Buffer.alloc(4 * 1024 * 1024);
 /** Each silence begins at another moment between two questions, which come every 5 s. */
 const SILENCES = 50;
 const SILENT_MS = 4900;
@@ -77,7 +77,7 @@ describe("a page of an origin", () => {
 it("an edge and its other clients reach the origin while some read nothing of what it passes on", async (t) => {
   const server = createServer(({ url }, response) => {
     if (url === "/healthz") response.end('{"status":"alive"}');
-    else response.write(Buffer.alloc(LARGE_BYTES));
+    else response.write(LARGE);
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   t.after(() => server.closeAllConnections());
@@ -226,7 +226,7 @@ describe("an edge", () => {
   ] as const) {
     it(`continues ${how} rooms and channels after a network outage of ${outageMs} ms that breaks no connection, and so does an edge of an edge`, async () => {
       for (const isBetweenEdges of [false, true]) {
-        const { relay, channel } = watched({}, { settings: { RELAY_CHANNEL_MS: "2000" } });
+        const { relay, channel } = watched({}, { settings: { RELAY_CHANNEL_MS: "5000" } });
         const chat = relay.upstream.chat("other-one-1", CHAT);
         const edge = await virtualEdge(relay);
         const second = await virtualEdge(relay, {}, () => edge.life);
@@ -252,7 +252,7 @@ describe("an edge", () => {
   }
 
   it("follows a channel by another edge, which is replaced between two of its streams, and within one", async () => {
-    const { relay, channel } = watched({}, { settings: { RELAY_CHANNEL_MS: "2000" } });
+    const { relay, channel } = watched({}, { settings: { RELAY_CHANNEL_MS: "5000" } });
     let between = await virtualEdge(relay);
     const last = await virtualEdge(relay, {}, () => between.life);
     const viewer = new ChannelVisitor(last.life);
@@ -416,7 +416,7 @@ describe("an edge", () => {
     ["of the next stream", true],
   ] as const) {
     it(`sends the last messages of a channel's stream, even if it learns ${next} first`, async () => {
-      const { relay, channel } = watched({}, { settings: { RELAY_CHANNEL_MS: "2000" } });
+      const { relay, channel } = watched({}, { settings: { RELAY_CHANNEL_MS: "5000" } });
       const edges = [];
       for (let left = 6; left > 0; left--) edges.push(await virtualEdge(relay));
       const { chat } = channel.broadcast(VIDEO, { chat: CHAT });
@@ -440,7 +440,7 @@ describe("an edge", () => {
   }
 
   it("sends the last messages of a channel's stream that is over when the origin restarts", async () => {
-    const settings = { RELAY_CHANNEL_MS: "2000" };
+    const settings = { RELAY_CHANNEL_MS: "5000" };
     const { relay, channel, upstream } = watched({}, { settings, hasDisk: true });
     const edge = await virtualEdge(relay);
     const broadcast = channel.broadcast(VIDEO, { chat: CHAT });
