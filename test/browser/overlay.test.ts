@@ -78,7 +78,7 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
     await visit("&fade=2");
     const gap = page.locator("#chat [data-gap]");
     await gap.waitFor({ state: "attached" });
-    await gap.waitFor({ state: "detached", timeout: 5000 });
+    await gap.waitFor({ state: "detached" });
     await page.unrouteAll();
   });
 

@@ -23,7 +23,7 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     await pages.visit(query);
     await pages.stateIs("open");
   };
-  const shows = (id: string) => pages.page.locator(rowOf(id)).waitFor({ timeout: 10_000 });
+  const shows = (id: string) => pages.page.locator(rowOf(id)).waitFor();
 
   it("shows every kind of message once and in the order of the stream", async () => {
     const { page, chat, relay, videoId } = pages;

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Browser, type BrowserServer, chromium, type Page } from "playwright-core";
+import { PATIENCE_MS } from "./eventually.ts";
 import { without } from "./needs.ts";
 
 /** Chromium as people have it, for pictures and measurements. */
@@ -62,7 +63,7 @@ export function idsOf(page: Page, within = "#chat"): Promise<string[]> {
  * `eval`.
  */
 export async function until(page: Page, expression: string): Promise<void> {
-  for (const limit = AbortSignal.timeout(15_000); !(await page.evaluate(expression)); await delay(40)) {
+  for (const limit = AbortSignal.timeout(PATIENCE_MS); !(await page.evaluate(expression)); await delay(40)) {
     assert.ok(!limit.aborted, `not in time: ${expression}`);
   }
 }

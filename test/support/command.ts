@@ -8,6 +8,7 @@ import { EventEmitter, once } from "node:events";
 import { join } from "node:path";
 import { Writable } from "node:stream";
 import { run } from "../../src/cli/run.ts";
+import { PATIENCE_MS } from "./eventually.ts";
 import { Changes } from "./viewers.ts";
 
 export const ROOT = join(import.meta.dirname, "../..");
@@ -15,7 +16,6 @@ export const ROOT = join(import.meta.dirname, "../..");
 const MAIN = join(ROOT, "bin/livechat-relay.js");
 /** The one executable file, if the tests of processes are to run it in place of the checkout. */
 const FILE = process.env.RELAY_TEST_FILE;
-const LIMIT_MS = 30_000;
 
 abstract class Printing {
   out = "";
@@ -58,7 +58,7 @@ export class Run extends Printing {
   constructor(args: readonly string[], { env = {}, isTerminal = false }: RunOptions = {}) {
     super();
     const { promise, resolve, reject } = Promise.withResolvers<number>();
-    const limit = setTimeout(() => reject(new Error(`not over: ${this.out}${this.error}`)), LIMIT_MS);
+    const limit = setTimeout(() => reject(new Error(`not over: ${this.out}${this.error}`)), PATIENCE_MS);
     this.exited = promise.finally(() => {
       clearTimeout(limit);
       this.isOver = true;
@@ -134,7 +134,7 @@ export class Command extends Printing {
       stdio: [...stdio],
       env,
       detached,
-      timeout: LIMIT_MS,
+      timeout: PATIENCE_MS,
       killSignal: "SIGKILL",
     });
     this.child.stdout?.setEncoding("utf8").on("data", (text) => {

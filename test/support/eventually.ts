@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** How long a test waits for anything, in milliseconds. */
-const PATIENCE_MS = 60_000;
+/** How long a test waits for anything, in milliseconds: a machine that is held up may take half of it. */
+export const PATIENCE_MS = 60_000;
 /** Between the first looks; later ones are apart by a tenth of the time so far, up to the second number. */
 const LOOK_MS = 10;
 const MOST_LOOK_MS = 100;

@@ -7,9 +7,7 @@ import { Random } from "../../src/simulator/random.ts";
 import { Client, type ClientKind } from "../harness/clients/client.ts";
 import type { ChatObserver, ClientOptions } from "../harness/clients/observer.ts";
 import { Sequence } from "../harness/sequence.ts";
-
-/** How long a test waits for anything. */
-const PATIENCE_MS = 60_000;
+import { PATIENCE_MS } from "./eventually.ts";
 
 /** What a test waits on: a condition that is looked at whenever something has changed. */
 export class Changes {

@@ -8,7 +8,7 @@ import { describe, it } from "node:test";
 import { parseSync } from "oxc-parser";
 import { ChatError, GROUPS } from "../../../client/index.ts";
 import { adding, COMMON, PAID } from "../../support/chat-items.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually, PATIENCE_MS } from "../../support/eventually.ts";
 import { startRelay, type TestRelay } from "../../support/relay.ts";
 import { temporaryFile } from "../../support/store-subject.ts";
 
@@ -61,7 +61,8 @@ class Script {
   async printed(pattern: RegExp): Promise<void> {
     while (!pattern.test(this.out)) {
       assert.equal(this.child.exitCode, null, `it ended after: ${this.out}`);
-      if (this.child.stdout) await once(this.child.stdout, "data", { signal: AbortSignal.timeout(30_000) });
+      if (this.child.stdout)
+        await once(this.child.stdout, "data", { signal: AbortSignal.timeout(PATIENCE_MS) });
     }
   }
 

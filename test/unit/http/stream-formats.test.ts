@@ -12,6 +12,7 @@ import { createParser } from "eventsource-parser";
 import type { Chat } from "../../../src/simulator/simulated-chat.ts";
 import { ask, assertRefused } from "../../support/api.ts";
 import { paidAction, textAction } from "../../support/chat-actions.ts";
+import { PATIENCE_MS } from "../../support/eventually.ts";
 import { startRelay, type TestRelay } from "../../support/relay.ts";
 import { Stream } from "../../support/stream.ts";
 
@@ -37,7 +38,7 @@ async function mixedChat(): Promise<{ chat: Chat; videoId: string; path: string 
 
 /** The whole stream of a chat that ends while it is open, and its answer's head. */
 async function wholeStream(path: string, chat: Chat, headers: Record<string, string>) {
-  const response = await fetch(relay.url + path, { headers, signal: AbortSignal.timeout(10_000) });
+  const response = await fetch(relay.url + path, { headers, signal: AbortSignal.timeout(PATIENCE_MS) });
   await relay.upstream.requested("get_live_chat", { videoId: chat.videoId, count: 3, since: 0 });
   chat.end("reload-only");
   return { response, body: await response.text() };

@@ -12,7 +12,7 @@ import { bodyEnd, FORMS, type Packet } from "../../../src/serving/form.ts";
 import { RunningSum, sumOf } from "../../../src/serving/gzip.ts";
 import type { Chat } from "../../../src/simulator/simulated-chat.ts";
 import { codePoint } from "../../support/any-text.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually, PATIENCE_MS } from "../../support/eventually.ts";
 import { metric, startRelay, type TestRelay } from "../../support/relay.ts";
 import { Stream } from "../../support/stream.ts";
 
@@ -99,7 +99,7 @@ describe("a service that compresses", LIMIT, () => {
   const pathOf = (room = ROOMS[0]) => `/v1/stream?videoId=${room}`;
 
   async function headersFor(acceptEncoding: string, at = relay): Promise<(string | null)[]> {
-    const signal = AbortSignal.timeout(5000);
+    const signal = AbortSignal.timeout(PATIENCE_MS);
     const headers = { "accept-encoding": acceptEncoding };
     const { body, headers: sent } = await fetch(at.url + pathOf(), { headers, signal });
     await body?.cancel();

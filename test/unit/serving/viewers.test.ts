@@ -12,7 +12,7 @@ import { createParser } from "eventsource-parser";
 import type { Chat } from "../../../src/simulator/simulated-chat.ts";
 import { longActions } from "../../chaos/long-messages.ts";
 import { ask, assertRefused } from "../../support/api.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually, PATIENCE_MS } from "../../support/eventually.ts";
 import { metric, startRelay, type TestRelay } from "../../support/relay.ts";
 import { assertConsecutive, Stream } from "../../support/stream.ts";
 import { assertExact, Viewer } from "../../support/viewers.ts";
@@ -88,7 +88,7 @@ async function rest(socket: Socket): Promise<string> {
   socket.on("data", (chunk) => {
     all += chunk;
   });
-  await once(socket.resume(), "end", { signal: AbortSignal.timeout(5000) });
+  await once(socket.resume(), "end", { signal: AbortSignal.timeout(PATIENCE_MS) });
   return all;
 }
 
@@ -177,7 +177,7 @@ describe("nothing is left of a viewer", LIMIT, () => {
       const received = await reads(socket, "event: init");
       ended.end("reload-only");
       assert.match(received + (await rest(socket)), /event: end\ndata: .*\n\n\r\n0\r\n\r\n$/);
-      await once(socket.end(), "close", { signal: AbortSignal.timeout(5000) });
+      await once(socket.end(), "close", { signal: AbortSignal.timeout(PATIENCE_MS) });
     });
   }
 
@@ -236,7 +236,7 @@ describe("a viewer", LIMIT, () => {
 describe("at capacity", LIMIT, () => {
   /** A request to be refused: should a stream open instead, it is not waited for. */
   async function assertNoPlace({ url }: TestRelay, videoId: string): Promise<void> {
-    const signal = AbortSignal.timeout(5000);
+    const signal = AbortSignal.timeout(PATIENCE_MS);
     const answer = await ask(url, `/v1/stream?videoId=${videoId}`, { signal });
     assertRefused(answer, 503, "CAPACITY");
     assert.ok(Number(answer.headers.get("retry-after")) >= 1);

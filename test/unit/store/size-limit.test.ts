@@ -7,7 +7,7 @@ import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { ask } from "../../support/api.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually, PATIENCE_MS } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { startRelay, type TestRelay } from "../../support/relay.ts";
 import { own, readAll, saying } from "../../support/store-reading.ts";
@@ -79,7 +79,7 @@ describe("the service whose store is full", () => {
     const { status, headers, body } = await ask<{ message: string }>(
       relay.url,
       "/v1/stream?videoId=stranger-01",
-      { signal: AbortSignal.timeout(10_000) }, // a stream would not end
+      { signal: AbortSignal.timeout(PATIENCE_MS) }, // a stream would not end
     );
     assert.deepEqual([status, headers.get("retry-after")], [503, "30"]);
     assert.match(body.message, /^The store is full/);
