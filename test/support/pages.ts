@@ -2,6 +2,7 @@
 import { after, afterEach, before, beforeEach } from "node:test";
 import type { Browser, Page, ViewportSize } from "playwright-core";
 import { launchChromium, rowOf } from "./browser.ts";
+import { PATIENCE_MS } from "./eventually.ts";
 import { startRelay, type TestRelay } from "./relay.ts";
 
 export type Chat = ReturnType<TestRelay["upstream"]["chat"]>;
@@ -64,6 +65,7 @@ export function usePages(
     pages.relay = await startRelay(); // which `after` ends even if the browser does not start
     pages.browser = await launch();
     pages.page = await pages.browser.newPage({ viewport });
+    pages.page.setDefaultTimeout(PATIENCE_MS);
   });
   after(() => pages[Symbol.asyncDispose]());
   beforeEach(() => {
