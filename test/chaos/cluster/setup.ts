@@ -5,7 +5,7 @@ import { canShiftClocks } from "./clocks.ts";
 /** Scaled down, so that minutes contain hundreds of take-overs. */
 export const LEASE_MS = 1000;
 /** Longer than the take-up of a room without viewers elsewhere, so that none is released before. */
-const GRACE_MS = 6000;
+export const GRACE_MS = 6000;
 const SHARED_SHARE = 1 / 3;
 const SPACING_MS = 50;
 /**

@@ -1,5 +1,6 @@
 /** The content of the tables: each room's messages by their cursors in the table. */
 import { run } from "./postgres.ts";
+import { GRACE_MS } from "./setup.ts";
 
 export interface RoomTable {
   base: number;
@@ -33,9 +34,14 @@ export async function readTables(url: string): Promise<Tables> {
   );
 }
 
-/** Whether the room was released; false while the database does not answer. */
+/**
+ * Whether the room was released, or has not been read for the grace time, which is the same for viewers who
+ * come later; false while the database does not answer.
+ */
 export function isReleased(url: string, videoId: string): Promise<boolean> {
-  return finds(url, "select from room where state = 'released' and video_id = $1", [videoId]);
+  const text = `select from room where video_id = $1 and (state = 'released'
+    or owner is null and checkpoint_at < clock_timestamp() - interval '${GRACE_MS} ms')`;
+  return finds(url, text, [videoId]);
 }
 
 /** Whether the message is stored; false while the database does not answer. */
