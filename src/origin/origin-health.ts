@@ -1,6 +1,6 @@
 /**
  * Asks the origin regularly whether it is alive, even while nobody watches, and lets `Origin` end or repeat
- * the requests for streams that have no answer yet.
+ * the requests for streams, and of clients, that have no answer yet.
  */
 import type { Clock } from "../base/clock.ts";
 import { isUnavailable } from "../store/port.ts";

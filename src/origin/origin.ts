@@ -78,7 +78,7 @@ export class Origin {
   readonly #clock: Clock;
   #openStreams = 0;
   #isBlanking = false;
-  /** One for each request for a stream that has no answer yet. */
+  /** One for each request for a stream, or of a client, that has no answer yet. */
   readonly #waiting = new Set<AbortController>();
   readonly #connections: OriginConnections;
 
@@ -100,16 +100,16 @@ export class Origin {
   }
 
   /**
-   * Rejects, with this error, all requests for streams that have no answer yet: the origin is away, and their
-   * connections may never say so.
+   * Rejects, with this error, all requests for streams, and of clients, that have no answer yet: the origin
+   * is away, and their connections may never say so.
    */
   giveUp(error: Error): void {
     for (const waiting of this.#waiting) waiting.abort(error);
   }
 
   /**
-   * Repeats all requests for streams that have no answer yet: the origin was away meanwhile, and may not have
-   * received them.
+   * Repeats all requests for streams, and of clients, that have no answer yet: the origin was away meanwhile,
+   * and may not have received them.
    */
   askAgain(): void {
     for (const waiting of this.#waiting) waiting.abort(ASK_AGAIN);
@@ -144,20 +144,20 @@ export class Origin {
   }
 
   /**
-   * What `begin` resolves to. Its signal aborts with `signal` and, only until then, after `limitMs` and when
-   * the health check learns something.
+   * What `begin` resolves to. Its signal aborts with `signal` and, only until then, after `limitMs`, if there
+   * is such a limit, and when the health check learns something.
    */
   async #begun<T>(
-    limitMs: number,
+    limitMs: number | undefined,
     signal: AbortSignal,
     begin: (over: AbortSignal) => Promise<T>,
   ): Promise<T> {
     for (;;) {
       const waiting = new AbortController();
       this.#waiting.add(waiting);
-      using limit = new Deadline(this.#clock, limitMs);
+      using limit = limitMs === undefined ? undefined : new Deadline(this.#clock, limitMs);
       try {
-        return await begin(AbortSignal.any([signal, limit.signal, waiting.signal]));
+        return await begin(AbortSignal.any([signal, waiting.signal, ...(limit ? [limit.signal] : [])]));
       } catch (error) {
         if (signal.aborted || waiting.signal.reason !== ASK_AGAIN) throw error;
       } finally {
@@ -317,15 +317,16 @@ export class Origin {
   }
 
   /**
-   * The answer to a client's request, of which its path with the query and its headers are sent on. Rejects
-   * with `OriginAway`, or with the origin's `RelayError` of status 5xx.
+   * The answer to a client's request, of which its path with the query and its headers are sent on: it only
+   * reads, so it may be repeated. Rejects with `OriginAway`, or with the origin's `RelayError` of status 5xx.
    */
   pass(request: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
-    return this.#reached(signal, async () => {
-      const answer = await this.#connections.page({ ...request, isForClient: true }, signal);
+    const begin = async (over: AbortSignal) => {
+      const answer = await this.#connections.page({ ...request, isForClient: true }, over);
       if (answer.statusCode === UNAUTHORIZED || answer.statusCode >= 500) throw await refusal(answer);
       return answer;
-    });
+    };
+    return this.#reached(signal, () => this.#begun(undefined, signal, begin)); // the connection limits it
   }
 
   /** Sends a request of a client on. Rejects with `OriginAway`. */

@@ -16,6 +16,8 @@ import { offsetOf } from "../../../src/serving/log-position.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";
 import { OriginEvents } from "../../../src/telemetry/origin-events.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
+import type { EdgeLife } from "../../harness/edge-life.ts";
+import { requestLog } from "../../harness/origin-api.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { ChannelVisitor, KEEPALIVE_MS } from "../../support/channel-visitor.ts";
 import { inTime } from "../../support/opening.ts";
@@ -24,6 +26,7 @@ import { MINUTE, watched } from "../../support/watched-channel.ts";
 
 const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
 const VIDEO = "dQw4w9WgXcQ";
+const LOG = `/v1/log/${VIDEO}?offset=-1`;
 /** More clients than an edge has connections of its own, and more bytes than the system buffers. */
 const SLOW_CLIENTS = 70;
 const LARGE = Buffer.alloc(4 * 1024 * 1024);
@@ -300,6 +303,31 @@ describe("an edge", () => {
       await relay.advance(HEALTH_MS);
       assert.ok(answer === "init" || answer === "CAPACITY", `${answer} after ${outageMs} ms`);
       viewer.leave();
+    }
+  });
+
+  it("answers who read a log's pages in a network outage, and soon after its end, and so does an edge of an edge", async () => {
+    const relay = new VirtualRelay();
+    relay.upstream.chat(VIDEO, CHAT).say(3);
+    await relay.enter({ videoId: VIDEO });
+    const edge = await virtualEdge(relay);
+    const second = await virtualEdge(relay, {}, () => edge.life);
+    const ask = async (life: EdgeLife) => {
+      const { signal } = new AbortController();
+      const { statusCode } = await requestLog(life, { path: LOG, headers: {} }, "reader", signal);
+      return statusCode;
+    };
+    for (const [outageMs, expected] of [
+      [9000, 200],
+      [60_000, 503],
+    ] as const) {
+      edge.line.swallow(outageMs);
+      await relay.advance(100);
+      const answers: number[] = [];
+      for (const life of [edge.life, second.life]) void ask(life).then((status) => answers.push(status));
+      await relay.advance(HEALTH_MS + 5000);
+      assert.deepEqual(answers, [expected, expected], `${outageMs} ms`);
+      await relay.advance(outageMs);
     }
   });
 
