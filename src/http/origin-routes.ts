@@ -1,6 +1,7 @@
 /** The history, the rooms and older parts of logs at an edge: the origin's own answers. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Origin } from "../origin/origin.ts";
+import { DOWNLOAD_TIMEOUT_MS, OPENING_TIMEOUT_MS, PAGE_TIMEOUT_MS } from "../origin/origin-connections.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
 import type { Access } from "./access/access.ts";
@@ -42,11 +43,12 @@ export function passOnTo(origin: Origin, settings: OriginRoutesSettings): PassOn
       ...(settings.compression && acceptsGzip(headers["accept-encoding"]) && { "accept-encoding": "gzip" }),
     };
     const gone = clientGone(reply.raw);
-    const isSlow = isDownload || path.startsWith("/v1/log/");
+    const isLog = path.startsWith("/v1/log/");
+    const timeoutMs = isDownload ? DOWNLOAD_TIMEOUT_MS : isLog ? OPENING_TIMEOUT_MS : PAGE_TIMEOUT_MS;
     const sent = {
       path: path + query,
       headers: asked,
-      isSlow,
+      timeoutMs,
       ...(method === "HEAD" ? ({ method } as const) : {}),
     };
     const answer = await origin.pass(sent, gone).catch(refuseUnavailable);

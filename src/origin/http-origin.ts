@@ -10,11 +10,6 @@ import {
 } from "./origin-connections.ts";
 
 const CONNECT_TIMEOUT_MS = 5000;
-/**
- * Time limit for the silence of a slow answer: the origin may read millions of messages that a filter leaves
- * out, wait for its store, or open a room.
- */
-const SLOW_TIMEOUT_MS = 300_000;
 /** Connections for the edge's own questions. */
 const MAX_CONNECTIONS = 32;
 /** The cache of answers, in bytes. A page of a thousand messages with their details has about a megabyte. */
@@ -48,12 +43,11 @@ export class HttpOrigin implements OriginConnections {
   }
 
   page(request: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
-    const { path, headers, isForClient, isSlow, method = "GET" } = request;
+    const { path, headers, isForClient, timeoutMs = PAGE_TIMEOUT_MS, method = "GET" } = request;
     const dispatcher = isForClient ? this.#clientsCached : this.#ownCached;
-    const limitMs = isSlow ? SLOW_TIMEOUT_MS : PAGE_TIMEOUT_MS;
     const sent = send(this.#url + path, {
       ...{ dispatcher, method, headers: { ...headers, ...this.#authorization }, signal },
-      ...{ headersTimeout: limitMs, bodyTimeout: limitMs },
+      ...{ headersTimeout: timeoutMs, bodyTimeout: timeoutMs },
     });
     // While undici's cache asks whether an answer is still valid, it ignores the signal.
     return unlessAborted(sent, signal);

@@ -6,6 +6,13 @@ import type { Readable } from "node:stream";
 
 /** Time limit for a page of an origin, and for its silence meanwhile. */
 export const PAGE_TIMEOUT_MS = 10_000;
+/** Time limit for the beginning of an answer for which the origin may have to open a room. */
+export const OPENING_TIMEOUT_MS = 60_000;
+/**
+ * Time limit for the silence of a download: the origin may read millions of messages that a filter leaves
+ * out, or wait for its store.
+ */
+export const DOWNLOAD_TIMEOUT_MS = 300_000;
 
 type Headers = Record<string, string | string[] | undefined>;
 
@@ -15,8 +22,8 @@ export interface OriginRequest {
   headers: Headers;
   /** Whether a client reads the answer, at its own pace. */
   isForClient?: boolean;
-  /** Whether the answer may take long: all messages that match, or a room that is opened for it. */
-  isSlow?: boolean;
+  /** The time limit of a page for its head, and for its silence meanwhile; by default `PAGE_TIMEOUT_MS`. */
+  timeoutMs?: number;
   /** By default GET. */
   method?: "HEAD";
 }

@@ -16,6 +16,7 @@ import { LineReader, messageIn } from "./line-reader.ts";
 import { LineStream, SILENT_INTERVALS } from "./line-stream.ts";
 import { OriginAway } from "./origin-away.ts";
 import {
+  OPENING_TIMEOUT_MS,
   type OriginAnswer,
   type OriginConnections,
   type OriginRequest,
@@ -25,8 +26,6 @@ import {
 import { OriginStream } from "./origin-stream.ts";
 
 const HEALTH_TIMEOUT_MS = 4000;
-/** Time limit for the beginning of a stream, which includes the opening of its room. */
-const OPENING_TIMEOUT_MS = 60_000;
 /**
  * Time limit for the beginning of a stream whose room or channel the origin usually has open. It is three
  * keepalive intervals, as for an open stream that is silent, but at least this.
@@ -144,20 +143,20 @@ export class Origin {
   }
 
   /**
-   * What `begin` resolves to. Its signal aborts with `signal` and, only until then, after `limitMs`, if there
-   * is such a limit, and when the health check learns something.
+   * What `begin` resolves to. Its signal aborts with `signal` and, only until then, after `limitMs` and when
+   * the health check learns something.
    */
   async #begun<T>(
-    limitMs: number | undefined,
+    limitMs: number,
     signal: AbortSignal,
     begin: (over: AbortSignal) => Promise<T>,
   ): Promise<T> {
     for (;;) {
       const waiting = new AbortController();
       this.#waiting.add(waiting);
-      using limit = limitMs === undefined ? undefined : new Deadline(this.#clock, limitMs);
+      using limit = new Deadline(this.#clock, limitMs);
       try {
-        return await begin(AbortSignal.any([signal, waiting.signal, ...(limit ? [limit.signal] : [])]));
+        return await begin(AbortSignal.any([signal, limit.signal, waiting.signal]));
       } catch (error) {
         if (signal.aborted || waiting.signal.reason !== ASK_AGAIN) throw error;
       } finally {
@@ -321,12 +320,13 @@ export class Origin {
    * reads, so it may be repeated. Rejects with `OriginAway`, or with the origin's `RelayError` of status 5xx.
    */
   pass(request: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
+    const { timeoutMs = PAGE_TIMEOUT_MS } = request;
     const begin = async (over: AbortSignal) => {
       const answer = await this.#connections.page({ ...request, isForClient: true }, over);
       if (answer.statusCode === UNAUTHORIZED || answer.statusCode >= 500) throw await refusal(answer);
       return answer;
     };
-    return this.#reached(signal, () => this.#begun(undefined, signal, begin)); // the connection limits it
+    return this.#reached(signal, () => this.#begun(timeoutMs, signal, begin));
   }
 
   /** Sends a request of a client on. Rejects with `OriginAway`. */

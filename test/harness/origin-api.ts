@@ -10,7 +10,11 @@ import type { MergedQuery } from "../../src/http/schemas/schemas.ts";
 import { mergedAsked, openMerged } from "../../src/http/streams/merged.ts";
 import { openStream, streamAsked } from "../../src/http/streams/stream.ts";
 import type { Served } from "../../src/http/streams/stream-parts.ts";
-import type { OriginAnswer, OriginRequest } from "../../src/origin/origin-connections.ts";
+import {
+  OPENING_TIMEOUT_MS,
+  type OriginAnswer,
+  type OriginRequest,
+} from "../../src/origin/origin-connections.ts";
 import { RelayError } from "../../src/protocol/errors.ts";
 import { type BodyForm, FORMS } from "../../src/serving/form.ts";
 import { parseOffset } from "../../src/serving/log-position.ts";
@@ -99,7 +103,7 @@ export async function requestLog(
     const answer = await (isHead ? reads.head(asked.videoId, gone) : reads.page(asked, gone));
     if (answer) return logAnswer(answer);
     if (!service.passOn) throw new Error("an instance has all of its logs");
-    return await service.passOn(request, gone);
+    return await service.passOn({ ...request, timeoutMs: OPENING_TIMEOUT_MS }, gone);
   } catch (error) {
     return refusal(error, service, gone);
   }

@@ -208,6 +208,13 @@ it("the log of a room closes its stream when it is left, even while its first me
   assert.equal(origin.openStreams, 0);
 });
 
+/** The status of an edge's answer to a reader of the log from its beginning. */
+async function statusOfLog(life: EdgeLife): Promise<number> {
+  const { signal } = new AbortController();
+  const { statusCode } = await requestLog(life, { path: LOG, headers: {} }, "reader", signal);
+  return statusCode;
+}
+
 describe("an edge", () => {
   it("closes a dead stream before it opens another one, for which the origin may have no place", async () => {
     const relay = new VirtualRelay();
@@ -306,17 +313,12 @@ describe("an edge", () => {
     }
   });
 
-  it("answers who read a log's pages in a network outage, and soon after its end, and so does an edge of an edge", async () => {
+  it("answers readers of a log's pages in a network outage, and soon after its end, and so does an edge of an edge", async () => {
     const relay = new VirtualRelay();
     relay.upstream.chat(VIDEO, CHAT).say(3);
     await relay.enter({ videoId: VIDEO });
     const edge = await virtualEdge(relay);
     const second = await virtualEdge(relay, {}, () => edge.life);
-    const ask = async (life: EdgeLife) => {
-      const { signal } = new AbortController();
-      const { statusCode } = await requestLog(life, { path: LOG, headers: {} }, "reader", signal);
-      return statusCode;
-    };
     for (const [outageMs, expected] of [
       [9000, 200],
       [60_000, 503],
@@ -324,11 +326,29 @@ describe("an edge", () => {
       edge.line.swallow(outageMs);
       await relay.advance(100);
       const answers: number[] = [];
-      for (const life of [edge.life, second.life]) void ask(life).then((status) => answers.push(status));
+      for (const life of [edge.life, second.life])
+        void statusOfLog(life).then((status) => answers.push(status));
       await relay.advance(HEALTH_MS + 5000);
       assert.deepEqual(answers, [expected, expected], `${outageMs} ms`);
       await relay.advance(outageMs);
     }
+  });
+
+  it("refuses a reader of a log's page after a minute if only that request was lost", async () => {
+    const relay = new VirtualRelay();
+    const edge = await virtualEdge(relay);
+    await relay.advance(HEALTH_MS / 2);
+    edge.line.swallow(100); // between two looks at the origin's health
+    const answer = statusOfLog(edge.life);
+    let isOver = false;
+    void answer.then(() => {
+      isOver = true;
+    });
+    await relay.advance(59_000);
+    assert.equal(isOver, false);
+    await relay.advance(1000);
+    assert.ok(isOver);
+    assert.equal(await answer, 503);
   });
 
   it("continues reading old messages after the origin's store was away for a while", async () => {
