@@ -254,9 +254,10 @@ export class LogReader implements Watcher {
       return;
     }
     if (status !== 200 && status !== 204) {
-      const { code } = parseObject(text) ?? {};
+      const { code, message } = parseObject(text) ?? {};
       if (code === "INTERNAL" || code === "INVALID_REQUEST") this.#violate(`is refused with ${text}`);
-      if (code === "CAPACITY" && isSharedWell) this.#violate("is refused for want of calls");
+      if (code === "CAPACITY" && isSharedWell)
+        this.#violate(`is refused, with trouble of other chats alone: ${message}`);
       return;
     }
     const next = parseOffset(headers["stream-next-offset"]);

@@ -215,7 +215,8 @@ export class Viewer {
     }
     const code =
       error instanceof RelayError ? error.code : error instanceof UpstreamError ? error.fault : "left";
-    if (code === "CAPACITY" && this.#parts.isSharedWell) this.#violate("", "is refused for want of calls");
+    if (code === "CAPACITY" && this.#parts.isSharedWell)
+      this.#violate("", `is refused, with trouble of other chats alone: ${(error as Error).message}`);
     this.#parts.journal.count(`refused ${code}`);
     return code;
   }
