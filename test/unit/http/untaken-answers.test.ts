@@ -11,7 +11,7 @@ import { said, several, withRoom } from "../../support/history.ts";
 import { ROOM } from "../../support/store-subject.ts";
 
 /** More than the system takes for a client that reads nothing, also as one page. */
-const LONG = Array.from({ length: 6000 }, (_, n) => said(n, { message: "x".repeat(8000) }));
+const LONG = Array.from({ length: 2000 }, (_, n) => said(n, { message: "x".repeat(8000) }));
 setFlagsFromString("--expose-gc");
 const collectGarbage: () => void = runInNewContext("gc");
 
