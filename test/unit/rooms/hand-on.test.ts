@@ -8,14 +8,31 @@ import { visit } from "../../harness/sink.ts";
 import type { Instance } from "../../simulation/instance.ts";
 import { World } from "../../simulation/world.ts";
 
-function twoInstances(seed = 1) {
-  const world = new World({ seed, rooms: 20, instances: 2 });
+/** `live`: the number of live rooms; beside them, the world has a replay and a recorded chat. */
+function twoInstances(seed = 1, live = 1) {
+  const world = new World({ seed, rooms: live + 2, instances: 2 });
   const [first, second] = world.instances;
   assert.ok(first && second && world.cluster);
   const { store } = world.cluster;
   void world.start();
   world.calm();
   const now = () => world.scheduler.monotonic();
+  /** Whether the instance has a good lease of the room. */
+  const reads = ({ line }: Instance, videoId: string) => {
+    const { owner = null, leaseUntil = 0 } = store.at(videoId) ?? {};
+    return leaseUntil > now() && owner === line?.instance;
+  };
+  /** Lets time pass while `goesOn`; `look` sees all that happens. */
+  const pass = async (goesOn: () => boolean, look = () => {}) => {
+    await world.scheduler.run(
+      () => goesOn() && !world.journal.violation,
+      async () => {
+        await world.judge();
+        look();
+      },
+    );
+    assert.equal(world.journal.violation, undefined);
+  };
   return {
     world,
     first,
@@ -29,21 +46,14 @@ function twoInstances(seed = 1) {
       );
       void entered?.catch((error) => world.journal.violate(videoId, String(error)));
     },
-    /** Whether the instance has a good lease of the room. */
-    reads: ({ line }: Instance, videoId: string) => {
-      const { owner = null, leaseUntil = 0 } = store.at(videoId) ?? {};
-      return leaseUntil > now() && owner === line?.instance;
-    },
-    /** Lets time pass; `look` sees all that happens. */
-    async until(atMs: number, look = () => {}) {
-      await world.scheduler.run(
-        () => now() < atMs && !world.journal.violation,
-        async () => {
-          await world.judge();
-          look();
-        },
-      );
-      assert.equal(world.journal.violation, undefined);
+    reads,
+    until: (atMs: number, look?: () => void) => pass(() => now() < atMs, look),
+    /** Lets time pass until the instance reads all these rooms. */
+    opened: async (instance: Instance, videoIds: readonly string[]) => {
+      const { rooms } = instance.life ?? assert.fail();
+      const isOpen = () => videoIds.every((videoId) => rooms.entryOf(videoId)?.roomState === "polling");
+      await pass(() => now() < 60_000 && !isOpen());
+      assert.ok(isOpen() && videoIds.every((videoId) => reads(instance, videoId)));
     },
   };
 }
@@ -85,7 +95,7 @@ test("an instance whose rooms are read every nine seconds does not take a break 
   await until(10_000);
   watch(second, videoId);
   await until(20_000);
-  for (let breaks = 0; breaks < 20; breaks++) {
+  for (let breaks = 0; breaks < 8; breaks++) {
     const broken =
       breaks % 2 === 0 ? ({ times: 3, as: "reset" } as const) : ({ times: 1, as: "silent" } as const);
     world.upstream.fault({ on: "get_live_chat", videoId, ...broken });
@@ -117,8 +127,8 @@ test("an instance takes rooms again after an outage even while its page loads ar
 });
 
 test("an instance that reaches nothing takes no room that another one hands on because it reads too many", async () => {
-  const { world, first, second, watch, reads, until } = twoInstances(10);
-  const [own = "", ...others] = world.liveRooms.slice(0, 7).map(({ videoId }) => videoId);
+  const { world, first, second, watch, reads, until } = twoInstances(10, 7);
+  const [own = "", ...others] = world.liveRooms.map(({ videoId }) => videoId);
   await until(1000);
   watch(first, own);
   await until(10_000);
@@ -135,8 +145,8 @@ test("an instance that reaches nothing takes no room that another one hands on b
 });
 
 test("rooms that move from one address of an owner to another leave it in time if neither reaches the upstream", async () => {
-  const { world, first, second, watch, reads, until } = twoInstances(3);
-  const videoIds = world.liveRooms.slice(0, 14).map(({ videoId }) => videoId);
+  const { world, first, second, watch, reads, until } = twoInstances(3, 14);
+  const videoIds = world.liveRooms.map(({ videoId }) => videoId);
   const [one = "", ...rest] = first.addresses;
   assert.equal(rest.length, 1);
   const as = { status: 429, headers: { "retry-after": "40" } };
@@ -196,7 +206,8 @@ test("instances of which none reaches the upstream say so, until one does", asyn
 });
 
 test("an instance that opens rooms and reaches nothing leaves them to an instance with viewers of them", async () => {
-  const { world, first, second, watch, reads, until } = twoInstances(10); // one address, which opens slowly
+  // One address, which opens slowly.
+  const { world, first, second, watch, reads, until } = twoInstances(10, 18);
   const videoIds = world.liveRooms.map(({ videoId }) => videoId);
   const last = videoIds.at(-1) ?? "";
   await until(1000);
@@ -227,17 +238,17 @@ test("an owner does not take the time in which it may not call, because its leas
 });
 
 test("rooms are handed on, at most one a second, until no instance reads more than twice the minimum plus four", async () => {
-  const { world, first, second, now, watch, reads, until } = twoInstances();
+  const { world, first, second, now, watch, reads, until, opened } = twoInstances(1, 12);
   const videoIds = world.liveRooms.map(({ videoId }) => videoId);
   const readBy = (instance: Instance) => videoIds.filter((videoId) => reads(instance, videoId));
   await until(1000);
   for (const videoId of videoIds) watch(first, videoId);
-  await until(60_000);
-  assert.equal(readBy(first).length, videoIds.length);
+  await opened(first, videoIds);
+  const openedAt = now();
   const left: number[] = [];
   let before = videoIds;
   for (const videoId of videoIds) watch(second, videoId);
-  await until(120_000, () => {
+  await until(openedAt + 30_000, () => {
     const held = readBy(first);
     for (const _ of before.filter((videoId) => !held.includes(videoId))) left.push(now());
     before = held;
@@ -251,11 +262,12 @@ test("rooms are handed on, at most one a second, until no instance reads more th
 });
 
 test("an instance keeps a room that it has taken over for ten seconds, however many it reads", async () => {
-  const { world, first, second, now, watch, reads, until } = twoInstances();
+  const { world, first, second, now, watch, reads, until, opened } = twoInstances(1, 12);
   const videoIds = world.liveRooms.map(({ videoId }) => videoId);
   await until(1000);
   for (const videoId of videoIds) watch(second, videoId);
-  await until(60_000);
+  await opened(second, videoIds);
+  const openedAt = now();
   for (const videoId of videoIds) watch(first, videoId);
   void second.kill(20_000);
   const held = new Map<string, number>();
@@ -269,27 +281,29 @@ test("an instance keeps a room that it has taken over for ten seconds, however m
       } else if (since === undefined) held.set(videoId, now());
     }
   };
-  await until(80_000, look);
+  await until(openedAt + 20_000, look);
   for (const videoId of videoIds) watch(second, videoId);
-  await until(120_000, look);
+  await until(openedAt + 45_000, look);
   assert.ok(keptMs.length > 0);
   assert.ok(Math.min(...keptMs) >= 10_000, keptMs.join());
   await world.upstream.close();
 });
 
 test("rooms are not handed on again and again to an instance that is gone, even if it reported viewers", async () => {
-  const { world, first, second, watch, reads, until } = twoInstances();
+  const { world, first, second, now, watch, reads, until, opened } = twoInstances(1, 12);
   const videoIds = world.liveRooms.map(({ videoId }) => videoId);
   await until(1000);
   for (const videoId of videoIds) watch(first, videoId);
-  await until(60_000);
+  await opened(first, videoIds);
+  const openedAt = now();
+  await until(openedAt + 10_000); // rooms are kept for that long
   for (const videoId of videoIds) watch(second, videoId);
-  await until(62_000);
+  await until(openedAt + 12_000);
   const left = () => world.journal.counts.get("rooms left to others") ?? 0;
   void second.kill(600_000);
   const before = left();
   assert.ok(before > 0);
-  await until(90_000);
+  await until(openedAt + 40_000);
   assert.ok(left() - before <= 5, `${left() - before} times`);
   assert.ok(videoIds.every((videoId) => reads(first, videoId)));
   await world.upstream.close();
