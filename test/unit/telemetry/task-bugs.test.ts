@@ -1,6 +1,7 @@
 /** Bugs in the loops that run in the background: they are logged with their stack, and the loop goes on. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { pino } from "pino";
 import type { ChannelWatchParts } from "../../../src/rooms/channels/watch.ts";
 import { ChannelWatch } from "../../../src/rooms/channels/watch.ts";
 import { OpeningGivenUp } from "../../../src/rooms/opening-given-up.ts";
@@ -10,6 +11,7 @@ import { RoomExchange } from "../../../src/rooms/room-exchange.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import { Multiplex } from "../../../src/serving/multiplex/multiplex.ts";
 import { PART_FORMS } from "../../../src/serving/multiplex/parts.ts";
+import { Random } from "../../../src/simulator/random.ts";
 import { Followers } from "../../../src/store/follow.ts";
 import type { Ownership } from "../../../src/store/ownership.ts";
 import { ClusterWatch } from "../../../src/store/postgres/cluster-watch.ts";
@@ -20,7 +22,10 @@ import { ViewerCounts } from "../../../src/store/postgres/viewer-counts.ts";
 import { runRetention } from "../../../src/store/retention.ts";
 import { runTally } from "../../../src/store/tallier.ts";
 import { background } from "../../../src/telemetry/background.ts";
+import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import type { RoomEgress } from "../../../src/upstream/egress/room-egress.ts";
+import { metricOf } from "../../harness/metric.ts";
+import { Scheduler } from "../../harness/scheduler.ts";
 import { SimulatedSink } from "../../harness/sink.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { recorderOf } from "../../support/recorder-parts.ts";
@@ -217,8 +222,9 @@ for (const [task, { begin, everyMs = 20 * SECONDS }] of Object.entries(LOOPS)) {
 }
 
 it("a lasting bug is logged at growing intervals with the number of failures", async () => {
-  const relay = new VirtualRelay();
-  const { clock, telemetry } = relay;
+  const clock = new Scheduler(new Random(1, "time"));
+  const written: string[] = [];
+  const telemetry = new Telemetry(pino({}, { write: (line) => written.push(line) }));
   const stopped = new AbortController();
   let works = false;
   const loop = async () => {
@@ -228,20 +234,20 @@ it("a lasting bug is logged at growing intervals with the number of failures", a
   };
   const begunAt = clock.monotonic();
   const running = background("a task", { clock, telemetry }, stopped.signal, loop);
-  const lines = () => relay.log.filter(({ task }) => task === "a task").map(({ failures }) => failures);
-  await relay.advance(11 * SECONDS);
+  const lines = (): number[] => written.map((line) => JSON.parse(line).failures);
+  await clock.advance(11 * SECONDS);
   assert.deepEqual(lines(), [1, 10]);
-  await relay.advance(2 * MINUTES);
+  await clock.advance(2 * MINUTES);
   assert.deepEqual(lines(), [1, 10, 20, 40]);
-  await relay.advance(4 * HOURS);
+  await clock.advance(4 * HOURS);
   const hourly = lines().at(-1);
   assert.equal(hourly, 3600);
   assert.ok(lines().length < 20, `${lines().length} lines`);
-  const faults = await relay.metric("relay_task_faults_total");
+  const faults = await metricOf(telemetry, "relay_task_faults_total");
   assert.equal(faults, Math.floor((clock.monotonic() - begunAt) / SECONDS) + 1);
   works = true;
   const { length } = lines();
-  await relay.advance(5 * HOURS);
+  await clock.advance(5 * HOURS);
   assert.equal(lines().length, length + 2, "each failure after a long time without any");
   stopped.abort();
   await running;
