@@ -26,6 +26,11 @@ export async function stepsOf(act: () => Promise<void>): Promise<number> {
   return counting.steps();
 }
 
+/** Call it after the last count: code that counts its steps takes a fifth more time. */
+export async function stopCounting(): Promise<void> {
+  await session.post("Profiler.stopPreciseCoverage");
+}
+
 class Counting implements Disposable {
   readonly #restored: (() => void)[] = [];
   #silent = 0;
