@@ -11,8 +11,8 @@ import type { VirtualViewer } from "../../harness/virtual-viewer.ts";
 import { virtualEdge } from "../../support/virtual-edge.ts";
 import { VIDEO, virtualRoom } from "../../support/virtual-room.ts";
 
-/** Four reads of a follower, twenty pages of a viewer, and four times what a room holds. */
-const COUNT = 2000;
+/** Three reads of a follower, twelve pages of a viewer, and more than twice what a room holds. */
+const COUNT = 1200;
 const CHAT = { holdsMs: 60_000, holdsMessages: 2 * COUNT, page: 50, timeoutMs: 5000 };
 /** Three keepalive intervals, after which a silent line is opened again, and some time for the rest. */
 const LONG_MS = 60_000;
@@ -35,7 +35,7 @@ async function readLog(service: OriginService, count: number): Promise<string[]>
   return ids;
 }
 
-describe("an answer of 2,000 messages", () => {
+describe("an answer of 1,200 messages", () => {
   for (const [how, disturb] of [
     ["that is stored at once", () => {}],
     ["whose append fails at first", (room) => room.relay.disk.failAtCommit(1, "refused")],

@@ -7,7 +7,7 @@ import { it } from "node:test";
 import type { Chat } from "../../../src/simulator/simulated-chat.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 
-const JUMPS = 2;
+const JUMPS = 1;
 const QUIET = { rate: 2, forMs: 20_000 };
 /** Longer than until the second poll after a jump. */
 const LIVELY = { rate: 40, forMs: 8000 };

@@ -149,13 +149,13 @@ export function followContract(subject: NewSubject): void {
       fc.array(fc.nat(most), { ...length, size: "max" });
     const steps: fc.Arbitrary<Step[]> = fc.array(
       fc.oneof(
-        { weight: 12, arbitrary: fc.record({ ids: ids(900, { minLength: 0, maxLength: 20 }) }) },
+        { weight: 24, arbitrary: fc.record({ ids: ids(900, { minLength: 0, maxLength: 20 }) }) },
         { weight: 1, arbitrary: fc.record({ ids: ids(9000, { minLength: 200, maxLength: 700 }) }) },
         {
-          weight: 4,
+          weight: 8,
           arbitrary: fc.record({ joinAt: fc.double({ min: 0, max: 1, noNaN: true }), pauseTurns: fc.nat(6) }),
         },
-        { weight: 1, arbitrary: fc.constant("take" as const) },
+        { weight: 2, arbitrary: fc.constant("take" as const) },
       ),
       { minLength: 1, maxLength: 40, size: "max" },
     );
