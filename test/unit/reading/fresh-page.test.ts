@@ -227,7 +227,7 @@ describe("a live chat that was busy and has been silent for long", () => {
     ["shows no chat", ({ chat }) => chat.change({ foundOn: "watch", page: 0 })],
   ] satisfies [string, (room: Awaited<ReturnType<typeof silentRoom>>) => void][]) {
     it(`continues by its token, without counting a failure, if the page ${what}`, async () => {
-      const room = await silentRoom();
+      const room = await silentRoom(9000);
       const { relay, chat, viewer, saidFrom } = room;
       breaks(room);
       await relay.requested("popout", { count: 3 });

@@ -78,14 +78,14 @@ async function assertWhole(relay: VirtualRelay, { videoId, chat }: Broadcast): P
 describe("a recorded channel", () => {
   it("is recorded through a day of three streams, with hours between them, new times, a wall and a kill", async () => {
     const { relay, upstream, stream, killAndStart, in: from } = recorded({}, { hasDisk: true });
-    await relay.advance(HOUR);
+    await relay.advance(10 * MINUTE);
     const morning = stream("morning-001", from(10 * MINUTE));
     morning.chat.say(20); // before anybody knows of it
     await relay.advance(5 * MINUTE);
     morning.chat.say(60); // more than a page shows
     await relay.advance(5 * MINUTE);
     await goesLive(relay, morning, 4 * MINUTE);
-    await relay.advance(2 * HOUR);
+    await relay.advance(HOUR);
 
     const noon = stream("noon-is-001", from(10 * MINUTE));
     await relay.advance(5 * MINUTE);
@@ -98,7 +98,7 @@ describe("a recorded channel", () => {
     await relay.advance(8 * MINUTE); // it begins late
     await goesLive(relay, noon, 4 * MINUTE, killAndStart);
 
-    await relay.advance(2 * HOUR);
+    await relay.advance(HOUR);
     const night = stream("night-is-01"); // not announced
     await goesLive(relay, night, 4 * MINUTE);
     await relay.advance(5 * MINUTE);
