@@ -38,6 +38,7 @@ export class Stream implements AsyncDisposable {
   retryMs: number | undefined;
   /** Everything received, as it came. */
   raw = "";
+  readonly #messages: Received[] = [];
   readonly #changes = new Changes();
   readonly #sequence = new Sequence();
   readonly #faults: string[] = [];
@@ -73,17 +74,15 @@ export class Stream implements AsyncDisposable {
   }
 
   get messages(): Received[] {
-    return this.frames
-      .filter(({ event }) => event === "message")
-      .map(({ id, data }) => ({ cursor: Number(id), message: data as Received["message"] }));
+    return [...this.#messages];
   }
 
   get ids(): string[] {
-    return this.messages.map(({ message }) => message.id);
+    return this.#messages.map(({ message }) => message.id);
   }
 
   get cursors(): number[] {
-    return this.messages.map(({ cursor }) => cursor);
+    return this.#messages.map(({ cursor }) => cursor);
   }
 
   /** What broke the connection, or the reading of it. */
@@ -104,7 +103,7 @@ export class Stream implements AsyncDisposable {
   }
 
   async untilMessages(count: number): Promise<Received[]> {
-    await this.until(() => this.messages.length >= count, `${count} messages`);
+    await this.until(() => this.#messages.length >= count, `${count} messages`);
     return this.messages;
   }
 
@@ -153,6 +152,7 @@ export class Stream implements AsyncDisposable {
   #take({ event, id, data }: SseFrame): void {
     const frame = { event, id, data: JSON.parse(data) };
     this.frames.push(frame);
+    if (event === "message") this.#messages.push({ cursor: Number(id), message: frame.data });
     const fault =
       event === "init"
         ? this.#sequence.begin(frame.data.cursor, undefined)
