@@ -219,7 +219,7 @@ describe("a viewer", LIMIT, () => {
     const chunks = response.setEncoding("utf8")[Symbol.asyncIterator]();
     const cursors: number[] = [];
     const parser = createParser({ onEvent: ({ id }) => id && cursors.push(Number(id)) });
-    for (let pauses = 0; pauses < 3; pauses++) {
+    for (let pauses = 0; pauses < 2; pauses++) {
       await sayMuch();
       const due = base + chat.ledger.length;
       while (cursors.at(-1) !== due) {
