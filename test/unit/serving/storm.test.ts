@@ -34,9 +34,11 @@ async function stormy(t: TestContext, storeUrl: string): Promise<void> {
   const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 50 });
   const clients = new LoadClients();
   t.after(() => clients.cut());
-  const base = await clients.open({ service: relay.url, videoId: VIDEO, viewers: VIEWERS, withinMs: 0 });
+  const coming = { service: relay.url, videoId: VIDEO, withinMs: 0 };
+  const base = await clients.open({ ...coming, viewers: 1 });
   chat.say(HISTORY);
   assert.equal(await clients.reached(VIDEO, base + HISTORY, LIMIT_MS), 0);
+  await clients.open({ ...coming, viewers: VIEWERS - 1 });
   const bootstraps = () => relay.upstream.requests.filter(({ kind }) => kind === "sw.js").length;
   assert.equal(bootstraps(), 1);
 
@@ -69,11 +71,11 @@ it("the upstream is polled as often for 100 viewers as for one", async () => {
     relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5000 }).say(10);
     for (let i = 0; i < viewers; i++) await relay.enter({ videoId: VIDEO });
     const since = relay.upstream.requests.length;
-    await relay.advance(10 * 60_000);
+    await relay.advance(3 * 60_000);
     return relay.upstream.requests.slice(since).filter(({ kind }) => kind === "get_live_chat").length;
   };
   const [alone, together] = [await pollsFor(1), await pollsFor(100)];
-  assert.ok(alone > 100, `${alone} polls`);
+  assert.ok(alone > 30, `${alone} polls`);
   assert.equal(together, alone);
 });
 
