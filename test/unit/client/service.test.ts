@@ -10,8 +10,7 @@ import { Line } from "../../chaos/line.ts";
 import { AnsweringFetch } from "../../support/answering-fetch.ts";
 import { END, init, messages } from "../../support/answering-server.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
-import { startRelay } from "../../support/relay.ts";
-import { startProcess } from "../../support/relay-process.ts";
+import { startRelay, type TestRelay } from "../../support/relay.ts";
 import { temporaryFile } from "../../support/store-subject.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
@@ -38,24 +37,34 @@ describe("a chat of the SDK on the service", () => {
     assert.ok(line.requests.length > 5);
   });
 
-  it("continues where it was after the service was killed", async (t) => {
+  it("continues where it was after the service has gone, and is back on its store", async (t) => {
     await using upstream = await startSimulator();
     const spoken = upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 20, tokens: "reusable" });
     const said = spoken.say(20);
-    await using service = await startProcess(upstream, { RELAY_STORE: `sqlite:${await temporaryFile(t)}` });
-    const room = chat(service.url, FAST);
+    const settings = { RELAY_STORE: `sqlite:${await temporaryFile(t)}` };
+    const portOf = ({ url }: TestRelay) => Number(new URL(url).port);
+    const first = await startRelay({ upstream, settings });
+    await using line = await Line.to(portOf(first));
+    const room = chat(line.url, FAST);
+    const states: string[] = [];
+    room.on("state", (state) => states.push(state));
     const received: string[] = [];
+    let second: TestRelay | undefined;
+    t.after(() => second?.[Symbol.asyncDispose]());
     for await (const { id } of room) {
       received.push(id);
       if (received.length === 20) {
-        service.signal("SIGKILL");
-        await service.exited;
+        line.shut();
+        await first[Symbol.asyncDispose]();
         said.push(...spoken.say(20));
-        await service.start();
+        second = await startRelay({ upstream, settings });
+        line.leadsTo = portOf(second);
+        await line.open();
       }
       if (received.length === 40) break;
     }
     assert.deepEqual(received, said);
+    assert.ok(states.includes("reconnecting"), states.join());
   });
 
   it("resumes by its cursor after the reader restarts", async () => {
@@ -86,7 +95,7 @@ function pulled(next: (asked: number) => string | undefined): Response {
 }
 
 describe("a loop that is slower than the chat", () => {
-  it("is disconnected, resumes, and yields each of 100,000 messages once", async () => {
+  it("is disconnected, resumes, and yields each of 20,000 messages once", async () => {
     const clock = new FakeClock();
     const opened: number[] = [];
     let tookAt = 0;
@@ -97,7 +106,7 @@ describe("a loop that is slower than the chat", () => {
       tookAt = clock.monotonic();
       return pulled((asked) => {
         if (asked === 0) return init(sent);
-        if (sent === 100_000) return END;
+        if (sent === 20_000) return END;
         if (clock.monotonic() - tookAt > 100) return undefined;
         tookAt = clock.monotonic();
         sent += 100;
@@ -108,9 +117,9 @@ describe("a loop that is slower than the chat", () => {
       let expected = 1;
       for await (const { cursor } of chat("http://relay", { ...FAST, fetch }, clock)) {
         assert.equal(cursor, expected++);
-        if (cursor % 25_000 === 0) await clock.sleep(400);
+        if (cursor % 5000 === 0) await clock.sleep(400);
       }
-      assert.equal(expected, 100_001);
+      assert.equal(expected, 20_001);
     };
     const reading = read();
     await clock.advance(5000);
