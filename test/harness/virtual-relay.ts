@@ -65,8 +65,6 @@ export class VirtualRelay {
   readonly clock: Scheduler;
   readonly upstream: InProcessSimulator;
   readonly network: Network;
-  /** The disk under the store, with its faults; unused if the store is in memory. */
-  readonly disk: Disk;
   config: Config;
   /** The times of the good answers for each chat, in virtual milliseconds. */
   readonly answers = new Map<string, number[]>();
@@ -77,6 +75,7 @@ export class VirtualRelay {
   readonly #journal: Journal;
   readonly #judge: UpstreamJudge;
   readonly #frames = new FrameReader();
+  #disk: Disk | undefined;
 
   constructor(options: VirtualRelayOptions = {}) {
     const { seed = 1, settings, simulator } = options;
@@ -96,8 +95,13 @@ export class VirtualRelay {
       answered: (videoId) => this.answers.getOrInsert(videoId, []).push(clock.monotonic()),
     });
     this.network = new Network(this.upstream, clock, new Random(seed, "network"), this.#judge);
-    this.disk = new Disk(clock, new Random(seed, "disk"), this.#journal);
     [this.#life, this.telemetry] = this.#begin();
+  }
+
+  /** The disk under the store, with its faults; unused if the store is in memory. */
+  get disk(): Disk {
+    this.#disk ??= new Disk(this.clock, new Random(this.#options.seed ?? 1, "disk"), this.#journal);
+    return this.#disk;
   }
 
   get rooms(): Rooms {
