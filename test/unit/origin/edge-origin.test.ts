@@ -33,7 +33,7 @@ const LARGE = Buffer.alloc(4 * 1024 * 1024);
 /** Each silence begins at another moment between two questions, which come every 5 s. */
 const SILENCES = 50;
 const SILENT_MS = 4900;
-const CALM_MS = 20_000;
+const CALM_MS = 10_000;
 /** Three keepalive intervals, and the longest wait before a stream is opened again. */
 const RESUMED_MS = 3 * KEEPALIVE_MS + 5000;
 /** The longest time until an edge knows that its origin is back, and for the opening of a room. */
@@ -297,7 +297,7 @@ describe("an edge", () => {
     for (let before = 0; before < 20; before++) {
       const videoId = `${before}`.padStart(11, "v");
       relay.upstream.chat(videoId, CHAT);
-      const outageMs = 30_000 + 500 * before; // it ends at another moment between two health checks
+      const outageMs = 15_000 + 500 * before; // it ends at another moment between two health checks
       edge.line.swallow(outageMs);
       await relay.advance(outageMs - 1000);
       const viewer = relay.visit({ videoId }, edge.life.rooms);
