@@ -181,7 +181,8 @@ describe("an edge", { timeout: 300_000 }, () => {
       chat.say(68);
     }
     await there.untilMessages(343);
-    const edge = await startEdge({ RELAY_EDGE_TAIL: "10" });
+    const clock = new LeapingClock();
+    const edge = await startEdge({ RELAY_EDGE_TAIL: "10" }, clock);
     const from = there.init.cursor;
     const pages = () => line.requests.filter((head) => /^GET \/v1\/messages\?\S*after=/.test(head)).length;
     const [all, middle, late] = [
@@ -192,6 +193,7 @@ describe("an edge", { timeout: 300_000 }, () => {
     await Promise.all([all.untilMessages(343), middle.untilMessages(220), late.untilMessages(3)]);
     // For a second, the edge remembers the pages that it has read.
     await eventually(true, async () => {
+      clock.leap(1000);
       const asked = pages();
       await (await watch(edge, { backfill: 10 })).untilMessages(10);
       assert.equal(pages(), asked, "the tail holds ten");
@@ -208,7 +210,8 @@ describe("an edge", { timeout: 300_000 }, () => {
   it("loses and repeats nothing while its origin is away, and serves the messages it holds", async (t) => {
     const { origin, line, chat, startEdge, watch } = await setUp(t, KEEPALIVE);
     chat.say(20);
-    const edge = await startEdge(KEEPALIVE);
+    const clock = new LeapingClock();
+    const edge = await startEdge(KEEPALIVE, clock);
     const stream = await watch(edge, { backfill: 500 });
     await stream.untilMessages(23);
     const reference = await watch(origin, { backfill: 500 });
@@ -223,6 +226,7 @@ describe("an edge", { timeout: 300_000 }, () => {
     assert.deepEqual([refused.status, refused.body.code], [503, "CAPACITY"]);
     assert.match(refused.headers.get("retry-after") ?? "", /^\d+$/);
     await line.open();
+    clock.leap(5000); // longer than it waits before it connects again
     chat.say(3);
     await assertSameBytes([reference, stream], 36);
     assert.deepEqual(await newcomer.untilMessages(18), reference.messages.slice(18));
