@@ -5,25 +5,33 @@ import { type ChatError, type ChatOptions, chat } from "../../../client/index.ts
 import { ENDED } from "../../../src/protocol/chat.ts";
 import { offsetOf } from "../../../src/serving/log-position.ts";
 import { B, several, withRoom } from "../../support/history.ts";
+import { LeapingClock } from "../../support/leaping-clock.ts";
 import { startRelay } from "../../support/relay.ts";
 import { OTHER, ROOM } from "../../support/store-subject.ts";
 
 const VIDEO = "by-its-log1";
 const FAST = { backfill: 500, backoff: { baseMs: 1 } };
 
-/** What a network does to requests for a stream. */
-type Hold = (url: string, init: RequestInit) => Promise<Response>;
+/** What a network does to requests for a stream; `clock` is that of their client. */
+type Hold = (url: string, init: RequestInit, clock: LeapingClock) => Promise<Response>;
 
-const until = ({ signal }: RequestInit): Promise<never> =>
-  new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+/** Rejects once the client has given up, which need not take it any time. */
+function until({ signal }: RequestInit, clock: LeapingClock): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  signal?.addEventListener("abort", () => reject(signal.reason));
+  void clock.leapUntil(promise);
+  return promise;
+}
 
 /** Networks that let no event through. */
 const NETWORKS: Record<string, Hold> = {
-  "holds whole answers back": (_url, init) => until(init),
-  "lets the head of a stream through, and nothing of it": async (url, init) => {
+  "holds whole answers back": (_url, init, clock) => until(init, clock),
+  "lets the head of a stream through, and nothing of it": async (url, init, clock) => {
     const { status, headers, body } = await fetch(url, init);
     await body?.cancel();
-    const nothing = new ReadableStream({ start: (stream) => void until(init).catch((e) => stream.error(e)) });
+    const start = (stream: ReadableStreamDefaultController) =>
+      void until(init, clock).catch((error) => stream.error(error));
+    const nothing = new ReadableStream({ start });
     return new Response(nothing, { status, headers });
   },
   "cuts streams at once": async () => Promise.reject(new TypeError("cut")),
@@ -32,12 +40,12 @@ const NETWORKS: Record<string, Hold> = {
 };
 
 /** A `fetch` through such a network; keeps the paths that it was asked for. */
-function through(hold: Hold) {
+function through(hold: Hold, clock = new LeapingClock()) {
   const paths: string[] = [];
   const held = (async (input, init = {}) => {
     const { pathname } = new URL(`${input}`);
     paths.push(pathname);
-    return pathname === "/v1/stream" ? hold(`${input}`, init) : fetch(input, init);
+    return pathname === "/v1/stream" ? hold(`${input}`, init, clock) : fetch(input, init);
   }) satisfies typeof fetch;
   const count = (path: string) => paths.filter((each) => each === path).length;
   return { fetch: held as typeof fetch, count };
@@ -49,8 +57,9 @@ describe("a chat of the SDK behind a network that", () => {
       await using relay = await startRelay();
       const said = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 100 });
       const ids = said.say(10);
-      const { fetch, count } = through(hold);
-      const room = chat(relay.url, { ...FAST, videoId: VIDEO, idleMs: 2000, fetch });
+      const clock = new LeapingClock();
+      const { fetch, count } = through(hold, clock);
+      const room = chat(relay.url, { ...FAST, videoId: VIDEO, idleMs: 2000, fetch }, clock);
       const read: string[] = [];
       for await (const { id } of room) {
         if (read.push(id) === 10) ids.push(...said.say(10));
@@ -190,8 +199,9 @@ describe("a chat of the SDK that is read from the log", () => {
   });
 
   it("counts a poll without messages as a sign of life", async (t) => {
-    await using relay = await startRelay({ settings: { RELAY_LONG_POLL_MS: "1000" } });
-    relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(1);
+    const settings = { RELAY_LONG_POLL_MS: "1000", RELAY_POLL_MAX_MS: "5000" };
+    await using relay = await startRelay({ settings });
+    relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5000 }).say(1);
     let empty = 0;
     const polling: typeof fetch = async (...args) => {
       const response = await fetch(...args);
