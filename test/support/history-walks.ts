@@ -150,7 +150,7 @@ async function follow(url: string, videoId: string, model: Model, wanted: Walk):
   let path = `/v1/messages?${query}`;
   let at = begin ?? 0;
   for (let pages = 0; ; pages++) {
-    const response = await fetch(url + path);
+    const response = await fetch(url + path, { headers: { "accept-encoding": "identity" } });
     const page = (await response.json()) as Page;
     const rest = model.kept.filter(
       (message) =>

@@ -10,6 +10,6 @@ describe("a walk through a history in pages", () => {
   );
   it(
     "in SQLite",
-    walksOn(async (t, wall) => openFor(t, `sqlite:${await temporaryFile(t)}`, wall), 60),
+    walksOn(async (t, wall) => openFor(t, `sqlite:${await temporaryFile(t)}`, wall), 20),
   );
 });
