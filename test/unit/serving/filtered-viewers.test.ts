@@ -28,6 +28,7 @@ const ROOM = "filtered-12";
 const KEEPALIVE_MS = 1000;
 /** In memory; fewer than usual, so that few messages leave them behind. */
 const TAIL_MESSAGES = 50;
+const TELEMETRY = new Telemetry(silentLog);
 const SETTINGS = { keepaliveMs: KEEPALIVE_MS, isBlanking: false, tailMessages: TAIL_MESSAGES };
 
 interface Asked {
@@ -51,7 +52,7 @@ class World {
     this.#claim = await own(this.store, ROOM);
     this.base = this.#claim.head;
     await this.store.append(this.#claim, this.base, [], "{}");
-    const parts = { store: this.store, clock: this.clock, telemetry: new Telemetry(silentLog) };
+    const parts = { store: this.store, clock: this.clock, telemetry: TELEMETRY };
     this.room = new Room(ROOM, "liveChatRenderer", this.base, {
       ...parts,
       census: { viewers: 0 },
