@@ -202,19 +202,18 @@ describe("a chat of the SDK that is read from the log", () => {
     const settings = { RELAY_LONG_POLL_MS: "1000", RELAY_POLL_MAX_MS: "5000" };
     await using relay = await startRelay({ settings });
     relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5000 }).say(1);
+    const clock = new LeapingClock();
+    const idleMs = 60_000;
     let empty = 0;
     const polling: typeof fetch = async (...args) => {
       const response = await fetch(...args);
-      if (response.status === 204 && ++empty === 3) room.close(); // each has waited for a second
+      if (response.status !== 204) return response;
+      clock.leap(0.6 * idleMs);
+      if (++empty === 3) room.close();
       return response;
     };
-    const room = chat(relay.url, {
-      videoId: VIDEO,
-      transport: "log",
-      idleMs: 2500,
-      retry: () => false,
-      fetch: polling,
-    });
+    const options: ChatOptions = { videoId: VIDEO, transport: "log", idleMs, retry: () => false };
+    const room = chat(relay.url, { ...options, fetch: polling }, clock);
     t.after(() => room.close());
     assert.equal((await Array.fromAsync(room)).length, 1);
   });
