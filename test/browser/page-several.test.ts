@@ -1,6 +1,6 @@
 /** Several chats on the viewer page: side by side or by tabs, each with its own state, on one connection. */
 import assert from "node:assert/strict";
-import { beforeEach, describe, it } from "node:test";
+import { afterEach, beforeEach, describe, it } from "node:test";
 import type { Page } from "playwright-core";
 import { treeOf } from "../support/accessibility.ts";
 import { violationsIn } from "../support/axe.ts";
@@ -8,6 +8,7 @@ import { addressOf, idsOf, NO_CHROMIUM, until } from "../support/browser.ts";
 import { paidAction, texts } from "../support/chat-actions.ts";
 import { placeAway } from "../support/distance.ts";
 import { type Chat, usePages } from "../support/pages.ts";
+import { Stream } from "../support/stream.ts";
 
 const WIDE = { width: 1280, height: 720 };
 const NARROW = { width: 899, height: 720 };
@@ -33,6 +34,10 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     ) as typeof chats;
     for (const [at, chat] of chats.entries()) chat.say(texts(`${"abc"[at]}-old`, 2));
     await pages.page.setViewportSize(WIDE);
+  });
+  // Else they are polled beside those of the next test.
+  afterEach(() => {
+    for (const chat of chats) chat.end("continuations-absent");
   });
 
   const query = () => `/?videoIds=${videoIds.join()}`;
@@ -181,7 +186,9 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
   });
 
   it("go on together after all have failed, when they are opened again", async () => {
-    const { page, relay } = pages;
+    const { page, relay, videoId } = pages;
+    // While every call of the service fails, its chats wait. This one is read without a failure.
+    await using _ = await Stream.open(relay.url, { videoId });
     await visit();
     const faults = videoIds.map((videoId) => relay.upstream.fault({ ...UNREADABLE, videoId }));
     await pages.stateIs("failed");
