@@ -65,7 +65,7 @@ describe("a page of another origin", { skip: NO_CHROMIUM }, () => {
   }
 
   it("has an EventSource that resumes across a cut connection, without a gap or a repeat", async () => {
-    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5 });
+    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 50 });
     const ids = chat.say(10);
     const source = await page.evaluateHandle((url) => {
       const source = new EventSource(url);
