@@ -139,9 +139,11 @@ describe("the viewer page's accessibility", { skip: NO_CHROMIUM }, () => {
     const { page, chat } = pages;
     chat.say([paidAction("p", "$50.00", { author: "@ann" }), textAction("a", { ...KNOWN, text: "hello" })]);
     chat.say([POLL_OPENED, POLL_UPDATED]);
+    await page.clock.install();
     await pages.visit("&timestamps=off");
     await has("a");
     await page.locator("#ticker .paid").waitFor();
+    await page.clock.fastForward(3000);
     await page.locator("#chat[aria-live=polite]").waitFor();
     const outline = async (selector: string) => (await treeOf(page, selector)).split("\n");
     const [paid, ...others] = await outline("#ticker");
