@@ -40,7 +40,7 @@ export async function run(options: RunOptions): Promise<Outcome> {
     await play(world, options);
   } catch (error) {
     if (!verdict.over.aborted)
-      verdict.violate(error instanceof Error ? (error.stack ?? error.message) : String(error));
+      verdict.violate("run", error instanceof Error ? (error.stack ?? error.message) : String(error));
   }
   return {
     verdict,
@@ -70,7 +70,7 @@ async function play(world: World, options: RunOptions): Promise<void> {
       verdict.note(name);
       await event.play(world);
       verdict.count("events");
-      if (world.service.pid === undefined) verdict.violate("the service ended by itself");
+      if (world.service.pid === undefined) verdict.violate("health", "the service ended by itself");
       played += 1;
       if (played % EVENTS_BETWEEN_SETTLEMENTS === 0) await world.settle();
       await world.pause(world.random.below(MAX_PAUSE_MS));
@@ -102,7 +102,7 @@ async function end(world: World, { store }: RunOptions): Promise<void> {
   await world.strangers?.go(world);
   world.service.signal("SIGTERM");
   const { code, signal } = await world.service.exited;
-  if (code !== 0) verdict.violate(`the last stop ended with ${code ?? signal}`);
+  if (code !== 0) verdict.violate("stop", `the last stop ended with ${code ?? signal}`);
   world.judge();
   if (store !== "memory") judgeStore(world.disk.path, world.rooms, world.gapJudge, verdict);
   for (const [text, count] of world.service.errors)

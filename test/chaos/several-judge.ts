@@ -96,7 +96,7 @@ abstract class SeveralJudge extends ObservedChats implements AudienceJudge {
   }
 
   protected readonly violate: Violate = (videoId, what) => {
-    this.parts.verdict.violate(`viewer ${this.parts.name} ${videoId} ${what}`);
+    this.parts.verdict.violate("stream", `viewer ${this.parts.name} ${videoId} ${what}`);
   };
 }
 

@@ -177,12 +177,12 @@ export class SoakWorld implements AsyncDisposable {
     for (const { traffic } of this.#rooms) traffic.stop();
     await this.settle();
     const lost = this.#verdict.total("connections lost");
-    if (lost > 0) this.#verdict.violate(`${lost} connections were lost`);
+    if (lost > 0) this.#verdict.violate("delivery", `${lost} connections were lost`);
     this.#verdict.lives += 1; // what they lose from now on goes with the service
     this.service.signal("SIGTERM");
     const { code, signal } = await this.service.exited;
-    if (this.service.bug) this.#verdict.violate(this.service.bug);
-    if (code !== 0) this.#verdict.violate(`the stop ended with ${code ?? signal}`);
+    if (this.service.bug) this.#verdict.violate("health", this.service.bug);
+    if (code !== 0) this.#verdict.violate("stop", `the stop ended with ${code ?? signal}`);
     judgeStore(this.storePath, this.#truths, this.#gapJudge, this.#verdict, { isPruned: true });
     await this.#leave([...this.#viewers]);
   }
@@ -336,7 +336,8 @@ export class SoakWorld implements AsyncDisposable {
   async #until(isThere: () => boolean, what: () => string): Promise<void> {
     const from = performance.now();
     while (!isThere()) {
-      if (performance.now() - from > SETTLE_MS) return this.#verdict.violate(`waited for ${what()} in vain`);
+      if (performance.now() - from > SETTLE_MS)
+        return this.#verdict.violate("delivery", `waited for ${what()} in vain`);
       await pause(50);
     }
   }

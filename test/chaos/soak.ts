@@ -117,7 +117,7 @@ async function soak(): Promise<void> {
   try {
     await Promise.all([playing(world, minute), sampling(world, minute)]);
   } catch (error) {
-    verdict.violate(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    verdict.violate("run", error instanceof Error ? (error.stack ?? error.message) : String(error));
     say(world.service.lastLines.slice(-30));
     return;
   }

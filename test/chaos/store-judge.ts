@@ -17,7 +17,7 @@ export function judgeStore(
 ): void {
   using database = new DatabaseSync(path, { readOnly: true });
   const sound = database.prepare("pragma integrity_check").get()?.integrity_check;
-  if (sound !== "ok") verdict.violate(`the store's file is damaged: ${sound}`);
+  if (sound !== "ok") verdict.violate("log", `the store's file is damaged: ${sound}`);
   const rows = database.prepare(
     "select cursor, body from message join room on room.key = message.room where video_id = ? order by cursor",
   );
@@ -31,6 +31,7 @@ export function judgeStore(
       room.cursorOf(chat.ledger.length) !== base + messages.length
     ) {
       verdict.violate(
+        "log",
         `the store holds ${kept.length} messages of ${videoId}; ${messages.length} were sent, ${chat.ledger.length} actions were said`,
       );
     }
@@ -40,7 +41,7 @@ export function judgeStore(
       return cursor !== base + 1 + pruned + i || message.id !== sent?.id || message.type !== sent?.type;
     });
     if (wrong !== -1) {
-      verdict.violate(`the store's message number ${wrong} of ${videoId} is not what was sent`);
+      verdict.violate("log", `the store's message number ${wrong} of ${videoId} is not what was sent`);
     }
   }
   judgeGaps(path, rooms, gapJudge, verdict);
@@ -70,7 +71,7 @@ export function judgeGaps(
       judged?.add(gap);
       const { since } = JSON.parse(String(row.details)).gap;
       const fault = gapJudge.fault(room, gap, { since: Date.parse(since), storedAt: Number(row.at) });
-      if (fault) verdict.violate(`${videoId}, cursor ${gap.cursor}: ${fault}`);
+      if (fault) verdict.violate("log", `${videoId}, cursor ${gap.cursor}: ${fault}`);
       verdict.count(gap.missing > 0 ? "gaps, messages missing" : "gaps, nothing missing");
       verdict.count("messages missing behind gaps", gap.missing);
     }

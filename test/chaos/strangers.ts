@@ -79,7 +79,7 @@ export class Strangers implements Disposable {
     await world.until(
       () => lacking() === undefined,
       () => `the recording, which lacks ${lacking()}`,
-      CAUGHT_UP_MS,
+      { maxMs: CAUGHT_UP_MS },
     );
   }
 
@@ -115,7 +115,7 @@ export class Strangers implements Disposable {
       const status = await this.#ask({ path, headers, signal, ...(agent && { agent }) });
       verdict.count(`strangers: ${what}, ${status}`);
       if (token !== undefined && status !== 401 && status !== "gone")
-        verdict.violate(`a refused token is answered ${status}`);
+        verdict.violate("access", `a refused token is answered ${status}`);
       await new Promise((resolve) => setTimeout(resolve, random.below(MAX_PAUSE_MS)));
     }
   }

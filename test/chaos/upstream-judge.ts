@@ -4,6 +4,7 @@
  */
 import type { Simulator } from "../../src/simulator/index.ts";
 import type { RequestRecord } from "../../src/simulator/requests.ts";
+import type { Promised } from "../harness/promises.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** What the service under test was set to. */
@@ -86,13 +87,14 @@ export class UpstreamJudge {
     const before = life.filter((other) => other !== request && other.at <= at);
     const inFlight = before.filter(({ finishedAt = Number.POSITIVE_INFINITY }) => finishedAt > at + 1);
     this.#expect(
+      "gate",
       inFlight.length < this.#limits.concurrency + 1,
       request,
       `${inFlight.length} others in flight`,
     );
     const inWindow = before.filter((other) => other.at > at - WINDOW_MS).length;
     const most = (WINDOW_MS + this.#slackMs(at - WINDOW_MS, at)) / this.#limits.spacingMs + 1;
-    this.#expect(inWindow <= most, request, `${inWindow} calls within ${WINDOW_MS} ms`);
+    this.#expect("gate", inWindow <= most, request, `${inWindow} calls within ${WINDOW_MS} ms`);
     // A page that was throttled is a reason for other pages alone to wait.
     const isPage = !CHAT_KINDS.includes(kind);
     const throttled = before.findLast(
@@ -104,6 +106,7 @@ export class UpstreamJudge {
     // A call that was in flight when the answer came is not a violation.
     const isKnown = quietMs > slackMs;
     this.#expect(
+      "gate",
       !isKnown || quietMs > this.#limits.cooldownMs - slackMs,
       request,
       `${quietMs} ms into a cooldown`,
@@ -111,7 +114,7 @@ export class UpstreamJudge {
     if (!CHAT_KINDS.includes(kind) || videoId === undefined) return;
     const ofRoom = before.filter((other) => other.videoId === videoId && CHAT_KINDS.includes(other.kind));
     const overlaps = ofRoom.some(({ finishedAt = Number.POSITIVE_INFINITY }) => finishedAt > at + 1);
-    this.#expect(!overlaps, request, "a second poll of one room at once");
+    this.#expect("poller", !overlaps, request, "a second poll of one room at once");
     // A bootstrap tries one pair of client and endpoint right after the other. After an answer that was
     // spoilt, a room may poll again as soon as another room is answered.
     const last = ofRoom.findLast(
@@ -123,10 +126,15 @@ export class UpstreamJudge {
     const isOpening = before.some(
       (other) => other.videoId === videoId && other.at > (last?.at ?? 0) && !ofRoom.includes(other),
     );
-    this.#expect(isOpening || intervalMs > minMs, request, `polled again after ${intervalMs} ms`);
+    this.#expect("gate", isOpening || intervalMs > minMs, request, `polled again after ${intervalMs} ms`);
   }
 
-  #expect(holds: boolean, { kind, videoId = "no video", at }: RequestRecord, what: string): void {
-    if (!holds) this.#verdict.violate(`upstream: ${kind} of ${videoId} at ${Math.round(at)}: ${what}`);
+  #expect(
+    promise: Promised,
+    holds: boolean,
+    { kind, videoId = "no video", at }: RequestRecord,
+    what: string,
+  ): void {
+    if (!holds) this.#verdict.violate(promise, `${kind} of ${videoId} at ${Math.round(at)}: ${what}`);
   }
 }

@@ -1,4 +1,5 @@
 /** The results of a run: a count of each kind of event, and the violations. */
+import type { Reported } from "../harness/promises.ts";
 
 /** Further ones say nothing new. */
 const MAX_VIOLATIONS = 1000;
@@ -42,9 +43,10 @@ export class Verdict {
     if (this.log.length > MAX_LOG_LINES) this.log.shift();
   }
 
-  violate(what: string): void {
-    if (this.violations.length < MAX_VIOLATIONS) this.violations.push(what.slice(0, MAX_CHARACTERS));
-    this.#over.abort(new Error(what));
+  violate(promise: Reported, what: string): void {
+    const text = `${promise}: ${what}`.slice(0, MAX_CHARACTERS);
+    if (this.violations.length < MAX_VIOLATIONS) this.violations.push(text);
+    this.#over.abort(new Error(text));
   }
 
   /** The counts whose names begin so, together. */

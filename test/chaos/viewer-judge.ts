@@ -165,6 +165,6 @@ export class ViewerJudge implements ChatObserver, AudienceJudge {
   }
 
   #violate(what: string): void {
-    this.#verdict.violate(`viewer ${this.#name} of ${this.#room.videoId}: ${what}`);
+    this.#verdict.violate("stream", `viewer ${this.#name} of ${this.#room.videoId}: ${what}`);
   }
 }

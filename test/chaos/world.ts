@@ -7,6 +7,7 @@ import type { Fault, FaultOrder } from "../../src/simulator/faults.ts";
 import { type EndShape, type Simulator, startSimulator } from "../../src/simulator/index.ts";
 import { Random } from "../../src/simulator/random.ts";
 import type { ClientOptions } from "../harness/clients/observer.ts";
+import type { Promised } from "../harness/promises.ts";
 import { Audience, type Viewer } from "./audience.ts";
 import { ChatScript, LONG_HISTORY, LONG_ROOM } from "./chat-script.ts";
 import { Disk } from "./disk.ts";
@@ -188,7 +189,7 @@ export class World implements AsyncDisposable {
       this.service.exited.then(() => true),
       new Promise<boolean>((resolve) => setTimeout(resolve, EXIT_MS, false).unref()),
     ]);
-    if (!isGone) this.verdict.violate(`${what}: the service is still there after ${EXIT_MS} ms`);
+    if (!isGone) this.verdict.violate("stop", `${what}: the service is still there after ${EXIT_MS} ms`);
     await this.pause(downMs);
     await this.start();
   }
@@ -212,7 +213,7 @@ export class World implements AsyncDisposable {
     this.script.endBrief(shape, lastWords);
     await this.until(() => watching.every(({ judge }) => judge.hasEnded), `the end of ${before.videoId}`);
     if (before.cursorOf(before.chat.ledger.length) === undefined) {
-      this.verdict.violate(`${before.videoId} ended before all was sent`);
+      this.verdict.violate("stream", `${before.videoId} ended before all was sent`);
     }
     await this.#move(before, () => this.script.newBrief());
     this.verdict.count("live chats ended");
@@ -280,12 +281,16 @@ export class World implements AsyncDisposable {
   }
 
   /** Waits for a condition; a timeout is a violation. */
-  async until(condition: () => boolean, what: string | (() => string), maxMs = this.settleMs): Promise<void> {
+  async until(
+    condition: () => boolean,
+    what: string | (() => string),
+    { maxMs = this.settleMs, promise = "delivery" }: { maxMs?: number; promise?: Promised } = {},
+  ): Promise<void> {
     const from = performance.now();
     while (!condition() && !this.verdict.over.aborted) {
       if (performance.now() - from > maxMs) {
         const missing = typeof what === "string" ? what : what();
-        this.verdict.violate(`waited ${maxMs} ms in vain for ${missing}`);
+        this.verdict.violate(promise, `waited ${maxMs} ms in vain for ${missing}`);
         return;
       }
       await this.pause(20);
@@ -322,12 +327,13 @@ export class World implements AsyncDisposable {
     this.#upstreamJudge.judge();
     this.gapJudge.observe(this.upstream.requests);
     if (this.brokenRooms > this.verdict.total("faults foreign claim")) {
-      this.verdict.violate("a room broke that nobody had taken over");
+      this.verdict.violate("health", "a room broke that nobody had taken over");
     }
-    for (const { service } of [this, ...this.edges]) if (service.bug) this.verdict.violate(service.bug);
+    for (const { service } of [this, ...this.edges])
+      if (service.bug) this.verdict.violate("health", service.bug);
     for (const { service } of this.edges) {
       const broken = [...service.errors.keys()].find((text) => text.startsWith("room broken"));
-      if (broken) this.verdict.violate(`at the edge ${service.url}: ${broken}`);
+      if (broken) this.verdict.violate("health", `at the edge ${service.url}: ${broken}`);
     }
     this.peakRssBytes = Math.max(this.peakRssBytes, this.service.rssBytes() ?? 0);
   }

@@ -28,7 +28,7 @@ export interface InitFrame {
   cursor: number;
 }
 
-/** Reports a broken promise about a video. */
+/** Reports that a client is not sent what it should be of a video. */
 export type Violate = (videoId: string, what: string) => void;
 
 /** A message as on a connection of one chat. */

@@ -2,9 +2,11 @@
  * The journal of a run: its log line by line, a count of each kind of event, and the first violation. The
  * same seed writes the same journal.
  */
+import type { Reported } from "./promises.ts";
 
 /** A broken promise; it ends the run. */
 export interface Violation {
+  promise: Reported;
   /** Virtual time since the run began, in milliseconds. */
   atMs: number;
   /** The video of the room in question, or "". */
@@ -37,10 +39,10 @@ export class Journal {
   }
 
   /** Only the first violation is kept: later ones may follow from it. */
-  violate(videoId: string, what: string): void {
+  violate(promise: Reported, videoId: string, what: string): void {
     if (this.violation) return;
-    this.note(`VIOLATION ${videoId} ${what}`);
-    this.violation = { atMs: this.#elapsedMs(), videoId, what };
+    this.note(`VIOLATION ${promise}: ${videoId} ${what}`);
+    this.violation = { promise, atMs: this.#elapsedMs(), videoId, what };
   }
 
   /** The last lines that name the room, or the last of all if `videoId` is "". */

@@ -10,6 +10,7 @@ import type { IncomingAnswer, OutgoingRequest } from "../../src/upstream/egress/
 import type { GateSettings } from "../../src/upstream/egress/gate.ts";
 import { addressOf, type EgressAddress } from "./egress-address.ts";
 import type { Journal } from "./journal.ts";
+import type { Promised } from "./promises.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 interface Call {
@@ -175,13 +176,14 @@ export class UpstreamJudge {
     const { at, videoId, name, isChat } = call;
     const { lastAt, inFlight, pauses } = call.address;
     const { spacingMs, concurrency } = this.#gate;
-    const violate = (what: string) => this.#journal.violate(videoId, `${name}: ${what}`);
-    if (at - lastAt < spacingMs - TOLERANCE_MS) violate(`${at - lastAt} ms after the last call`);
-    if (inFlight.size >= concurrency) violate(`${inFlight.size} calls are in flight already`);
+    const violate = (promise: Promised, what: string) =>
+      this.#journal.violate(promise, videoId, `${name}: ${what}`);
+    if (at - lastAt < spacingMs - TOLERANCE_MS) violate("gate", `${at - lastAt} ms after the last call`);
+    if (inFlight.size >= concurrency) violate("gate", `${inFlight.size} calls are in flight already`);
     const until = isChat ? pauses.chat.until : Math.max(pauses.chat.until, pauses.page.until);
-    if (at < until - TOLERANCE_MS) violate(`${until - at} ms before the end of a cooldown`);
+    if (at < until - TOLERANCE_MS) violate("gate", `${until - at} ms before the end of a cooldown`);
     if (isChat && this.#host.isRoom(videoId) && this.#isPolled(call))
-      violate("the room is being polled already");
+      violate("poller", "the room is being polled already");
   }
 
   /**
@@ -201,6 +203,7 @@ export class UpstreamJudge {
     const apartMs = last ? at - last.at - (address.fullMs(at) - last.fullMs) : 0;
     if (!this.isSharedWell || !isChat || !this.#host.isRoom(videoId) || apartMs <= MAX_RHYTHM_MS) return;
     this.#journal.violate(
+      "reading",
       videoId,
       `${name}: polls ${apartMs} ms apart, though nothing was wrong with the room`,
     );

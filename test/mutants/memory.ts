@@ -2,7 +2,7 @@
  * How each row was last caught, as stored in `caught.json`. A record is stale if its row has changed since.
  */
 import { readFileSync, writeFileSync } from "node:fs";
-import { mutated, type Row, versionOf } from "./tables.ts";
+import { expectedOf, mutated, type Row, versionOf } from "./tables.ts";
 
 export interface Memory {
   /** The seed of the run that caught it; the next play begins with this seed. A row with a test has none. */
@@ -64,5 +64,5 @@ function missingIn(memory: Memory | undefined, row: Row): string | undefined {
   if (!memory) return "never caught";
   const { version, by } = memory.caught;
   if (version !== versionOf(row)) return "changed since caught";
-  return new RegExp(row.expects).test(by) ? undefined : "caught by other words";
+  return expectedOf(row).test(by) ? undefined : "caught by something else";
 }

@@ -5,10 +5,11 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
+import { PROMISES } from "../harness/promises.ts";
 import { draw } from "./draw.ts";
 import { audit, type Memory, readMemories, withoutStrays } from "./memory.ts";
 import { judge } from "./play.ts";
-import { allRows, PROJECT, type Row, versionOf } from "./tables.ts";
+import { allRows, expectedOf, PROJECT, type Row, versionOf } from "./tables.ts";
 
 const ROWS = allRows();
 /** The number of rows of each table: a row that is gone no longer tests its judge. */
@@ -17,7 +18,7 @@ const COUNTS = { simulation: 129, chaos: 33, cluster: 12 };
 function row(changed: Partial<Row> = {}): Row {
   const first = ROWS.find(({ test }) => test === undefined);
   assert.ok(first);
-  return { ...first, expects: "is stored twice", ...changed };
+  return { ...first, promises: ["log"], ...changed };
 }
 
 /** The texts of a test's file and of the files beside it that it imports, which may have its suites. */
@@ -30,7 +31,7 @@ function textsOf(file: string, seen = new Set<string>()): string[] {
 }
 
 /** The memory of a row in its present form. */
-function caught(as: Row, by = "id 7 is stored twice"): Memory {
+function caught(as: Row, by = "log: id 7 is stored twice"): Memory {
   return { seed: 3, caught: { version: versionOf(as), by, virtualSeconds: 61.2, seconds: 9 } };
 }
 
@@ -47,13 +48,26 @@ describe("the tables of mutants", () => {
   it("name tests that exist", () => {
     const named = ROWS.filter(({ test }) => test !== undefined);
     assert.ok(named.length > 10);
-    for (const { key, test = "", expects } of named) {
+    for (const each of named) {
+      const { key, test = "" } = each;
       assert.ok(existsSync(join(PROJECT, test)), key);
-      const title = new RegExp(expects);
+      const title = expectedOf(each);
       assert.ok(
         textsOf(join(PROJECT, test)).some((text) => title.test(text)),
         `${key}: no test of ${test} has the title ${title}`,
       );
+    }
+  });
+
+  it("break each promise that the judges know, and no other", () => {
+    const broken = ROWS.flatMap(({ promises = [] }) => promises);
+    assert.deepEqual([...new Set(broken)].sort(), Object.keys(PROMISES));
+  });
+
+  it("name either promises or a test", () => {
+    for (const { key, promises, test, title } of ROWS) {
+      assert.equal(promises === undefined, test !== undefined, key);
+      assert.equal(test === undefined, title === undefined, key);
     }
   });
 });
@@ -76,7 +90,7 @@ describe("the record of the mutants", () => {
   const NOT_CAUGHT: [how: string, as: Row, memories: Record<string, Memory>][] = [
     ["never caught", one, {}],
     ["changed since caught", row({ replace: "something else" }), { [one.key]: caught(one) }],
-    ["caught by other words", one, { [one.key]: caught(one, "id 7 stands there twice") }],
+    ["caught by something else", one, { [one.key]: caught(one, "stream: id 7 is sent twice") }],
   ];
   for (const [how, as, memories] of NOT_CAUGHT) {
     it(`fails for a row that was ${how}`, () => {
@@ -127,18 +141,23 @@ describe("a mutant that was played", () => {
   const one = row();
   const seen = (...violations: string[]) => ({ violations, seconds: 5 });
 
-  it("is recorded with the seed, the virtual time and the violation that its row expects", () => {
+  it("is recorded with the seed, the virtual time and the violation of its promise", () => {
     const violations = seen(
-      "seed 8, after 2.000 s, a: lost",
-      "seed 9, after 12.345 s, b: id 7 is stored twice",
+      "seed 8, after 2.000 s, stream: a: lost",
+      "seed 9, after 12.345 s, log: b: id 7 is stored twice",
     );
     assert.deepEqual(judge(one, violations, 4, undefined), {
       seed: 9,
-      caught: { version: versionOf(one), by: "b: id 7 is stored twice", virtualSeconds: 12.345, seconds: 5 },
+      caught: {
+        version: versionOf(one),
+        by: "log: b: id 7 is stored twice",
+        virtualSeconds: 12.345,
+        seconds: 5,
+      },
     });
-    assert.deepEqual(judge(one, seen("viewer 3: id 7 is stored twice"), 4, undefined), {
+    assert.deepEqual(judge(one, seen("log: id 7 is stored twice"), 4, undefined), {
       seed: 4,
-      caught: { version: versionOf(one), by: "viewer 3: id 7 is stored twice", seconds: 5 },
+      caught: { version: versionOf(one), by: "log: id 7 is stored twice", seconds: 5 },
     });
   });
 
@@ -147,15 +166,12 @@ describe("a mutant that was played", () => {
       const played = judge(one, seen(...violations), 4, caught(one));
       return "failure" in played ? played.failure : "";
     };
-    assert.match(failure(), /^caught by nothing; before it was caught by: id 7 is stored twice$/);
-    assert.match(
-      failure("TypeError: it does not start"),
-      /^caught not by \/is stored twice\/, but: TypeError/,
-    );
+    assert.match(failure(), /^caught by nothing; before it was caught by: log: id 7 is stored twice$/);
+    assert.match(failure("TypeError: it does not start"), /^caught not by \/\^\(log\): \/, but: TypeError/);
   });
 
   it("has no seed if a test catches it", () => {
-    const tested = row({ test: "test/unit/upstream/egress/gate.test.ts", expects: "3 of 4 slots" });
+    const tested = row({ test: "test/unit/upstream/egress/gate.test.ts", title: "3 of 4 slots" });
     const played = judge(tested, seen("a row of 3 of 4 slots (12ms)"), 4, undefined);
     assert.deepEqual(Object.keys(played), ["caught"]);
   });

@@ -6,7 +6,7 @@ import { cpSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { Catch, Memory } from "./memory.ts";
-import { type Mutant, mutated, PROJECT, type Row, type Table, versionOf } from "./tables.ts";
+import { expectedOf, type Mutant, mutated, PROJECT, type Row, type Table, versionOf } from "./tables.ts";
 
 /** The parts of the project to copy. The runtimes of the SDK, 600 MB below `test/`, are none. */
 const COPIED = [...["bin", "client", "docs", "src", "test", "web"], "package.json"];
@@ -27,13 +27,13 @@ type Played = (Memory & { caught: Catch }) | { failure: string };
  * much CPU time again, and are needed only if it no longer catches the row.
  */
 export function playRow(row: Row, seed: number, isRemembered: boolean): Seen {
-  const { test, expects, table, file } = row;
+  const { test, title = "", table, file } = row;
   return inCopy((copy) => {
     writeFileSync(join(copy, file), mutated(row) ?? "");
-    if (test) return see(testArgs(join(copy, test), expects), table.limitMs);
+    if (test) return see(testArgs(join(copy, test), title), table.limitMs);
     if (table.hasSeeds && isRemembered) {
       const seen = see(table.args(copy, seed, row, true), table.limitMs);
-      if (seen.violations.some((violation) => new RegExp(expects).test(violation))) return seen;
+      if (caughtBy(row, seen)) return seen;
     }
     return see(table.args(copy, seed, row), table.limitMs);
   });
@@ -45,28 +45,31 @@ export function playWhole({ args, limitMs }: Table, seed: number): Seen {
 }
 
 /** Compares the findings with the row's expectation: any other violation, or a crash, proves nothing. */
-export function judge(
-  row: Mutant,
-  { violations, seconds }: Seen,
-  seed: number,
-  memory: Memory | undefined,
-): Played {
-  const { expects, test } = row;
-  const expected = new RegExp(expects);
-  const by = violations.find((violation) => expected.test(violation));
-  if (by === undefined) {
-    const [other] = violations;
-    const seen = other ? `not by /${expects}/, but: ${other.slice(0, MAX_CHARACTERS)}` : "by nothing";
+export function judge(row: Mutant, seen: Seen, seed: number, memory: Memory | undefined): Played {
+  const found = caughtBy(row, seen);
+  if (!found) {
+    const [other] = seen.violations;
+    const by = other ? `not by ${expectedOf(row)}, but: ${other.slice(0, MAX_CHARACTERS)}` : "by nothing";
     const before = memory ? `; before it was caught by: ${memory.caught.by}` : "";
-    return { failure: `caught ${seen}${before}` };
+    return { failure: `caught ${by}${before}` };
   }
-  const version = versionOf(row);
-  if (test) return { caught: { version, by: shortened(by, expected), seconds } };
-  // The simulation plays several seeds, and prefixes the one that failed.
-  const [, own, virtual, what = by] = /^seed (\d+), after ([\d.]+) s, (.*)$/.exec(by) ?? [];
-  const virtualSeconds = virtual === undefined ? {} : { virtualSeconds: Number(virtual) };
-  const caught = { version, by: shortened(what, expected), ...virtualSeconds, seconds };
-  return { seed: Number(own ?? seed), caught };
+  const { what, own = seed, virtualSeconds } = found;
+  const caught = {
+    ...{ version: versionOf(row), by: what.slice(0, MAX_CHARACTERS) },
+    ...(virtualSeconds !== undefined && { virtualSeconds }),
+    seconds: seen.seconds,
+  };
+  return row.test ? { caught } : { seed: own, caught };
+}
+
+/** The finding that the row expects. The simulation plays several seeds, and prefixes the one that failed. */
+function caughtBy(row: Mutant, { violations }: Seen) {
+  for (const violation of violations) {
+    const [, own, virtual, what = violation] = /^seed (\d+), after ([\d.]+) s, (.*)$/.exec(violation) ?? [];
+    if (!expectedOf(row).test(what)) continue;
+    return own === undefined ? { what } : { what, own: Number(own), virtualSeconds: Number(virtual) };
+  }
+  return undefined;
 }
 
 function inCopy<T>(act: (copy: string) => T): T {
@@ -91,11 +94,4 @@ function see(args: readonly string[], limitMs: number): Seen {
 
 function testArgs(file: string, name: string): readonly string[] {
   return ["--test", "--test-reporter=spec", `--test-name-pattern=${name}`, file];
-}
-
-/** Shortens the text around the expected part, wherever it is. */
-function shortened(text: string, expected: RegExp): string {
-  const { index } = expected.exec(text) ?? { index: 0 };
-  const from = Math.max(0, index - MAX_CHARACTERS / 2);
-  return text.slice(from, from + MAX_CHARACTERS);
 }

@@ -1,22 +1,21 @@
 /**
- * The tables of mutants: each row breaks one promise of the service, and names the check that must notice it.
+ * The tables of mutants: each row breaks the service, and names the promise or the test that must catch it.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Promised } from "../harness/promises.ts";
 
 export interface Mutant {
   name: string;
-  /** The promise that the copy breaks. */
+  /** How the copy behaves. */
   breaks: string;
-  /**
-   * A regular expression that must match: the violation, or for a row with a test, the name of the failed
-   * test.
-   */
-  expects: string;
-  /** The file of the test, if no run can notice the bug. */
+  /** The promises of which a run must find one violated. */
+  promises?: readonly Promised[];
+  /** If no run can notice the bug: the file of a test that must fail, and its title, a regular expression. */
   test?: string;
+  title?: string;
   /** The names of the chaos events, if only these can show the bug. */
   events?: string;
   /** The number of instances, if only a simulation with several can show the bug. */
@@ -90,6 +89,11 @@ export function allRows(): Row[] {
   });
 }
 
+/** What catches the row: a violation, as a run of one seed reports it, or the title of a failed test. */
+export function expectedOf({ promises = [], title }: Mutant): RegExp {
+  return new RegExp(title ?? `^(${promises.join("|")}): `);
+}
+
 /** The file with the mutant in it; undefined if the text to replace does not occur exactly once. */
 export function mutated({ file, find, replace }: Mutant): string | undefined {
   const [before, after, ...more] = readFileSync(join(PROJECT, file), "utf8").split(find);
@@ -97,7 +101,8 @@ export function mutated({ file, find, replace }: Mutant): string | undefined {
 }
 
 /** A hash of everything that decides how the row is played and judged. */
-export function versionOf({ expects, test, events, instances, edges, file, find, replace }: Mutant): string {
-  const decisive = [expects, test, events, instances, ...(edges ? [edges] : []), file, find, replace];
+export function versionOf(mutant: Mutant): string {
+  const { promises, title = promises, test, events, instances, edges, file, find, replace } = mutant;
+  const decisive = [title, test, events, instances, ...(edges ? [edges] : []), file, find, replace];
   return createHash("sha256").update(JSON.stringify(decisive)).digest("hex").slice(0, 12);
 }

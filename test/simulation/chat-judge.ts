@@ -9,6 +9,7 @@ import type { Random } from "../../src/simulator/random.ts";
 import type { ChatFrames, InitFrame } from "../harness/chat-frames.ts";
 import { type Filter, passes } from "../harness/filters.ts";
 import type { Journal } from "../harness/journal.ts";
+import type { Promised } from "../harness/promises.ts";
 import type { Scheduler } from "../harness/scheduler.ts";
 import { Sequence } from "../harness/sequence.ts";
 import type { RoomJudge } from "./room-judge.ts";
@@ -100,7 +101,7 @@ export class ChatJudge implements ChatFrames {
     const { filter, isDetailed } = this.#parts;
     const row = this.room.at(cursor);
     this.#violate(this.#sequence.next(cursor));
-    if (!row) this.#violate(`is sent ${cursor}, which is not durable`);
+    if (!row) this.#violate(`is sent ${cursor}, which is not durable`, "log");
     else if (!passes(filter, this.#typeAt(cursor)))
       this.#violate(`is sent ${cursor} of type ${this.#typeAt(cursor)}, wants ${filter.types}`);
     const { body = "", details = "" } = row ?? {};
@@ -124,7 +125,8 @@ export class ChatJudge implements ChatFrames {
     // received.
     const { head = Number.POSITIVE_INFINITY } = this.room;
     if ((this.cursor ?? 0) > head) this.#violate(`is sent error at ${this.cursor} of ${head}`);
-    if (isSharedWell && parseObject(data)?.code === "CAPACITY") this.#violate(`is sent ${data}`);
+    if (isSharedWell && parseObject(data)?.code === "CAPACITY")
+      this.#violate(`is sent ${data}`, "neighbours");
   }
 
   end(data: string): void {
@@ -146,8 +148,8 @@ export class ChatJudge implements ChatFrames {
     return String(parseObject(this.room.at(cursor)?.body ?? "")?.type);
   }
 
-  #violate(what: string | undefined): void {
+  #violate(what: string | undefined, promise: Promised = "stream"): void {
     const { journal, viewer } = this.#parts;
-    if (what) journal.violate(this.room.videoId, `viewer ${viewer} ${what}`);
+    if (what) journal.violate(promise, this.room.videoId, `viewer ${viewer} ${what}`);
   }
 }

@@ -8,6 +8,7 @@ import type { PostgresSettings } from "../../src/store/postgres/postgres.ts";
 import { DEADLINES } from "../../src/upstream/calls.ts";
 import type { Journal } from "../harness/journal.ts";
 import type { Network } from "../harness/network.ts";
+import type { Promised } from "../harness/promises.ts";
 import type { Scheduler } from "../harness/scheduler.ts";
 import type { UpstreamJudge } from "../harness/upstream-judge.ts";
 import type { Instance } from "./instance.ts";
@@ -122,7 +123,11 @@ export class ClusterJudge {
     const stored = this.#store.at(videoId);
     const owner = stored && this.#ownerOf(stored, now);
     if (owner?.name === instance) return;
-    this.#violate(videoId, `instance ${instance} polls it, and ${owner?.name ?? "nobody"} has a good lease`);
+    this.#violate(
+      "poller",
+      videoId,
+      `instance ${instance} polls it, and ${owner?.name ?? "nobody"} has a good lease`,
+    );
   }
 
   #storeWellMs({ name, life, line }: Instance, now: number): number {
@@ -173,13 +178,21 @@ export class ClusterJudge {
     const isUnread = isGoingOn && open.leaseUntil <= now && wanting.length > 0;
     const unreadMs = this.#unread.held(videoId, isUnread, now);
     if (unreadMs > UNREAD_MS + LOOK_MS)
-      this.#violate(videoId, `nobody reads it for ${Math.round(unreadMs)} ms, though others want it`);
+      this.#violate(
+        "reading",
+        videoId,
+        `nobody reads it for ${Math.round(unreadMs)} ms, though others want it`,
+      );
     const state = states.find(({ instance }) => instance === owner);
     const isCutOff =
       state !== undefined && state.storeMs > STORE_SETTLES_MS && this.#isCutOff(state.instance);
     const cutOffMs = this.#cutOff.held(videoId, isCutOff && able.length > 0, now);
     if (cutOffMs > GIVEN_UP_MS)
-      this.#violate(videoId, `its owner is cut off for ${Math.round(cutOffMs)} ms, and others want it`);
+      this.#violate(
+        "reading",
+        videoId,
+        `its owner is cut off for ${Math.round(cutOffMs)} ms, and others want it`,
+      );
   }
 
   #isCutOff({ addresses }: Instance): boolean {
@@ -193,7 +206,8 @@ export class ClusterJudge {
     const watchedMs = this.#watched.held(videoId, isWatched, now);
     this.#isFinal.set(videoId, isFinal);
     if (!isFinal || wasFinal || watchedMs <= WATCHED_MS) return;
-    if (stored?.detail?.includes('"released"')) this.#violate(videoId, "it is released while it is watched");
+    if (stored?.detail?.includes('"released"'))
+      this.#violate("reading", videoId, "it is released while it is watched");
   }
 
   /**
@@ -218,7 +232,7 @@ export class ClusterJudge {
     return this.#store.readBy(line?.instance ?? "");
   }
 
-  #violate(videoId: string, what: string): void {
-    this.#world.journal.violate(videoId, what);
+  #violate(promise: Promised, videoId: string, what: string): void {
+    this.#world.journal.violate(promise, videoId, what);
   }
 }

@@ -113,7 +113,7 @@ function countedStreams(name: string, journal: HostParts["journal"]) {
     if (videoId === null || query.has("until")) return;
     const streams = (open.get(videoId) ?? 0) + by;
     open.set(videoId, streams);
-    if (streams > 1) journal.violate(videoId, `${name} has ${streams} streams of it`);
+    if (streams > 1) journal.violate("poller", videoId, `${name} has ${streams} streams of it`);
   };
   return {
     streamOpened: (path: string) => count(path, 1),

@@ -39,7 +39,7 @@ interface UserParts {
 
 /** How a user asks; judges that its tokens open what they give, until they end and no longer. */
 export function asUser({ name, right, random, scheduler, journal, isCalm }: UserParts): Ask {
-  const violate = (what: string) => journal.violate("", `user ${name} with ${right} ${what}`);
+  const violate = (what: string) => journal.violate("access", "", `user ${name} with ${right} ${what}`);
   let exp = 0;
   return async (service, asked, address, open, gone) => {
     const { clock, rooms, door } = withDoor(service);
@@ -132,9 +132,9 @@ async function stranger(parts: StrangerParts, { scheduler, journal }: World): Pr
   journal.count(`strangers ${who}`);
   if (videoId !== PUBLIC) {
     const isRefused = told !== "gets in" && (code === undefined || told === code);
-    if (!isRefused) journal.violate(videoId, `a stranger ${who} is not refused, but ${told}`);
+    if (!isRefused) journal.violate("access", videoId, `a stranger ${who} is not refused, but ${told}`);
   } else if (told === "UNAUTHORIZED" || told === "FORBIDDEN")
-    journal.violate(videoId, `a stranger ${who} is refused what is public: ${told}`);
+    journal.violate("access", videoId, `a stranger ${who} is refused what is public: ${told}`);
   await scheduler.sleep(STRANGERS_STAY_MS);
   sink.leave();
 }

@@ -76,10 +76,10 @@ export abstract class Host<L extends HostLife = HostLife> {
     this.life = undefined;
     await life?.stop();
     const tookMs = scheduler.monotonic() - beganAt;
-    if (tookMs > drainMs + STOP_LIMIT_MS) journal.violate("", `a stop took ${Math.round(tookMs)} ms`);
+    if (tookMs > drainMs + STOP_LIMIT_MS) journal.violate("stop", "", `a stop took ${Math.round(tookMs)} ms`);
     for (const { sink, name } of viewers()) {
       if (!sink || sink.closedBy) continue;
-      if (sink.written > 0) journal.violate("", `viewer ${name} outlived the stop`);
+      if (sink.written > 0) journal.violate("stop", "", `viewer ${name} outlived the stop`);
       else sink.lose(); // its request still waited for the store
     }
     this.#note("stopped");

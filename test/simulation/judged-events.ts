@@ -24,10 +24,10 @@ export class JudgedEvents extends Telemetry {
     whenever(this.upstream, "throttled", (_egress, cooldownMs) => throttled?.(cooldownMs));
     whenever(this.rooms, "givenWay", (videoId) => {
       journal.count("rooms left to others");
-      if (isAlone) journal.violate(videoId, "left to another instance, and there is none");
+      if (isAlone) journal.violate("health", videoId, "left to another instance, and there is none");
     });
     whenever(this.rooms, "broken", (videoId, error) => {
-      if (!`${error}`.includes(LATE_STOP)) journal.violate(videoId, `room broken: ${error}`);
+      if (!`${error}`.includes(LATE_STOP)) journal.violate("health", videoId, `room broken: ${error}`);
     });
   }
 }
@@ -42,7 +42,8 @@ export function judgedLog(name: string, journal: Journal): Logger {
     journal.note(`log${name && ` ${name}`} ${line.trimEnd()}`);
     if (!/^\{"level":[56]0,/.test(line)) return;
     const { msg, videoId = "", task = "", err } = JSON.parse(line);
-    if (!EXPLAINED.test(msg)) journal.violate(videoId, `logged: ${msg}: ${task} ${err?.stack ?? ""}`);
+    if (!EXPLAINED.test(msg))
+      journal.violate("health", videoId, `logged: ${msg}: ${task} ${err?.stack ?? ""}`);
   };
   return pino({ level: "info", base: null, timestamp: false }, { write });
 }

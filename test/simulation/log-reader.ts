@@ -11,6 +11,7 @@ import type { Random } from "../../src/simulator/random.ts";
 import { EVERYTHING } from "../harness/filters.ts";
 import type { Journal } from "../harness/journal.ts";
 import { requestLog, requestLogEvents } from "../harness/origin-api.ts";
+import type { Promised } from "../harness/promises.ts";
 import type { Scheduler } from "../harness/scheduler.ts";
 import { SimulatedSink } from "../harness/sink.ts";
 import { ChatJudge } from "./chat-judge.ts";
@@ -255,9 +256,10 @@ export class LogReader implements Watcher {
     }
     if (status !== 200 && status !== 204) {
       const { code, message } = parseObject(text) ?? {};
-      if (code === "INTERNAL" || code === "INVALID_REQUEST") this.#violate(`is refused with ${text}`);
+      if (code === "INTERNAL" || code === "INVALID_REQUEST")
+        this.#violate(`is refused with ${text}`, "health");
       if (code === "CAPACITY" && isSharedWell)
-        this.#violate(`is refused, with trouble of other chats alone: ${message}`);
+        this.#violate(`is refused, with trouble of other chats alone: ${message}`, "neighbours");
       return;
     }
     const next = parseOffset(headers["stream-next-offset"]);
@@ -305,8 +307,8 @@ export class LogReader implements Watcher {
     };
   }
 
-  #violate(what: string): void {
-    this.#parts.journal.violate(this.#parts.room.videoId, `reader ${this.name} ${what}`);
+  #violate(what: string, promise: Promised = "stream"): void {
+    this.#parts.journal.violate(promise, this.#parts.room.videoId, `reader ${this.name} ${what}`);
   }
 }
 

@@ -163,9 +163,9 @@ async function work(): Promise<void> {
 function show({ violation, last, ...played }: Report): void {
   const { seed, minutes, rooms, instances, edges, tiers, isEven } = played;
   const below = edges > 0 ? `--edges ${edges} --tiers ${tiers}` : "--edges 0";
-  const { atMs = 0, videoId = "", what = "" } = violation ?? {};
+  const { promise = "", atMs = 0, videoId = "", what = "" } = violation ?? {};
   process.stdout.write(
-    `\nVIOLATION seed ${seed}, after ${(atMs / 1000).toFixed(3)} s, ${videoId || "all rooms"}: ${what}\n` +
+    `\nVIOLATION seed ${seed}, after ${(atMs / 1000).toFixed(3)} s, ${promise}: ${videoId || "all rooms"}: ${what}\n` +
       `${last.map((line) => `  ${line.slice(0, 300)}\n`).join("")}` +
       `To play it again: npm run simulate -- --seeds 1 --from ${seed} --minutes ${minutes} --rooms ${rooms} --instances ${instances} ${below}${isEven ? " --even" : ""}\n`,
   );

@@ -85,6 +85,7 @@ export class RecordedChat {
 export function judgeRecordings({ recordings }: Telemetry, journal: Journal): void {
   whenever(recordings, "waits", (_recorded, error: unknown) => {
     const full = error instanceof RelayError ? error.full : undefined;
-    if (full && !TEMPORARY.includes(full)) journal.violate(RECORDED, `its recording is displaced: ${error}`);
+    if (full && !TEMPORARY.includes(full))
+      journal.violate("neighbours", RECORDED, `its recording is displaced: ${error}`);
   });
 }

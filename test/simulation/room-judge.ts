@@ -9,6 +9,7 @@ import type { Chat } from "../../src/simulator/simulated-chat.ts";
 import type { StoredMessage } from "../../src/store/stored-message.ts";
 import type { Journal } from "../harness/journal.ts";
 import type { Peek } from "../harness/peek.ts";
+import type { Promised } from "../harness/promises.ts";
 
 /** Types of messages that occur once; no ticker repeats them. */
 const PLAIN = new Set(["chat", "donation"]);
@@ -216,7 +217,10 @@ export class RoomJudge {
     const types = Map.groupBy(counted, ({ body }) => JSON.parse(body).type);
     const stored = Object.fromEntries([...types].map(([type, rows]) => [type, rows.length]));
     if (!isDeepStrictEqual(account.totals.types, stored))
-      this.#violate(`totals: ${JSON.stringify(account.totals.types)}, stored: ${JSON.stringify(stored)}`);
+      this.#violate(
+        `it counts ${JSON.stringify(account.totals.types)}, stored: ${JSON.stringify(stored)}`,
+        "totals",
+      );
   }
 
   /** The messages of an answer must be stored when the room's next call begins. */
@@ -244,8 +248,8 @@ export class RoomJudge {
     }
   }
 
-  #violate(what: string): void {
-    this.#journal.violate(this.videoId, what);
+  #violate(what: string, promise: Promised = "log"): void {
+    this.#journal.violate(promise, this.videoId, what);
   }
 }
 

@@ -66,7 +66,11 @@ export async function run(options: RunOptions): Promise<Outcome> {
   let settlesAt = calmAt + CALM_MS;
   let finalMessagesAt: number | undefined;
   const onRejection = (reason: unknown) => {
-    journal.violate("", `a promise nobody handles: ${reason instanceof Error ? reason.stack : reason}`);
+    journal.violate(
+      "health",
+      "",
+      `a promise nobody handles: ${reason instanceof Error ? reason.stack : reason}`,
+    );
   };
   process.on("unhandledRejection", onRejection);
   const channel = world.channel ? [world.channel.live()] : [];
@@ -80,7 +84,8 @@ export async function run(options: RunOptions): Promise<Outcome> {
     ...channel,
     ...world.viewers.map((viewer) => viewer.live()),
   ];
-  for (const actor of actors) actor.catch((error) => journal.violate("", String(error?.stack ?? error)));
+  for (const actor of actors)
+    actor.catch((error) => journal.violate("run", "", String(error?.stack ?? error)));
   const settle = async () => {
     await world.judge();
     const now = scheduler.monotonic();
@@ -95,6 +100,7 @@ export async function run(options: RunOptions): Promise<Outcome> {
     isSettled = lag === undefined;
     if (lag && now > finalMessagesAt + RELAYED_MS) {
       journal.violate(
+        "delivery",
         lag.room.videoId,
         `${lag.what}, ${RELAYED_MS} ms after the last word, when all was calm`,
       );
@@ -103,7 +109,7 @@ export async function run(options: RunOptions): Promise<Outcome> {
   try {
     await scheduler.run(() => !isSettled && !journal.violation, settle);
   } catch (error) {
-    journal.violate("", `${error instanceof Error ? error.stack : error}`);
+    journal.violate("run", "", `${error instanceof Error ? error.stack : error}`);
   } finally {
     process.off("unhandledRejection", onRejection);
     await world.upstream.close();
@@ -115,7 +121,7 @@ export async function run(options: RunOptions): Promise<Outcome> {
     for (const [which, perMs] of Object.entries(MS_PER_PAGE)) {
       const loads = world.upstreamJudge[which as keyof typeof MS_PER_PAGE].get(videoId) ?? 0;
       if (loads > (instances * ms) / perMs)
-        journal.violate(videoId, `${loads} page loads, more than one per ${perMs} ms`);
+        journal.violate("pages", videoId, `${loads} page loads, more than one per ${perMs} ms`);
     }
   }
   journal.count(
@@ -146,7 +152,7 @@ async function trouble(world: World, calmAt: number, isEven: boolean): Promise<v
   while (scheduler.monotonic() < calmAt) {
     draw(random, events)
       .play(world)
-      .catch((error) => journal.violate("", String(error?.stack ?? error)));
+      .catch((error) => journal.violate("run", "", String(error?.stack ?? error)));
     await scheduler.sleep(2 * EVENT_MS * random.next());
   }
   world.calm();

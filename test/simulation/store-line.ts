@@ -140,7 +140,7 @@ export class StoreLine {
   async #statement(isWrite: boolean, text: string, values: readonly unknown[]): Promise<object[]> {
     const { scheduler, store, journal } = this.#parts;
     // The instance may take an error for that of a database, and do without what it asked for.
-    if (!store.knows(text)) journal.violate("", `the shared store of a run does not know: ${text}`);
+    if (!store.knows(text)) journal.violate("run", "", `the shared store of a run does not know: ${text}`);
     await this.#assertOpen(CONNECT_LIMIT_MS);
     await scheduler.sleep(this.#way());
     await this.#assertOpen(STATEMENT_LIMIT_MS);

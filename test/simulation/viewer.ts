@@ -13,6 +13,7 @@ import { EVERYTHING, FILTERS, type Filter } from "../harness/filters.ts";
 import type { Frame, FrameReader } from "../harness/frames.ts";
 import type { Journal } from "../harness/journal.ts";
 import { type OriginService, requestStream } from "../harness/origin-api.ts";
+import type { Promised } from "../harness/promises.ts";
 import type { Scheduler } from "../harness/scheduler.ts";
 import { SimulatedSink } from "../harness/sink.ts";
 import { ChatJudge } from "./chat-judge.ts";
@@ -81,7 +82,7 @@ export class Viewer {
     const [filter, isDetailed] = [this.#filter, this.#isDetailed];
     const judging = { viewer: name, filter, isDetailed, isSharedWell, scheduler, journal };
     const judge = (room: RoomJudge) => new ChatJudge(room, judging);
-    this.#subscription = parts.subscribe(judge, (videoId, what) => this.#violate(videoId, what));
+    this.#subscription = parts.subscribe(judge, (videoId, what) => this.#violate("stream", videoId, what));
   }
 
   /** The rooms of the chats that it may be sent. */
@@ -171,7 +172,7 @@ export class Viewer {
     await scheduler.sleep(1);
     const isStopped = this.host?.life !== service;
     if (sink.closedBy === "end" && !isStopped && !this.#subscription.mayEnd)
-      this.#violate("", `of ${name} is sent nothing more, though chats go on`);
+      this.#violate("delivery", "", `of ${name} is sent nothing more, though chats go on`);
   }
 
   /** Resolves for a viewer that does not wait for its room to open; for others it never settles. */
@@ -211,12 +212,16 @@ export class Viewer {
   #refusal(error: unknown): string {
     const isKnown = error instanceof RelayError || error instanceof UpstreamError;
     if (!isKnown && !(error instanceof Error && error.message === "the viewer left")) {
-      this.#violate("", `is refused with ${error instanceof Error ? error.stack : error}`);
+      this.#violate("health", "", `is refused with ${error instanceof Error ? error.stack : error}`);
     }
     const code =
       error instanceof RelayError ? error.code : error instanceof UpstreamError ? error.fault : "left";
     if (code === "CAPACITY" && this.#parts.isSharedWell)
-      this.#violate("", `is refused, with trouble of other chats alone: ${(error as Error).message}`);
+      this.#violate(
+        "neighbours",
+        "",
+        `is refused, with trouble of other chats alone: ${(error as Error).message}`,
+      );
     this.#parts.journal.count(`refused ${code}`);
     return code;
   }
@@ -243,7 +248,7 @@ export class Viewer {
     return this.#subscription.lag();
   }
 
-  #violate(videoId: string, what: string): void {
-    this.#parts.journal.violate(videoId, `viewer ${this.name} ${what}`);
+  #violate(promise: Promised, videoId: string, what: string): void {
+    this.#parts.journal.violate(promise, videoId, `viewer ${this.name} ${what}`);
   }
 }

@@ -49,7 +49,7 @@ export async function judgeOwners(cluster: Cluster, audience: Audience): Promise
     await delay(LOOK_MS);
     suspects = new Map((await neglected()).filter(([name]) => suspects.has(name)));
   }
-  for (const [name, { what }] of suspects) verdict.violate(`owners: ${name} ${what}`);
+  for (const [name, { what }] of suspects) verdict.violate("reading", `${name} ${what}`);
 }
 
 interface Neglect {
@@ -94,7 +94,7 @@ export async function judgeHistory(cluster: Cluster, audience: Audience): Promis
   } while (performance.now() < limit && readers.some(({ log }) => difference(log, tables)));
   for (const { log, client } of readers) {
     const what = difference(log, tables) ?? log.faults[0];
-    if (what) verdict.violate(`history: ${log.videoId}: ${what}`);
+    if (what) verdict.violate("stream", `the history of ${log.videoId}: ${what}`);
     verdict.count("messages read from cursor 0", log.messages.length);
     await client.leave();
   }

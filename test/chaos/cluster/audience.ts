@@ -129,7 +129,7 @@ export class Audience implements AsyncDisposable {
     const last = chat.ledger.at(-1)?.id ?? "";
     const isStored = () => holds(cluster.postgres.url, videoId, last);
     if (this.atChannel.length > 0 && !(await cluster.until(isStored, STREAM_SETTLES_MS)))
-      cluster.verdict.violate(`channel: ${videoId}: nobody read it after another database came`);
+      cluster.verdict.violate("reading", `${videoId}: nobody read it after another database came`);
     this.#isStreamKept = false;
   }
 
@@ -215,7 +215,10 @@ export class Audience implements AsyncDisposable {
           "streams of the channel that nobody read for the grace time, so that they ended",
         );
       else
-        cluster.verdict.violate(`channel: ${videoId}: not all viewers of its channel got its last message`);
+        cluster.verdict.violate(
+          "delivery",
+          `${videoId}: not all viewers of its channel got its last message`,
+        );
       this.#isStreamEnding = false;
     }
   }

@@ -84,7 +84,7 @@ export class Cluster implements AsyncDisposable {
     const code = await instance.stop();
     if (code === 0) return;
     const last = instance.service.lastLines.slice(-3).join("\n");
-    this.verdict.violate(`stop: SIGTERM ended with ${code}: ${last}`);
+    this.verdict.violate("stop", `SIGTERM ended with ${code}: ${last}`);
   }
 
   /** The instance that polled each chat last since that time, as the upstream saw it. */

@@ -45,11 +45,11 @@ export async function judge(evidence: Evidence, verdict = new Verdict()): Promis
   for (const [videoId, table] of tables) judgeTable(videoId, table, evidence, verdict);
   for (const videoId of evidence.watched)
     if (!isStored(tables, videoId, evidence.said.get(videoId) ?? []))
-      verdict.violate(`tables: ${videoId}: the last message of its chat is not stored`);
+      verdict.violate("log", `${videoId}: the last message of its chat is not stored`);
   for (const claim of await claimsNoted(evidence.url)) {
     verdict.count("claims of rooms");
     if (claim.is_stolen)
-      verdict.violate(`leases: ${claim.video_id}: taken over while its owner's lease was good`);
+      verdict.violate("poller", `${claim.video_id}: taken over while its owner's lease was good`);
   }
   const all = [...evidence.viewers, ...(evidence.visitors ?? [])];
   for (const [index, viewer] of all.entries())
@@ -67,7 +67,7 @@ function judgeTable(
   evidence: Evidence,
   verdict: Verdict,
 ): void {
-  const violate = (what: string) => verdict.violate(`tables: ${videoId}: ${what}`);
+  const violate = (what: string) => verdict.violate("log", `${videoId}: ${what}`);
   verdict.count("messages", ids.size);
   const cursors = [...ids.keys()];
   const odd = cursors.findIndex((cursor, index) => index > 0 && cursor !== (cursors[index - 1] ?? 0) + 1);
@@ -124,7 +124,7 @@ function judgeViewer(
 ): void {
   const { videoId, faults, stretches, breaks } = viewer;
   const { failovers = [] } = evidence;
-  const violate = (what: string) => verdict.violate(`viewers: ${name} of ${videoId}: ${what}`);
+  const violate = (what: string) => verdict.violate("stream", `${name} of ${videoId}: ${what}`);
   faults.forEach(violate);
   const said = evidence.said.get(videoId) ?? [];
   for (const stretch of stretches) {
@@ -166,9 +166,9 @@ function judgeStay(
   const { videoId, openedAt } = viewer;
   const last = failovers.at(-1);
   if (last && openedAt < last.at)
-    verdict.violate(`viewers: ${name} of ${videoId}: its stream went on, though another database came`);
+    verdict.violate("stream", `${name} of ${videoId}: its stream went on, though another database came`);
   if (!viewer.isComplete(said))
-    verdict.violate(`viewers: ${name} of ${videoId}: did not get the last message`);
+    verdict.violate("delivery", `${name} of ${videoId}: did not get the last message`);
 }
 
 /** No cursor of a room ever names two messages, for any viewer and after any failover. */
@@ -179,7 +179,7 @@ function judgeCursors(viewers: readonly ViewerLog[], verdict: Verdict): void {
       const before = ids.get(cursor) ?? id;
       ids.set(cursor, before);
       if (before === id) continue;
-      verdict.violate(`cursors: ${videoId}: ${cursor} was ${before} for one and ${id} for another`);
+      verdict.violate("log", `${videoId}: cursor ${cursor} was ${before} for one and ${id} for another`);
       break;
     }
   }
@@ -201,7 +201,7 @@ function judgeUpstream({ said, requests, failovers = [] }: Evidence, verdict: Ve
   verdict.count("pages", requests.filter(({ kind }) => kind === "popout" || kind === "watch").length);
   // An owner that has not yet noticed a failover trusts a lease that the standby does not know.
   if (late > polls * LATE_POLLS + 1 + said.size * failovers.length)
-    verdict.violate(`upstream: ${late} of ${polls} polls began while another was unanswered`);
+    verdict.violate("poller", `${late} of ${polls} polls began while another was unanswered`);
 }
 
 /**
@@ -216,7 +216,7 @@ export function judgeSpacing(requests: Simulator["requests"], spacingMs: number,
   verdict.count("calls from a shared address", times.length);
   verdict.count("calls too soon after another", close);
   if (close > times.length * CLOSE_CALLS)
-    verdict.violate(`spacing: ${close} of ${times.length} calls came within ${spacingMs / 2} ms of another`);
+    verdict.violate("gate", `${close} of ${times.length} calls came within ${spacingMs / 2} ms of another`);
 }
 
 /** The share of calls that load may bring too close together. */

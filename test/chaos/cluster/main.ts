@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { commandLine } from "../command-line.ts";
 import { run } from "./run.ts";
 
-/** The number of violations to print for each judge; the others are counted. */
+/** The number of violations to print for each promise; the others are counted. */
 const SHOWN = 8;
 
 const { values } = commandLine({
@@ -31,10 +31,10 @@ const longest = times.entries().map(([what, all]): [string, number] => [what, Ma
 for (const [name, count] of [...counts, ...longest].sort())
   process.stdout.write(`${String(count).padStart(9)}  ${name}\n`);
 process.stdout.write(`${String(violations.length).padStart(9)}  violations\n`);
-const judgeOf = (violation: string) => violation.slice(0, violation.indexOf(":"));
-for (const [judge, all] of Map.groupBy(violations, judgeOf)) {
+const promiseOf = (violation: string) => violation.slice(0, violation.indexOf(":"));
+for (const [promise, all] of Map.groupBy(violations, promiseOf)) {
   for (const violation of all.slice(0, SHOWN)) process.stdout.write(`VIOLATION ${violation}\n`);
-  if (all.length > SHOWN) process.stdout.write(`          ${judge}: ${all.length - SHOWN} more\n`);
+  if (all.length > SHOWN) process.stdout.write(`          ${promise}: ${all.length - SHOWN} more\n`);
 }
 if (violations.length > 0) {
   process.stdout.write(

@@ -108,7 +108,7 @@ async function settle(cluster: Cluster, audience: Audience): Promise<void> {
 /** Counts errors as equal if they differ only by a room, a cursor or a port. */
 function countErrors({ instances, verdict }: Cluster): void {
   for (const { service } of instances) {
-    if (service.bug) verdict.violate(`bugs: ${service.bug}`);
+    if (service.bug) verdict.violate("health", service.bug);
     for (const [text, count] of service.errors)
       verdict.count(`error ${text.replace(/room [\w-]{11}/g, "room …").replace(/\d{5,}/g, "…")}`, count);
   }

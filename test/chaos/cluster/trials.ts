@@ -63,7 +63,8 @@ export async function unwatched(cluster: Cluster, audience: Audience, random: Ra
   const how = isHandedOver ? "a hand-over" : "a kill";
   if (left.length > 0)
     cluster.verdict.violate(
-      `unwatched rooms: ${left.length} of ${residents.length} were not read for ${limitMs} ms after ${how}, ${left[0]?.room.videoId} is one`,
+      "reading",
+      `${left.length} of ${residents.length} unwatched rooms were not read for ${limitMs} ms after ${how}, ${left[0]?.room.videoId} is one`,
     );
   cluster.verdict.time(`ms until unwatched rooms were read after ${how}`, performance.now() - from);
   await home.service.start();
@@ -91,7 +92,8 @@ export async function upstreamAway(cluster: Cluster, audience: Audience, random:
   cluster.verdict.time("ms until another instance read them", performance.now() - from);
   for (const videoId of rooms())
     cluster.verdict.violate(
-      `upstream away: ${videoId}: its owner's way to the upstream is ${how}, and for ${AWAY_MS.most} ms nobody else read it`,
+      "reading",
+      `${videoId}: its owner's way to the upstream is ${how}, and for ${AWAY_MS.most} ms nobody else read it`,
     );
   await delay(Math.max(0, from + AWAY_MS.least - performance.now()));
   away.findUpstream();

@@ -34,7 +34,7 @@ export const EDGE_EVENTS: Record<string, Event> = {
   "edge stopped": ofEdge(2, "stops", async (world, edge) => {
     edge.service.signal("SIGTERM");
     const { code, signal } = await edge.service.exited;
-    if (code !== 0) world.verdict.violate(`the stop of an edge ended with ${code ?? signal}`);
+    if (code !== 0) world.verdict.violate("stop", `the stop of an edge ended with ${code ?? signal}`);
     await startAgain(world, edge);
   }),
   "edge frozen": ofEdge(2, "freezes", async (world, { service }) => {

@@ -25,7 +25,7 @@ export async function fire<S extends InjectedFault>(
   world.injector.arm(name, ...details);
   saySomething(world);
   const isFired = () => (world.injector.counts().get(name) ?? 0) > before;
-  await world.until(isFired, `${name} to be passed`, FIRING_LIMIT_MS);
+  await world.until(isFired, `${name} to be passed`, { maxMs: FIRING_LIMIT_MS });
   world.verdict.count(`faults ${name}`);
 }
 
@@ -46,7 +46,7 @@ export function noBootstrap(world: World, since: number, what: string, videoId?:
   const pages = pagesSince(world, since).filter((page) => videoId === undefined || page.videoId === videoId);
   const [first] = pages;
   if (!first) return;
-  world.verdict.violate(`${what} led to ${pages.length} page loads, the first of ${first.videoId}`);
+  world.verdict.violate("pages", `${what} led to ${pages.length} page loads, the first of ${first.videoId}`);
 }
 
 /** The chat pages that were requested since, but for those of strangers. */

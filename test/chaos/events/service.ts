@@ -46,7 +46,7 @@ export const SERVICE_EVENTS: Record<string, Event> = {
       // One other room may have lost its token with a poll in flight, but not all.
       const reopened = new Set(pagesSince(world, from).map(({ videoId }) => videoId));
       if (reopened.size >= world.liveRooms.length - 1) {
-        world.verdict.violate("after kill -9 no room went on from its checkpoint's token");
+        world.verdict.violate("pages", "after kill -9 no room went on from its checkpoint's token");
       }
     },
   },
@@ -59,8 +59,9 @@ export const SERVICE_EVENTS: Record<string, Event> = {
       const { code, signal } = await world.service.exited;
       const tookMs = performance.now() - from;
       world.verdict.time("graceful stop", tookMs);
-      if (code !== 0) world.verdict.violate(`a graceful stop ended with ${code ?? signal}`);
-      if (tookMs > STOP_LIMIT_MS) world.verdict.violate(`a graceful stop took ${Math.round(tookMs)} ms`);
+      if (code !== 0) world.verdict.violate("stop", `a graceful stop ended with ${code ?? signal}`);
+      if (tookMs > STOP_LIMIT_MS)
+        world.verdict.violate("stop", `a graceful stop took ${Math.round(tookMs)} ms`);
       await world.restart("a graceful stop");
     },
   },

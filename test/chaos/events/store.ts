@@ -81,7 +81,7 @@ export const STORE_EVENTS: Record<string, Event> = {
       await world.until(() => {
         const row = disk.room(room.videoId);
         if (row?.epoch === epoch && row.head > head) {
-          verdict.violate(`${room.videoId}: stored by an owner that had been overtaken`);
+          verdict.violate("poller", `${room.videoId}: stored by an owner that had been overtaken`);
         }
         return (row?.epoch ?? 0) > epoch;
       }, `a new owner of ${room.videoId}`);
@@ -98,7 +98,8 @@ async function storeFault(world: World, name: string, begin: () => void, end: ()
   const lost = verdict.total("connections lost");
   await untilReadiness(world, 503, name, begin);
   await world.pause(world.random.below(3000));
-  if (verdict.total("connections lost") > lost) verdict.violate(`${name}: viewers lost their connections`);
+  if (verdict.total("connections lost") > lost)
+    verdict.violate("delivery", `${name}: viewers lost their connections`);
   end();
   const endedAt = performance.now();
   await untilReadiness(world, 200, `the end of ${name}`, () => {});
@@ -123,12 +124,13 @@ async function untilReadiness(
       () => {}, // retried soon
     );
   };
-  await world.until(() => {
+  const isStatus = () => {
     if (performance.now() >= nextAt && last !== status) {
       nextAt = performance.now() + READINESS_EVERY_MS;
       meanwhile();
       ask();
     }
     return last === status;
-  }, `readiness ${status} for ${what}`);
+  };
+  await world.until(isStatus, `readiness ${status} for ${what}`, { promise: "readiness" });
 }

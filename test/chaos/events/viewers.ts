@@ -83,7 +83,8 @@ export const VIEWER_EVENTS: Record<string, Event> = {
       const polls = world.upstream.requests.filter(
         ({ at, videoId }) => at > from && videoId === room.videoId,
       );
-      if (polls.length > 0) world.verdict.violate(`${room.videoId} is polled although nobody watches`);
+      if (polls.length > 0)
+        world.verdict.violate("reading", `${room.videoId} is polled although nobody watches`);
       world.gapJudge.lost(room.videoId);
       for (const { client } of viewers) client.comeBack();
       world.verdict.count("desertions");

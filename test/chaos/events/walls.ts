@@ -109,7 +109,7 @@ export const WALL_EVENTS: Record<string, Event> = {
         const polls = world.upstream.requests.filter(
           ({ at, kind, videoId }) => at > throttledAt && kind === "get_live_chat" && videoId === STEADY_ROOM,
         );
-        if (polls.length === 0) world.verdict.violate("no poll while pages were throttled");
+        if (polls.length === 0) world.verdict.violate("reading", "no poll while pages were throttled");
       });
     },
   },
@@ -129,12 +129,12 @@ export const WALL_EVENTS: Record<string, Event> = {
         await world.pause(seconds * 1000);
         const ready = await fetch(`${world.service.url}/readyz`);
         await ready.body?.cancel();
-        if (ready.status !== 200) verdict.violate(`${what}: readiness ${ready.status}`);
+        if (ready.status !== 200) verdict.violate("readiness", `${what}: readiness ${ready.status}`);
         // A channel is looked at in its own rhythm.
         const calls = upstream.requests.filter(
           ({ at, kind, videoId }) => at >= from && EVERYTHING.includes(kind) && !isOfStrangers(videoId),
         ).length;
-        if (calls > MAX_CALLS_INTO_OUTAGE + seconds) verdict.violate(`${what}: ${calls} calls`);
+        if (calls > MAX_CALLS_INTO_OUTAGE + seconds) verdict.violate("gate", `${what}: ${calls} calls`);
         await world.line.open();
       });
     },
@@ -161,7 +161,8 @@ async function behindWall(world: World, name: string, meanwhile: () => Promise<v
   verdict.note(name);
   const lost = verdict.total("connections lost");
   await meanwhile();
-  if (verdict.total("connections lost") > lost) verdict.violate(`${name}: viewers lost their connections`);
+  if (verdict.total("connections lost") > lost)
+    verdict.violate("delivery", `${name}: viewers lost their connections`);
   // A newcomer makes a service that waits try at once.
   world.callOffFaults();
   await world.arrive(world.random.pick(world.liveRooms));

@@ -44,7 +44,7 @@ function twoInstances(seed = 1, live = 1) {
         visit(videoId, videoId).request,
         new AbortController().signal,
       );
-      void entered?.catch((error) => world.journal.violate(videoId, String(error)));
+      void entered?.catch((error) => world.journal.violate("run", videoId, String(error)));
     },
     reads,
     until: (atMs: number, look?: () => void) => pass(() => now() < atMs, look),
