@@ -271,28 +271,29 @@ describe("a token", () => {
   ];
 
   it("is in no answer, log line or metric, however and wherever it is sent", async () => {
-    const tokens = [
-      ADMIN,
-      await signed({ relay: ["watch", "record"], sub: "a-user-of-the-test" }),
-      await signed({ relay: ["watch:@else"] }),
-      await signed({ relay: ["watch"], exp: 1 }),
-      "made-up-token-of-a-test",
-    ];
-    for (const token of tokens) {
+    const accepted = await signed({ relay: ["watch", "record"], sub: "a-user-of-the-test" });
+    const refused = "made-up-token-of-a-test";
+    const limited = await signed({ relay: ["watch:@else"] });
+    const expired = await signed({ relay: ["watch"], exp: 1 });
+    for (const token of [accepted, refused, limited, expired, ADMIN]) {
       const [part = token] = token.split(".").slice(-1);
       for (const target of TARGETS) {
         const query = `${target.includes("?") ? "&" : "?"}access_token=${token}`;
         const requests = [
           get(target, `Authorization: Bearer ${token}`),
           get(target + query),
-          get(target.replace("?", `?access_token=${token}&`) + (target.includes("?") ? "" : query)),
           get(target + query, `Authorization: Bearer ${token}`),
-          get(target + query).replace("GET", "HEAD"),
-          get(target + query).replace("GET", "PUT"),
-          get(target + query).replace("GET", "OPTIONS"),
-          get(`${target}${query}${query}`),
         ];
-        for (const request of requests) {
+        // How a request is read does not depend on what its token opens.
+        if (token === accepted || token === refused)
+          requests.push(
+            get(target.replace("?", `?access_token=${token}&`) + (target.includes("?") ? "" : query)),
+            get(target + query).replace("GET", "HEAD"),
+            get(target + query).replace("GET", "PUT"),
+            get(target + query).replace("GET", "OPTIONS"),
+            get(`${target}${query}${query}`),
+          );
+        for (const request of new Set(requests)) {
           const answer = await answerTo(relay.url, request, MINE_WORDS);
           assert.ok(!answer.includes(part), `${request.slice(0, 300)} is answered ${answer.slice(0, 600)}`);
         }

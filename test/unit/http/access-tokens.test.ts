@@ -148,10 +148,10 @@ describe("a token that is not valid", () => {
   }
 
   it("is refused whatever bytes it is of", async () => {
-    const tokens = Array.from({ length: 300 }, (_, index) => {
-      const random = () => randomBytes(1 + (index % 60)).toString("base64url");
-      return index % 2 === 0 ? `${random()}.${random()}.${random()}` : random();
-    });
+    const tokens = Array.from({ length: 60 }, (_, length) => {
+      const random = () => randomBytes(1 + length).toString("base64url");
+      return [`${random()}.${random()}.${random()}`, random()];
+    }).flat();
     for (const token of tokens) assert.equal(await status(relay, token), 401, token);
   });
 

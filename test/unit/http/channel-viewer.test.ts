@@ -5,7 +5,7 @@ import { RelayError } from "../../../src/protocol/errors.ts";
 import type { ChannelScenario } from "../../../src/simulator/simulated-channel.ts";
 import type { VirtualRelayOptions } from "../../harness/virtual-relay.ts";
 import { ChannelVisitor, KEEPALIVE_MS } from "../../support/channel-visitor.ts";
-import { HOUR, MINUTE, watched } from "../../support/watched-channel.ts";
+import { MINUTE, watched } from "../../support/watched-channel.ts";
 
 const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
 const said = (...chats: { ledger: readonly { id: string }[] }[]) =>
@@ -65,7 +65,7 @@ describe("a viewer of a channel", () => {
     morning.chat.say(3);
     await relay.advance(MINUTE);
     assert.deepEqual(viewer.news(), ["channel live morning-001", "init morning-001", "message morning-001"]);
-    const evening = channel.broadcast("evening-001", { startsAt: from(HOUR), chat: CHAT });
+    const evening = channel.broadcast("evening-001", { startsAt: from(10 * MINUTE), chat: CHAT });
     morning.chat.say(4);
     morning.end();
     await relay.advance(2 * MINUTE);
@@ -78,7 +78,7 @@ describe("a viewer of a channel", () => {
       "init evening-001",
     ]);
     evening.chat.say(2);
-    await relay.advance(HOUR);
+    await relay.advance(10 * MINUTE);
     evening.start();
     await relay.advance(MINUTE);
     evening.chat.say(2);

@@ -241,7 +241,7 @@ describe("a filtered page", () => {
 
   it("searches at most twenty thousand messages, and continues after them", async (t) => {
     const rare = said("rare", { message: "a needle" });
-    const { get, store } = await withRoom(t, [...several(44_999), rare, ...several(2, 50_000)]);
+    const { get, store } = await withRoom(t, [...several(21_999), rare, ...several(2, 50_000)]);
     const { read } = store;
     const lengths: number[] = [];
     store.read = (videoId, after, limit) => {
@@ -257,14 +257,14 @@ describe("a filtered page", () => {
     }
     assert.deepEqual(
       pages.map((page) => page.map(({ id }) => id)),
-      [[], [], ["rare"], []],
+      [[], ["rare"], []],
     );
-    const { body } = await get({ videoId: ROOM, q: "needle", before: B + 45_000 });
-    assert.deepEqual([body.messages, body.prev], [[], B + 25_000]);
+    const { body } = await get({ videoId: ROOM, q: "needle", before: B + 22_000 });
+    assert.deepEqual([body.messages, body.prev], [[], B + 2000]);
     assert.equal(Math.max(...lengths), 500);
     assert.equal(
       lengths.reduce((sum, length) => sum + length, 0),
-      45_002 + 20_000,
+      22_002 + 20_000,
     );
   });
 });
@@ -286,11 +286,11 @@ describe("a page of rare types", () => {
     return { ...room, rows: () => rows };
   }
 
-  it("finds the only one of 60,000 messages by reading no other, forwards and backwards", async (t) => {
-    const { get, text, rows } = await longRoom(t, 60_000);
+  it("finds the only one of 21,000 messages by reading no other, forwards and backwards", async (t) => {
+    const { get, text, rows } = await longRoom(t, 21_000);
     const query = { videoId: ROOM, types: "superchat" };
     assert.deepEqual(placesOf(await get(query)), [[3], null, null]);
-    assert.deepEqual(placesOf(await get({ ...query, before: B + 60_001 })), [[3], null, null]);
+    assert.deepEqual(placesOf(await get({ ...query, before: B + 21_001 })), [[3], null, null]);
     assert.deepEqual(placesOf(await get({ ...query, after: B + 3 })), [[], null, 4]);
     assert.match(await text({ ...query, format: "csv", limit: "all" }), /^[^\n]*\n[^\n]*paid[^\n]*\n$/);
     assert.equal(rows(), 3);
