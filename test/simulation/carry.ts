@@ -59,8 +59,8 @@ export interface Carried {
 
 /** Messages per second of each chat. */
 const TALK = 0.5;
-/** More than a run can read. */
-const REPLAY_MESSAGES = 3000;
+/** Messages in each answer of a replay. */
+const REPLAY_PAGE = 10;
 const FIRST = "address-0";
 const THROTTLES = { status: 429, headers: { "retry-after": "120" } };
 
@@ -77,11 +77,12 @@ export async function carry(options: CarryOptions): Promise<Carried> {
     const videoId = `carried${String(i).padStart(4, "0")}`;
     return upstream.chat(videoId, { kinds: ["text"], page: 20, timeoutMs, ...realisticHold });
   });
+  const mostCalls = (egresses * forMs) / relay.config.upstream.gate.spacingMs;
   for (let i = 0; i < replays; i++) {
     const videoId = `replay${String(i).padStart(5, "0")}`;
     upstream
-      .chat(videoId, { kind: "replay", kinds: ["text"], tokens: "reusable", pageSize: 10 })
-      .say(REPLAY_MESSAGES);
+      .chat(videoId, { kind: "replay", kinds: ["text"], tokens: "reusable", pageSize: REPLAY_PAGE })
+      .say(Math.ceil((2 * mostCalls * REPLAY_PAGE) / replays)); // more than is read of it
     relay.visit({ videoId, address: "reader" });
   }
   for (const [i, chat] of chats.entries()) {
