@@ -171,11 +171,12 @@ describe("a subject with a number of viewers", () => {
     const claims = { relay: ["watch"], sub: "one", viewers: 2 };
     const open = async (token: string) => {
       const cut = new AbortController();
-      const { status } = await fetch(`${relay.url}/v1/stream?videoId=${VIDEO}`, {
+      const response = await fetch(`${relay.url}/v1/stream?videoId=${VIDEO}`, {
         headers: bearer(token),
         signal: cut.signal,
       });
-      return { status, close: () => cut.abort() };
+      // The stream of a response that is collected as garbage is closed.
+      return { response, status: response.status, close: () => cut.abort() };
     };
     const first = await open(await signed(claims));
     const second = await open(await signed(claims));
