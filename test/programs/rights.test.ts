@@ -5,6 +5,7 @@ import { chmod, mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { it, test } from "node:test";
 import { outcomeOfProcess, ROOT } from "../support/command.ts";
+import { PATIENCE_MS } from "../support/eventually.ts";
 import { without } from "../support/needs.ts";
 import { StoreProcess } from "../support/store-process.ts";
 import { filledFile, ROOM } from "../support/store-subject.ts";
@@ -31,7 +32,7 @@ const ORDINARY =
 
 test("a file or a folder without write permission is refused", {
   skip: ORDINARY.length > 0 && without("setpriv"),
-  timeout: 30_000,
+  timeout: PATIENCE_MS,
 }, async (t) => {
   const path = await filledFile(t);
   await chmod(path, 0o444);

@@ -8,6 +8,7 @@ import fc from "fast-check";
 import { wireJson } from "../../../src/base/wire-json.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import { codePoint } from "../../support/any-text.ts";
+import { PATIENCE_MS } from "../../support/eventually.ts";
 import { startRelay } from "../../support/relay.ts";
 import { Stream } from "../../support/stream.ts";
 
@@ -67,7 +68,7 @@ function saying(words: string) {
   return { addChatItemAction: { item: { liveChatTextMessageRenderer: said } } };
 }
 
-test("streams and bodies of the service are escaped", { timeout: 20_000 }, async (t) => {
+test("streams and bodies of the service are escaped", { timeout: PATIENCE_MS }, async (t) => {
   await using relay = await startRelay();
   const said = "one\u2028two\u0085three\u009f";
   relay.upstream.chat(VIDEO, { timeoutMs: 15 }).say([saying(said)]);

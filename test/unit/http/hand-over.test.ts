@@ -11,9 +11,10 @@ import { setImmediate as turn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { handOverWorks, takeSocket } from "../../../src/http/streams/hand-over.ts";
+import { PATIENCE_MS } from "../../support/eventually.ts";
 
 const REQUEST = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";
-const LIMIT = { timeout: 20_000 };
+const LIMIT = { timeout: PATIENCE_MS };
 
 setFlagsFromString("--expose-gc");
 const collectGarbage: () => void = runInNewContext("gc");

@@ -19,10 +19,11 @@ import { StoreError } from "../../../src/store/port.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { SimulatedSink } from "../../harness/sink.ts";
+import { PATIENCE_MS } from "../../support/eventually.ts";
 import { messages, own } from "../../support/store-reading.ts";
 import { openFor, ROOM, temporaryFile } from "../../support/store-subject.ts";
 
-const LIMIT = { timeout: 20_000 };
+const LIMIT = { timeout: PATIENCE_MS };
 const REQUEST = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";
 const LAST_CHUNK = "0\r\n\r\n";
 

@@ -18,7 +18,7 @@ import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { longActions } from "../../chaos/long-messages.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
-import { eventually } from "../../support/eventually.ts";
+import { eventually, PATIENCE_MS } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { LeapingClock } from "../../support/leaping-clock.ts";
 import { metric, startRelay } from "../../support/relay.ts";
@@ -129,7 +129,7 @@ async function droppedBy({ registry }: Telemetry): Promise<number> {
   return values.find(({ labels }) => labels.reason === "full")?.value ?? Number.NaN;
 }
 
-describe("a connection", { timeout: 20_000 }, () => {
+describe("a connection", { timeout: PATIENCE_MS }, () => {
   const STALL_MS = 300_000;
   const telemetry = new Telemetry(silentLog);
   const clock = new FakeClock();

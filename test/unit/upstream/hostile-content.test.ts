@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { assertRefused, type PollBody } from "../../support/api.ts";
+import { PATIENCE_MS } from "../../support/eventually.ts";
 import {
   assertPolledDespite,
   assertUnharmed,
@@ -31,7 +32,7 @@ import type { Stream } from "../../support/stream.ts";
 
 /** Nothing here waits for a deadline. */
 const DEADLINES = { chatMs: 30_000, pageMs: 30_000 };
-const LIMIT = { timeout: 30_000 };
+const LIMIT = { timeout: PATIENCE_MS };
 /** A few times the largest answer. */
 const MAX_MB = 150;
 /** The maximum size of one message as it is sent. */
