@@ -150,7 +150,7 @@ export class OriginRooms implements RoomSources {
   }
 }
 
-/** Marks a NO_LIVE_CHAT that the origin is not sure of, so that `archived` asks again. */
+/** A `retryAfterMs` of 0 marks a NO_LIVE_CHAT that the origin is not sure of: `archived` asks again. */
 function asOver(error: unknown): unknown {
   const isUnsure = error instanceof RelayError && error.code === "NO_LIVE_CHAT";
   return isUnsure

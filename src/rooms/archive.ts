@@ -5,7 +5,7 @@ import { RelayError } from "../protocol/errors.ts";
 import { captureOf, closedAt, isReadable, positionOf } from "../reading/batch/checkpoint.ts";
 import { type CursorRange, resumeCursor } from "../serving/resume.ts";
 import { Room, type RoomParts, type StreamRequest } from "../serving/room.ts";
-import { notStored, type RoomRecord } from "../store/port.ts";
+import { notStored, type RoomRecord, type StoreError } from "../store/port.ts";
 import { isGoingOn, type OwnedRoomParts } from "./owned-room.ts";
 
 /** How long a replay that was read to its end is served from the store alone. */
@@ -79,8 +79,11 @@ export interface Archive {
   isReplay?: boolean;
   /** Undefined if the store has nothing of this video. */
   room?: Room | undefined;
-  /** Set if the upstream has no chat. Every viewer without a cursor of this room gets this error. */
-  noChat?: { error: RelayError; range: CursorRange | undefined };
+  /**
+   * Set if the upstream has no chat. Every viewer without a cursor of this room gets this error. While the
+   * store has not said what it has of the room, one with a cursor gets the failure of the store.
+   */
+  noChat?: { error: RelayError; range: CursorRange | undefined; failure?: StoreError };
 }
 
 /** The stored part of a chat that is over. */
@@ -97,6 +100,11 @@ export function chatless(error: RelayError, archived: ArchivedRoom | undefined, 
   return { name: "archived", room: archived?.room, until, noChat: { error, range: archived?.range } };
 }
 
+/** Remembers that the upstream has no chat of this video, while the store fails to say what it has of it. */
+export function unread(error: RelayError, failure: StoreError, until: number): Archive {
+  return { name: "archived", until, noChat: { error, range: undefined, failure } };
+}
+
 /** Whether this viewer may not be served from it, so that the video is looked for again. */
 export async function isStale({ room, noChat }: Archive, request: StreamRequest): Promise<boolean> {
   if (noChat && request.isFresh) return true;
@@ -105,7 +113,7 @@ export async function isStale({ room, noChat }: Archive, request: StreamRequest)
 
 /**
  * Serves a viewer from the stored part of a finished chat. Rejects with `RelayError` if there is nothing for
- * it.
+ * it, and with `StoreError` if that is not known.
  */
 export async function enterArchive(
   { room, noChat, until }: Archive,
@@ -116,6 +124,8 @@ export async function enterArchive(
   const isServed = request.log === undefined || room?.closedAt !== undefined;
   const holdsCursor = noChat?.range && resumeCursor(noChat.range, request.lastEventId) !== undefined;
   if (room && isServed && (!noChat || holdsCursor)) return room.enter(request);
+  const continues = request.lastEventId !== undefined || request.log !== undefined;
+  if (noChat?.failure && continues) throw noChat.failure;
   const retryAfterMs = until - clock.monotonic();
   const { code, message } = noChat?.error ?? new RelayError("NO_LIVE_CHAT", "The chat is over.");
   throw new RelayError(code, message, retryAfterMs > 0 ? { retryAfterMs } : {});

@@ -7,8 +7,8 @@ import { atCapacity } from "../protocol/capacity.ts";
 import type { ChatType, RoomEnd } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
-import { ifUnavailable, isFenced } from "../store/port.ts";
-import { type Archive, chatless, enterArchive, isOver, isStale } from "./archive.ts";
+import { isFenced, isUnavailable } from "../store/port.ts";
+import { type Archive, chatless, enterArchive, isOver, isStale, unread } from "./archive.ts";
 import { type EntryHost, type EntryParts, HAND_ON, type OpenOptions, type RoomState } from "./entry-host.ts";
 import { graceOver } from "./grace.ts";
 import type { OwnedRoom } from "./owned-room.ts";
@@ -33,6 +33,8 @@ interface Opening {
 }
 
 const VACANT: State = { name: "vacant" };
+/** How long a video counts as one without a chat while it is unknown what the store has of it. */
+const UNREAD_MS = 1000;
 
 export class VideoEntry {
   readonly videoId: string;
@@ -294,10 +296,18 @@ export class VideoEntry {
 
   /** The upstream has no chat for this video, but the store may have one that ended. */
   async #remember(error: RelayError): Promise<void> {
-    const archived = await this.#parts.sources.archived(this.videoId).catch(ifUnavailable(undefined));
     const untilMs = this.#in(error.retryAfterMs ?? this.#parts.settings.noChatMs);
-    // Nobody watches it any more, but somebody may continue with an unfinished one.
-    this.#vacate(archived?.isUnfinished ? VACANT : chatless(error, archived, untilMs));
+    try {
+      const archived = await this.#parts.sources.archived(this.videoId);
+      // Nobody watches it any more, but somebody may continue with an unfinished one.
+      this.#vacate(archived?.isUnfinished ? VACANT : chatless(error, archived, untilMs));
+    } catch (failure) {
+      if (!isUnavailable(failure)) throw failure;
+      const isSure = error.retryAfterMs !== 0; // an edge asks its origin again that was not
+      this.#vacate(
+        isSure ? unread(error, failure, this.#in(UNREAD_MS)) : chatless(error, undefined, untilMs),
+      );
+    }
   }
 
   /** Keeps the room, which this instance reads, until it ends; without viewers, it lingers. */

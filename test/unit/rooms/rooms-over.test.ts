@@ -130,6 +130,29 @@ describe("a viewer that resumes a released room", () => {
   }
 });
 
+it("a chat that is over is not taken for one without messages if the store fails while it is looked for", async () => {
+  const relay = new VirtualRelay({ hasDisk: true, settings: { RELAY_GRACE_MS: "1000" } });
+  const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
+  const said = chat.say(3);
+  const viewer = await relay.enter({ videoId: VIDEO });
+  await viewer.untilMessages(3);
+  viewer.leave();
+  await relay.advance(10_000);
+  chat.end("reload-only");
+  const calls = relay.upstream.requests.length;
+  const fresh = relay.visit({ videoId: VIDEO });
+  const resumed = relay.visit({ videoId: VIDEO, lastEventId: 0 });
+  await relay.until(() => relay.upstream.requests.length > calls);
+  relay.disk.goneUntil = Number.POSITIVE_INFINITY;
+  await assert.rejects(relay.when(fresh.entered), { code: "NO_LIVE_CHAT" });
+  await assert.rejects(relay.when(resumed.entered), { code: "STORE_UNAVAILABLE" });
+  relay.disk.calm();
+  await relay.advance(5000);
+  const back = await relay.enter({ videoId: VIDEO, lastEventId: 0 });
+  assert.equal((await back.ended())?.event, "end");
+  assert.deepEqual(back.ids, said);
+});
+
 describe("a replay", () => {
   for (const replayRenderer of ["liveChatReplayRenderer", "liveChatRenderer"] as const) {
     it(`(${replayRenderer}) is sent whole to the viewer that opens it, whatever its backfill, then ends`, async () => {
