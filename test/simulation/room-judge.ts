@@ -105,6 +105,11 @@ export class RoomJudge {
     return this.base === undefined || [this, ...this.#former].some((log) => isIn(log, cursor));
   }
 
+  /** Whether the store holds messages of this room, and the cursor is among theirs. */
+  isStored(cursor: number): boolean {
+    return this.rows.length > 0 && isIn(this, cursor);
+  }
+
   /** Whether a viewer at the cursor has everything: also of a log that only an edge still holds. */
   endsAt(cursor: number | undefined): boolean {
     const isEnd = ({ base = Number.NaN, rows }: Log) => cursor === base + rows.length;

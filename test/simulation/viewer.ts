@@ -155,7 +155,7 @@ export class Viewer {
     const { ask = requestStream } = this.#parts;
     const entered = ask(service, request, this.name, open, gone.signal).then(
       () => "",
-      (error: unknown) => this.#refusal(error),
+      (error: unknown) => this.#refusal(error, Number(lastEventId)),
     );
     const refused = await Promise.race([entered, sink.closed, this.#impatience(sink)]);
     if (refused) {
@@ -209,7 +209,7 @@ export class Viewer {
     return this.#subscription.forgedId(random);
   }
 
-  #refusal(error: unknown): string {
+  #refusal(error: unknown, lastEventId: number): string {
     const isKnown = error instanceof RelayError || error instanceof UpstreamError;
     if (!isKnown && !(error instanceof Error && error.message === "the viewer left")) {
       this.#violate("health", "", `is refused with ${error instanceof Error ? error.stack : error}`);
@@ -222,6 +222,11 @@ export class Viewer {
         "",
         `is refused, with trouble of other chats alone: ${(error as Error).message}`,
       );
+    // The stored messages of a chat that is over are served. A refusal is remembered if that is certain.
+    const isRemembered = error instanceof RelayError && (error.retryAfterMs ?? 0) > 0;
+    const stored = this.rooms.find((room) => room.isStored(lastEventId));
+    if (code === "NO_LIVE_CHAT" && isRemembered && stored)
+      this.#violate("stream", stored.videoId, `is refused as if nothing were stored: ${error.message}`);
     this.#parts.journal.count(`refused ${code}`);
     return code;
   }
