@@ -93,8 +93,10 @@ export async function judgeHistory(cluster: Cluster, audience: Audience): Promis
     tables = await readTables(postgres.url);
   } while (performance.now() < limit && readers.some(({ log }) => difference(log, tables)));
   for (const { log, client } of readers) {
-    const what = difference(log, tables) ?? log.faults[0];
-    if (what) verdict.violate("stream", `the history of ${log.videoId}: ${what}`);
+    const what = [difference(log, tables), log.faults[0]].filter((found) => found !== undefined);
+    const refusals = [...log.refusals].map(([code, times]) => `${times} times ${code}`);
+    if (what.length > 0)
+      verdict.violate("stream", `the history of ${log.videoId}: ${[...what, ...refusals].join(", ")}`);
     verdict.count("messages read from cursor 0", log.messages.length);
     await client.leave();
   }
