@@ -286,10 +286,11 @@ export class VideoEntry {
       });
     } catch (error) {
       this.#lingerIfIdle();
-      if (this.#state.name === "archived" && isOver(error)) {
-        return enterArchive(this.#state, request, this.#parts.clock);
-      }
-      throw error;
+      if (!isOver(error)) throw error;
+      if (this.#state.name === "archived") return enterArchive(this.#state, request, this.#parts.clock);
+      if (request.lastEventId === undefined) throw error;
+      // Nobody with a cursor waited when the chat was found to be over: this viewer continues with its rest.
+      return this.#host.enter(request, signal);
     }
     return opened.room.enter(request, opened.historyEnd);
   }

@@ -214,19 +214,16 @@ export class Viewer {
     if (!isKnown && !(error instanceof Error && error.message === "the viewer left")) {
       this.#violate("health", "", `is refused with ${error instanceof Error ? error.stack : error}`);
     }
+    const { message } = error as Error;
     const code =
       error instanceof RelayError ? error.code : error instanceof UpstreamError ? error.fault : "left";
     if (code === "CAPACITY" && this.#parts.isSharedWell)
-      this.#violate(
-        "neighbours",
-        "",
-        `is refused, with trouble of other chats alone: ${(error as Error).message}`,
-      );
-    // The stored messages of a chat that is over are served. A refusal is remembered if that is certain.
-    const isRemembered = error instanceof RelayError && (error.retryAfterMs ?? 0) > 0;
+      this.#violate("neighbours", "", `is refused, with trouble of other chats alone: ${message}`);
+    // The stored messages of a chat that is over are served.
+    const isOver = code === "NO_LIVE_CHAT" && message.startsWith("No live chat found: ");
     const stored = this.rooms.find((room) => room.isStored(lastEventId));
-    if (code === "NO_LIVE_CHAT" && isRemembered && stored)
-      this.#violate("stream", stored.videoId, `is refused as if nothing were stored: ${error.message}`);
+    if (isOver && stored)
+      this.#violate("stream", stored.videoId, `is refused as if nothing were stored: ${message}`);
     this.#parts.journal.count(`refused ${code}`);
     return code;
   }

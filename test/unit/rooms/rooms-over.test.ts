@@ -45,6 +45,33 @@ describe("a room that nobody read when its chat ended", () => {
     assert.deepEqual(back.ids.slice(1), missed);
     assert.equal(back.end?.event, "end");
   });
+
+  it("gives them also to one that comes while the store is slow to answer what it has of the chat", async () => {
+    const relay = new VirtualRelay({ hasDisk: true });
+    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
+    const said = chat.say(3);
+    const viewer = await relay.enter({ videoId: VIDEO });
+    await viewer.untilMessages(3);
+    relay.kill();
+    const missed = chat.say(4);
+    chat.end("reload-only");
+    await relay.advance(600_000);
+    relay.start();
+    const calls = relay.upstream.requests.length;
+    const fresh = relay.visit({ videoId: VIDEO });
+    await relay.until(() => relay.upstream.requests.length > calls);
+    relay.disk.commit = { leastMs: 60_000, jitterMs: 0 };
+    await relay.advance(20_000); // its pages are loaded by now
+    const back = relay.visit({ videoId: VIDEO, lastEventId: 0 });
+    await assert.rejects(relay.when(fresh.entered), { code: "NO_LIVE_CHAT" });
+    relay.disk.calm();
+    await relay.when(back.entered);
+    assert.equal((await back.ended())?.event, "end");
+    assert.deepEqual(
+      back.ids.filter((id) => !id.startsWith("gap:")),
+      [...said, ...missed],
+    );
+  });
 });
 
 describe("an ended room", () => {
