@@ -37,8 +37,10 @@ async function sentAfterPruning(t: TestContext, storeUrl: string): Promise<Buffe
   const parts = { store, clock: systemClock, telemetry, settings, census: { viewers: 0 } };
   const room = new Room(ROOM, "liveChatReplayRenderer", claim.head + 2, parts);
   room.finish(ENDED);
-  const { signal: stopped } = new AbortController();
-  const shared = new FullConnections({ clock: systemClock, telemetry, stallMs: 60_000, stopped });
+  const stop = new AbortController();
+  t.after(() => stop.abort());
+  const limits = { clock: systemClock, telemetry, stallMs: 60_000, stopped: stop.signal };
+  const shared = new FullConnections(limits);
   const server = createServer(async (_request, response) => {
     response.writeHead(200);
     const open = () => {
