@@ -7,6 +7,7 @@ import type { ArchivedRoom } from "../rooms/archive.ts";
 import type { RoomApplicant, RoomSource, RoomSources, StoredLog } from "../rooms/sources.ts";
 import { BACKFILL_MAX } from "../serving/resume.ts";
 import { Room, type RoomSettings } from "../serving/room.ts";
+import { ifUnavailable } from "../store/port.ts";
 import type { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Origin } from "./origin.ts";
@@ -90,8 +91,12 @@ export class OriginRooms implements RoomSources {
     if (!range) return undefined;
     const { head } = range;
     return await this.#ask(videoId, { lastEventId: head }, async (stream) => {
-      const { value: end } = await stream.batches().next();
-      if (!end || Array.isArray(end) || stream.cursor !== head) return undefined;
+      if (stream.cursor !== head) return undefined;
+      // A stream that opened counts as one that goes on, also if it then breaks, or says nothing for long.
+      const first = stream.batches().next();
+      const { value: end } = await first.catch(ifUnavailable({ value: [] }));
+      if (Array.isArray(end)) return { range, room: undefined, isUnfinished: true };
+      if (!end) return undefined;
       const closedAt = await this.#parts.origin.closedAt(videoId);
       const room = this.#over(videoId, stream.chatType, head, closedAt, end);
       return { range, room, isUnfinished: false };

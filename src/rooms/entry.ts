@@ -12,7 +12,7 @@ import { type Archive, chatless, enterArchive, isOver, isStale, unread } from ".
 import { type EntryHost, type EntryParts, HAND_ON, type OpenOptions, type RoomState } from "./entry-host.ts";
 import { graceOver } from "./grace.ts";
 import type { OwnedRoom } from "./owned-room.ts";
-import type { Followed, OpenedRoom, RoomSource } from "./sources.ts";
+import type { Followed, OpenedRoom, RoomApplicant, RoomSource } from "./sources.ts";
 
 type State =
   | { name: "vacant" }
@@ -200,26 +200,33 @@ export class VideoEntry {
     const refuse = () => giveUp.abort(atCapacity("openings"));
     using waiting = address === "" ? undefined : this.#host.waiting.join(address, refuse);
     await released;
+    const applicant: RoomApplicant = {
+      address,
+      isResumed: () => this.#resuming > 0,
+      begins: () => waiting?.[Symbol.dispose](),
+      assertCapacity: (chatType) => this.#found(chatType),
+    };
+    const open = () => this.#parts.sources.open(this.videoId, applicant, giveUp.signal);
     try {
       giveUp.signal.throwIfAborted();
       this.#host.assertCapacity(this);
-      return this.#enterState(
-        await this.#parts.sources.open(
-          this.videoId,
-          {
-            address,
-            isResumed: () => this.#resuming > 0,
-            begins: () => waiting?.[Symbol.dispose](),
-            assertCapacity: (chatType) => this.#found(chatType),
-          },
-          giveUp.signal,
-        ),
-      );
+      return this.#enterState(await open().catch((error) => this.#orRest(error, open)));
     } catch (error) {
-      if (isOver(error)) await this.#remember(error);
-      else this.#vacate();
+      if (this.#state.name === "bootstrapping") this.#vacate();
       throw error;
     }
+  }
+
+  /**
+   * The source of a chat that could not be opened: if it is over, and was not read to its end, somebody with
+   * a cursor may continue with the rest. Otherwise its stored part is remembered. Rejects with the error.
+   */
+  async #orRest(error: unknown, open: () => Promise<RoomSource>): Promise<RoomSource> {
+    if (!isOver(error)) throw error;
+    const next = await this.#archive(error);
+    if (!next && this.#resuming > 0) return open();
+    this.#vacate(next);
+    throw error;
   }
 
   /** The chat is found, so the room counts. Throws `RelayError` CAPACITY if there are too many. */
@@ -286,28 +293,24 @@ export class VideoEntry {
       });
     } catch (error) {
       this.#lingerIfIdle();
-      if (!isOver(error)) throw error;
-      if (this.#state.name === "archived") return enterArchive(this.#state, request, this.#parts.clock);
-      if (request.lastEventId === undefined) throw error;
-      // Nobody with a cursor waited when the chat was found to be over: this viewer continues with its rest.
-      return this.#host.enter(request, signal);
+      if (this.#state.name === "archived" && isOver(error)) {
+        return enterArchive(this.#state, request, this.#parts.clock);
+      }
+      throw error;
     }
     return opened.room.enter(request, opened.historyEnd);
   }
 
-  /** The upstream has no chat for this video, but the store may have one that ended. */
-  async #remember(error: RelayError): Promise<void> {
+  /** What the store has of a chat that is over; undefined if nobody has read it to its end. */
+  async #archive(error: RelayError): Promise<Archive | undefined> {
     const untilMs = this.#in(error.retryAfterMs ?? this.#parts.settings.noChatMs);
     try {
       const archived = await this.#parts.sources.archived(this.videoId);
-      // Nobody watches it any more, but somebody may continue with an unfinished one.
-      this.#vacate(archived?.isUnfinished ? VACANT : chatless(error, archived, untilMs));
+      return archived?.isUnfinished ? undefined : chatless(error, archived, untilMs);
     } catch (failure) {
       if (!isUnavailable(failure)) throw failure;
       const isSure = error.retryAfterMs !== 0; // an edge asks its origin again that was not
-      this.#vacate(
-        isSure ? unread(error, failure, this.#in(UNREAD_MS)) : chatless(error, undefined, untilMs),
-      );
+      return isSure ? unread(error, failure, this.#in(UNREAD_MS)) : chatless(error, undefined, untilMs);
     }
   }
 

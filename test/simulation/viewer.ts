@@ -219,10 +219,11 @@ export class Viewer {
       error instanceof RelayError ? error.code : error instanceof UpstreamError ? error.fault : "left";
     if (code === "CAPACITY" && this.#parts.isSharedWell)
       this.#violate("neighbours", "", `is refused, with trouble of other chats alone: ${message}`);
-    // The stored messages of a chat that is over are served.
-    const isOver = code === "NO_LIVE_CHAT" && message.startsWith("No live chat found: ");
+    // Stored messages of a chat that is over are served. An edge is sure of that if its origin remembers it.
+    const isAtEdge = this.host?.name.startsWith("edge");
+    const isSure = error instanceof RelayError && (isAtEdge ? error.retryAfterMs : !error.cause);
     const stored = this.rooms.find((room) => room.isStored(lastEventId));
-    if (isOver && stored)
+    if (code === "NO_LIVE_CHAT" && isSure && stored)
       this.#violate("stream", stored.videoId, `is refused as if nothing were stored: ${message}`);
     this.#parts.journal.count(`refused ${code}`);
     return code;

@@ -432,6 +432,30 @@ describe("an edge", () => {
     }
   });
 
+  for (const [when, delayMs] of [
+    ["at once", 0],
+    ["late", 6000],
+  ] as const)
+    it(`sends the rest of a chat that nobody had read when it ended, if YouTube answers ${when}`, async () => {
+      const relay = new VirtualRelay({ hasDisk: true, settings: { RELAY_GRACE_MS: "1000" } });
+      const chat = relay.upstream.chat(VIDEO, CHAT);
+      const said = chat.say(3);
+      const viewer = await relay.enter({ videoId: VIDEO });
+      await viewer.untilMessages(3);
+      relay.kill();
+      const missed = chat.say(4);
+      chat.end("reload-only");
+      await relay.advance(MINUTE);
+      relay.start();
+      const { rooms } = (await virtualEdge(relay)).life;
+      assert.equal((await relay.refusal({ videoId: VIDEO }, rooms)).code, "NO_LIVE_CHAT");
+      relay.upstream.fault({ on: "get_live_chat", videoId: VIDEO, times: 1, as: { delayMs } });
+      const back = await relay.enter({ videoId: VIDEO, lastEventId: 0 }, rooms);
+      assert.equal((await back.ended())?.event, "end");
+      const isSaid = (id: string) => !id.startsWith("gap:");
+      assert.deepEqual(back.ids.filter(isSaid), [...said, ...missed]);
+    });
+
   it("waits until its origin knows whether the stream of a channel's last id is one of the channel's", async () => {
     const { relay, channel } = watched();
     const edge = await virtualEdge(relay);

@@ -58,12 +58,11 @@ describe("a room that nobody read when its chat ended", () => {
     await relay.advance(600_000);
     relay.start();
     const calls = relay.upstream.requests.length;
-    const fresh = relay.visit({ videoId: VIDEO });
+    relay.visit({ videoId: VIDEO });
     await relay.until(() => relay.upstream.requests.length > calls);
     relay.disk.commit = { leastMs: 60_000, jitterMs: 0 };
     await relay.advance(20_000); // its pages are loaded by now
     const back = relay.visit({ videoId: VIDEO, lastEventId: 0 });
-    await assert.rejects(relay.when(fresh.entered), { code: "NO_LIVE_CHAT" });
     relay.disk.calm();
     await relay.when(back.entered);
     assert.equal((await back.ended())?.event, "end");
