@@ -43,7 +43,10 @@ export class VideoEntry {
   #current: State = VACANT;
   /** Resolves when the last hand-on of this room is complete; an opening waits for it. */
   #leaving: Promise<void> | undefined;
-  /** Viewers that wait for the room to open; those with a cursor get the rest even of a chat that is over. */
+  /**
+   * Viewers that wait for the room to open; those with a cursor, and recordings, get the rest even of a chat
+   * that is over.
+   */
   #waiting = 0;
   #resuming = 0;
 
@@ -282,7 +285,7 @@ export class VideoEntry {
     request: StreamRequest,
     signal: AbortSignal,
   ): Promise<void> {
-    const resuming = request.lastEventId === undefined ? 0 : 1;
+    const resuming = request.lastEventId !== undefined || request.isRecording ? 1 : 0;
     this.#waiting += 1;
     this.#resuming += resuming;
     let opened: OpenedRoom;

@@ -57,6 +57,24 @@ describe("a recorded chat", () => {
     );
   });
 
+  it("that ended while the service was down is read to its end all the same", async () => {
+    const relay = new VirtualRelay({ hasDisk: true, settings: { RELAY_RECORD: VIDEO } });
+    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5000 });
+    const before = chat.say(3);
+    const { signal } = new AbortController();
+    void recordChat(VIDEO, recorderOf(relay), runUntil(signal));
+    await relay.advance(20_000);
+    relay.kill();
+    const after = chat.say(4);
+    chat.end("reload-only");
+    await relay.advance(600_000);
+    relay.start();
+    await relay.when(recordChat(VIDEO, recorderOf(relay), runUntil(signal)));
+    const isSaid = (id: string) => !id.startsWith("gap:");
+    const stored = (await relay.stored(VIDEO)).map(({ id }) => id);
+    assert.deepEqual(stored.filter(isSaid), [...before, ...after]);
+  });
+
   it("that has not begun is tried again every 60 s, also after a failure", async () => {
     const relay = new VirtualRelay();
     const { upstream } = relay;
