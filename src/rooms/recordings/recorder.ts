@@ -26,6 +26,8 @@ import type { Rooms } from "../rooms.ts";
 const RETRY_MS = 60_000;
 /** How often to check whether a failing store works again. */
 const STORE_MS = 5000;
+/** How many rooms may be among those that were being recorded when the service stopped. */
+const NEWEST_ROOMS = 1000;
 /** A channel that does not exist may come back. */
 const RETRY_CHANNEL_MS = 3_600_000;
 
@@ -99,12 +101,12 @@ function afterRoom(end: RoomEnd | undefined): News {
 }
 
 /**
- * Records the streams of a channel: those that are live, and scheduled ones from before their first message.
- * Resolves when the signal aborts.
+ * Records the streams of a channel: those that are live, scheduled ones from before their first message, and
+ * first the rest of those that were being recorded when the service stopped. Resolves when the signal aborts.
  */
 export async function recordChannel(channel: string, parts: RecorderParts, run: RecordingRun): Promise<void> {
   const { signal, report } = run;
-  const { channels, clock, telemetry } = parts;
+  const { channels, clock, store, telemetry } = parts;
   const recordings = new Map<string, AbortController>();
   /** The latest news of each stream that is wanted or still recorded. */
   const streamNews = new Map<string, News>();
@@ -112,12 +114,14 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
   const reportNow = () => {
     if (!signal.aborted) report(newsOf([...streamNews.values()], channelNews));
   };
+  let unfinished = await unfinishedOf(channel, store);
   while (!signal.aborted) {
     let retryMs = RETRY_MS;
     try {
       using watch = channels.watch(channel, true);
       for await (const { streams, trouble } of watch.streams(signal)) {
-        const wanted = recordedStreams(streams, clock.now());
+        const wanted = recordedStreams(streams, clock.now()).union(unfinished);
+        unfinished = new Set();
         for (const { videoId, isFar } of streams) {
           if (isFar && !wanted.has(videoId)) recordings.get(videoId)?.abort();
         }
@@ -236,6 +240,17 @@ async function enter(request: StreamRequest, parts: RecorderParts, { signal, rep
     do await clock.sleep(STORE_MS, signal);
     while (!(await store.isReady()));
   }
+}
+
+/** The streams of a channel that are stored, but not to their end; none if the store fails. */
+async function unfinishedOf(channel: string, store: ObservedStore): Promise<Set<string>> {
+  const rooms = await store.listRooms(NEWEST_ROOMS).catch(ifUnavailable([]));
+  const unfinished = new Set<string>();
+  for (const { videoId } of rooms.filter(({ end }) => end === null)) {
+    const names = await store.getChannels(videoId).catch(ifUnavailable<string[]>([]));
+    if (names.includes(channel)) unfinished.add(videoId);
+  }
+  return unfinished;
 }
 
 /** Called at both ends of a recording, because the store may fail at one of them. */

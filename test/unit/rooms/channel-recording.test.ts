@@ -23,13 +23,17 @@ function recorded(scenario: Partial<ChannelScenario> = {}, options: VirtualRelay
     new Recordings(recordings, recorderOf(relay), new AbortController().signal).start({ isListRun: false });
   };
   record();
+  const startAgain = () => {
+    relay.start();
+    record();
+  };
   return {
     ...{ relay, clock, upstream, channel },
+    startAgain,
     /** Kills the service in the middle of whatever it does, and starts it again. */
     killAndStart: () => {
       relay.kill();
-      relay.start();
-      record();
+      startAgain();
     },
     /** Adds a stream, scheduled if `startsAt` is a time. */
     stream: (videoId: string, startsAt?: number, isMembersOnly = false) =>
@@ -170,6 +174,25 @@ describe("a recorded channel", () => {
     locked.chat.change({ kind: "live" });
     await relay.advance(10 * MINUTE);
     assert.ok(isRead(locked.videoId));
+  });
+
+  it("has the rest of a stream that ended while the service was down", async () => {
+    const { relay, channel, startAgain } = recorded({}, { hasDisk: true });
+    const live = channel.broadcast("live-first1", { chat: { kinds: ["text"], timeoutMs: 10_000 } });
+    live.chat.say(3);
+    await relay.advance(4 * MINUTE);
+    relay.kill();
+    live.chat.say(4);
+    live.end();
+    await relay.advance(10 * MINUTE);
+    startAgain();
+    await relay.advance(2 * MINUTE);
+    const stored = (await relay.stored(live.videoId)).filter(({ type }) => type !== "gap");
+    assert.deepEqual(
+      stored.map(({ id }) => id),
+      live.chat.ledger.map(({ id }) => id),
+    );
+    assert.equal((await relay.when(relay.store.getRoom(live.videoId)))?.end?.state, "ended");
   });
 
   it("is not recorded again if it was read to its end, though the page still lists it", async () => {
