@@ -210,14 +210,9 @@ export class VideoEntry {
       assertCapacity: (chatType) => this.#found(chatType),
     };
     const open = () => this.#parts.sources.open(this.videoId, applicant, giveUp.signal);
-    try {
-      giveUp.signal.throwIfAborted();
-      this.#host.assertCapacity(this);
-      return this.#enterState(await open().catch((error) => this.#orRest(error, open)));
-    } catch (error) {
-      if (this.#state.name === "bootstrapping") this.#vacate();
-      throw error;
-    }
+    giveUp.signal.throwIfAborted();
+    this.#host.assertCapacity(this);
+    return this.#enterState(await open().catch((error) => this.#orRest(error, open)));
   }
 
   /**
