@@ -1,6 +1,6 @@
 /** Finished rooms that still serve viewers from the store: which requests they answer, and for how long. */
 import type { Clock } from "../base/clock.ts";
-import { ENDED, isReplayChat } from "../protocol/chat.ts";
+import { type ChatType, ENDED, isReplayChat } from "../protocol/chat.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { captureOf, closedAt, isReadable, positionOf } from "../reading/batch/checkpoint.ts";
 import { type CursorRange, resumeCursor } from "../serving/resume.ts";
@@ -11,15 +11,17 @@ import { isGoingOn, type OwnedRoomParts } from "./owned-room.ts";
 /** How long a replay that was read to its end is served from the store alone. */
 const REPLAY_KEPT_MS = 3_600_000;
 
-/** A finished room, served from the store; undefined if its checkpoint cannot be read. */
-export function archivedRoom(record: RoomRecord, parts: RoomParts): Room | undefined {
-  if (!isReadable(record)) return undefined;
-  const room = new Room(record.videoId, positionOf(record).chatType, record.head, {
-    ...parts,
-    closedBefore: closedAt(record),
-  });
+/** A finished room, served from the store. */
+export function archivedRoom(record: RoomRecord, parts: RoomParts): Room {
+  const closedBefore = closedAt(record);
+  const room = new Room(record.videoId, chatTypeOf(record), record.head, { ...parts, closedBefore });
   room.finish(ENDED);
   return room;
+}
+
+/** The messages are there even if the checkpoint cannot be read: then a live chat is assumed. */
+function chatTypeOf(record: RoomRecord): ChatType {
+  return isReadable(record) ? positionOf(record).chatType : "liveChatRenderer";
 }
 
 /**
@@ -29,9 +31,7 @@ export function archivedRoom(record: RoomRecord, parts: RoomParts): Room | undef
 export async function excerptOf(videoId: string, parts: OwnedRoomParts, end?: number): Promise<Room> {
   const record = await parts.store.getRoom(videoId);
   if (!record || (end === undefined && record.floor === record.head)) throw notStored(videoId);
-  // The messages are there even if the checkpoint cannot be read.
-  const chatType = isReadable(record) ? positionOf(record).chatType : "liveChatRenderer";
-  const room = new Room(videoId, chatType, end ?? record.head, { ...parts, closedBefore: end });
+  const room = new Room(videoId, chatTypeOf(record), end ?? record.head, { ...parts, closedBefore: end });
   if (end === undefined) room.bound(isGoingOn(record, parts));
   else room.finish(ENDED);
   return room;
@@ -55,9 +55,8 @@ export function recentlyEnded(
   record: RoomRecord | undefined,
   parts: RoomParts & { settings: { graceMs: number } },
 ): EndedRoom | undefined {
-  if (record?.end?.state !== "ended" || record.endedAgoMs === null) return undefined;
+  if (record?.end?.state !== "ended" || record.endedAgoMs === null || !isReadable(record)) return undefined;
   const room = archivedRoom(record, parts);
-  if (!room) return undefined;
   const isReplay = isReplayChat(room.chatType);
   const keptMs = captureOf(record)
     ? Number.POSITIVE_INFINITY

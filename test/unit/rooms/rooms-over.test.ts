@@ -108,6 +108,20 @@ describe("an ended room", () => {
     });
   }
 
+  it("gives a viewer with a cursor its messages, then end, even if its checkpoint cannot be read", async () => {
+    const relay = new VirtualRelay({ hasDisk: true, settings: { RELAY_GRACE_MS: "1000" } });
+    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
+    const said = chat.say(3);
+    const viewer = await relay.enter({ videoId: VIDEO, lastEventId: 0 });
+    chat.end("reload-only");
+    assert.equal((await viewer.ended())?.event, "end");
+    await relay.advance(10_000);
+    relay.disk.rewrite(VIDEO, () => '{"position":"of another version"}');
+    const back = await relay.enter({ videoId: VIDEO, lastEventId: 0 });
+    assert.equal((await back.ended())?.event, "end");
+    assert.deepEqual(back.ids, said);
+  });
+
   it("after its grace time costs the upstream one look for all viewers that come back with a cursor", async () => {
     await using room = await endedRoom(9, { RELAY_GRACE_MS: "1", RELAY_NO_CHAT_MS: "60000" });
     await roomsIn(room.relay, "ended", 0);
