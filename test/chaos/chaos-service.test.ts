@@ -98,10 +98,12 @@ describe("neither the service nor the disk outlives a driver that", () => {
         ${end};`;
       const driver = spawn(process.execPath, ["--input-type=module-typescript", "--eval", script], {
         cwd: PROJECT,
-        stdio: ["ignore", "pipe", "ignore"],
+        stdio: ["ignore", "pipe", "pipe"],
       });
       const ended = once(driver, "exit");
-      const { url, storeUrl } = JSON.parse(await text(driver.stdout));
+      const [written, errors] = await Promise.all([text(driver.stdout), text(driver.stderr)]);
+      assert.notEqual(written, "", errors);
+      const { url, storeUrl } = JSON.parse(written);
       assert.deepEqual(await ended, [1, null]);
       const folder = dirname(storeUrl.slice("sqlite:".length));
       assert.ok(!existsSync(folder));
