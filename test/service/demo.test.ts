@@ -116,7 +116,8 @@ describe("the demo on a store", () => {
     chat.speakEndlessly(RATE, 10_000);
     const ids = read.filter(({ message }) => message.type === "chat").map(({ message }) => message.id);
     // From the first one that nothing replaces, which therefore has one place.
-    const [begin = ""] = ids.filter((id) => chat.ledger.filter(({ says }) => says?.id === id).length === 1);
+    const isOnce = (id: string) => chat.ledger.filter(({ says }) => says?.id === id).length === 1;
+    const begin = ids.find(isOnce) ?? "";
     const rest = chat.ledger.slice(chat.ledger.findIndex(({ says }) => says?.id === begin));
     const said = newMessages(rest).filter(({ type }) => type === "chat");
     const seen = ids.slice(ids.indexOf(begin));

@@ -37,6 +37,26 @@ export async function virtualRoom(
   };
 }
 
+/**
+ * A virtual room that nobody has read to its end: its service is killed after three messages, and started
+ * again ten minutes after four more (`missed`) and the end of the chat.
+ */
+export async function unreadEnd() {
+  const scenario = { timeoutMs: 5000 };
+  const room = await virtualRoom(3, { RELAY_GRACE_MS: "1000" }, scenario, { hasDisk: true });
+  const { relay, chat } = room;
+  await relay.advance(10_000);
+  relay.kill();
+  const missed = chat.say(4);
+  chat.end("reload-only");
+  await relay.advance(600_000);
+  relay.start();
+  return { ...room, missed };
+}
+
+/** Without the messages of type `gap`. */
+export const withoutGaps = (ids: readonly string[]): string[] => ids.filter((id) => !id.startsWith("gap:"));
+
 export function requestsOf({ upstream }: Pick<VirtualRelay, "upstream">, on: RequestKind): RequestRecord[] {
   return upstream.requests.filter(({ kind }) => kind === on);
 }

@@ -22,6 +22,7 @@ import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { ChannelVisitor, KEEPALIVE_MS } from "../../support/channel-visitor.ts";
 import { inTime } from "../../support/opening.ts";
 import { virtualEdge } from "../../support/virtual-edge.ts";
+import { VIDEO as UNREAD, unreadEnd, withoutGaps } from "../../support/virtual-room.ts";
 import { MINUTE, watched } from "../../support/watched-channel.ts";
 
 const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
@@ -437,23 +438,13 @@ describe("an edge", () => {
     ["late", 6000],
   ] as const)
     it(`sends the rest of a chat that nobody had read when it ended, if YouTube answers ${when}`, async () => {
-      const relay = new VirtualRelay({ hasDisk: true, settings: { RELAY_GRACE_MS: "1000" } });
-      const chat = relay.upstream.chat(VIDEO, CHAT);
-      const said = chat.say(3);
-      const viewer = await relay.enter({ videoId: VIDEO });
-      await viewer.untilMessages(3);
-      relay.kill();
-      const missed = chat.say(4);
-      chat.end("reload-only");
-      await relay.advance(MINUTE);
-      relay.start();
+      const { relay, upstream, ids } = await unreadEnd();
       const { rooms } = (await virtualEdge(relay)).life;
-      assert.equal((await relay.refusal({ videoId: VIDEO }, rooms)).code, "NO_LIVE_CHAT");
-      relay.upstream.fault({ on: "get_live_chat", videoId: VIDEO, times: 1, as: { delayMs } });
-      const back = await relay.enter({ videoId: VIDEO, lastEventId: 0 }, rooms);
+      assert.equal((await relay.refusal({ videoId: UNREAD }, rooms)).code, "NO_LIVE_CHAT");
+      upstream.fault({ on: "get_live_chat", videoId: UNREAD, times: 1, as: { delayMs } });
+      const back = await relay.enter({ videoId: UNREAD, lastEventId: 0 }, rooms);
       assert.equal((await back.ended())?.event, "end");
-      const isSaid = (id: string) => !id.startsWith("gap:");
-      assert.deepEqual(back.ids.filter(isSaid), [...said, ...missed]);
+      assert.deepEqual(withoutGaps(back.ids), ids());
     });
 
   it("waits until its origin knows whether the stream of a channel's last id is one of the channel's", async () => {

@@ -8,6 +8,7 @@ import { failAlways, PLACES } from "../../support/opening.ts";
 import { metric, roomsIn, startRelay, type TestRelay, type TestRelayOptions } from "../../support/relay.ts";
 import { temporaryFile } from "../../support/store-subject.ts";
 import { Stream, streamUrl } from "../../support/stream.ts";
+import { VIDEO as UNREAD, unreadEnd, withoutGaps } from "../../support/virtual-room.ts";
 import { TEXT, VIDEO, watchedRoom } from "../../support/watched-room.ts";
 
 const REPLAY = { kind: "replay", pageSize: 40 } as const;
@@ -28,18 +29,9 @@ async function endedRoom(
 
 describe("a room that nobody read when its chat ended", () => {
   it("gives a viewer with a cursor the last messages, then end, however late it comes", async () => {
-    const relay = new VirtualRelay({ hasDisk: true, settings: { RELAY_GRACE_MS: "1000" } });
-    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5000 });
-    chat.say(3);
-    const viewer = await relay.enter({ videoId: VIDEO });
-    await relay.advance(10_000);
-    relay.kill();
-    const missed = chat.say(4);
-    chat.end("reload-only");
-    await relay.advance(60_000);
-    relay.start();
-    assert.equal((await relay.refusal({ videoId: VIDEO })).code, "NO_LIVE_CHAT");
-    const back = await relay.enter({ videoId: VIDEO, lastEventId: viewer.cursors.at(-1) ?? 0 });
+    const { relay, viewer, missed, open } = await unreadEnd();
+    assert.equal((await relay.refusal({ videoId: UNREAD })).code, "NO_LIVE_CHAT");
+    const back = await open({ lastEventId: viewer.cursors.at(-1) ?? 0 });
     await relay.advance(10_000);
     assert.match(back.ids[0] ?? "", /^gap:/);
     assert.deepEqual(back.ids.slice(1), missed);
@@ -47,29 +39,17 @@ describe("a room that nobody read when its chat ended", () => {
   });
 
   it("gives them also to one that comes while the store is slow to answer what it has of the chat", async () => {
-    const relay = new VirtualRelay({ hasDisk: true });
-    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
-    const said = chat.say(3);
-    const viewer = await relay.enter({ videoId: VIDEO });
-    await viewer.untilMessages(3);
-    relay.kill();
-    const missed = chat.say(4);
-    chat.end("reload-only");
-    await relay.advance(600_000);
-    relay.start();
-    const calls = relay.upstream.requests.length;
-    relay.visit({ videoId: VIDEO });
-    await relay.until(() => relay.upstream.requests.length > calls);
+    const { relay, upstream, ids } = await unreadEnd();
+    const calls = upstream.requests.length;
+    relay.visit({ videoId: UNREAD });
+    await relay.until(() => upstream.requests.length > calls);
     relay.disk.commit = { leastMs: 60_000, jitterMs: 0 };
     await relay.advance(20_000); // its pages are loaded by now
-    const back = relay.visit({ videoId: VIDEO, lastEventId: 0 });
+    const back = relay.visit({ videoId: UNREAD, lastEventId: 0 });
     relay.disk.calm();
     await relay.when(back.entered);
     assert.equal((await back.ended())?.event, "end");
-    assert.deepEqual(
-      back.ids.filter((id) => !id.startsWith("gap:")),
-      [...said, ...missed],
-    );
+    assert.deepEqual(withoutGaps(back.ids), ids());
   });
 });
 
