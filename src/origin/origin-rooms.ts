@@ -86,7 +86,7 @@ export class OriginRooms implements RoomSources {
   /**
    * The origin alone knows whether the chat is over: it ends the stream of a viewer that has everything.
    */
-  async archived(videoId: string): Promise<ArchivedRoom | undefined> {
+  async archived(videoId: string): Promise<ArchivedRoom | "unfinished" | undefined> {
     const range = await this.#parts.origin.range(videoId);
     if (!range) return undefined;
     const { head } = range;
@@ -95,11 +95,10 @@ export class OriginRooms implements RoomSources {
       // A stream that opened counts as one that goes on, also if it then breaks, or says nothing for long.
       const first = stream.batches().next();
       const { value: end } = await first.catch(ifUnavailable({ value: [] }));
-      if (Array.isArray(end)) return { range, room: undefined, isUnfinished: true };
+      if (Array.isArray(end)) return "unfinished";
       if (!end) return undefined;
       const closedAt = await this.#parts.origin.closedAt(videoId);
-      const room = this.#over(videoId, stream.chatType, head, closedAt, end);
-      return { range, room, isUnfinished: false };
+      return { range, room: this.#over(videoId, stream.chatType, head, closedAt, end) };
     });
   }
 

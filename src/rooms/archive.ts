@@ -88,10 +88,7 @@ export interface Archive {
 /** The stored part of a chat that is over. */
 export interface ArchivedRoom {
   range: CursorRange;
-  /** Undefined if it cannot be served. */
-  room: Room | undefined;
-  /** Whether nobody has read the chat to its end yet. */
-  isUnfinished: boolean;
+  room: Room;
 }
 
 /** Remembers that the upstream has no chat of this video. `archived`: the part of the chat that is stored. */

@@ -304,7 +304,7 @@ export class VideoEntry {
     const untilMs = this.#in(error.retryAfterMs ?? this.#parts.settings.noChatMs);
     try {
       const archived = await this.#parts.sources.archived(this.videoId);
-      return archived?.isUnfinished ? undefined : chatless(error, archived, untilMs);
+      return archived === "unfinished" ? undefined : chatless(error, archived, untilMs);
     } catch (failure) {
       if (!isUnavailable(failure)) throw failure;
       const isSure = error.retryAfterMs !== 0; // an edge asks its origin again that was not

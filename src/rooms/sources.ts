@@ -79,8 +79,11 @@ export interface RoomSources {
   excerpt(videoId: string, closedAt?: number): Promise<Room>;
   /** A chat as a log, without opening its room; undefined if nothing of it is known. */
   log(videoId: string): Promise<StoredLog | undefined>;
-  /** The stored part of a chat that is over; undefined if there is none. */
-  archived(videoId: string): Promise<ArchivedRoom | undefined>;
+  /**
+   * The stored part of a chat that is over, or "unfinished" if nobody has read it to its end; undefined if
+   * nothing is stored.
+   */
+  archived(videoId: string): Promise<ArchivedRoom | "unfinished" | undefined>;
   /** The cursor of the last message stored of a video; 0 if nothing is. Rejects with `StoreError`. */
   head(videoId: string): Promise<number>;
   /** The reasons why it serves no new viewers; empty if there are none. */

@@ -43,11 +43,10 @@ export class StoredRooms implements RoomSources {
     return record && { closedAt: closedAt(record), range: record };
   }
 
-  async archived(videoId: string): Promise<ArchivedRoom | undefined> {
+  async archived(videoId: string): Promise<ArchivedRoom | "unfinished" | undefined> {
     const record = await this.#parts.store.getRoom(videoId);
-    if (!record) return undefined;
-    const room = archivedRoom(record, this.#parts);
-    return { range: record, room, isUnfinished: isUnfinished(record) };
+    if (isUnfinished(record)) return "unfinished";
+    return record && { range: record, room: archivedRoom(record, this.#parts) };
   }
 
   async head(videoId: string): Promise<number> {
