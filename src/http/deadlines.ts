@@ -34,6 +34,7 @@ export class Deadlines<Connection> {
 
   async #run(): Promise<void> {
     this.#isRunning = true;
+    await undefined; // the caller has added the first one, and has still to begin it
     for (let next = this.#next(); next && !this.#stopped.aborted; next = this.#next()) {
       const [connection, dueAt] = next;
       const leftMs = dueAt - this.#clock.monotonic();
