@@ -3,7 +3,7 @@
  */
 import type { Failure } from "../../src/simulator/faults.ts";
 import { WALLS } from "../../src/simulator/pages.ts";
-import { CHAT_FAILURES } from "../harness/chat-failures.ts";
+import { CHAT_FAILURES } from "../harness/upstream-failures.ts";
 import type { RoomJudge } from "./room-judge.ts";
 import { HOLD, PUBLIC } from "./settings.ts";
 import type { World } from "./world.ts";

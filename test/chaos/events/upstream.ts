@@ -1,7 +1,7 @@
 /** Failures of the upstream, and events in its chats. */
 import type { Failure } from "../../../src/simulator/faults.ts";
 import type { RequestKind } from "../../../src/simulator/requests.ts";
-import { CHAT_FAILURES } from "../../harness/chat-failures.ts";
+import { CHAT_FAILURES } from "../../harness/upstream-failures.ts";
 import { LOSSY_ROOM } from "../chat-script.ts";
 import { ECHO_MS, type Event, expire } from "./event.ts";
 
