@@ -25,8 +25,6 @@ export class RoomTruth {
   readonly chat: Chat;
   /** How many of the newest messages its popout page shows. */
   readonly pageLength: number;
-  /** The cursor before the room's first message: the init of the first viewer that asked for everything. */
-  base: number | undefined;
   /** The highest cursor that any viewer has seen. */
   seenHead = 0;
   /** Whether its chat has ended: only then may viewers be sent its end. */
@@ -43,7 +41,8 @@ export class RoomTruth {
   readonly #reached: number[] = [];
   #lastJoining = -1;
   #openGap: Gap | undefined;
-  /** Seen, while something before it was not. */
+  #base: number | undefined;
+  /** Seen, while something before it was not, or while nobody knew where the room begins. */
   readonly #early = new Map<number, ExpectedMessage>();
   /** The first text under each cursor, in each of the two forms: all viewers must receive the same. */
   readonly #texts = { plain: new Map<number, string>(), detailed: new Map<number, string>() };
@@ -55,6 +54,22 @@ export class RoomTruth {
     this.mayEnd = kind === "replay";
     this.pageLength = pageLength;
     this.#isLossy = isLossy;
+  }
+
+  /** The cursor before the room's first message: the init of the first viewer that asked for everything. */
+  get base(): number | undefined {
+    return this.#base;
+  }
+
+  /**
+   * A viewer that asks for everything learns where the room begins. Others may have come before it, on their
+   * channel's connection. Returns the fault of the messages that they were sent.
+   */
+  begin(base: number): string | undefined {
+    if (this.#base !== undefined) return undefined;
+    this.#base = base;
+    const before = this.#early.keys().find((cursor) => cursor <= base);
+    return before === undefined ? this.#follow() : `begins after ${base}, though somebody was sent ${before}`;
   }
 
   /** The highest cursor that the room can have by now: everything unseen was relayed, behind a gap. */
@@ -77,7 +92,7 @@ export class RoomTruth {
 
   /** The type of the message under a cursor; undefined while no viewer has seen it. */
   typeAt(cursor: number): string | undefined {
-    return (this.messages[cursor - (this.base ?? cursor) - 1] ?? this.#early.get(cursor))?.type;
+    return this.#at(cursor)?.type;
   }
 
   /** Whether somebody was sent its end. */
@@ -102,12 +117,15 @@ export class RoomTruth {
     if (before !== undefined) return before === data ? undefined : `another text than before: ${data}`;
     texts.set(cursor, data);
     if (cursor > (this.#endedAt ?? Number.POSITIVE_INFINITY)) return "a message behind the end";
-    if (this.base === undefined) return "a message before anybody has learned where the room begins";
     const message = withoutHash(JSON.parse(data));
-    const held = this.messages[cursor - this.base - 1] ?? this.#early.get(cursor);
+    const held = this.#at(cursor);
     if (held) return difference(message, held);
     this.#early.set(cursor, message);
-    return this.#follow();
+    return this.base === undefined ? undefined : this.#follow();
+  }
+
+  #at(cursor: number): ExpectedMessage | undefined {
+    return this.messages[cursor - (this.base ?? cursor) - 1] ?? this.#early.get(cursor);
   }
 
   /** Takes the seen messages that follow without a gap. */

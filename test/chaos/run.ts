@@ -89,8 +89,7 @@ async function audience(world: World, viewers: number): Promise<void> {
   }
   for (let i = 0; i < viewers * SEVERAL_SHARE; i++) {
     world.audience.arriveMerged();
-    // Strangers delay a new stream's first viewer, from whom its judges learn where it begins.
-    if (world.edges.length === 0 && !world.strangers) world.audience.arriveAtChannel();
+    if (world.edges.length === 0) world.audience.arriveAtChannel();
   }
 }
 

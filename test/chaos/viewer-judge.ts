@@ -107,14 +107,16 @@ export class ViewerJudge implements ChatObserver, AudienceJudge {
     this.#hasEnded = false;
     if (init.videoId !== videoId || init.chatType !== chatType)
       this.#violate(`its init is of ${init.videoId}, ${init.chatType}`);
-    if (lastEventId === 0) this.#room.base ??= init.cursor;
     const wrong =
-      this.#sequence.begin(init.cursor, lastEventId) ?? this.#wrongStart(init.cursor, lastEventId);
+      this.#sequence.begin(init.cursor, lastEventId) ??
+      (lastEventId === 0 ? this.#room.begin(init.cursor) : undefined) ??
+      this.#wrongStart(init.cursor, lastEventId);
     if (wrong) this.#violate(wrong);
   }
 
   #wrongStart(start: number, lastEventId: number | undefined): string | undefined {
-    const { base = Number.NaN, maxHead } = this.#room;
+    const { base, maxHead } = this.#room;
+    if (base === undefined) return undefined; // its first viewer is still to come
     if (lastEventId === 0) return start === base ? undefined : `all was asked for; it begins after ${start}`;
     if (lastEventId !== undefined) return undefined; // judged by the sequence
     // A viewer that opens a replay receives all of it.

@@ -202,7 +202,7 @@ export class World implements AsyncDisposable {
 
   /** All viewers move from a finished replay to a new one. */
   async changeReplay(): Promise<void> {
-    await this.#move(this.script.replay, () => this.script.newReplay());
+    await this.#move(this.script.replay, this.script.newReplay());
     this.verdict.count("replays");
   }
 
@@ -215,15 +215,13 @@ export class World implements AsyncDisposable {
     if (before.cursorOf(before.chat.ledger.length) === undefined) {
       this.verdict.violate("stream", `${before.videoId} ended before all was sent`);
     }
-    await this.#move(before, () => this.script.newBrief());
+    await this.#move(before, this.script.newBrief());
     this.verdict.count("live chats ended");
   }
 
-  /** `begin` comes last: the viewers of the channel must not be in the new room before its first own one. */
-  async #move(from: RoomTruth, begin: () => RoomTruth): Promise<void> {
+  async #move(from: RoomTruth, to: RoomTruth): Promise<void> {
     const watching = this.audience.of(from).filter(isOfOneChat);
     await Promise.all(watching.map((viewer) => this.audience.leave(viewer)));
-    const to = begin();
     for (const _ of watching) await this.arrive(to);
   }
 

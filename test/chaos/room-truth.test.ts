@@ -1,0 +1,45 @@
+/** What chaos finds in the messages of viewers who come before anybody knows where their room begins. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { simulateInProcess } from "../../src/simulator/index.ts";
+import { ExpectedMessages } from "./expected-messages.ts";
+import { RoomTruth } from "./room-truth.ts";
+
+const BASE = 1000;
+
+/** A room with three messages, and the data of each. */
+function roomOfThree(): { room: RoomTruth; data: string[] } {
+  const chat = simulateInProcess().chat("room-truth-1", { kinds: ["text"] });
+  chat.say(3);
+  const expected = new ExpectedMessages();
+  const data = chat.ledger.map((entry) => JSON.stringify(expected.next(entry)));
+  return { room: new RoomTruth(chat, "live"), data };
+}
+
+describe("messages before the room's first viewer", () => {
+  it("are right if they are those of the chat", () => {
+    const { room, data } = roomOfThree();
+    const faults = data.map((text, index) => room.fault(BASE + 1 + index, text, false));
+    assert.deepEqual([...faults, room.begin(BASE)], [undefined, undefined, undefined, undefined]);
+    assert.equal(room.cursorOf(3), BASE + 3);
+  });
+
+  it("are found wrong once the first viewer knows where the room begins", () => {
+    const { room, data } = roomOfThree();
+    const [first = "", second = "", third = ""] = data;
+    for (const [index, text] of [second, first, third].entries()) room.fault(BASE + 1 + index, text, false);
+    assert.match(String(room.begin(BASE)), /^id is ".*should be .*\(under 1001\)$/);
+  });
+
+  it("are wrong if the room begins behind them", () => {
+    const { room, data } = roomOfThree();
+    room.fault(BASE, data[0] ?? "", false);
+    assert.match(String(room.begin(BASE)), /begins after 1000, though somebody was sent 1000/);
+  });
+
+  it("are the same for everybody", () => {
+    const { room, data } = roomOfThree();
+    room.fault(BASE + 1, data[0] ?? "", false);
+    assert.match(String(room.fault(BASE + 1, data[1] ?? "", false)), /another text than before/);
+  });
+});
