@@ -66,19 +66,20 @@ const { violations } = outcome.verdict;
 process.stdout.write(report(outcome));
 if (values.json) writeFileSync(values.json, `${JSON.stringify(facts(outcome), null, 2)}\n`);
 if (violations.length > 0) {
-  const shown = violations.slice(0, SHOWN).map((violation) => `VIOLATION ${violation}\n`);
-  process.stdout.write(`\n${shown.join("")}`);
   process.stdout.write(`\nWhat was done lately, by the second:\n${outcome.verdict.log.join("\n")}\n`);
   process.stdout.write(`\nThe service's last words:\n${outcome.lastLines.slice(-30).join("\n")}\n`);
   for (const lines of outcome.edgeLines)
     process.stdout.write(`\nAn edge's last words:\n${lines.slice(-30).join("\n")}\n`);
+  // Last, as the end of a long output is what a reader sees first.
+  const shown = violations.slice(0, SHOWN).map((violation) => `VIOLATION ${violation}\n`);
+  process.stdout.write(`\n${shown.join("")}`);
   const minutes = values.minutes === undefined ? "" : ` --minutes ${values.minutes}`;
   const only = events.length > 0 ? ` --events "${events.join(",")}"` : "";
   const below = edges > 0 ? ` --edges ${edges}` : "";
   const flood = options.strangers > 0 ? ` --strangers ${options.strangers}` : "";
   const less = without.length > 0 ? ` --without ${without.join(",")}` : "";
   process.stdout.write(
-    `\nTo play it again: npm run chaos -- --seed ${options.seed}${minutes} --viewers ${options.viewers}${below}${only}${flood}${less}\n`,
+    `To play it again: npm run chaos -- --seed ${options.seed}${minutes} --viewers ${options.viewers}${below}${only}${flood}${less}\n`,
   );
 }
 process.exit(violations.length > 0 ? 1 : 0);
