@@ -16,12 +16,14 @@ export interface Answer {
  * How the upstream reports that a chat is over: only a continuation to reload; only one to seek; a missing or
  * an empty list of continuations; an answer without any chat.
  */
-export type EndShape =
-  | "reload-only"
-  | "seek-only"
-  | "continuations-absent"
-  | "continuations-empty"
-  | "no-contents";
+export const END_SHAPES = [
+  "reload-only",
+  "seek-only",
+  "continuations-absent",
+  "continuations-empty",
+  "no-contents",
+] as const;
+export type EndShape = (typeof END_SHAPES)[number];
 
 /** The caller, as the answer repeats it. */
 export interface Caller {

@@ -1,5 +1,5 @@
 /** The simulated upstream: everything that a caller needs to start and control one. */
-export type { EndShape } from "./answers.ts";
+export { END_SHAPES, type EndShape } from "./answers.ts";
 export type { Failure } from "./faults.ts";
 export { SPECIES } from "./generator.ts";
 export { realisticHold } from "./scenario.ts";

@@ -9,9 +9,10 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Failure, Fault, FaultOrder } from "../../src/simulator/faults.ts";
-import { type EndShape, realisticHold, type Simulator, startSimulator } from "../../src/simulator/index.ts";
+import { END_SHAPES, realisticHold, type Simulator, startSimulator } from "../../src/simulator/index.ts";
 import { Random } from "../../src/simulator/random.ts";
 import { Client, type ClientKind } from "../harness/clients/client.ts";
+import { PAGE_FAILURES } from "../harness/upstream-failures.ts";
 import { atExit } from "./at-exit.ts";
 import { GapJudge } from "./gap-judge.ts";
 import { Line } from "./line.ts";
@@ -57,9 +58,6 @@ const KINDS: readonly ClientKind[] = [
   "curl",
 ];
 const SETTLE_MS = 60_000;
-
-const WALLS: readonly Failure[] = ["bot", "consent", "captcha", "no-data", { status: 503 }];
-const END_SHAPES: readonly EndShape[] = ["reload-only", "continuations-absent", "no-contents"];
 
 interface Room {
   truth: RoomTruth;
@@ -211,7 +209,7 @@ export class SoakWorld implements AsyncDisposable {
 
   /** Before a third of the rooms: their tokens are refused, and there is no page for them. */
   async wall(): Promise<void> {
-    this.fail(["popout", "watch", "next"], Number.POSITIVE_INFINITY, WALLS);
+    this.fail(["popout", "watch", "next"], Number.POSITIVE_INFINITY, Object.values(PAGE_FAILURES));
     for (const { truth } of this.#rooms) if (this.random.chance(0.33)) truth.chat.expireTokens();
     await pause(3000 + this.random.below(6000));
     await this.settle();

@@ -1,47 +1,16 @@
 /**
  * The events of a run and their frequencies: faults of the upstream, the network, the disk and the process.
  */
+import { END_SHAPES } from "../../src/simulator/answers.ts";
 import type { Failure } from "../../src/simulator/faults.ts";
 import { WALLS } from "../../src/simulator/pages.ts";
-import { CHAT_FAILURES } from "../harness/upstream-failures.ts";
+import { CHAT_FAILURES, PAGE_FAILURES, SCRIPT_FAILURES, THROTTLINGS } from "../harness/upstream-failures.ts";
 import type { RoomJudge } from "./room-judge.ts";
 import { HOLD, PUBLIC } from "./settings.ts";
 import type { World } from "./world.ts";
 
 /** The outcome of all chat calls of a room for a while. */
 const DEAD: readonly Failure[] = [{ status: 503 }, { status: 403 }, "lost"];
-
-const THROTTLINGS: Record<string, Failure> = {
-  "429": { status: 429 },
-  "429 with Retry-After": { status: 429, headers: { "retry-after": "4" } },
-  quota: "quota",
-  captcha: "captcha",
-};
-
-/** Replaces a script. */
-const SCRIPT_FAILURES: Record<string, Failure> = {
-  "503": { status: 503 },
-  redirect: { redirect: "https://accounts.google.com/ServiceLogin" },
-  captcha: "captcha",
-  html: "html",
-  truncated: "truncated",
-  silent: "silent",
-  reset: "reset",
-};
-
-/** Replaces a page. */
-const PAGE_FAILURES: Record<string, Failure> = {
-  ...SCRIPT_FAILURES,
-  ...Object.fromEntries(WALLS.map((wall) => [wall, wall])),
-};
-
-const OVER_SHAPES = [
-  "reload-only",
-  "seek-only",
-  "continuations-absent",
-  "continuations-empty",
-  "no-contents",
-] as const;
 
 const PAGES = ["popout", "watch", "next"] as const;
 
@@ -197,13 +166,13 @@ export const EVENTS: Record<string, Event> = {
     ...event(0.6, async (world) => {
       if (world.liveRooms.length < 10) return;
       const judge = room(world);
-      const shape = world.random.pick(OVER_SHAPES);
+      const shape = world.random.pick(END_SHAPES);
       judge.chat.end(shape, { lastWords: world.random.chance(0.5) });
       judge.overSince = world.scheduler.monotonic();
       world.journal.note(`over ${judge.videoId} ${shape}`);
       world.journal.count(`chats over ${shape}`);
     }),
-    counts: OVER_SHAPES.map((shape) => `chats over ${shape}`),
+    counts: END_SHAPES.map((shape) => `chats over ${shape}`),
   },
   "connections refused": shared(2, async ({ network, random, scheduler, journal }) => {
     network.refusesUntil = scheduler.monotonic() + random.next() * 40_000;

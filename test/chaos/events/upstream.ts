@@ -1,7 +1,7 @@
 /** Failures of the upstream, and events in its chats. */
 import type { Failure } from "../../../src/simulator/faults.ts";
 import type { RequestKind } from "../../../src/simulator/requests.ts";
-import { CHAT_FAILURES } from "../../harness/upstream-failures.ts";
+import { CHAT_FAILURES, SCRIPT_FAILURES, THROTTLINGS } from "../../harness/upstream-failures.ts";
 import { LOSSY_ROOM } from "../chat-script.ts";
 import { ECHO_MS, type Event, expire } from "./event.ts";
 
@@ -15,8 +15,7 @@ const LIVE_FAILURES: readonly Failure[] = Object.values({
 /** An answer without a chat ends a replay. */
 const REPLAY_FAILURES = LIVE_FAILURES.filter((failure) => failure !== "no-contents" && failure !== "silent");
 /** For pages only failures that yield no page: a page without a chat says that the chat is over. */
-const PAGE_FAILURES: Failure[] = [{ status: 503 }, "reset", "truncated", { delayMs: 700 }];
-const SCRIPT_FAILURES: Failure[] = [...PAGE_FAILURES, "html", "empty", { status: 404 }];
+const PAGE_FAILURES: readonly Failure[] = [...Object.values(SCRIPT_FAILURES), { delayMs: 700 }];
 
 const FAILURES: [kind: RequestKind, failures: readonly Failure[]][] = [
   ["get_live_chat", LIVE_FAILURES],
@@ -26,7 +25,7 @@ const FAILURES: [kind: RequestKind, failures: readonly Failure[]][] = [
   ["watch", PAGE_FAILURES],
   ["live", PAGE_FAILURES],
   ["streams", PAGE_FAILURES],
-  ["sw.js", SCRIPT_FAILURES],
+  ["sw.js", [...PAGE_FAILURES, "empty", { status: 404 }]],
 ];
 
 export const UPSTREAM_EVENTS: Record<string, Event> = {
@@ -53,7 +52,7 @@ export const UPSTREAM_EVENTS: Record<string, Event> = {
     async play(world) {
       world.order({
         on: world.random.pick(["get_live_chat", "get_live_chat", "popout"]),
-        as: world.random.pick<Failure>([{ status: 429 }, { status: 429 }, "quota", "captcha"]),
+        as: world.random.pick(Object.values(THROTTLINGS)),
         times: 1,
       });
       expire(world);

@@ -2,10 +2,10 @@
  * Walls before chats that continue, an address that is cut off, and chats that really end. Behind a wall, no
  * room may end (the viewers' judges check it) and no viewer may be disconnected.
  */
-import type { Failure } from "../../../src/simulator/faults.ts";
-import type { EndShape } from "../../../src/simulator/index.ts";
+import { END_SHAPES } from "../../../src/simulator/index.ts";
 import type { RequestKind } from "../../../src/simulator/requests.ts";
 import type { Place } from "../../../src/simulator/scenario.ts";
+import { PAGE_FAILURES } from "../../harness/upstream-failures.ts";
 import { STEADY_ROOM } from "../chat-script.ts";
 import { isOfStrangers } from "../strangers.ts";
 import type { World } from "../world.ts";
@@ -19,23 +19,6 @@ const EVERYTHING: readonly RequestKind[] = [
   "get_live_chat",
   "get_live_chat_replay",
 ];
-/** The answers that replace a page. */
-const WALLS: readonly Failure[] = [
-  "bot",
-  "consent",
-  "captcha",
-  "no-data",
-  "other-video",
-  "offline",
-  { status: 503 },
-];
-const END_SHAPES: readonly EndShape[] = [
-  "reload-only",
-  "seek-only",
-  "continuations-absent",
-  "continuations-empty",
-  "no-contents",
-];
 /** Maximum number of calls into an outage: before the breaker opens, and for its attempts. */
 const MAX_CALLS_INTO_OUTAGE = 40;
 
@@ -46,8 +29,8 @@ export const WALL_EVENTS: Record<string, Event> = {
       const { random } = world;
       // Three in all: no chat to be found. Fewer: the others must do.
       const places = PLACES.filter(() => random.chance(0.75));
-      const wall = random.pick(WALLS);
-      await behindWall(world, `${places.join("+")} ${nameOf(wall)}`, async () => {
+      const [name, wall] = random.pick(Object.entries(PAGE_FAILURES));
+      await behindWall(world, `${places.join("+")} ${name}`, async () => {
         world.order({ on: places, as: wall, times: Number.POSITIVE_INFINITY });
         expireAll(world);
         await world.pause(2000 + random.below(6000));
@@ -172,8 +155,4 @@ async function behindWall(world: World, name: string, meanwhile: () => Promise<v
 
 function expireAll(world: World): void {
   for (const { chat } of world.liveRooms) chat.expireTokens();
-}
-
-function nameOf(failure: Failure): string {
-  return typeof failure === "string" ? failure : JSON.stringify(failure);
 }

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { EndShape } from "../../../src/simulator/index.ts";
+import { END_SHAPES } from "../../../src/simulator/index.ts";
 import type { JsonObject } from "../../../src/simulator/plain-json.ts";
 import type { Scenario } from "../../../src/simulator/scenario.ts";
 import { CLIENTS } from "../../../src/upstream/clients.ts";
@@ -26,13 +26,6 @@ const VIDEO = "caller-poll";
 /** Kinds whose time the upstream names: what two readers get of them is the same to the letter. */
 const KINDS = ["text", "paid", "sticker"] as const;
 const EIGHT_FIELDS = ["type", "id", "timestamp", "author", "message", "amount", "color", "parts"];
-const END_SHAPES: EndShape[] = [
-  "reload-only",
-  "seek-only",
-  "continuations-absent",
-  "continuations-empty",
-  "no-contents",
-];
 /** The ways that a bootstrap may choose, in its order. */
 const WAYS = (["WEB", "TVHTML5"] as const).flatMap((client) =>
   (["get_live_chat", "get_live_chat_replay"] as const).map((endpoint) => ({ client, endpoint })),
