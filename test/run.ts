@@ -103,7 +103,7 @@ const options = {
     ...ALONE.filter((file) => files.includes(file)),
     // Those that start processes wait for them: they start before those that compute.
     ...shared("waiting", together.waiting ?? [], 6),
-    ...shared("computing", together.computing ?? [], 45),
+    ...shared("computing", together.computing ?? [], 20),
   ],
   concurrency: AT_ONCE,
   watch: values.watch,
