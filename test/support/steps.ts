@@ -2,6 +2,9 @@
  * Counts the steps of code, so that a test can compare the work for small and large crowds without a clock.
  * A step is one run of a block or function of `src/`, as V8 counts it for coverage, one element that a method
  * of an array goes through by itself, or one listener that a signal compares when one is added or removed.
+ *
+ * A file that counts needs a process of its own (`ALONE` in test/run.ts): V8 counts the blocks of functions
+ * that are compiled from now on, and of others only if it happens to compile them again.
  */
 import { getEventListeners } from "node:events";
 import { Session } from "node:inspector/promises";
