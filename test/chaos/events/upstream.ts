@@ -15,17 +15,17 @@ const LIVE_FAILURES: readonly Failure[] = Object.values({
 /** An answer without a chat ends a replay. */
 const REPLAY_FAILURES = LIVE_FAILURES.filter((failure) => failure !== "no-contents" && failure !== "silent");
 /** For pages only failures that yield no page: a page without a chat says that the chat is over. */
-const PAGE_FAILURES: readonly Failure[] = [...Object.values(SCRIPT_FAILURES), { delayMs: 700 }];
+const LOAD_FAILURES: readonly Failure[] = [...Object.values(SCRIPT_FAILURES), { delayMs: 700 }];
 
 const FAILURES: [kind: RequestKind, failures: readonly Failure[]][] = [
   ["get_live_chat", LIVE_FAILURES],
   ["get_live_chat", LIVE_FAILURES],
   ["get_live_chat_replay", REPLAY_FAILURES],
-  ["popout", PAGE_FAILURES],
-  ["watch", PAGE_FAILURES],
-  ["live", PAGE_FAILURES],
-  ["streams", PAGE_FAILURES],
-  ["sw.js", [...PAGE_FAILURES, "empty", { status: 404 }]],
+  ["popout", LOAD_FAILURES],
+  ["watch", LOAD_FAILURES],
+  ["live", LOAD_FAILURES],
+  ["streams", LOAD_FAILURES],
+  ["sw.js", [...LOAD_FAILURES, "empty", { status: 404 }]],
 ];
 
 export const UPSTREAM_EVENTS: Record<string, Event> = {
