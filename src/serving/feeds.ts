@@ -13,6 +13,8 @@ import { ALL, type TypeFilter } from "./type-filter.ts";
 const MAX_FILTERS = 64;
 
 export class Feed {
+  /** Feeds with the same key are sent the same. */
+  readonly key: string;
   readonly form: Form;
   readonly filter: TypeFilter;
   /** Whether several viewers may be sent the same buffers. Otherwise the feed has a single viewer. */
@@ -21,6 +23,7 @@ export class Feed {
   #reported: { cursor: number; packet: Packet } | undefined;
 
   constructor(form: Form, filter: TypeFilter, isShared: boolean) {
+    this.key = keyOf(form, filter);
     this.form = form;
     this.filter = filter;
     this.isShared = isShared;
@@ -28,10 +31,6 @@ export class Feed {
 
   get isFiltered(): boolean {
     return this.filter !== ALL;
-  }
-
-  get key(): string {
-    return keyOf(this.form, this.filter);
   }
 
   /** A keepalive, after a frame with the unreported cursor if there is one. Most viewers share one packet. */

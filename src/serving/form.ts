@@ -25,8 +25,8 @@ export interface Form {
   readonly key: string;
   /** Its name in metrics, which several forms may share. */
   readonly name: string;
-  /** Forms of one framing share their frames. */
-  readonly framing: object;
+  /** What writes messages as text. Forms with the same share their frames. */
+  readonly writer: object;
   /** The beginning of a connection. `head`: the newest cursor of the room. */
   head(init: Init, head: number): Packet;
   /** A message's frame, before `pack`. */
@@ -100,7 +100,7 @@ function formOf(name: string, framing: Framing, transferCoding: TransferCoding, 
   return {
     key: `${name} ${transferCoding}${variant}`,
     name: `${name} ${transferCoding}`,
-    framing,
+    writer: framing.message,
     transferCoding,
     pack: (frames, isShared, place) => pack(framing.batch?.(frames, place) ?? frames, isShared),
     packText: pack,

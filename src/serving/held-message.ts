@@ -3,7 +3,7 @@ import type { StoredMessage } from "../store/stored-message.ts";
 import type { Form } from "./form.ts";
 import { typeBit } from "./type-filter.ts";
 
-/** A message in memory, encoded once in each framing. */
+/** A message in memory, encoded once by each writer. */
 export class Held {
   readonly message: StoredMessage;
   /** The bit of its type, for filters. */
@@ -19,10 +19,10 @@ export class Held {
   }
 
   frame(form: Form): Buffer {
-    let frame = this.#frames.get(form.framing);
+    let frame = this.#frames.get(form.writer);
     if (!frame) {
       frame = form.frame(this.message);
-      this.#frames.set(form.framing, frame);
+      this.#frames.set(form.writer, frame);
     }
     return frame;
   }

@@ -26,7 +26,7 @@ const DATA = Buffer.from("event: data\ndata:[");
 /**
  * The caches' cursors of live answers: the number of the current interval, and beyond the client's own. All
  * clients that come with the same cursor in one interval get the same, so that they go on sharing their
- * requests, and their events here.
+ * requests.
  */
 export class CacheCursors {
   readonly #clock: Pick<Clock, "now" | "random">;
@@ -42,8 +42,20 @@ export class CacheCursors {
 
   /** The least cursor for a client that came with this one; 0 if any will do. */
   leastFor(sent: string | undefined): number {
-    const own = sent !== undefined && CURSOR.test(sent) ? Number(sent) : -1;
+    const own = ownCursor(sent);
     return own < this.current() ? 0 : own + this.#jitterNow();
+  }
+
+  /**
+   * How far the cursors of a connection with events are ahead of the current one, in intervals: 0, or the
+   * first power of two that leads beyond the client's own. So whatever clients send, few bytes differ.
+   */
+  stepFor(sent: string | undefined): number {
+    const ahead = ownCursor(sent) - this.current();
+    if (ahead < 0) return 0;
+    let step = 1;
+    while (step <= ahead) step *= 2;
+    return step;
   }
 
   /** How far the cursor of a client is put ahead in the current interval, in intervals. */
@@ -55,6 +67,11 @@ export class CacheCursors {
     }
     return this.#jitter.intervals;
   }
+}
+
+/** The cursor that a client came with; -1 if it has none. */
+function ownCursor(sent: string | undefined): number {
+  return sent !== undefined && CURSOR.test(sent) ? Number(sent) : -1;
 }
 
 /** The data of a `control` event. `cursor`: the cache's. */
@@ -76,9 +93,9 @@ function separated(frames: readonly Buffer[]): Buffer[] {
 
 const ITEM = { message: (message) => itemJson(message, true), cursor: () => "" } satisfies Partial<Framing>;
 
-/** Server-Sent Events. `least`: the cache's cursor of each connection is this or a later one. */
-function events(cursors: CacheCursors, least: number): Framing {
-  const cursor = () => Math.max(least, cursors.current());
+/** Server-Sent Events. `step`: how far the cache's cursor is ahead of the current one. */
+function events(cursors: CacheCursors, step: number): Framing {
+  const cursor = () => cursors.current() + step;
   return {
     ...ITEM,
     init: (init, head) => (init.cursor >= head ? control({ next: init.cursor, head }, cursor()) : ""),
@@ -105,26 +122,22 @@ const ANSWER: Framing = {
 /** The bodies of answers that are complete with their first write, plain or compressed. */
 export const ANSWERS = wholeFormsOf("log answer", ANSWER);
 
-/** Connections that go on with a cursor ahead of the current one share the forms of few such cursors. */
-const MAX_FORMS = 16;
+type BodyForms = Record<BodyForm["transferCoding"], BodyForm>;
 
-/** The forms of connections with events, which differ in the least cursor that their clients need. */
+/** The forms of connections with events, by the step of their cursors: some fifty at most. */
 export class EventForms {
   readonly #cursors: CacheCursors;
-  /** By least cursor, the one made last at the end. */
-  readonly #forms = new Map<number, Record<"bare" | "chunked" | "gzip", BodyForm>>();
+  readonly #byStep = new Map<number, BodyForms>();
 
   constructor(cursors: CacheCursors) {
     this.#cursors = cursors;
   }
 
-  from(least: number): Record<"bare" | "chunked" | "gzip", BodyForm> {
-    const made = this.#forms.get(least);
-    if (made) return made;
-    const forms = formsOf("log sse", events(this.#cursors, least), ` from ${least}`);
-    this.#forms.set(least, forms);
-    const [oldest] = this.#forms.keys();
-    if (this.#forms.size > MAX_FORMS && oldest !== undefined) this.#forms.delete(oldest);
-    return forms;
+  /** `sent`: the cache's cursor that the client came with. */
+  for(sent: string | undefined): BodyForms {
+    const step = this.#cursors.stepFor(sent);
+    return this.#byStep.getOrInsertComputed(step, () =>
+      formsOf("log sse", events(this.#cursors, step), ` ${step} ahead`),
+    );
   }
 }

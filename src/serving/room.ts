@@ -200,11 +200,12 @@ export class Room implements ViewerHost, StartingRoom {
     if (this.viewerCount === 0) this.onIdle?.();
   }
 
-  /** Sends due keepalives, and forgets pages and polls whose time is over. */
+  /** Sends due keepalives, and forgets pages, chunks and polls whose time is over. */
   async tick(): Promise<void> {
     const { clock } = this.#parts;
     const { keepaliveMs } = this.#parts.settings;
     this.#pages.tick();
+    this.tail.forget();
     if (this.#betweenPolls.expire(this.now())) this.#reportIdle();
     if (this.now() < this.#keepaliveDueAt) return;
     this.#keepaliveDueAt = this.now() + keepaliveMs;

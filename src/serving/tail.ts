@@ -1,5 +1,5 @@
 /**
- * The newest messages of a room as bytes: each encoded once per framing, and packed once per feed, for all
+ * The newest messages of a room as bytes: each encoded once per writer, and packed once per feed, for all
  * viewers of that feed. It is filled only from the store, with consecutive batches.
  */
 import { afterDeletions, Deletions, storedTarget } from "../store/blanking.ts";
@@ -45,8 +45,8 @@ export class Tail {
   #held: Held[] = [];
   #bytes = 0;
   #head: number;
-  /** The next chunk for viewers of a feed, by their cursor. */
-  readonly #shared = new Map<Feed, Map<number, Chunk>>();
+  /** The next chunk for viewers of a feed, by its key and their cursor. */
+  readonly #shared = new Map<string, Map<number, Chunk>>();
   #sharedBytes = 0;
   readonly #settings: TailSettings;
   readonly #maxMessages: number;
@@ -112,6 +112,11 @@ export class Tail {
     }
     this.#trim();
     if (this.#settings.isBlanking) this.#blankFor(messages);
+    this.forget();
+  }
+
+  /** Drops the shared chunks: viewers that shared them have moved on, or come with other cursors. */
+  forget(): void {
     this.#shared.clear();
     this.#sharedBytes = 0;
   }
@@ -151,14 +156,14 @@ export class Tail {
       const end = { to: last, head: this.#head };
       return assembleChunk(end, this.#heldBetween(after, last), feed, false);
     }
-    const chunks = this.#shared.get(feed) ?? new Map<number, Chunk>();
+    const chunks = this.#shared.get(feed.key) ?? new Map<number, Chunk>();
     const shared = chunks.get(after);
     if (shared) return shared;
     const isShared = feed.isShared && this.#sharedBytes < MAX_SHARED_BYTES;
     const held = this.#heldBetween(after, this.#head);
     const chunk = assembleChunk({ to: this.#head, head: this.#head }, held, feed, isShared);
     if (isShared) {
-      this.#shared.set(feed, chunks.set(after, chunk));
+      this.#shared.set(feed.key, chunks.set(after, chunk));
       this.#sharedBytes += chunk.size;
     }
     return chunk;

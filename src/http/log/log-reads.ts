@@ -105,9 +105,9 @@ export class LogReads {
   async events(
     { cursor, ...asked }: Omit<LogAsked, "isGzip">,
     gone: AbortSignal,
-    open: (forms: ReturnType<EventForms["from"]>, closed: () => void) => Sink,
+    open: (forms: ReturnType<EventForms["for"]>, closed: () => void) => Sink,
   ): Promise<void> {
-    const forms = this.#eventForms.from(this.#cursors.leastFor(cursor));
+    const forms = this.#eventForms.for(cursor);
     await this.#enter(asked, gone, () => {
       const sink = open(forms, () => this.#connections.delete(sink));
       if (this.#parts.log.sseMs > 0) this.#connections.add(sink);

@@ -4,6 +4,7 @@
  * only then does it know what the client has of the other chats.
  */
 import type { Init, StreamEnd } from "../../protocol/chat.ts";
+import type { StoredMessage } from "../../store/stored-message.ts";
 import { type Form, ownBytes, type Packet } from "../form.ts";
 import { EVENTS, type Format } from "../framing.ts";
 
@@ -35,11 +36,12 @@ function packetOf(part: ChatPart, size = 0): PartPacket {
 
 function formOf(format: Format, details: boolean): Form {
   const name = `part ${format} ${details ? "detailed" : "plain"}`;
+  const rest = (message: StoredMessage) => EVENTS[format].rest(message, details, true);
   return {
     ...{ key: name, name },
-    framing: {},
+    writer: rest,
     head: (init) => packetOf({ kind: "init", init }),
-    frame: (message) => ownBytes(EVENTS[format].rest(message, details, true)),
+    frame: (message) => ownBytes(rest(message)),
     pack: (rests, _, { cursors }) => {
       const frames = cursors.flatMap((cursor, i) => (rests[i] ? { cursor, rest: rests[i] } : []));
       return packetOf({ kind: "messages", frames }, sizeOf(rests));

@@ -76,8 +76,20 @@ describe("the cursor for caches", () => {
     assert.equal(next.size, 1);
   });
 
+  it("is beyond the client's own in events, by one of few steps", () => {
+    const steps = new Set<number>();
+    for (let own = 1; own < 1e15; own = 2 * own + 1) {
+      for (const sent of [own - 1, own, own + 1]) {
+        const step = at(1234).stepFor(`${sent}`);
+        assert.ok(1234 + step > sent, `${sent}: ${step}`);
+        steps.add(step);
+      }
+    }
+    assert.ok(steps.size <= 52, `${steps.size} steps`);
+  });
+
   it("is the current one for a client that has an earlier one, none, or no cursor", () => {
     for (const own of [undefined, "1233", "", "-1", "x", "9".repeat(16)])
-      assert.equal(at(1234).leastFor(own), 0, String(own));
+      assert.deepEqual([at(1234).leastFor(own), at(1234).stepFor(own)], [0, 0], String(own));
   });
 });
