@@ -6,7 +6,7 @@
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { stopParsing } from "./streams/hand-over.ts";
+import { endIdleTime, stopParsing } from "./streams/hand-over.ts";
 
 interface UnderWay {
   response: ServerResponse;
@@ -24,6 +24,7 @@ export class AnswersUnderWay {
       // Node gives a response its socket once all earlier ones are complete.
       if (response.socket) {
         const { socket } = request;
+        endIdleTime(socket);
         this.#newest.set(socket, { response, isStream: false, isFollowed: false });
         response.once("close", () => this.#newest.delete(socket)); // an idle connection keeps nothing
         handle(request, response);

@@ -3,6 +3,7 @@
  * CONNECT. The connection closes after the answer, even if the client keeps its own side open.
  */
 import type { Server } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { after, type Clock } from "../base/clock.ts";
 import { wireJson } from "../base/wire-json.ts";
@@ -10,11 +11,13 @@ import { ERRORS, type ErrorBody } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { AnswersUnderWay } from "./answers-under-way.ts";
 import { METHODS } from "./error-answers.ts";
+import { isOnlyIdle } from "./streams/hand-over.ts";
 
+const LATE = "ERR_HTTP_REQUEST_TIMEOUT";
 /** The answer to each of the parser's errors, by its code. */
 const PARSER_ERRORS: Record<string, ErrorBody> = {
   HPE_HEADER_OVERFLOW: { code: "HEADERS_TOO_LARGE", message: "The URL and headers are too large." },
-  ERR_HTTP_REQUEST_TIMEOUT: { code: "REQUEST_TIMEOUT", message: "The request did not arrive in time." },
+  [LATE]: { code: "REQUEST_TIMEOUT", message: "The request did not arrive in time." },
 };
 const NOT_HTTP: ErrorBody = { code: "INVALID_REQUEST", message: "This is not valid HTTP/1.1." };
 const NO_PROXY: ErrorBody = {
@@ -46,6 +49,8 @@ export class RawErrors {
 
   refuseUnparseable(error: NodeJS.ErrnoException, socket: Duplex): void {
     if (error.code === "ECONNRESET") socket.destroy();
+    else if (error.code === LATE && isOnlyIdle(socket as Socket))
+      return; // nobody has asked
     else if (this.#underWay.on(socket)?.isFollowed)
       return; // the connection closes after its answer
     else this.#give(PARSER_ERRORS[error.code ?? ""] ?? NOT_HTTP, socket);

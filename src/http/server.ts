@@ -176,7 +176,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
 }
 
 function httpServer(listener: RequestListener, { headersMs, requestMs, checkMs }: RequestTimeouts) {
-  return createHttpServer(
+  const server = createHttpServer(
     {
       maxHeaderSize: MAX_HEAD_BYTES,
       headersTimeout: headersMs,
@@ -187,6 +187,8 @@ function httpServer(listener: RequestListener, { headersMs, requestMs, checkMs }
     },
     listener,
   );
+  // Node has this switch without a type: a client that has closed its writing side gets its answers.
+  return Object.assign(server, { httpAllowHalfOpen: true });
 }
 
 function ownRoutes(

@@ -144,10 +144,16 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
     try {
       await reads.events(asked(request), gone, (forms, forget) =>
         place.keep(
-          openBody(reply, { forms, headers: EVENT_HEADERS, vary: [] }, gone, parts, () => {
-            forget();
-            place.giveBack();
-          }),
+          openBody(
+            reply,
+            { forms, headers: EVENT_HEADERS, vary: [], endsByItself: reads.endsEvents },
+            gone,
+            parts,
+            () => {
+              forget();
+              place.giveBack();
+            },
+          ),
         ),
       );
     } catch (error) {
@@ -163,7 +169,7 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
 
   app.get<LogRoute>("/v1/log/:videoId", LOG_OPTIONS, async (request, reply) => {
     const { live } = request.query;
-    const gone = clientGone(reply.raw);
+    const gone = clientGone(reply.raw, live !== "sse" || reads.endsEvents);
     request.raw.resume(); // as in /v1/stream
     if (live === "sse") return openEvents(request, reply, gone);
     return live === undefined ? sendPage(request, reply, gone) : sendPoll(request, reply, gone);

@@ -22,9 +22,6 @@ const LISTENERS: Record<string, (this: PollSocket) => void> = {
   data() {
     this.destroy();
   },
-  end() {
-    this.destroy();
-  },
   error() {}, // `close` follows
   close() {
     this[pollOf]?.gone();
@@ -74,11 +71,13 @@ export class WaitingPoll {
     }
     socket.cork();
     const date = `date: ${new Date(clock.now()).toUTCString()}\r\n`;
-    socket.write(`${statusLine(answer)}${date}${head}${lines(answer, isPrivate)}\r\n`);
+    const kept = `connection: keep-alive\r\nkeep-alive: timeout=${server.keepAliveTimeout / 1000}\r\n`;
+    socket.write(`${statusLine(answer)}${date}${kept}${head}${lines(answer, isPrivate)}\r\n`);
     if (answer.body) socket.write(answer.body);
     socket.uncork();
     for (const [event, listener] of Object.entries(LISTENERS)) socket.off(event, listener);
-    giveSocketBack(server, socket);
+    if (socket.readableEnded) socket.destroySoon();
+    else giveSocketBack(server, socket);
   }
 }
 

@@ -26,7 +26,8 @@ export function channelAsked({ query, headers }: StreamInput<StreamQuery>) {
       "until: a channel has no end; name one of its videos as videoId.",
     );
   const resume = parsePlace(headers["last-event-id"]) ?? parsePlace(query.lastEventId);
-  return { channel, backfill, from, filter, resume, form: formAsked({ query, headers }) };
+  const form = formAsked({ query, headers });
+  return { channel, backfill, from, filter, resume, form, isBounded: false };
 }
 
 /**

@@ -64,13 +64,38 @@ export function takeUnanswered(response: ServerResponse): Socket {
   return socket;
 }
 
+const answeredAt = Symbol("bytes read before the answer");
+
+/** A connection that was given back, until its next request. */
+interface GivenBack extends Socket {
+  [answeredAt]?: number | undefined;
+}
+
 /**
- * Gives a taken socket back to its server, which waits for the next request on it as on a new connection: if
- * none begins within the time for the headers of one, the server closes it. The caller has removed its own
- * listeners, and has written a whole answer.
+ * Gives a taken socket back to its server, which keeps it as long as after an answer of its own. The caller
+ * has removed its own listeners, and has written a whole answer.
  */
 export function giveSocketBack(server: Server, socket: Socket): void {
+  (socket as GivenBack)[answeredAt] = socket.bytesRead;
   server.emit("connection", socket);
+  socket.setTimeout(server.keepAliveTimeout);
+}
+
+/** A request has come on the connection, which Node keeps from now on as any other. */
+export function endIdleTime(socket: GivenBack): void {
+  if (socket[answeredAt] === undefined) return;
+  socket[answeredAt] = undefined;
+  socket.setTimeout(0);
+}
+
+/**
+ * Node calls a request late of which not a byte has come, on a new connection and on one that was given back.
+ * Returns whether this is so, and closes the new one. The other has its time.
+ */
+export function isOnlyIdle(socket: GivenBack): boolean {
+  const { bytesRead, [answeredAt]: before = 0 } = socket;
+  if (bytesRead === 0) socket.destroy();
+  return bytesRead === before;
 }
 
 /** From now on, all that the client sends is read and dropped: the server hears of no further request. */

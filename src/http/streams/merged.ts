@@ -37,11 +37,11 @@ export function mergedRoute(app: FastifyInstance, parts: StreamParts): void {
       preValidation: knownParametersOnly(MergedQuery),
     },
     async (request, reply) => {
-      const gone = clientGone(reply.raw);
       const asked = mergedAsked(request);
+      const gone = clientGone(reply.raw, asked.isBounded);
       request.raw.resume(); // as in /v1/stream
       const place = parts.viewerPlaces.take(request, asked.videoIds.length);
-      const open = () => place.keep(openSink(reply, asked.form.isDetailed, gone, parts, place.giveBack));
+      const open = () => place.keep(openSink(reply, asked, gone, parts, place.giveBack));
       try {
         openMerged(asked, networkOf(request.ip), parts, open);
       } catch (error) {

@@ -69,9 +69,6 @@ const LISTENERS: Record<string, (this: SinkSocket) => void> = {
   data() {
     this.destroy();
   },
-  end() {
-    this.end();
-  },
   error() {}, // `close` follows
   drain() {
     this[sinkOf]?.drained();
@@ -80,6 +77,10 @@ const LISTENERS: Record<string, (this: SinkSocket) => void> = {
     this[sinkOf]?.closed();
   },
 };
+
+function endWithClient(this: Socket): void {
+  this.end();
+}
 
 /** A socket taken from the server, in the middle of a chunked body. */
 export class SocketSink implements Sink {
@@ -90,7 +91,14 @@ export class SocketSink implements Sink {
   readonly #sum: RunningSum | undefined;
   #owner: SinkOwner | undefined;
 
-  constructor(socket: Socket, form: BodyForm, full: FullConnections, onClosed: () => void) {
+  /** `endsByItself`: whether a client that has closed its writing side gets the rest. */
+  constructor(
+    socket: Socket,
+    form: BodyForm,
+    full: FullConnections,
+    onClosed: () => void,
+    endsByItself = false,
+  ) {
     this.form = form;
     this.#socket = socket;
     this.#full = full;
@@ -98,6 +106,7 @@ export class SocketSink implements Sink {
     this.#sum = form.transferCoding === "gzip" ? new RunningSum() : undefined;
     this.#socket[sinkOf] = this;
     for (const [event, listener] of Object.entries(LISTENERS)) socket.on(event, listener);
+    if (!endsByItself) socket.on("end", endWithClient);
     socket.resume();
   }
 

@@ -36,24 +36,31 @@ interface StreamBody {
   headers: OutgoingHttpHeaders;
   /** The request headers that decide its format. */
   vary: readonly string[];
+  /** Whether it ends without the client. */
+  endsByItself: boolean;
 }
 
-/**
- * Sends the head of the answer, in the format that the client accepts. `details`: whether messages carry
- * them. Throws as `openBody` does.
- */
+/** How a request wants its stream. */
+interface SinkAsked {
+  form: { isDetailed: boolean };
+  /** Whether the stream ends with the newest message stored now. */
+  isBounded: boolean;
+}
+
+/** Sends the head of the answer, in the format that the client accepts. Throws as `openBody` does. */
 export function openSink(
   reply: FastifyReply,
-  details: boolean,
+  { form, isBounded }: SinkAsked,
   gone: AbortSignal,
   parts: OpenParts,
   onClosed: () => void,
 ): BodySink {
   const format = formatFor(reply.request.headers.accept);
   const body = {
-    forms: FORMS[format][details ? "detailed" : "plain"],
+    forms: FORMS[format][form.isDetailed ? "detailed" : "plain"],
     headers: { "content-type": MEDIA_TYPES[format], ...STREAM_HEADERS },
     vary: format === "ndjson" ? ["Accept"] : [],
+    endsByItself: isBounded,
   };
   return openBody(reply, body, gone, parts, onClosed);
 }
@@ -64,7 +71,7 @@ export function openSink(
  */
 export function openBody(
   reply: FastifyReply,
-  { forms, headers, vary }: StreamBody,
+  { forms, headers, vary, endsByItself }: StreamBody,
   gone: AbortSignal,
   { underWay, full, handsOver, compresses }: OpenParts,
   onClosed: () => void,
@@ -96,7 +103,7 @@ export function openBody(
   underWay.forget(socket);
   socket.cork();
   process.nextTick(() => socket.uncork());
-  return new SocketSink(takeSocket(response), form, full, onClosed);
+  return new SocketSink(takeSocket(response), form, full, onClosed, endsByItself);
 }
 
 /** Whether the request has no body and its answer will be chunked. */

@@ -23,12 +23,12 @@ export function streamRoute(app: FastifyInstance, parts: StreamParts): void {
     "/v1/stream",
     { ...routeOptions("/v1/stream", EXPECTED, StreamResponse), exposeHeadRoute: false },
     async (request, reply) => {
-      const gone = clientGone(reply.raw);
       const asked = streamAsked(request);
+      const gone = clientGone(reply.raw, asked.isBounded);
       // The service ignores a body, but an unread one would hide the end of the connection.
       request.raw.resume();
       const place = parts.viewerPlaces.take(request);
-      const open = () => place.keep(openSink(reply, asked.form.isDetailed, gone, parts, place.giveBack));
+      const open = () => place.keep(openSink(reply, asked, gone, parts, place.giveBack));
       try {
         await openStream(asked, () => networkOf(request.ip), parts, open, gone);
       } catch (error) {

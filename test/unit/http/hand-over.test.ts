@@ -10,7 +10,7 @@ import { type TestContext, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { handOverWorks, takeSocket } from "../../../src/http/streams/hand-over.ts";
+import { giveSocketBack, handOverWorks, takeSocket } from "../../../src/http/streams/hand-over.ts";
 import { PATIENCE_MS } from "../../support/eventually.ts";
 
 const REQUEST = "GET / HTTP/1.1\r\nHost: test\r\n\r\n";
@@ -131,3 +131,19 @@ test(
     assert.ok(!socket.destroyed, "the server does not count it any more");
   },
 );
+
+test("a connection that was given back is closed after its time in silence", LIMIT, async (t) => {
+  const server = await listening(t, (response) => {
+    response.writeHead(204);
+    giveSocketBack(server, takeSocket(response));
+  });
+  server.keepAliveTimeout = 50;
+  const client = dial(t, server);
+  client.write(REQUEST);
+  let came = "";
+  client.on("data", (bytes) => {
+    came += bytes;
+  });
+  await once(client, "close");
+  assert.match(came, /^HTTP\/1\.1 204 .*\r\n\r\n$/s);
+});

@@ -110,8 +110,8 @@ describe("a long poll", () => {
     assert.equal((await poll()).status, 200);
   });
 
-  it("leaves its room if its client goes", async (t) => {
-    const { poll, isWaited } = await reading(t);
+  it("leaves its room at the end of its wait if its client goes", async (t) => {
+    const { poll, isWaited } = await reading(t, { settings: { RELAY_LONG_POLL_MS: "1000" } });
     const client = new AbortController();
     const asked = poll({}, { signal: client.signal });
     await isWaited(1);

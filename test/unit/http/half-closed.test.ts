@@ -1,0 +1,70 @@
+/** Clients that have closed their writing side, as `nc` and simple programs do once they have asked. */
+import assert from "node:assert/strict";
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
+import { describe, it } from "node:test";
+import { eventually } from "../../support/eventually.ts";
+import { metric, startRelay } from "../../support/relay.ts";
+import { Stream } from "../../support/stream.ts";
+
+const VIDEO = "half-closed";
+const OTHER = "half-close2";
+const LOG = `/v1/log/${VIDEO}`;
+
+type Asked = [what: string, target: string, status: number, body?: object];
+
+/** Everything that is answered to a request behind which the client closes its writing side. */
+async function askHalfClosed(url: string, target: string, body?: object): Promise<string> {
+  const { hostname, port } = new URL(url);
+  const json = body && JSON.stringify(body);
+  const head = [`${json ? "POST" : "GET"} ${target} HTTP/1.1`, "Host: a"];
+  if (json) head.push("Content-Type: application/json", `Content-Length: ${json.length}`);
+  const socket = connect(Number(port), hostname);
+  socket.end(`${head.join("\r\n")}\r\n\r\n${json ?? ""}`);
+  return await text(socket);
+}
+
+describe("a client that has closed its writing side", () => {
+  it("gets every answer that ends by itself", async (t) => {
+    await using relay = await startRelay({
+      settings: { RELAY_LONG_POLL_MS: "1000", RELAY_LOG_SSE_MS: "200" },
+    });
+    for (const id of [VIDEO, OTHER]) relay.upstream.chat(id, { kinds: ["text"] }).say(3);
+    await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
+    await viewer.untilMessages(3);
+    const rows: Asked[] = [
+      ["alive", "/healthz", 200],
+      ["ready", "/readyz", 200],
+      ["metrics", "/metrics", 200],
+      ["the rooms", "/v1/rooms", 200],
+      ["a room", `/v1/rooms/${VIDEO}`, 200],
+      ["the history", `/v1/messages?videoId=${VIDEO}`, 200],
+      ["a download", `/v1/messages?videoId=${VIDEO}&limit=all&format=csv`, 200],
+      ["a page of a log", `${LOG}?offset=-1`, 200],
+      ["a long poll at its place", `${LOG}?offset=-1&live=long-poll`, 200],
+      ["a long poll that waits", `${LOG}?offset=now&live=long-poll`, 204],
+      ["events of a log", `${LOG}?offset=-1&live=sse`, 200],
+      ["a stream up to now", `/v1/stream?videoId=${VIDEO}&backfill=3&until=now`, 200],
+      ["several up to now", `/v1/merged?videoIds=${VIDEO}&backfill=3&until=now`, 200],
+      ["a session", "/v1/sessions", 200, { videoId: OTHER }],
+      ["a probe", "/v1/probe", 200, { videoId: OTHER }],
+    ];
+    for (const [what, target, status, body] of rows) {
+      const answer = await askHalfClosed(relay.url, target, body);
+      t.diagnostic(`${what}: ${answer.length} bytes`);
+      assert.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `), what);
+      const [head = "", rest = ""] = answer.split("\r\n\r\n", 2);
+      if (/transfer-encoding: chunked/i.test(head)) assert.match(answer, /\r\n0\r\n\r\n$/, what);
+      const length = /content-length: (\d+)/i.exec(head)?.[1];
+      if (length) assert.equal(Buffer.byteLength(rest), Number(length), what);
+    }
+    await eventually(1, () => metric(relay, "relay_viewers"));
+  });
+
+  it("leaves a stream that only clients end", async () => {
+    await using relay = await startRelay();
+    relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(3);
+    await askHalfClosed(relay.url, `/v1/stream?videoId=${VIDEO}`);
+    await eventually(0, async () => (await metric(relay, "relay_viewers")) ?? 0);
+  });
+});
