@@ -213,8 +213,17 @@ describe("CSV", () => {
       assert.ok(lineOf(said).includes(`"${said}"`), said);
   });
 
+  it("writes a time before the stream unchanged, and nothing else that begins with -", () => {
+    for (const timestamp of ["-0:12", "-1:02:03", "-12:00"]) {
+      const [cells] = parse(CHAT_TABLE.line(message({ timestamp }), false), { record_delimiter: "\r\n" });
+      assert.equal(cells?.[3], timestamp);
+    }
+    for (const said of ["-0:12+1", "-0:1", "-:12", "-12", "-0:12\n", "-1:02:03:04"])
+      assert.equal(saidIn(said)[0]?.[9], `'${said}`);
+  });
+
   it("writes a handle unchanged, and nothing else that begins with @", () => {
-    for (const handle of ["@ines", "@Иван-2", "@a.b_c", "@日本語"])
+    for (const handle of ["@ines", "@Иван-2", "@a.b_c", "@日本語", "@élan·ü", "@می\u200cخواهم"])
       assert.equal(saidIn(handle)[0]?.[9], handle);
     for (const said of ["@", "@ines hello", "@SUM(1)", "@a+1", "@ines\n"])
       assert.equal(saidIn(said)[0]?.[9], `'${said}`);
