@@ -237,7 +237,7 @@ export interface HistoryOptions<D extends boolean = boolean, T extends TypeOrGro
    */
   from?: string | number | undefined;
   to?: string | number | undefined;
-  /** Only messages whose text or author contains this, in upper or lower case. */
+  /** Only messages whose text or author contains this, in any case and Unicode form. */
   q?: string | undefined;
   /** Only messages of the author with this channel id. */
   author?: string | undefined;

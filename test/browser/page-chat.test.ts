@@ -235,6 +235,39 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.equal((await addressOf(page)).searchParams.get("q"), "words of y");
   });
 
+  it("finds words and authors in any Unicode form, in what it shows and in the history", async () => {
+    const { page, chat } = pages;
+    const decomposed = { author: "@E\u0301mili", text: "か\u3099き\u3099, a\u0300 l'E\u0301col" };
+    const others = [textAction("b", { author: "@İlker", text: "ＡＢＣ in İstanbul" }), textAction("c")];
+    chat.say([textAction("a", decomposed), ...others]);
+    await visit("&backfill=500");
+    await has("c");
+    const rows: [q: string, ids: string[]][] = [
+      ["L'ÉCOL", ["a"]],
+      ["がぎ", ["a"]],
+      ["ÉMILI", ["a"]],
+      ["abc", ["b"]],
+      ["istanbul", ["b"]],
+      ["ecol", []],
+      ["e", ["b", "c"]],
+      ["e\u0301", ["a"]], // shows what the filter before hides, although the word begins with that
+    ];
+    for (const [q, ids] of rows) {
+      await page.locator("input[name=q]").fill(q);
+      await until(page, `new URLSearchParams(location.search).get("q") === ${JSON.stringify(q)}`);
+      assert.deepEqual(await idsOf(page), ids, q);
+    }
+    await page.locator("#find input[name=author]").fill("Émili");
+    await page.locator("#find").getByRole("button").click();
+    await page.getByText(/^1 message found\./).waitFor();
+    await visit("&backfill=500&hide=émili,/istanbul/&mark=@İLKER");
+    await has("c");
+    assert.deepEqual(
+      (await idsOf(page)).filter((id) => "abc".includes(id)),
+      ["c"],
+    );
+  });
+
   it("filters replaced messages again, and shows nothing if no type is chosen", async () => {
     const { page, chat } = pages;
     chat.say([textAction("a", { text: "a needle" }), textAction("b"), textAction("c", { text: "needle c" })]);

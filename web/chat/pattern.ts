@@ -4,8 +4,11 @@
  * own engine tries one alternative after the other, which can take for ever.)
  *
  * Knows characters, `.`, classes, `\d \w \s \b` and their opposites, `^ $`, groups, `|`, and `* + ? {n,m}`.
- * Ignores case. Refuses look-around and back-references, which need another engine.
+ * Compares as `fold` does, so case and Unicode form do not count. Refuses look-around and back-references,
+ * which need another engine.
  */
+
+import { fold } from "../../src/protocol/fold.ts";
 
 /**
  * Maximum number of steps in the patterns of one list, and maximum length of the text that is looked at: with
@@ -57,7 +60,7 @@ export function compile(source: string, budget: Budget): (text: string) => boole
   const start = new Parser(source, budget).parse()(end);
   let places = 0;
   return (text) => {
-    const characters = [...text.slice(0, MAX_TEXT)];
+    const characters = [...fold(text.slice(0, MAX_TEXT)).slice(0, MAX_TEXT)];
     let ways: Step[] = [];
     for (const [at, character] of [...characters, undefined].entries()) {
       places += 1;
@@ -88,7 +91,7 @@ class Parser {
   #at = 0;
 
   constructor(source: string, budget: Budget) {
-    this.#source = [...source];
+    this.#source = [...source.normalize("NFC")]; // NFKC would make syntax of full-width brackets
     this.#budget = budget;
   }
 
@@ -156,7 +159,7 @@ class Parser {
     if (character === "$") return this.#holds((_, after) => after === undefined);
     if (character === "\\") return this.#escape();
     if ("*+?".includes(character)) throw new SyntaxError(`${character} repeats nothing`);
-    return this.#takesOne(isSame(character));
+    return this.#takesSame(character);
   }
 
   #group(): Build {
@@ -170,7 +173,8 @@ class Parser {
     if (this.#takes("b")) return this.#holds(isAtBoundary);
     if (this.#takes("B")) return this.#holds((before, after) => !isAtBoundary(before, after));
     const test = this.#escaped();
-    return this.#takesOne(typeof test === "string" ? isSame(test) : test);
+    if (typeof test === "string") return this.#takesSame(test);
+    return this.#takesOne(test);
   }
 
   /** The class or the character after a backslash. */
@@ -205,6 +209,12 @@ class Parser {
     return (next) => Object.assign(this.#step(next), { test });
   }
 
+  /** A character of the pattern may be several ones of the text: ﬁ is found as fi. */
+  #takesSame(character: string): Build {
+    const builds = [...fold(character)].map((each) => this.#takesOne(isSame(each)));
+    return (next) => builds.reduceRight((rest, build) => build(rest), next);
+  }
+
   #holds(condition: Condition): Build {
     return (next) => Object.assign(this.#step(next), { condition });
   }
@@ -233,11 +243,11 @@ class Parser {
 }
 
 function isSame(expected: string): Test {
-  const lower = expected.toLowerCase();
-  return (c) => c === expected || c.toLowerCase() === lower;
+  const same = fold(expected);
+  return (c) => c === same;
 }
 
 function isBetween(from: string, to: string): Test {
   const holds = (c: string) => c >= from && c <= to;
-  return (c) => holds(c) || holds(c.toLowerCase()) || holds(c.toUpperCase());
+  return (c) => holds(c) || holds(c.toUpperCase());
 }

@@ -3,6 +3,7 @@
  * `/patterns/`, which are looked for in the author's name, with and without its `@`, and in the words.
  */
 
+import { fold } from "../../src/protocol/fold.ts";
 import { Budget, compile } from "./pattern.ts";
 import type { ShownMessage } from "./shown-message.ts";
 
@@ -42,5 +43,5 @@ export function readPeople(
 }
 
 function bareName(author: string): string {
-  return author.trim().toLowerCase().replace(/^@/, "");
+  return fold(author.trim()).replace(/^@/, "");
 }

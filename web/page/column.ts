@@ -1,5 +1,6 @@
 /** One chat on the page: its log, everything above it, its search, its statistics and its state. */
 import type { Init } from "../../client/index.ts";
+import { fold } from "../../src/protocol/fold.ts";
 import type { Look, ShownMessage } from "../chat/shown-message.ts";
 import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
 import type { AuthorCard } from "./author-card.ts";
@@ -207,9 +208,9 @@ export class Column {
     const { types, q = "" } = this.#settings ?? {};
     const { look, marks } = this.#options;
     if (!letsThrough(types, message.type) || marks.applies("hide", message)) return false;
-    const sought = q.trim().toLowerCase();
+    const sought = fold(q.trim());
     const words = fate.deleted && look.deleted === "hide" ? "" : message.message;
-    return sought === "" || `${message.author}\n${words}`.toLowerCase().includes(sought);
+    return sought === "" || fold(`${message.author}\n${words}`).includes(sought);
   }
 
   #showStanding(): void {
@@ -265,5 +266,5 @@ function filterOf({ types, q }: Settings): string {
 /** Whether the new filters show nothing that the old ones hid. */
 function isNarrower(now: Settings, before: Settings): boolean {
   const types = now.types ?? (before.types ? ["a type that is not known"] : []);
-  return [...types].every((type) => letsThrough(before.types, type)) && now.q.includes(before.q);
+  return [...types].every((type) => letsThrough(before.types, type)) && fold(now.q).includes(fold(before.q));
 }

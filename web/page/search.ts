@@ -2,6 +2,8 @@
  * The search in all stored messages of the chat, the newest first: by the words and the types of the filters,
  * and by an author. A click on a result scrolls the log to its message.
  */
+
+import { fold } from "../../src/protocol/fold.ts";
 import { find } from "../chat/dom.ts";
 import type { Row } from "../chat/transcript.ts";
 import { partOf } from "./root.ts";
@@ -69,13 +71,13 @@ export class Search {
     const { filter, isShown } = this.#options;
     const isId = CHANNEL_ID.test(author);
     const { q = isId ? "" : author, ...others } = filter();
-    const name = isId ? "" : author.toLowerCase().replace(/^@/, "");
+    const name = isId ? "" : fold(author).replace(/^@/, "");
     this.#place.hidden = false;
     this.#takeFocus();
     this.#list.begin({
       stored: this.#options,
       query: { ...others, ...(q !== "" && { q }), ...(isId && { author }) },
-      isWanted: (row) => isShown(row) && row.message.author.toLowerCase().includes(name),
+      isWanted: (row) => isShown(row) && fold(row.message.author).includes(name),
       describe: (page, signal) => this.#describe(page, signal),
     });
   }

@@ -44,7 +44,7 @@ export const MessagesQuery = Type.Object({
     Type.String({
       minLength: 1,
       maxLength: 100,
-      description: "Only messages whose text or author contains this, in any case of letters.",
+      description: "Only messages whose text or author contains this, in any case and in any Unicode form.",
     }),
   ),
   details: flag("Whether messages carry `details`. CSV and text always use them."),

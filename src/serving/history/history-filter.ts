@@ -3,6 +3,7 @@
  * and only the rest is parsed for an exact answer.
  */
 import { asString, dig, parseJson } from "../../base/json.ts";
+import { fold } from "../../protocol/fold.ts";
 import { type StoredMessage, typeOf } from "../../store/stored-message.ts";
 import { ALL, rareTypesOf, type TypeFilter, typeBit } from "../type-filter.ts";
 
@@ -10,7 +11,7 @@ export interface MessageFilter {
   types?: TypeFilter;
   /** The channel id of the messages' author. */
   authorId?: string | undefined;
-  /** A part of the messages' text or of their author's name; upper and lower case are equal. */
+  /** A part of the messages' text or of their author's name, as `fold` compares them. */
   text?: string | undefined;
 }
 
@@ -48,12 +49,4 @@ function contains(text: string): Test {
     const message = parseJson(body);
     return ["message", "author"].some((field) => fold(asString(dig(message, field)) ?? "").includes(sought));
   };
-}
-
-/**
- * Lower case, with only one form of sigma. A Greek sigma is written ς at the end of a word and σ elsewhere,
- * so a search would miss one of them.
- */
-function fold(text: string): string {
-  return text.toLowerCase().replaceAll("ς", "σ");
 }

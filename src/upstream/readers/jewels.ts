@@ -4,6 +4,7 @@
  * (`joinGifts`).
  */
 import { asPositiveInteger, dig, type JsonObject, omitUndefined } from "../../base/json.ts";
+import { fold } from "../../protocol/fold.ts";
 import { chatItem } from "./chat-item.ts";
 import { usableId } from "./event.ts";
 import type { Context, Gift, Outcome, Reader } from "./reader.ts";
@@ -74,5 +75,5 @@ function nameInLabel(label: string): string | undefined {
 
 /** A name for comparison. */
 function plainName(name: string): string {
-  return name.normalize("NFKC").toLowerCase();
+  return fold(name);
 }

@@ -214,6 +214,9 @@ describe("a filtered page", () => {
     } as never),
     said(6, { author: "@ΟΔΟΣ", message: "ΟΔΥΣΣΕΥΣ" }),
     said("hello", { author: "@mia", message: "", type: "membership", details: { level: "hello" } } as never),
+    said(8, { author: "@E\u0301milie", message: "か\u3099き\u3099 at the E\u0301cole" }),
+    said(9, { author: "@İlker", message: "ＡＢＣ in İstanbul" }),
+    said(10, { author: "@Straße", message: 'a cafe\u0301, "quoted"' }),
   ];
   // The gap, number 3, always comes.
   const rows: [title: string, query: Record<string, string>, places: number[]][] = [
@@ -225,6 +228,14 @@ describe("a filtered page", () => {
     ["finds words of a name", { q: "@ine" }, [1, 3]],
     ["finds both forms of sigma", { q: "οδυσσευσ" }, [3, 6]],
     ["finds the end of a Greek name", { q: "ΟΔΟΣ" }, [3, 6]],
+    ["finds composed letters in their parts", { q: "École" }, [3, 8]],
+    ["finds composed kana in their parts", { q: "がぎ" }, [3, 8]],
+    ["finds letters in their parts, behind an escape", { q: "café" }, [3, 10]],
+    ["finds letters of full width", { q: "abc" }, [3, 9]],
+    ["finds the dotted capital I", { q: "istanbul" }, [3, 9]],
+    ["finds names in any form", { q: "@ilker" }, [3, 9]],
+    ["finds nothing that has other accents", { q: "ecole" }, [3]],
+    ["finds no ß by ss", { q: "strasse" }, [3]],
     ["finds no words outside of text and author", { q: "superchat" }, [3]],
     ["finds messages by all filters at once", { types: "chat", author: channel("piotr"), q: "says" }, [3, 4]],
   ];

@@ -94,6 +94,20 @@ describe("a list of authors and words", () => {
     assert.ok(!isNamed(said("@x", "freedom")));
   });
 
+  it("knows names and patterns in any composed form and width", () => {
+    const isNamed = readPeople("émilie,＠İlker,/caf[é]/,/が./,/ﬁn/,/^[à-ý]x/", assert.fail);
+    for (const author of ["@E\u0301MILIE", "İlker", "@ilker"]) assert.ok(isNamed(said(author, "x")), author);
+    for (const words of ["a CAFE\u0301", "か\u3099き\u3099", "FIN", "ﬁn", "E\u0301x"])
+      assert.ok(isNamed(said("@x", words)), words);
+    for (const words of ["cafe", "emilie", "が", "Ex"]) assert.ok(!isNamed(said("@x", words)), words);
+  });
+
+  it("takes a full-width bracket for itself", () => {
+    const isNamed = readPeople("/（笑/", assert.fail);
+    assert.ok(isNamed(said("@x", "(笑)")));
+    assert.ok(!isNamed(said("@x", "笑")));
+  });
+
   it("reports invalid items, and is bounded", () => {
     assert.deepEqual(reported, ["@", "/(/"]);
     const many: string[] = [];
