@@ -56,7 +56,6 @@ interface Answer {
 export const MESSAGES_OPTIONS = {
   schema: schemaOf("/v1/messages", EXPECTED, HistoryResponse),
   preValidation: knownParametersOnly(MessagesQuery),
-  exposeHeadRoute: false,
 };
 
 export function messagesRoute(app: FastifyInstance, parts: MessagesParts): void {

@@ -65,11 +65,9 @@ export function recordingsRoutes(app: FastifyInstance, recordings: Recordings): 
   });
   const checks = { preValidation: knownParametersOnly({ properties: {} }) };
   const listed = json("All recordings, those of RELAY_RECORD first.", RecordingsResponse);
-  app.get(
-    "/v1/recordings",
-    { ...checks, schema: schemaOf("/v1/recordings", LIST, listed), exposeHeadRoute: false },
-    async () => ({ recordings: await recordings.list() }),
-  );
+  app.get("/v1/recordings", { ...checks, schema: schemaOf("/v1/recordings", LIST, listed) }, async () => ({
+    recordings: await recordings.list(),
+  }));
   app.put<Named>(
     PATH,
     { ...checks, schema: bodiless(`PUT ${PATH}`, PUT, { 201: "Added.", 200: "It was there." }) },

@@ -20,7 +20,6 @@ export const ROOMS_OPTIONS = {
     EXPECTED,
     json("One entry for each room, the last read first.", RoomsResponse),
   ),
-  exposeHeadRoute: false,
 };
 export const ROOM_OPTIONS = {
   schema: schemaOf(
@@ -29,7 +28,6 @@ export const ROOM_OPTIONS = {
     json("The room as in the list, and its totals.", RoomResponse),
   ),
   preValidation: knownParametersOnly(RoomQuery),
-  exposeHeadRoute: false,
 };
 
 /** `retentionDays`: after how many days messages are deleted; 0: never. */

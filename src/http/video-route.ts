@@ -13,7 +13,6 @@ const EXPECTED = { summary: "Show the channel of a video", params: RoomParams };
 const OPTIONS = {
   ...routeOptions("/v1/videos/{videoId}", EXPECTED, json("The video and its channel.", VideoResponse)),
   preValidation: knownParametersOnly({ properties: {} }),
-  exposeHeadRoute: false,
 };
 
 export function videoRoute(app: FastifyInstance, videoChannels: VideoChannels): void {

@@ -22,7 +22,7 @@ interface ValueSchema {
 export function describeApi(app: FastifyInstance): void {
   const paths: Record<string, object> = {};
   app.addHook("onRoute", ({ url, method, schema }) => {
-    if (!schema?.summary) return;
+    if (!schema?.summary || method === "HEAD") return; // a GET without its body
     const path = url.replaceAll(/:(\w+)/g, "{$1}");
     paths[path] = { ...paths[path], [String(method).toLowerCase()]: operationOf(schema) };
   });

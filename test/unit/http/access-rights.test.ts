@@ -22,20 +22,27 @@ const json = (body: object): RequestInit => ({
 });
 const POLL = { token: "t", client: "WEB", endpoint: "get_live_chat", apiKey: "k", webVersion: "2" };
 
+const HEAD = { method: "HEAD" };
+
 /** A request of each route that is allowed, whatever it is answered. A route without one fails the test. */
 const REQUESTS: Record<string, [path: string, init?: RequestInit]> = {
   "GET /v1/stream": [`/v1/stream?videoId=${VIDEO}`],
   "GET /v1/merged": [`/v1/merged?videoIds=${VIDEO}`],
   "GET /v1/messages": [`/v1/messages?videoId=${VIDEO}`],
   "GET /v1/log/:videoId": [`/v1/log/${VIDEO}`],
-  "HEAD /v1/log/:videoId": [`/v1/log/${VIDEO}`, { method: "HEAD" }],
+  "HEAD /v1/log/:videoId": [`/v1/log/${VIDEO}`, HEAD],
+  "HEAD /v1/messages": [`/v1/messages?videoId=${VIDEO}`, HEAD],
   "GET /v1/rooms/:videoId": [`/v1/rooms/${VIDEO}`],
+  "HEAD /v1/rooms/:videoId": [`/v1/rooms/${VIDEO}`, HEAD],
   "GET /v1/videos/:videoId": [`/v1/videos/${VIDEO}`],
+  "HEAD /v1/videos/:videoId": [`/v1/videos/${VIDEO}`, HEAD],
   "GET /v1/rooms": ["/v1/rooms"],
+  "HEAD /v1/rooms": ["/v1/rooms", HEAD],
   "POST /v1/probe": ["/v1/probe", json({ videoId: VIDEO })],
   "POST /v1/sessions": ["/v1/sessions", json({ videoId: VIDEO })],
   "POST /v1/poll": ["/v1/poll", json(POLL)],
   "GET /v1/recordings": ["/v1/recordings"],
+  "HEAD /v1/recordings": ["/v1/recordings", HEAD],
   "PUT /v1/recordings/:name": ["/v1/recordings/recorded-ab", { method: "PUT" }],
   "DELETE /v1/recordings/:name": ["/v1/recordings/recorded-ab", { method: "DELETE" }],
 };

@@ -47,7 +47,8 @@ describe("paths and methods", () => {
     ["/v1/sessions", "GET", "POST, OPTIONS"],
     ["/v1/poll", "PUT", "POST, OPTIONS"],
     ["/v1/probe", "PATCH", "POST, OPTIONS"],
-    ["/v1/messages", "DELETE", "GET, OPTIONS"],
+    ["/v1/messages", "DELETE", "GET, HEAD, OPTIONS"],
+    ["/v1/rooms", "POST", "GET, HEAD, OPTIONS"],
     ["/v1/openapi.json", "POST", "GET, HEAD, OPTIONS"],
     ["/metrics", "DELETE", "GET, HEAD, OPTIONS"],
   ];
@@ -72,6 +73,31 @@ describe("paths and methods", () => {
     for (const method of ["PROPFIND", "TRACE", "QUERY"]) {
       assertRefused(await raw([`${method} /v1/stream HTTP/1.1`, "Host: a"]), 405, "METHOD_NOT_ALLOWED");
       assertRefused(await raw([`${method} /v1/nothing HTTP/1.1`, "Host: a"]), 404, "NOT_FOUND");
+    }
+  });
+});
+
+describe("HEAD", () => {
+  it("is answered with the head of GET wherever the answer ends", async () => {
+    await using own = await startRelay({ settings: { RELAY_ADMIN_TOKEN: "a-token-of-this-test" } });
+    own.upstream.chat("headed-1234", { kinds: ["text"] }).say(3);
+    await using viewer = await Stream.open(own.url, { videoId: "headed-1234" });
+    await viewer.untilMessages(3);
+    const headers = { authorization: "Bearer a-token-of-this-test" };
+    for (const path of [
+      ...["/", "/client.js", "/healthz", "/readyz", "/metrics", "/v1/openapi.json"],
+      ...["/v1/rooms", "/v1/rooms/headed-1234", "/v1/videos/headed-1234", "/v1/recordings"],
+      ...["/v1/messages?videoId=headed-1234", "/v1/messages?videoId=headed-1234&limit=all&format=csv"],
+      ...["/v1/messages?videoId=not-stored1", "/v1/rooms/not-stored1"],
+    ]) {
+      const [got, head] = await Promise.all(
+        ["GET", "HEAD"].map((method) => fetch(own.url + path, { method, headers })),
+      );
+      assert.equal(head?.status, got?.status, path);
+      for (const name of ["content-type", "cache-control", "etag", "content-disposition"])
+        assert.equal(head?.headers.get(name), got?.headers.get(name), `${name} of ${path}`);
+      assert.notEqual(await got?.text(), "");
+      assert.equal(await head?.text(), "");
     }
   });
 });
