@@ -87,7 +87,7 @@ export async function startService(
   const recordings = new Recordings(config.recordings, recording, background.signal);
   const history = new History(store, clock);
   const list = new RoomList(store, rooms);
-  const videoChannels = readVideoChannels({ store, egresses, clock }, rooms.stopped);
+  const videoChannels = readVideoChannels({ store, openings: rooms.openings, clock }, rooms.stopped);
   const source = { list, history, recordings, egresses, videoChannels };
   const served = { rooms, channels, source, telemetry, clock };
   stopped?.throwIfAborted();

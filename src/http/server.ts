@@ -110,7 +110,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   const { rooms, channels, source, telemetry, clock } = served;
   const { timeouts, answers = ANSWER_LIMITS } = settings;
   const videoChannels =
-    source instanceof Origin ? originVideoChannels(source, clock, rooms.stopped) : source.videoChannels;
+    source instanceof Origin ? originVideoChannels(source, clock, rooms) : source.videoChannels;
   const access = await Access.open({ settings: settings.access, videoChannels, clock, telemetry });
   const underWay = new AnswersUnderWay();
   const rawErrors = new RawErrors(clock, telemetry, underWay);

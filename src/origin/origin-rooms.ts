@@ -41,7 +41,7 @@ export class OriginRooms implements RoomSources {
 
   async open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<RoomSource> {
     const { origin, events, settings, isWorker } = this.#parts;
-    const start = isWorker ? { address: applicant.address } : {};
+    const start = isWorker ? { address: applicant.queued.address } : {};
     const stream = await origin.stream(videoId, start, stopped).catch((error) => {
       throw applicant.isResumed() ? asOver(error) : error;
     });

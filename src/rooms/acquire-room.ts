@@ -31,7 +31,7 @@ export async function acquireRoom(
     const record = await store.getRoom(videoId);
     const ended = recentlyEnded(record, parts);
     if (ended) return { ended };
-    if (isGoingOn(record, parts)) applicant.begins();
+    if (isGoingOn(record, parts)) applicant.queued[Symbol.dispose](); // it needs no turn
     const source = isGoingOn(record, parts)
       ? await resumeRoom(videoId, parts)
       : await bootstrapRoom(record, videoId, applicant, parts, stopped).catch((error) => {
@@ -52,19 +52,18 @@ async function resumeRoom(videoId: string, parts: OwnedRoomParts): Promise<RoomS
   return owned && { owned };
 }
 
-/** In the queue, recorded rooms and those that were open earlier precede videos that may have no chat. */
 async function bootstrapRoom(
   record: RoomRecord | undefined,
   videoId: string,
-  { address, assertCapacity, begins }: RoomApplicant,
+  { queued, isShown, assertCapacity }: RoomApplicant,
   parts: OwnedRoomParts,
   stopped: AbortSignal,
 ) {
   const isRecorded = parts.settings.recorded.has(videoId);
   if (parts.store.health.isFull && !isRecorded) throw atCapacity("store");
   const wasOpen = record !== undefined && record.end?.state !== "ended";
-  const isFirst = wasOpen || isRecorded;
-  using opening = await parts.egresses.opening({ address, isFirst }, stopped);
-  begins();
+  const isKnown = record !== undefined || isShown;
+  const rank = wasOpen || isRecorded ? "open" : isKnown ? "known" : "unknown";
+  using opening = await queued.turn(rank, stopped);
   return await OwnedRoom.bootstrap(videoId, opening, assertCapacity, parts, stopped);
 }

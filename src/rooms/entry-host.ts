@@ -4,8 +4,9 @@ import type { Clock } from "../base/clock.ts";
 import type { ChatType } from "../protocol/chat.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
+import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import type { VideoEntry } from "./entry.ts";
-import type { OpeningBound } from "./opening-bound.ts";
+import type { OpeningQueue } from "./opening-queue.ts";
 import type { RoomSources } from "./sources.ts";
 
 export const ROOM_STATES = ["bootstrapping", "polling", "lingering", "ended", "released", "failed"] as const;
@@ -24,6 +25,8 @@ export interface OpenOptions {
   released?: Promise<void> | undefined;
   /** The address, or network, of the first viewer; absent or empty if the service itself opens the room. */
   address?: string;
+  /** Whether a page of its channel has shown the video. */
+  isShown?: boolean | undefined;
 }
 
 export interface EntryParts {
@@ -55,7 +58,7 @@ export interface EntryHost {
   /** As `VideoEntry.enter`, of a video whose entry has been dropped. */
   enter(request: StreamRequest, signal: AbortSignal): Promise<void>;
   /** The videos that wait to be opened. */
-  readonly waiting: OpeningBound;
+  readonly openings: OpeningQueue<OpeningTurn>;
   /** Keeps ticking a room that takes no new viewers, and closes it after its last viewer has left. */
   retire(room: Room): void;
 }

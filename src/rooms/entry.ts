@@ -119,7 +119,11 @@ export class VideoEntry {
       case "vacant":
       case "releasing": {
         const released = state.name === "releasing" ? state.done : this.#leaving;
-        const { result } = this.#bootstrap({ released, address: request.address() });
+        const { result } = this.#bootstrap({
+          released,
+          address: request.address(),
+          isShown: request.isShown,
+        });
         return this.#enterOnceOpen(result, request, signal);
       }
       case "bootstrapping":
@@ -199,14 +203,17 @@ export class VideoEntry {
   }
 
   /** Leaves the state "bootstrapping". Rejects as `RoomSources.open` does, and with CAPACITY. */
-  async #open({ released, address = "" }: OpenOptions, giveUp: AbortController): Promise<OpenedRoom> {
+  async #open(
+    { released, address = "", isShown = false }: OpenOptions,
+    giveUp: AbortController,
+  ): Promise<OpenedRoom> {
     const refuse = () => giveUp.abort(atCapacity("openings"));
-    using waiting = address === "" ? undefined : this.#host.waiting.join(address, refuse);
+    using queued = this.#host.openings.join(address, refuse);
     await released;
     const applicant: RoomApplicant = {
-      address,
+      queued,
+      isShown,
       isResumed: () => this.#resuming > 0,
-      begins: () => waiting?.[Symbol.dispose](),
       assertCapacity: (chatType) => this.#found(chatType),
     };
     const open = () => this.#parts.sources.open(this.videoId, applicant, giveUp.signal);

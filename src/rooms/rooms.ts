@@ -12,22 +12,17 @@ import { refuseUnavailable } from "../serving/store-refusal.ts";
 import { type RoomRecord, storeUnavailable } from "../store/port.ts";
 import { retryRead } from "../store/retry-read.ts";
 import { background } from "../telemetry/background.ts";
-import type { Reserve } from "../upstream/egress/pool.ts";
+import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
 import { VideoEntry } from "./entry.ts";
 import { type EntryHost, type EntryParts, ROOM_STATES, type RoomState } from "./entry-host.ts";
 import { type LocalRoom, stateOf } from "./listing.ts";
-import { OpeningBound } from "./opening-bound.ts";
+import { OpeningQueue } from "./opening-queue.ts";
 import { stopEntries } from "./stop.ts";
 
 /** The maximum interval between two rounds through the rooms. */
 const TICK_MS = 1000;
 /** The number of videos that may wait to be opened, beside as many as there may be rooms. */
 const MAX_STRANGERS = 1000;
-/**
- * How many openings of one address wait before a connection with several chats is refused: an address of the
- * service opens some two chats a second, and an opening waits for half a minute at most.
- */
-const MAX_OF_MERGED = 500;
 
 type RoomsSettings = EntryParts["settings"] & {
   keepaliveMs: number;
@@ -65,17 +60,23 @@ export class Rooms {
   readonly #host: EntryHost;
   /** The time budget in which the chats of all connections with several begin: each has up to twenty. */
   readonly slices: Slices;
-  /** The openings of connections with several chats that have not begun yet, by address. */
-  readonly #merging = new Map<string, number>();
+  /** The videos that wait to be opened, or to be looked at. */
+  readonly openings: OpeningQueue<OpeningTurn>;
 
   constructor(parts: RoomsParts) {
     this.#parts = parts;
     this.slices = new Slices(parts.clock);
+    const { clock, settings, sources } = parts;
+    this.openings = new OpeningQueue({
+      clock,
+      max: settings.maxRooms + MAX_STRANGERS,
+      take: () => sources.takeOpening?.(() => this.openings.advance()),
+    });
     this.#host = {
       assertCapacity: (entry, chatType) => this.#assertCapacity(entry, chatType),
       changed: (entry, before) => this.#recount(entry, before),
       enter: (request, signal) => this.#entry(request.videoId).enter(request, signal),
-      waiting: new OpeningBound(parts.settings.maxRooms + MAX_STRANGERS),
+      openings: this.openings,
       retire: (room) => this.#retired.add(room),
       roomsRead: () => this.#owned.size,
       stopped: this.#stopped.signal,
@@ -140,16 +141,7 @@ export class Rooms {
    */
   reserveOpenings(videoIds: readonly string[], address: string): Disposable {
     const unopened = videoIds.filter((videoId) => !this.#entries.get(videoId)?.room).length;
-    const merging = this.#merging.get(address) ?? 0;
-    if (unopened > 0 && this.#host.waiting.of(address) + merging + unopened > MAX_OF_MERGED)
-      throw atCapacity("openings");
-    const change = (by: number) => {
-      const count = (this.#merging.get(address) ?? 0) + by;
-      if (count > 0) this.#merging.set(address, count);
-      else this.#merging.delete(address);
-    };
-    change(unopened);
-    return { [Symbol.dispose]: () => change(-unopened) };
+    return this.openings.expect(address, unopened);
   }
 
   /**

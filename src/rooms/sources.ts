@@ -6,10 +6,10 @@ import type { ChatType } from "../protocol/chat.ts";
 import type { CursorRange } from "../serving/resume.ts";
 import type { Census, Room } from "../serving/room.ts";
 import type { Ownership } from "../store/ownership.ts";
-import type { Applicant } from "../upstream/egress/opening-queue.ts";
-import type { Reserve } from "../upstream/egress/pool.ts";
+import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
 import type { ArchivedRoom, EndedRoom } from "./archive.ts";
 import type { EntryHost } from "./entry-host.ts";
+import type { QueuedOpening } from "./opening-queue.ts";
 import type { JustOpened, OwnedRoom } from "./owned-room.ts";
 import type { Rooms } from "./rooms.ts";
 
@@ -36,11 +36,13 @@ export interface OpenedRoom {
 export type RoomSource = { ended: EndedRoom } | JustOpened | { followed: Followed; historyEnd?: number };
 
 /** The request for a room that is not open. */
-export interface RoomApplicant extends Omit<Applicant, "isFirst"> {
+export interface RoomApplicant {
+  /** Its place in the queue, until it needs no turn or has had it. */
+  queued: QueuedOpening<OpeningTurn>;
+  /** Whether a page of its channel has shown the video. */
+  isShown: boolean;
   /** Whether a viewer that has a cursor waits for the room. The chat may already be over. */
   isResumed(): boolean;
-  /** Called when the opening goes on without waiting for its turn any more. */
-  begins(): void;
   /**
    * Called when the chat is found, before it is read. Throws `RelayError` CAPACITY if no further chat of
    * this type may be open.
@@ -88,6 +90,11 @@ export interface RoomSources {
   head(videoId: string): Promise<number>;
   /** The reasons why it serves no new viewers; empty if there are none. */
   unreadiness(): Promise<string[]>;
+  /**
+   * Takes a place among the openings that go on; undefined if none is free. Disposing frees it, and calls
+   * `onFree`. Absent if no chat is searched for here.
+   */
+  takeOpening?(onFree: () => void): OpeningTurn | undefined;
   /** From now on, other chats leave calls to YouTube for these. Absent if it makes none. */
   keepFor?(reserve: Reserve): void;
   /** Exchanges rooms with other instances until the signal aborts. Absent if it has no rooms of its own. */

@@ -1,7 +1,7 @@
 /** The rooms of an instance with a store: it reads their chats, or follows the instances that do. */
 import { closedAt } from "../reading/batch/checkpoint.ts";
 import type { Room } from "../serving/room.ts";
-import type { Reserve } from "../upstream/egress/pool.ts";
+import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
 import { acquireRoom } from "./acquire-room.ts";
 import { type ArchivedRoom, archivedRoom, excerptOf } from "./archive.ts";
 import { FollowedRoom } from "./followed-room.ts";
@@ -56,6 +56,10 @@ export class StoredRooms implements RoomSources {
   async unreadiness(): Promise<string[]> {
     const { store } = this.#parts;
     return (await store.isReady()) ? [] : [`the store does not work: ${store.health.trouble}`];
+  }
+
+  takeOpening(onFree: () => void): OpeningTurn | undefined {
+    return this.#parts.egresses.takeOpening(onFree);
   }
 
   keepFor(reserve: Reserve): void {

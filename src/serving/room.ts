@@ -28,6 +28,8 @@ export interface StreamRequest extends Beginning {
   isBounded?: boolean;
   /** Whether the upstream is asked even while the service remembers that the video has no chat. */
   isFresh?: boolean;
+  /** Whether a page of its channel has shown the video. */
+  isShown?: boolean;
   /** Whether it records the chat, and so needs no place among the viewers. */
   isRecording?: boolean;
   /** The viewer's address, or its network. */

@@ -70,9 +70,9 @@ export class Life implements OriginService {
   }
 
   async #begin({ config, scheduler }: LifeParts): Promise<void> {
-    const { rooms, channels, store, egresses, clock, telemetry } = this;
+    const { rooms, channels, store, clock, telemetry } = this;
     const { access } = config.http;
-    const videoChannels = readVideoChannels({ store, egresses, clock }, rooms.stopped);
+    const videoChannels = readVideoChannels({ store, openings: rooms.openings, clock }, rooms.stopped);
     if (access.tokenKey) this.#door = await Door.open(this, { settings: access, videoChannels, scheduler });
     if (config.recordings.length === 0) return;
     const parts = { rooms, channels, recorded: config.rooms.recorded, store, clock, telemetry };

@@ -38,7 +38,7 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
   stack.defer(() => egresses.close());
   stack.defer(() => channels.close());
   stack.defer(() => rooms.stop());
-  const videoChannels = readVideoChannels({ store, egresses, clock }, rooms.stopped);
+  const videoChannels = readVideoChannels({ store, openings: rooms.openings, clock }, rooms.stopped);
   const owned = stack.move();
   const dispose = () => owned.disposeAsync();
   return {

@@ -200,7 +200,7 @@ export class ChannelViewer {
     using _ = isRest ? undefined : broadcasts.onChange(follow);
     if (!isRest) follow();
     const start = isRest ? { isBounded: true, backfill: 0 } : { backfill, from };
-    const request = { videoId: writer.videoId, filter, ...start, address: () => address };
+    const request = { videoId: writer.videoId, filter, ...start, isShown: true, address: () => address };
     const entered = () => {
       if (broadcasts.isOn(broadcast)) this.#announce();
     };

@@ -11,46 +11,45 @@ import { unlessAborted } from "../../base/deadline.ts";
 import { atCapacity } from "../../protocol/capacity.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import type { ObservedStore } from "../../store/observed.ts";
-import type { EgressPool } from "../../upstream/egress/pool.ts";
+import type { OpeningTurn } from "../../upstream/egress/pool.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
-import { OpeningBound } from "../opening-bound.ts";
+import type { OpeningQueue, QueuedOpening } from "../opening-queue.ts";
 
 /** How long a look counts; one that YouTube has failed only keeps the next one waiting. */
 const LOOKED_MS = 600_000;
 const FAILED_MS = 30_000;
 /** More videos than an address of the service can look at in ten minutes. */
 const MAX_LOOKS = 10_000;
-const MAX_WAITING = 1000;
 
 interface ReadingParts {
   store: Pick<ObservedStore, "getChannels" | "setChannels">;
-  egresses: Pick<EgressPool, "opening">;
+  openings: OpeningQueue<OpeningTurn>;
   clock: Clock;
 }
 
 /** The channels of videos, for an instance that reads chats itself. */
 export function readVideoChannels(
-  { store, egresses, clock }: ReadingParts,
+  { store, openings, clock }: ReadingParts,
   stopped: AbortSignal,
 ): VideoChannels {
   const sources: VideoChannelSources = {
     stored: (videoId) => store.getChannels(videoId),
     remember: (videoId, names) => store.setChannels(videoId, names),
-    look: async (videoId, address, signal) => {
-      using opening = await egresses.opening({ address, isFirst: false }, signal);
+    look: async (videoId, queued, signal) => {
+      using opening = await queued.turn("unknown", signal); // whether it is stored or not
       const options = { lane: "opening", dueAt: clock.monotonic(), maxCooldownMs: 0, signal } as const;
       return await opening.egress.channelOf(videoId, options);
     },
   };
-  return new VideoChannels(sources, clock, stopped);
+  return new VideoChannels(sources, openings, clock, stopped);
 }
 
 /** The names of the channel of a video; none if it is not known, or the video does not exist. */
 interface VideoChannelSources {
   /** As the store knows them. */
   stored(videoId: string): Promise<readonly string[]>;
-  /** As the video's page shows them; `address`: of the client that asks. */
-  look(videoId: string, address: string, signal: AbortSignal): Promise<readonly string[]>;
+  /** As the video's page shows them; `queued`: the place of the client that asks. */
+  look(videoId: string, queued: QueuedOpening<OpeningTurn>, signal: AbortSignal): Promise<readonly string[]>;
   /** Remembers them in the store. */
   remember(videoId: string, names: readonly string[]): Promise<void>;
 }
@@ -72,10 +71,16 @@ export class VideoChannels {
   readonly #stopped: AbortSignal;
   /** By video, the oldest first. */
   readonly #looks = new Map<string, Look>();
-  readonly #waiting = new OpeningBound(MAX_WAITING);
+  readonly #openings: OpeningQueue<OpeningTurn>;
 
-  constructor(sources: VideoChannelSources, clock: Clock, stopped: AbortSignal) {
+  constructor(
+    sources: VideoChannelSources,
+    openings: OpeningQueue<OpeningTurn>,
+    clock: Clock,
+    stopped: AbortSignal,
+  ) {
     this.#sources = sources;
+    this.#openings = openings;
     this.#clock = clock;
     this.#stopped = stopped;
   }
@@ -134,10 +139,10 @@ export class VideoChannels {
 
   async #lookNow(videoId: string, address: string): Promise<readonly string[]> {
     const displaced = new AbortController();
-    using _ = this.#waiting.join(address, () => displaced.abort(atCapacity("openings")));
+    using queued = this.#openings.join(address, () => displaced.abort(atCapacity("openings")));
     const signal = AbortSignal.any([this.#stopped, displaced.signal]);
     try {
-      return await this.#sources.look(videoId, address, signal);
+      return await this.#sources.look(videoId, queued, signal);
     } catch (error) {
       if (this.#stopped.aborted) throw atCapacity("stopping");
       throw error;

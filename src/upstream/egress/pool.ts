@@ -2,7 +2,6 @@
 import type { SharedPace } from "../../base/shared-pace.ts";
 import { isAnswer, isUnconnected, mayWorkElsewhere, UpstreamError } from "../upstream-error.ts";
 import { Egress, type EgressParts } from "./egress.ts";
-import { type Applicant, OpeningQueue } from "./opening-queue.ts";
 import { Reach } from "./reach.ts";
 import type { EgressSpec } from "./spec.ts";
 
@@ -34,7 +33,6 @@ export class EgressPool {
   /** Whether any of them reaches the upstream. */
   readonly reach: Reach;
   readonly #all: readonly Egress[];
-  readonly #openings: OpeningQueue<OpeningTurn>;
   #reserve: Reserve | undefined;
 
   /** Throws an error that says which proxy settings of the environment are valid. */
@@ -47,7 +45,6 @@ export class EgressPool {
     this.reach = new Reach({ clock, telemetry, best: () => this.best });
     const isCutOff = () => this.reach.isCutOff;
     this.#all = specs.map((spec) => new Egress(spec, isSingle, { ...parts, deadlines, isCutOff }));
-    this.#openings = new OpeningQueue(clock, () => this.#takeOpening());
   }
 
   /** From now on other chats leave room for these. */
@@ -87,14 +84,21 @@ export class EgressPool {
   }
 
   /**
-   * Resolves when it is the applicant's turn to look for a chat: at once if all are throttled, because the
-   * applicant then fails at once. Rejects with `RelayError` CAPACITY after 30 s, and with the signal's
-   * reason.
+   * Permission to look for a chat; undefined if as many are being looked for as may be. If all egresses are
+   * throttled, everybody gets it, because the look then fails at once. `onFree` is called when it is given
+   * back.
    */
-  async opening(applicant: Applicant, signal: AbortSignal): Promise<OpeningTurn> {
+  takeOpening(onFree: () => void): OpeningTurn | undefined {
     const { best } = this;
     if (best.cooldownLeftMs(true) > 0) return { egress: best, [Symbol.dispose]() {} };
-    return this.#openings.enter(applicant, signal);
+    const all = ranked(this.#all);
+    const usable = all.filter((egress) => egress.isUsable());
+    const roomy = usable.filter((egress) => egress.load.hasRoom);
+    for (const egress of [roomy, usable, all].find(({ length }) => length > 0) ?? []) {
+      const taken = egress.takeOpening(onFree);
+      if (taken) return { egress, [Symbol.dispose]: () => taken[Symbol.dispose]() };
+    }
+    return undefined;
   }
 
   /**
@@ -132,17 +136,6 @@ export class EgressPool {
   async close(): Promise<void> {
     this.reach.close();
     await Promise.all(this.#all.map((egress) => egress.close()));
-  }
-
-  #takeOpening(): OpeningTurn | undefined {
-    const all = ranked(this.#all);
-    const usable = all.filter((egress) => egress.isUsable());
-    const roomy = usable.filter((egress) => egress.load.hasRoom);
-    for (const egress of [roomy, usable, all].find(({ length }) => length > 0) ?? []) {
-      const taken = egress.takeOpening(() => this.#openings.advance());
-      if (taken) return { egress, [Symbol.dispose]: () => taken[Symbol.dispose]() };
-    }
-    return undefined;
   }
 }
 

@@ -4,7 +4,9 @@ import { after, before, describe, it, type TestContext } from "node:test";
 import { OriginAway } from "../../../src/origin/origin-away.ts";
 import { atCapacity } from "../../../src/protocol/capacity.ts";
 import { VideoChannels } from "../../../src/rooms/channels/video-channels.ts";
+import { OpeningQueue } from "../../../src/rooms/opening-queue.ts";
 import { type Simulator, startSimulator } from "../../../src/simulator/index.ts";
+import type { OpeningTurn } from "../../../src/upstream/egress/pool.ts";
 import { UpstreamError } from "../../../src/upstream/upstream-error.ts";
 import { ask } from "../../support/api.ts";
 import { startTestEdge } from "../../support/edge.ts";
@@ -220,12 +222,13 @@ describe("the look at a video's page", () => {
     };
   };
   const never = new AbortController().signal;
+  const openings = new OpeningQueue<OpeningTurn>({ clock: new FakeClock(), max: 1, take: () => undefined });
   const address = () => "192.0.2.1";
 
   it("counts for ten minutes, and a failed one for half a minute", async () => {
     const clock = new FakeClock();
     const sources = sourcesOf({ [MINE]: ["UCmine", "@mine"] });
-    const channels = new VideoChannels(sources, clock, never);
+    const channels = new VideoChannels(sources, openings, clock, never);
     const isMine = (videoId: string) => channels.isOfOne(videoId, ["@mine"], address, never);
     assert.equal(await isMine(MINE), true);
     assert.equal(await channels.isOfOne(MINE, ["@other"], address, never), false);
@@ -251,7 +254,7 @@ describe("the look at a video's page", () => {
   ] as const)
     it(`is repeated for the next client if it was not made because ${why}`, async () => {
       const sources = sourcesOf({}, failure);
-      const channels = new VideoChannels(sources, new FakeClock(), never);
+      const channels = new VideoChannels(sources, openings, new FakeClock(), never);
       for (const count of [1, 2]) {
         await assert.rejects(channels.isOfOne(MINE, ["@mine"], address, never), failure);
         assert.equal(sources.asked.length, count);
@@ -264,7 +267,7 @@ describe("the look at a video's page", () => {
       gone.abort(new Error("the client left"));
       return ["@mine"];
     };
-    const channels = new VideoChannels({ ...sourcesOf({}), stored }, new FakeClock(), never);
+    const channels = new VideoChannels({ ...sourcesOf({}), stored }, openings, new FakeClock(), never);
     const opened = channels.isOfOne(MINE, ["@mine"], address, gone.signal);
     await assert.rejects(opened, { message: "the client left" });
   });
@@ -273,12 +276,12 @@ describe("the look at a video's page", () => {
     const stopped = new AbortController();
     const sources = {
       ...sourcesOf({}),
-      look: (_video: string, _address: string, signal: AbortSignal) =>
+      look: (_video: string, _queued: unknown, signal: AbortSignal) =>
         new Promise<string[]>((_, reject) => {
           signal.addEventListener("abort", () => reject(signal.reason));
         }),
     };
-    const channels = new VideoChannels(sources, new FakeClock(), stopped.signal);
+    const channels = new VideoChannels(sources, openings, new FakeClock(), stopped.signal);
     const asked = channels.isOfOne(MINE, ["@mine"], address, never);
     setImmediate(() => stopped.abort());
     await assert.rejects(asked, { code: "CAPACITY", full: "stopping" });
@@ -288,7 +291,7 @@ describe("the look at a video's page", () => {
     const clock = new FakeClock();
     const many = Array.from({ length: 10_001 }, (_, index) => `v${index}`);
     const sources = sourcesOf(Object.fromEntries(many.map((videoId) => [videoId, []])));
-    const channels = new VideoChannels(sources, clock, never);
+    const channels = new VideoChannels(sources, openings, clock, never);
     for (const videoId of many) await channels.isOfOne(videoId, ["@mine"], address, never);
     await channels.isOfOne("v5", ["@mine"], address, never);
     assert.equal(sources.asked.length, many.length);

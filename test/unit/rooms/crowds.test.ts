@@ -1,14 +1,16 @@
 /** What strangers choose the number of costs the same each, however many there are. */
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
-import { OpeningBound } from "../../../src/rooms/opening-bound.ts";
-import { OpeningQueue } from "../../../src/upstream/egress/opening-queue.ts";
+import { OpeningQueue } from "../../../src/rooms/opening-queue.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { stepsOf, stopCounting } from "../../support/steps.ts";
 
 const [LEAST, FEW, MANY] = [25, 100, 400];
 const idOf = (i: number) => String(i).padStart(11, "0");
+
+const queueOf = (max: number, take: () => number | undefined) =>
+  new OpeningQueue({ clock: new FakeClock(), max, take });
 
 /** Asserts that each one more costs about as much among many as among few, whatever all together cost. */
 async function assertEven(act: (count: number) => Promise<void>): Promise<void> {
@@ -28,10 +30,11 @@ describe("a crowd costs per head what a small one costs", () => {
   ] as const) {
     it(`of videos that wait for their turn and leave, from ${addresses}`, () =>
       assertEven(async (count) => {
-        const openings = new OpeningQueue(new FakeClock(), () => undefined);
+        const openings = queueOf(count, () => undefined);
         const left = Array.from({ length: count }, (_, i) => {
           const gone = new AbortController();
-          const entered = openings.enter({ address: one(i), isFirst: false }, gone.signal).catch(() => {});
+          const queued = openings.join(one(i), () => {});
+          const entered = queued.turn("unknown", gone.signal).catch(() => {});
           return { gone, entered };
         });
         for (const { gone } of left) gone.abort(new Error("left"));
@@ -41,11 +44,12 @@ describe("a crowd costs per head what a small one costs", () => {
     it(`of videos that wait for their turn and get it, from ${addresses}`, () =>
       assertEven(async (count) => {
         let free = 0;
-        const openings = new OpeningQueue(new FakeClock(), () => (free > 0 ? free-- : undefined));
+        const openings = queueOf(count, () => (free > 0 ? free-- : undefined));
         const { signal } = new AbortController();
-        const address = (i: number) => ({ address: one(i), isFirst: i % 2 === 0 });
+        const rank = (i: number) => (["open", "known", "unknown"] as const)[i % 3] ?? "open";
         const own = () => AbortSignal.any([signal]);
-        const entered = Array.from({ length: count }, (_, i) => openings.enter(address(i), own()));
+        const turn = (i: number) => openings.join(one(i), () => {}).turn(rank(i), own());
+        const entered = Array.from({ length: count }, (_, i) => turn(i));
         for (let i = 0; i < count; i++) {
           free += 1;
           openings.advance();
@@ -55,8 +59,8 @@ describe("a crowd costs per head what a small one costs", () => {
 
     it(`of videos that displace each other, from ${addresses}`, () =>
       assertEven(async (count) => {
-        const waiting = new OpeningBound(count / 2);
-        for (let i = 0; i < count; i++) waiting.join(one(i), () => {});
+        const openings = queueOf(count / 2, () => undefined);
+        for (let i = 0; i < count; i++) openings.join(one(i), () => {});
       }));
   }
 
@@ -77,52 +81,4 @@ describe("a crowd costs per head what a small one costs", () => {
       const visits = Array.from({ length: count }, () => relay.visit({ videoId: idOf(1) }));
       await relay.when(Promise.all(visits.map(({ entered }) => entered)));
     }));
-});
-
-describe("the videos that wait to be opened", () => {
-  /** A crowd of at most `max`, and those that were displaced, in order. */
-  function crowdOf(max: number) {
-    const waiting = new OpeningBound(max);
-    const displaced: string[] = [];
-    const join = (name: string, address: string) => waiting.join(address, () => displaced.push(name));
-    return { join, displaced };
-  }
-
-  it("are displaced, once there are too many, from the address with the most: its oldest", () => {
-    const { join, displaced } = crowdOf(5);
-    join("person 1", "person");
-    for (let i = 1; i <= 6; i++) join(`flood ${i}`, "flood");
-    join("person 2", "person");
-    join("other", "other");
-    assert.deepEqual(displaced, ["flood 1", "flood 2", "flood 3", "flood 4"]);
-  });
-
-  it("count until they are opened or given up, at most once", () => {
-    const { join, displaced } = crowdOf(2);
-    const first = join("first", "a");
-    join("second", "a");
-    first[Symbol.dispose]();
-    first[Symbol.dispose]();
-    join("third", "b");
-    assert.deepEqual(displaced, []);
-    join("fourth", "b");
-    assert.deepEqual(displaced, ["third"]);
-  });
-});
-
-it("a connection with several chats is refused if none of them could be opened in time, and open chats do not count", async () => {
-  const relay = new VirtualRelay();
-  relay.upstream.chat("is-open-now", { kinds: ["text"] });
-  await relay.enter({ videoId: "is-open-now" });
-  const twenty = (line: number) =>
-    Array.from({ length: 20 }, (_, i) => `waits-${String(20 * line + i).padStart(5, "0")}`);
-  const { rooms } = relay;
-  const lines = Array.from({ length: 25 }, (_, line) => rooms.reserveOpenings(twenty(line), "flood"));
-  const refused = { code: "CAPACITY", full: "openings" };
-  assert.throws(() => rooms.reserveOpenings(twenty(25), "flood"), refused);
-  rooms.reserveOpenings(["is-open-now"], "flood");
-  rooms.reserveOpenings(twenty(25), "another");
-  lines[0]?.[Symbol.dispose]();
-  for (const videoId of twenty(0)) relay.visit({ videoId, address: "flood" }).entered.catch(() => {});
-  assert.throws(() => rooms.reserveOpenings(twenty(26), "flood"), refused);
 });

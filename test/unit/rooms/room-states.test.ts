@@ -110,13 +110,15 @@ describe("room lingering, grace period elapses with no viewer", () => {
     assert.equal(room.bootstraps(), 2);
   });
 
-  it("it is opened again before videos that nobody has read yet, though they were asked for earlier", async () => {
+  it("it is opened again before videos that nobody has read yet, asked for earlier or later", async () => {
     const { relay, viewer, upstream } = await virtualRoom(3);
     viewer.leave();
     await relay.advance(100_000);
     const before = upstream.requests.length;
-    for (let n = 10; n < 50; n++) relay.visit({ videoId: `stranger-${n}`, address: `address ${n}` });
+    const stranger = (n: number) => relay.visit({ videoId: `stranger-${n}`, address: `address ${n}` });
+    for (let n = 10; n < 30; n++) stranger(n);
     relay.visit({ videoId: VIDEO });
+    for (let n = 30; n < 50; n++) stranger(n);
     await relay.advance(60_000);
     const asked = upstream.requests.slice(before).flatMap(({ videoId }) => videoId ?? []);
     const earlier = new Set(asked.slice(0, asked.indexOf(VIDEO)));

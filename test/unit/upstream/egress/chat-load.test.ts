@@ -4,11 +4,9 @@ import { describe, it } from "node:test";
 import { RelayError } from "../../../../src/protocol/errors.ts";
 import type { Chat } from "../../../../src/simulator/simulated-chat.ts";
 import { ChatLoad } from "../../../../src/upstream/egress/chat-load.ts";
-import { OpeningQueue } from "../../../../src/upstream/egress/opening-queue.ts";
 import { VirtualRelay } from "../../../harness/virtual-relay.ts";
 import type { VirtualViewer } from "../../../harness/virtual-viewer.ts";
 import { carry } from "../../../simulation/carry.ts";
-import { FakeClock } from "../../../support/fake-clock.ts";
 import { virtualRoom } from "../../../support/virtual-room.ts";
 
 const WINDOW_MS = 10_000;
@@ -102,71 +100,6 @@ describe("live chats are accepted as long as all can be read in time", () => {
       },
     );
     assert.equal(load.roomCount, 26);
-  });
-});
-
-describe("videos that wait for a bootstrap", () => {
-  /** A queue for this many places, the callers that got one, and a way to free places. */
-  function queueOf(places: number) {
-    const clock = new FakeClock();
-    let free = places;
-    const turns: string[] = [];
-    const openings = new OpeningQueue(clock, () => (free > 0 ? free-- : undefined));
-    const enter = (name: string, address: string, isFirst = false, signal = new AbortController().signal) =>
-      openings.enter({ address, isFirst }, signal).then(
-        () => turns.push(name),
-        (error) => turns.push(`${name}: ${error.code ?? error.message}`),
-      );
-    const release = async (count = 1) => {
-      for (let i = 0; i < count; i++) {
-        free += 1;
-        openings.advance();
-        await clock.advance(0);
-      }
-    };
-    return { clock, turns, enter, release };
-  }
-
-  it("start at once while there are places, then one for each place that becomes free", async () => {
-    const { clock, turns, enter, release } = queueOf(2);
-    for (const name of ["a", "b", "c"]) void enter(name, name);
-    await clock.advance(1000);
-    assert.deepEqual(turns, ["a", "b"]);
-    await release();
-    assert.deepEqual(turns, ["a", "b", "c"]);
-  });
-
-  it("take turns by the address that asks, and of one address the newest goes first", async () => {
-    const { turns, enter, release } = queueOf(0);
-    for (let i = 1; i <= 100; i++) void enter(`flood ${i}`, "flood");
-    void enter("one 1", "one");
-    void enter("two 1", "two");
-    void enter("one 2", "one");
-    await release(7);
-    assert.deepEqual(turns, ["flood 100", "one 2", "two 1", "flood 99", "one 1", "flood 98", "flood 97"]);
-  });
-
-  it("wait behind rooms that were open before and behind recordings, whatever their address", async () => {
-    const { turns, enter, release } = queueOf(0);
-    void enter("new", "a");
-    void enter("recorded", "", true);
-    void enter("resumed", "b", true);
-    await release(3);
-    assert.deepEqual(turns, ["recorded", "resumed", "new"]);
-  });
-
-  it("are refused after 30 s, and forgotten when their viewers give up", async () => {
-    const { clock, turns, enter, release } = queueOf(0);
-    const gone = new AbortController();
-    void enter("gone", "a", false, gone.signal);
-    void enter("waits", "a");
-    gone.abort(new Error("left"));
-    await clock.advance(29_999);
-    void enter("late", "a");
-    await clock.advance(1);
-    assert.deepEqual(turns, ["gone: left", "waits: CAPACITY"]);
-    await release();
-    assert.deepEqual(turns.slice(2), ["late"]);
   });
 });
 

@@ -1,0 +1,182 @@
+/**
+ * The queue of videos whose chats must be found. None of them is a room yet, and most may have no chat. Rooms
+ * that were open before, and recordings, go first; then videos that are known to exist; then all others. In
+ * each class, addresses take turns (`turns.ts`).
+ *
+ * Strangers choose how many videos wait, so their number has a bound. One more displaces the oldest video of
+ * the address that waits for the most: a flood displaces its own videos, and its newest ones stay.
+ */
+import type { Clock } from "../base/clock.ts";
+import { Deadline } from "../base/deadline.ts";
+import { LinkedList, type Place } from "../base/linked-list.ts";
+import { atCapacity } from "../protocol/capacity.ts";
+import { Turns } from "./turns.ts";
+
+const MAX_WAIT_MS = 30_000;
+/**
+ * How many openings of one address wait before a connection with several chats is refused: an address of the
+ * service opens some two chats a second, and an opening waits for half a minute at most.
+ */
+const MAX_OF_MERGED = 500;
+
+/**
+ * How much is known of a video: its room was `open` before, or is recorded; or the store or a page of its
+ * channel shows that it exists (`known`).
+ */
+export type OpeningRank = "open" | "known" | "unknown";
+
+/** A video in the queue. Disposing takes it out: it waits no more, or needs no turn. */
+export interface QueuedOpening<T> extends Disposable {
+  /** The client's address, or its network; empty if the service itself opens the room. */
+  readonly address: string;
+  /**
+   * Waits for the video's turn, and takes it out of the queue. Rejects with `RelayError` CAPACITY after 30 s,
+   * and with the signal's reason.
+   */
+  turn(rank: OpeningRank, signal: AbortSignal): Promise<T>;
+}
+
+interface OpeningQueueParts<T> {
+  clock: Clock;
+  /** The maximum number of videos that wait. */
+  max: number;
+  /** Takes a place among the openings that go on; undefined if none is free. */
+  take: () => T | undefined;
+}
+
+/** The videos of one address; the oldest is first. */
+interface Crowd {
+  readonly address: string;
+  /** Refuses each. */
+  readonly waiting: LinkedList<() => void>;
+  /** How many more will join in a moment. */
+  expected: number;
+  /** Its place among the addresses that wait for as many. */
+  peer: Place<Crowd> | undefined;
+}
+
+export class OpeningQueue<T> {
+  readonly #parts: OpeningQueueParts<T>;
+  readonly #crowds = new Map<string, Crowd>();
+  /** By the number of videos, the addresses that wait for this number. */
+  readonly #bySize = new Map<number, LinkedList<Crowd>>();
+  /** The number of videos in all, and of the address that waits for the most. */
+  #size = 0;
+  #most = 0;
+  /** Those that have asked for their turn. What each holds gives it its place. */
+  readonly #open = new LinkedList<(place: T) => void>();
+  readonly #known = new Turns<(place: T) => void>();
+  readonly #unknown = new Turns<(place: T) => void>();
+
+  constructor(parts: OpeningQueueParts<T>) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Adds a video. `refuse` is called if another one displaces it, possibly before this returns; those of the
+   * service itself (`address` empty) are never displaced.
+   */
+  join(address: string, refuse: () => void): QueuedOpening<T> {
+    const place = address === "" ? undefined : this.#count(address, refuse);
+    const leave = () => place?.[Symbol.dispose]();
+    return {
+      address,
+      turn: (rank, signal) => this.#turn(address, rank, signal).finally(leave),
+      [Symbol.dispose]: leave,
+    };
+  }
+
+  /**
+   * Counts videos of an address that will join in a moment, until the result is disposed of. Throws
+   * `RelayError` CAPACITY if they could not be opened in time.
+   */
+  expect(address: string, count: number): Disposable {
+    const crowd = this.#crowd(address);
+    const isTooMany = crowd.waiting.size + crowd.expected + count > MAX_OF_MERGED;
+    if (count > 0 && isTooMany) throw atCapacity("openings");
+    crowd.expected += count;
+    let isExpected = true;
+    const arrived = () => {
+      if (isExpected) crowd.expected -= count;
+      isExpected = false;
+      this.#dropEmpty(crowd);
+    };
+    if (count === 0) arrived();
+    return { [Symbol.dispose]: arrived };
+  }
+
+  /** Serves those whose turn it is. Called when a place may have become free. */
+  advance(): void {
+    while (this.#open.size > 0 || !this.#known.isEmpty || !this.#unknown.isEmpty) {
+      const place = this.#parts.take();
+      if (place === undefined) return;
+      this.#next()?.(place);
+    }
+  }
+
+  #next(): ((place: T) => void) | undefined {
+    const { first } = this.#open;
+    first?.[Symbol.dispose]();
+    return first ? first.value : (this.#known.next() ?? this.#unknown.next());
+  }
+
+  async #turn(address: string, rank: OpeningRank, signal: AbortSignal): Promise<T> {
+    signal.throwIfAborted();
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    using limit = new Deadline(this.#parts.clock, MAX_WAIT_MS);
+    const turns = rank === "known" ? this.#known : this.#unknown;
+    const waiting = rank === "open" ? this.#open.push(resolve) : turns.add(address, resolve);
+    const onAbort = () => {
+      waiting[Symbol.dispose]();
+      reject(signal.aborted ? signal.reason : atCapacity("openings"));
+    };
+    const ended = AbortSignal.any([signal, limit.signal]);
+    ended.addEventListener("abort", onAbort, { once: true });
+    this.advance();
+    try {
+      return await promise;
+    } finally {
+      ended.removeEventListener("abort", onAbort);
+    }
+  }
+
+  #crowd(address: string): Crowd {
+    return this.#crowds.getOrInsertComputed(address, () => {
+      return { address, waiting: new LinkedList(), expected: 0, peer: undefined };
+    });
+  }
+
+  #count(address: string, refuse: () => void): Disposable {
+    const crowd = this.#crowd(address);
+    let isWaiting = true;
+    const leave = () => {
+      if (!isWaiting) return;
+      isWaiting = false;
+      place[Symbol.dispose]();
+      this.#size -= 1;
+      this.#resized(crowd);
+    };
+    const place = crowd.waiting.push(() => {
+      leave();
+      refuse();
+    });
+    this.#size += 1;
+    this.#resized(crowd);
+    if (this.#size > this.#parts.max) this.#bySize.get(this.#most)?.first?.value.waiting.first?.value();
+    return { [Symbol.dispose]: leave };
+  }
+
+  #resized(crowd: Crowd): void {
+    crowd.peer?.[Symbol.dispose]();
+    const { size } = crowd.waiting;
+    crowd.peer =
+      size > 0 ? this.#bySize.getOrInsertComputed(size, () => new LinkedList()).push(crowd) : undefined;
+    this.#most = Math.max(this.#most, size);
+    while (this.#most > 0 && this.#bySize.get(this.#most)?.size === 0) this.#most -= 1;
+    this.#dropEmpty(crowd);
+  }
+
+  #dropEmpty(crowd: Crowd): void {
+    if (crowd.waiting.size === 0 && crowd.expected === 0) this.#crowds.delete(crowd.address);
+  }
+}

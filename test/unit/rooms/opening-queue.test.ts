@@ -1,0 +1,162 @@
+/** The queue of videos to open: whose turn it is, who is displaced, and who is refused. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { OpeningQueue, type OpeningRank } from "../../../src/rooms/opening-queue.ts";
+import { VirtualRelay } from "../../harness/virtual-relay.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+
+describe("videos that wait for a bootstrap", () => {
+  /** A queue for this many places, the callers that got one, and a way to free places. */
+  function queueOf(places: number) {
+    const clock = new FakeClock();
+    let free = places;
+    const turns: string[] = [];
+    const openings = new OpeningQueue({ clock, max: 1000, take: () => (free > 0 ? free-- : undefined) });
+    const enter = (
+      name: string,
+      address: string,
+      rank: OpeningRank = "unknown",
+      signal = new AbortController().signal,
+    ) =>
+      openings
+        .join(address, () => {})
+        .turn(rank, signal)
+        .then(
+          () => turns.push(name),
+          (error) => turns.push(`${name}: ${error.code ?? error.message}`),
+        );
+    const release = async (count = 1) => {
+      for (let i = 0; i < count; i++) {
+        free += 1;
+        openings.advance();
+        await clock.advance(0);
+      }
+    };
+    return { clock, turns, enter, release };
+  }
+
+  it("start at once while there are places, then one for each place that becomes free", async () => {
+    const { clock, turns, enter, release } = queueOf(2);
+    for (const name of ["a", "b", "c"]) void enter(name, name);
+    await clock.advance(1000);
+    assert.deepEqual(turns, ["a", "b"]);
+    await release();
+    assert.deepEqual(turns, ["a", "b", "c"]);
+  });
+
+  it("take turns by the address that asks, and of one address the newest goes first", async () => {
+    const { turns, enter, release } = queueOf(0);
+    for (let i = 1; i <= 100; i++) void enter(`flood ${i}`, "flood");
+    void enter("one 1", "one");
+    void enter("two 1", "two");
+    void enter("one 2", "one");
+    await release(7);
+    assert.deepEqual(turns, ["two 1", "one 2", "flood 100", "one 1", "flood 99", "flood 98", "flood 97"]);
+  });
+
+  it("wait for one turn, and not for a round, if their address was not served while others flood", async () => {
+    const { turns, enter, release } = queueOf(0);
+    for (let i = 0; i < 640; i++) void enter(`flood ${i}`, `address ${i % 64}`);
+    await release(3);
+    void enter("newcomer", "newcomer");
+    await release();
+    assert.deepEqual(turns.slice(3), ["newcomer"]);
+  });
+
+  it("wait behind those that are known to exist, and these take turns, too", async () => {
+    const { turns, enter, release } = queueOf(0);
+    for (let i = 1; i <= 100; i++) void enter(`made up ${i}`, `address ${i}`);
+    for (const name of ["known 1", "known 2"]) void enter(name, "a", "known");
+    void enter("known 3", "b", "known");
+    void enter("newest", "newest");
+    await release(4);
+    assert.deepEqual(turns, ["known 3", "known 2", "known 1", "newest"]);
+  });
+
+  it("wait behind rooms that were open before and behind recordings, whatever their address", async () => {
+    const { turns, enter, release } = queueOf(0);
+    void enter("new", "a");
+    void enter("known", "a", "known");
+    void enter("recorded", "", "open");
+    void enter("resumed", "b", "open");
+    await release(4);
+    assert.deepEqual(turns, ["recorded", "resumed", "known", "new"]);
+  });
+
+  it("are refused after 30 s, and forgotten when their viewers give up", async () => {
+    const { clock, turns, enter, release } = queueOf(0);
+    const gone = new AbortController();
+    void enter("gone", "a", "unknown", gone.signal);
+    void enter("waits", "a");
+    gone.abort(new Error("left"));
+    await clock.advance(29_999);
+    void enter("late", "a");
+    await clock.advance(1);
+    assert.deepEqual(turns, ["gone: left", "waits: CAPACITY"]);
+    await release();
+    assert.deepEqual(turns.slice(2), ["late"]);
+  });
+});
+
+describe("the videos that wait to be opened", () => {
+  /** A crowd of at most `max`, and those that were displaced, in order. */
+  function crowdOf(max: number) {
+    const waiting = new OpeningQueue({ clock: new FakeClock(), max, take: () => undefined });
+    const displaced: string[] = [];
+    const join = (name: string, address: string) => waiting.join(address, () => displaced.push(name));
+    return { join, displaced };
+  }
+
+  it("are displaced, once there are too many, from the address with the most: its oldest", () => {
+    const { join, displaced } = crowdOf(5);
+    join("person 1", "person");
+    for (let i = 1; i <= 6; i++) join(`flood ${i}`, "flood");
+    join("person 2", "person");
+    join("other", "other");
+    assert.deepEqual(displaced, ["flood 1", "flood 2", "flood 3", "flood 4"]);
+  });
+
+  it("count until they are opened or given up, at most once", () => {
+    const { join, displaced } = crowdOf(2);
+    const first = join("first", "a");
+    join("second", "a");
+    first[Symbol.dispose]();
+    first[Symbol.dispose]();
+    join("third", "b");
+    assert.deepEqual(displaced, []);
+    join("fourth", "b");
+    assert.deepEqual(displaced, ["third"]);
+  });
+});
+
+it("a connection with several chats is refused if none of them could be opened in time, and open chats do not count", async () => {
+  const relay = new VirtualRelay();
+  relay.upstream.chat("is-open-now", { kinds: ["text"] });
+  await relay.enter({ videoId: "is-open-now" });
+  const twenty = (line: number) =>
+    Array.from({ length: 20 }, (_, i) => `waits-${String(20 * line + i).padStart(5, "0")}`);
+  const { rooms } = relay;
+  const lines = Array.from({ length: 25 }, (_, line) => rooms.reserveOpenings(twenty(line), "flood"));
+  const refused = { code: "CAPACITY", full: "openings" };
+  assert.throws(() => rooms.reserveOpenings(twenty(25), "flood"), refused);
+  rooms.reserveOpenings(["is-open-now"], "flood");
+  rooms.reserveOpenings(twenty(25), "another");
+  lines[0]?.[Symbol.dispose]();
+  for (const videoId of twenty(0)) relay.visit({ videoId, address: "flood" }).entered.catch(() => {});
+  assert.throws(() => rooms.reserveOpenings(twenty(26), "flood"), refused);
+});
+
+for (const addresses of [16, 64, 1500])
+  it(`a newcomer's live chat opens within 10 s beside 1,500 made-up videos of ${addresses} addresses`, async () => {
+    const relay = new VirtualRelay({ settings: { RELAY_MAX_ROOMS: "500" } });
+    const chat = relay.upstream.chat("is-live-now", { kinds: ["text"] });
+    chat.say(1);
+    const flood = Array.from({ length: 1500 }, (_, i) =>
+      relay.visit({ videoId: String(i).padStart(11, "0"), address: `flood ${i % addresses}` }),
+    );
+    for (const { entered } of flood) entered.catch(() => {});
+    await relay.advance(3000);
+    const began = relay.clock.monotonic();
+    await relay.enter({ videoId: chat.videoId, address: "newcomer" });
+    assert.ok(relay.clock.monotonic() - began < 10_000);
+  });
