@@ -38,6 +38,8 @@ const COLUMNS: Columns = {
   jewelsGift: (_, { jewels }) => jewels?.gift,
   jewelsCount: (_, { jewels }) => jewels?.count,
   jewelsCombo: (_, { jewels }) => jewels?.combo,
+  months: (_, { months }) => months,
+  giver: (_, { giver }) => giver,
 };
 
 /** How the messages of one chat are written, or of several. */

@@ -13,9 +13,14 @@ export type ReceivedMessage = Omit<Message, "details"> & {
 
 type Choice = NonNullable<Details["poll"]>["choices"][number];
 
-/** The choices of a poll as one text, such as `Yes 40 % | No 60 %`. */
+/** The choices of a poll as one text, such as `Yes 40 % | No 60 % | Maybe <1 %`. */
 export function choicesText(choices: readonly Choice[]): string {
-  return choices
-    .map(({ text, percent }) => (percent === undefined ? text : `${text} ${percent} %`))
-    .join(" | ");
+  return choices.map((choice) => `${choice.text} ${shareOf(choice)}`.trimEnd()).join(" | ");
+}
+
+/** Like the upstream, in whole percent; "" before the first vote. */
+function shareOf({ percent, ratio }: Choice): string {
+  if (percent === undefined && ratio === undefined) return "";
+  const rounded = Math.round((ratio ?? 0) * 100);
+  return `${percent ?? (rounded === 0 && ratio !== 0 ? "<1" : rounded)} %`;
 }

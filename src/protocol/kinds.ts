@@ -44,6 +44,8 @@ export interface Details {
   /** Replay: milliseconds since the stream began; negative before it. */
   offsetMs?: number;
   header?: string;
+  /** A milestone's number of months. */
+  months?: number;
   /** `value` is null if it is ambiguous, `currency` (ISO 4217) if the text does not contain it. */
   amount?: { value: number | null; currency: string | null };
   /** 1 (blue) to 7 (red), derived from the header's colour. */
@@ -53,6 +55,8 @@ export interface Details {
   colors?: Colors;
   sticker?: { label: string; url?: string };
   gift?: { count: number };
+  /** The display name of who gave a membership that was received. */
+  giver?: string;
   /** The gift's name, "" if the upstream shows none; its price in jewels; its number in a combo. */
   jewels?: { gift: string; count?: number; combo?: number };
   level?: string;
@@ -84,9 +88,9 @@ type DetailsByType = {
   jewels: ItemDetails & Required<Pick<Details, "jewels">> & Pick<Details, "sticker" | "target">;
   donation: ItemDetails & Pick<Details, "amount">;
   membership: ItemDetails & Pick<Details, "level">;
-  milestone: ItemDetails & Pick<Details, "header" | "level">;
+  milestone: ItemDetails & Pick<Details, "header" | "months" | "level">;
   gift: ItemDetails & Pick<Details, "gift">;
-  gift_received: ItemDetails;
+  gift_received: ItemDetails & Pick<Details, "giver">;
   poll: BannerDetails & Required<Pick<Details, "poll">>;
   poll_result: ItemDetails;
   /** Including those of the pinned message. */

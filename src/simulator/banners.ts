@@ -132,3 +132,19 @@ export function tooltip(): Spoken {
   const tooltip = { tooltipRenderer: { targetId: "live-chat-banner", text } };
   return { action: { showLiveChatTooltipCommand: { tooltip } } };
 }
+
+/** What the upstream tells its own client, with nothing for a viewer. */
+export function aside({ id }: Origin, random: Random): Spoken {
+  const widget = (type: string) => ({
+    interactivityWidgetRenderer: { id, type: `INTERACTIVITY_WIDGET_TYPE_${type}` },
+  });
+  const dialogMessages = [{ runs: [{ text: "Your comments are public" }] }];
+  return {
+    action: random.pick([
+      { liveChatReportPresenceCommand: { liveChatId: id } },
+      { showLiveChatDialogAction: { dialog: { liveChatDialogRenderer: { dialogMessages } } } },
+      { updateOrAddInteractivityWidgetAction: { widgetRenderer: widget("PAID_STICKER") } },
+      { updateOrAddInteractivityWidgetAction: { widgetRenderer: widget("PROMPT") } },
+    ]),
+  };
+}

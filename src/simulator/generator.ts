@@ -60,6 +60,7 @@ const RECIPES = {
   counts: { share: 10, make: (_, origin, random) => ({ action: items.newCounts(origin, random) }) },
   goal: { share: 5, make: (_, origin) => banners.goalChip(origin) },
   tooltip: { share: 5, make: banners.tooltip },
+  aside: { share: 5, make: (_, origin, random) => banners.aside(origin, random) },
   unknown: { share: 10, make: (stage, origin, random) => unknown(stage, origin, random) },
 } satisfies Record<string, Recipe>;
 

@@ -5,7 +5,7 @@
 import { type Author, memberBadge, type Origin, thumbnails } from "./author.ts";
 import type { JsonObject } from "./plain-json.ts";
 import type { Random } from "./random.ts";
-import { writeRuns } from "./runs.ts";
+import { divided, standardEmoji, writeRuns } from "./runs.ts";
 import { type Says, says, saysAs, wordsOf } from "./says.ts";
 import * as words from "./words.ts";
 
@@ -78,7 +78,14 @@ export function newCounts({ id }: Origin, random: Random): JsonObject {
 export function text(origin: Origin, random: Random, runs = writeRuns(random)): Item {
   const { rank, button } = ranked(random, 0.02);
   const crown = button && { beforeContentButtons: [button] };
-  const renderer: JsonObject = { message: { runs }, ...base(origin, random), ...crown };
+  const shown = random.chance(0.01)
+    ? {
+        messagePrefixIcon: { iconType: "TRANSLATE" },
+        message: { simpleText: "(translated)" },
+        hoverMessage: { runs },
+      }
+    : { message: { runs } };
+  const renderer: JsonObject = { ...shown, ...base(origin, random), ...crown };
   // A deleted account's message has no name.
   const isNamed = !random.chance(0.002);
   if (!isNamed) delete renderer.authorName;
@@ -90,6 +97,7 @@ export function text(origin: Origin, random: Random, runs = writeRuns(random)): 
 const AMOUNTS = {
   0: new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 }),
   2: new Intl.NumberFormat("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 }),
+  3: new Intl.NumberFormat("en-US", { minimumFractionDigits: 3, maximumFractionDigits: 3 }),
 };
 
 /** A price in one of the seven tiers, most often a cheap one. */
@@ -160,51 +168,82 @@ function asMember(origin: Origin, random: Random): Origin {
   return { ...origin, author: { ...origin.author, badges: [memberBadge(random)] } };
 }
 
-/** A new member. The sentence is a plain text or runs. */
-export function membership(origin: Origin, random: Random): Item {
-  const level = random.pick(words.LEVELS);
-  const runs = [{ text: "Welcome to " }, { text: level }, { text: "!" }];
-  const isPlain = random.chance(0.2);
-  const headerSubtext = isPlain ? { simpleText: "New member" } : { runs };
+/** A level's name, some with an emoji, as runs. */
+function level(random: Random): JsonObject[] {
+  const name = { text: random.pick(words.LEVELS) };
+  return random.chance(0.2) ? [{ text: `${name.text} ` }, standardEmoji(random)] : [name];
+}
+
+/** A sentence about a level, divided in any way. */
+function aboutLevel(begin: string, random: Random) {
+  const named = level(random);
+  const runs = [{ text: begin }, ...named, { text: "!" }];
+  return { headerSubtext: divided(runs, random), sentence: wordsOf(runs), extras: { level: wordsOf(named) } };
+}
+
+function joining(
+  origin: Origin,
+  random: Random,
+  { headerSubtext, sentence, extras }: ReturnType<typeof aboutLevel>,
+): Item {
   return {
     key: "liveChatMembershipItemRenderer",
-    says: saysAs(origin, "membership", isPlain ? "New member" : wordsOf(runs)),
+    says: { ...saysAs(origin, "membership", sentence), extras },
+    renderer: { ...base(asMember(origin, random), random), headerSubtext },
+  };
+}
+
+/** A new member. The sentence may name no level. */
+export function membership(origin: Origin, random: Random): Item {
+  if (!random.chance(0.2)) return joining(origin, random, aboutLevel("Welcome to ", random));
+  const says = saysAs(origin, "membership", "New member");
+  const headerSubtext = divided([{ text: "New member" }], random);
+  return {
+    key: "liveChatMembershipItemRenderer",
+    says,
     renderer: { ...base(asMember(origin, random), random), headerSubtext },
   };
 }
 
 export function upgrade(origin: Origin, random: Random): Item {
-  const runs = [{ text: "Upgraded membership to " }, { text: random.pick(words.LEVELS) }, { text: "!" }];
-  return {
-    key: "liveChatMembershipItemRenderer",
-    says: saysAs(origin, "membership", wordsOf(runs)),
-    renderer: { ...base(asMember(origin, random), random), headerSubtext: { runs } },
-  };
+  return joining(origin, random, aboutLevel("Upgraded membership to ", random));
 }
 
 export function milestone(origin: Origin, random: Random): Item {
-  const headerPrimaryText = {
-    runs: [{ text: "Member for " }, { text: String(2 + random.below(40)) }, { text: " months" }],
-  };
+  const months = 1 + random.below(40);
+  const header = ["Member for ", String(months), months === 1 ? " month" : " months"];
   const runs = random.chance(0.8) ? writeRuns(random) : undefined;
+  const named = level(random);
   return {
     key: "liveChatMembershipItemRenderer",
-    says: saysAs(origin, "milestone", wordsOf(runs ?? [])),
+    says: {
+      ...saysAs(origin, "milestone", wordsOf(runs ?? [])),
+      extras: { months, level: wordsOf(named) },
+    },
     renderer: {
       ...base(asMember(origin, random), random),
-      headerPrimaryText,
-      headerSubtext: { simpleText: random.pick(words.LEVELS) },
+      headerPrimaryText: divided(
+        header.map((text) => ({ text })),
+        random,
+      ),
+      headerSubtext: divided(named, random),
       ...(runs ? { message: { runs } } : { empty: true }),
     },
   };
 }
 
+/** A gift of one may say "a" in place of a number. */
 export function gift(origin: Origin, random: Random): Item {
   const { author, usec, id } = origin;
-  const runs = ["Sent ", random.pick(["1", "5", "10", "50"]), " ", "Simulated", " gift memberships"];
+  const count = random.pick([1, 5, 10, 50]);
+  const channel = random.pick(words.CHANNELS);
+  const pieces = random.chance(0.5)
+    ? ["Sent ", String(count), " ", channel, " gift memberships"]
+    : ["Gifted ", count === 1 ? "a" : String(count), " ", channel, " memberships"];
+  const runs = pieces.map((text) => ({ text, bold: true }));
   return {
     key: "liveChatSponsorshipsGiftPurchaseAnnouncementRenderer",
-    says: saysAs(origin, "gift", runs.join("")),
+    says: { ...saysAs(origin, "gift", wordsOf(runs)), extras: { gift: { count } } },
     renderer: {
       id,
       timestampUsec: usec,
@@ -213,7 +252,7 @@ export function gift(origin: Origin, random: Random): Item {
         liveChatSponsorshipsHeaderRenderer: {
           authorName: { simpleText: author.name },
           authorPhoto: author.photo,
-          primaryText: { runs: runs.map((run) => ({ text: run, bold: true })) },
+          primaryText: divided(runs, random),
           authorBadges: [memberBadge(random)],
           image: {
             thumbnails: [
@@ -235,12 +274,12 @@ export function redemption(origin: Origin, random: Random, giver: Author): Item 
   ];
   return {
     key: "liveChatSponsorshipsGiftRedemptionAnnouncementRenderer",
-    says: saysAs(origin, "gift_received", wordsOf(runs)),
-    renderer: { message: { runs }, ...base(origin, random) },
+    says: { ...saysAs(origin, "gift_received", wordsOf(runs)), extras: { giver: giver.name } },
+    renderer: { message: divided(runs, random), ...base(origin, random) },
   };
 }
 
-/** Gifted memberships. The upstream says who gave how many to whom, but the item has no author. */
+/** A donation. The upstream's sentence names who gave it, but the item has no author. */
 export function donation({ author, usec, id }: Origin, random: Random): Item {
   const { amount } = price(random);
   const charity = random.pick(words.CHARITIES);
@@ -250,7 +289,7 @@ export function donation({ author, usec, id }: Origin, random: Random): Item {
     renderer: {
       id,
       timestampUsec: usec,
-      text: { runs: [{ text: `${author.name} donated ` }, { text: amount }] },
+      text: divided([{ text: `${author.name} donated ` }, { text: amount }], random),
       subtext: { runs: [{ text: "to " }, { text: charity }] },
     },
   };

@@ -18,7 +18,24 @@ export function writeRuns(random: Random): JsonObject[] {
   return [{ text: random.pick(words.TRAPS) }];
 }
 
-function standardEmoji(random: Random): JsonObject {
+/**
+ * One sentence in a form of the upstream: its runs as they are, one run, a plain text, or one run more. An
+ * emoji stays a run of its own.
+ */
+export function divided(runs: readonly JsonObject[], random: Random): JsonObject {
+  const [first = {}, ...others] = runs;
+  const begin = String(first.text ?? "");
+  const isPlain = runs.every(({ text }) => text !== undefined);
+  const whole = runs.map(({ text }) => text).join("");
+  const form = random.next();
+  if (form < 0.5 || begin.length < 2) return { runs };
+  if (form < 0.7)
+    return { runs: [{ ...first, text: begin.slice(0, 2) }, { ...first, text: begin.slice(2) }, ...others] };
+  if (!isPlain) return { runs };
+  return form < 0.85 ? { runs: [{ text: whole }] } : { simpleText: whole };
+}
+
+export function standardEmoji(random: Random): JsonObject {
   const [emojiId, shortcut] = random.pick(words.STANDARD_EMOJI);
   const image = {
     thumbnails: [

@@ -16,8 +16,19 @@ export interface Says {
   amount: string;
   /** A gift's price in jewels; each message of a combo is another gift. */
   jewels?: number;
-  /** The author's rank; the likes and replies in the answer that contains the action. */
-  extras?: { rank?: number; likes?: number; replies?: number };
+  /**
+   * What else the message tells: the author's rank; the likes and replies in the answer that contains the
+   * action; of members, the months, the level, the giver, and the number of memberships given.
+   */
+  extras?: {
+    rank?: number;
+    likes?: number;
+    replies?: number;
+    months?: number;
+    level?: string;
+    giver?: string;
+    gift?: { count: number };
+  };
   /** Distinguishes versions whose ids differ only in their hash. */
   version?: string;
   /** The id of the message that it replaces. */

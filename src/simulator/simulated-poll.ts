@@ -5,6 +5,7 @@
 import type { Spoken } from "./banners.ts";
 import type { JsonObject } from "./plain-json.ts";
 import type { Random } from "./random.ts";
+import { divided } from "./runs.ts";
 import { says } from "./says.ts";
 import * as words from "./words.ts";
 
@@ -35,7 +36,8 @@ export class Poll {
     }
     if (this.#updatesLeft > 0) {
       this.#updatesLeft -= 1;
-      for (const vote of this.#votes) vote.count += this.#random.below(400);
+      // One answer may get hardly any votes.
+      for (const vote of this.#votes) vote.count += this.#random.below(this.#random.chance(0.2) ? 2 : 400);
       return this.#spoken({
         updateLiveChatPollAction: { pollToUpdate: { pollRenderer: this.#renderer(true) } },
       });
@@ -78,7 +80,9 @@ export class Poll {
   #renderer(counted: boolean): JsonObject {
     const choices = this.#votes.map(({ text, count }) => {
       const ratio = this.#ratio(count);
-      const shown = { voteRatio: ratio, votePercentage: { simpleText: `${Math.round(ratio * 100)}%` } };
+      const rounded = Math.round(ratio * 100);
+      const percent = rounded === 0 && count > 0 ? "<1%" : `${rounded}%`;
+      const shown = { voteRatio: ratio, votePercentage: { simpleText: percent } };
       return { text: { runs: [{ text }] }, selected: false, ...(counted && shown) };
     });
     const parts = [
@@ -90,7 +94,10 @@ export class Poll {
     ];
     const header = {
       pollQuestion: { runs: [{ text: this.#question }] },
-      metadataText: { runs: parts.map((text) => ({ text })) },
+      metadataText: divided(
+        parts.map((text) => ({ text })),
+        this.#random,
+      ),
       liveChatPollType: "LIVE_CHAT_POLL_TYPE_CREATOR",
     };
     return { choices, liveChatPollId: this.#id, header: { pollHeaderRenderer: header } };

@@ -92,6 +92,9 @@ export const GIFTS = [
 
 export const LEVELS = ["Crew", "Captain", "星の会"] as const;
 
+/** Names of channels in sentences of the upstream; some contain a number. */
+export const CHANNELS = ["Simulated", "24/7 Lofi", "Studio 54"] as const;
+
 export const QUESTIONS = ["Which map next?", "Wall or floor?", "もう一回?"] as const;
 
 export const ANSWERS = [
@@ -120,6 +123,7 @@ export const CURRENCIES = [
   { prefix: "R$", decimals: 2, unit: 5 },
   { prefix: "CZK\u00a0", decimals: 2, unit: 20 },
   { prefix: "PLN\u00a0", decimals: 2, unit: 4 },
+  { prefix: "KWD\u00a0", decimals: 3, unit: 0.3 },
 ] as const;
 
 /**

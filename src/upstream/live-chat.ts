@@ -229,6 +229,7 @@ export class LiveChat {
       timeOfDay: this.#settings.timeOfDay,
       panels,
       mutations,
+      isEnglish: true, // `hl=en` in every request
     });
     this.#telemetry.actions.dropped(dropped);
     for (const bug of bugs) this.#telemetry.actions.readerFailed(bug);

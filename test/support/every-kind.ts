@@ -291,6 +291,8 @@ export const SILENT: readonly object[] = [
   { showFanzoneTickerChipCommand: {} },
   { removeFanzoneTickerChipCommand: {} },
   { liveChatReportModerationStateCommand: {} },
+  { liveChatReportPresenceCommand: {} },
+  { showLiveChatDialogAction: { dialog: { liveChatDialogRenderer: { dialogMessages: [MESSAGE] } } } },
   { changeEngagementPanelVisibilityAction: { targetId: "panel" } },
   { signalAction: { signal: "made-up" } },
   { dimChatItemAction: { clientId: "c" } },
@@ -306,5 +308,16 @@ export const SILENT: readonly object[] = [
       widgetRenderer: { interactivityWidgetRenderer: { content: { giftOverlayItemViewModel: {} } } },
     },
   },
+  ...["PAID_STICKER", "PROMPT"].map((type) => ({
+    updateOrAddInteractivityWidgetAction: {
+      widgetRenderer: {
+        interactivityWidgetRenderer: {
+          id: "widget-1",
+          type: `INTERACTIVITY_WIDGET_TYPE_${type}`,
+          content: { elementRenderer: {} },
+        },
+      },
+    },
+  })),
   { entityUpdateCommand: { entityBatchUpdate: { mutations: MUTATIONS } } },
 ];

@@ -25,7 +25,8 @@ function drawChoice({ text, ratio, percent }: Poll["choices"][number]): HTMLElem
   const share = ratio ?? (percent === undefined ? undefined : percent / 100);
   const words = make("bdi", { class: "choice-text" }, text);
   if (share === undefined) return make("div", { "data-field": "choice" }, words);
-  const shown = `${percent ?? Math.round(share * 100)}%`;
+  const rounded = Math.round(share * 100);
+  const shown = `${percent ?? (rounded === 0 && share !== 0 ? "<1" : rounded)}%`;
   const meter = make("meter", { min: 0, max: 1, value: share, "aria-label": text || "choice" }, shown);
   meter.style.setProperty("--share", `${share * 100}%`);
   return make("div", { "data-field": "choice" }, words, " ", make("span", { class: "share" }, shown), meter);

@@ -61,6 +61,7 @@ export const Details = Type.Partial(
     publishedAt: Type.String({ description: "ISO 8601 in UTC with microseconds." }),
     offsetMs: Type.Number({ description: "Replay: milliseconds since the stream began." }),
     header: Type.String({ description: "A milestone's." }),
+    months: Type.Integer({ description: "A milestone's number of months." }),
     amount: Type.Object(
       { value: orNull(Type.Number()), currency: orNull(Type.String()) },
       { description: "Null where the text does not say; `currency` is an ISO 4217 code." },
@@ -78,6 +79,7 @@ export const Details = Type.Partial(
     }),
     sticker: Type.Object({ label: Type.String(), url: Text }),
     gift: Type.Object({ count: Type.Number() }),
+    giver: Type.String({ description: "Who gave a membership that was received: a display name." }),
     jewels: Type.Object(
       { gift: Type.String(), count: OptionalNumber, combo: OptionalNumber },
       { description: "The gift's name, its price in jewels, how many in a row." },

@@ -16,7 +16,7 @@ import {
 import type { Message } from "../../protocol/message.ts";
 import type { DroppedActions, ReaderBug } from "../../telemetry/action-events.ts";
 import { BOUNDS } from "../bounds.ts";
-import { type Counts, readCounts } from "./counts.ts";
+import { readCounts } from "./counts.ts";
 import { idsInElement } from "./element.ts";
 import { NO_PANELS, type Panels } from "./panels.ts";
 import {
@@ -50,13 +50,15 @@ export interface ActionContext {
   panels?: Panels | undefined;
   /** The raw entity mutations of the same answer. */
   mutations?: readonly unknown[] | undefined;
+  /** Whether the upstream was asked for English, as all calls of the service do; not known by default. */
+  isEnglish?: boolean | undefined;
 }
 
 export type Reading = Omit<Collector, "take">;
 
 export function readActions(actions: readonly unknown[], context: ActionContext): Reading {
-  const { receivedAt, timeOfDay, panels = NO_PANELS, mutations = [] } = context;
-  const reading = new Collector(panels, readCounts(mutations, actions));
+  const { receivedAt, timeOfDay, panels = NO_PANELS, mutations = [], isEnglish = false } = context;
+  const reading = new Collector(panels, { counts: readCounts(mutations, actions), isEnglish });
   const now: ActionTime = { receivedAt, timeOfDay, offsetMs: undefined };
   for (const action of actions) {
     const replayed = asObject(dig(action, "replayChatItemAction"));
@@ -72,17 +74,19 @@ export function readActions(actions: readonly unknown[], context: ActionContext)
 }
 
 /** The state that the readers of an action need. */
-interface ActionState {
+interface ActionState extends AnswerState {
   moment: ActionTime;
   panels: Panels;
-  counts: Counts;
 }
+
+/** What is the same for all actions of an answer. */
+type AnswerState = Pick<Context, "counts" | "isEnglish">;
 
 class Collector {
   readonly items: Item[] = [];
   /** The ids of the polls among the items: a poll whose content did not change is not repeated. */
   readonly #polls = new Set<string>();
-  readonly #counts: Counts;
+  readonly #answer: AnswerState;
   /** By kind: the renderer's key of a chat item, else the action's. */
   readonly dropped = new Map<string, DroppedActions>();
   /** Actions for which a reader failed. */
@@ -90,14 +94,14 @@ class Collector {
   /** The panels after the actions taken until now. */
   panels: Panels;
 
-  constructor(panels: Panels, counts: Counts) {
+  constructor(panels: Panels, answer: AnswerState) {
     this.panels = panels;
-    this.#counts = counts;
+    this.#answer = answer;
   }
 
   take(action: unknown, moment: ActionTime): void {
     try {
-      const state = { moment, panels: this.panels, counts: this.#counts };
+      const state = { ...this.#answer, moment, panels: this.panels };
       const { kind, item, panels = this.panels } = readNamed(action, "(no action)", state, NOTHING);
       this.panels = panels;
       if (typeof item === "string") this.#drop(kind, item, action);
@@ -140,11 +144,11 @@ function readNamed(
   if (reader === "silent") return { kind, item: "silent" };
   const element = kind === ELEMENT ? undefined : dig(holder, ELEMENT);
   const around = element === undefined ? outside : within(outside, idsInElement(element));
-  const { moment, panels, counts } = state;
+  const { moment, ...others } = state;
   const read: Context["read"] = (inside, ids) =>
     readNamed(inside, kind, state, ids ? within(around, ids) : around, depth + 1);
   try {
-    const outcome = toOutcome(reader(body, { ...moment, around, panels, counts, read }));
+    const outcome = toOutcome(reader(body, { ...moment, ...others, around, read }));
     const { item } = outcome;
     // A reader that delegates to another kind returns that kind's complete outcome.
     if (outcome.kind !== undefined) return outcome as Outcome & { kind: string };

@@ -46,8 +46,11 @@ const LETTER_CODES: ReadonlySet<string> = new Set(Intl.supportedValuesOf("curren
 /** The only currencies in which three digits after the separator can be a fraction. */
 const THREE_DECIMALS: ReadonlySet<string> = new Set(["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"]);
 
-/** The value and ISO 4217 code of an amount such as `$5.00`, `NT$150.00`, `₹1,00,000.00`, `1.234,56 €`. */
-export function readAmount(text: string): Amount {
+/**
+ * The value and ISO 4217 code of an amount such as `$5.00`, `NT$150.00`, `₹1,00,000.00`, `1.234,56 €`.
+ * `isEnglish`: whether the amount is certainly in English, where a point precedes decimals.
+ */
+export function readAmount(text: string, isEnglish: boolean): Amount {
   // NFKC turns the full-width yen into a yen, and every no-break space into a space. Direction marks are
   // invisible.
   const plain = text
@@ -58,8 +61,8 @@ export function readAmount(text: string): Amount {
   if (!match || plain.length > MAX_LENGTH) return { value: null, currency: null };
   const [, before = "", digits = "", after = ""] = match;
   const currency = currencyOf(`${before}${after}`.trim());
-  const isSigned = /[-−+]/.test(before + after);
-  return { value: isSigned ? null : numberOf(digits, currency), currency };
+  const isSigned = /[-−+<>]/.test(before + after);
+  return { value: isSigned ? null : numberOf(digits, currency, isEnglish), currency };
 }
 
 function currencyOf(sign: string): string | null {
@@ -72,10 +75,13 @@ const GROUPED = /^[1-9]\d{0,2}([.,'’ ])\d{3}(?:\1\d{3}){0,4}$|^[1-9]\d?(?:,\d{
 /** The same text means a thousand in one language, and one with three decimals in another. */
 const TWO_READINGS = /^[1-9]\d{0,2}[.,]\d{3}$/;
 
-function numberOf(digits: string, currency: string | null): number | null {
+function numberOf(digits: string, currency: string | null, isEnglish: boolean): number | null {
   const threeDecimals = currency !== null && THREE_DECIMALS.has(currency);
-  if (TWO_READINGS.test(digits) && (threeDecimals || (currency === null && digits.includes("."))))
-    return null;
+  const hasPoint = digits.includes(".");
+  if (TWO_READINGS.test(digits)) {
+    if (threeDecimals ? !isEnglish : currency === null && hasPoint) return null;
+    if (threeDecimals && hasPoint) return Number(digits);
+  }
   if (PLAIN.test(digits) || GROUPED.test(digits)) return Number(digits.replaceAll(/\D/g, ""));
 
   const [, whole = "", mark = "", fraction = ""] = /^(.+)([.,])(\d{1,3})$/.exec(digits) ?? [];

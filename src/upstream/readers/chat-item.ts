@@ -5,7 +5,7 @@
 
 import { asArray, asNumber, asPositiveInteger, asString, dig, type JsonObject } from "../../base/json.ts";
 import type { Badge, Details } from "../../protocol/kinds.ts";
-import type { Message } from "../../protocol/message.ts";
+import type { Message, Part } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
 import { type Content, event, usableId } from "./event.ts";
 import type { Context, Reader } from "./reader.ts";
@@ -41,7 +41,14 @@ export function chatItem(item: JsonObject, context: Context, content: Content): 
 }
 
 export const chat: Reader = (item, context) =>
-  chatItem(item, context, { type: "chat", parts: partsOf(item.message) });
+  chatItem(item, context, { type: "chat", parts: ownWords(item) });
+
+/** The writer's own words: those of a translated message are beside the translation. */
+export function ownWords(item: JsonObject): Part[] {
+  const isTranslated = dig(item, "messagePrefixIcon", "iconType") === "TRANSLATE";
+  const original = isTranslated ? partsOf(item.hoverMessage) : [];
+  return original.length > 0 ? original : partsOf(item.message);
+}
 
 /** The rank on the leaderboard's button (`#1`), before the text or in a paid message's header. */
 function rankOf(item: JsonObject): number | undefined {

@@ -14,8 +14,15 @@ export const ticker: Reader = (renderer, { read }) => {
   return typeof item === "string" ? outcome : { ...outcome, item: { ...item, isInTicker: true } };
 };
 
+/** Widgets that repeat a paid sticker of the list, or ask the viewer to do something. */
+const SILENT_WIDGETS: ReadonlySet<unknown> = new Set(
+  ["PAID_STICKER", "PROMPT"].map((name) => `INTERACTIVITY_WIDGET_TYPE_${name}`),
+);
+
 /** An animation over the chat. Without content of its own it is a picture of another gift. */
 export const widget: Reader = (action, { read }) => {
-  const content = dig(action, "widgetRenderer", "interactivityWidgetRenderer", "content");
+  const renderer = dig(action, "widgetRenderer", "interactivityWidgetRenderer");
+  if (SILENT_WIDGETS.has(dig(renderer, "type"))) return "silent";
+  const content = dig(renderer, "content");
   return read(content === undefined ? action : content);
 };

@@ -3,14 +3,13 @@
  * colours and the tier that follows from them are details.
  */
 
-import { asArray, asString, dig, type JsonObject } from "../../base/json.ts";
+import { dig, type JsonObject } from "../../base/json.ts";
 import type { Colors } from "../../protocol/kinds.ts";
 import { readAmount } from "./amount.ts";
-import { chatItem } from "./chat-item.ts";
+import { chatItem, ownWords } from "./chat-item.ts";
 import { hexColor, tierOf } from "./color.ts";
-import type { Counts } from "./counts.ts";
-import type { Reader } from "./reader.ts";
-import { labelOf, partsOf, sentence, wordsOf } from "./text.ts";
+import type { Context, Reader } from "./reader.ts";
+import { labelOf, runsOf, sentence, wordsOf } from "./text.ts";
 import { imageUrl } from "./url.ts";
 
 /** The renderer's keys of the colours. */
@@ -35,12 +34,12 @@ const STICKER_COLORS: ColorKeys = [
 export const superchat: Reader = (item, context) =>
   chatItem(item, context, {
     type: "superchat",
-    parts: partsOf(item.message),
-    ...paymentOf(item, MESSAGE_COLORS, context.counts),
+    parts: ownWords(item),
+    ...paymentOf(item, MESSAGE_COLORS, context),
   });
 
 export const supersticker: Reader = (item, context) => {
-  const payment = paymentOf(item, STICKER_COLORS, context.counts);
+  const payment = paymentOf(item, STICKER_COLORS, context);
   const label = labelOf(item.sticker);
   const url = imageUrl(item.sticker);
   const sticker = url === undefined ? { label } : { label, url };
@@ -52,7 +51,7 @@ export const supersticker: Reader = (item, context) => {
   });
 };
 
-function paymentOf(item: JsonObject, keys: ColorKeys, counts: Counts) {
+function paymentOf(item: JsonObject, keys: ColorKeys, { counts, isEnglish }: Context) {
   const amount = wordsOf(item.purchaseAmountText, 100);
   const colors: Partial<Colors> = {};
   for (const [name, key] of keys) {
@@ -63,7 +62,7 @@ function paymentOf(item: JsonObject, keys: ColorKeys, counts: Counts) {
     amount,
     color: colors.body ?? colors.header ?? "",
     details: {
-      amount: amount === "" ? undefined : readAmount(amount),
+      amount: amount === "" ? undefined : readAmount(amount, isEnglish),
       // A header can have a custom colour; the body then still has the tier's colour.
       tier: tierOf(colors.header) ?? tierOf(colors.body),
       likes: counts.get(keyIn(item, "pdgLikeViewModel", "likeCountEntityKey")),
@@ -86,21 +85,21 @@ function keyIn(item: JsonObject, model: string, key: string): unknown {
 
 /** The upstream reports a donation in one sentence. */
 export const donation: Reader = (item, context) => {
-  const amount = amountIn(item.text);
+  const amount = amountIn(item.text, context.isEnglish);
   return chatItem(item, context, {
     type: "donation",
     parts: sentence(item.text, item.subtext),
     amount,
-    details: { amount: amount === "" ? undefined : readAmount(amount) },
+    details: { amount: amount === "" ? undefined : readAmount(amount, context.isEnglish) },
   });
 };
 
-/** The run that consists of an amount. */
-function amountIn(text: unknown): string {
-  for (const run of asArray(dig(text, "runs")) ?? []) {
-    const words = asString(dig(run, "text"))?.trim() ?? "";
-    const { value, currency } = readAmount(words);
-    if (value !== null && currency !== null) return words;
+/** A run that consists of an amount, or in English the words behind "donated". */
+function amountIn(text: unknown, isEnglish: boolean): string {
+  const [, donated = ""] = / donated (.+?)(?: to .*)?$/i.exec(wordsOf(text)) ?? [];
+  for (const words of [...runsOf(text).map((run) => wordsOf({ runs: [run] })), donated]) {
+    const { value, currency } = readAmount(words.trim(), isEnglish);
+    if (value !== null && currency !== null) return words.trim();
   }
   return "";
 }

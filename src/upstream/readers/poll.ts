@@ -10,7 +10,7 @@ import { BOUNDS } from "../bounds.ts";
 import { event, shortHash, usableId } from "./event.ts";
 import { type Panel, withPanel } from "./panels.ts";
 import type { ActionTime, Context, Reader } from "./reader.ts";
-import { partsOf, plainText, wordsOf } from "./text.ts";
+import { partsOf, plainText, runsOf, wordsOf } from "./text.ts";
 
 type Shown = NonNullable<Details["poll"]>;
 
@@ -94,17 +94,19 @@ function choicesOf(choices: unknown): Shown["choices"] {
   }));
 }
 
+/** Undefined unless it is a number: `<1%` is not. */
 function percentIn(text: unknown): number | undefined {
-  const [, digits] = /^\D{0,3}(\d{1,3}(?:[.,]\d{1,3})?)\D{0,3}$/.exec(wordsOf(text, 20)) ?? [];
+  const [, digits] = /^[^\d<>]{0,3}(\d{1,3}(?:[.,]\d{1,3})?)\D{0,3}$/.exec(wordsOf(text, 20)) ?? [];
   return asNumber(digits?.replace(",", "."));
 }
 
 /**
- * The number of votes (`13,869 votes`): the last run, after the channel's name and the poll's age. Undefined
- * unless it is a whole number, such as for `1.3K votes`.
+ * The number of votes (`13,869 votes`): it follows the channel's name and the poll's age, behind a bullet or
+ * in a run of its own. Undefined unless it is a whole number, such as for `1.3K votes`.
  */
 function votesIn(metadata: unknown): number | undefined {
-  const text = wordsOf({ runs: [asArray(dig(metadata, "runs"))?.at(-1)] }, 100);
-  const [digits] = /^(?:\d{1,3}(?:[.,'’\s]\d{3}){1,4}|\d{1,15})(?![\d.,A-Za-z])/.exec(text) ?? [];
+  const behindBullet = /•([^•]*)$/.exec(wordsOf(metadata))?.[1];
+  const text = behindBullet ?? wordsOf({ runs: runsOf(metadata).slice(-1) }, 100);
+  const [digits] = /^(?:\d{1,3}(?:[.,'’\s]\d{3}){1,4}|\d{1,15})(?![\d.,A-Za-z])/.exec(text.trim()) ?? [];
   return asNumber(digits?.replaceAll(/\D/g, ""));
 }

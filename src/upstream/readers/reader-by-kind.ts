@@ -76,6 +76,8 @@ export const READERS: ReadonlyMap<string, Reader | "silent"> = new Map<string, R
   ["showFanzoneTickerChipCommand", "silent"],
   ["removeFanzoneTickerChipCommand", "silent"],
   ["liveChatReportModerationStateCommand", "silent"],
+  ["liveChatReportPresenceCommand", "silent"],
+  ["showLiveChatDialogAction", "silent"],
   ["changeEngagementPanelVisibilityAction", "silent"],
   ["signalAction", "silent"],
   ["dimChatItemAction", "silent"],

@@ -32,6 +32,8 @@ export interface Context extends ActionTime {
   panels: Panels;
   /** The counts in the same answer (likes, replies), by entity key. */
   counts: Counts;
+  /** Whether the upstream was asked for English. */
+  isEnglish: boolean;
   /** Reads the one object that the holder has under its name. */
   read(holder: unknown, around?: Surroundings): Outcome;
 }

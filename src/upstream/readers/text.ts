@@ -77,7 +77,8 @@ export function stripMarkup(words: string): string {
   return cut(plain.replaceAll(/[\s<>]+/g, " ").trim(), BOUNDS.reasonLength);
 }
 
-function runsOf(text: unknown): readonly unknown[] {
+/** The runs of a text in any form; a text that is not divided is one run. */
+export function runsOf(text: unknown): readonly unknown[] {
   const object = asObject(text);
   const runs = asArray(object?.runs);
   if (runs) return runs;

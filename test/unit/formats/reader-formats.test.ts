@@ -141,12 +141,14 @@ describe("CSV", () => {
       target: { messageId: "m0", authorId: "UC0" },
       poll: {
         question: "Which?",
-        choices: [{ text: "A", percent: 40 }, { text: "B" }],
+        choices: [{ text: "A", percent: 40 }, { text: "B" }, { text: "C", ratio: 0.004 }],
         votes: 9,
         state: "open",
       },
       gift: { count: 5 },
       jewels: { gift: "Rose", count: 100, combo: 3 },
+      months: 6,
+      giver: "@giver",
     },
   });
 
@@ -176,13 +178,15 @@ describe("CSV", () => {
       targetMessageId: "m0",
       targetAuthorId: "UC0",
       pollQuestion: "Which?",
-      pollChoices: "A 40 % | B",
+      pollChoices: "A 40 % | B | C <1 %",
       pollVotes: "9",
       pollState: "open",
       giftCount: "5",
       jewelsGift: "Rose",
       jewelsCount: "100",
       jewelsCombo: "3",
+      months: "6",
+      giver: "@giver",
     });
   });
 

@@ -51,7 +51,7 @@ async function roomOf(actions: readonly JsonObject[]): Promise<ExpectedMessage[]
     // As after a restart, only the stored record is known of earlier answers.
     const record = await store.getRoom(VIDEO);
     const { panels } = record ? positionOf(record) : POSITION;
-    const context = { receivedAt: Date.now(), timeOfDay: UTC, panels };
+    const context = { receivedAt: Date.now(), timeOfDay: UTC, panels, isEnglish: true };
     const answer = readActions(actions.slice(Math.max(0, from - repeated), to), context);
     const position = { ...POSITION, panels: answer.panels };
     await appender.appendOnce([answer], { position, startedAt: systemClock.monotonic() });

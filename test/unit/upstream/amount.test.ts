@@ -43,9 +43,6 @@ const AMOUNTS: Record<string, [value: number | null, currency: string | null]> =
   "20,00 zł": [20, "PLN"],
   "KWD 1,000.500": [1000.5, "KWD"],
   "KWD 0.500": [0.5, "KWD"],
-  // A thousand, or one with three decimals?
-  "KWD 5.000": [null, "KWD"],
-  "KWD 1,000": [null, "KWD"],
   "1.000": [null, null],
   // The upstream's own language groups with commas.
   "[MADE UP]10,800": [10800, null],
@@ -58,6 +55,7 @@ const AMOUNTS: Record<string, [value: number | null, currency: string | null]> =
   "$12.345.67": [null, "USD"],
   "$1,000,00": [null, "USD"],
   "-$5.00": [null, null],
+  "<$1": [null, null],
   "$5 or $6": [null, null],
   $: [null, null],
   "": [null, null],
@@ -69,9 +67,22 @@ const AMOUNTS: Record<string, [value: number | null, currency: string | null]> =
 describe("the reader of amounts", () => {
   for (const [text, [value, currency]] of Object.entries(AMOUNTS)) {
     it(`reads ${JSON.stringify(text.slice(0, 30))} as ${value} ${currency}`, () => {
-      assert.deepEqual(readAmount(text), { value, currency });
+      for (const isEnglish of [true, false])
+        assert.deepEqual(readAmount(text, isEnglish), { value, currency });
     });
   }
+
+  it("takes three digits behind a point for decimals where the currency has three, in English", () => {
+    for (const currency of ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"]) {
+      const read = (digits: string, isEnglish: boolean) =>
+        readAmount(`${currency}\u00a0${digits}`, isEnglish);
+      assert.deepEqual(read("5.500", true), { value: 5.5, currency });
+      assert.deepEqual(read("1,500", true), { value: 1500, currency });
+      // In another language it is the other way round.
+      for (const digits of ["5.500", "1,500"])
+        assert.deepEqual(read(digits, false), { value: null, currency });
+    }
+  });
 
   it("colours lose their alpha and keep their leading zeros", () => {
     assert.equal(hexColor(0xff1565c0), "#1565c0");

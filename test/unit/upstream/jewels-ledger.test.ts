@@ -83,19 +83,26 @@ it("both forms in one answer are also one message for callers that poll", async 
   assert.deepEqual([idsIn(first), idsIn(body)], [["C", "W:2"], ["X"]]);
 });
 
-it("ranks, likes and replies are those of the ledger", async () => {
+const EXTRAS = ["rank", "likes", "replies", "months", "level", "giver", "gift"];
+
+it("ranks, likes, replies, months, levels, givers and counts are those of the ledger", async () => {
   await using relay = await startRelay();
-  const kinds = ["text", "paid", "counts"] as const;
+  const kinds = [
+    ...(["text", "paid", "counts"] as const),
+    ...(["membership", "upgrade", "milestone", "gift", "redemption"] as const),
+  ];
   const chat = relay.upstream.chat(VIDEO, { kind: "replay", kinds });
-  chat.say(1000);
+  chat.say(2000);
   await using stream = await openStream(relay, { videoId: VIDEO, details: true });
   await stream.ended();
   const extras = stream.messages.map(({ message: { details = {} } }) =>
-    Object.fromEntries(
-      Object.entries(details).filter(([name]) => ["rank", "likes", "replies"].includes(name)),
-    ),
+    Object.fromEntries(Object.entries(details).filter(([name]) => EXTRAS.includes(name))),
   );
   const said = chat.ledger.flatMap(({ says }) => (says ? [says.extras ?? {}] : []));
   assert.deepEqual(extras, said);
-  assert.ok(said.some(({ rank, likes, replies }) => rank && likes && replies));
+  for (const name of EXTRAS)
+    assert.ok(
+      said.some((one) => Object.hasOwn(one, name)),
+      name,
+    );
 });
