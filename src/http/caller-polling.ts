@@ -1,10 +1,13 @@
 /**
  * `POST /v1/sessions` and `POST /v1/poll`, for callers that poll themselves: a bootstrap, and the exchange of
- * a continuation token for the next batch. Neither opens a room or stores anything.
+ * a continuation token for the next batch. Neither opens a room or stores anything. All who ask for the same
+ * at the same time are sent the same bytes.
  */
 import type { FastifyInstance, FastifyReply } from "fastify";
 import type { Clock } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
+import { SharedWork } from "../base/shared-work.ts";
+import { wireJson } from "../base/wire-json.ts";
 import { atCapacity } from "../protocol/capacity.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { type Message, messageFor } from "../protocol/message.ts";
@@ -34,6 +37,9 @@ const LIMIT_MS = 60_000;
 /** An egress makes at most 240 calls within that time. */
 const MOST_CALLERS = 200;
 
+/** How the calls of a caller's request queue. */
+type CallerOptions = { lane: "caller"; maxCooldownMs: number; signal: AbortSignal };
+
 export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool, clock: Clock): void {
   const limited = callsAtOnce(MOST_CALLERS);
   const byToken = new Map<string, Egress>();
@@ -44,38 +50,50 @@ export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool, 
     const [oldest] = byToken.keys();
     if (oldest !== undefined && byToken.size > MAX_TOKENS) byToken.delete(oldest);
   };
+  const answers = new SharedWork<Buffer>();
+  /** Sends what `act` makes, for all whose requests have the same key. */
+  const answer = async (
+    reply: FastifyReply,
+    key: readonly unknown[],
+    act: (options: CallerOptions) => Promise<unknown>,
+  ) => {
+    const write = async (abandoned: AbortSignal) =>
+      Buffer.from(wireJson(await inTime(clock, abandoned, act)));
+    const gone = clientGone(reply.raw);
+    const body = await limited(() => answers.run(JSON.stringify(key), write, gone));
+    return reply.type("application/json; charset=utf-8").send(body);
+  };
+
   app.post<{ Body: SessionRequest }>(
     "/v1/sessions",
     routeOptions("/v1/sessions", SESSION, json("The chat, ready to be polled.", SessionResponse)),
     async (request, reply) => {
       const { includeInitial = true, details = false } = request.body;
       const videoId = parseVideoId(request.body.videoId);
-      const { page, first, egress } = await limited(() =>
-        inTime(reply, clock, (options) =>
-          egresses.call(options.signal, async (egress) => ({
-            ...(await egress.liveChat.bootstrap(videoId, options)),
-            egress,
-          })),
-        ),
-      );
-      const { chatType, pair, credentials, continuation } = page.position;
-      // An answer without a continuation has not used up the page's token: the next poll with it reports the
-      // end again.
-      const token = first.position.continuation ?? continuation;
-      remember(token, egress);
-      const initial = includeInitial ? toMessages(mergeInOrder(page.items, first.items)) : [];
-      return {
-        videoId,
-        chatType,
-        client: pair.client,
-        host: egress.liveChat.hostOf(pair.client),
-        endpoint: pair.endpoint,
-        apiKey: credentials.apiKey,
-        webVersion: credentials.clientVersion,
-        token,
-        timeoutMs: first.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-        messages: initial.map((message) => messageFor(message, details)),
-      };
+      return await answer(reply, ["session", videoId, includeInitial, details], async (options) => {
+        const { page, first, egress } = await egresses.call(options.signal, async (egress) => ({
+          ...(await egress.liveChat.bootstrap(videoId, options)),
+          egress,
+        }));
+        const { chatType, pair, credentials, continuation } = page.position;
+        // An answer without a continuation has not used up the page's token: the next poll with it reports
+        // the end again.
+        const token = first.position.continuation ?? continuation;
+        remember(token, egress);
+        const initial = includeInitial ? toMessages(mergeInOrder(page.items, first.items)) : [];
+        return {
+          videoId,
+          chatType,
+          client: pair.client,
+          host: egress.liveChat.hostOf(pair.client),
+          endpoint: pair.endpoint,
+          apiKey: credentials.apiKey,
+          webVersion: credentials.clientVersion,
+          token,
+          timeoutMs: first.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+          messages: initial.map((message) => messageFor(message, details)),
+        };
+      });
     },
   );
 
@@ -90,48 +108,46 @@ export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool, 
           "client: is not a known client label; send that of the session.",
         );
       // The schema requires a string for WEB; for other clients any value is allowed and ignored.
-      const credentials = { apiKey, clientVersion: typeof webVersion === "string" ? webVersion : "" };
+      const clientVersion = typeof webVersion === "string" ? webVersion : "";
       const position: Position = {
         chatType: "liveChatRenderer", // only the caller knows it, and a poll does not need it
         pair: { client, endpoint },
-        credentials,
+        credentials: { apiKey, clientVersion },
         continuation: token,
         panels: NO_PANELS,
       };
-      const { answer, egress } = await limited(() =>
-        inTime(reply, clock, (options) =>
-          egresses.call(
-            options.signal,
-            async (egress) => ({ answer: await egress.liveChat.poll(position, options), egress }),
-            byToken.get(token),
-          ),
-        ),
-      );
-      byToken.delete(token);
-      if (answer.kind === "no chat") return { token: null, timeoutMs: DEFAULT_TIMEOUT_MS, messages: [] };
-      remember(answer.position.continuation, egress);
-      return {
-        token: answer.position.continuation,
-        timeoutMs: answer.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-        messages: toMessages(answer.items).map((message) => messageFor(message, details)),
-      };
+      const key = ["poll", client, endpoint, token, apiKey, clientVersion, details];
+      return await answer(reply, key, async (options) => {
+        const { answer, egress } = await egresses.call(
+          options.signal,
+          async (egress) => ({ answer: await egress.liveChat.poll(position, options), egress }),
+          byToken.get(token),
+        );
+        byToken.delete(token);
+        if (answer.kind === "no chat") return { token: null, timeoutMs: DEFAULT_TIMEOUT_MS, messages: [] };
+        remember(answer.position.continuation, egress);
+        return {
+          token: answer.position.continuation,
+          timeoutMs: answer.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+          messages: toMessages(answer.items).map((message) => messageFor(message, details)),
+        };
+      });
     },
   );
 }
 
 /** Settles as `act` does; rejects with `RelayError` CAPACITY if its calls wait for too long. */
 async function inTime<T>(
-  reply: FastifyReply,
   clock: Clock,
-  act: (options: { lane: "caller"; maxCooldownMs: number; signal: AbortSignal }) => Promise<T>,
+  abandoned: AbortSignal,
+  act: (options: CallerOptions) => Promise<T>,
 ): Promise<T> {
   using limit = new Deadline(clock, LIMIT_MS);
-  const gone = clientGone(reply.raw);
-  const signal = limit.or(gone);
+  const signal = limit.or(abandoned);
   try {
     return await act({ lane: "caller", maxCooldownMs: 0, signal });
   } catch (error) {
-    if (!signal.aborted || gone.aborted) throw error;
+    if (!signal.aborted || abandoned.aborted) throw error;
     const message = `Too many calls wait for YouTube: this one was not made within ${LIMIT_MS / 1000} s.`;
     throw atCapacity("callers", message);
   }

@@ -1,8 +1,9 @@
 /** `POST /v1/probe`: reports which upstream clients and endpoints work for a video now. */
 import type { FastifyInstance } from "fastify";
+import { SharedWork } from "../base/shared-work.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
 import type { EgressPool } from "../upstream/egress/pool.ts";
-import { probe } from "../upstream/probe.ts";
+import { type ProbeRow, probe } from "../upstream/probe.ts";
 import { callsAtOnce } from "./calls-at-once.ts";
 import { clientGone } from "./client-gone.ts";
 import { ProbeRequest, ProbeResponse } from "./schemas/caller-schemas.ts";
@@ -14,12 +15,14 @@ const EXPECTED = { summary: "Try every upstream client with both endpoints", bod
 
 export function probeRoute(app: FastifyInstance, egresses: EgressPool): void {
   const limited = callsAtOnce(MOST_PROBES);
+  const probes = new SharedWork<ProbeRow[]>();
   app.post<{ Body: ProbeRequest }>(
     "/v1/probe",
     routeOptions("/v1/probe", EXPECTED, json("One row for each attempt.", ProbeResponse)),
     async (request, reply) => {
       const videoId = parseVideoId(request.body.videoId);
-      const rows = await limited(() => probe(egresses.best, videoId, clientGone(reply.raw)));
+      const act = (abandoned: AbortSignal) => probe(egresses.best, videoId, abandoned);
+      const rows = await limited(() => probes.run(videoId, act, clientGone(reply.raw)));
       return { videoId, rows };
     },
   );

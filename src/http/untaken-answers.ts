@@ -1,6 +1,6 @@
 /**
  * The answers that their clients have not taken yet. All of them together have one bound in bytes: beyond it,
- * an answer that is not small is refused. A connection that takes nothing of its answer for long is closed.
+ * an answer that is not small is refused. Bytes that several answers share count once. A connection that takes nothing of its answer for long is closed.
  * Streams and the files of the pages are not counted: viewers share the bytes of both. A stream's connection
  * has the same time (`streams/full-connections.ts`).
  */
@@ -27,23 +27,45 @@ const SMALL_BYTES = 16 * 1024;
 /** What an answer that is made, or passed on, while it is sent holds at most of a usual chat. */
 const PIPED_BYTES = 256 * 1024;
 
+/** The bytes of the answers that are not taken yet. */
+class Untaken {
+  bytes = 0;
+  /** The number of answers with each body. */
+  readonly #answers = new Map<unknown, number>();
+
+  has(body: unknown): boolean {
+    return this.#answers.has(body);
+  }
+
+  add(body: unknown, bytes: number): void {
+    const others = this.#answers.get(body) ?? 0;
+    this.#answers.set(body, others + 1);
+    if (others === 0) this.bytes += bytes;
+  }
+
+  delete(body: unknown, bytes: number): void {
+    const others = (this.#answers.get(body) ?? 0) - 1;
+    if (others > 0) this.#answers.set(body, others);
+    else if (this.#answers.delete(body)) this.bytes -= bytes;
+  }
+}
+
 /** Bounds the answers of the API. A refused one becomes 503 CAPACITY. */
 export function boundUntakenAnswers(app: FastifyInstance, limits: AnswerLimits): void {
-  let untaken = 0;
+  const untaken = new Untaken();
   app.addHook("onSend", async ({ url }, reply, payload) => {
     const { raw: response } = reply;
     const bytes = url.startsWith("/v1/") ? sizeOf(payload) : 0;
     if (bytes > SMALL_BYTES && !response.destroyed) {
-      if (untaken + bytes > limits.bytes) {
+      const body = Buffer.isBuffer(payload) ? payload : response; // only buffers are shared
+      if (!untaken.has(body) && untaken.bytes + bytes > limits.bytes) {
         if (payload instanceof Readable) payload.destroy();
         for (const name of Object.keys(reply.getHeaders()))
           if (!name.startsWith("access-control-")) reply.removeHeader(name); // they are of the answer
         throw atCapacity("answers");
       }
-      untaken += bytes;
-      response.once("close", () => {
-        untaken -= bytes;
-      });
+      untaken.add(body, bytes);
+      response.once("close", () => untaken.delete(body, bytes));
     }
     closeIfStalled(response, limits.stallMs);
     return payload;

@@ -3,6 +3,7 @@
  * have sent.
  */
 import assert from "node:assert/strict";
+import { connect } from "node:net";
 import { describe, it } from "node:test";
 import { END_SHAPES } from "../../../src/simulator/index.ts";
 import type { JsonObject } from "../../../src/simulator/plain-json.ts";
@@ -18,11 +19,16 @@ import {
   type SessionBody,
   session,
 } from "../../support/api.ts";
+import { allocatedBytes } from "../../support/memory.ts";
 import { chatCalls, textAction } from "../../support/opening.ts";
 import { startRelay, type TestRelay } from "../../support/relay.ts";
 import { Stream } from "../../support/stream.ts";
 
 const VIDEO = "caller-poll";
+const KB = 1024;
+const CALLERS = 50;
+/** Messages enough that reading or writing them takes much more than a connection. */
+const LONG_PAGE = 400;
 /** Kinds whose time the upstream names: what two readers get of them is the same to the letter. */
 const KINDS = ["text", "paid", "sticker"] as const;
 const EIGHT_FIELDS = ["type", "id", "timestamp", "author", "message", "amount", "color", "parts"];
@@ -271,6 +277,56 @@ it("identical concurrent polls are one upstream call, whose answer both callers 
   assert.deepEqual(idsOf(both[0].messages), ["said-once"]);
   assert.deepEqual(both[0], both[1]);
   assert.equal(chatCalls(room.relay).length, before + 1);
+});
+
+/** What is allocated for each further caller of many that ask for the same at the same time. */
+async function eachAllocates(ask: () => Promise<unknown>): Promise<number> {
+  const callers = (count: number) => () => Promise.all(Array.from({ length: count }, ask));
+  await callers(CALLERS)(); // compiles
+  const alone = await allocatedBytes(callers(1));
+  return ((await allocatedBytes(callers(CALLERS))) - alone) / (CALLERS - 1);
+}
+
+describe("callers that ask for the same at the same time", { timeout: 60_000 }, () => {
+  const asked = (path: string, body: object) => {
+    const text = JSON.stringify(body);
+    return `POST ${path} HTTP/1.1\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
+  };
+  /** The length of the answer, whose bytes are not kept. */
+  const lengthOf = async (relay: TestRelay, text: string) => {
+    const socket = connect(Number(new URL(relay.url).port), "127.0.0.1");
+    socket.write(text);
+    let length = 0;
+    for await (const bytes of socket) length += bytes.length;
+    return length;
+  };
+
+  /** Slow enough that all have come before the first is answered. */
+  const slow = ({ relay }: { relay: TestRelay }) =>
+    relay.upstream.fault({ on: "get_live_chat", as: { delayMs: 500 } });
+
+  it("share the session, which is parsed, merged and written once", async (t) => {
+    await using room = await withChat({ page: LONG_PAGE, overlap: LONG_PAGE });
+    room.chat.say(LONG_PAGE);
+    const text = asked("/v1/sessions", { videoId: VIDEO, details: true });
+    slow(room);
+    assert.ok((await lengthOf(room.relay, text)) > 200 * KB);
+    const each = await eachAllocates(() => lengthOf(room.relay, text));
+    t.diagnostic(`${(each / KB).toFixed()} KB`);
+    assert.ok(each < 150 * KB, `${each} bytes`);
+  });
+
+  it("share the batch of a poll, which is parsed and written once", async (t) => {
+    await using room = await withChat({ tokens: "reusable" });
+    const opened = await session(room.relay.url, { videoId: VIDEO });
+    room.chat.say(LONG_PAGE);
+    const text = asked("/v1/poll", { ...pollOf(opened), details: true });
+    slow(room);
+    assert.ok((await lengthOf(room.relay, text)) > 200 * KB);
+    const each = await eachAllocates(() => lengthOf(room.relay, text));
+    t.diagnostic(`${(each / KB).toFixed()} KB`);
+    assert.ok(each < 150 * KB, `${each} bytes`);
+  });
 });
 
 it("sessions and polls open no room and store nothing", async () => {

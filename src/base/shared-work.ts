@@ -1,0 +1,46 @@
+/**
+ * Work that is done once for all who ask for the same while it is under way: each of them gets its result,
+ * and not what the result is made from.
+ */
+import { unlessAborted } from "./deadline.ts";
+
+interface UnderWay<T> {
+  readonly result: Promise<T>;
+  readonly abandoned: AbortController;
+  waiting: number;
+}
+
+export class SharedWork<T> {
+  readonly #underWay = new Map<string, UnderWay<T>>();
+
+  /**
+   * The result of the work of this key that is under way, or else of `act`, whose signal aborts when nobody
+   * waits for it any more. Rejects as `act` does, and with the signal's reason.
+   */
+  async run(key: string, act: (abandoned: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
+    signal.throwIfAborted();
+    const work = this.#underWay.get(key) ?? this.#begin(key, act);
+    work.waiting += 1;
+    try {
+      return await unlessAborted(work.result, signal);
+    } finally {
+      work.waiting -= 1;
+      if (work.waiting === 0) {
+        this.#end(key, work);
+        work.abandoned.abort("nobody waits for it");
+      }
+    }
+  }
+
+  #begin(key: string, act: (abandoned: AbortSignal) => Promise<T>): UnderWay<T> {
+    const abandoned = new AbortController();
+    const result = act(abandoned.signal).finally(() => this.#end(key, work));
+    const work: UnderWay<T> = { result, abandoned, waiting: 0 };
+    this.#underWay.set(key, work);
+    return work;
+  }
+
+  #end(key: string, work: UnderWay<T>): void {
+    if (this.#underWay.get(key) === work) this.#underWay.delete(key);
+  }
+}
