@@ -303,7 +303,7 @@ describe("callers that ask for the same at the same time", { timeout: 60_000 }, 
 
   /** Slow enough that all have come before the first is answered. */
   const slow = ({ relay }: { relay: TestRelay }) =>
-    relay.upstream.fault({ on: "get_live_chat", as: { delayMs: 500 } });
+    relay.upstream.fault({ on: "get_live_chat", times: 1000, as: { delayMs: 500 } });
 
   it("share the session, which is parsed, merged and written once", async (t) => {
     await using room = await withChat({ page: LONG_PAGE, overlap: LONG_PAGE });
