@@ -22,10 +22,20 @@ export function preferred(mediaTypes: readonly string[], accept = "*/*"): string
   return mediaTypes.find((type) => weightOf(type) === highest);
 }
 
-/** Whether the client has the answer with this tag, by `If-None-Match`. */
+/**
+ * Whether the client has the answer with this tag, by `If-None-Match`, which does not distinguish weak tags
+ * from strong ones (RFC 9110, 13.1.2): a cache that changes the coding of an answer makes its tag weak.
+ */
 export function isKnown(etag: string, ifNoneMatch = ""): boolean {
-  return ifNoneMatch.split(",").some((part) => {
-    const tag = part.trim();
-    return tag === "*" || tag === etag || `W/${tag}` === etag;
-  });
+  const wanted = strong(etag);
+  return ifNoneMatch.split(",").some((part) => ["*", wanted].includes(strong(part.trim())));
+}
+
+function strong(etag: string): string {
+  return etag.replace(/^W\//, "");
+}
+
+/** The tag of the compressed form of an answer: a strong tag stands for one sequence of bytes. */
+export function gzippedTag(etag: string): string {
+  return etag.replace('"', '"gzip-');
 }

@@ -2,6 +2,7 @@
 import { itemJson } from "../../serving/history/formats.ts";
 import type { HistoryPage } from "../../serving/history/history.ts";
 import { type LogPosition, offsetOf, positionIn, tagOf } from "../../serving/log-position.ts";
+import { gzippedTag } from "../negotiation.ts";
 
 /** The bounds of a page, in messages and in bytes. */
 export const PAGE_MESSAGES = 1000;
@@ -79,6 +80,7 @@ export function headAnswer({ end, isClosed }: LogPart): LogAnswer {
 
 export function pollAnswer({ videoId, position, start, next, cursor, body, ...polled }: Polled): LogAnswer {
   const isKept = body !== undefined && position !== "now";
+  const etag = tagOf(videoId, start, next, polled.isClosed);
   return {
     status: body === undefined ? 204 : 200,
     headers: {
@@ -87,7 +89,7 @@ export function pollAnswer({ videoId, position, start, next, cursor, body, ...po
       ...place(next, polled.isUpToDate, polled.isClosed),
       ...(!polled.isClosed && { "stream-cursor": String(cursor) }),
       "cache-control": isKept ? POLLED : NEVER,
-      ...(isKept && { etag: tagOf(videoId, start, next, polled.isClosed) }),
+      ...(isKept && { etag: polled.isGzip ? gzippedTag(etag) : etag }),
     },
     body,
   };

@@ -10,7 +10,7 @@ import { parseVideoId } from "../../protocol/video-id.ts";
 import { parseOffset } from "../../serving/log-position.ts";
 import { isPrivate } from "../access/private-answers.ts";
 import { clientGone } from "../client-gone.ts";
-import { acceptsGzip, isKnown } from "../negotiation.ts";
+import { acceptsGzip, gzippedTag, isKnown } from "../negotiation.ts";
 import type { PassOn } from "../origin-routes.ts";
 import { LogParams, LogQuery } from "../schemas/log-schemas.ts";
 import { LogResponse, routeOptions } from "../schemas/responses.ts";
@@ -90,7 +90,8 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
       await enter().finally(giveBack);
     });
     if (!page) return passOn(request, reply);
-    const { headers, body } = page;
+    const { body } = page;
+    const headers = wanted.isGzip ? zippedHeaders(page.headers) : page.headers;
     reply.headers({ ...headers, ...vary });
     if (headers.etag && isKnown(headers.etag, request.headers["if-none-match"]))
       return reply.code(304).send();
@@ -174,6 +175,10 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
     if (live === "sse") return openEvents(request, reply, gone);
     return live === undefined ? sendPage(request, reply, gone) : sendPoll(request, reply, gone);
   });
+}
+
+function zippedHeaders({ etag, ...others }: LogAnswer["headers"]): LogAnswer["headers"] {
+  return { ...others, ...(etag && { etag: gzippedTag(etag) }) };
 }
 
 function invalid(message: string): RelayError {

@@ -56,6 +56,7 @@ describe("a long poll", () => {
     await isWaited(3);
     chat.say(1);
     const answers = await Promise.all(asked);
+    assert.notEqual(answers[0]?.headers.get("etag"), answers[1]?.headers.get("etag"), "of another coding");
     for (const { status, text, cursors, isUpToDate, isClosed, next } of answers) {
       assert.deepEqual([status, isUpToDate, isClosed], [200, true, false]);
       assert.equal(text, answers[0]?.text);

@@ -121,6 +121,25 @@ describe("a page of a log", () => {
       ],
     );
     assert.equal(zipped.text, plain.text);
+    assert.notEqual(zipped.headers.get("etag"), plain.headers.get("etag"), "the bytes are others");
+  });
+
+  it("is answered 304 to a weak tag, too, and in each coding to its own", async (t) => {
+    const { url } = await withRoom(t);
+    const other = { identity: "gzip", gzip: "identity" } as const;
+    for (const coding of ["identity", "gzip"] as const) {
+      const read = (headers: Record<string, string>) =>
+        readLog(url, ROOM, {}, { headers: { "accept-encoding": coding, ...headers } });
+      const etag = (await read({})).headers.get("etag") ?? assert.fail("no tag");
+      for (const known of [etag, `W/${etag}`, `"another", W/${etag}`, "*"]) {
+        const { status, headers } = await read({ "if-none-match": known });
+        assert.deepEqual([status, headers.get("etag")], [304, etag], known);
+      }
+      for (const known of [`"another"`, `W/"another"`, etag.slice(1)])
+        assert.equal((await read({ "if-none-match": known })).status, 200, known);
+      const elsewhere = { "if-none-match": etag, "accept-encoding": other[coding] };
+      assert.equal((await read(elsewhere)).status, 200);
+    }
   });
 });
 
