@@ -1,5 +1,6 @@
 /** Writes messages as CSV (RFC 4180) with a fixed set of columns. */
 import type { Details } from "../protocol/kinds.ts";
+import { wholeText } from "../protocol/whole-text.ts";
 import { choicesText, type ReceivedMessage } from "./received-message.ts";
 
 /** The byte order mark, without which some spreadsheets do not read UTF-8. */
@@ -20,7 +21,7 @@ const COLUMNS: Columns = {
   author: ({ author }) => author,
   authorId: (_, { authorId }) => authorId,
   badges: (_, { badges }) => badges?.map(({ kind }) => kind).join(" "),
-  message: ({ message }) => message,
+  message: wholeText,
   amount: ({ amount }) => amount,
   amountValue: (_, { amount }) => amount?.value,
   amountCurrency: (_, { amount }) => amount?.currency,

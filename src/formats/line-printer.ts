@@ -1,6 +1,7 @@
 /** Prints a message as one line for people: time, author with badges, type, text. */
 import { styleText } from "node:util";
 import type { Details } from "../protocol/kinds.ts";
+import { wholeText } from "../protocol/whole-text.ts";
 import { cleanText } from "./harmless-text.ts";
 import { choicesText, type ReceivedMessage } from "./received-message.ts";
 
@@ -69,7 +70,8 @@ export class LinePrinter {
     return amount === "" ? label : this.#paint(PAID_STYLE, label);
   }
 
-  #words({ type, author, message }: ReceivedMessage, { target, poll, header }: Details): string {
+  #words(received: ReceivedMessage, { target, poll, header }: Details): string {
+    const { type, author, message } = received;
     if (poll) return `${poll.question} | ${choicesText(poll.choices)} (${poll.state})`;
     if (type === "deleted") {
       const author = this.#names.get(target?.messageId ?? "");
@@ -80,7 +82,7 @@ export class LinePrinter {
       return `all messages by ${author}`;
     }
     if (type === "chat" && author === "" && message === "") return "(deleted)";
-    return [header, message].filter(Boolean).join(": ");
+    return [header, wholeText(received)].filter(Boolean).join(": ");
   }
 
   #remember(id: string, author: string): void {

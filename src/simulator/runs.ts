@@ -65,6 +65,9 @@ function customEmoji(random: Random): JsonObject {
   };
 }
 
+/** The length of a link's text from which on the upstream shortens it. The target stays whole. */
+const SHOWN_LENGTH = 37;
+
 function link(random: Random): JsonObject {
   const target = random.pick(words.LINKS);
   const url = `https://www.youtube.com/redirect?event=live_chat&redir_token=${random.text(40)}&q=${encodeURIComponent(target)}`;
@@ -72,7 +75,8 @@ function link(random: Random): JsonObject {
   const commandMetadata = {
     webCommandMetadata: { url, webPageType: "WEB_PAGE_TYPE_UNKNOWN", rootVe: 83769 },
   };
-  return { text: target.slice(0, 30), navigationEndpoint: { commandMetadata, urlEndpoint } };
+  const text = target.length > SHOWN_LENGTH ? `${target.slice(0, SHOWN_LENGTH)}...` : target;
+  return { text, navigationEndpoint: { commandMetadata, urlEndpoint } };
 }
 
 function watchLink(random: Random): JsonObject {

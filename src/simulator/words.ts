@@ -49,6 +49,7 @@ export const CUSTOM_EMOJI = ["wave", "hype", "cozyTea", "gg_cup"] as const;
 
 export const LINKS = [
   "https://example.org/schedule?day=sunday&zone=utc#top",
+  "https://www.example.org/a/long/path/that/the/place/of/the/picture/has",
   "https://example.com/",
   "https://beispiel.example/straße",
 ] as const;

@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { addressOf, faultsOf, idsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
 import {
   deletionOf,
+  linkRun,
   paidAction,
   replacementOf,
   textAction,
@@ -266,6 +267,31 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
       (await idsOf(page)).filter((id) => "abc".includes(id)),
       ["c"],
     );
+  });
+
+  it("finds a shortened link by what is not shown, and as it is shown", async () => {
+    const { page, chat } = pages;
+    const runs = [
+      { text: "see " },
+      linkRun("https://example.org/a/long/pa...", "https://example.org/a/long/path"),
+    ];
+    chat.say([
+      textAction("a", { runs }),
+      textAction("b"),
+      textAction("c", { text: "example.org/a/long/path" }),
+    ]);
+    for (const [q, ids] of [
+      ["see https://example.org/a/long/path", ["a"]],
+      ["org/a/long/pa...", ["a"]],
+      ["long/path", ["a", "c"]],
+    ] as const) {
+      await visit(`&backfill=500&q=${encodeURIComponent(q)}`);
+      await has("a");
+      assert.deepEqual(await idsOf(page), ids, q);
+      await page.locator("#find").getByRole("button").click();
+      await page.getByText(new RegExp(`^${ids.length} messages? found\\.`)).waitFor();
+    }
+    assert.equal(await page.locator(`${rowOf("a")} a[href="https://example.org/a/long/path"]`).count(), 1);
   });
 
   it("filters replaced messages again, and shows nothing if no type is chosen", async () => {

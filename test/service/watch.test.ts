@@ -21,7 +21,7 @@ import {
   refuses,
   streams,
 } from "../support/answering-server.ts";
-import { deletionOf, textAction } from "../support/chat-actions.ts";
+import { deletionOf, linkRun, textAction } from "../support/chat-actions.ts";
 import { outcome, outcomeInShell, Run } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { startRelay, type TestRelay } from "../support/relay.ts";
@@ -71,6 +71,17 @@ describe("watch", () => {
     assert.deepEqual([next.cursor, next.message], [Number(cursor) + 1, "what comes next"]);
     const fields = ["cursor", "type", "id", "timestamp", "author", "message", "amount", "color", "parts"];
     assert.deepEqual(Object.keys(next), fields);
+  });
+
+  it("prints a shortened link whole", async () => {
+    const linked = relay.upstream.chat("link-video1", { timeoutMs: 20 });
+    const [shown, whole] = ["https://example.org/a/long/pa...", "https://example.org/a/long/path"];
+    linked.say([textAction("linked", { runs: [{ text: "see " }, linkRun(shown, whole)] })]);
+    const watch = new Run(["watch", "link-video1", "--server", relay.url]);
+    await watch.printed(/@somebody: .*\n/);
+    watch.signal("SIGINT");
+    await watch.exited;
+    assert.match(watch.out, /: see https:\/\/example\.org\/a\/long\/path\n$/);
   });
 
   it("exits with 143 at SIGTERM", async () => {

@@ -4,6 +4,8 @@ import { adding, COMMON, PAID } from "./chat-items.ts";
 
 interface Said {
   text?: string;
+  /** In place of `text`. */
+  runs?: JsonObject[];
   author?: string;
   channel?: string;
 }
@@ -20,7 +22,15 @@ const commonOf = (id: string, { author = "@somebody", channel = "UCsomebody" }: 
 export const textItem = (id: string, said: Said = {}) => ({
   liveChatTextMessageRenderer: {
     ...commonOf(id, said),
-    message: { runs: [{ text: said.text ?? `words of ${id}` }] },
+    message: { runs: said.runs ?? [{ text: said.text ?? `words of ${id}` }] },
+  },
+});
+
+/** A run that is a link. `text`: what the upstream shows of it. */
+export const linkRun = (text: string, url: string): JsonObject => ({
+  text,
+  navigationEndpoint: {
+    urlEndpoint: { url: `https://www.youtube.com/redirect?q=${encodeURIComponent(url)}`, nofollow: true },
   },
 });
 

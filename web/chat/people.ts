@@ -1,9 +1,11 @@
 /**
  * Lists of authors and words, as `hide` and `mark` have them: names (with or without `@`), channel ids, and
- * `/patterns/`, which are looked for in the author's name, with and without its `@`, and in the words.
+ * `/patterns/`, which are looked for in the author's name, with and without its `@`, and in the words, with
+ * links as they are shown and whole.
  */
 
 import { fold } from "../../src/protocol/fold.ts";
+import { wholeText } from "../../src/protocol/whole-text.ts";
 import { Budget, compile } from "./pattern.ts";
 import type { ShownMessage } from "./shown-message.ts";
 
@@ -34,11 +36,15 @@ export function readPeople(
       ids.add(item);
     }
   }
-  return ({ author, message, details }) =>
+  return ({ author, message, parts, details }) =>
     (author !== "" && names.has(bareName(author))) ||
     ids.has(details.authorId ?? "") ||
     patterns.some(
-      (isIn) => isIn(author) || (author.startsWith("@") && isIn(author.slice(1))) || isIn(message),
+      (isIn) =>
+        isIn(author) ||
+        (author.startsWith("@") && isIn(author.slice(1))) ||
+        isIn(message) ||
+        isIn(wholeText({ message, parts })),
     );
 }
 

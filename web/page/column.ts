@@ -1,6 +1,7 @@
 /** One chat on the page: its log, everything above it, its search, its statistics and its state. */
 import type { Init } from "../../client/index.ts";
 import { fold } from "../../src/protocol/fold.ts";
+import { wholeText } from "../../src/protocol/whole-text.ts";
 import type { Look, ShownMessage } from "../chat/shown-message.ts";
 import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
 import type { AuthorCard } from "./author-card.ts";
@@ -209,8 +210,8 @@ export class Column {
     const { look, marks } = this.#options;
     if (!letsThrough(types, message.type) || marks.applies("hide", message)) return false;
     const sought = fold(q.trim());
-    const words = fate.deleted && look.deleted === "hide" ? "" : message.message;
-    return sought === "" || fold(`${message.author}\n${words}`).includes(sought);
+    const words = fate.deleted && look.deleted === "hide" ? [] : [message.message, wholeText(message)];
+    return sought === "" || [message.author, ...words].some((text) => fold(text).includes(sought));
   }
 
   #showStanding(): void {

@@ -2,8 +2,10 @@
  * Selects stored messages without parsing them where possible: a search in their text rules most of them out,
  * and only the rest is parsed for an exact answer.
  */
-import { asString, dig, parseJson } from "../../base/json.ts";
+import { dig, parseJson } from "../../base/json.ts";
 import { fold } from "../../protocol/fold.ts";
+import type { EightFields } from "../../protocol/message.ts";
+import { wholeText } from "../../protocol/whole-text.ts";
 import { type StoredMessage, typeOf } from "../../store/stored-message.ts";
 import { ALL, rareTypesOf, type TypeFilter, typeBit } from "../type-filter.ts";
 
@@ -41,12 +43,16 @@ function isBy(authorId: string): Test {
   return ({ details }) => details.includes(quoted) && dig(parseJson(details), "authorId") === authorId;
 }
 
+function mayShorten(body: string): boolean {
+  return body.includes('"kind":"link"') && /(?:…|\.\.\.)"/.test(body);
+}
+
 function contains(text: string): Test {
   const sought = fold(text);
   return ({ body }) => {
-    // Without escapes, the body has every text of the message as it is.
-    if (!body.includes("\\") && !fold(body).includes(sought)) return false;
-    const message = parseJson(body);
-    return ["message", "author"].some((field) => fold(asString(dig(message, field)) ?? "").includes(sought));
+    // Without escapes and shortened links, the body has every text of the message as it is.
+    if (!body.includes("\\") && !mayShorten(body) && !fold(body).includes(sought)) return false;
+    const { author, message, parts }: EightFields = JSON.parse(body);
+    return [author, message, wholeText({ message, parts })].some((text) => fold(text).includes(sought));
   };
 }

@@ -200,6 +200,11 @@ describe("a page of history", () => {
   });
 });
 
+/** A link as the upstream shows it, and its target. */
+const SHOWN = "https://example.org/a/long/path/that/th...";
+const WHOLE = "https://www.example.org/a/long/path/that/the/place/has";
+const text = (words: string) => ({ kind: "text" as const, text: words });
+
 describe("a filtered page", () => {
   const mixed = [
     said(1, { author: "@Ines", message: "Hello World" }),
@@ -216,6 +221,11 @@ describe("a filtered page", () => {
     said("hello", { author: "@mia", message: "", type: "membership", details: { level: "hello" } } as never),
     said(8, { author: "@E\u0301milie", message: "か\u3099き\u3099 at the E\u0301cole" }),
     said(9, { author: "@İlker", message: "ＡＢＣ in İstanbul" }),
+    said(11, {
+      author: "@olga",
+      message: `see ${SHOWN} now`,
+      parts: [text("see "), { kind: "link", text: SHOWN, url: WHOLE }, text(" now")],
+    }),
     said(10, { author: "@Straße", message: 'a cafe\u0301, "quoted"' }),
   ];
   // The gap, number 3, always comes.
@@ -230,7 +240,14 @@ describe("a filtered page", () => {
     ["finds the end of a Greek name", { q: "ΟΔΟΣ" }, [3, 6]],
     ["finds composed letters in their parts", { q: "École" }, [3, 8]],
     ["finds composed kana in their parts", { q: "がぎ" }, [3, 8]],
-    ["finds letters in their parts, behind an escape", { q: "café" }, [3, 10]],
+    ["finds letters in their parts, behind an escape", { q: "café" }, [3, 11]],
+    [
+      "finds a shortened link by what is not shown",
+      { q: "SEE https://www.example.org/a/long/path/that/the/place/has now" },
+      [3, 10],
+    ],
+    ["finds a shortened link as it is shown", { q: "path/that/th... NOW" }, [3, 10]],
+    ["finds nothing by the target of another link", { q: "no-such-place" }, [3]],
     ["finds letters of full width", { q: "abc" }, [3, 9]],
     ["finds the dotted capital I", { q: "istanbul" }, [3, 9]],
     ["finds names in any form", { q: "@ilker" }, [3, 9]],
@@ -249,6 +266,15 @@ describe("a filtered page", () => {
       );
     });
   }
+
+  it("has a shortened link whole in CSV and as text, and in JSON as it is shown", async (t) => {
+    const parts = [text("see "), { kind: "link" as const, text: SHOWN, url: WHOLE }];
+    const { get, text: textOf } = await withRoom(t, [said(1, { message: `see ${SHOWN}`, parts })]);
+    const { body } = await get({ videoId: ROOM });
+    assert.deepEqual([body.messages[0]?.message, body.messages[0]?.parts], [`see ${SHOWN}`, parts]);
+    assert.match(await textOf({ videoId: ROOM, format: "csv" }), new RegExp(`,see ${WHOLE},`));
+    assert.match(await textOf({ videoId: ROOM, format: "text" }), new RegExp(`: see ${WHOLE}\n$`));
+  });
 
   it("searches at most twenty thousand messages, and continues after them", async (t) => {
     const rare = said("rare", { message: "a needle" });

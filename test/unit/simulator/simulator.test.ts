@@ -53,6 +53,18 @@ test("a chat that drops messages keeps those it can still give", async (t) => {
   assert.deepEqual(idsOf((await poll(upstream, token)).actions).slice(-100), last);
 });
 
+test("a long link is shown shortened, and its target is whole", async (t) => {
+  const chat = (await startFor(t)).chat(VIDEO, { kinds: ["text"] });
+  chat.say(1000);
+  const text = JSON.stringify(chat.ledger.map(({ action }) => action));
+  const shown = [...text.matchAll(/"text":"(https:[^"]*)\.\.\.","navigationEndpoint":.*?[&]q=([^"]*)"/g)];
+  assert.ok(shown.length > 3, `${shown.length} links`);
+  for (const [, beginning = "", target = ""] of shown) {
+    assert.ok(decodeURIComponent(target).startsWith(beginning), target);
+    assert.ok(decodeURIComponent(target).length > beginning.length + 3, target);
+  }
+});
+
 test("raw actions between generated ones of the same millisecond have times in the chat's order", async (t) => {
   const chat = (await startFor(t, { clock: new FakeClock() })).chat(VIDEO, { kinds: ["text"] });
   chat.say(3);

@@ -102,6 +102,13 @@ describe("a list of authors and words", () => {
     for (const words of ["cafe", "emilie", "が", "Ex"]) assert.ok(!isNamed(said("@x", words)), words);
   });
 
+  it("finds a shortened link by what is not shown, and as it is shown", () => {
+    const url = "https://example.org/a/long/path";
+    const [shown, parts] = ["example.org/a/lo...", [{ kind: "link", text: "example.org/a/lo...", url }]];
+    const linked = completed({ type: "chat", cursor: 1, author: "@x", message: shown, parts } as never);
+    for (const list of ["/long.path$/", "/lo\\.{3}/"]) assert.ok(readPeople(list, assert.fail)(linked), list);
+  });
+
   it("takes a full-width bracket for itself", () => {
     const isNamed = readPeople("/（笑/", assert.fail);
     assert.ok(isNamed(said("@x", "(笑)")));

@@ -1,0 +1,21 @@
+/**
+ * The upstream shows a long link shortened, `https://example.org/a/long/pa...`, and has the whole one as its
+ * target. People who keep or search a text want the whole one.
+ */
+import type { EightFields, Part } from "./message.ts";
+
+const ELLIPSIS = /(?:…|\.\.\.)$/;
+/** What a link as shown may leave out of its target. */
+const SCHEME = /^(?:https?:\/\/)?(?:www\.)?/i;
+
+/** The text of a message, with the whole URL in place of each shortened link. */
+export function wholeText({ message, parts }: Pick<EightFields, "message" | "parts">): string {
+  if (!parts.some(isShortened)) return message;
+  return parts.map((part) => (isShortened(part) ? part.url : part.text)).join("");
+}
+
+function isShortened(part: Part): part is Extract<Part, { kind: "link" }> {
+  if (part.kind !== "link" || !ELLIPSIS.test(part.text)) return false;
+  const beginning = part.text.replace(ELLIPSIS, "").replace(SCHEME, "");
+  return part.url.replace(SCHEME, "").startsWith(beginning);
+}
