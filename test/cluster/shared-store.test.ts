@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Client, types } from "pg";
 import { RELEASED } from "../../src/protocol/chat.ts";
+import { chatKey, otherChat } from "../../src/protocol/chat-key.ts";
 import { Random } from "../../src/simulator/random.ts";
 import { LOOK, ORPHANS, RELEASE } from "../../src/store/postgres/cluster-watch.ts";
 import { ONE_TOO_MANY } from "../../src/store/postgres/leases.ts";
@@ -20,7 +21,7 @@ const LEASE_MS = 6000;
 const GRACE_MS = 30_000;
 /** The maximum time between two statements: some leases expire, some rooms become unwatched. */
 const MAX_PAUSE_MS = 1500;
-const VIDEOS = ["video-one", "video-two", "video-six"];
+const VIDEOS = ["video-one", chatKey("video-one", "replay"), "video-six"];
 const INSTANCES = ["a", "b", "c"];
 /** Later than any time here, in wall milliseconds. */
 const FAR = 1e13;
@@ -66,8 +67,8 @@ function draw(random: Random, { epochs, heads, bases }: Known): Statement {
   };
   const written = pick([null, 0, 500, FAR]);
   const drawn: (() => Statement)[] = [
-    () => ({ text: SQL.take, values: [video, pick(INSTANCES), LEASE_MS] }),
-    () => ({ text: SQL.take, values: [video, pick(INSTANCES), LEASE_MS] }),
+    () => ({ text: SQL.take, values: [video, pick(INSTANCES), LEASE_MS, otherChat(video)] }),
+    () => ({ text: SQL.take, values: [video, pick(INSTANCES), LEASE_MS, otherChat(video)] }),
     () => ({ text: SQL.giveBack, values: claims }),
     () => ({ text: SQL.renew, values: [...claims, LEASE_MS] }),
     () => ({ text: SQL.append, values: [video, epoch, head, ...batch(), "checkpoint", LEASE_MS, written] }),

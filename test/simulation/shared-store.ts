@@ -111,20 +111,21 @@ export class SharedStore implements Peek {
     ]);
   }
 
-  readonly #take = (videoId: string, owner: string, leaseMs: number): object[] => {
+  readonly #take = (videoId: string, owner: string, leaseMs: number, other: string): object[] => {
     const now = this.#now;
     let room = this.#rooms.get(videoId);
     if (room && room.owner !== owner && room.leaseUntil > now) return [{ is_same: true, now, epoch: null }];
-    room ??= this.#born(videoId);
+    room ??= this.#born(videoId, other);
     Object.assign(room, { owner, epoch: room.epoch + 1, leaseUntil: now + leaseMs });
     room.takenAt.set(owner, now);
     return [{ is_same: true, now, epoch: room.epoch, ...this.#row(room) }];
   };
 
-  #born(videoId: string): SharedRoom {
-    const base = this.#clock.now();
+  #born(videoId: string, other: string): SharedRoom {
+    const at = this.#clock.now();
+    const base = Math.max(at, (this.#rooms.get(other)?.head ?? 0) + 1);
     const room: SharedRoom = {
-      ...{ videoId, base, head: base, epoch: base, owner: null, leaseUntil: 0, takenAt: new Map() },
+      ...{ videoId, base, head: base, epoch: at, owner: null, leaseUntil: 0, takenAt: new Map() },
       ...{ checkpoint: null, checkpointAt: 0, detail: null, finalAt: null, channels: null },
       ...{ messages: [], byId: new Map() },
     };

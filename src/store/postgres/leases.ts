@@ -6,6 +6,7 @@
  * reader for longer than a lease.
  */
 import type { Clock } from "../../base/clock.ts";
+import { otherChat } from "../../protocol/chat-key.ts";
 import { background } from "../../telemetry/background.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { Hold, type Ownership } from "../ownership.ts";
@@ -86,7 +87,8 @@ export class PostgresOwnership implements Ownership {
     await viewerCounts.written(); // otherwise a room could be released before its new viewer is known
     for (;;) {
       const sentAt = clock.uptime();
-      const [row] = await connections.query<TakenRow>("writes", SQL.take, [videoId, instance, leaseMs]);
+      const values = [videoId, instance, leaseMs, otherChat(videoId)];
+      const [row] = await connections.query<TakenRow>("writes", SQL.take, values);
       if (!row?.is_same) await watch.adoptLineage();
       else if (row.epoch === null) return undefined;
       else {

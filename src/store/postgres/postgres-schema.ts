@@ -6,6 +6,8 @@ import type { Client } from "pg";
 import { HALF_FILLED, StoreError } from "../port.ts";
 import { BEGINS_PLAIN } from "../stored-message.ts";
 import { APPENDING } from "./append-schema.ts";
+import { ROOMS_OF_CHATS } from "./chats-schema.ts";
+import { MOVING } from "./moving-schema.ts";
 import { PRUNING, ROOM_PRUNING } from "./pruning-schema.ts";
 import { TALLIES } from "./tally-schema.ts";
 
@@ -131,29 +133,14 @@ const STEPS: readonly string[] = [
 
    ${APPENDING}
 
-   create function relay_move(here text, is_restored boolean, is_kept boolean) returns int language plpgsql as $$
-   declare
-     moment bigint := floor(extract(epoch from clock_timestamp()) * 1000);
-     rooms int;
-   begin
-     perform from store where lineage <> here or is_restored for update;
-     if not found then return 0; end if;
-     update store set lineage = here, generation = greatest(generation + 1, moment);
-     if is_kept then return 0; end if;
-     update room r set shift = r.shift + far, base = r.base + far, floor = r.floor + far, head = r.head + far,
-       epoch = greatest(r.epoch, moment) + 1, owner = null, lease_until = 'epoch'
-     from (select video_id, greatest(moment, head + 1) - base as far from room
-       where checkpoint is not null and (base < moment or not is_restored)) m
-     where r.video_id = m.video_id;
-     get diagnostics rooms = row_count;
-     return rooms;
-   end $$;
+   ${MOVING}
 
    ${PRUNING}`,
   `create index message_rare on message (video_id, (${TYPE}), cursor) where ${IS_RARE};`,
   // The names of the room's channel, separated by spaces.
   "alter table room add column channels text",
   ROOM_PRUNING,
+  ROOMS_OF_CHATS,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

@@ -54,12 +54,14 @@ const APPEND =
 
 export const SQL = {
   // The epoch of a new room comes from the clock, as its cursors do, so it exceeds every epoch of an earlier
-  // room of this name, which was pruned or lost with its store. No old claim can pass for a new one. If the
-  // server or its history has changed, nothing is taken until the rooms have moved.
+  // room of this name, which was pruned or lost with its store. No old claim can pass for a new one. The
+  // cursors also exceed those of the video's other chat, $4. If the server or its history has changed, nothing
+  // is taken until the rooms have moved.
   take: `with here as (select lineage = ${LINEAGE} as is_same from store), taken as (
       insert into room as r (video_id, base, floor, head, state, owner, epoch, lease_until)
-      select $1, born, born, born, 'bootstrapping', $2, born + 1, clock_timestamp() + $3::float8 * interval '1 ms'
-      from here, (select ${ms("clock_timestamp()")} as born) clock where is_same
+      select $1, born, born, born, 'bootstrapping', $2, at + 1, clock_timestamp() + $3::float8 * interval '1 ms'
+      from here, (select at, greatest(at, (select head + 1 from room where video_id = $4)) as born
+        from (select ${ms("clock_timestamp()")} as at) clock) birth where is_same
       on conflict (video_id) do update set owner = $2, epoch = r.epoch + 1, lease_until = excluded.lease_until
       where r.owner = $2 or r.lease_until <= clock_timestamp()
         or r.${FAR_AHEAD}

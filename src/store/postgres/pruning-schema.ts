@@ -61,12 +61,7 @@ export const PRUNING = `create function relay_prune(before timestamptz, most int
     return query select most - places + old, late;
   end $$;`;
 
-/**
- * For `SizeLimited.pruneRooms`. `relay_prune_oldest`, which `relay_prune` calls, too, deletes the room's
- * oldest messages before the cursor `stay`, and a final room without messages. It returns how many entries
- * that were, or 0 if the oldest message is not counted yet.
- */
-export const ROOM_PRUNING = `create function relay_prune_oldest(gone room, stay bigint, most int) returns int language plpgsql as $$
+const OLDEST_PRUNING = `create function relay_prune_oldest(gone room, stay bigint, most int) returns int language plpgsql as $$
   declare
     counted bigint;
     deleted int;
@@ -90,8 +85,11 @@ export const ROOM_PRUNING = `create function relay_prune_oldest(gone room, stay 
     end if;
     update room set floor = greatest(floor, last + gone.shift) where video_id = gone.video_id and deleted > 0;
     return deleted;
-  end $$;
-  create function relay_prune_room(recorded text[], before timestamptz, most int)
+  end $$;`;
+
+/** `video`: what of the room `r` a recording may name. */
+export function roomPruning(create: string, video: string): string {
+  return `${create} relay_prune_room(recorded text[], before timestamptz, most int)
   returns table (entries int, behind text) language plpgsql as $$
   #variable_conflict use_column
   declare
@@ -109,7 +107,7 @@ export const ROOM_PRUNING = `create function relay_prune_oldest(gone room, stay 
       where case when r.final_at is null
           then (select m.at from message m where m.video_id = r.video_id order by m.cursor limit 1) < before
           else r.final_at < before and r.lease_until < clock_timestamp() end
-      order by r.video_id = any(names) or coalesce(string_to_array(r.channels, ' ') && names, false),
+      order by ${video} = any(names) or coalesce(string_to_array(r.channels, ' ') && names, false),
         r.final_at nulls last, r.base
       limit 1 for update;
     if not found then
@@ -127,3 +125,12 @@ export const ROOM_PRUNING = `create function relay_prune_oldest(gone room, stay 
     perform pg_stat_force_next_flush(); -- the next look at the size must know of it
     return query select pruned, null::text;
   end $$;`;
+}
+
+/**
+ * For `SizeLimited.pruneRooms`. `relay_prune_oldest`, which `relay_prune` calls, too, deletes the room's
+ * oldest messages before the cursor `stay`, and a final room without messages. It returns how many entries
+ * that were, or 0 if the oldest message is not counted yet.
+ */
+export const ROOM_PRUNING = `${OLDEST_PRUNING}
+  ${roomPruning("create function", "r.video_id")}`;

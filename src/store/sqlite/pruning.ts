@@ -3,6 +3,7 @@
  * rooms; and what the limit of the file's size deletes: room by room. The caller provides the transaction.
  */
 import type { DatabaseSync } from "node:sqlite";
+import { REPLAY_SUFFIX } from "../../protocol/chat-key.ts";
 import { prepared } from "./sqlite-schema.ts";
 import type { Tallies } from "./sqlite-tallies.ts";
 
@@ -15,7 +16,7 @@ const ADOPTABLE_MS = 3_600_000;
 /** The rooms that a recording names, or those that none does, as `:isRecorded` says. */
 const OF_RECORDINGS = `exists (
     select 1 from (select value as name from json_each(:recorded) union all select name from recording)
-    where name = video_id or instr(' ' || channels || ' ', ' ' || name || ' ') > 0
+    where name = replace(video_id, '${REPLAY_SUFFIX}', '') or instr(' ' || channels || ' ', ' ' || name || ' ') > 0
   ) = :isRecorded`;
 
 const SQL = {

@@ -6,6 +6,7 @@
 import { statfsSync } from "node:fs";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RoomEnd } from "../../protocol/chat.ts";
+import { otherChat, REPLAY_SUFFIX } from "../../protocol/chat-key.ts";
 import { assertOwner } from "../fence.ts";
 import { lastBefore } from "../last-before.ts";
 import type { TakenRoom } from "../ownership.ts";
@@ -88,8 +89,12 @@ const SQL = {
     where room = (select key from room where video_id = :videoId) and ${AUTHOR_ID} in (:authorId, ${LOST_AUTHOR})`,
   overwrite: "update message set body = ?, details = ? where room = ? and id = ?",
   // Shifts by more than the room's span, so the new cursors exceed all old ones, and none collide on the way.
-  moves: `select key, by from (select key, max(:now, head + 1) - base as by,
-      sum(head - floor + 1) over (order by key) - (head - floor + 1) as others from room where base < :now)
+  // A replay moves behind its live chat, whichever of the two moves first.
+  moves: `select key, by from (select room.key, max(:now, room.head + 1, coalesce(live.head
+        + case when live.base < :now then max(:now, live.head + 1) - live.base else 0 end + 1, 0)) - room.base as by,
+      sum(room.head - room.floor + 1) over (order by room.key) - (room.head - room.floor + 1) as others
+      from room left join room live on live.key <> room.key
+        and live.video_id = replace(room.video_id, '${REPLAY_SUFFIX}', '') where room.base < :now)
     where others < ${MOVED_AT_ONCE}`,
   moveRoom: `update room set epoch = max(epoch, :now) + 1, base = base + :by, floor = floor + :by, head = head + :by
     where key = :key`,
@@ -119,11 +124,14 @@ export class RoomTables {
 
   /**
    * The epoch of a new room comes from the clock, as its cursors do, so it exceeds every epoch of a pruned
-   * room.
+   * room. The cursors also exceed those of the video's other chat.
    */
   take(now: number, videoId: string): TakenRoom {
     const row = this.#sql.take.get(videoId) as RoomRow | undefined;
-    if (!row) return { epoch: now + 1, head: now, room: undefined };
+    if (!row) {
+      const others = this.#row(otherChat(videoId))?.head ?? 0;
+      return { epoch: now + 1, head: Math.max(now, others + 1), room: undefined };
+    }
     return { epoch: row.epoch, head: row.head, room: this.#record(row, now) };
   }
 

@@ -19,6 +19,7 @@ import {
   wallAt,
 } from "../../support/store-subject.ts";
 import { channelsContract } from "./store-contract-channels.ts";
+import { chatsContract } from "./store-contract-chats.ts";
 import { commitContract } from "./store-contract-commit.ts";
 import { damageContract } from "./store-contract-damage.ts";
 import { followContract } from "./store-contract-follow.ts";
@@ -59,6 +60,7 @@ export function storeContract(name: string, open: OpenForTest, persists: boolean
   describe(`${name}: times`, () => timeContract(subject));
   describe(`${name}: totals`, () => totalsContract(subject, { runs, persists }));
   describe(`${name}: channels of rooms`, () => channelsContract(subject));
+  describe(`${name}: chats of a video`, () => chatsContract(subject));
   describe(`${name}: recordings`, () => recordingsContract(subject, persists));
   describe(`${name}: closing`, () => closeContract(subject));
   if (persists) describe(`${name}: failed commits`, () => commitContract(subject));

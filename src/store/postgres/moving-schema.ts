@@ -1,0 +1,34 @@
+/**
+ * The function that moves all rooms, with their messages, to cursors that no client can hold. A video's replay
+ * moves behind its live chat, so that their cursors stay apart.
+ */
+import { REPLAY_SUFFIX } from "../../protocol/chat-key.ts";
+
+const FAR = "greatest(moment, head + 1) - base";
+const FAR_APART = `greatest(moment, head + 1, coalesce((
+           select case when l.base < moment or not is_restored then greatest(moment, l.head + 1) - l.base else 0 end
+             + l.head + 1
+           from room l where l.video_id = replace(room.video_id, '${REPLAY_SUFFIX}', '') and l.video_id <> room.video_id and l.checkpoint is not null), 0)) - base`;
+
+function moveFunction(create: string, far: string): string {
+  return `${create} relay_move(here text, is_restored boolean, is_kept boolean) returns int language plpgsql as $$
+   declare
+     moment bigint := floor(extract(epoch from clock_timestamp()) * 1000);
+     rooms int;
+   begin
+     perform from store where lineage <> here or is_restored for update;
+     if not found then return 0; end if;
+     update store set lineage = here, generation = greatest(generation + 1, moment);
+     if is_kept then return 0; end if;
+     update room r set shift = r.shift + far, base = r.base + far, floor = r.floor + far, head = r.head + far,
+       epoch = greatest(r.epoch, moment) + 1, owner = null, lease_until = 'epoch'
+     from (select video_id, ${far} as far from room
+       where checkpoint is not null and (base < moment or not is_restored)) m
+     where r.video_id = m.video_id;
+     get diagnostics rooms = row_count;
+     return rooms;
+   end $$;`;
+}
+
+export const MOVING = moveFunction("create function", FAR);
+export const MOVING_APART = moveFunction("create or replace function", FAR_APART);
