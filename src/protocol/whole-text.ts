@@ -4,12 +4,17 @@
  */
 import type { EightFields, Part } from "./message.ts";
 
+type Words = Pick<EightFields, "message"> & Partial<Pick<EightFields, "parts">>;
+
 const ELLIPSIS = /(?:…|\.\.\.)$/;
 /** What a link as shown may leave out of its target. */
 const SCHEME = /^(?:https?:\/\/)?(?:www\.)?/i;
 
-/** The text of a message, with the whole URL in place of each shortened link. */
-export function wholeText({ message, parts }: Pick<EightFields, "message" | "parts">): string {
+/**
+ * The text of a message, with the whole URL in place of each shortened link. Another version of the service may
+ * send a message without parts.
+ */
+export function wholeText({ message, parts = [] }: Words): string {
   if (!parts.some(isShortened)) return message;
   return parts.map((part) => (isShortened(part) ? part.url : part.text)).join("");
 }

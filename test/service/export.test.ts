@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { parse } from "csv-parse/sync";
 import { CHAT_TABLE } from "../../src/formats/csv.ts";
+import type { Part } from "../../src/protocol/message.ts";
 import type { Chat } from "../../src/simulator/simulated-chat.ts";
 import {
   AnsweringServer,
@@ -34,6 +35,9 @@ const records = (text: string) =>
     .trim()
     .split("\n")
     .map((line) => JSON.parse(line));
+const withWholeLinks = (parts: readonly Part[]) =>
+  parts.map((part) => (part.kind === "link" ? part.url : part.text)).join("");
+
 /** The end of the stored messages. */
 const NOW = 'event: end\ndata: {"reason":"until"}\n\n';
 
@@ -86,7 +90,7 @@ describe("export from a running service", () => {
     );
     assert.deepEqual(
       rows.map(({ message }) => message?.replace(/^'/, "")),
-      viewer.messages.map(({ message }) => message.message),
+      viewer.messages.map(({ message }) => withWholeLinks(message.parts)),
     );
   });
 

@@ -33,6 +33,10 @@ describe("a shortened link", () => {
     it(`stays as it is if ${what}`, () => assert.equal(textOf(part), part.text));
   }
 
+  it("is nothing to look for in a message without parts", () => {
+    assert.equal(wholeText({ message: "hello..." }), "hello...");
+  });
+
   it("is each of several", () => {
     const other = "https://example.com/another/path";
     const parts = [link("example.org/a..."), { kind: "text", text: ", " }, link("example.com/an…", other)];
