@@ -39,7 +39,7 @@ export async function startEdge(
   starting.defer(() => port.close());
   const channels = new Channels(
     { telemetry, settings },
-    (channel, closed) => new OriginChannelWatch(channel, { origin, clock, telemetry }, closed),
+    (channel, _address, closed) => new OriginChannelWatch(channel, { origin, clock, telemetry }, closed),
   );
   starting.defer(() => channels.close());
   const sources = new OriginRooms({ origin, health, clock, telemetry, events, settings, isWorker });

@@ -73,12 +73,14 @@ export async function startService(
   }
   const settings = config.rooms;
   const sources = new StoredRooms({ store, egresses, clock, telemetry, settings });
+  const rooms = new Rooms({ sources, clock, telemetry, settings });
+  const { openings } = rooms;
+  const watching = { egresses, openings, clock, telemetry, settings };
   const channels = new Channels(
     { telemetry, settings },
-    (channel, closed) => new ChannelWatch(channel, { egresses, clock, telemetry, settings }, closed),
+    (channel, address, closed) => new ChannelWatch(channel, address, watching, closed),
   );
   starting.defer(() => channels.close());
-  const rooms = new Rooms({ sources, clock, telemetry, settings });
   // Readiness fails first; the endpoint answers until the last stream has ended.
   starting.defer(async () => void (await Promise.all([rooms.stop(), port.stopWorkers()])));
   const background = new AbortController();
@@ -87,7 +89,7 @@ export async function startService(
   const recordings = new Recordings(config.recordings, recording, background.signal);
   const history = new History(store, clock);
   const list = new RoomList(store, rooms);
-  const videoChannels = readVideoChannels({ store, openings: rooms.openings, clock }, rooms.stopped);
+  const videoChannels = readVideoChannels({ store, openings, clock }, rooms.stopped);
   const source = { list, history, recordings, egresses, videoChannels };
   const served = { rooms, channels, source, telemetry, clock };
   stopped?.throwIfAborted();

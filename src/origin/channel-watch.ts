@@ -81,6 +81,10 @@ export class OriginChannelWatch implements WatchedChannel {
     return !this.isWatched;
   }
 
+  get isKnown(): boolean {
+    return this.#latest?.channelId !== undefined;
+  }
+
   /** Adds a watcher. */
   join(): this {
     this.#watchers += 1;

@@ -53,7 +53,7 @@ export class EdgeLife implements OriginService {
     this.rooms = new Rooms({ sources, clock, telemetry, settings });
     this.channels = new Channels(
       { telemetry, settings },
-      (channel, closed) => new OriginChannelWatch(channel, { origin, clock, telemetry }, closed),
+      (channel, _address, closed) => new OriginChannelWatch(channel, { origin, clock, telemetry }, closed),
     );
     this.clock = clock;
     this.telemetry = telemetry;

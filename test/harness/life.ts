@@ -96,9 +96,10 @@ export class Life implements OriginService {
     const sources = new StoredRooms({ ...parts, settings });
     this.rooms = new Rooms({ sources, clock, telemetry, settings });
     this.list = new RoomList(store, this.rooms);
+    const watching = { ...parts, openings: this.rooms.openings, settings };
     this.channels = new Channels(
       { telemetry, settings },
-      (channel, closed) => new ChannelWatch(channel, { ...parts, settings }, closed),
+      (channel, address, closed) => new ChannelWatch(channel, address, watching, closed),
     );
     this.peek = peek;
     this.clock = clock;

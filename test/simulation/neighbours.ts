@@ -95,7 +95,7 @@ export const NEIGHBOURS: Record<string, Neighbour> = {
     await relay.clock.sleep(OPENED_MS);
     for (let i = 0; i < 200; i++) {
       relay.upstream.channel(`@channel${i}`);
-      relay.channels.watch(`@channel${i}`);
+      relay.channels.watch(`@channel${i}`, "192.0.2.1");
     }
   },
   "30 probes": async (relay) => {

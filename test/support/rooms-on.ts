@@ -28,9 +28,11 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
   const sources = new StoredRooms({ store, egresses, clock, telemetry, settings });
   const rooms = new Rooms({ sources, clock, telemetry, settings });
   const list = new RoomList(store, rooms);
+  const { openings } = rooms;
+  const watching = { egresses, openings, clock, telemetry, settings };
   const channels = new Channels(
     { telemetry, settings },
-    (channel, closed) => new ChannelWatch(channel, { egresses, clock, telemetry, settings }, closed),
+    (channel, address, closed) => new ChannelWatch(channel, address, watching, closed),
   );
   const history = new History(store, clock);
   const recording = { rooms, channels, recorded: config.rooms.recorded, store, clock, telemetry };
@@ -38,7 +40,7 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
   stack.defer(() => egresses.close());
   stack.defer(() => channels.close());
   stack.defer(() => rooms.stop());
-  const videoChannels = readVideoChannels({ store, openings: rooms.openings, clock }, rooms.stopped);
+  const videoChannels = readVideoChannels({ store, openings, clock }, rooms.stopped);
   const owned = stack.move();
   const dispose = () => owned.disposeAsync();
   return {

@@ -16,8 +16,8 @@ class Watcher {
   readonly watch: ChannelWatch;
   readonly #left = new AbortController();
 
-  constructor(relay: VirtualRelay, channel = HANDLE) {
-    this.watch = relay.channels.watch(channel);
+  constructor(relay: VirtualRelay, channel = HANDLE, address = "192.0.2.1") {
+    this.watch = relay.channels.watch(channel, address);
     void this.#follow();
   }
 
@@ -59,7 +59,7 @@ export function watched(scenario: Partial<ChannelScenario> = {}, options: Virtua
   const channel = upstream.channel(HANDLE, scenario);
   return {
     ...{ relay, clock, upstream, channel },
-    watcher: (name = HANDLE) => new Watcher(relay, name),
+    watcher: (name = HANDLE, address?: string) => new Watcher(relay, name, address),
     /** A watcher that has seen the first look. The next ones come in the middle of each minute from now. */
     settled: async () => {
       const watcher = new Watcher(relay);

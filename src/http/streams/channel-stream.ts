@@ -44,7 +44,7 @@ export async function openChannel(
   const { rooms, channels, clock } = served;
   const request = { ...asked, address, cameAt: clock.monotonic() };
   using opening = new DisposableStack();
-  const watch = opening.use(channels.watch(channel));
+  const watch = opening.use(channels.watch(channel, address));
   await firstLook({ watch, rooms, clock }, gone);
   const { multiplex, parts } = openMultiplex("channel", form, served, open);
   void follow(multiplex, request, { ...parts, watch }, opening.move());

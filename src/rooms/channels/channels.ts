@@ -8,6 +8,8 @@ interface SharedWatch extends WatchedChannel {
   readonly isWatched: boolean;
   /** Whether nobody watches it, and it is not kept for a watcher that returns. */
   readonly isIdle: boolean;
+  /** Whether its pages have shown that the channel exists. Strangers choose the number of all others. */
+  readonly isKnown: boolean;
   /** Adds a watcher. Disposing removes one. */
   join(): this;
 }
@@ -24,34 +26,38 @@ interface ChannelsParts {
 export interface WatchedChannels {
   /**
    * Watches a channel, by its name as `parseChannel` returns it, until the watch is disposed of. All watchers
-   * of a channel share one. Throws `RelayError` CAPACITY if there are too many channels.
+   * of a channel share one. `address`: the viewer's, or its network; empty for a recording, which is never
+   * refused. Throws `RelayError` CAPACITY if there are too many channels.
    */
-  watch(channel: string): WatchedChannel;
+  watch(channel: string, address: string): WatchedChannel;
 }
 
 export class Channels<Watch extends SharedWatch> implements WatchedChannels {
-  readonly #begin: (channel: string) => Watch;
+  readonly #begin: (channel: string, address: string) => Watch;
   readonly #max: number;
   readonly #watches = new Map<string, Watch>();
   readonly #closed = new AbortController();
 
-  /** `begin`: creates the watch of a channel, which stops when `closed` aborts. */
+  /** `begin`: creates the watch of a channel for its first watcher; it stops when `closed` aborts. */
   constructor(
     { telemetry, settings }: ChannelsParts,
-    begin: (channel: string, closed: AbortSignal) => Watch,
+    begin: (channel: string, address: string, closed: AbortSignal) => Watch,
   ) {
-    this.#begin = (channel) => begin(channel, this.#closed.signal);
+    this.#begin = (channel, address) => begin(channel, address, this.#closed.signal);
     this.#max = settings.maxRooms;
     telemetry.channels.watched = () =>
       this.#watches.values().reduce((count, { isWatched }) => count + Number(isWatched), 0);
   }
 
-  /** `isRecording`: whether a recording watches, which is never refused. */
-  watch(channel: string, isRecording = false): Watch {
-    for (const [name, { isIdle }] of this.#watches) if (isIdle) this.#watches.delete(name);
-    const known = this.#watches.get(channel);
-    if (!known && !isRecording && this.#watches.size >= this.#max) throw atCapacity("channels");
-    return this.#watches.getOrInsertComputed(channel, this.#begin).join();
+  watch(channel: string, address: string): Watch {
+    let knownCount = 0;
+    for (const [name, { isIdle, isKnown }] of this.#watches) {
+      if (isIdle) this.#watches.delete(name);
+      else if (isKnown) knownCount += 1;
+    }
+    const isNew = !this.#watches.has(channel);
+    if (isNew && address !== "" && knownCount >= this.#max) throw atCapacity("channels");
+    return this.#watches.getOrInsertComputed(channel, () => this.#begin(channel, address)).join();
   }
 
   /** Stops watching all channels. */

@@ -7,15 +7,17 @@ import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../base/clock.ts";
 import { withoutStop } from "../../base/full-stop.ts";
 import { omitUndefined } from "../../base/json.ts";
+import { atCapacity } from "../../protocol/capacity.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { background } from "../../telemetry/background.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type ChannelLook, ChannelMemory } from "../../upstream/channel-look.ts";
 import type { Egress } from "../../upstream/egress/egress.ts";
-import type { EgressPool } from "../../upstream/egress/pool.ts";
+import type { EgressPool, OpeningTurn } from "../../upstream/egress/pool.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import { isOver } from "../archive.ts";
+import type { OpeningQueue } from "../opening-queue.ts";
 import { addBounded, Broadcasts, MAX_VIDEOS, type WatchedChannel } from "./broadcasts.ts";
 import { type ChannelStream, streamChosen, streamsInOrder } from "./stream-choice.ts";
 
@@ -33,6 +35,8 @@ const MAX_MISSED = 2;
 
 export interface ChannelWatchParts {
   egresses: EgressPool;
+  /** Where the first look at a channel waits for its turn, as videos do that nobody knows. */
+  openings: OpeningQueue<OpeningTurn>;
   clock: Clock;
   telemetry: Telemetry;
   settings: {
@@ -63,6 +67,8 @@ export class ChannelWatch implements WatchedChannel {
   readonly broadcasts = new Broadcasts();
   readonly #parts: ChannelWatchParts;
   readonly #closed: AbortSignal;
+  /** The address, or network, of its first watcher; empty if that is a recording. */
+  readonly #address: string;
   readonly #memory = new ChannelMemory();
   #names: Names = {};
   /** The latest successful look, with the chosen stream even if a page does not show it. */
@@ -84,8 +90,9 @@ export class ChannelWatch implements WatchedChannel {
   /** When the next look may begin, on the monotonic clock. */
   #dueAt = Number.NEGATIVE_INFINITY;
 
-  constructor(channel: string, parts: ChannelWatchParts, closed: AbortSignal) {
+  constructor(channel: string, address: string, parts: ChannelWatchParts, closed: AbortSignal) {
     this.channel = channel;
+    this.#address = address;
     this.#parts = parts;
     this.#closed = closed;
   }
@@ -97,6 +104,10 @@ export class ChannelWatch implements WatchedChannel {
   /** Whether nobody watches it, and the next look is due. */
   get isIdle(): boolean {
     return !this.isWatched && this.#parts.clock.monotonic() >= this.#dueAt;
+  }
+
+  get isKnown(): boolean {
+    return this.#look !== undefined;
   }
 
   /** Adds a watcher. Disposing removes one. */
@@ -187,11 +198,26 @@ export class ChannelWatch implements WatchedChannel {
     const beganAt = this.#parts.clock.monotonic();
     this.#memory.needsTab ||= this.#isListAwaited;
     try {
-      const lookAt = (egress: Egress) => egress.lookAt(this.channel, this.#memory, signal);
-      this.#saw(await this.#parts.egresses.call(signal, lookAt), beganAt);
+      const look = this.isKnown ? await this.#lookNow(signal) : await this.#lookInTurn(signal);
+      this.#saw(look, beganAt);
     } catch (error) {
       if (!signal.aborted) this.#sawNothing(error);
     }
+  }
+
+  #lookNow(signal: AbortSignal, preferred?: Egress): Promise<ChannelLook> {
+    const lookAt = (egress: Egress) => egress.lookAt(this.channel, this.#memory, signal);
+    return this.#parts.egresses.call(signal, lookAt, preferred);
+  }
+
+  /** A made-up channel costs a look as well, so it waits for its turn. */
+  async #lookInTurn(signal: AbortSignal): Promise<ChannelLook> {
+    const displaced = new AbortController();
+    const refuse = () => displaced.abort(atCapacity("channels"));
+    using queued = this.#parts.openings.join(this.#address, refuse);
+    const rank = this.#address === "" ? "open" : "unknown";
+    using opening = await queued.turn(rank, AbortSignal.any([signal, displaced.signal]));
+    return await this.#lookNow(signal, opening.egress);
   }
 
   #saw(look: ChannelLook, beganAt: number): void {
@@ -218,6 +244,13 @@ export class ChannelWatch implements WatchedChannel {
     const isAbsent = error instanceof RelayError && error.code === "NO_LIVE_CHAT";
     const throttled = error instanceof UpstreamError && error.fault === "throttled" ? error : undefined;
     telemetry.channels.looked(isAbsent ? "absent" : throttled ? "throttled" : "unreadable");
+    const isRefused = error instanceof RelayError && error.code === "CAPACITY";
+    if (isRefused && !this.broadcasts.state) {
+      this.#dueAt = Number.NEGATIVE_INFINITY; // the next viewer's watch looks at once
+      this.broadcasts.absent = error;
+      this.broadcasts.announce();
+      return;
+    }
     if (isAbsent && this.broadcasts.state?.videoId === undefined) {
       this.broadcasts.absent = error;
       this.broadcasts.announce();

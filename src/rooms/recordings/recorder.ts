@@ -118,7 +118,7 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
   while (!signal.aborted) {
     let retryMs = RETRY_MS;
     try {
-      using watch = channels.watch(channel, true);
+      using watch = channels.watch(channel, "");
       for await (const { streams, trouble } of watch.streams(signal)) {
         const wanted = recordedStreams(streams, clock.now()).union(unfinished);
         unfinished = new Set();

@@ -141,9 +141,10 @@ describe("a channel at an edge", () => {
     const telemetry = new Telemetry(pino({}, { write: (line) => log.push(line) }));
     const channels = new Channels(
       { telemetry, settings: { maxRooms: 1 } },
-      (channel, closed) => new OriginChannelWatch(channel, { origin, clock: systemClock, telemetry }, closed),
+      (channel, _address, closed) =>
+        new OriginChannelWatch(channel, { origin, clock: systemClock, telemetry }, closed),
     );
-    const watch = channels.watch(CHANNEL);
+    const watch = channels.watch(CHANNEL, "192.0.2.1");
     const state = await watch.broadcasts.known(new AbortController().signal);
     channels.close();
     return { watch, origin, state, log };

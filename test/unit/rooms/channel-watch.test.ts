@@ -274,3 +274,35 @@ it("live streams come first, then those that begin next, and rooms for free chat
     ["newer", "older", "late", "next", "tomorrow", "without-time", "never-began", "in-49-hours", "free-chat"],
   );
 });
+
+describe("channels that nobody knows", () => {
+  /** Watchers of as many made-up channels. */
+  const flood = (
+    watcher: ReturnType<typeof watched>["watcher"],
+    count: number,
+    addressOf: (i: number) => string,
+  ) => Array.from({ length: count }, (_, i) => watcher(`@made-up-${i}`, addressOf(i)));
+
+  for (const addresses of [1, 64])
+    it(`shut nobody out of another channel, however many ${addresses} addresses ask for`, async () => {
+      const { relay, channel, watcher } = watched({}, { settings: { RELAY_MAX_ROOMS: "50" } });
+      channel.broadcast("live-first1");
+      flood(watcher, 1500, (i) => `flood ${i % addresses}`);
+      await relay.advance(3000);
+      const newcomer = watcher(HANDLE, "newcomer");
+      await relay.advance(10_000);
+      assert.deepEqual(newcomer.news(), ["live live-first1"]);
+    });
+
+  it("are refused, and not told to be absent, if their address has asked for too many", async () => {
+    const { relay, watcher } = watched({}, { settings: { RELAY_MAX_ROOMS: "50" } });
+    const watchers = flood(watcher, 2000, () => "flood");
+    await relay.advance(1000);
+    const refused = watchers.flatMap(({ error }) => (error instanceof RelayError ? [error] : []));
+    const displaced = refused.filter(({ full }) => full === "channels");
+    assert.ok(displaced.length >= 900, `${displaced.length} of 2,000 were displaced`);
+    const [again] = flood(watcher, 1, () => "another");
+    await relay.advance(30_000);
+    assert.ok(again?.error instanceof RelayError && again.error.code === "NO_LIVE_CHAT");
+  });
+});

@@ -181,10 +181,11 @@ describe("a channel that cannot be read", () => {
     assert.ok(seen.error instanceof RelayError);
   });
 
-  it("counts towards RELAY_MAX_ROOMS", async () => {
-    const { relay, watcher } = watched({}, { settings: { RELAY_MAX_ROOMS: "2" } });
-    const seen = [watcher(), watcher("@other")];
-    await relay.advance(1000);
+  it("counts towards RELAY_MAX_ROOMS once a page has shown that it exists", async () => {
+    const { relay, upstream, watcher } = watched({}, { settings: { RELAY_MAX_ROOMS: "2" } });
+    upstream.channel("@other");
+    const seen = [watcher(), watcher("@other"), watcher("@made-up")];
+    await relay.advance(3000);
     assert.throws(() => watcher("@third"), { code: "CAPACITY", retryAfterMs: 30_000 });
     watcher().leave();
     for (const one of seen) one.leave();

@@ -74,7 +74,7 @@ describe("the recording of a channel", () => {
 
   it("is not refused even if others watch as many channels as they may", async () => {
     const relay = new VirtualRelay({ settings: { RELAY_MAX_ROOMS: "1" } });
-    const other = relay.channels.watch("@other");
+    const other = relay.channels.watch("@other", "192.0.2.1");
     const recordings = new Recordings([HANDLE], recorderOf(relay), new AbortController().signal);
     recordings.start({ isListRun: false });
     relay.upstream.channel(HANDLE).broadcast(VIDEO, { chat: CHAT });
@@ -82,8 +82,8 @@ describe("the recording of a channel", () => {
     const state = async () => (await recordings.list()).map(({ state, error }) => [state, error]);
     assert.deepEqual(await state(), [["recording", undefined]]);
     other[Symbol.dispose]();
-    relay.channels.watch("@other");
-    assert.throws(() => relay.channels.watch("@third"), /Too many channels are watched/);
+    relay.channels.watch("@other", "192.0.2.1");
+    assert.throws(() => relay.channels.watch("@third", "192.0.2.1"), /Too many channels are watched/);
   });
 
   it("says why the channel's pages cannot be read, also from the start, until they can be", async () => {

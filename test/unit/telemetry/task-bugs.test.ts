@@ -149,8 +149,9 @@ const LOOPS: Record<string, { begin(round: Round): unknown; everyMs?: number }> 
         },
       };
       const egresses = { call: async () => Promise.reject(new Error("no look")) };
-      const parts = { egresses, clock: relay.clock, telemetry, settings } as unknown as ChannelWatchParts;
-      new ChannelWatch("@somebody", parts, signal).join();
+      const { openings } = relay.rooms;
+      const parts = { egresses, openings, clock: relay.clock, telemetry, settings };
+      new ChannelWatch("@somebody", "", parts as unknown as ChannelWatchParts, signal).join();
     },
   },
   "keepalives of a connection": {

@@ -212,7 +212,7 @@ describe("a wall is counted by what it concerns, and logged as a warning that sa
     const relay = new VirtualRelay();
     relay.upstream.channel("@somebody");
     failAlways(relay, ["live", "streams"], "consent");
-    using _ = relay.channels.watch("@somebody");
+    using _ = relay.channels.watch("@somebody", "192.0.2.1");
     await relay.advance(1000);
     assert.deepEqual(await counted(relay), ADDRESS);
   });
