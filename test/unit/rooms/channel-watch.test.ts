@@ -294,7 +294,7 @@ describe("channels that nobody knows", () => {
       assert.deepEqual(newcomer.news(), ["live live-first1"]);
     });
 
-  it("are refused, and not told to be absent, if their address has asked for too many", async () => {
+  it("are refused, and not reported as absent, if their address has asked for too many", async () => {
     const { relay, watcher } = watched({}, { settings: { RELAY_MAX_ROOMS: "50" } });
     const watchers = flood(watcher, 2000, () => "flood");
     await relay.advance(1000);
