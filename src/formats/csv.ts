@@ -41,6 +41,8 @@ const COLUMNS: Columns = {
   jewelsCombo: (_, { jewels }) => jewels?.combo,
   months: (_, { months }) => months,
   giver: (_, { giver }) => giver,
+  replyToAuthor: (_, { replyTo }) => replyTo?.author,
+  replyToMessageId: (_, { replyTo }) => replyTo?.messageId,
 };
 
 /** How the messages of one chat are written, or of several. */

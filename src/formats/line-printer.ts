@@ -47,7 +47,10 @@ export class LinePrinter {
     const { details = {} } = message;
     this.#remember(message.id, message.author);
     if (details.authorId) this.#remember(details.authorId, message.author);
-    const who = [this.#author(message, details), this.#what(message)].filter((part) => part !== "").join(" ");
+    const to = details.replyTo ? `to ${cleanText(details.replyTo.author)}` : "";
+    const who = [this.#author(message, details), to, this.#what(message)]
+      .filter((part) => part !== "")
+      .join(" ");
     const words = cleanText(this.#words(message, details));
     const time = this.#paint("dim", cleanText(message.timestamp).padEnd(8));
     return `${time}  ${[who, words].filter((part) => part !== "").join(": ")}\n`;

@@ -52,6 +52,8 @@ export interface Details {
   tier?: number;
   likes?: number;
   replies?: number;
+  /** The paid message to which it replies: its author, and its id if the room held it then. */
+  replyTo?: { author: string; messageId?: string };
   colors?: Colors;
   sticker?: { label: string; url?: string };
   gift?: { count: number };
@@ -82,7 +84,7 @@ type BannerDetails = EventDetails & Pick<Details, "banner">;
 
 /** The details of each type of message. */
 type DetailsByType = {
-  chat: ItemDetails;
+  chat: ItemDetails & Pick<Details, "replyTo">;
   superchat: PaidDetails;
   supersticker: PaidDetails & Required<Pick<Details, "sticker">>;
   jewels: ItemDetails & Required<Pick<Details, "jewels">> & Pick<Details, "sticker" | "target">;

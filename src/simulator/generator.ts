@@ -8,7 +8,7 @@ import type { Origin } from "./author.ts";
 import { type Author, iconBadge, newAuthor } from "./author.ts";
 import type { Spoken } from "./banners.ts";
 import * as banners from "./banners.ts";
-import type { Item } from "./items.ts";
+import type { Item, Thread } from "./items.ts";
 import * as items from "./items.ts";
 import { Jewels } from "./jewel-gifts.ts";
 import type { Random } from "./random.ts";
@@ -24,6 +24,7 @@ interface Recipe {
 const RECIPES = {
   text: { share: 8780, make: (stage, origin, random) => stage.add(items.text(origin, random), origin) },
   paid: { share: 250, make: (stage, origin, random) => stage.show(items.paid(origin, random), origin) },
+  reply: { share: 20, make: (stage, origin, random) => stage.add(stage.reply(origin, random), origin) },
   sticker: { share: 60, make: (stage, origin, random) => stage.show(items.sticker(origin, random), origin) },
   membership: {
     share: 120,
@@ -57,7 +58,7 @@ const RECIPES = {
   deletion: { share: 70, make: (stage, _, random) => deletion(stage, random) },
   authorDeletion: { share: 30, make: (stage, _, random) => authorDeletion(stage, random) },
   replacement: { share: 30, make: (stage, origin, random) => replacement(stage, origin, random) },
-  counts: { share: 10, make: (_, origin, random) => ({ action: items.newCounts(origin, random) }) },
+  counts: { share: 10, make: (_, __, random) => ({ action: items.newCounts(random) }) },
   goal: { share: 5, make: (_, origin) => banners.goalChip(origin) },
   tooltip: { share: 5, make: banners.tooltip },
   aside: { share: 5, make: (_, origin, random) => banners.aside(origin, random) },
@@ -129,6 +130,7 @@ class Stage {
   readonly #authors: Author[] = [];
   readonly #recent: { id: string; channelId: string }[] = [];
   readonly #shown: Item[] = [];
+  readonly #threads: Thread[] = [];
   #poll: Poll | undefined;
   #pinned: string | undefined;
 
@@ -164,8 +166,16 @@ class Stage {
     return "key" in gift ? this.add(gift, origin) : gift;
   }
 
+  /** A reply to one of the last paid messages; before the first, a text. */
+  reply(origin: Origin, random: Random): Item {
+    const thread = this.#threads[random.below(Math.max(1, this.#threads.length))];
+    return thread ? items.reply(origin, random, thread) : items.text(origin, random);
+  }
+
   /** Adds an item that a ticker may repeat. */
   show(item: Item, origin: Origin): Spoken {
+    if (item.thread) this.#threads.push(item.thread);
+    if (this.#threads.length > MAX_RECENT) this.#threads.shift();
     this.#shown.push(item);
     if (this.#shown.length > MAX_RECENT) this.#shown.shift();
     return this.add(item, origin);

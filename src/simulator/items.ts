@@ -14,6 +14,8 @@ export interface Item {
   key: string;
   renderer: JsonObject;
   says?: Says;
+  /** Of a paid message. */
+  thread?: Thread;
   /** Entities that accompany the item. */
   mutations?: readonly JsonObject[];
 }
@@ -52,8 +54,9 @@ function ranked(random: Random, chance: number): { rank?: number; button?: JsonO
 }
 
 /** The buttons of a paid message, and usually the entities with their counts. */
-function liked(id: string, random: Random) {
-  const [likeCountEntityKey, replyCountEntityKey] = [`likes-of-${id}`, `replies-of-${id}`];
+function liked(thread: string, random: Random) {
+  const keyOf = (counted: string) => encodeURIComponent(btoa(`\n\x04live\x12#${thread} ${counted}`));
+  const [likeCountEntityKey, replyCountEntityKey] = ["likes", "replies"].map(keyOf);
   const buttons = {
     pdgLikeButton: { pdgLikeViewModel: { likeCountEntityKey } },
     replyButton: { pdgReplyButtonViewModel: { replyCountEntityKey } },
@@ -71,8 +74,40 @@ function liked(id: string, random: Random) {
 }
 
 /** New counts for a message from long ago. */
-export function newCounts({ id }: Origin, random: Random): JsonObject {
-  return { entityUpdateCommand: { entityBatchUpdate: { mutations: liked(id, random).mutations } } };
+export function newCounts(random: Random): JsonObject {
+  const { mutations } = liked(writeThread(random), random);
+  return { entityUpdateCommand: { entityBatchUpdate: { mutations } } };
+}
+
+/** The id of the replies to a paid message. */
+function writeThread(random: Random): string {
+  return random.text(27).slice(0, 35);
+}
+
+/** A paid message, with the thread of its replies. */
+export interface Thread {
+  id: string;
+  of: Says;
+}
+
+/** A reply to a paid message is a text whose button opens the thread. */
+export function reply(origin: Origin, random: Random, thread: Thread): Item {
+  const { key, renderer, says } = text(origin, random);
+  const params = encodeURIComponent(btoa(`\x08\x01\n#${thread.id}\x10\x02`));
+  const showEngagementPanelEndpoint = {
+    identifier: { tag: "PAreply_thread" },
+    globalConfiguration: { params },
+  };
+  const { author, id: messageId } = thread.of;
+  const onTap = { innertubeCommand: { showEngagementPanelEndpoint } };
+  const button = { buttonViewModel: { iconName: "MESSAGE", title: author, onTap } };
+  const before = [button, ...[renderer.beforeContentButtons ?? []].flat()];
+  const extras = { ...says?.extras, replyTo: { author, messageId } };
+  return {
+    key,
+    renderer: { ...renderer, beforeContentButtons: before },
+    ...(says && { says: { ...says, extras } }),
+  };
 }
 
 export function text(origin: Origin, random: Random, runs = writeRuns(random)): Item {
@@ -114,13 +149,16 @@ export function paid(origin: Origin, random: Random): Item {
   const own = base(origin, random);
   const runs = random.chance(0.85) ? writeRuns(random) : undefined;
   const { rank, button } = ranked(random, 0.1);
-  const { buttons, counts, mutations } = liked(origin.id, random);
+  const threadId = writeThread(random);
+  const { buttons, counts, mutations } = liked(threadId, random);
+  const said = {
+    ...saysAs(origin, "superchat", wordsOf(runs ?? []), amount),
+    extras: { ...(rank && { rank }), ...counts },
+  };
   return {
     key: "liveChatPaidMessageRenderer",
-    says: {
-      ...saysAs(origin, "superchat", wordsOf(runs ?? []), amount),
-      extras: { ...(rank && { rank }), ...counts },
-    },
+    says: said,
+    thread: { id: threadId, of: said },
     mutations,
     renderer: {
       ...(button && { leaderboardBadge: button }),

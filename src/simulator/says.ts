@@ -28,6 +28,8 @@ export interface Says {
     level?: string;
     giver?: string;
     gift?: { count: number };
+    /** The paid message to which it replies, if the reader has that. */
+    replyTo?: { author: string; messageId: string };
   };
   /** Distinguishes versions whose ids differ only in their hash. */
   version?: string;

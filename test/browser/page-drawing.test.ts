@@ -67,6 +67,28 @@ describe("a message on the page", { skip: NO_CHROMIUM }, () => {
     pages.evaluate<string[]>(`[...document.querySelectorAll("#rows [data-field=badge]")]
       .map((each) => each.dataset.kind + " " + (each.alt ?? each.ariaLabel))`);
 
+  it("a reply to a Super Chat says to whom, as text", async () => {
+    const [message] = EXAMPLES.filter(({ type }) => type === "chat");
+    const replyTo = { author: "<b>@donor</b>", messageId: "m2" };
+    const { fields, words } = await drawn({ ...message, details: { ...message?.details, replyTo } });
+    assert.equal(new Map(fields).get("reply-to"), "<b>@donor</b>");
+    assert.match(words, /@somebody to <b>@donor<\/b> /);
+  });
+
+  it("a choice with less than a percent is not drawn as one, or as none", async () => {
+    const poll = {
+      question: "?",
+      choices: [
+        { text: "a", ratio: 0.004 },
+        { text: "b", ratio: 0 },
+      ],
+      state: "open",
+    };
+    const [message] = EXAMPLES.filter(({ type }) => type === "poll");
+    const { words } = await drawn({ ...message, details: { poll } });
+    assert.match(words, /a <1%.*b 0%/);
+  });
+
   for (const message of EXAMPLES) {
     it(`${message.type} has its attributes and fields`, async () => {
       const { attributes, fields } = await drawn(message);

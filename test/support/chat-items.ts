@@ -38,6 +38,28 @@ export const COMMON = {
 };
 export const MESSAGE = { runs: [{ text: "hi " }, { emoji: { emojiId: "👏" } }] };
 export const TEXT = { liveChatTextMessageRenderer: { ...COMMON, message: MESSAGE } };
+/** The button of a message that replies to a Super Chat; `params`: base64 that names the thread. */
+export const replyButton = (title: string, params: string) => ({
+  buttonViewModel: {
+    iconName: "MESSAGE",
+    title,
+    onTap: {
+      innertubeCommand: {
+        showEngagementPanelEndpoint: {
+          identifier: { tag: "PAreply_thread" },
+          globalConfiguration: { params },
+        },
+      },
+    },
+  },
+});
+export const REPLY = {
+  liveChatTextMessageRenderer: {
+    ...COMMON,
+    message: MESSAGE,
+    beforeContentButtons: [replyButton("@donor", "p")],
+  },
+};
 export const PAID = {
   liveChatPaidMessageRenderer: {
     ...COMMON,

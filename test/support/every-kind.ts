@@ -13,6 +13,7 @@ import {
   MILESTONE,
   MUTATIONS,
   PAID,
+  REPLY,
   runs,
   STICKER,
   TEXT,
@@ -94,7 +95,7 @@ export const READ_TYPES = MESSAGE_TYPES.filter((type) => type !== GAP.type);
 
 /** `replaced` is for a room that holds the message; read alone, it gives the item itself. */
 export const SENT: Record<Exclude<MessageType, "replaced" | "gap">, [object, ...object[]]> = {
-  chat: [adding(TEXT), adding(PHONE_TEXT), REPLACED],
+  chat: [adding(TEXT), adding(PHONE_TEXT), REPLACED, adding(REPLY)],
   superchat: [
     adding(PAID),
     adding(LIKED),

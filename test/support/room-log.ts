@@ -13,7 +13,7 @@ import { UTC } from "./read-messages.ts";
 import { own } from "./store-reading.ts";
 import { observe } from "./store-subject.ts";
 
-export const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timeOfDay: UTC };
+export const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timeOfDay: UTC, isEnglish: true };
 
 /**
  * Appends a batch of actions; returns type, id (hashes as #) and text of the new messages. Called again with

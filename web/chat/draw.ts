@@ -101,6 +101,7 @@ function drawHead(
     look.timestamps ? drawTime(timestamp, details, look) : undefined,
     event,
     drawAuthor(author, look),
+    drawReplyTo(details.replyTo?.author),
     ...badges.map((badge) => drawBadge(badge, look.images)),
     isHidden ? undefined : kept(field("amount", amount)),
     isHidden ? undefined : kept(field("header", header)),
@@ -127,6 +128,10 @@ function drawEvent({ type, details }: ShownMessage, { about }: Fate): Node | und
 /** The amount and the words, in one line. */
 function wordsOf({ amount, message, details }: ShownMessage): string {
   return [amount, message || details.sticker?.label].filter(Boolean).join(" ");
+}
+
+function drawReplyTo(author: string | undefined): HTMLElement | undefined {
+  return author ? make("span", { class: "reply-to" }, "to ", field("reply-to", author)) : undefined;
 }
 
 function drawPinnedBy(header: string | undefined): HTMLElement | undefined {

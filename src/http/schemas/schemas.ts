@@ -69,6 +69,10 @@ export const Details = Type.Partial(
     tier: Type.Integer({ minimum: 1, maximum: 7 }),
     likes: Type.Number({ description: "Paid messages: the count at the time of reading." }),
     replies: Type.Number({ description: "Paid messages: the count at the time of reading." }),
+    replyTo: Type.Object(
+      { author: Type.String(), messageId: Text },
+      { description: "The paid message to which it replies; its id if the room held it then." },
+    ),
     colors: Type.Object({
       header: Color,
       headerText: Color,

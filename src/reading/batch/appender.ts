@@ -163,8 +163,8 @@ export class Appender {
     return added;
   }
 
-  #stored({ deletions, gifts, gap, shown }: PreparedAppend): void {
-    this.#memory = { ...this.#memory, deletions, gifts, gap };
+  #stored({ messages: _, overwriting: __, shown, ...memory }: PreparedAppend): void {
+    this.#memory = { ...this.#memory, ...memory };
     for (const { reason, sinceMs } of shown)
       this.#parts.telemetry.rooms.gapFound(this.#claim.videoId, reason, sinceMs);
   }

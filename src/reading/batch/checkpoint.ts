@@ -13,10 +13,10 @@ import {
   type Position,
   UnreadablePosition,
 } from "../../upstream/position.ts";
-import { encodeGifts, NO_GIFTS, toGifts } from "../../upstream/readers/join-gifts.ts";
+import { encodeGifts, toGifts } from "../../upstream/readers/join-gifts.ts";
 import type { Panels } from "../../upstream/readers/panels.ts";
 import { type Gap, toGap } from "./gap.ts";
-import type { ReadMemory } from "./resolve.ts";
+import { NO_MEMORY, type ReadMemory } from "./resolve.ts";
 
 /** No chat is older: a thousand years. */
 const MAX_AGO_MS = 1000 * 366 * 24 * 3_600_000;
@@ -54,7 +54,7 @@ export interface CaptureProgress {
 /** `now`: on the monotonic clock. */
 export function encodeCheckpoint(
   { position, startedAt, egress, capture }: Progress,
-  { deletions, gifts, gap, closedAfter }: RoomMemory,
+  { deletions, gifts, threads, gap, closedAfter }: RoomMemory,
   now: number,
 ): string {
   return JSON.stringify({
@@ -64,6 +64,7 @@ export function encodeCheckpoint(
     recording: capture, // the name under which stores have it
     deletions: [...deletions],
     gifts: encodeGifts(gifts),
+    threads: [...threads],
     gap,
     closedAfter,
   });
@@ -158,18 +159,29 @@ export function memoryOf(
   return { ...NO_MEMORY, gap: isReplay ? undefined : { sinceMs, reason: "down" }, closedAfter };
 }
 
-const NO_MEMORY: ReadMemory = { deletions: new Map(), gifts: NO_GIFTS };
-
 /** Undefined if any field is invalid. */
 function readMemory(stored: JsonObject): RoomMemory | undefined {
   const deletions = asArray(stored.deletions)?.map((entry) => [dig(entry, 0), dig(entry, 1)]);
   const gifts = toGifts(stored.gifts);
   const gap = stored.gap === undefined ? undefined : toGap(stored.gap);
-  if (!deletions?.every(isDeletion) || !gifts || (stored.gap !== undefined && !gap)) return undefined;
+  const threads = pairsIn(stored.threads);
+  if (!deletions?.every(isDeletion) || !gifts || !threads || (stored.gap !== undefined && !gap))
+    return undefined;
   if (storedAgoMs(stored) === undefined || !hasPanels(asString(stored.position) ?? "")) return undefined;
-  return { deletions: new Map(deletions), gifts, gap };
+  return { deletions: new Map(deletions), gifts, threads, gap };
 }
 
 function isDeletion(entry: unknown[]): entry is [author: string, since: string | null] {
   return typeof entry[0] === "string" && (entry[1] === null || typeof entry[1] === "string");
+}
+
+/** Pairs of texts. Earlier versions stored none; undefined if one of them is invalid. */
+function pairsIn(stored: unknown): ReadonlyMap<string, string> | undefined {
+  if (stored === undefined) return new Map();
+  const pairs = asArray(stored)?.map((pair) => [asString(dig(pair, 0)), asString(dig(pair, 1))]);
+  return pairs?.every(isPair) ? new Map(pairs) : undefined;
+}
+
+function isPair(pair: unknown[]): pair is [string, string] {
+  return pair.every((text) => text !== undefined);
 }

@@ -5,9 +5,10 @@
  */
 import type { Message } from "../../protocol/message.ts";
 import { isBlank } from "../../store/stored-message.ts";
-import { type GiftMemory, giftIds, joinGifts } from "../../upstream/readers/join-gifts.ts";
+import { type GiftMemory, giftIds, joinGifts, NO_GIFTS } from "../../upstream/readers/join-gifts.ts";
 import type { Item } from "../../upstream/readers/reader.ts";
 import { type HeldMessage, type HeldReplacements, Replacements } from "./replacements.ts";
+import { repliedIds, type Threads, ThreadsRead } from "./threads.ts";
 
 /**
  * The authors whose messages were all deleted, the oldest deletion first; each with the id of the author's
@@ -19,7 +20,10 @@ type AuthorDeletions = ReadonlyMap<string, string | null>;
 export interface ReadMemory {
   deletions: AuthorDeletions;
   gifts: GiftMemory;
+  threads: Threads;
 }
+
+export const NO_MEMORY: ReadMemory = { deletions: new Map(), gifts: NO_GIFTS, threads: new Map() };
 
 /** The messages, and the memory after they are stored. */
 export interface Resolved extends ReadMemory {
@@ -33,7 +37,7 @@ export interface Resolved extends ReadMemory {
 const MAX_AUTHORS = 500;
 
 /** The ids that `resolve` must look up in the room. */
-export function idsToLookUp(items: readonly Item[], { deletions, gifts }: ReadMemory): string[] {
+export function idsToLookUp(items: readonly Item[], { deletions, gifts, threads }: ReadMemory): string[] {
   const isAboutDeletions = items.some(
     ({ message }) => message.type === "author_deleted" || deletions.has(authorOf(message) ?? ""),
   );
@@ -41,7 +45,7 @@ export function idsToLookUp(items: readonly Item[], { deletions, gifts }: ReadMe
     ...(replaces ? [replaces.id, replaces.as.id] : []),
     ...(isAboutDeletions ? [message.id] : []),
   ]);
-  return [...new Set([...ids, ...giftIds(items, gifts)])];
+  return [...new Set([...ids, ...giftIds(items, gifts), ...repliedIds(items, threads)])];
 }
 
 /**
@@ -61,6 +65,7 @@ export function resolve(
   const replacements = new Replacements(items, heldReplacements);
   const known = new Map(held);
   const authors = new Map(memory.deletions);
+  const threads = new ThreadsRead(memory.threads);
   /** Whether it is the known deletion, read again: the author's first message after that comes later. */
   const isReadAgain = (author: string, i: number) => {
     const since = authors.get(author);
@@ -76,7 +81,7 @@ export function resolve(
     return event ?? { ...message, id: replaces.id };
   };
   const messages = items.map((item, i) => {
-    const message = messageAt(i, item);
+    const message = threads.read(messageAt(i, item), item, known);
     const author = authorOf(message);
     if (author !== undefined && authors.get(author) === null && !known.has(message.id)) {
       authors.set(author, message.id);
@@ -89,7 +94,7 @@ export function resolve(
     if (authors.size <= MAX_AUTHORS) break;
     authors.delete(author);
   }
-  return { messages, deletions: authors, gifts };
+  return { messages, deletions: authors, gifts, threads: threads.memory };
 }
 
 function authorOf({ details }: Message): string | undefined {

@@ -20,11 +20,13 @@ export const banner: Reader = (action, context) => {
   const actionId = usableId(dig(renderer, "actionId"));
   const outcome = context.read(dig(renderer, "contents"), { id: actionId });
   if (typeof outcome.item === "string") return outcome;
-  const { message: content } = outcome.item;
+  const { message: content, thread } = outcome.item;
   const kind = kindOf(dig(renderer, "bannerType"));
   const header = wordsOf(dig(renderer, "header", "liveChatBannerHeaderRenderer", "text"));
   const shown = header === "" ? { kind } : { kind, header };
-  return NOT_PINNED.has(content.type) ? inBanner(content, shown) : pinned(actionId, content, shown, context);
+  if (NOT_PINNED.has(content.type)) return inBanner(content, shown);
+  const message = pinned(actionId, content, shown, context);
+  return thread?.isReply ? { item: { message, thread } } : message;
 };
 
 function inBanner<M extends Message>(message: M, shown: Details["banner"] & {}): M {

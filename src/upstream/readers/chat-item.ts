@@ -10,6 +10,7 @@ import { BOUNDS } from "../bounds.ts";
 import { type Content, event, usableId } from "./event.ts";
 import type { Context, Reader } from "./reader.ts";
 import { labelOf, partsOf, shorten, wordsOf } from "./text.ts";
+import { replyIn } from "./thread.ts";
 import { isoTime } from "./timestamp.ts";
 import { imageUrl } from "./url.ts";
 
@@ -40,8 +41,12 @@ export function chatItem(item: JsonObject, context: Context, content: Content): 
   });
 }
 
-export const chat: Reader = (item, context) =>
-  chatItem(item, context, { type: "chat", parts: ownWords(item) });
+export const chat: Reader = (item, context) => {
+  const reply = replyIn(item);
+  const replyTo = reply && { author: reply.author };
+  const message = chatItem(item, context, { type: "chat", parts: ownWords(item), details: { replyTo } });
+  return { item: { message, thread: reply?.thread } };
+};
 
 /** The writer's own words: those of a translated message are beside the translation. */
 export function ownWords(item: JsonObject): Part[] {

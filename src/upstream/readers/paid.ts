@@ -10,6 +10,7 @@ import { chatItem, ownWords } from "./chat-item.ts";
 import { hexColor, tierOf } from "./color.ts";
 import type { Context, Reader } from "./reader.ts";
 import { labelOf, runsOf, sentence, wordsOf } from "./text.ts";
+import { threadBelow } from "./thread.ts";
 import { imageUrl } from "./url.ts";
 
 /** The renderer's keys of the colours. */
@@ -31,12 +32,14 @@ const STICKER_COLORS: ColorKeys = [
   ["author", "authorNameTextColor"],
 ];
 
-export const superchat: Reader = (item, context) =>
-  chatItem(item, context, {
+export const superchat: Reader = (item, context) => {
+  const message = chatItem(item, context, {
     type: "superchat",
     parts: ownWords(item),
     ...paymentOf(item, MESSAGE_COLORS, context),
   });
+  return { item: { message, thread: threadBelow([replyKeyIn(item), likeKeyIn(item)]) } };
+};
 
 export const supersticker: Reader = (item, context) => {
   const payment = paymentOf(item, STICKER_COLORS, context);
@@ -65,12 +68,15 @@ function paymentOf(item: JsonObject, keys: ColorKeys, { counts, isEnglish }: Con
       amount: amount === "" ? undefined : readAmount(amount, isEnglish),
       // A header can have a custom colour; the body then still has the tier's colour.
       tier: tierOf(colors.header) ?? tierOf(colors.body),
-      likes: counts.get(keyIn(item, "pdgLikeViewModel", "likeCountEntityKey")),
-      replies: counts.get(keyIn(item, "pdgReplyButtonViewModel", "replyCountEntityKey")),
+      likes: counts.get(likeKeyIn(item)),
+      replies: counts.get(replyKeyIn(item)),
       colors: Object.keys(colors).length > 0 ? colors : undefined,
     },
   };
 }
+
+const likeKeyIn = (item: JsonObject) => keyIn(item, "pdgLikeViewModel", "likeCountEntityKey");
+const replyKeyIn = (item: JsonObject) => keyIn(item, "pdgReplyButtonViewModel", "replyCountEntityKey");
 
 /** The entity key of a button, in whichever part of the item the button is. */
 function keyIn(item: JsonObject, model: string, key: string): unknown {

@@ -55,6 +55,8 @@ export interface Item {
   message: Message;
   /** Set for a gift in jewels that may have another form. */
   gift?: Gift;
+  /** The thread of replies to a paid message: the message's own, or that in which the item replies. */
+  thread?: { id: string; isReply: boolean } | undefined;
   /** Shown in a ticker, which repeats earlier messages. */
   isInTicker?: true;
   /** The earlier message that it replaces, and the event (`as`) for a room that holds that message. */

@@ -1,5 +1,6 @@
 /** The video whose chat an action is from. Only the menu of a chat item names it. */
 import { VIDEO_ID_FORM } from "../../protocol/video-id.ts";
+import { base64Text } from "./base64.ts";
 
 /** As JSON text, with or without spaces. In the text of a message, the quotes would be escaped. */
 const MENU = /"liveChatItemContextMenuEndpoint":\s*\{\s*"params":\s*"([\w+/=%-]+)"/;
@@ -12,10 +13,5 @@ const CHANNEL_AND_VIDEO = new RegExp(`\\n\\p{Cc}UC[\\w-]{22}\\p{Cc}{2}(${VIDEO_I
  */
 export function videoIdIn(json: string): string | undefined {
   const [, params = ""] = MENU.exec(json) ?? [];
-  const inner = fromBase64(params).replaceAll("%3D", "=");
-  return CHANNEL_AND_VIDEO.exec(fromBase64(inner))?.[1];
-}
-
-function fromBase64(text: string): string {
-  return Buffer.from(text, "base64").toString("latin1");
+  return CHANNEL_AND_VIDEO.exec(base64Text(base64Text(params)))?.[1];
 }

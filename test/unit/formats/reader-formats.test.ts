@@ -62,6 +62,7 @@ describe("a line of watch", () => {
   const rows: [string, Partial<ReceivedMessage>, string][] = [
     ["words", {}, "@ines: hello"],
     ["badges", { details: { badges } }, "@ines (moderator, member): hello"],
+    ["to whom it replies", { details: { replyTo: { author: "@\x1bdonor" } } }, "@ines to @donor: hello"],
     ["an amount", { type: "superchat", amount: "$5.00" }, "@ines [superchat] $5.00: hello"],
     [
       "a header",
@@ -149,6 +150,7 @@ describe("CSV", () => {
       jewels: { gift: "Rose", count: 100, combo: 3 },
       months: 6,
       giver: "@giver",
+      replyTo: { author: "@donor", messageId: "m2" },
     },
   });
 
@@ -187,6 +189,8 @@ describe("CSV", () => {
       jewelsCombo: "3",
       months: "6",
       giver: "@giver",
+      replyToAuthor: "@donor",
+      replyToMessageId: "m2",
     });
   });
 

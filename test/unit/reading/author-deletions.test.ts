@@ -5,11 +5,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { systemClock } from "../../../src/base/clock.ts";
-import { type ReadMemory, resolve } from "../../../src/reading/batch/resolve.ts";
+import { NO_MEMORY, resolve } from "../../../src/reading/batch/resolve.ts";
 import type { JsonObject } from "../../../src/simulator/plain-json.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";
-import { NO_GIFTS } from "../../../src/upstream/readers/join-gifts.ts";
 import { openStream } from "../../support/opening.ts";
 import { startRelay } from "../../support/relay.ts";
 import { CONTEXT, roomLog } from "../../support/room-log.ts";
@@ -79,7 +78,7 @@ describe("an author all of whose messages are deleted", () => {
   });
 
   it("is remembered with 500 others, the newest", () => {
-    let memory: ReadMemory = { deletions: new Map(), gifts: NO_GIFTS };
+    let memory = NO_MEMORY;
     for (let i = 0; i < 501; i++) {
       const { items } = readActions([deletion(`UC${i}`)], CONTEXT);
       memory = resolve(items, new Map(), new Map(), memory, CONTEXT.receivedAt);

@@ -83,12 +83,12 @@ it("both forms in one answer are also one message for callers that poll", async 
   assert.deepEqual([idsIn(first), idsIn(body)], [["C", "W:2"], ["X"]]);
 });
 
-const EXTRAS = ["rank", "likes", "replies", "months", "level", "giver", "gift"];
+const EXTRAS = ["rank", "likes", "replies", "replyTo", "months", "level", "giver", "gift"];
 
-it("ranks, likes, replies, months, levels, givers and counts are those of the ledger", async () => {
+it("ranks, likes, replies, their targets, months, levels, givers and counts are those of the ledger", async () => {
   await using relay = await startRelay();
   const kinds = [
-    ...(["text", "paid", "counts"] as const),
+    ...(["text", "paid", "reply", "counts"] as const),
     ...(["membership", "upgrade", "milestone", "gift", "redemption"] as const),
   ];
   const chat = relay.upstream.chat(VIDEO, { kind: "replay", kinds });

@@ -3,11 +3,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import type { Message } from "../../../src/protocol/message.ts";
-import { type ReadMemory, resolve } from "../../../src/reading/batch/resolve.ts";
+import { NO_MEMORY, resolve } from "../../../src/reading/batch/resolve.ts";
 import { simulateInProcess } from "../../../src/simulator/index.ts";
 import { completeInOrder, historyLength, mergeInOrder } from "../../../src/upstream/order.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";
-import { NO_GIFTS } from "../../../src/upstream/readers/join-gifts.ts";
 import type { Panels } from "../../../src/upstream/readers/panels.ts";
 import type { Item } from "../../../src/upstream/readers/reader.ts";
 import { timeOfDay } from "../../../src/upstream/readers/timestamp.ts";
@@ -25,7 +24,7 @@ function replacementsIn(held: ReadonlyMap<string, Message>): Map<string, Message
 /** What a room holds that has read these lists, one after the other. */
 function heldAfter(lists: readonly { items: readonly Item[]; now: number }[]) {
   const held = new Map<string, Message>();
-  let memory: ReadMemory = { deletions: new Map(), gifts: NO_GIFTS };
+  let memory = NO_MEMORY;
   for (const { items, now } of lists) {
     const { messages, ...after } = resolve(items, held, replacementsIn(held), memory, now);
     memory = after;
