@@ -41,7 +41,7 @@ const MOST_CALLERS = 200;
 type CallerOptions = { lane: "caller"; maxCooldownMs: number; signal: AbortSignal };
 
 export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool, clock: Clock): void {
-  const limited = callsAtOnce(MOST_CALLERS);
+  const limited = callsAtOnce(MOST_CALLERS, "callers");
   const byToken = new Map<string, Egress>();
   const remember = (token: string | null, egress: Egress) => {
     if (token === null || egresses.isSingle) return;

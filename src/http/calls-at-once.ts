@@ -1,11 +1,11 @@
-/** Bounds the callers' calls of YouTube that are made or wait, by number. */
-import { atCapacity } from "../protocol/capacity.ts";
+/** Bounds the requests that are served or wait, by number. */
+import { atCapacity, type FullCause } from "../protocol/capacity.ts";
 
-/** Runs work for a caller. Throws `RelayError` CAPACITY while `most` callers are served. */
-export function callsAtOnce(most: number): <T>(work: () => Promise<T>) => Promise<T> {
+/** Runs work for a request. Throws `RelayError` CAPACITY while `most` requests are served. */
+export function callsAtOnce(most: number, full: FullCause): <T>(work: () => Promise<T>) => Promise<T> {
   let served = 0;
   return async (work) => {
-    if (served >= most) throw atCapacity("callers");
+    if (served >= most) throw atCapacity(full);
     served += 1;
     try {
       return await work();

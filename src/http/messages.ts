@@ -5,13 +5,13 @@ import { promisify } from "node:util";
 import { createGzip, gzip } from "node:zlib";
 import type { FastifyInstance } from "fastify";
 import { Semaphore } from "../base/semaphore.ts";
-import { atCapacity } from "../protocol/capacity.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import { FORMATS, pageBody, wholeBody } from "../serving/history/formats.ts";
 import type { History } from "../serving/history/history.ts";
 import { clientGone } from "./client-gone.ts";
 import { type HistoryQuery, linksOf, readQuery } from "./history-query.ts";
 import { acceptsGzip, isKnown } from "./negotiation.ts";
+import type { PageTurns } from "./page-turns.ts";
 import { MessagesQuery } from "./schemas/history-schemas.ts";
 import { HistoryResponse, schemaOf } from "./schemas/responses.ts";
 import { knownParametersOnly } from "./strict-query.ts";
@@ -30,10 +30,6 @@ const zip = promisify(gzip);
 /** One page at a time is compressed, so that the cores stay free for the live streams. */
 const zips = new Semaphore(1);
 
-/** Pages are made a few at a time: the requests that wait for their turn hold no messages. */
-const PAGES_AT_ONCE = 4;
-const MOST_WAITING = 500;
-
 interface PageParts {
   rooms: Rooms;
   history: History;
@@ -42,6 +38,7 @@ interface PageParts {
 }
 
 interface MessagesParts extends PageParts {
+  turns: PageTurns;
   /** Whether answers may be compressed. */
   compresses: boolean;
 }
@@ -59,7 +56,7 @@ export const MESSAGES_OPTIONS = {
 };
 
 export function messagesRoute(app: FastifyInstance, parts: MessagesParts): void {
-  const pages = new Semaphore(PAGES_AT_ONCE);
+  const { turns } = parts;
   app.get<{ Querystring: MessagesQuery }>(
     "/v1/messages",
     MESSAGES_OPTIONS,
@@ -82,8 +79,8 @@ export function messagesRoute(app: FastifyInstance, parts: MessagesParts): void 
         return reply.send(isGzip ? pipeline(pieces, createGzip(GZIP), () => {}) : pieces);
       };
       if (wanted.limit === "all") return send(await download(query, wanted, parts, gone));
-      if (pages.waiting >= MOST_WAITING) throw atCapacity("pages");
-      return pages.run(async () => send(await historyPage(query, wanted, parts, gone)), gone);
+      const make = async () => send(await historyPage(query, wanted, parts, gone));
+      return turns.admit(() => turns.run(make, gone));
     },
   );
 }

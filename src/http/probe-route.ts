@@ -14,7 +14,7 @@ const MOST_PROBES = 10;
 const EXPECTED = { summary: "Try every upstream client with both endpoints", body: ProbeRequest };
 
 export function probeRoute(app: FastifyInstance, egresses: EgressPool): void {
-  const limited = callsAtOnce(MOST_PROBES);
+  const limited = callsAtOnce(MOST_PROBES, "callers");
   const probes = new SharedWork<ProbeRow[]>();
   app.post<{ Body: ProbeRequest }>(
     "/v1/probe",

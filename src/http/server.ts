@@ -30,6 +30,7 @@ import { LogReads, type LogSettings } from "./log/log-reads.ts";
 import { guardLogs, logRoute } from "./log/log-route.ts";
 import { messagesRoute } from "./messages.ts";
 import { originRoutes, passOnTo } from "./origin-routes.ts";
+import { PageTurns } from "./page-turns.ts";
 import { probeRoute } from "./probe-route.ts";
 import { RawErrors } from "./raw-errors.ts";
 import { recordingsRoutes } from "./recordings-routes.ts";
@@ -160,7 +161,8 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     keepaliveMs: settings.keepaliveMs,
   };
   const isBlanking = () => settings.isBlanking || (source instanceof Origin && source.isBlanking);
-  const reads = new LogReads({ rooms, clock, source, isBlanking, log: settings.log });
+  const turns = new PageTurns();
+  const reads = new LogReads({ rooms, clock, source, isBlanking, turns, log: settings.log });
   const pass = source instanceof Origin ? passOnTo(source, settings) : undefined;
   if (access.serves("watch")) {
     streamRoute(app, streamParts);
@@ -169,7 +171,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     videoRoute(app, videoChannels);
   }
   if (pass) originRoutes(app, pass, access);
-  else ownRoutes(app, rooms, source as OwnSource, settings, access, clock);
+  else ownRoutes(app, rooms, source as OwnSource, settings, access, clock, turns);
   healthRoutes(app, rooms, telemetry, settings.group, isBlanking);
   pageRoutes(app, settings);
   return app;
@@ -198,6 +200,7 @@ function ownRoutes(
   settings: HttpSettings,
   access: Access,
   clock: Clock,
+  turns: PageTurns,
 ): void {
   if (access.serves("poll")) callerPollingRoutes(app, egresses, clock);
   if (access.serves("probe")) probeRoute(app, egresses);
@@ -211,7 +214,7 @@ function ownRoutes(
   if (!access.serves("watch")) return;
   roomRoute(app, list, access);
   const { compression: compresses, isBlanking } = settings;
-  messagesRoute(app, { rooms, history, compresses, isBlanking });
+  messagesRoute(app, { rooms, history, turns, compresses, isBlanking });
 }
 
 /**

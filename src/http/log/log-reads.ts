@@ -2,7 +2,10 @@
  * Reads the log of a video, apart from Fastify: in pages, by long polling, or as events. Nothing of it is per
  * reader that could be per log.
  */
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
 import type { Clock } from "../../base/clock.ts";
+import { SharedWork } from "../../base/shared-work.ts";
 import { Origin } from "../../origin/origin.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import type { Rooms } from "../../rooms/rooms.ts";
@@ -12,8 +15,12 @@ import type { LogPosition } from "../../serving/log-position.ts";
 import type { Room, StreamRequest } from "../../serving/room.ts";
 import type { Sink } from "../../serving/sink.ts";
 import { Deadlines } from "../deadlines.ts";
+import type { PageTurns } from "../page-turns.ts";
 import { headAnswer, type LogAnswer, type LogPart, PAGE_MESSAGES, pageAnswer } from "./log-answer.ts";
 import { PollSink } from "./poll-sink.ts";
+
+const GZIP = { level: 3 };
+const zip = promisify(gzip);
 
 export interface LogSettings {
   /** How long a long poll waits, in milliseconds. */
@@ -40,6 +47,7 @@ interface LogReadsParts {
   source: { history: History } | Origin;
   /** Whether deletions change stored messages; may change at any time. */
   isBlanking(): boolean;
+  turns: PageTurns;
   log: LogSettings;
 }
 
@@ -49,6 +57,8 @@ export class LogReads {
   readonly #eventForms: EventForms;
   readonly #waits: Deadlines<Sink>;
   readonly #connections: Deadlines<Sink>;
+  /** The pages that are made now. */
+  readonly #pages = new SharedWork<LogAnswer | undefined>();
 
   constructor(parts: LogReadsParts) {
     const { rooms, clock, log } = parts;
@@ -66,22 +76,37 @@ export class LogReads {
   }
 
   /**
-   * One page; undefined if the origin has it. If nothing of the video is stored, its room is opened first,
-   * within `enter`. Rejects with `RelayError`, and as `Rooms.enter` does.
+   * One page, the same for all who ask for it while it is made; undefined if the origin has it. If nothing
+   * of the video is stored, its room is opened first, within `enter`. Rejects with `RelayError`, and as
+   * `Rooms.enter` does.
    */
   async page(
-    { videoId, position, address }: LogAsked,
+    { videoId, position, isGzip, address }: LogAsked,
     gone: AbortSignal,
     enter: (open: () => Promise<void>) => Promise<void> = (open) => open(),
   ): Promise<LogAnswer | undefined> {
-    const limit = position === "now" ? 0 : PAGE_MESSAGES;
-    const read = () => this.#part(videoId, position, limit, gone);
-    const part = await read().catch(async (error) => {
+    const { turns } = this.#parts;
+    const make = (abandoned: AbortSignal) =>
+      turns.run(() => this.#makePage({ videoId, position, isGzip }, abandoned), abandoned);
+    const key = `${videoId} ${position} ${isGzip}`;
+    const read = () => turns.admit(() => this.#pages.run(key, make, gone));
+    return await read().catch(async (error) => {
       if (!(error instanceof RelayError && error.code === "NOT_STORED")) throw error;
       await enter(() => this.#enterInPassing(videoId, address, gone));
       return await read();
     });
-    return part && pageAnswer(position, part);
+  }
+
+  async #makePage(
+    { videoId, position, isGzip }: Pick<LogAsked, "videoId" | "position" | "isGzip">,
+    abandoned: AbortSignal,
+  ): Promise<LogAnswer | undefined> {
+    const limit = position === "now" ? 0 : PAGE_MESSAGES;
+    const part = await this.#part(videoId, position, limit, abandoned);
+    const answer = part && pageAnswer(position, part);
+    if (!isGzip || !answer?.body) return answer;
+    const headers = { ...answer.headers, "content-encoding": "gzip" };
+    return { ...answer, headers, body: await zip(answer.body, GZIP) };
   }
 
   /** Where a stored log ends; undefined if the origin knows. Rejects with `RelayError` NOT_STORED. */

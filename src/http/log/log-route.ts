@@ -2,8 +2,6 @@
  * `GET /v1/log/{videoId}`: the chat of a video as a durable stream (Durable Streams protocol), to read in
  * pages, by long polling, or as Server-Sent Events.
  */
-import { promisify } from "node:util";
-import { gzip } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { RelayError } from "../../protocol/errors.ts";
 import { parseVideoId } from "../../protocol/video-id.ts";
@@ -22,9 +20,6 @@ import type { LogAnswer } from "./log-answer.ts";
 import type { LogAsked, LogReads } from "./log-reads.ts";
 import type { PollSink } from "./poll-sink.ts";
 import { headerLines, type WaitingParts, WaitingPoll } from "./poll-socket.ts";
-
-const GZIP = { level: 3 };
-const zip = promisify(gzip);
 
 interface LogParts extends StreamParts {
   reads: LogReads;
@@ -96,8 +91,7 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
     if (headers.etag && isKnown(headers.etag, request.headers["if-none-match"]))
       return reply.code(304).send();
     gone.throwIfAborted();
-    if (!wanted.isGzip || !body) return reply.send(body);
-    return reply.header("content-encoding", "gzip").send(await zip(body, GZIP));
+    return reply.send(body);
   };
 
   const sendPoll = async (request: LogRequest, reply: FastifyReply, gone: AbortSignal) => {

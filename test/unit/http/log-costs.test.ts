@@ -7,6 +7,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { LogReads } from "../../../src/http/log/log-reads.ts";
+import { PageTurns } from "../../../src/http/page-turns.ts";
 import { History } from "../../../src/serving/history/history.ts";
 import { offsetOf } from "../../../src/serving/log-position.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
@@ -81,7 +82,14 @@ describe("waiting readers of a log", { timeout: 120_000 }, () => {
     const clock = countedClock(own);
     const log = { longPollMs: 20_000, sseMs: 0 };
     const source = { history: new History(store, clock) };
-    const reads = new LogReads({ rooms, clock, source, isBlanking: () => false, log });
+    const reads = new LogReads({
+      rooms,
+      clock,
+      source,
+      isBlanking: () => false,
+      turns: new PageTurns(),
+      log,
+    });
     const { head } = rooms.openRoom(VIDEO)?.tail ?? assert.fail("no room");
     const { signal } = new AbortController();
     const asked = { videoId: VIDEO, position: head, address: () => "reader" };

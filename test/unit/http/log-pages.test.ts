@@ -1,10 +1,13 @@
 /** `GET /v1/log/{videoId}` in pages: the stored part of a chat, and how long caches may keep it. */
 import assert from "node:assert/strict";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, it } from "node:test";
 import { ENDED } from "../../../src/protocol/chat.ts";
 import { offsetOf } from "../../../src/serving/log-position.ts";
+import type { Store } from "../../../src/store/port.ts";
+import { eventually } from "../../support/eventually.ts";
 import { B, said, several, withRoom } from "../../support/history.ts";
-import { readLog } from "../../support/log.ts";
+import { type LogAnswer, readLog } from "../../support/log.ts";
 import { OTHER, ROOM } from "../../support/store-subject.ts";
 
 const FOR_EVER = "public, max-age=31536000, immutable";
@@ -205,4 +208,58 @@ function assertGuarded(headers: Headers): void {
 /** Messages of 150 kB each. */
 function longOnes(count: number) {
   return Array.from({ length: count }, (_, n) => said(`long-${n}`, { message: "x".repeat(75_000) }));
+}
+
+describe("pages of logs that are asked for at the same time", { timeout: 60_000 }, () => {
+  it("are made once for all who ask for the same, plain and compressed", async (t) => {
+    const { url, store } = await withRoom(t, several(20));
+    const { reads, release } = heldReads(store);
+    let begun = 0;
+    const onRequest = () => {
+      begun += 1;
+    };
+    subscribe("http.server.request.start", onRequest);
+    t.after(() => unsubscribe("http.server.request.start", onRequest));
+    const pages = Array.from({ length: 40 }, (_, n) =>
+      readLog(url, ROOM, {}, { headers: { "accept-encoding": n % 2 ? "gzip" : "identity" } }),
+    );
+    await eventually(true, () => begun === 40 && reads.now === 2);
+    release();
+    const texts = (await Promise.all(pages)).map(({ text }) => text);
+    assert.equal(new Set(texts).size, 1);
+    assert.ok(reads.count <= 4, `${reads.count} reads of the store`);
+  });
+
+  it("are made four at a time, and are refused while 500 more wait", async (t) => {
+    const { url, store } = await withRoom(t, several(600));
+    const { reads, release } = heldReads(store);
+    const answers: LogAnswer[] = [];
+    const asked = Array.from({ length: 600 }, async (_, n) => {
+      answers.push(await readLog(url, ROOM, { offset: behind(n) }));
+    });
+    await eventually(96, () => answers.length);
+    for (const { status, headers } of answers)
+      assert.deepEqual([status, headers.get("retry-after")], [503, "5"]);
+    release();
+    await Promise.all(asked);
+    assert.equal(answers.filter(({ status }) => status === 200).length, 504);
+    assert.ok(reads.most <= 4, `${reads.most} reads at a time`);
+  });
+});
+
+/** The reads of the store from now on, which wait until they are released. */
+function heldReads(store: { read: Store["read"] }) {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const reads = { count: 0, now: 0, most: 0 };
+  const { read } = store;
+  store.read = async (...args) => {
+    reads.count += 1;
+    reads.now += 1;
+    reads.most = Math.max(reads.most, reads.now);
+    await released;
+    return await read(...args).finally(() => {
+      reads.now -= 1;
+    });
+  };
+  return { reads, release };
 }

@@ -5,6 +5,7 @@ import { toConfig } from "../../../src/cli/config.ts";
 import { readFlags, UsageError } from "../../../src/cli/flags.ts";
 import { SETTINGS } from "../../../src/cli/setting-table.ts";
 import { LogReads } from "../../../src/http/log/log-reads.ts";
+import { PageTurns } from "../../../src/http/page-turns.ts";
 import { History } from "../../../src/serving/history/history.ts";
 import { offsetOf } from "../../../src/serving/log-position.ts";
 import { SimulatedSink } from "../../harness/sink.ts";
@@ -185,7 +186,14 @@ describe("the settings of logs", () => {
     const source = { history: new History(store, clock) };
     const open = async (sseMs: number) => {
       const log = { longPollMs: 20_000, sseMs };
-      const reads = new LogReads({ rooms, clock, source, isBlanking: () => false, log });
+      const reads = new LogReads({
+        rooms,
+        clock,
+        source,
+        isBlanking: () => false,
+        turns: new PageTurns(),
+        log,
+      });
       const { promise, resolve } = Promise.withResolvers<SimulatedSink>();
       const asked = { videoId: VIDEO, position: "now" as const, address: () => "reader" };
       await reads.events(asked, new AbortController().signal, ({ bare }) => {
