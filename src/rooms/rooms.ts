@@ -43,6 +43,8 @@ export class Rooms {
   readonly #owned = new Set<VideoEntry>();
   /** Rooms that take no new viewers, but still serve their last ones. */
   readonly #retired = new Set<Room>();
+  /** The stored parts of chats that are served without opening them, by the part: all who ask share one. */
+  readonly #excerpts = new Map<string, Room>();
   /**
    * The functions that refuse viewers, for those that have not entered a room yet. `stopped` would search its
    * listeners for each viewer that comes or goes.
@@ -195,8 +197,9 @@ export class Rooms {
    * Serves a viewer the messages that are stored now, or those up to the end of the chat, without opening it.
    */
   async #enterExcerpt(request: StreamRequest, closedAt?: number): Promise<void> {
-    const room = await this.#parts.sources.excerpt(request.videoId, closedAt);
-    this.#retired.add(room);
+    const excerpt = await this.#parts.sources.excerpt(request.videoId, closedAt);
+    const part = `${excerpt.videoId} ${excerpt.head} ${closedAt} ${JSON.stringify(excerpt.streamEnd)}`;
+    const room = this.#excerpts.getOrInsertComputed(part, () => excerpt);
     // A viewer that names no `backfill` gets everything that is stored.
     await room.enter(request, request.backfill === undefined ? 0 : room.tail.head);
   }
@@ -262,11 +265,11 @@ export class Rooms {
     this.#stopped.abort();
     for (const refuse of this.#entering) refuse(this.stopped.reason);
     const viewers = () => {
-      const rooms = [...this.#openRooms(), ...this.#retired];
+      const rooms = [...this.#openRooms(), ...this.#unopened()];
       return [...rooms.flatMap((room) => [...room.viewers]), ...this.#waiting];
     };
     await stopEntries([...this.#entries.values()], viewers, this.#parts.clock);
-    for (const room of this.#retired) room.close();
+    for (const room of this.#unopened()) room.close();
   }
 
   /** Whether the instance is about to stop, so that it takes no more rooms. */
@@ -326,13 +329,17 @@ export class Rooms {
         await this.#tickRoom(entry);
         if (entry.isVacant) this.#entries.delete(entry.videoId);
       }
-      for (const room of this.#retired) {
-        await this.#tickRoom(room);
-        if (room.viewerCount > 0) continue;
-        room.close();
-        this.#retired.delete(room);
-      }
+      for (const room of this.#retired) if (await this.#isOver(room)) this.#retired.delete(room);
+      for (const [part, room] of this.#excerpts) if (await this.#isOver(room)) this.#excerpts.delete(part);
     }
+  }
+
+  /** Closes a room without an entry once it has no viewers. */
+  async #isOver(room: Room): Promise<boolean> {
+    await this.#tickRoom(room);
+    if (room.viewerCount > 0) return false;
+    room.close();
+    return true;
   }
 
   /** A bug in one room must not keep the others from their rounds. */
@@ -348,14 +355,20 @@ export class Rooms {
     for (const { room } of this.#entries.values()) if (room) yield room;
   }
 
+  /** The rooms without an entry. */
+  *#unopened(): Iterable<Room> {
+    yield* this.#retired;
+    yield* this.#excerpts.values();
+  }
+
   *#byForm() {
-    for (const room of [...this.#openRooms(), ...this.#retired]) yield* room.feeds.census();
+    for (const room of [...this.#openRooms(), ...this.#unopened()]) yield* room.feeds.census();
   }
 
   #byState(): Record<RoomState, number> {
     const counts = Object.fromEntries(ROOM_STATES.map((state) => [state, 0])) as Record<RoomState, number>;
     for (const { roomState } of this.#entries.values()) if (roomState) counts[roomState] += 1;
-    for (const { end } of this.#retired) if (end) counts[end.state] += 1;
+    for (const { end } of this.#unopened()) if (end) counts[end.state] += 1;
     return counts;
   }
 }
