@@ -17,6 +17,8 @@ export interface Grant {
   seeks?: boolean;
   /** Never brings actions, and neither do its successors. */
   isMute?: boolean;
+  /** When the page was made that gave it, on the monotonic clock in milliseconds. */
+  shownAt?: number;
 }
 
 type Field = readonly [number: number, value: number | bigint | string | Buffer | readonly Field[]];

@@ -10,6 +10,7 @@ import { type Capture, type CapturedPage, hasNext, type Moment, withTokens } fro
 import { ChatLog, type Entry, identify } from "./chat-log.ts";
 import type { Grant, TokenBook } from "./continuation-book.ts";
 import { Generator } from "./generator.ts";
+import { writeId } from "./items.ts";
 import type { PageContent } from "./pages.ts";
 import { dig, type JsonObject } from "./plain-json.ts";
 import { Random } from "./random.ts";
@@ -26,6 +27,7 @@ import {
   type Scenario,
   tokenKind,
 } from "./scenario.ts";
+import { shownAgain } from "./shown-again.ts";
 import { EndlessTalk, inBackground, speakAt } from "./speech.ts";
 
 /** The parts of the simulator that a chat needs. */
@@ -199,7 +201,7 @@ export class Chat {
     // Only the popout page has actions; readers of the other pages get them with the first answer.
     const behind = on === "popout" ? overlap : Math.max(pageLength(this.#scenario), overlap);
     const position = replay ? shown.length : Math.max(0, this.#log.head - behind);
-    const start = { position: this.#script ? 0 : position, isMute: mute };
+    const start = { position: this.#script ? 0 : position, isMute: mute, shownAt: this.#now };
     const token = (view: Grant["view"]): string => this.#mint({ ...start, view });
     return {
       ...frame,
@@ -207,7 +209,10 @@ export class Chat {
         token: token("top"),
         views: { top: token("top"), all: token("all") },
         renderer: replay ? replayRenderer : "liveChatRenderer",
-        actions: this.#written(shown.filter(({ action }) => !onlyInAll(action))),
+        actions: this.#written(
+          shown.filter(({ action }) => !onlyInAll(action)),
+          this.#now,
+        ),
         timeoutMs: this.#scenario.timeoutMs,
         continuation: this.#scenario.continuation,
         untilLastMs: this.#untilLastMs(shown),
@@ -290,7 +295,7 @@ export class Chat {
       : this.#log.held(position, this.#context.clock.monotonic(), this.#scenario);
     const seen = grant.isMute ? [] : read.filter(({ action }) => grant.view === "all" || !onlyInAll(action));
     return {
-      actions: this.#written(seen),
+      actions: this.#written(seen, grant.shownAt),
       mutations: seen.flatMap(({ mutations }) => mutations),
       next: replay ? position + read.length : this.#log.head,
       over: read.length === 0,
@@ -339,8 +344,20 @@ export class Chat {
     return content;
   }
 
-  #written(entries: readonly Entry[]): JsonObject[] {
-    return this.#scenario.kind === "replay" ? entries.map(asReplay) : entries.map(({ action }) => action);
+  get #now(): number {
+    return this.#context.clock.monotonic();
+  }
+
+  /** `shownAt`: when a page showed the backlog, whose notices have other ids each time; in a replay, the first. */
+  #written(entries: readonly Entry[], shownAt = Number.NEGATIVE_INFINITY): JsonObject[] {
+    const isReplay = this.#scenario.kind === "replay";
+    const usec = this.#context.clock.now() * 1000;
+    return entries.map((entry) => {
+      const isBacklog = isReplay ? entry.offsetMs <= 0 : entry.at <= shownAt;
+      if (!isBacklog) return isReplay ? asReplay(entry) : entry.action;
+      const action = shownAgain(entry.action, () => writeId(this.#random), usec);
+      return isReplay ? asReplay({ ...entry, action }) : action;
+    });
   }
 
   #untilLastMs(page: readonly Entry[]): number {

@@ -19,6 +19,7 @@ import { readChatPage } from "./page/chat-page.ts";
 import { PageLoads } from "./page-loads.ts";
 import type { Position } from "./position.ts";
 import { type Reading, readActions } from "./readers/actions.ts";
+import { knownByText } from "./readers/notice.ts";
 import type { Panels } from "./readers/panels.ts";
 import type { Item } from "./readers/reader.ts";
 import { READERS } from "./readers/reader-by-kind.ts";
@@ -167,7 +168,11 @@ export class LiveChat {
     const { items, panels } = this.#read(actions, known?.panels);
     // A replay is read from its beginning; a live chat continues from its token.
     const from = isReplayChat(chatType) ? { playerOffsetMs: 0 } : {};
-    return { items, ...loads.times, start: { chatType, continuation, credentials, panels, ...from } };
+    return {
+      items: knownByText(items),
+      ...loads.times,
+      start: { chatType, continuation, credentials, panels, ...from },
+    };
   }
 
   /**
@@ -186,7 +191,7 @@ export class LiveChat {
       throw new UpstreamError("unusable", page.why, { wallOf: page.wallOf ?? "video" });
     }
     const { items, panels } = this.#read(page.chat?.actions ?? [], position.panels);
-    return { items, position: { ...position, panels } };
+    return { items: knownByText(items), position: { ...position, panels } };
   }
 
   /** The base URL of the host that a client talks to. */

@@ -108,8 +108,12 @@ function newestOf(items: readonly Item[]): string {
   }, FIRST);
 }
 
-/** A replacement differs from the message that it replaces, although both have the same id. */
-function idOf({ message, replaces }: Item): string {
+/**
+ * A replacement differs from the message that it replaces, although both have the same id; so do two notices
+ * of one text that the upstream tells apart.
+ */
+function idOf({ message, replaces, noticeId, isKnownByText }: Item): string {
+  if (noticeId !== undefined && !isKnownByText) return `${message.id} ${noticeId}`;
   return replaces?.as.id ?? message.id;
 }
 

@@ -66,10 +66,9 @@ export class ExpectedMessages {
       const isAnother = this.#deletedAuthors.get(message.id);
       return this.#unlessSeen(message, isAnother ? `after ${this.messages.length}` : "", "");
     }
-    // A notice is known by its text: its own id is a new one at each load of the page.
-    if (message.type === "notice") {
-      return this.#unlessSeen({ ...message, id: "notice" }, message.message, authorId);
-    }
+    // The room gives a notice an id of its own. What is said twice has two ids of the upstream.
+    if (message.type === "notice")
+      return this.#unlessSeen({ ...message, id: "notice" }, message.id, authorId);
     return this.#unlessSeen(message, version, authorId);
   }
 

@@ -20,6 +20,7 @@ import type { Item } from "../../upstream/readers/reader.ts";
 import type { TimeOfDay } from "../../upstream/readers/timestamp.ts";
 import { encodeCheckpoint, type Progress, type RoomMemory } from "./checkpoint.ts";
 import { type Gap, type ReadBatch, showGaps } from "./gap.ts";
+import { type HeldNotices, noticesToLookUp } from "./notices.ts";
 import { type HeldMessage, type HeldReplacements, replacedBefore } from "./replacements.ts";
 import { idsToLookUp, type Resolved, resolve } from "./resolve.ts";
 
@@ -119,10 +120,13 @@ export class Appender {
       ...(settings.isBlanking ? deletionIds(items.flatMap(messagesOf)) : []),
     ]);
     const found = ids.size > 0 ? await this.#parts.store.messagesById(this.#claim.videoId, [...ids]) : [];
-    const held = new Map(found.map((stored) => [stored.id, decodeMessage(stored)]));
+    const notices = await this.#noticesOf(noticesToLookUp(items, memory.notices));
+    const held = new Map(
+      [...found.map(decodeMessage), ...[...notices.values()].flat()].map((message) => [message.id, message]),
+    );
     const at = { now: clock.now(), head: this.#head, timeOfDay: settings.timeOfDay };
     const replacements = await this.#replacementsOf(replacedBefore(items, held));
-    const resolved = resolve(items, held, replacements, memory, at.now);
+    const resolved = resolve(items, held, replacements, notices, memory, at.now);
     const prepared = {
       ...resolved,
       ...showGaps(batches, resolved.messages, held, memory.gap, at),
@@ -140,6 +144,14 @@ export class Appender {
       const replacements = await this.#find({ idPrefix: `replaced:${id}:` });
       replacements.sort((one, other) => one.cursor - other.cursor);
       return [id, replacements.map(decodeMessage)];
+    });
+    return new Map(await Promise.all(found));
+  }
+
+  async #noticesOf(ids: readonly string[]): Promise<HeldNotices> {
+    const found = ids.map(async (id): Promise<[string, Message[]]> => {
+      const notices = await this.#find({ idPrefix: id });
+      return [id, notices.map(decodeMessage)];
     });
     return new Map(await Promise.all(found));
   }

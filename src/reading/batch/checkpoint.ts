@@ -54,7 +54,7 @@ export interface CaptureProgress {
 /** `now`: on the monotonic clock. */
 export function encodeCheckpoint(
   { position, startedAt, egress, capture }: Progress,
-  { deletions, gifts, threads, gap, closedAfter }: RoomMemory,
+  { deletions, gifts, threads, notices, gap, closedAfter }: RoomMemory,
   now: number,
 ): string {
   return JSON.stringify({
@@ -65,6 +65,7 @@ export function encodeCheckpoint(
     deletions: [...deletions],
     gifts: encodeGifts(gifts),
     threads: [...threads],
+    notices: [...notices],
     gap,
     closedAfter,
   });
@@ -164,11 +165,11 @@ function readMemory(stored: JsonObject): RoomMemory | undefined {
   const deletions = asArray(stored.deletions)?.map((entry) => [dig(entry, 0), dig(entry, 1)]);
   const gifts = toGifts(stored.gifts);
   const gap = stored.gap === undefined ? undefined : toGap(stored.gap);
-  const threads = pairsIn(stored.threads);
-  if (!deletions?.every(isDeletion) || !gifts || !threads || (stored.gap !== undefined && !gap))
+  const [threads, notices] = [pairsIn(stored.threads), pairsIn(stored.notices)];
+  if (!deletions?.every(isDeletion) || !gifts || !threads || !notices || (stored.gap !== undefined && !gap))
     return undefined;
   if (storedAgoMs(stored) === undefined || !hasPanels(asString(stored.position) ?? "")) return undefined;
-  return { deletions: new Map(deletions), gifts, threads, gap };
+  return { deletions: new Map(deletions), gifts, threads, notices, gap };
 }
 
 function isDeletion(entry: unknown[]): entry is [author: string, since: string | null] {

@@ -6,6 +6,7 @@
 import type { CallTimes } from "../../base/clock.ts";
 import type { Marker } from "../../telemetry/marks.ts";
 import { mergeInOrder } from "../../upstream/order.ts";
+import { knownByText } from "../../upstream/readers/notice.ts";
 import type { Item } from "../../upstream/readers/reader.ts";
 import { areJoined, type Gap, isSaid, type ReadBatch } from "./gap.ts";
 
@@ -48,7 +49,8 @@ export function withPage(pages: readonly FreshPage[], page: FreshPage, mark: Mar
 
 /**
  * The batches of the pages and of the answer that follows them. The last page's token brings the messages
- * since that page. If the page shows no chat message, the answer takes its place.
+ * since that page. If the page shows no chat message, the answer takes its place. An answer that shows the
+ * backlog as well shows its notices, too.
  */
 export function withAnswer(
   pages: readonly FreshPage[],
@@ -59,7 +61,8 @@ export function withAnswer(
   const last = pages.at(-1);
   if (!last) return [{ items: answer, after: gap }];
   const before = pages.slice(0, -1);
-  const merged = { ...last, items: mergeInOrder(last.items, answer) };
+  const showsBacklog = !lastOf([last]) || areJoined(last.items, answer);
+  const merged = { ...last, items: mergeInOrder(last.items, showsBacklog ? knownByText(answer) : answer) };
   if (!lastOf([last])) {
     mark(isShort ? "answer: in time behind a mute page" : "answer: late behind a mute page");
     return toBatches(withPage(before, { ...merged, gap: merged.gap ?? gap }, mark));

@@ -7,6 +7,7 @@ import type { Message } from "../../protocol/message.ts";
 import { isBlank } from "../../store/stored-message.ts";
 import { type GiftMemory, giftIds, joinGifts, NO_GIFTS } from "../../upstream/readers/join-gifts.ts";
 import type { Item } from "../../upstream/readers/reader.ts";
+import { type HeldNotices, type NoticeIds, NoticesRead } from "./notices.ts";
 import { type HeldMessage, type HeldReplacements, Replacements } from "./replacements.ts";
 import { repliedIds, type Threads, ThreadsRead } from "./threads.ts";
 
@@ -21,9 +22,15 @@ export interface ReadMemory {
   deletions: AuthorDeletions;
   gifts: GiftMemory;
   threads: Threads;
+  notices: NoticeIds;
 }
 
-export const NO_MEMORY: ReadMemory = { deletions: new Map(), gifts: NO_GIFTS, threads: new Map() };
+export const NO_MEMORY: ReadMemory = {
+  deletions: new Map(),
+  gifts: NO_GIFTS,
+  threads: new Map(),
+  notices: new Map(),
+};
 
 /** The messages, and the memory after they are stored. */
 export interface Resolved extends ReadMemory {
@@ -58,6 +65,7 @@ export function resolve(
   read: readonly Item[],
   held: ReadonlyMap<string, HeldMessage>,
   heldReplacements: HeldReplacements,
+  heldNotices: HeldNotices,
   memory: ReadMemory,
   now: number,
 ): Resolved {
@@ -66,6 +74,7 @@ export function resolve(
   const known = new Map(held);
   const authors = new Map(memory.deletions);
   const threads = new ThreadsRead(memory.threads);
+  const notices = new NoticesRead(memory.notices, heldNotices);
   /** Whether it is the known deletion, read again: the author's first message after that comes later. */
   const isReadAgain = (author: string, i: number) => {
     const since = authors.get(author);
@@ -81,7 +90,7 @@ export function resolve(
     return event ?? { ...message, id: replaces.id };
   };
   const messages = items.map((item, i) => {
-    const message = threads.read(messageAt(i, item), item, known);
+    const message = threads.read(notices.read(messageAt(i, item), item), item, known);
     const author = authorOf(message);
     if (author !== undefined && authors.get(author) === null && !known.has(message.id)) {
       authors.set(author, message.id);
@@ -94,7 +103,7 @@ export function resolve(
     if (authors.size <= MAX_AUTHORS) break;
     authors.delete(author);
   }
-  return { messages, deletions: authors, gifts, threads: threads.memory };
+  return { messages, deletions: authors, gifts, threads: threads.memory, notices: notices.memory };
 }
 
 function authorOf({ details }: Message): string | undefined {

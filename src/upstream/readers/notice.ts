@@ -3,19 +3,35 @@
  * products of the channel's shop, in a banner or bought by a viewer.
  */
 import { asString, dig } from "../../base/json.ts";
+import { BOUNDS } from "../bounds.ts";
 import { chatItem } from "./chat-item.ts";
 import { event, shortHash, usableId } from "./event.ts";
-import type { Reader } from "./reader.ts";
-import { partsOf, plainText, sentence } from "./text.ts";
+import type { Item, Reader } from "./reader.ts";
+import { partsOf, plainText, sentence, shorten } from "./text.ts";
 
-/** The icon identifies a poll's result. A notice's id changes with each page load, its text does not. */
+/**
+ * The icon identifies a poll's result. A notice's id changes with each page load, its text does not; the
+ * beginning of a replay shows notices that are made for its reader.
+ */
 export const notice: Reader = (item, context) => {
   const parts = partsOf(dig(item, "message"));
   if (dig(item, "icon", "iconType") === "POLL")
     return chatItem(item, context, { type: "poll_result", parts });
   const id = `notice:${shortHash(plainText(parts))}`;
-  return chatItem({ ...item, id }, context, { type: "notice", parts });
+  const message = chatItem({ ...item, id }, context, { type: "notice", parts });
+  const noticeId = shorten(item.id ?? context.around.id, BOUNDS.idLength);
+  if (noticeId === "") return message;
+  const read = { message, noticeId };
+  return { item: (context.offsetMs ?? 1) > 0 ? read : { ...read, isKnownByText: true } };
 };
+
+/** The items of a live chat that are shown without being new, such as by a page. */
+export function knownByText(items: readonly Item[]): readonly Item[] {
+  return items.map((item) => {
+    const isRead = item.noticeId !== undefined && item.message.details.offsetMs === undefined;
+    return isRead ? { ...item, isKnownByText: true } : item;
+  });
+}
 
 export const mode: Reader = (item, context) =>
   chatItem(item, context, { type: "mode", parts: sentence(dig(item, "text"), dig(item, "subtext")) });

@@ -81,7 +81,7 @@ describe("an author all of whose messages are deleted", () => {
     let memory = NO_MEMORY;
     for (let i = 0; i < 501; i++) {
       const { items } = readActions([deletion(`UC${i}`)], CONTEXT);
-      memory = resolve(items, new Map(), new Map(), memory, CONTEXT.receivedAt);
+      memory = resolve(items, new Map(), new Map(), new Map(), memory, CONTEXT.receivedAt);
     }
     const { deletions } = memory;
     assert.deepEqual([deletions.size, deletions.has("UC0"), deletions.has("UC500")], [500, false, true]);

@@ -98,7 +98,7 @@ describe("a reply to a Super Chat", () => {
     const { items } = readActions([reply("r1")], CONTEXT);
     const threads = new Map([[THREAD, "sc1"]]);
     const replied = (held: ReadonlyMap<string, HeldMessage>) =>
-      resolve(items, held, new Map(), { ...NO_MEMORY, threads }, 0).messages[0]?.details as
+      resolve(items, held, new Map(), new Map(), { ...NO_MEMORY, threads }, 0).messages[0]?.details as
         | Details
         | undefined;
     const { message = assert.fail() } = readActions([paid("sc1")], CONTEXT).items[0] ?? {};
@@ -106,7 +106,7 @@ describe("a reply to a Super Chat", () => {
     assert.deepEqual(replied(new Map())?.replyTo, { author: "@donor" });
 
     const many = Array.from({ length: 501 }, (_, i) => paid(`sc${i}`, `${THREAD.slice(3)}${i + 100}`));
-    const memory = resolve(readActions(many, CONTEXT).items, new Map(), new Map(), NO_MEMORY, 0);
+    const memory = resolve(readActions(many, CONTEXT).items, new Map(), new Map(), new Map(), NO_MEMORY, 0);
     assert.deepEqual([memory.threads.size, [...memory.threads.values()][0]], [500, "sc1"]);
   });
 });

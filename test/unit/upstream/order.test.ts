@@ -21,12 +21,18 @@ function replacementsIn(held: ReadonlyMap<string, Message>): Map<string, Message
   return Map.groupBy(all, ({ details }) => details.target.messageId);
 }
 
+/** The notices of each text. */
+function noticesIn(held: ReadonlyMap<string, Message>): Map<string, Message[]> {
+  const all = [...held.values()].filter(({ type }) => type === "notice");
+  return Map.groupBy(all, ({ id }) => id.replace(/:\d+$/, ""));
+}
+
 /** What a room holds that has read these lists, one after the other. */
 function heldAfter(lists: readonly { items: readonly Item[]; now: number }[]) {
   const held = new Map<string, Message>();
   let memory = NO_MEMORY;
   for (const { items, now } of lists) {
-    const { messages, ...after } = resolve(items, held, replacementsIn(held), memory, now);
+    const { messages, ...after } = resolve(items, held, replacementsIn(held), noticesIn(held), memory, now);
     memory = after;
     for (const message of messages) if (!held.has(message.id)) held.set(message.id, message);
   }
@@ -100,7 +106,10 @@ describe("a page and the answer that follows it", () => {
         const now = times[to - 1] ?? 0;
         const mutations = entries.flatMap((entry) => entry.mutations);
         const actions = entries.map(({ action }) => action);
-        return { now, ...readActions(actions, { receivedAt: now, timeOfDay: UTC, panels, mutations }) };
+        return {
+          now,
+          ...readActions(actions, { receivedAt: now, timeOfDay: UTC, panels, mutations, isEnglish: true }),
+        };
       };
       const before = list(0, read);
       const page = list(Math.max(0, Math.min(read, shown - 50) - older), shown, before.panels);

@@ -1,0 +1,145 @@
+/**
+ * Notices of one text: one that comes again in earnest is another message, one that is only shown or read
+ * again is not.
+ */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { systemClock } from "../../../src/base/clock.ts";
+import type { JsonObject } from "../../../src/simulator/plain-json.ts";
+import type { Scenario } from "../../../src/simulator/scenario.ts";
+import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
+import { mergeInOrder } from "../../../src/upstream/order.ts";
+import { readActions } from "../../../src/upstream/readers/actions.ts";
+import { knownByText } from "../../../src/upstream/readers/notice.ts";
+import { VirtualRelay } from "../../harness/virtual-relay.ts";
+import { adding } from "../../support/chat-items.ts";
+import { textAction } from "../../support/opening.ts";
+import { CONTEXT, roomLog } from "../../support/room-log.ts";
+
+const VIDEO = "notices-1ab";
+const SLOW = "Slow mode is on";
+/** Without `usec`, the upstream gives no time. */
+const notice = (id: string | undefined, words = SLOW, usec?: number) =>
+  adding({
+    liveChatViewerEngagementMessageRenderer: {
+      ...(id !== undefined && { id }),
+      ...(usec !== undefined && { timestampUsec: String(usec) }),
+      icon: { iconType: "YOUTUBE_ROUND" },
+      message: { simpleText: words },
+    },
+  }) as JsonObject;
+/** What the room's log says of them: how often, in which order. */
+const numbered = (lines: readonly string[]) =>
+  lines
+    .filter((line) => line.startsWith("notice"))
+    .map((line) => line.replace(/notice notice:[\w-]{12}/, "notice"));
+
+describe("a notice in an answer to a poll", () => {
+  it("is another message each time that the upstream's id is new", async () => {
+    const take = await roomLog();
+    assert.deepEqual(numbered(await take(notice("a"), notice("b"))), [`notice ${SLOW}`, `notice:2 ${SLOW}`]);
+    assert.deepEqual(numbered(await take(notice("c"))), [`notice:3 ${SLOW}`]);
+    assert.deepEqual(numbered(await take(notice("x", "Other words"))), ["notice Other words"]);
+    assert.deepEqual(await take(notice("b"), notice("a"), notice("c")), []);
+  });
+
+  it("is known by its text if it has no id", async () => {
+    const take = await roomLog();
+    await take(notice("a"));
+    assert.deepEqual(await take(notice(undefined)), []);
+    assert.deepEqual(numbered(await take(notice("b"))), [`notice:2 ${SLOW}`]);
+  });
+
+  it("is counted once across restarts, however often an answer is read again", async () => {
+    const store = memoryStore(systemClock);
+    let take = await roomLog(store);
+    const sent: string[] = [];
+    for (const [i, action] of ["a", "b", "b", "c", "a", "d"].map((id) => notice(id)).entries()) {
+      if (i % 2 === 1) take = await roomLog(store);
+      sent.push(...(await take(action)));
+    }
+    assert.deepEqual(
+      numbered(sent),
+      ["notice", "notice:2", "notice:3", "notice:4"].map((id) => `${id} ${SLOW}`),
+    );
+  });
+
+  it("is known by its time where its id is forgotten", async () => {
+    const take = await roomLog();
+    await take(notice("a", SLOW, 1_767_323_045_000_000));
+    for (let i = 0; i < 200; i++) await take(notice(`other ${i}`, "Other words", 1_767_323_046_000_000 + i));
+    assert.deepEqual(await take(notice("a", SLOW, 1_767_323_045_000_000)), []);
+    assert.deepEqual(numbered(await take(notice("b", SLOW, 1_767_323_047_000_000))), [`notice:2 ${SLOW}`]);
+  });
+});
+
+it("a page and the answer behind it are one list, in which a notice that came again is kept", () => {
+  const read = (...actions: JsonObject[]) => readActions(actions, CONTEXT).items;
+  const page = knownByText(read(textAction("1"), notice("made for the page")));
+  const [, , , again] = mergeInOrder(page, read(textAction("2"), notice("b")));
+  assert.equal(again?.noticeId, "b");
+  assert.equal(mergeInOrder(page, knownByText(read(textAction("2"), notice("again")))).length, 3);
+});
+
+describe("a room", () => {
+  async function watched(scenario: Partial<Scenario> = {}) {
+    const relay = new VirtualRelay({ hasDisk: true });
+    const chat = relay.upstream.chat(VIDEO, { page: 20, ...scenario });
+    chat.say([textAction("before"), notice("a")]);
+    const viewer = await relay.enter({ videoId: VIDEO, backfill: 500 });
+    await viewer.untilMessages(2);
+    const say = async (...actions: JsonObject[]) => {
+      chat.say([...actions, textAction(`after ${chat.ledger.length}`)]);
+      const last = chat.ledger.at(-1)?.id ?? "";
+      await viewer.until(() => viewer.ids.includes(last));
+    };
+    const notices = ({ messages } = viewer) =>
+      messages.flatMap(({ message: { type, id } }) =>
+        type === "notice" ? [id.slice("notice:".length + 12)] : [],
+      );
+    return { relay, chat, viewer, say, notices };
+  }
+
+  it("says again what comes again in earnest, and not what its pages show again under new ids", async () => {
+    const { relay, chat, say, notices } = await watched();
+    await say(notice("b"));
+    assert.deepEqual(notices(), ["", ":2"]);
+    chat.expireTokens();
+    await relay.requested("popout");
+    await say();
+    assert.deepEqual(notices(), ["", ":2"]);
+    await say(notice("c"));
+    assert.deepEqual(notices(), ["", ":2", ":3"]);
+  });
+
+  it("that is opened from a page without messages does not repeat those of the first answer", async () => {
+    const { relay, chat, say, notices } = await watched({ foundOn: "watch" });
+    chat.expireTokens();
+    await relay.requested("watch");
+    await say();
+    assert.deepEqual(notices(), [""]);
+  });
+
+  it("counts on after the service is killed between two polls", async () => {
+    const { relay, chat, viewer, say, notices } = await watched();
+    await say(notice("b"));
+    await relay.restart(1000);
+    const after = await relay.enter({ videoId: VIDEO, lastEventId: viewer.cursors.at(-1) ?? 0 });
+    chat.say([notice("c"), textAction("last")]);
+    await after.until(() => after.ids.includes("last"));
+    assert.deepEqual([notices(), notices(after)], [["", ":2"], [":3"]]);
+  });
+
+  it("reads a replay from its beginning again without repeating its notices", async () => {
+    const relay = new VirtualRelay();
+    const scenario = { kind: "replay", kinds: ["text"], pageSize: 2 } as const;
+    const chat = relay.upstream.chat(VIDEO, scenario);
+    for (const id of ["welcome", "a", "b"]) chat.say([notice(id), textAction(`after ${id}`)]);
+    const viewer = await relay.enter({ videoId: VIDEO });
+    await viewer.untilMessages(3);
+    chat.expireTokens();
+    await viewer.ended();
+    const ids = viewer.ids.map((id) => id.replace(/notice:[\w-]{12}/, "notice"));
+    assert.deepEqual(ids, ["notice", "after welcome", "notice:2", "after a", "notice:3", "after b"]);
+  });
+});
