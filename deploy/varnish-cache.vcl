@@ -7,6 +7,8 @@
 # must be above the number of readers. With a lower rush_exponent, most readers would then wait for some of them.
 vcl 4.1;
 
+import std;
+
 backend default {
     .host = "127.0.0.1";
     .port = "8080";
@@ -19,13 +21,32 @@ sub vcl_recv {
     if (req.url !~ "^/v1/log/") {
         return (synth(404));
     }
-    # A token's answers belong to its bearer. A reader of events has a connection of its own, as with /v1/stream. Varnish
-    # would ask with GET for a HEAD that it may keep, and so open the chat.
-    if (req.method != "GET" || req.http.Authorization || req.url ~ "[?&]live=sse(&|$)") {
+    # A log and its pages have one spelling each, so that nobody can pass the cache by another.
+    if (req.url ~ "^/v1/log/" && req.url !~ "^/v1/log/[\w-]{11}(\?|$)") {
+        return (synth(404));
+    }
+    if (req.url ~ "%") {
+        return (synth(400));
+    }
+    set req.url = std.querysort(req.url);
+    if (req.url !~ "[?&]live=.") {
+        # An answer depends on the cursor with `live` alone.
+        set req.url = regsub(regsub(req.url, "([?&])cursor=[^&]*&?", "\1"), "[?&]$", "");
+    }
+    # A token's answers belong to its bearer. A reader of events has a connection of its own, as with /v1/stream. Who asks
+    # for the end of a log gets an answer that nobody else may have. Varnish would ask with GET for a HEAD that it may
+    # keep, and so open the chat.
+    if (req.method != "GET" || req.http.Authorization || req.url ~ "[?&](live=sse|offset=now|access_token=[^&]*)(&|$)") {
         return (pass);
     }
     # One request for all who wait at one place.
     return (hash);
+}
+
+sub vcl_hash {
+    # Not by the host, which a reader chooses.
+    hash_data(req.url);
+    return (lookup);
 }
 
 sub vcl_backend_response {

@@ -1,6 +1,8 @@
 /** nginx and Varnish as caches of logs: few requests, and the whole log over a kill of the service. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { type IncomingMessage, request } from "node:http";
+import { text } from "node:stream/consumers";
 import { describe, it, type TestContext } from "node:test";
 import { chat } from "../../client/index.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
@@ -85,6 +87,52 @@ for (const program of ["nginx", "varnishd"] as const) {
       await eventually(true, async () => (await readLog(relay.url, VIDEO)).isClosed);
       const expected = await cursorsOf(relay);
       for (const read of await readers) assert.deepEqual(read, expected);
+    });
+
+    it("asks once for a page, however a reader writes its address", async (t) => {
+      const { relay, said, viewer } = await talking(t);
+      said.say(1000); // so that the first page is full, and kept for ever
+      await viewer.untilMessages(1030);
+      const { cache, polls } = await cached(t, relay.url);
+      const ask = async (path: string, host = "log.example.org") => {
+        const asked = request(cache.way.url + path, { agent: false, headers: { host } }).end();
+        const [answer] = (await once(asked, "response")) as [IncomingMessage];
+        return { status: answer.statusCode, text: await text(answer) };
+      };
+      const page = `/v1/log/${VIDEO}?offset=-1`;
+      const { text: expected } = await ask(page);
+      for (let n = 0; n < 10; n++) {
+        assert.deepEqual(await ask(`${page}&cursor=${n}`), { status: 200, text: expected });
+        assert.deepEqual(await ask(`/v1/log/${VIDEO}?cursor=${n}&offset=-1`), {
+          status: 200,
+          text: expected,
+        });
+        assert.deepEqual(await ask(page, `host${n}.example`), { status: 200, text: expected });
+      }
+      assert.equal(polls(), 1);
+      for (const [other, status] of [
+        [`/v1/log/${VIDEO}?offset=%2D1`, 400],
+        [`/v1/log/${VIDEO}?%6Fffset=-1`, 400],
+        [`/v1/log/${VIDEO}%3Fany`, 404],
+        [`/v1/log/https:%2F%2Fyoutu.be%2F${VIDEO}?offset=-1`, 404],
+      ] as const)
+        assert.equal((await ask(other)).status, status, other);
+      assert.equal(polls(), 1);
+      const polled = async (cursor: string) =>
+        readLog(cache.way.url, VIDEO, { offset: "-1", live: "long-poll", cursor });
+      const [first, second] = [await polled("1"), await polled("99999999999")];
+      assert.notEqual(first.headers.get("stream-cursor"), second.headers.get("stream-cursor"));
+      assert.equal(polls(), 3);
+    });
+
+    it("lets nobody wait who asks for the end of a log", async (t) => {
+      const { relay } = await talking(t);
+      const { cache, polls } = await cached(t, relay.url);
+      const asked = Array.from({ length: 100 }, () => readLog(cache.way.url, VIDEO, { offset: "now" }));
+      const limit = setTimeout(() => assert.fail(`${polls()} of ${asked.length} asked`), PATIENCE_MS / 5);
+      for (const { status, text } of await Promise.all(asked)) assert.deepEqual([status, text], [200, "[]"]);
+      clearTimeout(limit);
+      assert.equal(polls(), asked.length);
     });
 
     it("passes HEAD on, which opens no chat, and says where the log ends", async (t) => {

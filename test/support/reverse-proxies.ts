@@ -89,10 +89,20 @@ export async function startVarnishCache(
   const site = example
     .replace('"8080"', `"${new URL(`http://${instance}`).port}"`)
     .replace('req.url !~ "^/v1/log/"', 'req.url != "/healthz" && $&'); // `listens` asks for it
-  const file = join(folder, "cache.vcl");
-  await writeFile(file, site);
+  return await startVarnish(folder, port, site, options.split(" "));
+}
+
+/** Varnish with these rules. */
+export async function startVarnish(
+  folder: string,
+  port: number,
+  rules: string,
+  options: readonly string[] = [],
+): Promise<RunningProxy> {
+  const file = join(folder, "rules.vcl");
+  await writeFile(file, rules);
   const own = ["-F", "-j", "none", "-n", join(folder, "varnish"), "-a", `127.0.0.1:${port}`, "-f", file];
-  const child = spawn("varnishd", [...own, ...options.split(" ")], { stdio: "ignore" });
+  const child = spawn("varnishd", [...own, ...options], { stdio: "ignore" });
   return { child, way: { url: `http://127.0.0.1:${port}`, fetch } };
 }
 
