@@ -101,7 +101,7 @@ export async function startService(
     if (isShared(config.storeUrl)) await rooms.drain(config.drainMs);
     await running.disposeAsync();
   };
-  void runRetention(store, config.retentionDays, clock, telemetry, background.signal);
+  void runRetention(store, config.retentionDays, egresses.witness, clock, telemetry, background.signal);
   const recordedNames = () => [...config.recordings, ...recorded];
   void runSizeLimit(store, config.maxStoreBytes, recordedNames, clock, telemetry, background.signal);
   void runTally(store, clock, telemetry, background.signal);

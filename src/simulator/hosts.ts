@@ -98,6 +98,7 @@ export async function serve(
   context: HostContext,
 ): Promise<void> {
   const { log, clock, faults, signal } = context;
+  response.setHeader("date", new Date(clock.now()).toUTCString());
   const path = request.url ?? "/";
   const url = new URL(path, "http://upstream.invalid");
   const method = request.method ?? "GET";

@@ -159,8 +159,11 @@ export interface Store {
 }
 
 export interface Retention {
+  /** The store's clock, in wall milliseconds, and when its oldest data was stored; Infinity if it has none. */
+  age(): Promise<{ now: number; oldestAt: number }>;
+
   /**
-   * Deletes data that was stored longer ago than `keptMs` (by the store's clock), in one bounded step and one
+   * Deletes data that was stored longer ago than `keptMs`, in one bounded step and one
    * commit. First come rooms that were finished before that time, the earliest first, and open rooms that
    * nobody has owned or read since. Each loses its oldest messages first, and is deleted with its last. Then
    * come the oldest messages of all other rooms, in the order of their commits. A message with a time in the
@@ -169,9 +172,10 @@ export interface Retention {
    * if everything is kept (`keptMs` infinite).
    *
    * Resolves to the number of deleted entries: messages, and rooms without messages; at most `limit`. Fewer
-   * than `limit` means that nothing is left to delete.
+   * than `limit` means that nothing is left to delete. `now`: the store's time, as `age` told it and somebody
+   * has checked it; by default that of the call.
    */
-  prune(keptMs: number, limit: number): Promise<number>;
+  prune(keptMs: number, limit: number, now?: number): Promise<number>;
 }
 
 /** For a limit of the store's size: which rooms go first. */

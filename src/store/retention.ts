@@ -1,13 +1,14 @@
 /**
  * Deletes messages that are older than the retention, in rounds of steps that are small enough not to delay
- * appends. After a failure of the store, the next round tries again. If the wall clock jumps ahead, nothing
- * is deleted for one round, so a wrong clock that is corrected in time deletes nothing. The stores choose the
- * rooms and messages of a step: `sqlite/pruning.ts`, `postgres/pruning-schema.ts`.
+ * appends. After a failure of the store, the next round tries again. What is deleted cannot be brought back,
+ * so a round deletes only while a witness agrees with the store's clock. The stores choose the rooms and
+ * messages of a step: `sqlite/pruning.ts`, `postgres/pruning-schema.ts`.
  */
 import type { Clock } from "../base/clock.ts";
+import type { ClockWitness } from "../base/clock-witness.ts";
 import { background } from "../telemetry/background.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { isUnavailable, type Retention } from "./port.ts";
+import { ifUnavailable, type Retention } from "./port.ts";
 
 const DAY_MS = 24 * 3_600_000;
 /** Messages are kept for at most a quarter longer than the retention. */
@@ -16,6 +17,11 @@ const ROUNDS_PER_RETENTION = 4;
 export const LONGEST_ROUND_MS = 3_600_000;
 /** A retention of seconds is for trials; it must not keep the store busy. */
 export const SHORTEST_ROUND_MS = 1000;
+/**
+ * Without a witness, the next round comes this soon, and only then the log says so, because after a start the
+ * first call is still under way. The following rounds come at growing intervals.
+ */
+const UNWITNESSED_MS = 10_000;
 /** An append that meets a step waits about 15 ms for it. */
 const STEP_ENTRIES = 1000;
 /**
@@ -28,39 +34,37 @@ const PAUSE_MS = 50;
 export async function runRetention(
   store: Retention,
   days: number,
+  witness: ClockWitness,
   clock: Clock,
   telemetry: Telemetry,
   signal: AbortSignal,
 ): Promise<void> {
   const keptMs = days === 0 ? Number.POSITIVE_INFINITY : days * DAY_MS;
   const roundMs = Math.max(SHORTEST_ROUND_MS, Math.min(LONGEST_ROUND_MS, keptMs / ROUNDS_PER_RETENTION));
-  let offsetMs = wallOffsetMs(clock);
+  let unwitnessed = 0;
   await background("retention", { clock, telemetry }, signal, async () => {
     for (;;) {
-      const jumpedMs = wallOffsetMs(clock) - offsetMs;
-      offsetMs += jumpedMs;
-      if (jumpedMs > roundMs) telemetry.store.pruningPostponed(jumpedMs);
-      else await prune();
-      await clock.sleep(roundMs, signal);
+      // A store that was unavailable is tried again in the next round.
+      await round().catch(ifUnavailable(undefined));
+      await clock.sleep(unwitnessed > 0 ? Math.min(roundMs, unwitnessed * UNWITNESSED_MS) : roundMs, signal);
     }
   });
 
-  async function prune(): Promise<void> {
-    let entries = 0;
-    try {
-      for (let step = STEP_ENTRIES; step === STEP_ENTRIES; entries += step) {
-        signal.throwIfAborted();
-        step = await store.prune(keptMs, STEP_ENTRIES);
-        await clock.sleep(PAUSE_MS, signal);
-      }
-      telemetry.store.pruned(entries);
-    } catch (error) {
-      if (!isUnavailable(error)) throw error; // a store that was unavailable is tried again in the next round
-    }
+  async function round(): Promise<void> {
+    const { now, oldestAt } = await store.age();
+    const isWitnessed = witness.agrees(now);
+    unwitnessed = isWitnessed || oldestAt >= now - keptMs ? 0 : unwitnessed + 1;
+    if (unwitnessed === 2) telemetry.store.unwitnessed(now, witness.aheadMs(now));
+    await prune(isWitnessed ? keptMs : Number.POSITIVE_INFINITY, now);
   }
-}
 
-/** How far the wall clock is ahead of the monotonic one, in milliseconds. */
-function wallOffsetMs(clock: Clock): number {
-  return clock.now() - clock.monotonic();
+  async function prune(olderThanMs: number, now: number): Promise<void> {
+    let entries = 0;
+    for (let step = STEP_ENTRIES; step === STEP_ENTRIES; entries += step) {
+      signal.throwIfAborted();
+      step = await store.prune(olderThanMs, STEP_ENTRIES, now);
+      await clock.sleep(PAUSE_MS, signal);
+    }
+    telemetry.store.pruned(entries);
+  }
 }

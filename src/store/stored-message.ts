@@ -44,6 +44,15 @@ export function typeOf({ body }: EncodedMessage): string {
 }
 
 /**
+ * When the message was said, in wall milliseconds; 0 if that is not known. Parses no JSON: in a JSON text only
+ * a key has quotes that are not escaped.
+ */
+export function saidAt({ details }: EncodedMessage): number {
+  const [, time = ""] = /"publishedAt":"([^"]+)"/.exec(details) ?? [];
+  return Date.parse(time) || 0;
+}
+
+/**
  * The message as a store keeps it: UTF-8 without lone surrogates. So followers get the same text as later
  * readers.
  */

@@ -17,6 +17,7 @@ export const PORT_OPERATIONS = [
   "listRooms",
   "getAccount",
   "probeWrite",
+  "age",
   "prune",
   "usedBytes",
   "pruneRooms",
@@ -220,11 +221,19 @@ export class StoreEvents {
     this.#log.info({ entries }, "the store is below RELAY_MAX_STORE_BYTES again");
   }
 
-  pruningPostponed(jumpedMs: number): void {
-    this.#log.warn(
-      { jumpedMs: Math.round(jumpedMs) },
-      "the system clock jumped ahead: the retention deletes nothing before its next round",
-    );
+  /** `aheadMs`: by how much the store's clock differs from the upstream's; undefined if that was not heard. */
+  unwitnessed(now: number, aheadMs: number | undefined): void {
+    const clock = new Date(now).toISOString();
+    if (aheadMs === undefined)
+      this.#log.warn(
+        { clock },
+        "the retention deletes nothing: no answer of the upstream in the last 24 hours shows that the store's clock is right",
+      );
+    else
+      this.#log.warn(
+        { clock, aheadMs: Math.round(aheadMs) },
+        "the retention deletes nothing: the store's clock differs from the upstream's by more than an hour: set it",
+      );
   }
 
   /** The database was replaced, or its history changed. */

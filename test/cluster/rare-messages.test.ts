@@ -64,7 +64,7 @@ describe("rare messages of a PostgreSQL database", { skip }, () => {
     await store.close();
     await run(
       url,
-      `${UNDO_LATER_STEPS}; drop function relay_prune_room, relay_prune_oldest; update store set schema_version = 1`,
+      `${UNDO_LATER_STEPS}; drop function relay_prune_room, relay_prune_oldest, relay_append_2; update store set schema_version = 1`,
     );
 
     const reopened = await openFor(t, url);

@@ -66,16 +66,21 @@ function draw(random: Random, { epochs, heads, bases }: Known): Statement {
     ];
   };
   const written = pick([null, 0, 500, FAR]);
+  const appended = () => {
+    const columns = batch();
+    const said = columns[0]?.map((_, i) => [null, 0, FAR][i % 3]);
+    return [video, epoch, head, ...columns, "checkpoint", LEASE_MS, written, said];
+  };
   const drawn: (() => Statement)[] = [
     () => ({ text: SQL.take, values: [video, pick(INSTANCES), LEASE_MS, otherChat(video)] }),
     () => ({ text: SQL.take, values: [video, pick(INSTANCES), LEASE_MS, otherChat(video)] }),
     () => ({ text: SQL.giveBack, values: claims }),
     () => ({ text: SQL.renew, values: [...claims, LEASE_MS] }),
-    () => ({ text: SQL.append, values: [video, epoch, head, ...batch(), "checkpoint", LEASE_MS, written] }),
-    () => ({ text: SQL.append, values: [video, epoch, head, ...batch(), "checkpoint", LEASE_MS, written] }),
+    () => ({ text: SQL.append, values: appended() }),
+    () => ({ text: SQL.append, values: appended() }),
     () => ({
       text: SQL.appendAndOverwrite,
-      values: [video, epoch, head, ...batch(), "checkpoint", LEASE_MS, written, ...distinct(batch())],
+      values: [...appended(), ...distinct(batch())],
     }),
     () => ({ text: SQL.finish, values: [video, epoch, pick(["released", "ended", "failed"]), "{}"] }),
     () => ({ text: SQL.read, values: [video, after, 3], isOrdered: true }),

@@ -78,9 +78,8 @@ export class Network {
       if (now < this.silentUntil || this.lost.has(address)) await aborted(signal);
       const answer = await this.#simulator.exchange({ ...request, from: address }, signal);
       await this.#scheduler.sleep(waitMs, signal);
-      const date = new Date(this.#scheduler.now()).toUTCString();
-      const header = (name: string) => answer.header(name) ?? (name === "date" ? date : undefined);
-      return { status: answer.status, header, body: () => this.#body(answer, call, life) };
+      const { status, header } = answer;
+      return { status, header, body: () => this.#body(answer, call, life) };
     } catch (error) {
       if (!life.isDead) this.#judge.failed(call, error);
       throw error;

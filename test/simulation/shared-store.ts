@@ -173,6 +173,7 @@ export class SharedStore implements Peek {
     checkpoint: string,
     leaseMs: number,
     written: number | null,
+    _said: readonly (number | null)[],
     ...overwriting: (readonly string[])[]
   ): object[] => {
     const room = this.#rooms.get(videoId);

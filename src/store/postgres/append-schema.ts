@@ -56,3 +56,45 @@ export const APPENDING = `create function relay_append(
         where r.video_id = v returning r.epoch, r.head, 'final';
     end if;
   end $$;`;
+
+/**
+ * The database's clock may be in the past, so `relay_append_2` stores no message at a time before it was
+ * `said` (wall milliseconds, null if that is not known), or before that of the one before it.
+ */
+export const APPENDING_2 = `create function relay_append_2(
+    v text, e bigint, expected bigint, ids text[], bodies text[], more text[], cp text, ttl interval, written timestamptz,
+    said float8[]
+  ) returns table (epoch bigint, head bigint, added int[]) language plpgsql as $$
+  #variable_conflict use_column
+  declare
+    stored int[] := '{}';
+    moved bigint;
+    last_at timestamptz;
+  begin
+    select shift into moved from room where video_id = v and epoch = e and head = expected and owner is not null
+      for no key update;
+    if not found then
+      return query select r.epoch, r.head, null::int[] from room r where r.video_id = v;
+      return;
+    end if;
+    if cardinality(ids) > 0 then
+      select at into last_at from message where video_id = v and cursor = expected - moved;
+      with fresh as (
+        select ord, id, body, details, expected - moved + row_number() over w as cursor,
+          greatest(clock_timestamp(), last_at, to_timestamp(max(said) over w / 1000)) as at
+        from (select distinct on (b.id) b.*
+          from unnest(ids, bodies, more, said) with ordinality as b (id, body, details, said, ord)
+          order by b.id, b.ord) once
+        where not exists (select from message m where m.video_id = v and m.id = once.id)
+        window w as (order by ord)
+      ), inserted as (
+        insert into message (video_id, cursor, id, body, details, at)
+        select v, cursor, id, body, details, at from fresh order by cursor
+      )
+      select coalesce(array_agg(ord::int order by ord), '{}') into stored from fresh;
+    end if;
+    return query update room r set head = expected + cardinality(stored), checkpoint = cp,
+        checkpoint_at = least(clock_timestamp(), written), lease_until = clock_timestamp() + ttl, state = 'polling',
+        detail = null, final_at = null
+      where r.video_id = v returning r.epoch, r.head, stored;
+  end $$;`;

@@ -5,10 +5,10 @@
 import type { Client } from "pg";
 import { HALF_FILLED, StoreError } from "../port.ts";
 import { BEGINS_PLAIN } from "../stored-message.ts";
-import { APPENDING } from "./append-schema.ts";
+import { APPENDING, APPENDING_2 } from "./append-schema.ts";
 import { ROOMS_OF_CHATS } from "./chats-schema.ts";
 import { MOVING } from "./moving-schema.ts";
-import { PRUNING, ROOM_PRUNING } from "./pruning-schema.ts";
+import { PRUNING, PRUNING_BY_LAST, ROOM_PRUNING } from "./pruning-schema.ts";
 import { TALLIES } from "./tally-schema.ts";
 
 /** The time limit of a step: an index is built in about a second per million messages. */
@@ -141,6 +141,7 @@ const STEPS: readonly string[] = [
   "alter table room add column channels text",
   ROOM_PRUNING,
   ROOMS_OF_CHATS,
+  `${APPENDING_2} ${PRUNING_BY_LAST}`,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

@@ -49,8 +49,8 @@ const ofTypes = (order: "asc" | "desc") => {
     ) order by message.cursor`;
 };
 
-const APPEND =
-  "select * from relay_append($1, $2, $3, $4, $5, $6, $7, $8::float8 * interval '1 ms', to_timestamp($9::float8 / 1000))";
+const APPEND = `select * from relay_append_2($1, $2, $3, $4, $5, $6, $7, $8::float8 * interval '1 ms',
+  to_timestamp($9::float8 / 1000), $10)`;
 
 export const SQL = {
   // The epoch of a new room comes from the clock, as its cursors do, so it exceeds every epoch of an earlier
@@ -85,7 +85,7 @@ export const SQL = {
       ${APPEND}
     ), over as (
       update message m set body = o.body, details = o.details
-      from unnest($10::text[], $11::text[], $12::text[]) as o (id, body, details), done
+      from unnest($11::text[], $12::text[], $13::text[]) as o (id, body, details), done
       where done.added is not null and m.video_id = $1 and m.id = o.id
     )
     select * from done`,
@@ -115,8 +115,10 @@ export const SQL = {
   channels: "select channels from room where video_id = $1",
   setChannels: "update room set channels = $2 where video_id = $1 and channels is distinct from $2",
   listRooms: `select ${SUMMARY} from room r where checkpoint is not null order by checkpoint_at desc limit $1`,
-  prune: `select * from relay_prune(case when $1::float8 < 'Infinity' then clock_timestamp() - $1 * interval '1 ms'
-    else '-infinity' end, $2)`,
+  age: `select ${ms("clock_timestamp()")} as now, ${ms("least(first, ended)")} as "oldestAt"
+    from (select (select at from message order by seq limit 1) as first, (select min(final_at) from room) as ended) kept`,
+  prune: `select * from relay_prune(case when $1::float8 < 'Infinity'
+    then coalesce(to_timestamp($3::float8 / 1000), clock_timestamp()) - $1 * interval '1 ms' else '-infinity' end, $2)`,
   pruneRoom: "select * from relay_prune_room($1, clock_timestamp() - $2::float8 * interval '1 ms', $3)",
   // The files do not shrink, so the rows that are there are counted, as statistics know them, and the newest
   // ones measured.

@@ -24,7 +24,7 @@ import {
   type TypedPart,
 } from "../port.ts";
 import type { StoreHealth } from "../store-health.ts";
-import { type EncodedMessage, type StoredMessage, wellFormed } from "../stored-message.ts";
+import { type EncodedMessage, type StoredMessage, saidAt, wellFormed } from "../stored-message.ts";
 import { gapInPlaceOf, isInPlace, isReadable, namesIn, type OnUnreadable, withEnd } from "../strict-rows.ts";
 import { ClusterWatch } from "./cluster-watch.ts";
 import { columns, toColumn } from "./column-text.ts";
@@ -153,6 +153,7 @@ export class PostgresStore implements StoreEngine {
           toColumn(checkpoint),
           this.#leaseMs,
           written,
+          messages.map((message) => saidAt(message) || null),
           ...(overwriting.length > 0 ? columns(overwriting, CONTENT) : []),
         ],
       );
@@ -284,9 +285,14 @@ export class PostgresStore implements StoreEngine {
     }
   }
 
-  async prune(keptMs: number, limit: number): Promise<number> {
+  async age() {
+    const [row] = await this.#connections.query<{ now: number; oldestAt: number | null }>("reads", SQL.age);
+    return { now: row?.now ?? Number.NaN, oldestAt: row?.oldestAt ?? Number.POSITIVE_INFINITY };
+  }
+
+  async prune(keptMs: number, limit: number, now?: number): Promise<number> {
     for (let left = limit; ; ) {
-      const [row] = await this.#connections.query<Pruned>("writes", SQL.prune, [keptMs, left]);
+      const [row] = await this.#connections.query<Pruned>("writes", SQL.prune, [keptMs, left, now]);
       left -= row?.entries ?? 0;
       if (left === 0 || !row?.behind) return limit - left;
       await this.tally(row.behind, limit);

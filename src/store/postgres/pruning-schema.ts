@@ -2,7 +2,8 @@
  * The functions that prune. Pruning stops before the first message that is not counted yet, and names its
  * room as `behind`.
  */
-export const PRUNING = `create function relay_prune(before timestamptz, most int)
+function pruning(create: string, isDue: string): string {
+  return `${create} relay_prune(before timestamptz, most int)
   returns table (entries int, behind text) language plpgsql as $$
   #variable_conflict use_column
   declare
@@ -26,7 +27,7 @@ export const PRUNING = `create function relay_prune(before timestamptz, most int
     delete from room where checkpoint is null and final_at is null and lease_until < moment - interval '1 hour';
     delete from interest where until < moment - interval '1 hour';
     while places > 0 loop
-      select * into gone from room where final_at < before and lease_until < moment
+      select r.* into gone from room r where ${isDue} and lease_until < moment
         order by final_at limit 1 for update skip locked;
       exit when not found;
       pruned := relay_prune_oldest(gone, null, places);
@@ -60,6 +61,18 @@ export const PRUNING = `create function relay_prune(before timestamptz, most int
     select count(*) into old from deleted;
     return query select most - places + old, late;
   end $$;`;
+}
+
+const ENDED_BEFORE = "final_at < before";
+const LAST_STORED_BEFORE = `not exists (select from message m
+          where m.video_id = r.video_id and m.cursor = r.head - r.shift and m.at >= before)`;
+
+export const PRUNING = pruning("create function", ENDED_BEFORE);
+/** A room that ended while the clock was in the past stays as long as its last message, whose time is later. */
+export const PRUNING_BY_LAST = pruning(
+  "create or replace function",
+  `${ENDED_BEFORE} and ${LAST_STORED_BEFORE}`,
+);
 
 const OLDEST_PRUNING = `create function relay_prune_oldest(gone room, stay bigint, most int) returns int language plpgsql as $$
   declare

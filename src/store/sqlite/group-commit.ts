@@ -58,6 +58,7 @@ const OPERATIONS: Readonly<Record<Operation, "read" | "write">> = {
   getAccount: "read",
   tally: "write",
   tallyRooms: "write",
+  oldestAt: "read",
   prune: "write",
   pruneRooms: "write",
   usedBytes: "read",

@@ -19,11 +19,15 @@ const OF_RECORDINGS = `exists (
     where name = replace(video_id, '${REPLAY_SUFFIX}', '') or instr(' ' || channels || ' ', ' ' || name || ' ') > 0
   ) = :isRecorded`;
 
+/** A room that was read and ended while the clock was in the past has messages of later times. */
+const IS_LAST_OLD = "not exists (select 1 from message where room = key and cursor = head and at >= :before)";
+
 const SQL = {
-  longestFinished: "select key, floor, head from room where ended_at < ? order by ended_at limit 1",
+  longestFinished: `select key, floor, head from room where ended_at < :before and ${IS_LAST_OLD}
+    order by ended_at limit 1`,
   // Left by a process that was stopped or killed, and not taken since.
-  abandoned: `select key, floor, head from room where ended_at is null and checkpoint_at < ?
-    and video_id not in (select value from json_each(?)) order by key limit 1`,
+  abandoned: `select key, floor, head from room where ended_at is null and checkpoint_at < :before
+    and ${IS_LAST_OLD} and video_id not in (select value from json_each(:held)) order by key limit 1`,
   deleteUpTo: "delete from message where room = ? and cursor <= ?",
   raiseFloor: "update room set floor = ? where key = ?",
   deleteRoom: "delete from room where key = ?",
@@ -37,6 +41,8 @@ const SQL = {
       and (select at from message where room = key order by cursor limit 1) < :before
     order by key limit 1`,
   oldestOfRoom: "select cursor, at from message where room = ? order by cursor limit ?",
+  oldestAt: `select coalesce(min(at), 9e999) as at from (
+    select * from (select at from message order by seq limit 1) union all select min(ended_at) from room)`,
   usedBytes: `select (page_count - freelist_count) * page_size as bytes
     from pragma_page_count, pragma_freelist_count, pragma_page_size`,
 } as const;
@@ -103,13 +109,16 @@ export function pruningOn(database: DatabaseSync, tallies: Tallies) {
       return 0;
     },
 
+    /** See `Retention.age`. */
+    oldestAt: (): number => Number(sql.oldestAt.get()?.at),
+
     /** See `Retention.prune`. `held`: the rooms that this process owns. */
     prune(now: number, held: readonly string[], keptMs: number, limit: number): number {
       const before = now - keptMs;
-      const unread = [Math.min(before, now - ADOPTABLE_MS), JSON.stringify(held)] as const;
+      const unread = { before: Math.min(before, now - ADOPTABLE_MS), held: JSON.stringify(held) };
       let left = limit;
       while (left > 0) {
-        const found = sql.longestFinished.get(before) ?? sql.abandoned.get(...unread);
+        const found = sql.longestFinished.get({ before }) ?? sql.abandoned.get(unread);
         const room = found as Room | undefined;
         if (!room) return limit - left + deleteOldest(before, left, now);
         const upTo = Math.min(room.head, room.floor + left);

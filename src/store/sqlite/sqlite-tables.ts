@@ -11,7 +11,7 @@ import { assertOwner } from "../fence.ts";
 import { lastBefore } from "../last-before.ts";
 import type { TakenRoom } from "../ownership.ts";
 import type { Claim, MessageSearch, RoomAccount, RoomRecord, RoomSummary, TypedPart } from "../port.ts";
-import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
+import { type EncodedMessage, type StoredMessage, saidAt } from "../stored-message.ts";
 import { withTotals } from "../stored-totals.ts";
 import { gapInPlaceOf, isReadable, namesIn, type OnUnreadable, withEnd } from "../strict-rows.ts";
 import { pruningOn } from "./pruning.ts";
@@ -135,7 +135,10 @@ export class RoomTables {
     return { epoch: row.epoch, head: row.head, room: this.#record(row, now) };
   }
 
-  /** Returns the indexes of the added messages, whose cursors start at `expectedHead + 1`. */
+  /**
+   * Returns the indexes of the added messages, whose cursors start at `expectedHead + 1`. The clock may be in
+   * the past, so no message is stored at a time before it was said, or before that of the one before it.
+   */
   append(
     now: number,
     claim: Claim,
@@ -147,10 +150,15 @@ export class RoomTables {
     const room = this.#row(claim.videoId) ?? this.#newborn(claim, expectedHead);
     assertOwner(room, claim, expectedHead);
     const added: number[] = [];
-    for (const [index, { id, body, details }] of messages.entries()) {
+    let last = messages.length > 0 ? Number(this.#sql.storedAt.get(room.key, expectedHead)?.at ?? 0) : 0;
+    for (const [index, message] of messages.entries()) {
+      const { id, body, details } = message;
       const cursor = expectedHead + added.length + 1;
-      const { changes } = this.#sql.insert.run(room.key, cursor, now, id, body, details);
-      if (changes === 1) added.push(index);
+      const at = Math.max(now, last, saidAt(message));
+      const { changes } = this.#sql.insert.run(room.key, cursor, at, id, body, details);
+      if (changes === 0) continue;
+      added.push(index);
+      last = at;
     }
     for (const { id, body, details } of overwriting) this.#sql.overwrite.run(body, details, room.key, id);
     this.#sql.moveOn.run(expectedHead + added.length, checkpoint, now, room.key);

@@ -109,8 +109,13 @@ export class SqliteStore implements StoreEngine {
     return this.#thread.call("messagesById", videoId, [...new Set(ids.map((id) => id.toWellFormed()))]);
   }
 
-  prune(keptMs: number, limit: number): Promise<number> {
-    return this.#thread.call("prune", this.#clock.now(), this.ownership.held, keptMs, limit);
+  async age() {
+    const oldestAt = await this.#thread.call("oldestAt");
+    return { now: this.#clock.now(), oldestAt };
+  }
+
+  prune(keptMs: number, limit: number, now = this.#clock.now()): Promise<number> {
+    return this.#thread.call("prune", now, this.ownership.held, keptMs, limit);
   }
 
   async moveCursors(stopped?: AbortSignal): Promise<number> {

@@ -3,6 +3,7 @@
  * chats itself, because the upstream ties credentials and visitor data to one address.
  */
 import type { Clock } from "../../base/clock.ts";
+import type { ClockWitness } from "../../base/clock-witness.ts";
 import type { SharedPace } from "../../base/shared-pace.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type SendRequest, UpstreamCalls, type UpstreamCallsParts } from "../calls.ts";
@@ -35,6 +36,8 @@ export interface EgressParts extends Omit<UpstreamCallsParts, "send"> {
   reading: ReadingSettings;
   clock: Clock;
   telemetry: Telemetry;
+  /** Hears the time of each answer. */
+  witness: ClockWitness;
   connectionsOf?: (spec: EgressSpec) => Connections;
   /** Whether no egress reaches the upstream, as the pool has found. */
   isCutOff(): boolean;
@@ -220,7 +223,7 @@ export class Egress {
   }
 
   #send: SendRequest = ({ kind, labels, isPage, request, read, options }) => {
-    const { telemetry } = this.#parts;
+    const { telemetry, witness } = this.#parts;
     const run = async (signal: AbortSignal) => {
       const called = telemetry.upstream.called({
         egress: this.name,
@@ -231,6 +234,7 @@ export class Egress {
       try {
         const answer = await this.#transport.send(request, signal);
         this.silence.end();
+        witness.hear(Date.parse(answer.header("date") ?? ""));
         const value = read(answer);
         called("ok");
         return value;

@@ -1,4 +1,5 @@
 /** All egresses. Chooses the least loaded that works; one that is throttled or down only if none works. */
+import { ClockWitness } from "../../base/clock-witness.ts";
 import type { SharedPace } from "../../base/shared-pace.ts";
 import { isAnswer, isUnconnected, mayWorkElsewhere, UpstreamError } from "../upstream-error.ts";
 import { Egress, type EgressParts } from "./egress.ts";
@@ -10,7 +11,7 @@ const MAX_CHAT_MS = 5000;
 /** Maximum number of egresses that a caller tries. */
 const MAX_TRIES = 3;
 
-interface EgressPoolParts extends Omit<EgressParts, "isCutOff"> {
+interface EgressPoolParts extends Omit<EgressParts, "isCutOff" | "witness"> {
   specs: readonly EgressSpec[];
 }
 
@@ -32,6 +33,8 @@ export class EgressPool {
   readonly chatMs: number;
   /** Whether any of them reaches the upstream. */
   readonly reach: Reach;
+  /** The upstream's clock. */
+  readonly witness: ClockWitness;
   readonly #all: readonly Egress[];
   #reserve: Reserve | undefined;
 
@@ -44,7 +47,9 @@ export class EgressPool {
     const { clock, telemetry } = parts;
     this.reach = new Reach({ clock, telemetry, best: () => this.best });
     const isCutOff = () => this.reach.isCutOff;
-    this.#all = specs.map((spec) => new Egress(spec, isSingle, { ...parts, deadlines, isCutOff }));
+    const witness = new ClockWitness(clock);
+    this.witness = witness;
+    this.#all = specs.map((spec) => new Egress(spec, isSingle, { ...parts, deadlines, isCutOff, witness }));
   }
 
   /** From now on other chats leave room for these. */

@@ -6,14 +6,20 @@ import assert from "node:assert/strict";
 import { stat } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
+import { systemClock } from "../../../src/base/clock.ts";
+import { ClockWitness } from "../../../src/base/clock-witness.ts";
 import { ENDED } from "../../../src/protocol/chat.ts";
+import { type Simulator, startSimulator } from "../../../src/simulator/index.ts";
+import { openStore } from "../../../src/store/open.ts";
 import type { Retention } from "../../../src/store/port.ts";
 import { LONGEST_ROUND_MS, runRetention, SHORTEST_ROUND_MS } from "../../../src/store/retention.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
+import { whenever } from "../../harness/whenever.ts";
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
+import { LeapingClock } from "../../support/leaping-clock.ts";
 import { textAction } from "../../support/opening.ts";
 import { startRelay } from "../../support/relay.ts";
 import { messages, own, readAll } from "../../support/store-reading.ts";
@@ -31,25 +37,41 @@ import { Stream } from "../../support/stream.ts";
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** The retention of a store in memory, on a clock that the test owns; `rounds` is when it looked. */
-function running(days: number) {
+/**
+ * The retention of a store in memory, on a clock that the test owns, beside an upstream whose clock is right
+ * and that was heard at the start; `rounds` is when it looked, `told` what the log says of its witness.
+ */
+function running(days: number, isHeard = true) {
   const clock = new FakeClock();
   const telemetry = new Telemetry(silentLog);
   const store = observe(memoryStore(clock), clock, telemetry);
   const stop = new AbortController();
   const rounds: number[] = [];
+  const told: (number | undefined)[] = [];
+  whenever(telemetry.store, "unwitnessed", (_now, aheadMs) => told.push(aheadMs));
   const watched: Retention = {
-    prune: (keptMs, limit) => {
+    age: () => store.age(),
+    prune: (keptMs, limit, now) => {
       rounds.push(clock.monotonic());
-      return store.prune(keptMs, limit);
+      return store.prune(keptMs, limit, now);
     },
   };
-  const over = runRetention(watched, days, clock, telemetry, stop.signal);
+  const witness = new ClockWitness(clock);
+  const hear = () => witness.hear(clock.now());
+  if (isHeard) hear();
+  const over = runRetention(watched, days, witness, clock, telemetry, stop.signal);
   const dispose = () => {
     stop.abort();
     return over;
   };
-  return { clock, store, telemetry, rounds, over, [Symbol.asyncDispose]: dispose };
+  /** Time passes while the upstream is heard every hour. */
+  const pass = async (ms: number) => {
+    for (let leftMs = ms; leftMs > 0; leftMs -= HOUR_MS) {
+      await clock.advance(Math.min(HOUR_MS, leftMs));
+      hear();
+    }
+  };
+  return { clock, store, telemetry, rounds, told, hear, pass, over, [Symbol.asyncDispose]: dispose };
 }
 
 describe("the retention's rounds", () => {
@@ -68,7 +90,7 @@ describe("the retention's rounds", () => {
       await clock.advance(10);
       const claim = await own(store, ROOM);
       await store.append(claim, claim.head, messages(["a", "b"]), "");
-      await clock.advance(retentionMs);
+      await retention.pass(retentionMs);
       assert.equal((await readAll(store, ROOM)).length, 2);
       const before = rounds.length;
       await clock.advance(roundMs * 1.2);
@@ -81,49 +103,60 @@ describe("the retention's rounds", () => {
 
   it("take many steps, with pauses, if there is much to delete", async () => {
     await using retention = running(1);
-    const { clock, store, rounds } = retention;
+    const { store, rounds } = retention;
     const claim = await own(store, ROOM);
     const many = messages([...Array(3500).keys()]);
     await store.append(claim, claim.head, many, "");
-    await clock.advance(DAY_MS + 2 * HOUR_MS);
+    await retention.pass(DAY_MS + 2 * HOUR_MS);
     assert.deepEqual(await readAll(store, ROOM), []);
     const steps = rounds.filter((at) => at >= DAY_MS).slice(0, 4);
     assert.equal(new Set(steps).size, 4);
     assert.ok((steps[3] ?? 0) - (steps[0] ?? 0) < 1000);
   });
 
-  it("delete nothing by a clock that has just jumped ahead, until it has been steady for a round", async () => {
-    await using retention = running(30);
-    const { clock, store, rounds } = retention;
+  for (const [name, jumpMs] of [
+    ["forty days", 40 * DAY_MS],
+    ["ten years", 3652 * DAY_MS],
+  ] as const) {
+    it(`delete nothing while the clock is ${name} ahead of the upstream's, and say so once`, async () => {
+      await using retention = running(30);
+      const { clock, store, told } = retention;
+      await clock.advance(1);
+      const claim = await own(store, ROOM);
+      await store.append(claim, claim.head, messages(["a"]), "");
+      clock.jump(jumpMs);
+      await clock.advance(23 * HOUR_MS);
+      assert.equal((await readAll(store, ROOM)).length, 1);
+      assert.equal(told.length, 1);
+      assert.ok(Math.abs((told[0] ?? 0) - jumpMs) < HOUR_MS);
+      clock.jump(-jumpMs);
+      await clock.advance(23 * HOUR_MS);
+      assert.equal((await readAll(store, ROOM)).length, 1);
+    });
+  }
+
+  it("delete nothing without a witness, say so once, and go on after an upstream is heard", async () => {
+    await using retention = running(1, false);
+    const { clock, store, told, hear } = retention;
     await clock.advance(1);
     const claim = await own(store, ROOM);
     await store.append(claim, claim.head, messages(["a"]), "");
-    clock.jump(40 * DAY_MS);
-    await clock.advance(HOUR_MS);
-    clock.jump(-40 * DAY_MS);
-    await clock.advance(2 * HOUR_MS);
-    assert.deepEqual([rounds.length, (await readAll(store, ROOM)).length], [3, 1]);
-    clock.jump(40 * DAY_MS);
-    await clock.advance(2 * HOUR_MS);
-    assert.deepEqual([rounds.length, (await readAll(store, ROOM)).length], [4, 0]);
+    await clock.advance(3 * DAY_MS);
+    assert.equal((await readAll(store, ROOM)).length, 1);
+    assert.deepEqual(told, [undefined]);
+    hear();
+    await clock.advance(HOUR_MS + 100);
+    assert.deepEqual(await readAll(store, ROOM), []);
+    assert.equal(told.length, 1);
   });
 
-  it("notice a jump of the clock while they are stopped by a bug", async () => {
-    await using retention = running(30);
+  it("believe what the upstream said for a day", async () => {
+    await using retention = running(1);
     const { clock, store } = retention;
     await clock.advance(1);
     const claim = await own(store, ROOM);
     await store.append(claim, claim.head, messages(["a"]), "");
-    const { prune } = store;
-    store.prune = async () => {
-      throw new TypeError("a bug");
-    };
-    await clock.advance(HOUR_MS + 100);
-    store.prune = prune;
-    clock.jump(40 * DAY_MS);
-    await clock.advance(1000);
-    clock.jump(-40 * DAY_MS);
-    await clock.advance(2 * HOUR_MS);
+    await clock.advance(DAY_MS + 2 * HOUR_MS);
     assert.equal((await readAll(store, ROOM)).length, 1);
   });
 
@@ -133,8 +166,8 @@ describe("the retention's rounds", () => {
     await clock.advance(HOUR_MS / 2);
     await store.close();
     await clock.advance(3 * HOUR_MS);
-    assert.equal(rounds.length, 4);
-    assert.match(await telemetry.registry.metrics(), /^relay_store_failures_total\{kind="prune"\} 3$/m);
+    assert.equal(rounds.length, 1);
+    assert.match(await telemetry.registry.metrics(), /^relay_store_failures_total\{kind="age"\} 3$/m);
   });
 
   it("also come with a retention of 0, and then delete no message", async () => {
@@ -146,6 +179,53 @@ describe("the retention's rounds", () => {
     await clock.advance(40 * DAY_MS);
     assert.ok(rounds.length > 1, `${rounds.length} rounds`);
     assert.deepEqual(await readAll(store, ROOM), added);
+  });
+});
+
+describe("in the whole service, a start with a clock that is wrong", () => {
+  const says = (id: string) => {
+    const said = { id, timestampUsec: `${Date.now()}000`, message: { runs: [{ text: id }] } };
+    return { addChatItemAction: { item: { liveChatTextMessageRenderer: said } } };
+  };
+
+  /** The service, with a clock that is ahead by this much, reads the chat until `told` was called. */
+  async function life(url: string, upstream: Simulator, aheadMs: number, event?: "unwitnessed" | "pruned") {
+    const clock = new (class extends LeapingClock {
+      override now = () => super.now() + aheadMs;
+    })();
+    await using relay = await startRelay({ settings: { RELAY_STORE: url }, upstream, clock });
+    await using viewer = await Stream.open(relay.url, { videoId: ROOM });
+    await viewer.untilMessages(2);
+    if (!event) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    whenever(relay.telemetry.store, event, () => resolve());
+    await clock.leapUntil(promise);
+  }
+
+  const idsIn = async (url: string) => {
+    const store = await openStore(url, systemClock, new Telemetry(silentLog));
+    const all = await readAll(store, ROOM);
+    await store.close();
+    return all.map(({ id }) => id);
+  };
+
+  it("deletes nothing if it is ahead, and the log says so", async (t) => {
+    const url = `sqlite:${await temporaryFile(t)}`;
+    await using upstream = await startSimulator();
+    upstream.chat(ROOM, { timeoutMs: 5 }).say([says("a"), says("b")]);
+    await life(url, upstream, 0);
+    assert.deepEqual(await idsIn(url), ["a", "b"]);
+    await life(url, upstream, 40 * DAY_MS, "unwitnessed");
+    assert.deepEqual(await idsIn(url), ["a", "b"]);
+  });
+
+  it("keeps what it recorded in the past once the clock is right", async (t) => {
+    const url = `sqlite:${await temporaryFile(t)}`;
+    await using upstream = await startSimulator();
+    upstream.chat(ROOM, { timeoutMs: 5 }).say([says("a"), says("b")]);
+    await life(url, upstream, -3652 * DAY_MS);
+    await life(url, upstream, 0, "pruned");
+    assert.deepEqual(await idsIn(url), ["a", "b"]);
   });
 });
 

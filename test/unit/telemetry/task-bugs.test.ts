@@ -85,7 +85,9 @@ const LOOPS: Record<string, { begin(round: Round): unknown; everyMs?: number }> 
   },
   retention: {
     begin: ({ relay, telemetry, step, signal }) => {
-      void runRetention({ prune: async () => step(0) }, DAYS_OF_8_S, relay.clock, telemetry, signal);
+      const { clock, egresses } = relay;
+      const store = { age: async () => ({ now: 0, oldestAt: 0 }), prune: async () => step(0) };
+      void runRetention(store, DAYS_OF_8_S, egresses.witness, clock, telemetry, signal);
     },
   },
   totals: {

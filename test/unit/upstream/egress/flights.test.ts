@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { systemClock } from "../../../../src/base/clock.ts";
+import { ClockWitness } from "../../../../src/base/clock-witness.ts";
 import { toConfig } from "../../../../src/cli/config.ts";
 import { readFlags } from "../../../../src/cli/flags.ts";
 import { SETTINGS } from "../../../../src/cli/setting-table.ts";
@@ -139,7 +140,11 @@ describe("the outcome of a call, as it is counted", () => {
       request: (_request: object, signal: AbortSignal) => answer(signal),
       close: async () => {},
     });
-    const parts = { ...upstream, clock: systemClock, telemetry, connectionsOf, isCutOff: () => false };
+    const witness = new ClockWitness(systemClock);
+    const parts = {
+      ...upstream,
+      ...{ clock: systemClock, telemetry, witness, connectionsOf, isCutOff: () => false },
+    };
     const egress = new Egress({ name: "direct", kind: "direct", isNamed: false }, true, parts);
     await assert.rejects(egress.tryOut(limit ?? new AbortController().signal));
     await egress.close();

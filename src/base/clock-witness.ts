@@ -1,0 +1,36 @@
+/**
+ * Whether somebody else bears a wall clock out. A computer may start with a clock that is wrong by years, so
+ * nothing is deleted for good by a clock with which no other machine agrees.
+ */
+import type { Clock } from "./clock.ts";
+
+/** How far a clock may be from that of the other machine, in milliseconds. */
+const AGREEMENT_MS = 3_600_000;
+/** How long what the other machine said counts, in milliseconds. */
+const HEARD_FOR_MS = 24 * 3_600_000;
+
+export class ClockWitness {
+  readonly #clock: Pick<Clock, "uptime">;
+  #heard: { time: number; at: number } | undefined;
+
+  constructor(clock: Pick<Clock, "uptime">) {
+    this.#clock = clock;
+  }
+
+  /** Another machine has just said that it is this time, in wall milliseconds; NaN says nothing. */
+  hear(time: number): void {
+    if (!Number.isNaN(time)) this.#heard = { time, at: this.#clock.uptime() };
+  }
+
+  /** By how much a clock that shows `now` is ahead; undefined if nobody was heard in the last day. */
+  aheadMs(now: number): number | undefined {
+    if (!this.#heard) return undefined;
+    const agoMs = this.#clock.uptime() - this.#heard.at;
+    return agoMs <= HEARD_FOR_MS ? now - this.#heard.time - agoMs : undefined;
+  }
+
+  /** Whether the other machine agrees that it is `now`. */
+  agrees(now: number): boolean {
+    return Math.abs(this.aheadMs(now) ?? Number.NaN) <= AGREEMENT_MS;
+  }
+}
