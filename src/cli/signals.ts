@@ -1,5 +1,5 @@
 /**
- * What a signal does to a command. It ends a service gracefully at the first SIGTERM or SIGINT, as the loss
+ * What a signal does to a command. It ends a service gracefully at the first SIGTERM, SIGINT or SIGHUP, as the loss
  * of its store does, and at once at a later signal. It ends a command that works on a store at once.
  */
 import { once } from "node:events";
@@ -14,9 +14,14 @@ import type { Surroundings } from "./surroundings.ts";
  */
 const SAME_REQUEST_MS = 1000;
 
-/** Windows has no SIGTERM: Ctrl-Break and a closed window arrive as these signals. */
-const SIGNALS: readonly NodeJS.Signals[] =
-  process.platform === "win32" ? ["SIGINT", "SIGBREAK", "SIGHUP"] : ["SIGTERM", "SIGINT"];
+/**
+ * SIGHUP: the terminal was closed. Windows has no SIGTERM: Ctrl-Break and a closed window arrive as the others.
+ */
+const SIGNALS: readonly NodeJS.Signals[] = [
+  process.platform === "win32" ? "SIGBREAK" : "SIGTERM",
+  "SIGINT",
+  "SIGHUP",
+];
 
 /**
  * Listens to the signals until it is disposed of. The first aborts `stopped`, with its name as the reason; a

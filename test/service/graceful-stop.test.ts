@@ -1,5 +1,6 @@
 /** A stop: everything is durable, every stream ends cleanly, and after the restart viewers just continue. */
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { get, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -43,7 +44,7 @@ async function openBare(
 }
 
 it(
-  "a stop by SIGTERM or SIGINT ends every stream cleanly, without an end frame, and viewers resume without a gap",
+  "a stop by SIGTERM, SIGINT or SIGHUP ends every stream cleanly, without an end frame, and viewers resume without a gap",
   LIMIT,
   async (t) => {
     await using upstream = await startSimulator();
@@ -54,7 +55,7 @@ it(
     );
     const base = viewers[0]?.history.start ?? Number.NaN;
     const speech = chat.speak(200);
-    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
       const bare = await openBare(relay.url, VIDEO);
       const due = base + chat.ledger.length + 20;
       await Promise.all(viewers.map((viewer) => viewer.reached(due)));
@@ -75,6 +76,19 @@ it(
     }
   },
 );
+
+it("a SIGUSR1 opens no debugger, in the first process and in a worker", LIMIT, async () => {
+  const service = new Command(["--port", "0", "--store", "memory:", "--workers", "2"]);
+  const { pid } = service.child;
+  await service.printed(/listening on/);
+  const workers = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
+  assert.equal(workers.length, 1);
+  for (const each of [pid ?? 0, ...workers]) process.kill(each, "SIGUSR1");
+  service.child.kill("SIGTERM");
+  const [code] = await service.exited;
+  assert.equal(code, 0);
+  assert.doesNotMatch(service.error, /Debugger/);
+});
 
 it("a SIGTERM to npx alone, which ends the shell between the two, stops the service", LIMIT, async (t) => {
   const line = `'${process.execPath}' '${join(ROOT, "bin/livechat-relay.js")}' --port 0 --store memory: & echo "pid $!"; wait`;

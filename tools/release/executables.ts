@@ -54,6 +54,7 @@ export async function buildExecutables(platforms: readonly Platform[], folder: s
         main: "bundle/one-file.js", // relative, as the path is kept in the file
         ...{ executable, output },
         disableExperimentalSEAWarning: true,
+        execArgv: ["--disable-sigusr1"], // the debugger
         useCodeCache: isOwn, // compiled code is that of the machine which builds
         assets: { "package.json": join(ROOT, "package.json"), ...Object.fromEntries(assets) },
       }),

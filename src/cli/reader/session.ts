@@ -37,7 +37,7 @@ export type Notice = (text: string) => void;
 /** A running command that talks to a service. */
 export interface Session extends Access {
   surroundings: Surroundings;
-  /** Aborts at SIGINT or SIGTERM, with the signal's name as the reason. */
+  /** Aborts at SIGINT, SIGTERM or SIGHUP, with the signal's name as the reason. */
   stopped: AbortSignal;
   notice: Notice;
 }

@@ -40,7 +40,7 @@ function refuse(error: unknown): Promise<never> {
   return new Promise(() => send({ kind: "refused", why }, () => process.exit(1)));
 }
 
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1"] as const) process.on(signal, () => {});
 process.on("disconnect", () => process.exit(1));
 
 let started: Promise<Started> | undefined;

@@ -22,6 +22,8 @@ import type { FromWorker, Metrics, ToWorker, WorkerReport } from "./worker-messa
 
 /** What a worker runs: `.ts` in the sources, `.js` in the bundle. The one file runs itself. */
 const WORKER = IS_ONE_FILE ? WORKER_COMMAND : new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
+/** Node.js would open its debugger at a SIGUSR1 until the worker is loaded. The one file has this built in. */
+const NO_DEBUGGER = [...process.execArgv, "--disable-sigusr1"];
 /** The waits before a worker that has died is started again; they grow until one of them listens. */
 const RESTARTS: RetryWaits = { firstMs: 250, maxMs: 30_000 };
 /**
@@ -112,7 +114,8 @@ export class Workers {
 
   /** `retryMs`: the wait before the next start, should this one fail. */
   #run(name: string, config: EdgeConfig, retryMs = RESTARTS.firstMs): void {
-    const process = fork(WORKER, { serialization: "advanced" });
+    const execArgv = IS_ONE_FILE ? [] : NO_DEBUGGER;
+    const process = fork(WORKER, { serialization: "advanced", execArgv });
     const running: Running = { process, isListening: false, counts: [] };
     this.#running.set(name, running);
     let refusal: string | undefined;
