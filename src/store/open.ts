@@ -69,12 +69,12 @@ export async function openStore(
     );
   }
   if (path === ":memory:") throw new StoreOpenError("sqlite::memory: is not a store: use memory:");
-  const isNew = !existsSync(path);
+  const size = statSync(path, { throwIfNoEntry: false })?.size;
   const real = realPath(path);
   const engine = new SqliteStore(clock, new SqliteThread(real, telemetry, file));
   try {
     await unlessAborted(engine.probeWrite(0), stopped);
-    if (isNew) telemetry.store.made(real);
+    if (!size) telemetry.store.made(real, size === 0);
     return observed(engine, clock, telemetry);
   } catch (error) {
     await engine.close();
@@ -124,13 +124,14 @@ async function openMigrationEnd(url: string, role: "from" | "to"): Promise<Migra
   return await PostgresMigrationEnd.open(url, role);
 }
 
-/** Throws `StoreOpenError` if no file is at the place where a backup must have been put. */
+/** Throws `StoreOpenError` if nothing is at the place where a backup must have been put. */
 export function assertRestored(url: string): void {
   const [, path] = SQLITE_URL.exec(url) ?? [];
-  if (path && !existsSync(path))
-    throw new StoreOpenError(
-      `RELAY_RESTORED: there is no file to restore: put the backup at ${path}, then start again`,
-    );
+  if (!path) return;
+  const size = statSync(path, { throwIfNoEntry: false })?.size;
+  if (size) return;
+  const found = size === 0 ? "the file to restore is empty" : "there is no file to restore";
+  throw new StoreOpenError(`RELAY_RESTORED: ${found}: put the backup at ${path}, then start again`);
 }
 
 /** Resolves links, so that one file under two names has one lock. Throws `StoreOpenError` for a folder. */

@@ -120,9 +120,11 @@ export class StoreEvents {
 
   /**
    * The named store did not exist: expected on a first start, otherwise perhaps a typing error in the name.
+   * `wasEmpty`: there was a file of 0 bytes, such as a backup that failed.
    */
-  made(path: string): void {
-    this.#log.info({ path }, "made a new store");
+  made(path: string, wasEmpty: boolean): void {
+    if (wasEmpty) this.#log.warn({ path }, "the store's file was empty: made a new store in it");
+    else this.#log.info({ path }, "made a new store");
   }
 
   succeeded(operation: StoreOperation, ms: number): void {

@@ -6,14 +6,16 @@ import { copyFile, mkdir, open, readFile, stat, symlink, truncate, writeFile } f
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
+import { pino } from "pino";
 import { systemClock } from "../../src/base/clock.ts";
-import { openStore, StoreOpenError } from "../../src/store/open.ts";
+import { assertRestored, openStore, StoreOpenError } from "../../src/store/open.ts";
 import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { StoreProcess } from "../support/store-process.ts";
 import { messages, own, readAll, stored } from "../support/store-reading.ts";
 import {
   BORN_MS,
+  fileStore,
   filledFile,
   openFor,
   ROOM,
@@ -54,6 +56,31 @@ test("a store of an unknown kind is refused, without its password", async () => 
   assert.match(await refusal("sqlite:"), /use sqlite:<path>, memory: or postgres:/);
   assert.match(await refusal(""), /use sqlite:<path>, memory: or postgres:/);
   assert.match(await refusal("sqlite::memory:"), /use memory:/);
+});
+
+test("the files of a store are its user's alone", async (t) => {
+  const { path, store } = await fileStore(t);
+  await own(store, ROOM);
+  for (const ending of ["", "-wal", "-shm", "-lock"]) {
+    const { mode } = await stat(`${path}${ending}`);
+    assert.equal((mode & 0o777).toString(8), "600", ending);
+  }
+});
+
+test("an empty file is no restored store, and the log names it if a new one is made in it", async (t) => {
+  const path = await temporaryFile(t);
+  await writeFile(path, "");
+  assert.throws(() => assertRestored(`sqlite:${path}`), {
+    name: "StoreOpenError",
+    message: `RELAY_RESTORED: the file to restore is empty: put the backup at ${path}, then start again`,
+  });
+  const log: string[] = [];
+  const telemetry = new Telemetry(pino({ level: "warn" }, { write: (line) => void log.push(line) }));
+  await (await openStore(`sqlite:${path}`, systemClock, telemetry)).close();
+  assert.match(
+    log.join(""),
+    /"path":".*relay\.db","msg":"the store's file was empty: made a new store in it"/,
+  );
 });
 
 test("a missing folder is created, but none above it, and a place that cannot be a folder is refused", async (t) => {

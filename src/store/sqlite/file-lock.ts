@@ -7,6 +7,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { StoreError } from "../port.ts";
+import { makePrivate } from "./private-file.ts";
 import { isBusy, unavailable } from "./sqlite-error.ts";
 
 export class FileLock {
@@ -15,6 +16,7 @@ export class FileLock {
   /** Locks the file `path`. Throws `StoreError` "unavailable" if that fails. */
   constructor(path: string) {
     const lockPath = `${existsSync(path) ? realpathSync(path) : path}-lock`; // one, whatever the file's names
+    makePrivate(lockPath);
     try {
       this.#database = new DatabaseSync(lockPath, { timeout: 0 });
       this.#database.exec("pragma journal_mode = memory; begin exclusive"); // no journal file next to it

@@ -6,6 +6,7 @@ import { NOT_EMPTY, StoreError } from "../port.ts";
 import type { Recording } from "../recording-list.ts";
 import type { TallyItem } from "../totals.ts";
 import { FileLock } from "./file-lock.ts";
+import { makePrivate } from "./private-file.ts";
 import { unavailable } from "./sqlite-error.ts";
 import { RECORDINGS } from "./sqlite-recordings.ts";
 import { FILE_DEFAULTS, isHalf, MIGRATION_TABLE, openDatabase, prepared } from "./sqlite-schema.ts";
@@ -55,6 +56,7 @@ export class SqliteMigrationEnd implements MigrationEnd {
     if (role === "from" && !existsSync(path))
       throw new StoreError("unavailable", `store ${path} is not there`);
     this.#lock = new FileLock(path);
+    makePrivate(path);
     try {
       this.#database = openDatabase(path, FILE_DEFAULTS, role === "to" ? "wanted" : "refused");
       this.#sql = prepared(this.#database, SQL);

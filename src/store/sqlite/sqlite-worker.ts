@@ -10,6 +10,7 @@ import type { UnreadableRow } from "../../telemetry/store-events.ts";
 import { StoreError } from "../port.ts";
 import { FileLock } from "./file-lock.ts";
 import { type OperationReply, type OperationRequest, Rounds, type StoreFile } from "./group-commit.ts";
+import { makePrivate } from "./private-file.ts";
 import { unavailable } from "./sqlite-error.ts";
 import { openDatabase, type StoreOptions } from "./sqlite-schema.ts";
 import { type Tables, tablesOn } from "./sqlite-tables.ts";
@@ -85,6 +86,7 @@ class SqliteWorker implements StoreFile {
     this.#lock ??= this.#takeLock();
     if (!this.#isFileInPlace())
       throw new StoreError("unavailable", goneFrom(this.path), { trouble: "its file is gone" });
+    makePrivate(this.path);
     this.#database ??= openDatabase(this.path, this.#options);
     this.#tables ??= tablesOn(this.#database, (unreadable) =>
       this.#port.postMessage({ unreadable } satisfies FromThread),
