@@ -26,7 +26,11 @@ const HEADERS = {
 const FOR_EVER = "public, max-age=31536000, immutable";
 /** Higher levels take much longer to save little. */
 const GZIP = { level: 3 };
+/** With these windows a download takes 64 KB to compress, in place of 256 KB. */
+const DOWNLOAD_GZIP = { ...GZIP, windowBits: 13, memLevel: 6 };
 const zip = promisify(gzip);
+/** Pieces of downloads are made a few at a time: the downloads that wait for their turn hold none. */
+const PIECES_AT_ONCE = 2;
 /** One page at a time is compressed, so that the cores stay free for the live streams. */
 const zips = new Semaphore(1);
 
@@ -47,7 +51,7 @@ interface Answer {
   headers: Record<string, string>;
   /** Changes with the answer. */
   hash: string;
-  body: Buffer | AsyncIterable<string>;
+  body: Buffer | AsyncIterable<Buffer>;
 }
 
 export const MESSAGES_OPTIONS = {
@@ -57,6 +61,7 @@ export const MESSAGES_OPTIONS = {
 
 export function messagesRoute(app: FastifyInstance, parts: MessagesParts): void {
   const { turns } = parts;
+  const pieces = new Semaphore(PIECES_AT_ONCE);
   app.get<{ Querystring: MessagesQuery }>(
     "/v1/messages",
     MESSAGES_OPTIONS,
@@ -75,10 +80,10 @@ export function messagesRoute(app: FastifyInstance, parts: MessagesParts): void 
         if (Buffer.isBuffer(body)) {
           return reply.send(isGzip ? await zips.run(() => zip(body, GZIP), gone) : body);
         }
-        const pieces = Readable.from(body, { highWaterMark: 1 });
-        return reply.send(isGzip ? pipeline(pieces, createGzip(GZIP), () => {}) : pieces);
+        const whole = Readable.from(body, { highWaterMark: 1 });
+        return reply.send(isGzip ? pipeline(whole, createGzip(DOWNLOAD_GZIP), () => {}) : whole);
       };
-      if (wanted.limit === "all") return send(await download(query, wanted, parts, gone));
+      if (wanted.limit === "all") return send(await download(query, wanted, parts, pieces, gone));
       const make = async () => send(await historyPage(query, wanted, parts, gone));
       return turns.admit(() => turns.run(make, gone));
     },
@@ -104,15 +109,16 @@ async function download(
   query: MessagesQuery,
   { request, format, options }: HistoryQuery,
   { history }: PageParts,
+  pieces: Semaphore,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const { room, after, last, batches } = await history.whole(request, signal);
+  const { room, after, last, next } = await history.whole(request, signal);
   const { extension, header } = FORMATS[format].file ?? {};
   // A deletion that blanks a message is a message itself, and so changes the head.
   const content = JSON.stringify([query, format, header?.(options), room.base, room.head, after, last]);
   return {
     headers: { "content-disposition": `attachment; filename="${room.videoId}.${extension}"` },
     hash: createHash("sha256").update(content).digest("base64url").slice(0, 22),
-    body: wholeBody(batches, FORMATS[format], options, history.slices),
+    body: wholeBody(next, FORMATS[format], options, history.slices, (make) => pieces.run(make, signal)),
   };
 }

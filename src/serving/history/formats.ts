@@ -101,20 +101,30 @@ export async function pageBody(
   return { body: Buffer.concat(pieces), hash: hash.digest("base64url").slice(0, 22) };
 }
 
-/** The body of a download, in pieces that are read when they are asked for. */
+/** Makes one piece of a download when its turn comes. */
+type MakePiece = (make: () => Promise<Buffer | undefined>) => Promise<Buffer | undefined>;
+
+/**
+ * The body of a download, in pieces that are made when they are asked for. A piece that waits for its client
+ * is all that the download holds.
+ */
 export async function* wholeBody(
-  batches: AsyncIterable<StoredMessage[]>,
+  next: () => Promise<StoredMessage[] | undefined>,
   { file, writer }: Format,
   options: WritingOptions,
   slices: Slices,
-): AsyncGenerator<string> {
+  inTurn: MakePiece,
+): AsyncGenerator<Buffer> {
   const write = writer(options);
-  if (file) yield file.header(options);
-  for await (const batch of batches) {
-    const pieces: string[] = [];
-    await inPieces(batch, write, slices, (text) => pieces.push(text));
-    yield* pieces;
-  }
+  const header = file?.header(options) ?? "";
+  if (header !== "") yield Buffer.from(header);
+  const make = async () => {
+    const batch = await next();
+    const texts: string[] = [];
+    await inPieces(batch ?? [], write, slices, (text) => texts.push(text));
+    return batch && Buffer.from(texts.join(""));
+  };
+  for (let piece = await inTurn(make); piece; piece = await inTurn(make)) yield piece;
 }
 
 /** Collected text is passed on once it has this length. */

@@ -18,7 +18,7 @@ import { isFoundAtOnce, type MessageFilter, testOf } from "./history-filter.ts";
 const READ_MESSAGES = 500;
 /** How many messages a download reads first, and the length of text that it keeps its batches near. */
 const FIRST_MESSAGES = 50;
-const BATCH_LENGTH = 131_072;
+const BATCH_LENGTH = 32_768;
 /** Reads at a time, of all requests: one is processed while the next one is read. */
 const READS_AT_ONCE = 2;
 /** Maximum stored messages that one page looks at. */
@@ -48,13 +48,17 @@ export interface HistoryPage {
   prev: number | null;
 }
 
-/** Everything that a request asks for, in batches that are read on demand. */
+/** Everything that a request asks for, in batches that are read when they are asked for. */
 interface WholeHistory {
   room: RoomRecord;
   /** The part's first cursor, exclusive, and its last one. */
   after: number;
   last: number;
-  batches: AsyncIterable<StoredMessage[]>;
+  /**
+   * Resolves to the next messages, undefined after the last ones. Waits while the store is unavailable.
+   * Rejects with the signal's reason.
+   */
+  next(): Promise<StoredMessage[] | undefined>;
 }
 
 /** A part that is read: the messages in it that pass the filter, and the number of all that were read. */
@@ -128,25 +132,29 @@ export class History {
   /** Everything up to the head at the moment of the call. Rejects as `page` does. */
   async whole(request: HistoryRequest, signal: AbortSignal): Promise<WholeHistory> {
     const { room, after, last } = await this.#part(request).catch(refuseUnavailable);
-    return { room, after, last, batches: this.#batches(request, after, last, signal) };
+    return { room, after, last, next: this.#batches(request, after, last, signal) };
   }
 
-  /** Waits while the store is unavailable. Rejects with the signal's reason. */
-  async *#batches(
+  /** A function, and not a generator, which would keep its latest batch while it waits for its caller. */
+  #batches(
     { videoId, filter }: HistoryRequest,
     after: number,
     last: number,
     signal: AbortSignal,
-  ): AsyncGenerator<StoredMessage[]> {
+  ): WholeHistory["next"] {
     let limit = FIRST_MESSAGES;
-    for (let from = after; from < last; ) {
-      const range = { after: from, to: last, limit, isNewest: false };
-      const read = () => this.#read(videoId, range, filter, signal);
-      const { messages, to } = await retryRead(this.#clock, signal, read);
-      if (messages.length > 0) yield messages;
-      from = to;
-      limit = lengthOf(messages) > BATCH_LENGTH ? Math.ceil(limit / 2) : Math.min(2 * limit, READ_MESSAGES);
-    }
+    let from = after;
+    return async () => {
+      while (from < last) {
+        const range = { after: from, to: last, limit, isNewest: false };
+        const read = () => this.#read(videoId, range, filter, signal);
+        const { messages, to } = await retryRead(this.#clock, signal, read);
+        from = to;
+        limit = lengthOf(messages) > BATCH_LENGTH ? Math.ceil(limit / 2) : Math.min(2 * limit, READ_MESSAGES);
+        if (messages.length > 0) return messages;
+      }
+      return undefined;
+    };
   }
 
   async #part({ videoId, after = 0, before, from, to }: HistoryRequest): Promise<HistoryRange> {

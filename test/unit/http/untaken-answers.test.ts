@@ -1,7 +1,8 @@
 /** Answers whose clients take nothing: how long they last, and how many bytes of them there may be. */
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -9,6 +10,7 @@ import { systemClock } from "../../../src/base/clock.ts";
 import { askRaw } from "../../support/api.ts";
 import { eventually } from "../../support/eventually.ts";
 import { said, several, withRoom } from "../../support/history.ts";
+import { heldMb } from "../../support/memory.ts";
 import { ROOM } from "../../support/store-subject.ts";
 
 /** More than the system takes for a client that reads nothing, also as one page. */
@@ -24,11 +26,11 @@ const PLAIN = { "accept-encoding": "identity" };
 const PAGE = { videoId: ROOM, limit: "1000" };
 
 /** A client that reads the beginning of its answer alone: its status. */
-async function stalled(t: TestContext, url: string, query: Record<string, string>) {
+async function stalled(t: TestContext, url: string, query: Record<string, string>, headers = "") {
   const socket = connect(Number(new URL(url).port), "127.0.0.1");
   t.after(() => socket.destroy());
   socket.on("error", () => {});
-  socket.write(`GET /v1/messages?${new URLSearchParams(query)} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  socket.write(`GET /v1/messages?${new URLSearchParams(query)} HTTP/1.1\r\nHost: a\r\n${headers}\r\n`);
   await once(socket, "readable");
   return { socket, status: String(socket.read(12)).slice(-3) };
 }
@@ -102,6 +104,31 @@ describe("an answer", () => {
     for (let i = 0; i < 4; i++) statuses.push((await stalled(t, url, DOWNLOAD)).status);
     assert.deepEqual(statuses, ["200", "200", "503", "503"]);
   });
+});
+
+it("a download that is not read holds no more than is counted for it, plain and compressed", async (t) => {
+  const answers = { bytes: MANY_BYTES, stallMs: NEVER_MS };
+  const random = Array.from({ length: 2500 }, (_, n) =>
+    said(n, { message: randomBytes(3000).toString("base64") }),
+  );
+  const { url, connections } = await withRoom(t, random, {}, { answers });
+  for (const headers of ["", "Accept-Encoding: gzip\r\n"]) {
+    for (const format of ["csv", "ndjson"]) {
+      const opened: Socket[] = [];
+      const open = async (count: number) => {
+        for (let i = 0; i < count; i++)
+          opened.push((await stalled(t, url, { ...DOWNLOAD, format }, headers)).socket);
+      };
+      await open(5);
+      const before = heldMb();
+      await open(30);
+      const each = Math.round(((heldMb() - before) * 1024) / 30);
+      for (const socket of opened) socket.destroy();
+      await eventually(0, connections);
+      t.diagnostic(`${format} ${headers.trim()}: ${each} KB`);
+      assert.ok(each <= 256, `${each} KB`);
+    }
+  }
 });
 
 it("a request for a page is refused at once if the most that may wait do so already", async (t) => {

@@ -235,7 +235,7 @@ describe("the store of a history", () => {
     const whole = await relay.when(history.whole(request, NEVER));
     const seen: StoredMessage[] = [];
     const copying = (async () => {
-      for await (const batch of whole.batches) {
+      for (let batch = await whole.next(); batch; batch = await whole.next()) {
         seen.push(...batch);
         const isMiddle = seen.length > 500 && seen.length - batch.length <= 500;
         if (isMiddle) relay.disk.goneUntil = relay.clock.monotonic() + 20_000;
