@@ -3,7 +3,7 @@ import type { Origin } from "./author.ts";
 import type { Item } from "./items.ts";
 import type { JsonObject } from "./plain-json.ts";
 import type { Random } from "./random.ts";
-import { type Says, wordsOf } from "./says.ts";
+import { type Says, says, wordsOf } from "./says.ts";
 import * as words from "./words.ts";
 
 /** An action and its message, if it has one. */
@@ -42,6 +42,27 @@ export function pinned(actionId: string, item: Item, by: string): Spoken {
   const said = { author: "", message: "", ...item.says, type: "banner", amount: "" };
   const contents = { [item.key]: item.renderer };
   return banner(actionId, "PINNED_MESSAGE", contents, said, { liveChatBannerHeaderRenderer: header });
+}
+
+/** A poll in a banner: it shows no votes, and closes when the banner is removed. */
+export function pollBanner(actionId: string, random: Random): Spoken {
+  const question = random.pick(words.QUESTIONS);
+  const pollChoices = random
+    .pick(words.ANSWERS)
+    .map((text, i) => ({ pollOptionId: String(i + 1), text: { runs: [{ text }] } }));
+  const renderer = { pollQuestion: { runs: [{ text: question }] }, pollChoices };
+  const said = { type: "poll", author: "", message: question };
+  return banner(actionId, "POLL", { liveChatBannerPollRenderer: renderer }, said);
+}
+
+/** The banner is taken down, and with it the poll in it. */
+export function unpinned({ says: shown }: Spoken, targetActionId: string): Spoken {
+  const removed = says("banner_removed", `banner_removed:${targetActionId}`, "", "");
+  const before = shown?.type === "poll" ? { ...shown, version: "closed" } : undefined;
+  return {
+    action: { removeBannerForLiveChatCommand: { targetActionId } },
+    says: { ...removed, ...(before && { before }) },
+  };
 }
 
 /** A raid: viewers who come from another stream or are sent to one. */

@@ -132,7 +132,7 @@ class Stage {
   readonly #shown: Item[] = [];
   readonly #threads: Thread[] = [];
   #poll: Poll | undefined;
-  #pinned: string | undefined;
+  #pinned: { id: string; banner: Spoken } | undefined;
 
   constructor(random: Random, channelId: string) {
     this.#random = random;
@@ -202,15 +202,16 @@ class Stage {
   }
 
   pinOrUnpin(origin: Origin): Spoken {
-    const targetActionId = this.#pinned;
-    if (targetActionId !== undefined) {
-      this.#pinned = undefined;
-      const removed = says("banner_removed", `banner_removed:${targetActionId}`, "", "");
-      return { action: { removeBannerForLiveChatCommand: { targetActionId } }, says: removed };
-    }
-    this.#pinned = items.writeId(this.#random);
+    const before = this.#pinned;
+    this.#pinned = undefined;
+    if (before) return banners.unpinned(before.banner, before.id);
+    const id = items.writeId(this.#random);
     const item = items.text({ ...origin, author: this.#owner }, this.#random);
-    return banners.pinned(this.#pinned, item, this.#owner.name);
+    const banner = this.#random.chance(0.3)
+      ? banners.pollBanner(id, this.#random)
+      : banners.pinned(id, item, this.#owner.name);
+    this.#pinned = { id, banner };
+    return banner;
   }
 }
 

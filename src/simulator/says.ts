@@ -33,6 +33,8 @@ export interface Says {
   };
   /** Distinguishes versions whose ids differ only in their hash. */
   version?: string;
+  /** Another message of the same action, just before it. */
+  before?: Says;
   /** The id of the message that it replaces. */
   replaces?: string;
 }

@@ -3,6 +3,7 @@
  * scenario can change at any time. A strict token is valid for one answer.
  */
 import type { Clock } from "../base/clock.ts";
+import { AboveChat } from "./above-chat.ts";
 import type { Answer, EndShape } from "./answers.ts";
 import * as answers from "./answers.ts";
 import type { Spoken } from "./banners.ts";
@@ -62,6 +63,7 @@ export class Chat {
   readonly #channelId: string;
   readonly #startedAt: number;
   readonly #log = new ChatLog();
+  readonly #above = new AboveChat();
   readonly #pages = new Map<string, CapturedPage>();
   #scenario: Scenario;
   #end: { shape: EndShape; lastWords: boolean } | undefined;
@@ -209,10 +211,13 @@ export class Chat {
         token: token("top"),
         views: { top: token("top"), all: token("all") },
         renderer: replay ? replayRenderer : "liveChatRenderer",
-        actions: this.#written(
-          shown.filter(({ action }) => !onlyInAll(action)),
-          this.#now,
-        ),
+        actions: [
+          ...(on === "popout" && !replay ? this.#above.actionsBeside(shown) : []),
+          ...this.#written(
+            shown.filter(({ action }) => !onlyInAll(action)),
+            this.#now,
+          ),
+        ],
         timeoutMs: this.#scenario.timeoutMs,
         continuation: this.#scenario.continuation,
         untilLastMs: this.#untilLastMs(shown),
@@ -330,7 +335,10 @@ export class Chat {
     const entries = bare(action).map((inner) => {
       return { id: identify(inner).id, action: inner, says, mutations, at: now, offsetMs };
     });
-    for (const entry of entries) this.#log.append(entry);
+    for (const entry of entries) {
+      this.#log.append(entry);
+      this.#above.hear(entry.action);
+    }
     if (forget) this.#log.forget(now, this.#scenario, Math.max(pageLength(this.#scenario), overlap));
     return entries.map(({ id }) => id);
   }

@@ -5,7 +5,13 @@ import { countOfMessages, idsOf, NO_CHROMIUM, rowOf, until } from "../support/br
 import { deletionOf, paidAction, replacementOf, textAction, texts } from "../support/chat-actions.ts";
 import { adding, PAID } from "../support/chat-items.ts";
 import { NOTE_ROWS, usePages } from "../support/pages.ts";
-import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED } from "../support/poll-items.ts";
+import {
+  BANNER_REMOVED,
+  POLL_CLOSED,
+  POLL_IN_BANNER,
+  POLL_OPENED,
+  POLL_UPDATED,
+} from "../support/poll-items.ts";
 
 /** A Super Chat of the lowest tier, which the platform does not keep above the chat. */
 const blue = () =>
@@ -104,6 +110,20 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
     chat.say([POLL_CLOSED]);
     await page.locator("#chat [data-poll-state=closed]").waitFor();
     await poll.waitFor({ state: "detached" });
+  });
+
+  it("show a poll in a banner until the banner is removed, and not again after a scene change", async () => {
+    const { page, chat } = pages;
+    await open("&view=poll&hold=0.5");
+    chat.say([POLL_IN_BANNER]);
+    const poll = page.locator("#chat [data-poll-id='poll:banner-1']");
+    await poll.waitFor();
+    chat.say([BANNER_REMOVED]);
+    await poll.waitFor({ state: "detached" });
+    await open("&view=poll");
+    chat.say([NEXT_POLL]);
+    await page.locator("#chat [data-poll-id='poll:poll-2']").waitFor();
+    assert.ok((await evaluate<string[]>("noted")).every((ids) => ids.includes("poll-2")));
   });
 
   it("show the open poll again after a scene change, and none that is over", async () => {

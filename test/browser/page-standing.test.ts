@@ -12,7 +12,13 @@ import {
 } from "../support/chat-actions.ts";
 import { usePages } from "../support/pages.ts";
 import { assertPinnedReplaced } from "../support/pinned.ts";
-import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED } from "../support/poll-items.ts";
+import {
+  BANNER_REMOVED,
+  POLL_CLOSED,
+  POLL_IN_BANNER,
+  POLL_OPENED,
+  POLL_UPDATED,
+} from "../support/poll-items.ts";
 
 /** The platform's times, with the time that a message may be on its way. */
 const LONGEST_MS = 3_615_000;
@@ -114,5 +120,20 @@ describe("what stays above the chat", { skip: NO_CHROMIUM }, () => {
     await has("z");
     assert.equal(await poll.count(), 0);
     assert.equal(await page.locator(rowOf("z")).count(), 1);
+  });
+
+  it("has a poll in a banner until the banner is removed, and not again after a reload", async () => {
+    const { page, chat } = pages;
+    chat.say([POLL_IN_BANNER, ...texts("a", 3)]);
+    await visit();
+    await has("a-2");
+    const poll = page.locator("#pinned .poll");
+    await poll.waitFor();
+    chat.say([BANNER_REMOVED, textAction("y")]);
+    await has("y");
+    assert.equal(await poll.count(), 0);
+    await visit();
+    await has("y");
+    assert.equal(await poll.count(), 0);
   });
 });

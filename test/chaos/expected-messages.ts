@@ -40,6 +40,8 @@ export class ExpectedMessages {
   }
 
   hear(entry: Readonly<Entry>): void {
+    const before = entry.says?.before;
+    if (before) this.hear({ ...entry, says: before });
     const addition = this.#addition(entry);
     if (!addition) return;
     const { message, name, authorId, replaces = message.id } = addition;
@@ -54,7 +56,7 @@ export class ExpectedMessages {
   #addition(entry: Readonly<Entry>): Addition | undefined {
     const said = entry.says ?? plainText(entry);
     if (!said) return undefined;
-    const { version = "", replaces, authorId = "", jewels: _, extras: __, ...message } = said;
+    const { version = "", replaces, authorId = "", jewels: _, extras: __, before: ___, ...message } = said;
     const before = replaces === undefined ? undefined : this.#contents.get(replaces);
     if (replaces !== undefined && before !== undefined) {
       if (before === contentOf(message)) return undefined;

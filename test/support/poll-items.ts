@@ -33,6 +33,24 @@ export const POLL_OPENED = {
 export const POLL_UPDATED = {
   updateLiveChatPollAction: { pollToUpdate: { pollRenderer: poll("1,972 votes", 0.47, 0.53) } },
 };
+/** A poll in the banner `banner-1`, and what takes the banner down. */
+export const POLL_IN_BANNER = {
+  addBannerToLiveChatCommand: {
+    bannerRenderer: {
+      liveChatBannerRenderer: {
+        actionId: "banner-1",
+        bannerType: "LIVE_CHAT_BANNER_TYPE_POLL",
+        contents: {
+          liveChatBannerPollRenderer: {
+            pollQuestion: runs("Wall or floor?"),
+            pollChoices: [{ text: runs("wall") }, { text: runs("floor") }],
+          },
+        },
+      },
+    },
+  },
+};
+export const BANNER_REMOVED = { removeBannerForLiveChatCommand: { targetActionId: "banner-1" } };
 export const POLL_CLOSED = {
   closeLiveChatActionPanelAction: { targetPanelId: "panel-1", skipOnDismissCommand: true },
 };

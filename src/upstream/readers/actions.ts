@@ -102,10 +102,11 @@ class Collector {
   take(action: unknown, moment: ActionTime): void {
     try {
       const state = { ...this.#answer, moment, panels: this.panels };
-      const { kind, item, panels = this.panels } = readNamed(action, "(no action)", state, NOTHING);
+      const { kind, before, item, panels = this.panels } = readNamed(action, "(no action)", state, NOTHING);
       this.panels = panels;
+      if (before && !this.#isRepeatedPoll(before)) this.items.push({ message: before });
       if (typeof item === "string") this.#drop(kind, item, action);
-      else if (this.#isRepeatedPoll(item)) this.#drop(kind, "silent", action);
+      else if (this.#isRepeatedPoll(item.message)) this.#drop(kind, "silent", action);
       else this.items.push(item);
     } catch (error) {
       const kind = cut(namedIn(action)?.kind ?? "(no action)", MAX_KIND_LENGTH);
@@ -113,7 +114,7 @@ class Collector {
     }
   }
 
-  #isRepeatedPoll({ message: { type, id } }: Item): boolean {
+  #isRepeatedPoll({ type, id }: Message): boolean {
     if (type !== "poll") return false;
     const isRepeated = this.#polls.has(id);
     this.#polls.add(id);
@@ -149,9 +150,10 @@ function readNamed(
     readNamed(inside, kind, state, ids ? within(around, ids) : around, depth + 1);
   try {
     const outcome = toOutcome(reader(body, { ...moment, ...others, around, read }));
-    const { item } = outcome;
+    const { before, item } = outcome;
     // A reader that delegates to another kind returns that kind's complete outcome.
     if (outcome.kind !== undefined) return outcome as Outcome & { kind: string };
+    if (before) addOrigin(before, kind, moment);
     if (typeof item !== "string") addOrigin(item.message, kind, moment);
     return { ...outcome, kind };
   } catch (error) {

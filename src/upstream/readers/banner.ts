@@ -8,7 +8,8 @@ import type { Details, MessageType } from "../../protocol/kinds.ts";
 import type { Message } from "../../protocol/message.ts";
 import { VIDEO_ID } from "../../protocol/video-id.ts";
 import { event, usableId } from "./event.ts";
-import type { Context, Reader } from "./reader.ts";
+import { closing } from "./poll.ts";
+import type { ActionTime, Context, Reader } from "./reader.ts";
 import { partsOf, wordsOf } from "./text.ts";
 import { linkUrl } from "./url.ts";
 
@@ -24,7 +25,8 @@ export const banner: Reader = (action, context) => {
   const kind = kindOf(dig(renderer, "bannerType"));
   const header = wordsOf(dig(renderer, "header", "liveChatBannerHeaderRenderer", "text"));
   const shown = header === "" ? { kind } : { kind, header };
-  if (NOT_PINNED.has(content.type)) return inBanner(content, shown);
+  if (NOT_PINNED.has(content.type))
+    return { item: { message: inBanner(content, shown) }, panels: outcome.panels };
   const message = pinned(actionId, content, shown, context);
   return thread?.isReply ? { item: { message, thread } } : message;
 };
@@ -50,11 +52,15 @@ function pinned(actionId: string, message: Message, shown: Details["banner"], co
   });
 }
 
-export const bannerRemoved: Reader = (action, context) =>
-  event(`banner_removed:${usableId(dig(action, "targetActionId"))}`, context, {
-    type: "banner_removed",
-    parts: [],
-  });
+/** A poll in the banner closes with it. */
+export const bannerRemoved: Reader = (action, context) => {
+  const actionId = usableId(dig(action, "targetActionId"));
+  return { item: { message: removedBanner(actionId, context) }, before: closing(actionId, context) };
+};
+
+export function removedBanner(actionId: string, moment: ActionTime): Message {
+  return event(`banner_removed:${actionId}`, moment, { type: "banner_removed", parts: [] });
+}
 
 /** A button that leads to a video sends viewers there. Without one, viewers arrived from elsewhere. */
 export const raid: Reader = (redirect, context) => {

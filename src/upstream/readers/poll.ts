@@ -32,26 +32,33 @@ export const pollUpdated: Reader = (action, context) => {
 };
 
 /** A message only if the poll was shown: the action itself carries no content. */
-export const pollClosed: Reader = (action, context) => {
-  const panelId = usableId(dig(action, "targetPanelId"));
-  const known = context.panels.find((panel) => panel.panelId === panelId);
-  return known ? messageOf({ ...known, poll: { ...known.poll, state: "closed" } }, context) : "silent";
-};
+export const pollClosed: Reader = (action, context) =>
+  closing(usableId(dig(action, "targetPanelId")), context) ?? "silent";
 
-/** A banner's poll shows no votes, and disappears with its banner. */
+/** The closed poll of a panel, or of a banner; undefined if neither showed one. */
+export function closing(panelId: string, context: Context): Message | undefined {
+  const known = context.panels.find((panel) => panel.panelId === panelId);
+  return known && closedPoll(known, context);
+}
+
+export function closedPoll(panel: Omit<Panel, "panelId">, moment: ActionTime): Message {
+  return messageOf({ ...panel, poll: { ...panel.poll, state: "closed" } }, moment);
+}
+
+/** A banner's poll shows no votes. It has the banner's id, and closes when that is removed. */
 export const pollInBanner: Reader = (poll, context) => {
   const question = partsOf(dig(poll, "pollQuestion"), BOUNDS.questionLength);
   const choices = choicesOf(dig(poll, "pollChoices"));
   const pollId = usableId(context.around.id);
   const shown: Shown = { question: plainText(question), choices, state: "open" };
-  return messageOf({ panelId: pollId, pollId, question, poll: shown }, context);
+  return showPoll({ panelId: pollId, pollId, question, poll: shown }, context);
 };
 
 function showPoll(panel: Panel, context: Context) {
   return { item: { message: messageOf(panel, context) }, panels: withPanel(context.panels, panel) };
 }
 
-function messageOf({ pollId, question, poll }: Panel, moment: ActionTime): Message {
+function messageOf({ pollId, question, poll }: Omit<Panel, "panelId">, moment: ActionTime): Message {
   return event(`poll:${pollId}:${hashOf(poll)}`, moment, {
     type: "poll",
     parts: [...question],

@@ -73,10 +73,12 @@ type Reason = DroppedActions["reason"];
 /** The result of reading one object. */
 export interface Outcome {
   item: Item | Reason;
+  /** A message of the same action that comes before the item's. */
+  before?: Message | undefined;
   /** The kind as which it was read; absent: the reader's own. */
   kind?: string;
   /** The panels after this action; absent: unchanged. */
-  panels?: Panels;
+  panels?: Panels | undefined;
 }
 
 /**

@@ -78,7 +78,7 @@ it(`${COUNT} generated actions give exactly the messages they describe`, async (
 });
 
 it(`${RELAYED} generated actions of a replay come out of a relay's stream as described`, async () => {
-  const relay = new VirtualRelay({ seed: 3 });
+  const relay = new VirtualRelay({ seed: 4 });
   const chat = relay.upstream.chat(VIDEO, { kind: "replay", pageSize: 1000 });
   chat.say(RELAYED);
   const viewer = await relay.enter({ videoId: VIDEO });

@@ -9,7 +9,14 @@ import { NO_PANELS, type Panels } from "../../../src/upstream/readers/panels.ts"
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { frozen } from "../../support/frozen.ts";
 import { textAction } from "../../support/opening.ts";
-import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED, poll } from "../../support/poll-items.ts";
+import {
+  BANNER_REMOVED,
+  POLL_CLOSED,
+  POLL_IN_BANNER,
+  POLL_OPENED,
+  POLL_UPDATED,
+  poll,
+} from "../../support/poll-items.ts";
 import { POSITION } from "../../support/position.ts";
 import { readMessages, UTC } from "../../support/read-messages.ts";
 
@@ -46,6 +53,26 @@ it("a panel may have another id than its poll", () => {
   ]);
   const byPollId = { closeLiveChatActionPanelAction: { targetPanelId: "poll-1" } };
   assert.deepEqual(states(read([POLL_UPDATED, byPollId])), ["updated 1972", "closed 1972"]);
+});
+
+it("a poll in a banner closes just before its banner is removed, also by a later answer", () => {
+  const shown = read([POLL_IN_BANNER]);
+  const once = read([POLL_IN_BANNER, BANNER_REMOVED, BANNER_REMOVED]).messages;
+  const later = read([BANNER_REMOVED], shown.panels).messages;
+  for (const [closed, removed] of [once.slice(1), later]) {
+    assert.equal(closed?.type, "poll");
+    assert.deepEqual(pollOf(closed), { ...pollOf(shown.messages[0]), state: "closed" });
+    assert.match(closed?.id ?? "", /^poll:banner-1:/);
+    assert.equal(removed?.id, "banner_removed:banner-1");
+  }
+  assert.deepEqual(
+    once.map(({ type }) => type),
+    ["poll", "poll", "banner_removed", "banner_removed"],
+  );
+  assert.deepEqual(
+    read([BANNER_REMOVED]).messages.map(({ type }) => type),
+    ["banner_removed"],
+  );
 });
 
 it("the closing of a poll that was closed before, or never shown, gives no message", () => {
