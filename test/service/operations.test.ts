@@ -135,7 +135,7 @@ async function troubles(run: Run): Promise<void> {
   await run.until("relay_gate_cooldown_seconds", (seconds) => seconds > 0);
   await run.until("relay_gate_queue", (calls) => calls > 0);
   await run.until("relay_gate_cooldown_seconds", (seconds) => seconds === 0);
-  const failingChat = upstream.chat(FAILING_VIDEO);
+  const failingChat = upstream.chat(FAILING_VIDEO, { kinds: ["text"] });
   failingChat.say(1);
   await using failing = await Stream.open(url, { videoId: FAILING_VIDEO });
   upstream.fault({ on: "get_live_chat", videoId: FAILING_VIDEO, times: 3, as: "html" });
