@@ -5,6 +5,7 @@
  */
 import { parseArgs } from "node:util";
 import { suggest } from "../base/suggest.ts";
+import { visible } from "../protocol/pasted-name.ts";
 import { EXIT } from "./exit-codes.ts";
 
 export interface Flag<T> {
@@ -80,13 +81,18 @@ const WORDS = /^--[a-z]+(-[a-z]+)*$/;
 /** The flags of every command that print something instead of running it. */
 const PRINTING = ["help", "version"];
 
+/** The beginning of a text for an error: on one line, and without characters that nobody sees. */
+export function quote(text: string): string {
+  return visible(JSON.stringify(text.slice(0, MAX_QUOTED_CHARS)));
+}
+
 /**
  * A text, or one entry of a list, is invalid: the error shows it alone. `is`: the rest of the sentence after
  * "is".
  */
 export class EntryError extends Error {
   constructor(entry: string, is: string) {
-    super(`${JSON.stringify(entry.replace(USER_INFO, "…@").slice(0, MAX_QUOTED_CHARS))} is ${is}`);
+    super(`${quote(entry.replace(USER_INFO, "…@"))} is ${is}`);
   }
 }
 
@@ -239,9 +245,10 @@ function readValue(shown: string, flag: Flag<unknown>, text: string): unknown {
   try {
     return flag.read(text);
   } catch (error) {
-    const quoted = JSON.stringify(withoutPassword(text).slice(0, MAX_QUOTED_CHARS));
     if (error instanceof EntryError) throw new UsageError(`${shown}: ${error.message}`);
     const must = (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, " ");
-    throw new UsageError(`${shown}: must be ${must}${flag.isSecret ? "" : `, not ${quoted}`}`);
+    throw new UsageError(
+      `${shown}: must be ${must}${flag.isSecret ? "" : `, not ${quote(withoutPassword(text))}`}`,
+    );
   }
 }

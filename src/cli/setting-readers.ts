@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { fileTrouble } from "../base/file-trouble.ts";
 import { publicKey, type TokenKey } from "../http/access/token-key.ts";
 import { parseVideoOrChannel } from "../protocol/channel.ts";
+import { withoutSurroundings } from "../protocol/pasted-name.ts";
 import { RIGHT_FORMS, rightIn } from "../protocol/rights.ts";
 import { CLIENTS, type ClientTable, clientTable } from "../upstream/clients.ts";
 import { EntryError, type Flag } from "./flags.ts";
@@ -47,7 +48,8 @@ function recording(entry: string): string {
   try {
     return parseVideoOrChannel(entry);
   } catch {
-    throw new EntryError(entry, "neither the id or URL of a video nor the handle, id or URL of a channel");
+    const name = withoutSurroundings(entry);
+    throw new EntryError(name, "neither the id or URL of a video nor the handle, id or URL of a channel");
   }
 }
 

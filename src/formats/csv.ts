@@ -67,7 +67,7 @@ const SIGNS = "=+\\-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b";
  * the stream, and after a character that some spreadsheets take for the end of a cell, even between quotes.
  */
 const FORMULA = new RegExp(
-  `^(?!@[\\p{L}\\p{M}\\p{N}._·\u200c\u200d-]+$|-\\d+(?::\\d\\d){1,2}$)(?=[${SIGNS}\t\r\n;])|(?=[${SIGNS}])(?<=[\t\r\n;][ "]*)`,
+  `^(?!@[\\p{L}\\p{M}\\p{N}\\p{Join_Control}._·-]+$|-\\d+(?::\\d\\d){1,2}$)(?=[${SIGNS}\t\r\n;])|(?=[${SIGNS}])(?<=[\t\r\n;][ "]*)`,
   "gu",
 );
 const NEEDS_QUOTES = /[",;\t\r\n]/;

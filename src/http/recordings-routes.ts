@@ -2,8 +2,8 @@
 import type { FastifyInstance } from "fastify";
 import type { Static } from "typebox";
 import { parseVideoOrChannel } from "../protocol/channel.ts";
+import { MAX_INPUT_LENGTH } from "../protocol/pasted-name.ts";
 import { RECORDING_STATES } from "../protocol/recording.ts";
-import { MAX_INPUT_LENGTH } from "../protocol/video-id.ts";
 import type { Recordings } from "../rooms/recordings/recordings.ts";
 import { Type } from "./schemas/json-schema.ts";
 import { bodiless, json, schemaOf } from "./schemas/responses.ts";
@@ -28,7 +28,7 @@ type RecordingPath = Static<typeof RecordingPath>;
 const RecordingsResponse = Type.Object({
   recordings: Type.Array(
     Type.Object({
-      name: Type.String({ description: "Video id, channel id, handle in lower case, or `c/name`." }),
+      name: Type.String({ description: "Video id, channel id, handle in lower case, `c/name` or `user/name`." }),
       since: Type.String({ description: "ISO 8601 in UTC." }),
       state: Type.Enum([...RECORDING_STATES], {
         description:

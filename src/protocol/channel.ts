@@ -1,10 +1,11 @@
 /**
  * Reduces the names of a channel to one form: its id (`UC…`), its handle (`@name`, in lower case), or the
- * name of an old custom URL (`c/name`, as it is written). Permissive in form, strict in host and length.
+ * name of an old URL (`c/name`, `user/name`, as it is written). Permissive in form, strict in host and length.
  * Looks nothing up, so the id and the handle of one channel stay two names.
  */
 import { RelayError } from "./errors.ts";
-import { HOSTS, HTTP_URL, MAX_INPUT_LENGTH, parseVideoId, VIDEO_ID_FORM } from "./video-id.ts";
+import { addressIn, isPartlyInvisible, NameFault, pasted, quoted, upToEnd } from "./pasted-name.ts";
+import { parseVideoId, VIDEO_ID_FORM } from "./video-id.ts";
 
 /** The form of a channel's id. */
 export const CHANNEL_ID = /^UC[\w-]{22}$/;
@@ -13,13 +14,16 @@ export const CHANNEL_PLACE = new RegExp(String.raw`^(${VIDEO_ID_FORM})\.(\d+)$`)
 
 /**
  * The forms of a name, each with or without a tab of the channel's page such as `live`. Handles have 3 to 30
- * characters, in some scripts fewer. A custom name of dots would be another path.
+ * characters, in some scripts fewer, and in some scripts joiners between letters. A name of dots would be another
+ * path.
  */
 const FORMS = [
   /^(?:channel\/)?(UC[\w-]{22})(?:\/[a-z]+)?$/,
-  /^(@[\p{L}\p{M}\p{N}_.·-]{1,30})(?:\/[a-z]+)?$/u,
-  /^(c\/(?!\.+(?:\/|$))[\p{L}\p{M}\p{N}_.·-]{1,100})(?:\/[a-z]+)?$/u,
+  /^(@(?!\p{Join_Control})[\p{L}\p{M}\p{N}\p{Join_Control}_.·-]{1,30}(?<!\p{Join_Control}))(?:\/[a-z]+)?$/u,
+  /^((?:c|user)\/(?!\.+(?:\/|$))[\p{L}\p{M}\p{N}_.·-]{1,100})(?:\/[a-z]+)?$/u,
 ];
+
+const JOINERS = /\p{Join_Control}/gu;
 
 /** The states of `ChannelState`. */
 export const CHANNEL_STATES = ["live", "upcoming", "waiting"] as const;
@@ -43,19 +47,20 @@ export interface ChannelState {
 }
 
 /**
- * The channel that the input names: an id, a handle, `c/name`, or the URL of any of the channel's pages.
- * Throws `RelayError` INVALID_REQUEST; its message lists the accepted forms.
+ * The channel that the input names: an id, a handle, `c/name`, `user/name`, or the URL of any of the channel's
+ * pages. Throws `RelayError` INVALID_REQUEST; its message lists the accepted forms.
  */
 export function parseChannel(input: string): string {
-  if (input.length > MAX_INPUT_LENGTH) throw refusal(`is longer than ${MAX_INPUT_LENGTH} characters`);
-  const path = decoded(pathIn(input.trim()));
-  const name = FORMS.map((form) => form.exec(path)?.[1]).find((found) => found !== undefined);
-  if (name !== undefined) return name;
-  throw refusal(
-    path.startsWith("@")
-      ? "has a handle that is not 1 to 30 letters, digits, _ - . or ·"
-      : "is neither a handle nor the id or URL of a channel",
-  );
+  try {
+    return channelIn(pasted(input));
+  } catch (error) {
+    if (!(error instanceof NameFault)) throw error;
+    throw new RelayError(
+      "INVALID_REQUEST",
+      `channel ${error.message}: ${quoted(input)}. Send a handle such as @name, a channel id (UC and 22 characters), or ` +
+        "the URL of a channel: youtube.com/@name, youtube.com/channel/UC…, youtube.com/c/name, each with or without /live.",
+    );
+  }
 }
 
 /** The video id, or the name of the channel, that the input names. Throws `RelayError` INVALID_REQUEST. */
@@ -67,38 +72,44 @@ export function parseVideoOrChannel(input: string): string {
   }
   throw new RelayError(
     "INVALID_REQUEST",
-    "The name is neither the id or URL of a video nor the handle, id or URL of a channel.",
+    `The name is neither the id or URL of a video nor the handle, id or URL of a channel: ${quoted(input)}.`,
   );
 }
 
 /** Whether a name, as `parseVideoOrChannel` returns it, is that of a channel. */
 export function isChannel(name: string): boolean {
-  return /^@|^c\/|^UC.{22}$/.test(name);
+  return /^@|^(?:c|user)\/|^UC.{22}$/.test(name);
+}
+
+function channelIn(name: string): string {
+  const path = decoded(pathIn(name));
+  const isHandle = path.startsWith("@");
+  if (isPartlyInvisible(isHandle ? path.replace(JOINERS, "") : path))
+    throw new NameFault("contains an invisible character");
+  const found = FORMS.map((form) => form.exec(path)?.[1]).find((found) => found !== undefined);
+  if (found !== undefined) return found;
+  throw new NameFault(
+    isHandle
+      ? "has a handle that is not 1 to 30 letters, digits, _ - . or ·"
+      : "is neither a handle nor the id or URL of a channel",
+  );
 }
 
 /** The path of a URL, or a name without a host, without empty segments. */
-function pathIn(text: string): string {
-  const [, host, path = ""] = HTTP_URL.exec(text) ?? [];
-  if (host !== undefined && !HOSTS.has(host.toLowerCase()))
-    throw refusal("is a URL on a host that is not YouTube's");
-  const segments = (host === undefined ? text : path).split("/");
-  return segments.filter((segment) => segment !== "").join("/");
+function pathIn(name: string): string {
+  const address = addressIn(name);
+  if (address?.isShort) throw new NameFault("is a URL on a host that is not YouTube's");
+  const segments = address?.segments.map(upToEnd) ?? name.split("/").filter((segment) => segment !== "");
+  // The Studio has pages below those of a channel.
+  return segments.slice(0, address?.host === "studio.youtube.com" ? 2 : segments.length).join("/");
 }
 
 /** Without percent-encoding, and a handle in lower case: handles differ by more than their case. */
 function decoded(path: string): string {
   try {
-    const name = decodeURIComponent(path);
+    const name = decodeURIComponent(path).replace(/^＠/, "@");
     return (name.startsWith("@") ? name.toLowerCase() : name).normalize("NFC");
   } catch {
-    throw refusal("has a percent-encoding that is not UTF-8");
+    throw new NameFault("has a percent-encoding that is not UTF-8");
   }
-}
-
-function refusal(what: string): RelayError {
-  return new RelayError(
-    "INVALID_REQUEST",
-    `channel ${what}. Send a handle such as @name, a channel id (UC and 22 characters), or the URL of a channel: ` +
-      "youtube.com/@name, youtube.com/channel/UC…, youtube.com/c/name, each with or without /live.",
-  );
 }

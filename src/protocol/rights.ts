@@ -14,14 +14,14 @@ const WATCH = "watch:";
 
 /**
  * The right that a text names, in one form: names of videos and channels as `parseVideoOrChannel` returns
- * them. Undefined if it is none. The name of a custom URL is none: no page of a video shows it.
+ * them. Undefined if it is none. The name of an old URL is none: no page of a video shows it.
  */
 export function rightIn(text: string): string | undefined {
   if (RIGHTS.some((right) => right === text)) return text;
   if (!text.startsWith(WATCH)) return undefined;
   try {
     const name = parseVideoOrChannel(text.slice(WATCH.length));
-    return name.startsWith("c/") ? undefined : WATCH + name;
+    return /^(?:c|user)\//.test(name) ? undefined : WATCH + name;
   } catch {
     return undefined;
   }

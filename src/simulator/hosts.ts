@@ -59,7 +59,7 @@ const getKinds: Record<string, RequestKind> = {
   "/watch": "watch",
 };
 
-const CHANNEL_PATH = /^\/(@[^/]+|channel\/[^/]+|c\/[^/]+)\/(live|streams)$/;
+const CHANNEL_PATH = /^\/(@[^/]+|channel\/[^/]+|(?:c|user)\/[^/]+)\/(live|streams)$/;
 
 const postKinds: Record<string, RequestKind> = {
   "/youtubei/v1/next": "next",
@@ -146,7 +146,7 @@ export async function serve(
   send(response, accept()());
 }
 
-/** A handle in lower case, an id, or `c/name`. */
+/** A handle in lower case, an id, `c/name` or `user/name`. */
 function channelIn(path: string): string {
   const name = decodeURIComponent(path.replace(/^channel\//, ""));
   return name.startsWith("@") ? name.toLowerCase() : name;

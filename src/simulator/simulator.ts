@@ -229,7 +229,7 @@ class Upstream implements InProcessSimulator, Site {
 
   channelPage(kind: ChannelPageKind, name: string): Answer {
     const byId = this.#channels.values().find(({ channelId }) => channelId === name);
-    const channel = this.#channels.get(name.replace(/^c\//, "@").toLowerCase()) ?? byId;
+    const channel = this.#channels.get(name.replace(/^(?:c|user)\//, "@").toLowerCase()) ?? byId;
     if (!channel || channel.scenario.state === "gone") return missingChannel();
     const isOpen = channel.scenario.state === "open";
     const picked = kind === "live" && isOpen ? channel.picked : undefined;

@@ -149,6 +149,21 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
     await isFine("videoId");
   });
 
+  it("takes names as people paste them, and shows a character that nobody sees", async () => {
+    await goto();
+    for (const name of ["＠some\u200b", "<youtube.com/@some>", "\u200bsome\u200b", "youtube.com/user/some"]) {
+      await set("channel", name);
+      await isFine("channel");
+    }
+    await set("channel", "so\u200bme");
+    await problem("channel").getByText("“soU+200Bme”").waitFor();
+    await set("channel", "");
+    await set("videoId", "<https://youtu.be/abcdefghijk&t=5>");
+    await isFine("videoId");
+    await set("videoId", "abcde\u200bfghijk");
+    await problem("videoId").getByText("“abcdeU+200Bfghijk”").waitFor();
+  });
+
   it("takes a handle without its @", async () => {
     await goto();
     await set("channel", "livestreams"); // as long as the id of a video

@@ -72,6 +72,37 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual([...(await setup()).searchParams], [["videoId", pages.videoId]]);
   });
 
+  it("is opened from the field as people paste it, and an error shows what nobody sees", async () => {
+    const { page, relay } = pages;
+    const { channelId } = relay.upstream.channel("@pasted");
+    for (const pasted of [
+      "\u200b＠Pasted\u200b",
+      "<https://www.youtube.com/@pasted>",
+      "https://www.youtube.com/user/pasted",
+      `https://studio.youtube.com/channel/${channelId}/livestreaming`,
+      "https://consent.youtube.com/m?continue=https%3A%2F%2Fwww.youtube.com%2F%40pasted",
+    ]) {
+      await page.goto(relay.url);
+      await page.locator("#open input").fill(pasted);
+      await page.keyboard.press("Enter");
+      await until(page, "/^Waiting for the next/.test(document.querySelector('#status-words').innerText)");
+    }
+    pages.chat.say([textAction("v")]);
+    for (const pasted of [`<https://youtu.be/${pages.videoId}&t=5>`, `\u202a${pages.videoId}\u202c`]) {
+      await page.goto(relay.url);
+      await page.locator("#open input").fill(pasted);
+      await page.keyboard.press("Enter");
+      await pages.has("v");
+      await page.goto(`${relay.url}/overlay?backfill=50&videoId=${encodeURIComponent(pasted)}`);
+      await pages.has("v");
+    }
+    await page.goto(relay.url);
+    await page.locator("#open input").fill("pag\u200be-00001");
+    await page.keyboard.press("Enter");
+    await page.locator("#retry").waitFor();
+    assert.match(await statusOf(page), /contains an invisible character: “pagU\+200Be-00001”/);
+  });
+
   it("is opened again from the field after a failure", async () => {
     const { page, relay } = pages;
     relay.upstream.channel("@again");

@@ -34,7 +34,7 @@ const REPORTING_LOADS = { NODE_OPTIONS: `--import=data:text/javascript,${encodeU
 /**
  * The modules that a service loads before it is asked for anything: its own, of packages, of the thread.
  */
-const MODULES_AT_REST = 660;
+const MODULES_AT_REST = 668;
 /**
  * undici, PostgreSQL, an edge, the demo, compilers, locales, and Node's `fetch` behind `import`s of
  * `node:http`.
@@ -124,6 +124,16 @@ describe("a start that cannot succeed ends with one line that says what to do", 
       ["export", VIDEO, "@handle", "--output", "x"],
       2,
       /"@handle" is neither the id nor the URL of a video$/m,
+    ],
+    [
+      ["export", VIDEO, "<dQw4\u200bw9WgXcQ>", "--output", "x"],
+      2,
+      /"dQw4U\+200Bw9WgXcQ" is neither the id nor the URL of a video$/m,
+    ],
+    [
+      ["import", "x", "--video", "a\u200bb"],
+      2,
+      /--video: must be the id or the URL of a video, not "aU\+200Bb"/,
     ],
     [["help", "dmo"], 2, /"dmo" is not a command; did you mean demo\?/],
     [["serve", "demo"], 2, /demo.*--help/],

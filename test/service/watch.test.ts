@@ -84,6 +84,14 @@ describe("watch", () => {
     assert.match(watch.out, /: see https:\/\/example\.org\/a\/long\/path\n$/);
   });
 
+  for (const pasted of [`<https://youtu.be/${VIDEO}&t=5>`, `\u202a${VIDEO}\u202c`, `${VIDEO}?si=x`])
+    it(`takes the name of a video as people paste it: ${JSON.stringify(pasted)}`, async () => {
+      const watch = new Run(["watch", pasted, "--server", relay.url]);
+      await watch.printed(/@ann: one two/);
+      watch.signal("SIGINT");
+      await watch.exited;
+    });
+
   it("exits with 143 at SIGTERM", async () => {
     const watch = new Run([
       "watch",

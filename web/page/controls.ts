@@ -1,12 +1,13 @@
 /** The controls show the settings, and write the user's changes into the URL. */
+import { isChannel, parseVideoOrChannel } from "../../src/protocol/channel.ts";
 import { find, make, setAttributes } from "../chat/dom.ts";
 import { TypeBoxes } from "../chat/type-boxes.ts";
 import { readSettings, type Settings, writeUrl } from "./settings.ts";
 import { focusFirstSeen } from "./tab-stops.ts";
 import { Tabs } from "./tabs.ts";
 
-/** A handle, or the id or URL of a channel; everything else is a video. */
-const CHANNEL = /^@|^UC[\w-]{22}$|^(?:https?:\/\/)?(?:(?:www|m)\.)?youtube\.com\/(?:@|c\/|channel\/)/;
+/** A handle, also one that no channel can have. */
+const HANDLE = /(?:^|\/)[@＠]/;
 
 /**
  * Calls `changed` with the current settings, and after each change, the browser's back and forward included.
@@ -94,9 +95,17 @@ function choose(select: HTMLSelectElement, value: string): void {
 
 /** The parameters that name this: a channel, a video, or several videos. */
 function sourceIn(named: string): Record<string, string> {
-  if (CHANNEL.test(named)) return { channel: named };
+  if (namesChannel(named)) return { channel: named };
   const videos = named.split(/[\s,]+/).filter((each) => each !== "");
   return videos.length > 1 ? { videoIds: videos.join() } : { videoId: named };
+}
+
+function namesChannel(named: string): boolean {
+  try {
+    return isChannel(parseVideoOrChannel(named));
+  } catch {
+    return HANDLE.test(named); // the service says what is wrong with it
+  }
 }
 
 /** Only one menu is open at a time; Escape and a click outside close it. */

@@ -7,10 +7,11 @@ import { ChatError } from "../../../client/index.ts";
 import { fileTrouble } from "../../base/file-trouble.ts";
 import { beginFile } from "../../base/whole-file.ts";
 import { csvRow } from "../../formats/csv.ts";
+import { withoutSurroundings } from "../../protocol/pasted-name.ts";
 import { parseVideoId } from "../../protocol/video-id.ts";
 import { MAX_LISTED } from "../../rooms/listing.ts";
 import { EXIT } from "../exit-codes.ts";
-import { UsageError } from "../flags.ts";
+import { quote, UsageError } from "../flags.ts";
 import type { Surroundings } from "../surroundings.ts";
 import { type Exported, type ExportInput, exportChat, modeOf } from "./export-chat.ts";
 import { assertFree } from "./export-file.ts";
@@ -67,7 +68,7 @@ function videoNamed(name: string): string {
   try {
     return parseVideoId(name);
   } catch {
-    throw new UsageError(`${JSON.stringify(name)} is neither the id nor the URL of a video`);
+    throw new UsageError(`${quote(withoutSurroundings(name))} is neither the id nor the URL of a video`);
   }
 }
 

@@ -11,7 +11,8 @@ import {
   POLL_STATES,
   RAID_DIRECTIONS,
 } from "../../protocol/kinds.ts";
-import { MAX_INPUT_LENGTH, VIDEO_ID } from "../../protocol/video-id.ts";
+import { MAX_INPUT_LENGTH } from "../../protocol/pasted-name.ts";
+import { VIDEO_ID } from "../../protocol/video-id.ts";
 import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../../serving/resume.ts";
 import { Type } from "./json-schema.ts";
 
@@ -148,7 +149,9 @@ export const Init = closed({
 export const End = closed({ reason: Type.Enum([ENDED.reason, RELEASED.reason, "until"]) });
 
 const Channel = closed({
-  channel: Type.String({ description: "The channel as the request names it: a handle, an id or `c/name`." }),
+  channel: Type.String({
+    description: "The channel as the request names it: a handle, an id, `c/name` or `user/name`.",
+  }),
   channelId: Type.Optional(Type.String({ description: "`UC` and 22 characters, once it is known." })),
   title: Text,
   state: Type.Enum([...CHANNEL_STATES], {

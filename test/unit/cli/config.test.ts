@@ -145,6 +145,9 @@ describe("settings", () => {
     const { recordings } = config([], { RELAY_RECORD: `${videos}${channels}` });
     const names = ["dQw4w9WgXcQ", "@some.body", "c/Some", "UCa-b_0123456789abcdefgh"];
     assert.deepEqual(recordings, names);
+    const pasted = "<https://youtu.be/dQw4w9WgXcQ&t=5>,＠Some.Body\u200b,youtube.com/user/Some";
+    const { recordings: found } = config([], { RELAY_RECORD: pasted });
+    assert.deepEqual(found, ["dQw4w9WgXcQ", "@some.body", "user/Some"]);
     for (const [entry, shown] of [
       ["@foo bar", "@foo bar"],
       ["nonsense", "nonsense"],
@@ -152,6 +155,7 @@ describe("settings", () => {
       ["https://youtube.com/playlist?list=PL1", "https://youtube.com/playlist?list=PL1"],
       ['a\n"b', 'a\\n\\"b'],
       ["x".repeat(5000), "x".repeat(100)],
+      ["\u200b<@some\u200bbody>\u200e", "@someU+200Bbody"],
     ] as const) {
       assert.throws(() => config([], { RELAY_RECORD: `dQw4w9WgXcQ,${entry},@somebody` }), {
         name: "UsageError",

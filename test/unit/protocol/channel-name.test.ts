@@ -32,7 +32,32 @@ const ACCEPTED: Record<string, string[]> = {
     `channel/${ID}`,
     `www.youtube.com/channel/${ID}`,
     `https://studio.youtube.com/channel/${ID}/videos`,
+    `https://studio.youtube.com/channel/${ID}`,
+    `https://studio.youtube.com/channel/${ID}/livestreaming/manage?c=x`,
+    `\u202ahttps://studio.youtube.com/channel/${ID}\u202c`,
     `https://gaming.youtube.com/channel/${ID}/live?app=desktop`,
+  ],
+  "@می\u200cخواهم": [
+    "@می\u200cخواهم",
+    "\u200f@می\u200cخواهم\u200c",
+    "youtube.com/@می\u200cخواهم/live",
+    "https://www.youtube.com/@%D9%85%DB%8C%E2%80%8C%D8%AE%D9%88%D8%A7%D9%87%D9%85",
+  ],
+  "@name": [
+    "＠name",
+    "\u200b@name\u200b",
+    "<https://www.youtube.com/@name>",
+    "https://www.youtube.com/＠Name?si=x",
+    "https://www.youtube.com/%EF%BC%A0name",
+    "https://www.youtube.com/@name)",
+    "https://www.youtube.com/@name&x=1",
+    "https://consent.youtube.com/m?continue=https%3A%2F%2Fwww.youtube.com%2F%40name%2Flive&gl=DE",
+    "https://www.youtube.com/signin?next=%2F%40name",
+  ],
+  "user/SomeBody": [
+    "user/SomeBody",
+    "youtube.com/user/SomeBody",
+    "https://m.youtube.com/user/SomeBody/live?x",
   ],
   "c/SomeBody": ["c/SomeBody", "youtube.com/c/SomeBody", "https://m.youtube.com/c/SomeBody/live"],
   "c/café": ["https://www.youtube.com/c/caf%C3%A9/live"],
@@ -61,6 +86,8 @@ const REFUSED: Record<string, [problem: RegExp, inputs: string[]]> = {
     [
       "@",
       "@foo bar",
+      "@name\u200c/live",
+      "@\u200c\u200c/live",
       "@foo/bar/live",
       "@a%2F..%2Fb",
       "@<script>",
@@ -91,6 +118,17 @@ const REFUSED: Record<string, [problem: RegExp, inputs: string[]]> = {
       "https://youtu.be/@somebody",
     ],
   ],
+  "characters that nobody sees": [
+    /contains an invisible character/,
+    [
+      "@na\u200bme",
+      "@na\u034fme",
+      "youtube.com/@na\u200eme",
+      "c/na\u200cme",
+      `${ID.slice(0, 5)}\u200b${ID.slice(5)}`,
+      "youtube.com/@na%E2%80%8Bme",
+    ],
+  ],
   "a percent-encoding that is not UTF-8": [/not UTF-8/, ["@%E6%97", "youtube.com/@%", "c/%FF"]],
   "more than 2048 characters": [/longer than 2048/, [`@${"a".repeat(2048)}`, " ".repeat(5_000_000)]],
 };
@@ -118,6 +156,13 @@ describe("the parser of channel names", () => {
     });
   }
 
+  it("a refusal quotes what was left", () => {
+    assert.throws(
+      () => parseChannel("<@na\u200bme\u202e>\u200b"),
+      /channel contains an invisible character: “@naU\+200Bme”\. Send a handle/,
+    );
+  });
+
   it("any string gives either INVALID_REQUEST or a name that gives itself", () => {
     const pieces = fc.constantFrom(
       "https://",
@@ -140,7 +185,7 @@ describe("the parser of channel names", () => {
       fc.property(inputs, (input) => {
         try {
           const name = parseChannel(input);
-          return parseChannel(name) === name && /^(?:@|UC|c\/)[^/\s]+$/.test(name);
+          return parseChannel(name) === name && /^(?:@|UC|c\/|user\/)[^/\s]+$/.test(name);
         } catch (error) {
           return isRefusal(error);
         }

@@ -55,6 +55,38 @@ const ACCEPTED: Record<string, string[]> = {
     `https://m.youtube.com/#/watch?v=${ID}&feature=x`,
     `https://www.youtube.com/watch#!v=${ID}`,
   ],
+  "an address with what stands around it": [
+    `https://www.youtube.com/watch?v=${ID}?si=AbC-dEf`,
+    `https://youtu.be/${ID}&t=5`,
+    `https://www.youtube.com/live/${ID}&feature=share`,
+    `<https://youtu.be/${ID}>`,
+    `< https://youtu.be/${ID} >`,
+    `https://youtu.be/${ID})`,
+    `https://youtu.be/${ID}],`,
+    `https://youtu.be/${ID};`,
+    `https://youtu.be/${ID}"`,
+    `https://youtu.be/${ID}’`,
+    `https://www.youtube.com/watch?v=${ID}/`,
+    `https://www.youtube.com/watch?v=${ID}>&t=5`,
+    `https://www.youtube.com/watch?v=${ID}%3Fsi=x`,
+    `https://m.youtu.be/${ID}`,
+    `vnd.youtube:${ID}&t=5`,
+  ],
+  "a bare id with the rest of its address": ["?si=x", "&t=5", "#t=5", "/", "/live", ">", ">,"].map(
+    (rest) => `${ID}${rest}`,
+  ),
+  "an address or an id between characters that nobody sees": [
+    `\u200b${ID}\u200b`,
+    `\u202ahttps://youtu.be/${ID}\u202c`,
+    `\ufeff https://www.youtube.com/watch?v=${ID}\u200e\u2069 \u00ad`,
+    `<\u2066https://youtu.be/${ID}\u2069>`,
+  ],
+  "the pages of sign-in and consent": [
+    `https://consent.youtube.com/m?continue=https%3A%2F%2Fwww.youtube.com%2Fwatch%3Fv%3D${ID}%26cbrd%3D1&gl=DE`,
+    `https://consent.youtube.com/ml?gl=NL&continue=https://www.youtube.com/live/${ID}`,
+    `https://www.youtube.com/signin?action_handle_signin=true&next=%2Fwatch%3Fv%3D${ID}`,
+    `https://m.youtube.com/signin?next=https%3A%2F%2Fyoutu.be%2F${ID}`,
+  ],
   "one address within another": [
     `https://www.youtube.com/attribution_link?a=x&u=%2Fwatch%3Fv%3D${ID}%26feature%3Dshare`,
     `https://www.youtube.com/oembed?url=https%3A%2F%2Fyoutu.be%2F${ID}&format=json`,
@@ -96,6 +128,27 @@ const REFUSED: Record<string, string[]> = {
   ],
   "addresses within addresses within addresses": [
     `https://www.youtube.com/redirect?q=${encodeURIComponent(`https://www.youtube.com/redirect?q=https%3A%2F%2Fyoutu.be%2F${ID}`)}`,
+  ],
+  "a name with characters within that nobody sees": [
+    `${ID.slice(0, 5)}\u200b${ID.slice(5)}`,
+    `${ID}\u200b?si=x`,
+    `${ID}?si=\u200bx`,
+    `https://youtu.be/${ID}\u200b?si=x`,
+    `https://www.youtube.com/watch?v=${ID}\u200e&t=5`,
+    `https://you\u200btube.com/watch?v=${ID}`,
+    `https://youtu.be/${ID}%E2%80%8B?t=5`,
+  ],
+  "a name with more words": [
+    `${ID} live`,
+    `https://youtu.be/${ID} live`,
+    `watch https://youtu.be/${ID}`,
+    `${ID}?a b`,
+  ],
+  "consent and sign-in for other sites": [
+    `https://consent.youtube.com/m?continue=https%3A%2F%2Fevil.example%2Fwatch%3Fv%3D${ID}`,
+    `https://consent.youtube.com/m?v=${ID}`,
+    `https://www.youtube.com/signin?next=%2F%2Fevil.example%2Fwatch%3Fv%3D${ID}`,
+    `https://consent.google.com/m?continue=https%3A%2F%2Fwww.youtube.com%2Fwatch%3Fv%3D${ID}`,
   ],
   "what names no video": [
     "https://www.youtube.com/",
@@ -145,6 +198,12 @@ describe("the parser of video ids", () => {
       /host that is not YouTube's.*watch\?v=ID, youtu\.be\/ID/,
     );
     assert.match(messageOf(`https://youtu.be/${ID}0`), /not 11 characters/);
+    assert.match(
+      messageOf(`\u200e <https://youtu.be/a\u200bb\u202e\u0000c\u2028d>\u200b`),
+      /videoId contains an invisible character: “https:\/\/youtu\.be\/aU\+200BbU\+202EU\+0000cU\+2028d”\. Send/,
+    );
+    assert.match(messageOf("\u200bnope\u200b"), /neither a video id of 11 .*: “nope”\. Send/);
+    assert.match(messageOf("x".repeat(3000)), /longer than 2048 characters: “x{60}…”\. Send/);
     assert.match(messageOf("https://www.youtube.com/playlist?list=PL0123456789"), /without a video id/);
     const channels = [
       "@somebody",

@@ -4,13 +4,14 @@
  * the overlay itself shows nothing to the audience.
  */
 import { isChannel, parseVideoOrChannel } from "../../../src/protocol/channel.ts";
+import { isPartlyInvisible, quoted, withoutSurroundings } from "../../../src/protocol/pasted-name.ts";
 import { withoutHeaders } from "../../chat/page-token.ts";
 import { openChat, type SourceChat } from "../../chat/source.ts";
 import { type Field, judged, textField } from "./fields.ts";
 
 const SERVICE = new URL("..", location.href).href;
 /** A handle without its `@`, as many people write it. */
-const BARE_HANDLE = /^(?!UC[\w-]{22}$)[\p{L}\p{M}\p{N}_.·-]{3,30}$/u;
+const BARE_HANDLE = /^(?!UC[\w-]{22}$)[\p{L}\p{M}\p{N}\p{Join_Control}_.·-]{3,30}$/u;
 
 const WORDS = {
   videoId: {
@@ -47,7 +48,7 @@ export class SourceFields {
     const channel = textField("channel", "Or channel", "@handle: whatever it streams");
     this.channel = this.#field("channel", {
       ...channel,
-      value: () => channel.value().replace(BARE_HANDLE, "@$&"),
+      value: () => withoutSurroundings(channel.value()).replace(BARE_HANDLE, "@$&"),
     });
   }
 
@@ -98,6 +99,8 @@ function faultOf(name: Name, value: string): string {
   try {
     return isChannel(parseVideoOrChannel(value)) === (name === "channel") ? "" : other;
   } catch {
-    return neither;
+    return isPartlyInvisible(value)
+      ? `${neither} It contains an invisible character: ${quoted(value)}.`
+      : neither;
   }
 }
