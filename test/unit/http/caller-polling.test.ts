@@ -3,8 +3,11 @@
  * have sent.
  */
 import assert from "node:assert/strict";
-import { connect } from "node:net";
-import { describe, it } from "node:test";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { ServerResponse } from "node:http";
+import { connect, type Socket } from "node:net";
+import { describe, it, type TestContext } from "node:test";
+import type { Answer as SimulatedAnswer } from "../../../src/simulator/answers.ts";
 import { END_SHAPES } from "../../../src/simulator/index.ts";
 import type { JsonObject } from "../../../src/simulator/plain-json.ts";
 import type { Scenario } from "../../../src/simulator/scenario.ts";
@@ -19,6 +22,7 @@ import {
   type SessionBody,
   session,
 } from "../../support/api.ts";
+import { eventually } from "../../support/eventually.ts";
 import { allocatedBytes } from "../../support/memory.ts";
 import { chatCalls, textAction } from "../../support/opening.ts";
 import { startRelay, type TestRelay } from "../../support/relay.ts";
@@ -279,39 +283,59 @@ it("identical concurrent polls are one upstream call, whose answer both callers 
   assert.equal(chatCalls(room.relay).length, before + 1);
 });
 
-/** What is allocated for each further caller of many that ask for the same at the same time. */
-async function eachAllocates(ask: () => Promise<unknown>): Promise<number> {
-  const callers = (count: number) => () => Promise.all(Array.from({ length: count }, ask));
-  await callers(CALLERS)(); // compiles
-  const alone = await allocatedBytes(callers(1));
-  return ((await allocatedBytes(callers(CALLERS))) - alone) / (CALLERS - 1);
+/** Callers whose chat calls are answered only when all of them have come. */
+class Callers {
+  readonly #relay: TestRelay;
+  readonly #request: string;
+  #come = 0;
+  #due = 0;
+
+  constructor(t: TestContext, relay: TestRelay, path: string, body: object) {
+    this.#relay = relay;
+    const text = JSON.stringify(body);
+    const head = `POST ${path} HTTP/1.1\r\nContent-Type: application/json\r\nConnection: close`;
+    this.#request = `${head}\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
+    const onRequest = (event: unknown) => {
+      if (`${(event as { socket: Socket }).socket.localPort}` === new URL(relay.url).port) this.#come += 1;
+    };
+    subscribe("http.server.request.start", onRequest);
+    t.after(() => unsubscribe("http.server.request.start", onRequest));
+    const answer = async (response: ServerResponse, real: () => SimulatedAnswer) => {
+      await eventually(true, () => this.#come === this.#due);
+      const { status, headers, body } = real();
+      response.writeHead(status, headers).end(body);
+    };
+    relay.upstream.fault({ on: "get_live_chat", times: Number.POSITIVE_INFINITY, as: { answer } });
+  }
+
+  /** The length of the longest answer; no bytes are kept. */
+  async ask(count: number): Promise<number> {
+    this.#due += count;
+    const lengths = Array.from({ length: count }, async () => {
+      const socket = connect(Number(new URL(this.#relay.url).port), "127.0.0.1");
+      socket.write(this.#request);
+      let length = 0;
+      for await (const bytes of socket) length += bytes.length;
+      return length;
+    });
+    return Math.max(...(await Promise.all(lengths)));
+  }
+
+  /** What is allocated for each further one of many. */
+  async eachAllocates(): Promise<number> {
+    await this.ask(CALLERS); // compiles
+    const alone = await allocatedBytes(() => this.ask(1));
+    return ((await allocatedBytes(() => this.ask(CALLERS))) - alone) / (CALLERS - 1);
+  }
 }
 
-describe("callers that ask for the same at the same time", { timeout: 60_000 }, () => {
-  const asked = (path: string, body: object) => {
-    const text = JSON.stringify(body);
-    return `POST ${path} HTTP/1.1\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
-  };
-  /** The length of the answer, whose bytes are not kept. */
-  const lengthOf = async (relay: TestRelay, text: string) => {
-    const socket = connect(Number(new URL(relay.url).port), "127.0.0.1");
-    socket.write(text);
-    let length = 0;
-    for await (const bytes of socket) length += bytes.length;
-    return length;
-  };
-
-  /** Slow enough that all have come before the first is answered. */
-  const slow = ({ relay }: { relay: TestRelay }) =>
-    relay.upstream.fault({ on: "get_live_chat", times: 1000, as: { delayMs: 500 } });
-
+describe("callers that ask for the same at the same time", { timeout: 120_000 }, () => {
   it("share the session, which is parsed, merged and written once", async (t) => {
     await using room = await withChat({ page: LONG_PAGE, overlap: LONG_PAGE });
     room.chat.say(LONG_PAGE);
-    const text = asked("/v1/sessions", { videoId: VIDEO, details: true });
-    slow(room);
-    assert.ok((await lengthOf(room.relay, text)) > 200 * KB);
-    const each = await eachAllocates(() => lengthOf(room.relay, text));
+    const callers = new Callers(t, room.relay, "/v1/sessions", { videoId: VIDEO, details: true });
+    assert.ok((await callers.ask(1)) > 200 * KB);
+    const each = await callers.eachAllocates();
     t.diagnostic(`${(each / KB).toFixed()} KB`);
     assert.ok(each < 150 * KB, `${each} bytes`);
   });
@@ -320,10 +344,9 @@ describe("callers that ask for the same at the same time", { timeout: 60_000 }, 
     await using room = await withChat({ tokens: "reusable" });
     const opened = await session(room.relay.url, { videoId: VIDEO });
     room.chat.say(LONG_PAGE);
-    const text = asked("/v1/poll", { ...pollOf(opened), details: true });
-    slow(room);
-    assert.ok((await lengthOf(room.relay, text)) > 200 * KB);
-    const each = await eachAllocates(() => lengthOf(room.relay, text));
+    const callers = new Callers(t, room.relay, "/v1/poll", { ...pollOf(opened), details: true });
+    assert.ok((await callers.ask(1)) > 200 * KB);
+    const each = await callers.eachAllocates();
     t.diagnostic(`${(each / KB).toFixed()} KB`);
     assert.ok(each < 150 * KB, `${each} bytes`);
   });
