@@ -28,7 +28,9 @@ type RecordingPath = Static<typeof RecordingPath>;
 const RecordingsResponse = Type.Object({
   recordings: Type.Array(
     Type.Object({
-      name: Type.String({ description: "Video id, channel id, handle in lower case, `c/name` or `user/name`." }),
+      name: Type.String({
+        description: "Video id, channel id, handle in lower case, `c/name` or `user/name`.",
+      }),
       since: Type.String({ description: "ISO 8601 in UTC." }),
       state: Type.Enum([...RECORDING_STATES], {
         description:

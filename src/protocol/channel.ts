@@ -1,7 +1,7 @@
 /**
  * Reduces the names of a channel to one form: its id (`UC…`), its handle (`@name`, in lower case), or the
- * name of an old URL (`c/name`, `user/name`, as it is written). Permissive in form, strict in host and length.
- * Looks nothing up, so the id and the handle of one channel stay two names.
+ * name of an old URL (`c/name`, `user/name`, as it is written). Permissive in form, strict in host and
+ * length. Looks nothing up, so the id and the handle of one channel stay two names.
  */
 import { RelayError } from "./errors.ts";
 import { addressIn, isPartlyInvisible, NameFault, pasted, quoted, upToEnd } from "./pasted-name.ts";
@@ -14,8 +14,8 @@ export const CHANNEL_PLACE = new RegExp(String.raw`^(${VIDEO_ID_FORM})\.(\d+)$`)
 
 /**
  * The forms of a name, each with or without a tab of the channel's page such as `live`. Handles have 3 to 30
- * characters, in some scripts fewer, and in some scripts joiners between letters. A name of dots would be another
- * path.
+ * characters, in some scripts fewer, and in some scripts joiners between letters. A name of dots would be
+ * another path.
  */
 const FORMS = [
   /^(?:channel\/)?(UC[\w-]{22})(?:\/[a-z]+)?$/,
@@ -47,8 +47,8 @@ export interface ChannelState {
 }
 
 /**
- * The channel that the input names: an id, a handle, `c/name`, `user/name`, or the URL of any of the channel's
- * pages. Throws `RelayError` INVALID_REQUEST; its message lists the accepted forms.
+ * The channel that the input names: an id, a handle, `c/name`, `user/name`, or the URL of any of the
+ * channel's pages. Throws `RelayError` INVALID_REQUEST; its message lists the accepted forms.
  */
 export function parseChannel(input: string): string {
   try {

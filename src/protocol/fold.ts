@@ -13,8 +13,8 @@ const SECOND_FORMS = /[\u0345ς\u1c80-\u1c88]/g;
 const DOTTED_I = "i\u0307";
 
 /**
- * The text with simple case folding (İ is i, but ß is not ss), in the Unicode form NFKC: full-width letters are
- * plain ones, and an É is one character. Accents stay: é is not e.
+ * The text with simple case folding (İ is i, but ß is not ss), in the Unicode form NFKC: full-width letters
+ * are plain ones, and an É is one character. Accents stay: é is not e.
  */
 export function fold(text: string): string {
   if (!OTHER_THAN_ASCII.test(text)) return text.toLowerCase();

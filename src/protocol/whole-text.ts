@@ -11,8 +11,8 @@ const ELLIPSIS = /(?:…|\.\.\.)$/;
 const SCHEME = /^(?:https?:\/\/)?(?:www\.)?/i;
 
 /**
- * The text of a message, with the whole URL in place of each shortened link. Another version of the service may
- * send a message without parts.
+ * The text of a message, with the whole URL in place of each shortened link. Another version of the service
+ * may send a message without parts.
  */
 export function wholeText({ message, parts = [] }: Words): string {
   if (!parts.some(isShortened)) return message;

@@ -32,7 +32,7 @@ export interface RequestRecord {
   readonly from: string;
   /** The page's `v`, or the video of the continuation. */
   videoId?: string;
-  /** The channel of a channel's page, as its path names it: a handle in lower case, an id, `c/name` or `user/name`. */
+  /** The channel of a channel's page: a handle in lower case, an id, `c/name` or `user/name`. */
   channel?: string;
   /** `context.client.clientName` of the body. */
   client?: string;
