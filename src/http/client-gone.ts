@@ -1,9 +1,8 @@
-/**
- * Detects that a caller has disconnected, so that its work can stop. A client that has only closed its writing
- * side still reads: it gets its answer, unless this is one that only the client ends.
- */
-import type { ServerResponse } from "node:http";
+/** Detects that a caller has disconnected, so that its work can stop. */
+import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { Clock } from "../base/clock.ts";
+import type { AnswersUnderWay } from "./answers-under-way.ts";
 
 /**
  * A signal that aborts if the response's connection closes before the response is complete. With
@@ -27,4 +26,33 @@ function endWithClient(response: ServerResponse): void {
 
 function close(this: Socket): void {
   this.destroySoon();
+}
+
+/** Usual answers are given within this time. */
+const EVERY_MS = 1000;
+
+/**
+ * Serves clients that have closed their writing side. The system says the same of a client that has gone
+ * altogether. One that waits for long is therefore told each second that its answer is being made (102
+ * Processing): the system of a client that has gone refuses the first, and so the second fails, which closes
+ * the connection and ends the work.
+ */
+export function serveHalfClosed(server: Server, underWay: AnswersUnderWay, clock: Clock): void {
+  Object.assign(server, { httpAllowHalfOpen: true }); // Node's own switch, which its types lack
+  server.on("connection", (socket: Socket) => {
+    socket.once("end", () => {
+      const response = underWay.on(socket)?.response;
+      if (response && response.req.httpVersion !== "1.0") void reassure(response, clock);
+    });
+  });
+}
+
+async function reassure(response: ServerResponse, clock: Clock): Promise<void> {
+  const over = new AbortController();
+  response.once("close", () => over.abort());
+  while (!over.signal.aborted) {
+    await clock.sleep(EVERY_MS, over.signal).catch(() => {});
+    if (response.headersSent || !response.socket) return; // which a waiting poll has taken
+    response.writeProcessing();
+  }
 }

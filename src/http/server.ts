@@ -22,6 +22,7 @@ import { withoutToken } from "./access/grant.ts";
 import { ViewerPlaces } from "./access/viewer-places.ts";
 import { AnswersUnderWay } from "./answers-under-way.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";
+import { serveHalfClosed } from "./client-gone.ts";
 import { allowEveryOrigin } from "./cors.ts";
 import { createHttpServer } from "./create-http-server.ts";
 import { answerErrors, answerUnroutable, refuseUnserved } from "./error-answers.ts";
@@ -127,6 +128,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     frameworkErrors: (error, _request, reply) => answerUnroutable(error, reply as FastifyReply, telemetry),
   });
   rawErrors.watch(app.server);
+  serveHalfClosed(app.server, underWay, clock);
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   app.setReplySerializer(wireJson); // for errors, which have no schema
   answerErrors(app, telemetry);
@@ -178,7 +180,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
 }
 
 function httpServer(listener: RequestListener, { headersMs, requestMs, checkMs }: RequestTimeouts) {
-  const server = createHttpServer(
+  return createHttpServer(
     {
       maxHeaderSize: MAX_HEAD_BYTES,
       headersTimeout: headersMs,
@@ -189,8 +191,6 @@ function httpServer(listener: RequestListener, { headersMs, requestMs, checkMs }
     },
     listener,
   );
-  // Node has this switch without a type: a client that has closed its writing side gets its answers.
-  return Object.assign(server, { httpAllowHalfOpen: true });
 }
 
 function ownRoutes(

@@ -61,6 +61,14 @@ describe("a client that has closed its writing side", () => {
     await eventually(1, () => metric(relay, "relay_viewers"));
   });
 
+  it("is told that a late answer is being made, and gets it", async () => {
+    await using relay = await startRelay();
+    relay.upstream.chat(OTHER, { kinds: ["text"] }).say(3);
+    relay.upstream.fault({ on: "get_live_chat", times: 1, as: { delayMs: 1500 } });
+    const asked = askHalfClosed(relay.url, "/v1/sessions", { videoId: OTHER });
+    assert.match(await asked, /^(HTTP\/1\.1 102 Processing\r\n\r\n)+HTTP\/1\.1 200 /);
+  });
+
   it("leaves a stream that only clients end", async () => {
     await using relay = await startRelay();
     relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(3);

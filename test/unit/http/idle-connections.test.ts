@@ -32,7 +32,7 @@ describe("an idle connection", () => {
   it("gets no answer that nobody asked for, and goes on after a long poll as after any answer", async (t) => {
     await using relay = await startRelay({
       settings: { RELAY_LONG_POLL_MS: "1000" },
-      timeouts: { headersMs: 100, requestMs: 200, checkMs: 10 },
+      timeouts: { headersMs: 500, requestMs: 1000, checkMs: 20 },
     });
     relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(1);
     await using viewer = await Stream.open(relay.url, { videoId: VIDEO });

@@ -68,7 +68,7 @@ describe("one room", () => {
     assert.equal(message, "detials: is not a parameter of this endpoint.");
     const wrong = await post(relay.url, `/v1/rooms/${OTHER}`, {});
     assertRefused(wrong, 405, "METHOD_NOT_ALLOWED");
-    assert.equal(wrong.headers.get("allow"), "GET, OPTIONS");
+    assert.equal(wrong.headers.get("allow"), "GET, HEAD, OPTIONS");
     assertRefused(await show(`${OTHER}/totals`), 404, "NOT_FOUND");
   });
 
