@@ -40,7 +40,7 @@ export class OptionalPages {
     batch: PollAnswer,
     unreadMs: number,
     options: CallOptions,
-  ): Promise<Pick<Page, "items" | "position">> {
+  ): Promise<Pick<Page, "items" | "position"> & Partial<Page>> {
     const { clock, egress, settings, telemetry } = this.#parts;
     const dueAt = clock.monotonic() + Math.min(0, filledAfterMs(batch) - unreadMs);
     // A lease that cannot be proved now will soon be proved or lost.
@@ -57,7 +57,7 @@ export class OptionalPages {
     const tookMs = batch.answeredAt - batch.startedAt;
     const heldSince = new Date(batch.sentAt - (settings.windowMs + tookMs) / 2).toISOString();
     const items = completeInOrder(batch.items, page.items, heldSince);
-    return { items, position: page.position };
+    return { ...page, items };
   }
 
   /**

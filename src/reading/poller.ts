@@ -172,9 +172,9 @@ export class Poller {
     const now = batch.answeredAt;
     const page = this.#unread.onPages;
     const { late, batches } = this.#unread.observe(batch, this.#pace.intervalMs);
-    const { items, position } =
+    const read: Pick<Page, "items" | "position"> & Partial<Page> =
       late && this.#unread.mayAskForPage() ? await this.#optional.completed(batch, late.ms, options) : batch;
-    const added = await this.#append(batches(items), position, options.signal);
+    const added = await this.#append(batches(read), read.position, options.signal);
     // In a replay only new messages are progress: else one that restarts from its beginning would never end.
     if (!this.#isReplay || added > 0) this.#progress(now);
     if (!this.#isReplay) {

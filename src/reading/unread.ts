@@ -23,8 +23,8 @@ import { RecentRate } from "./recent-rate.ts";
 interface ObservedAnswer {
   /** The unread time before it, if messages may be missing and no page covers it. */
   late: UnreadSpan | undefined;
-  /** The batches of its items (or of the completed ones), with the gaps before them. */
-  batches(items: readonly Item[]): readonly ReadBatch[];
+  /** The batches of its items, or of those of a page that completes it, with the gaps before them. */
+  batches(read: Pick<ReadBatch, "items" | "above">): readonly ReadBatch[];
 }
 
 interface UnreadParts {
@@ -82,11 +82,11 @@ export class Unread {
     const before = pages.length > 0 ? this.#before(answer) : undefined;
     const late = this.#lateAnswers.observe(answer, intervalMs);
     if (before) {
-      const batches = (items: readonly Item[]) => withAnswer(pages, items, before, this.#mark);
+      const batches: ObservedAnswer["batches"] = ({ items }) => withAnswer(pages, items, before, this.#mark);
       return { late: undefined, batches };
     }
     const after = late && this.#gapSince(late.sinceMs);
-    return { late, batches: (items) => [{ items, after }] };
+    return { late, batches: ({ items, above }) => [{ items, above, after }] };
   }
 
   /** The batches of the pages, if no answer follows them. */

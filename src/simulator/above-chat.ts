@@ -10,6 +10,9 @@ export class AboveChat {
   /** By the id of the banner or of the poll: the last action about it, and the action that shows it now. */
   readonly #standing = new Map<string, { last: JsonObject; shown: JsonObject }>();
 
+  /** The id of the poll in each panel. */
+  readonly #polls = new Map<unknown, unknown>();
+
   /** The actions that show what stands there now, the oldest first, but for what the listed ones show. */
   actionsBeside(listed: readonly { action: JsonObject }[]): JsonObject[] {
     const actions = new Set(listed.map(({ action }) => action));
@@ -23,10 +26,25 @@ export class AboveChat {
     this.#standing.delete(String(dig(action, "removeBannerForLiveChatCommand", "targetActionId")));
 
     const panel = dig(action, "showLiveChatActionPanelAction", "panelToShow", "liveChatActionPanelRenderer");
-    if (isObject(panel)) this.#show(panel.id, action, action);
+    if (isObject(panel)) this.#showPoll(dig(panel, "contents", "pollRenderer"), panel.id, action, action);
     const poll = dig(action, "updateLiveChatPollAction", "pollToUpdate", "pollRenderer");
-    if (isObject(poll)) this.#show(poll.liveChatPollId, action, openedAs(poll));
-    this.#standing.delete(String(dig(action, "closeLiveChatActionPanelAction", "targetPanelId")));
+    if (isObject(poll)) {
+      const panelId = this.#panelOf(poll.liveChatPollId) ?? poll.liveChatPollId;
+      this.#showPoll(poll, panelId, action, openedAs(poll, panelId));
+    }
+    const closed = dig(action, "closeLiveChatActionPanelAction", "targetPanelId");
+    this.#standing.delete(String(this.#polls.get(closed)));
+    this.#polls.delete(closed);
+  }
+
+  #panelOf(pollId: unknown): unknown {
+    return [...this.#polls].find(([, id]) => id === pollId)?.[0];
+  }
+
+  #showPoll(poll: unknown, panelId: unknown, last: JsonObject, shown: JsonObject): void {
+    const pollId = dig(poll, "liveChatPollId");
+    this.#polls.set(panelId, pollId);
+    this.#show(pollId, last, shown);
   }
 
   #show(id: unknown, last: JsonObject, shown: JsonObject): void {
@@ -36,9 +54,7 @@ export class AboveChat {
   }
 }
 
-/** A poll of the simulator has the id of its panel. */
-function openedAs(pollRenderer: JsonObject): JsonObject {
-  const id = pollRenderer.liveChatPollId;
+function openedAs(pollRenderer: JsonObject, id: unknown): JsonObject {
   const panel = { contents: { pollRenderer }, id, targetId: "live-chat-action-panel" };
   return { showLiveChatActionPanelAction: { panelToShow: { liveChatActionPanelRenderer: panel } } };
 }

@@ -25,6 +25,8 @@ export type Search = { credentials: Credentials } & (
   | (Extract<ChatPage, { isOfVideo: boolean }> & {
       /** Whether the page names the video, and no earlier load failed or was a wall. */
       isCertain: boolean;
+      /** Whether it is the popout page, which alone shows the chat's messages and what stands above them. */
+      isPopout: boolean;
     })
   | {
       chat: undefined;
@@ -70,7 +72,8 @@ export async function searchChat({ videoId, view, loads, credentials }: SearchFo
       return readChatPage(html, videoId, view);
     });
 
-  let found = (await lookAt(popoutPath(videoId))) ?? (await lookAt(`/watch?v=${videoId}&hl=en`));
+  const popout = await lookAt(popoutPath(videoId));
+  let found = popout ?? (await lookAt(`/watch?v=${videoId}&hl=en`));
   const failure = failures.at(-1);
   const usable = usableCredentials(
     { ...credentials.older, ...onPages, ...credentials.better },
@@ -80,7 +83,10 @@ export async function searchChat({ videoId, view, loads, credentials }: SearchFo
   found ??= await look(async () => readNextPage(await loads.next(videoId, usable), videoId, view));
 
   const walls = [...empty.filter(isWall), ...failures.map(toNoChat)];
-  if (found) return { ...found, isCertain: found.isOfVideo && walls.length === 0, credentials: usable };
+  if (found) {
+    const isCertain = found.isOfVideo && walls.length === 0;
+    return { ...found, isCertain, isPopout: found === popout, credentials: usable };
+  }
   const over = walls.length === 0 ? empty.find(({ means }) => means === "over") : undefined;
   const reasons = over ? [over] : walls.length > 0 ? walls : empty;
   return {

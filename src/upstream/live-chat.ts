@@ -18,6 +18,7 @@ import type { Walls } from "./egress/walls.ts";
 import { readChatPage } from "./page/chat-page.ts";
 import { PageLoads } from "./page-loads.ts";
 import type { Position } from "./position.ts";
+import { type AboveChat, aboveAfter } from "./readers/above-chat.ts";
 import { type Reading, readActions } from "./readers/actions.ts";
 import { knownByText } from "./readers/notice.ts";
 import type { Panels } from "./readers/panels.ts";
@@ -36,6 +37,8 @@ export interface ReadingSettings {
 /** The chat's page: its backlog, and the position from which to continue reading. */
 export interface Page extends CallTimes {
   items: readonly Item[];
+  /** What stands above the chat; undefined if this is not the popout page, which alone shows it. */
+  above: AboveChat | undefined;
   position: Position;
 }
 
@@ -54,8 +57,7 @@ export interface PollAnswer extends CallTimes {
 }
 
 /** A chat for which no working client and endpoint are known yet. */
-interface FoundChat extends CallTimes {
-  items: readonly Item[];
+interface FoundChat extends Omit<Page, "position"> {
   start: Omit<Position, "pair">;
 }
 
@@ -170,6 +172,7 @@ export class LiveChat {
     const from = isReplayChat(chatType) ? { playerOffsetMs: 0 } : {};
     return {
       items: knownByText(items),
+      above: search.isPopout ? aboveIn(items) : undefined,
       ...loads.times,
       start: { chatType, continuation, credentials, panels, ...from },
     };
@@ -184,14 +187,15 @@ export class LiveChat {
     videoId: string,
     position: Position,
     options: CallOptions,
-  ): Promise<Pick<Page, "items" | "position">> {
+  ): Promise<Pick<Page, "items" | "above" | "position">> {
     const { value: html } = await this.#calls.page(popoutPath(videoId), options);
     const page = readChatPage(html, videoId, this.#settings.chatView);
     if (!page.chat && page.means === "wall") {
       throw new UpstreamError("unusable", page.why, { wallOf: page.wallOf ?? "video" });
     }
     const { items, panels } = this.#read(page.chat?.actions ?? [], position.panels);
-    return { items: knownByText(items), position: { ...position, panels } };
+    const above = page.chat && aboveIn(items);
+    return { items: knownByText(items), above, position: { ...position, panels } };
   }
 
   /** The base URL of the host that a client talks to. */
@@ -252,4 +256,11 @@ function noChat(
   return isKnown
     ? wall
     : new RelayError("NO_LIVE_CHAT", `No live chat found, but there may be one: ${why}`, { cause: wall });
+}
+
+function aboveIn(items: readonly Item[]): AboveChat {
+  return aboveAfter(
+    new Map(),
+    items.map(({ message }) => message),
+  );
 }

@@ -116,7 +116,7 @@ export class Appender {
     const { clock, settings, telemetry } = this.#parts;
     const ids = new Set([
       ...idsToLookUp(items, memory),
-      ...(isSuspect ? items.flatMap(formsOf) : []),
+      ...(isSuspect ? [...items.flatMap(formsOf), ...memory.above.values()] : []),
       ...(settings.isBlanking ? deletionIds(items.flatMap(messagesOf)) : []),
     ]);
     const found = ids.size > 0 ? await this.#parts.store.messagesById(this.#claim.videoId, [...ids]) : [];
@@ -129,7 +129,7 @@ export class Appender {
     const resolved = resolve(items, held, replacements, notices, memory, at.now);
     const prepared = {
       ...resolved,
-      ...showGaps(batches, resolved.messages, held, memory.gap, at),
+      ...showGaps(batches, resolved.messages, held, memory, at),
       overwriting: [],
     };
     if (prepared.shown.length > 0) telemetry.mark("gap: shown");

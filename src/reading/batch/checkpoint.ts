@@ -13,6 +13,7 @@ import {
   type Position,
   UnreadablePosition,
 } from "../../upstream/position.ts";
+import type { AboveChat } from "../../upstream/readers/above-chat.ts";
 import { encodeGifts, toGifts } from "../../upstream/readers/join-gifts.ts";
 import type { Panels } from "../../upstream/readers/panels.ts";
 import { type Gap, toGap } from "./gap.ts";
@@ -25,6 +26,8 @@ const MAX_AGO_MS = 1000 * 366 * 24 * 3_600_000;
 export interface RoomMemory extends ReadMemory {
   /** The gap that may be before the next message. */
   gap: Gap | undefined;
+  /** What stands above the chat. */
+  above: AboveChat;
   /**
    * If the chat has ended before: the number of messages that the room had ever got by its first end. They
    * alone are the room's log as a closed stream (`closedAt`), whatever is stored of its replay afterwards.
@@ -54,7 +57,7 @@ export interface CaptureProgress {
 /** `now`: on the monotonic clock. */
 export function encodeCheckpoint(
   { position, startedAt, egress, capture }: Progress,
-  { deletions, gifts, threads, notices, gap, closedAfter }: RoomMemory,
+  { deletions, gifts, threads, notices, gap, above, closedAfter }: RoomMemory,
   now: number,
 ): string {
   return JSON.stringify({
@@ -66,6 +69,7 @@ export function encodeCheckpoint(
     gifts: encodeGifts(gifts),
     threads: [...threads],
     notices: [...notices],
+    above: [...above],
     gap,
     closedAfter,
   });
@@ -149,27 +153,29 @@ export function memoryOf(
   isReplay: boolean,
   { clock, telemetry }: { clock: Clock; telemetry: Telemetry },
 ): RoomMemory {
-  if (!room) return { ...NO_MEMORY, gap: undefined };
+  if (!room) return NOTHING_READ;
   const closedAfter = closedAfterOf(room);
-  if (!isReadable(room)) return { ...NO_MEMORY, gap: undefined, closedAfter };
+  if (!isReadable(room)) return { ...NOTHING_READ, closedAfter };
   const memory = readMemory(asObject(parseJson(room.checkpoint)) ?? {});
   if (memory) return { ...memory, closedAfter };
   telemetry.mark("room: memory unreadable");
   telemetry.rooms.checkpointUnreadable(room.videoId, "memory");
   const sinceMs = clock.now() - lastReadAgoMs(room);
-  return { ...NO_MEMORY, gap: isReplay ? undefined : { sinceMs, reason: "down" }, closedAfter };
+  return { ...NOTHING_READ, gap: isReplay ? undefined : { sinceMs, reason: "down" }, closedAfter };
 }
+
+const NOTHING_READ: RoomMemory = { ...NO_MEMORY, gap: undefined, above: new Map() };
 
 /** Undefined if any field is invalid. */
 function readMemory(stored: JsonObject): RoomMemory | undefined {
   const deletions = asArray(stored.deletions)?.map((entry) => [dig(entry, 0), dig(entry, 1)]);
   const gifts = toGifts(stored.gifts);
   const gap = stored.gap === undefined ? undefined : toGap(stored.gap);
-  const [threads, notices] = [pairsIn(stored.threads), pairsIn(stored.notices)];
-  if (!deletions?.every(isDeletion) || !gifts || !threads || !notices || (stored.gap !== undefined && !gap))
-    return undefined;
+  if (!deletions?.every(isDeletion) || !gifts || (stored.gap !== undefined && !gap)) return undefined;
+  const [threads, notices, above] = [stored.threads, stored.notices, stored.above].map(pairsIn);
+  if (!threads || !notices || !above) return undefined;
   if (storedAgoMs(stored) === undefined || !hasPanels(asString(stored.position) ?? "")) return undefined;
-  return { deletions: new Map(deletions), gifts, threads, notices, gap };
+  return { deletions: new Map(deletions), gifts, threads, notices, gap, above };
 }
 
 function isDeletion(entry: unknown[]): entry is [author: string, since: string | null] {

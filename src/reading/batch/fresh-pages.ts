@@ -10,7 +10,7 @@ import { knownByText } from "../../upstream/readers/notice.ts";
 import type { Item } from "../../upstream/readers/reader.ts";
 import { areJoined, type Gap, isSaid, type ReadBatch } from "./gap.ts";
 
-export interface FreshPage extends CallTimes {
+export interface FreshPage extends CallTimes, Pick<ReadBatch, "above"> {
   items: readonly Item[];
   /** The gap that may be before it; undefined if nothing can be missing there. */
   gap: Gap | undefined;
@@ -34,7 +34,8 @@ export function withPage(pages: readonly FreshPage[], page: FreshPage, mark: Mar
   const last = pages.at(-1);
   if (!last) return [page];
   const before = pages.slice(0, -1);
-  const merged = { ...page, items: mergeInOrder(last.items, page.items) };
+  const above = page.above ?? last.above;
+  const merged = { ...page, above, items: mergeInOrder(last.items, page.items) };
   if (!lastOf([last])) {
     mark("pages: a mute one is a part of the next");
     return withPage(before, merged, mark);
@@ -76,5 +77,5 @@ export function withAnswer(
 
 /** The batches of the pages, if no answer follows them. */
 export function toBatches(pages: readonly FreshPage[]): readonly ReadBatch[] {
-  return pages.map(({ items, gap }) => ({ items, after: gap }));
+  return pages.map(({ items, above, gap }) => ({ items, above, after: gap }));
 }

@@ -4,8 +4,9 @@
  */
 import type { Details } from "../../protocol/kinds.ts";
 import type { Message } from "../../protocol/message.ts";
+import { type AboveChat, aboveAfter, takenDown } from "../../upstream/readers/above-chat.ts";
 import { event } from "../../upstream/readers/event.ts";
-import type { Item } from "../../upstream/readers/reader.ts";
+import type { ActionTime, Item } from "../../upstream/readers/reader.ts";
 import type { TimeOfDay } from "../../upstream/readers/timestamp.ts";
 
 export interface Gap {
@@ -22,8 +23,7 @@ const SENTENCES: Record<Gap["reason"], string> = {
 };
 
 /** The message that marks a gap. `cursor`: of the message before it. */
-function gapMessage({ sinceMs, reason }: Gap, cursor: number, now: number, timeOfDay: TimeOfDay): Message {
-  const moment = { receivedAt: now, timeOfDay, offsetMs: undefined };
+function gapMessage({ sinceMs, reason }: Gap, cursor: number, moment: ActionTime): Message {
   return event(`gap:${cursor}`, moment, {
     type: "gap",
     parts: [{ kind: "text", text: SENTENCES[reason] }],
@@ -36,6 +36,8 @@ export interface ReadBatch {
   items: readonly Item[];
   /** The gap that may be before them. */
   after?: Gap | undefined;
+  /** What stands above the chat behind that gap, if a whole page shows it. */
+  above?: AboveChat | undefined;
 }
 
 /** Whether both contain the same chat message: then nothing is missing between them. */
@@ -58,46 +60,55 @@ interface ShownGaps {
   shown: readonly Gap[];
   /** The gap that may still be before the next message. */
   gap: Gap | undefined;
+  /** What stands above the chat afterwards. */
+  above: AboveChat;
 }
 
 /**
- * The batches' messages, one for each item, with a message for each gap that no overlap disproves. `read`:
- * the items' messages, in order. `pending`: a gap that may be before all of them. `held`: the messages that
- * the room holds; `head`: its newest cursor.
+ * The batches' messages, one for each item, with a message for each gap that no overlap disproves. Behind a
+ * gap, what stood above the chat before it and is not on a whole page of the batch is taken down. `read`: the
+ * items' messages, in order. `pending`: a gap that may be before all of them. `held`: the messages that the
+ * room holds; `head`: its newest cursor; `above`: what stands above its chat.
  */
 export function showGaps(
   batches: readonly ReadBatch[],
   read: readonly Message[],
-  held: { has(id: string): boolean },
-  pending: Gap | undefined,
+  held: ReadonlyMap<string, Message>,
+  { gap: pending, above: stood }: { gap: Gap | undefined; above: AboveChat },
   { head, now, timeOfDay }: { head: number; now: number; timeOfDay: TimeOfDay },
 ): ShownGaps {
+  const moment = { receivedAt: now, timeOfDay, offsetMs: undefined };
   const messages: Message[] = [];
   const shown: Gap[] = [];
-  const known = new Set<string>();
+  const known = new Map<string, Message>();
   const isKnown = (id: string) => known.has(id) || held.has(id);
+  let above = stood;
   let gap = pending;
   let cursor = head;
   let next = 0;
-  for (const { items, after } of batches) {
+  const add = (message: Message) => {
+    if (!isKnown(message.id)) cursor++;
+    known.set(message.id, message);
+    messages.push(message);
+    above = aboveAfter(above, [message]);
+  };
+  for (const { items, after, above: shownAbove } of batches) {
     gap ??= after;
     if (items.some((item) => isSaid(item) && isKnown(item.message.id))) gap = undefined;
     const own = read.slice(next, next + items.length);
     next += items.length;
     for (const message of own) {
-      if (!isKnown(message.id)) {
-        if (gap) {
-          messages.push(gapMessage(gap, cursor++, now, timeOfDay));
-          shown.push(gap);
-          gap = undefined;
-        }
-        cursor++;
+      if (gap && !isKnown(message.id)) {
+        messages.push(gapMessage(gap, cursor++, moment));
+        shown.push(gap);
+        gap = undefined;
+        const all = new Map([...held, ...known]);
+        if (shownAbove) for (const down of takenDown(above, shownAbove, all, moment)) add(down);
       }
-      known.add(message.id);
-      messages.push(message);
+      add(message);
     }
   }
-  return { messages, shown, gap };
+  return { messages, shown, gap, above };
 }
 
 /** Reads a gap from a checkpoint; undefined if it is invalid. */

@@ -47,7 +47,7 @@ describe("the reason of a gap is what held up the reading last", () => {
         else unread.heldUp(step);
       }
       await clock.advance(LATE_MS);
-      const [batch] = unread.observe(read(), INTERVAL_MS).batches([]);
+      const [batch] = unread.observe(read(), INTERVAL_MS).batches({ items: [] });
       assert.equal(batch?.after?.reason, reason);
     });
   }

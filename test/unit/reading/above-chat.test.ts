@@ -1,0 +1,120 @@
+/**
+ * What stood above a chat and was taken down while nobody read it: it is taken down behind the gap, if the
+ * popout page that was loaded after it does not show it.
+ */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Details } from "../../../src/protocol/kinds.ts";
+import type { JsonObject } from "../../../src/simulator/plain-json.ts";
+import type { Scenario } from "../../../src/simulator/scenario.ts";
+import { VirtualRelay } from "../../harness/virtual-relay.ts";
+import type { VirtualViewer } from "../../harness/virtual-viewer.ts";
+import { bannered } from "../../support/every-kind.ts";
+import {
+  BANNER_REMOVED,
+  POLL_CLOSED,
+  POLL_IN_BANNER,
+  POLL_OPENED,
+  POLL_UPDATED,
+} from "../../support/poll-items.ts";
+
+const VIDEO = "above-chat1";
+/** The upstream keeps messages for ten seconds. */
+const AWAY_MS = 20_000;
+const PINNED = bannered(
+  { liveChatTextMessageRenderer: { id: "pinned-1", message: { simpleText: "rules" } } },
+  { actionId: "banner-2" },
+);
+const UNPINNED = { removeBannerForLiveChatCommand: { targetActionId: "banner-2" } };
+const ALL_SHOWN = [PINNED, POLL_OPENED, POLL_UPDATED, POLL_IN_BANNER];
+const ALL_DOWN = [UNPINNED, POLL_CLOSED, BANNER_REMOVED];
+
+interface Away {
+  /** Said while nobody reads. */
+  meanwhile: JsonObject[];
+  awayMs?: number;
+  scenario?: Partial<Scenario>;
+  settings?: { RELAY_GRACE_MS: string };
+}
+
+/** A room whose service is killed, after what stands above its chat was shown, and started again later. */
+async function readAgain({ meanwhile, awayMs = AWAY_MS, scenario = {}, settings }: Away) {
+  const relay = new VirtualRelay({ hasDisk: true, settings: { RELAY_GRACE_MS: "600000", ...settings } });
+  const limits = { page: 10, holdsMs: 10_000, holdsMessages: 10 };
+  const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], ...limits, ...scenario });
+  chat.say(1);
+  const before = await relay.enter({ videoId: VIDEO });
+  await before.untilMessages(1);
+  chat.say(structuredClone(ALL_SHOWN));
+  const [shown = ""] = chat.say(5).slice(-1);
+  await before.until(() => before.ids.includes(shown));
+  const pause = async (actions: JsonObject[], ms: number) => {
+    relay.kill();
+    await relay.advance(ms);
+    chat.say(structuredClone(actions));
+    chat.say(30);
+    relay.start();
+  };
+  await pause(meanwhile, awayMs);
+  const viewer = await relay.enter({
+    videoId: VIDEO,
+    lastEventId: before.cursors.at(-1) ?? 0,
+    details: true,
+  });
+  const isRead = () => viewer.until(() => viewer.ids.includes(chat.ledger.at(-1)?.id ?? ""));
+  await isRead();
+  chat.say(1);
+  await isRead();
+  return { relay, chat, viewer, pause, told: toldTo(viewer) };
+}
+
+/** Everything but chat messages, in the order of the log. */
+function toldTo({ messages }: VirtualViewer): string[] {
+  return messages.flatMap(({ message }) => {
+    if (message.type === "chat") return [];
+    const { poll }: Details = message.details as Details;
+    const id = message.id.replace(/^(gap|poll:.*):[\w-]+$/, "$1");
+    return [poll ? `${id} ${poll.state} ${poll.votes ?? ""}`.trim() : id];
+  });
+}
+
+const TAKEN_DOWN = [
+  "gap",
+  "banner_removed:banner-2",
+  "poll:poll-1 closed 1972",
+  "poll:banner-1 closed",
+  "banner_removed:banner-1",
+];
+
+describe("what stood above the chat", () => {
+  it("is taken down behind the gap where the popout page does not show it, and once", async () => {
+    const { told, chat, relay, pause } = await readAgain({ meanwhile: ALL_DOWN });
+    assert.deepEqual(told, TAKEN_DOWN);
+    await pause([], AWAY_MS);
+    const viewer = await relay.enter({ videoId: VIDEO, backfill: 500 });
+    await viewer.until(() => viewer.ids.includes(chat.ledger.at(-1)?.id ?? ""));
+    const removed = viewer.ids.filter((id) => id.startsWith("banner_removed:"));
+    assert.deepEqual(removed, ["banner_removed:banner-2", "banner_removed:banner-1"]);
+  });
+
+  it("is taken down, too, where the next viewer opens the room anew", async () => {
+    const { told } = await readAgain({ meanwhile: ALL_DOWN, settings: { RELAY_GRACE_MS: "1000" } });
+    assert.deepEqual(told, TAKEN_DOWN);
+  });
+
+  it("stays where the page shows it, however long ago it came", async () => {
+    assert.deepEqual((await readAgain({ meanwhile: [] })).told, ["gap"]);
+    const some = await readAgain({ meanwhile: [BANNER_REMOVED] });
+    assert.deepEqual(some.told, ["gap", "poll:banner-1 closed", "banner_removed:banner-1"]);
+  });
+
+  it("stays without a gap, and without a popout page", async () => {
+    const noGap = { awayMs: 2000, scenario: { holdsMs: 60_000, holdsMessages: 1000 } };
+    assert.deepEqual((await readAgain({ meanwhile: [], ...noGap })).told, []);
+    const scenario = { foundOn: "watch" } as const;
+    for (const RELAY_GRACE_MS of ["600000", "1000"]) {
+      const { told } = await readAgain({ meanwhile: ALL_DOWN, scenario, settings: { RELAY_GRACE_MS } });
+      assert.deepEqual(told, ["gap"]);
+    }
+  });
+});
