@@ -133,6 +133,29 @@ describe("an export of several chats", () => {
     }
   });
 
+  it("with --all writes no file that a service names outside the folder", async (t) => {
+    const folder = await temporaryFolder(t);
+    await writeFile(join(folder, "important.csv"), "important");
+    const strange = ["../pwned", "../important", join(folder, "absolute"), "a\u001b]0;title\u0007b", "index"];
+    const rooms = strange.map((videoId) => ({ ...EMPTY, videoId, messages: 1 }));
+    const list = JSON.stringify({ retentionDays: 0, rooms });
+    await using server = await AnsweringServer.start((response) => response.end(list));
+    const args = ["export", "--all", "--server", server.url, "--output", join(folder, "backup")];
+    for (const more of [[], ["--format", "csv", "--force"], ["--append"]]) {
+      const { code, error } = await outcome([...args, ...more]);
+      assert.equal(code, 1, error);
+      assert.equal(error.match(/lists a room that is of no video: "/g)?.length, strange.length, error);
+      assert.ok(!error.includes("\u001b"));
+      assert.deepEqual((await readdir(folder, { recursive: true })).sort(), [
+        "backup",
+        "backup/index.csv",
+        "important.csv",
+      ]);
+      assert.equal(await readFile(join(folder, "important.csv"), "utf8"), "important");
+    }
+    assert.ok(server.calls.every(({ path }) => path.startsWith("/v1/rooms")));
+  });
+
   it("includes all rooms with --all, and can be continued", async (t) => {
     const { url, folder, store, claim } = await two(t);
     const args = ["export", "--all", "--server", url, "--output", folder];

@@ -162,6 +162,53 @@ describe("import", () => {
     );
   });
 
+  it("leaves out messages that the upstream could not have said", async (t) => {
+    const store = await temporaryFile(t);
+    const said = { type: "chat", id: "1", timestamp: "", author: "", message: "", amount: "", color: "" };
+    const body = { ...said, parts: [] as object[], details: {} };
+    const link = (url: string) => [{ kind: "link", text: "x", url }];
+    const kept = [
+      { ...body, id: "right", message: "x".repeat(10_000), parts: link("https://example.org/a") },
+      { ...body, id: "emoji", parts: [{ kind: "emoji", text: "x", custom: false }], color: "#00ff7f" },
+    ];
+    const left = [
+      { ...body, message: "x".repeat(10_001) },
+      { ...body, parts: [{ kind: "text", text: "x".repeat(1_000_000) }] },
+      { ...body, parts: Array(501).fill({ kind: "text", text: "x" }) },
+      { ...body, details: { header: "x".repeat(1_000_000) } },
+      { ...body, author: "x".repeat(501) },
+      { ...body, color: "red" },
+      { ...body, id: "x".repeat(501) },
+      { ...body, id: "\u001b]0;title\u0007" },
+      { ...body, parts: link("javascript:alert(1)") },
+      { ...body, parts: link(`https://example.org/${"x".repeat(3000)}`) },
+      { ...body, details: { authorPhoto: "file:///etc/passwd" } },
+    ].map((line) => JSON.stringify(line));
+    const deep = JSON.stringify({ ...body, details: "DEEP" }).replace(
+      '"DEEP"',
+      `${"[".repeat(1e5)}${"]".repeat(1e5)}`,
+    );
+    const text = [...kept.map((line) => JSON.stringify(line)), ...left, deep].join("\n");
+    const { code, error } = await importing(store, await captured(t, `${VIDEO}.jsonl`, text));
+    assert.equal(code, 0, error);
+    assert.match(error, /: 2 new messages; left out: 12 lines, damaged or of unknown kinds\n$/);
+    assert.deepEqual(
+      (await messagesIn(t, store)).map(({ id }) => id),
+      ["right", "emoji"],
+    );
+  });
+
+  it("refuses lines of what is no video, and does not print it raw", async (t) => {
+    const store = await temporaryFile(t);
+    const line = { type: "chat", id: "1", timestamp: "", author: "", message: "", amount: "", color: "" };
+    for (const videoId of ["../imported", "e\u001b]0;OWNED\u0007\u001b[2Jx", "\u202eabc"]) {
+      const text = JSON.stringify({ ...line, videoId, parts: [], details: {} });
+      const { code, error } = await importing(store, await captured(t, "capture.jsonl", text));
+      assert.equal(code, 1);
+      assert.match(error, /: names no video: "[^\p{Cc}\u202e]+"\n$/u);
+    }
+  });
+
   it("continues where it was interrupted, or where a capture that has grown had ended", async (t) => {
     const store = await temporaryFile(t);
     const name = `[${VIDEO}].live_chat.json`;

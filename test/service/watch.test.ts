@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, symlink, writeFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -237,6 +237,19 @@ describe("watch --post", () => {
       assert.equal(code, 2);
       assert.match(error, why);
     }
+  });
+
+  it("writes its cursor through no link that somebody has put beside the file", async (t) => {
+    const folder = await temporaryFolder(t);
+    const [file, other] = [join(folder, "a.cursor"), join(folder, "other")];
+    await writeFile(other, "important");
+    await symlink(other, `${file}.part`);
+    await using hook = await AnsweringServer.start(refuses(200, ""));
+    await using server = await AnsweringServer.start(streams(init(0), messages(1, 2), END));
+    const args = ["--server", server.url, "--post", hook.url, "--cursor-file", file];
+    const { code, error } = await outcome(["watch", VIDEO, ...args]);
+    assert.equal(code, 0, error);
+    assert.deepEqual([await readFile(file, "utf8"), await readFile(other, "utf8")], ["2\n", "important"]);
   });
 
   it("sends each message in order until it is accepted, signed, and continues from its cursor file", async (t) => {

@@ -4,10 +4,11 @@
  */
 import { basename } from "node:path";
 import { fileTrouble } from "../../base/file-trouble.ts";
-import { asArray, asObject, dig, type JsonObject, parseJson } from "../../base/json.ts";
+import { asArray, asObject, dig, type JsonObject, nestingOf, parseJson } from "../../base/json.ts";
 import { linesOf } from "../../base/lines.ts";
+import { jsonLine } from "../../formats/harmless-text.ts";
 import type { Message } from "../../protocol/message.ts";
-import { VIDEO_ID_FORM } from "../../protocol/video-id.ts";
+import { VIDEO_ID, VIDEO_ID_FORM } from "../../protocol/video-id.ts";
 import type { CaptureProgress } from "../../reading/batch/checkpoint.ts";
 import { readActions } from "../../upstream/readers/actions.ts";
 import { shortHash } from "../../upstream/readers/event.ts";
@@ -40,6 +41,9 @@ const SEVERAL = "holds the chats of several videos, as an export of a channel do
 /** Number of lines in a batch: small enough for the memory, large enough for the store to be fast. */
 const LINES_AT_ONCE = 1000;
 
+/** Reading a line recurses. Real ones have up to 40 levels. */
+const MAX_NESTING = 100;
+
 /** The state in which reading begins. */
 interface CaptureStart {
   /** Lines to skip. */
@@ -63,6 +67,7 @@ export async function* capturedBatches(
     if (lines.length === 0) continue;
     const { actions, messages, videoIds, unread } = sorted(lines);
     for (const videoId of videoIds) {
+      if (!VIDEO_ID.test(videoId)) throw new CaptureError(`names no video: ${jsonLine(videoId).trim()}`);
       named ??= videoId;
       if (videoId !== named) throw new CaptureError(`${SEVERAL}: ${named}, ${videoId}`);
     }
@@ -112,7 +117,7 @@ function sorted(lines: readonly string[]) {
   const videoIds = new Set<string>();
   let unread = 0;
   for (const line of lines) {
-    const value = asObject(parseJson(line));
+    const value = nestingOf(line) <= MAX_NESTING ? asObject(parseJson(line)) : undefined;
     const message = value && isMessageLine(value) ? readMessageLine(value) : undefined;
     if (message && typeof value?.videoId === "string") videoIds.add(value.videoId);
     if (message) messages.push(message);

@@ -2,6 +2,7 @@
 import { asArray, asObject, asString, dig, type JsonObject } from "../../base/json.ts";
 import { MESSAGE_TYPES, type MessageType } from "../../protocol/kinds.ts";
 import type { Message, Part } from "../../protocol/message.ts";
+import { isWithinBounds } from "./message-bounds.ts";
 
 /** The details that a type requires; each is a string. */
 const REQUIRED: Partial<Record<MessageType, readonly [string, string]>> = {
@@ -21,7 +22,7 @@ export function isMessageLine(line: JsonObject): boolean {
   return asString(line.type) !== undefined && asString(line.id) !== undefined;
 }
 
-/** The message, without its cursor. Undefined if a field is missing or the type is unknown. */
+/** The message, without its cursor. Undefined if a field is missing or too large, or the type is unknown. */
 export function readMessageLine(line: JsonObject): Message | undefined {
   const type = MESSAGE_TYPES.find((known) => known === line.type);
   const details = asObject(line.details);
@@ -31,7 +32,8 @@ export function readMessageLine(line: JsonObject): Message | undefined {
   const required = REQUIRED[type];
   if (required && typeof dig(details, ...required) !== "string") return undefined;
   const texts = Object.fromEntries(TEXTS.map((name) => [name, line[name]]));
-  return { type, ...texts, parts, details } as unknown as Message; // checked above, field by field
+  const message = { type, ...texts, parts, details } as unknown as Message; // checked above, field by field
+  return isWithinBounds(message) ? message : undefined;
 }
 
 function isPart(value: unknown): value is Part {

@@ -1,6 +1,7 @@
 /** A file that holds a cursor, so that a command can continue after any kind of end. */
-import { open, readFile, rename, rm } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { fileTrouble } from "../../base/file-trouble.ts";
+import { beginFile } from "../../base/whole-file.ts";
 import { parseVideoOrChannel } from "../../protocol/channel.ts";
 import { StoreError } from "../../store/port.ts";
 import { FileLock } from "../../store/sqlite/file-lock.ts";
@@ -55,15 +56,10 @@ export class CursorFile {
   /** Rejects with `CommandError` if the file cannot be written. */
   async assertWritable(): Promise<void> {
     try {
-      await (await open(this.#part, "w")).close();
-      await rm(this.#part);
+      await using _file = await beginFile(this.path);
     } catch (error) {
       throw new CommandError(EXIT.failed, `${this.path} ${fileTrouble(this.path, "written", error)}`);
     }
-  }
-
-  get #part(): string {
-    return `${this.path}.part`;
   }
 
   /**
@@ -81,13 +77,8 @@ export class CursorFile {
   }
 
   async #replace(cursor: Cursor): Promise<void> {
-    const file = await open(this.#part, "w");
-    try {
-      await file.writeFile(`${cursor}\n`);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(this.#part, this.path);
+    await using file = await beginFile(this.path);
+    await writeFile(file.part, `${cursor}\n`, { flush: true });
+    await file.finish();
   }
 }

@@ -7,8 +7,9 @@ import { ChatError } from "../../../client/index.ts";
 import { fileTrouble } from "../../base/file-trouble.ts";
 import { beginFile } from "../../base/whole-file.ts";
 import { csvRow } from "../../formats/csv.ts";
+import { jsonLine } from "../../formats/harmless-text.ts";
 import { withoutSurroundings } from "../../protocol/pasted-name.ts";
-import { parseVideoId } from "../../protocol/video-id.ts";
+import { parseVideoId, VIDEO_ID } from "../../protocol/video-id.ts";
 import { MAX_LISTED } from "../../rooms/listing.ts";
 import { EXIT } from "../exit-codes.ts";
 import { quote, UsageError } from "../flags.ts";
@@ -81,7 +82,10 @@ async function exportFolder(
 ): Promise<number> {
   const { stopped, notice } = session;
   const listed = values.all ? (await roomsOf(session, stopped, notice)).rooms : [];
-  const stored = listed.filter(({ messages }) => messages > 0).map(({ videoId }) => videoId);
+  const strange = listed.filter(({ videoId }) => !VIDEO_ID.test(videoId));
+  const stored = listed
+    .filter((room) => room.messages > 0 && !strange.includes(room))
+    .map(({ videoId }) => videoId);
   const named = values.all ? stored : videos;
   const format = formatFor(values.format, "", { bom: values.bom });
   const targets = [...new Set(named)].map((videoId) => ({
@@ -115,7 +119,9 @@ async function exportFolder(
   await using index = await beginFile(join(folder, INDEX));
   await writeFile(index.part, rows.map(csvRow).join(""));
   await index.finish();
-  return failures === 0 && listed.length < MAX_LISTED ? 0 : EXIT.failed;
+  for (const { videoId } of strange) // it would be the name of a file
+    notice(`the service lists a room that is of no video: ${jsonLine(videoId).trim()}`);
+  return failures + strange.length === 0 && listed.length < MAX_LISTED ? 0 : EXIT.failed;
 }
 
 /** Why one chat or its file was refused; undefined if the error concerns all of them. */
