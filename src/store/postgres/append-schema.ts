@@ -61,7 +61,7 @@ export const APPENDING = `create function relay_append(
  * The database's clock may be in the past, so `relay_append_2` stores no message at a time before it was
  * `said` (wall milliseconds, null if that is not known), or before that of the one before it.
  */
-export const APPENDING_2 = `create function relay_append_2(
+export const APPENDING_2 = `create or replace function relay_append_2(
     v text, e bigint, expected bigint, ids text[], bodies text[], more text[], cp text, ttl interval, written timestamptz,
     said float8[]
   ) returns table (epoch bigint, head bigint, added int[]) language plpgsql as $$

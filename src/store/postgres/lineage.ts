@@ -3,7 +3,9 @@
  * lack cursors that instances have sent. Then all rooms, with their messages, move to cursors that no client
  * can hold.
  */
+import { StoreError } from "../port.ts";
 import type { Database } from "./pools.ts";
+import { HALF_RESTORED } from "./postgres-error.ts";
 import { LINEAGE, OLDEST_VERSION, SCHEMA_VERSION } from "./postgres-schema.ts";
 import { SQL } from "./postgres-tables.ts";
 
@@ -14,9 +16,13 @@ const MOVE_LIMIT_MS = 600_000;
 const REFOUND = `insert into store (schema_version, oldest_version, generation, lineage)
   values (${SCHEMA_VERSION}, ${OLDEST_VERSION}, floor(extract(epoch from clock_timestamp()) * 1000), ${LINEAGE}) on conflict do nothing`;
 
+/** A room that lacks its newest message. */
+const HALF = `select from room r where checkpoint is not null and head > floor
+  and not exists (select from message m where m.video_id = r.video_id and m.cursor = r.head - r.shift) limit 1`;
+
 /**
  * Records the server's lineage. Moves all rooms if the lineage has changed, unless they are kept (a failover
- * that loses nothing), and if the store was restored. Resolves to the number of moved rooms. Rejects with the
+ * that loses nothing), and if the store was restored: one that was restored in part is refused. Resolves to the number of moved rooms. Rejects with the
  * errors of PostgreSQL.
  */
 export function adoptLineage(
@@ -24,6 +30,8 @@ export function adoptLineage(
   { isRestored, isKept }: { isRestored: boolean; isKept: boolean },
 ): Promise<number> {
   return connections.alone(async (client) => {
+    if (isRestored && (await client.query(HALF)).rowCount)
+      throw new StoreError("unavailable", `${connections.place} ${HALF_RESTORED}`);
     await client.query(`set statement_timeout = ${MOVE_LIMIT_MS}`);
     await client.query(REFOUND);
     const move = { text: SQL.move, values: [isRestored, isKept], query_timeout: MOVE_LIMIT_MS };

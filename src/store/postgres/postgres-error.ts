@@ -7,6 +7,10 @@ import { StoreError, type StoreTrouble } from "../port.ts";
 const NO_SCHEMA =
   "has no schema that search_path names and this user may use: create it, or name another in the URL's options";
 
+/** Some of its tables or functions are missing, and others are of another version. */
+export const HALF_RESTORED =
+  "is half restored: its tables are not those of one version. Restore the dump again as docs/cluster.md says, or use an empty database";
+
 /** What to do about failures that a start cannot wait for, by SQLSTATE or its class. */
 const ADVICE: Readonly<Record<string, string>> = {
   "28": "refuses the user or the password: name the right ones in the URL, PGUSER or PGPASSWORD",
@@ -14,7 +18,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   "3F": NO_SCHEMA,
   "42602": NO_SCHEMA,
   "22023": "rejects a setting in the URL's options or PGOPTIONS: check the spelling of search_path",
-  "42": "does not allow this user to create tables: grant the right, or use another database",
+  "42501": "does not allow this user to create tables: grant the right, or use another database",
+  "42": HALF_RESTORED,
   "25006": "is read-only: name the primary, not a standby",
 };
 

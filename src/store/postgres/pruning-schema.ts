@@ -2,7 +2,10 @@
  * The functions that prune. Pruning stops before the first message that is not counted yet, and names its
  * room as `behind`.
  */
-function pruning(create: string, isDue: string): string {
+import { REPLAY_SUFFIX } from "../../protocol/chat-key.ts";
+
+/** `gone`: how `relay_prune_oldest` is told its room. */
+function pruning(create: string, isDue: string, gone: string): string {
   return `${create} relay_prune(before timestamptz, most int)
   returns table (entries int, behind text) language plpgsql as $$
   #variable_conflict use_column
@@ -30,7 +33,7 @@ function pruning(create: string, isDue: string): string {
       select r.* into gone from room r where ${isDue} and lease_until < moment
         order by final_at limit 1 for update skip locked;
       exit when not found;
-      pruned := relay_prune_oldest(gone, null, places);
+      pruned := relay_prune_oldest(${gone}, null, places);
       if pruned = 0 then
         return query select most - places, gone.video_id;
         return;
@@ -67,19 +70,18 @@ const ENDED_BEFORE = "final_at < before";
 const LAST_STORED_BEFORE = `not exists (select from message m
           where m.video_id = r.video_id and m.cursor = r.head - r.shift and m.at >= before)`;
 
-export const PRUNING = pruning("create function", ENDED_BEFORE);
-/** A room that ended while the clock was in the past stays as long as its last message, whose time is later. */
-export const PRUNING_BY_LAST = pruning(
-  "create or replace function",
-  `${ENDED_BEFORE} and ${LAST_STORED_BEFORE}`,
-);
+export const PRUNING = pruning("create function", ENDED_BEFORE, "gone");
 
-const OLDEST_PRUNING = `create function relay_prune_oldest(gone room, stay bigint, most int) returns int language plpgsql as $$
+function oldestPruning(given: "gone room" | "v text"): string {
+  const isNamed = given === "v text";
+  return `create or replace function relay_prune_oldest(${given}, stay bigint, most int) returns int language plpgsql as $$
   declare
     counted bigint;
     deleted int;
     last bigint;
+    ${isNamed ? "gone room;" : ""}
   begin
+    ${isNamed ? "select * into gone from room where video_id = v;" : ""}
     select coalesce(max(t.cursor), gone.floor - gone.shift) into counted
       from tally t where t.video_id = gone.video_id and t.born = gone.base - gone.shift;
     with oldest as (
@@ -99,9 +101,13 @@ const OLDEST_PRUNING = `create function relay_prune_oldest(gone room, stay bigin
     update room set floor = greatest(floor, last + gone.shift) where video_id = gone.video_id and deleted > 0;
     return deleted;
   end $$;`;
+}
+
+/** What a recording may name of the room `r`: its video, whichever of its chats the room is. */
+export const VIDEO_OF_ROOM = `replace(r.video_id, '${REPLAY_SUFFIX}', '')`;
 
 /** `video`: what of the room `r` a recording may name. */
-export function roomPruning(create: string, video: string): string {
+export function roomPruning(create: string, video: string, room = "gone"): string {
   return `${create} relay_prune_room(recorded text[], before timestamptz, most int)
   returns table (entries int, behind text) language plpgsql as $$
   #variable_conflict use_column
@@ -130,7 +136,7 @@ export function roomPruning(create: string, video: string): string {
     select min(o.cursor) into stay
       from (select cursor, at from message where video_id = gone.video_id order by cursor limit most) o
       where gone.final_at is null and o.at >= before;
-    pruned := relay_prune_oldest(gone, stay, most);
+    pruned := relay_prune_oldest(${room}, stay, most);
     if pruned = 0 then
       return query select 0, gone.video_id;
       return;
@@ -145,5 +151,14 @@ export function roomPruning(create: string, video: string): string {
  * oldest messages before the cursor `stay`, and a final room without messages. It returns how many entries
  * that were, or 0 if the oldest message is not counted yet.
  */
-export const ROOM_PRUNING = `${OLDEST_PRUNING}
-  ${roomPruning("create function", "r.video_id")}`;
+export const ROOM_PRUNING = `${oldestPruning("gone room")}
+  ${roomPruning("create or replace function", "r.video_id")}`;
+
+/**
+ * A room that ended while the clock was in the past stays as long as its last message, whose time is later. No
+ * function has a row of a table as a parameter: it would keep `pg_restore --clean` from dropping the table.
+ */
+export const PRUNING_BY_LAST = `${oldestPruning("v text")}
+  ${pruning("create or replace function", `${ENDED_BEFORE} and ${LAST_STORED_BEFORE}`, "gone.video_id")}
+  ${roomPruning("create or replace function", VIDEO_OF_ROOM, "gone.video_id")}
+  drop function if exists relay_prune_oldest(room, bigint, int);`;
