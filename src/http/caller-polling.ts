@@ -23,6 +23,7 @@ import { NO_PANELS } from "../upstream/readers/panels.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import { callsAtOnce } from "./calls-at-once.ts";
 import { clientGone } from "./client-gone.ts";
+import { CALLERS } from "./route-bounds.ts";
 import { PollRequest, PollResponse, SessionRequest, SessionResponse } from "./schemas/caller-schemas.ts";
 import { json, routeOptions } from "./schemas/responses.ts";
 
@@ -34,14 +35,12 @@ const MAX_TOKENS = 10_000;
 
 /** Time limit of a request: its calls wait for their turn, and those of the rooms go first. */
 const LIMIT_MS = 60_000;
-/** An egress makes at most 240 calls within that time. */
-const MOST_CALLERS = 200;
 
 /** How the calls of a caller's request queue. */
 type CallerOptions = { lane: "caller"; maxCooldownMs: number; signal: AbortSignal };
 
 export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool, clock: Clock): void {
-  const limited = callsAtOnce(MOST_CALLERS, "callers");
+  const limited = callsAtOnce(CALLERS.atOnce, "callers");
   const byToken = new Map<string, Egress>();
   const remember = (token: string | null, egress: Egress) => {
     if (token === null || egresses.isSingle) return;

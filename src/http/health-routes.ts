@@ -1,8 +1,10 @@
 /** `/healthz`, `/readyz` and `/metrics`, for an operator's monitoring, outside the versioned API. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { FastifyInstance } from "fastify";
+import { SharedWork } from "../base/shared-work.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
+import { clientGone } from "./client-gone.ts";
 
 /** If the event loop is this late, viewers wait, and another instance should serve the new ones. */
 const UNSOUND_LAG_MS = 1000;
@@ -43,15 +45,19 @@ export function healthRoutes(
 
   app.get("/healthz", async () => ({ status: "alive", ...(isBlanking() && { deleted: "blank" }) }));
 
+  const readiness = new SharedWork<string[]>();
+  const look = async () => [...(await rooms.unreadiness()), ...((await group?.unreadiness()) ?? [])];
   app.get("/readyz", async (_request, reply) => {
     const lagMs = Math.max(lateMs(), lastLateMs);
-    const reasons = [...(await rooms.unreadiness()), ...((await group?.unreadiness()) ?? [])];
+    const reasons = [...(await readiness.run("", look, clientGone(reply.raw)))];
     if (lagMs > UNSOUND_LAG_MS) reasons.push(`the event loop is ${Math.round(lagMs)} ms late`);
     return reply.code(reasons.length > 0 ? 503 : 200).send({ ready: reasons.length === 0, reasons });
   });
 
+  const texts = new SharedWork<Buffer>();
+  const write = async () => Buffer.from(await (group?.metrics() ?? telemetry.registry.metrics()));
   app.get("/metrics", async (_request, reply) => {
     reply.type(telemetry.registry.contentType);
-    return group?.metrics() ?? telemetry.registry.metrics();
+    return await texts.run("", write, clientGone(reply.raw));
   });
 }

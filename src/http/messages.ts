@@ -11,7 +11,8 @@ import type { History } from "../serving/history/history.ts";
 import { clientGone } from "./client-gone.ts";
 import { type HistoryQuery, linksOf, readQuery } from "./history-query.ts";
 import { acceptsGzip, isKnown } from "./negotiation.ts";
-import type { PageTurns } from "./page-turns.ts";
+import type { RequestTurns } from "./request-turns.ts";
+import { PIECES_AT_ONCE } from "./route-bounds.ts";
 import { MessagesQuery } from "./schemas/history-schemas.ts";
 import { HistoryResponse, schemaOf } from "./schemas/responses.ts";
 import { knownParametersOnly } from "./strict-query.ts";
@@ -29,8 +30,6 @@ const GZIP = { level: 3 };
 /** With these windows a download takes 64 KB to compress, in place of 256 KB. */
 const DOWNLOAD_GZIP = { ...GZIP, windowBits: 13, memLevel: 6 };
 const zip = promisify(gzip);
-/** Pieces of downloads are made a few at a time: the downloads that wait for their turn hold none. */
-const PIECES_AT_ONCE = 2;
 /** One page at a time is compressed, so that the cores stay free for the live streams. */
 const zips = new Semaphore(1);
 
@@ -42,7 +41,7 @@ interface PageParts {
 }
 
 interface MessagesParts extends PageParts {
-  turns: PageTurns;
+  turns: RequestTurns;
   /** Whether answers may be compressed. */
   compresses: boolean;
 }
@@ -85,7 +84,7 @@ export function messagesRoute(app: FastifyInstance, parts: MessagesParts): void 
       };
       if (wanted.limit === "all") return send(await download(query, wanted, parts, pieces, gone));
       const make = async () => send(await historyPage(query, wanted, parts, gone));
-      return turns.admit(() => turns.run(make, gone));
+      return turns.serve(make, gone);
     },
   );
 }

@@ -8,7 +8,9 @@ import type { Access } from "./access/access.ts";
 import { clientGone } from "./client-gone.ts";
 import { MESSAGES_OPTIONS } from "./messages.ts";
 import { acceptsGzip, isKnown } from "./negotiation.ts";
+import { RequestTurns } from "./request-turns.ts";
 import { ROOM_OPTIONS, ROOMS_OPTIONS } from "./rooms-routes.ts";
+import { PASSED_ON } from "./route-bounds.ts";
 import type { MessagesQuery } from "./schemas/history-schemas.ts";
 import type { RoomParams } from "./schemas/room-schemas.ts";
 
@@ -31,6 +33,7 @@ interface OriginRoutesSettings {
 export type PassOn = (path: string, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
 export function passOnTo(origin: Origin, settings: OriginRoutesSettings): PassOn {
+  const turns = new RequestTurns(PASSED_ON, "pages");
   return async (path, request, reply) => {
     const { url, method, headers } = request;
     const isDownload = (request.query as MessagesQuery).limit === "all";
@@ -51,7 +54,7 @@ export function passOnTo(origin: Origin, settings: OriginRoutesSettings): PassOn
       timeoutMs,
       ...(method === "HEAD" ? ({ method } as const) : {}),
     };
-    const answer = await origin.pass(sent, gone).catch(refuseUnavailable);
+    const answer = await turns.serve(() => origin.pass(sent, gone), gone).catch(refuseUnavailable);
     const sentBack = answer.headers;
     for (const name of PASSED) if (sentBack[name]) reply.header(name, sentBack[name]);
     if (answer.statusCode === 200 && sentBack.etag && isKnown(`${sentBack.etag}`, headers["if-none-match"])) {

@@ -6,15 +6,14 @@ import type { EgressPool } from "../upstream/egress/pool.ts";
 import { type ProbeRow, probe } from "../upstream/probe.ts";
 import { callsAtOnce } from "./calls-at-once.ts";
 import { clientGone } from "./client-gone.ts";
+import { PROBES } from "./route-bounds.ts";
 import { ProbeRequest, ProbeResponse } from "./schemas/caller-schemas.ts";
 import { json, routeOptions } from "./schemas/responses.ts";
 
-/** A probe makes 25 calls, after all others: ten of them take a minute. */
-const MOST_PROBES = 10;
 const EXPECTED = { summary: "Try every upstream client with both endpoints", body: ProbeRequest };
 
 export function probeRoute(app: FastifyInstance, egresses: EgressPool): void {
-  const limited = callsAtOnce(MOST_PROBES, "callers");
+  const limited = callsAtOnce(PROBES.atOnce, "callers");
   const probes = new SharedWork<ProbeRow[]>();
   app.post<{ Body: ProbeRequest }>(
     "/v1/probe",

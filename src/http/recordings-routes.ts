@@ -5,6 +5,8 @@ import { parseVideoOrChannel } from "../protocol/channel.ts";
 import { MAX_INPUT_LENGTH } from "../protocol/pasted-name.ts";
 import { RECORDING_STATES } from "../protocol/recording.ts";
 import type { Recordings } from "../rooms/recordings/recordings.ts";
+import { clientGone } from "./client-gone.ts";
+import type { RequestTurns } from "./request-turns.ts";
 import { Type } from "./schemas/json-schema.ts";
 import { bodiless, json, schemaOf } from "./schemas/responses.ts";
 import { VideoId } from "./schemas/schemas.ts";
@@ -59,7 +61,7 @@ interface Named {
 }
 
 /** `app`: an instance of their own, whose bodies are ignored: these endpoints have none. */
-export function recordingsRoutes(app: FastifyInstance, recordings: Recordings): void {
+export function recordingsRoutes(app: FastifyInstance, recordings: Recordings, turns: RequestTurns): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, body, done) => {
     body.resume(); // an unread one would hold back the next request of the connection
@@ -67,14 +69,19 @@ export function recordingsRoutes(app: FastifyInstance, recordings: Recordings): 
   });
   const checks = { preValidation: knownParametersOnly({ properties: {} }) };
   const listed = json("All recordings, those of RELAY_RECORD first.", RecordingsResponse);
-  app.get("/v1/recordings", { ...checks, schema: schemaOf("/v1/recordings", LIST, listed) }, async () => ({
-    recordings: await recordings.list(),
-  }));
+  app.get(
+    "/v1/recordings",
+    { ...checks, schema: schemaOf("/v1/recordings", LIST, listed) },
+    async (_request, reply) => ({
+      recordings: await turns.serve(() => recordings.list(), clientGone(reply.raw)),
+    }),
+  );
   app.put<Named>(
     PATH,
     { ...checks, schema: bodiless(`PUT ${PATH}`, PUT, { 201: "Added.", 200: "It was there." }) },
     async ({ params }, reply) => {
-      const isNew = await recordings.put(parseVideoOrChannel(params.name));
+      const name = parseVideoOrChannel(params.name);
+      const isNew = await turns.serve(() => recordings.put(name), clientGone(reply.raw));
       return reply.code(isNew ? 201 : 200).send();
     },
   );
@@ -82,7 +89,8 @@ export function recordingsRoutes(app: FastifyInstance, recordings: Recordings): 
     PATH,
     { ...checks, schema: bodiless(`DELETE ${PATH}`, DELETE, { 204: "Deleted." }) },
     async ({ params }, reply) => {
-      await recordings.delete(parseVideoOrChannel(params.name));
+      const name = parseVideoOrChannel(params.name);
+      await turns.serve(() => recordings.delete(name), clientGone(reply.raw));
       return reply.code(204).send();
     },
   );

@@ -1,8 +1,12 @@
 /** `GET /v1/rooms`: lists the stored rooms. `GET /v1/rooms/{videoId}`: shows one of them, with its totals. */
 import type { FastifyInstance } from "fastify";
+import { SharedWork } from "../base/shared-work.ts";
+import { wireJson } from "../base/wire-json.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
 import type { RoomList } from "../rooms/listing.ts";
 import type { Access } from "./access/access.ts";
+import { clientGone } from "./client-gone.ts";
+import type { RequestTurns } from "./request-turns.ts";
 import { json, schemaOf } from "./schemas/responses.ts";
 import { RoomParams, RoomQuery, RoomResponse, RoomsResponse } from "./schemas/room-schemas.ts";
 import { knownParametersOnly } from "./strict-query.ts";
@@ -32,16 +36,19 @@ export const ROOM_OPTIONS = {
 
 /** `retentionDays`: after how many days messages are deleted; 0: never. */
 export function roomsRoute(app: FastifyInstance, list: RoomList, retentionDays: number): void {
-  app.get("/v1/rooms", ROOMS_OPTIONS, async () => ({
-    retentionDays,
-    rooms: await list.all(),
-  }));
+  const lists = new SharedWork<Buffer>();
+  const write = async () => Buffer.from(wireJson({ retentionDays, rooms: await list.all() }));
+  app.get("/v1/rooms", ROOMS_OPTIONS, async (_request, reply) => {
+    const body = await lists.run("", write, clientGone(reply.raw));
+    return reply.type("application/json; charset=utf-8").send(body);
+  });
 }
 
 /** The egress by which the room is read is only for those who may see the list. */
-export function roomRoute(app: FastifyInstance, list: RoomList, access: Access): void {
-  app.get<{ Params: RoomParams }>("/v1/rooms/:videoId", ROOM_OPTIONS, async (request) => {
+export function roomRoute(app: FastifyInstance, list: RoomList, access: Access, turns: RequestTurns): void {
+  app.get<{ Params: RoomParams }>("/v1/rooms/:videoId", ROOM_OPTIONS, async (request, reply) => {
     const showsReading = access.rightsOf(request).has("rooms");
-    return await list.show(parseVideoId(request.params.videoId), showsReading);
+    const videoId = parseVideoId(request.params.videoId);
+    return await turns.serve(() => list.show(videoId, showsReading), clientGone(reply.raw));
   });
 }

@@ -31,12 +31,13 @@ import { LogReads, type LogSettings } from "./log/log-reads.ts";
 import { guardLogs, logRoute } from "./log/log-route.ts";
 import { messagesRoute } from "./messages.ts";
 import { originRoutes, passOnTo } from "./origin-routes.ts";
-import { PageTurns } from "./page-turns.ts";
 import { probeRoute } from "./probe-route.ts";
 import { RawErrors } from "./raw-errors.ts";
 import { recordingsRoutes } from "./recordings-routes.ts";
 import type { RequestTimeouts } from "./request-timeouts.ts";
+import { RequestTurns } from "./request-turns.ts";
 import { roomRoute, roomsRoute } from "./rooms-routes.ts";
+import { assertBounded, PAGES } from "./route-bounds.ts";
 import { describeApi } from "./schemas/openapi.ts";
 import { compilersFactory } from "./schemas/validators.ts";
 import { AddressLimit } from "./streams/address-limit.ts";
@@ -145,6 +146,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   if (source instanceof Origin && settings.isWorker) leaveToFirst(app, source);
   refuseUnserved(app);
   access.guard(app);
+  app.addHook("onRoute", ({ url }) => assertBounded(url));
   describeApi(app);
   const addresses = settings.isForWorkers
     ? { take: () => rooms.exempt() }
@@ -163,7 +165,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     keepaliveMs: settings.keepaliveMs,
   };
   const isBlanking = () => settings.isBlanking || (source instanceof Origin && source.isBlanking);
-  const turns = new PageTurns();
+  const turns = new RequestTurns(PAGES, "pages");
   const reads = new LogReads({ rooms, clock, source, isBlanking, turns, log: settings.log });
   const pass = source instanceof Origin ? passOnTo(source, settings) : undefined;
   if (access.serves("watch")) {
@@ -200,19 +202,19 @@ function ownRoutes(
   settings: HttpSettings,
   access: Access,
   clock: Clock,
-  turns: PageTurns,
+  turns: RequestTurns,
 ): void {
   if (access.serves("poll")) callerPollingRoutes(app, egresses, clock);
   if (access.serves("probe")) probeRoute(app, egresses);
   if (access.serves("record")) {
     app.register((own, _options, done) => {
-      recordingsRoutes(own, recordings);
+      recordingsRoutes(own, recordings, turns);
       done();
     });
   }
   if (access.serves("rooms")) roomsRoute(app, list, settings.retentionDays ?? 0);
   if (!access.serves("watch")) return;
-  roomRoute(app, list, access);
+  roomRoute(app, list, access, turns);
   const { compression: compresses, isBlanking } = settings;
   messagesRoute(app, { rooms, history, turns, compresses, isBlanking });
 }

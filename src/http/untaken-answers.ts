@@ -25,7 +25,7 @@ export const ANSWER_LIMITS: AnswerLimits = { bytes: 64 * 1024 * 1024, stallMs: 3
 /** A smaller answer is neither refused nor counted: it takes no more memory than its connection. */
 const SMALL_BYTES = 16 * 1024;
 /** What an answer that is made, or passed on, while it is sent holds at most of a usual chat. */
-const PIPED_BYTES = 256 * 1024;
+export const PIPED_BYTES = 256 * 1024;
 
 /** The bytes of the answers that are not taken yet. */
 class Untaken {

@@ -22,7 +22,7 @@ import { stopEntries } from "./stop.ts";
 /** The maximum interval between two rounds through the rooms. */
 const TICK_MS = 1000;
 /** The number of videos that may wait to be opened, beside as many as there may be rooms. */
-const MAX_STRANGERS = 1000;
+export const MAX_STRANGERS = 1000;
 
 type RoomsSettings = EntryParts["settings"] & {
   keepaliveMs: number;

@@ -15,7 +15,7 @@ const TAIL_MESSAGES = BACKFILL_MAX;
 /** Maximum size of a tail's text; usually it has a tenth of this. Older messages are read from the store. */
 const TAIL_BYTES = 4 * 1024 * 1024;
 /** Maximum size of one write, which a stalled viewer keeps in memory. A larger frame is sent whole. */
-const CHUNK_BYTES = 64 * 1024;
+export const CHUNK_BYTES = 64 * 1024;
 /** Maximum size of the shared chunks' text. Once it is reached, each further viewer gets its own chunks. */
 const MAX_SHARED_BYTES = 8 * 1024 * 1024;
 

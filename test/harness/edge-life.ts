@@ -1,7 +1,8 @@
 /** One life of an edge: composed as in `cli/`, on a simulated clock and a simulated line to its origin. */
 import type { EdgeConfig } from "../../src/cli/config.ts";
 import { LogReads } from "../../src/http/log/log-reads.ts";
-import { PageTurns } from "../../src/http/page-turns.ts";
+import { RequestTurns } from "../../src/http/request-turns.ts";
+import { PAGES } from "../../src/http/route-bounds.ts";
 import { OriginChannelWatch } from "../../src/origin/channel-watch.ts";
 import { Origin } from "../../src/origin/origin.ts";
 import type { OriginAnswer, OriginRequest } from "../../src/origin/origin-connections.ts";
@@ -61,7 +62,7 @@ export class EdgeLife implements OriginService {
     this.keepaliveMs = settings.keepaliveMs;
     this.#origin = origin;
     this.reads = new LogReads({
-      turns: new PageTurns(),
+      turns: new RequestTurns(PAGES, "pages"),
       ...{ rooms: this.rooms, clock, source: origin, log: config.http.log },
       isBlanking: () => settings.isBlanking || origin.isBlanking,
     });

@@ -5,7 +5,8 @@
 
 import type { Config } from "../../src/cli/config.ts";
 import { LogReads } from "../../src/http/log/log-reads.ts";
-import { PageTurns } from "../../src/http/page-turns.ts";
+import { RequestTurns } from "../../src/http/request-turns.ts";
+import { PAGES } from "../../src/http/route-bounds.ts";
 import type { OriginAnswer } from "../../src/origin/origin-connections.ts";
 import { Channels } from "../../src/rooms/channels/channels.ts";
 import { readVideoChannels } from "../../src/rooms/channels/video-channels.ts";
@@ -111,7 +112,7 @@ export class Life implements OriginService {
     this.#history = new History(store, clock);
     this.#isBlanking = settings.isBlanking;
     this.reads = new LogReads({
-      turns: new PageTurns(),
+      turns: new RequestTurns(PAGES, "pages"),
       ...{ rooms: this.rooms, clock, source: { history: this.#history }, log: config.http.log },
       isBlanking: () => settings.isBlanking,
     });

@@ -15,7 +15,7 @@ import type { LogPosition } from "../../serving/log-position.ts";
 import type { Room, StreamRequest } from "../../serving/room.ts";
 import type { Sink } from "../../serving/sink.ts";
 import { Deadlines } from "../deadlines.ts";
-import type { PageTurns } from "../page-turns.ts";
+import type { RequestTurns } from "../request-turns.ts";
 import { headAnswer, type LogAnswer, type LogPart, PAGE_MESSAGES, pageAnswer } from "./log-answer.ts";
 import { PollSink } from "./poll-sink.ts";
 
@@ -47,7 +47,7 @@ interface LogReadsParts {
   source: { history: History } | Origin;
   /** Whether deletions change stored messages; may change at any time. */
   isBlanking(): boolean;
-  turns: PageTurns;
+  turns: RequestTurns;
   log: LogSettings;
 }
 

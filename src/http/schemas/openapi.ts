@@ -1,6 +1,7 @@
 /** `GET /v1/openapi.json`: describes the API with the schemas that validate it. */
 import type { FastifyInstance, FastifySchema } from "fastify";
 import { VERSION } from "../../base/own-files.ts";
+import { wireJson } from "../../base/wire-json.ts";
 import { NAMED_SCHEMAS } from "./schemas.ts";
 
 declare module "fastify" {
@@ -38,7 +39,11 @@ export function describeApi(app: FastifyInstance): void {
     paths,
     components: { schemas: NAMED_SCHEMAS },
   };
-  app.get("/v1/openapi.json", async () => document);
+  let body: Buffer | undefined;
+  app.get("/v1/openapi.json", async (_request, reply) => {
+    body ??= Buffer.from(wireJson(document));
+    return reply.type("application/json; charset=utf-8").send(body);
+  });
 }
 
 function operationOf({ summary, params, querystring, headers, body, response }: FastifySchema): object {

@@ -3,9 +3,8 @@
  * have sent.
  */
 import assert from "node:assert/strict";
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { ServerResponse } from "node:http";
-import { connect, type Socket } from "node:net";
+import { connect } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import type { Answer as SimulatedAnswer } from "../../../src/simulator/answers.ts";
 import { END_SHAPES } from "../../../src/simulator/index.ts";
@@ -22,6 +21,7 @@ import {
   type SessionBody,
   session,
 } from "../../support/api.ts";
+import { countRequests } from "../../support/begun-requests.ts";
 import { eventually } from "../../support/eventually.ts";
 import { allocatedBytes } from "../../support/memory.ts";
 import { chatCalls, textAction } from "../../support/opening.ts";
@@ -287,7 +287,6 @@ it("identical concurrent polls are one upstream call, whose answer both callers 
 class Callers {
   readonly #relay: TestRelay;
   readonly #request: string;
-  #come = 0;
   #due = 0;
 
   constructor(t: TestContext, relay: TestRelay, path: string, body: object) {
@@ -295,13 +294,9 @@ class Callers {
     const text = JSON.stringify(body);
     const head = `POST ${path} HTTP/1.1\r\nContent-Type: application/json\r\nConnection: close`;
     this.#request = `${head}\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
-    const onRequest = (event: unknown) => {
-      if (`${(event as { socket: Socket }).socket.localPort}` === new URL(relay.url).port) this.#come += 1;
-    };
-    subscribe("http.server.request.start", onRequest);
-    t.after(() => unsubscribe("http.server.request.start", onRequest));
+    const come = countRequests(t, relay);
     const answer = async (response: ServerResponse, real: () => SimulatedAnswer) => {
-      await eventually(true, () => this.#come === this.#due);
+      await eventually(true, () => come() === this.#due);
       const { status, headers, body } = real();
       response.writeHead(status, headers).end(body);
     };

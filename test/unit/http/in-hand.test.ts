@@ -3,11 +3,11 @@
  * that stay alive for each. The test's half of the connection counts with them.
  */
 import assert from "node:assert/strict";
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { after, before, it, type TestContext } from "node:test";
+import { after, before, it } from "node:test";
 import { ask, askRaw, assertRefused } from "../../support/api.ts";
+import { countRequests } from "../../support/begun-requests.ts";
 import { eventually } from "../../support/eventually.ts";
 import { heldMb } from "../../support/memory.ts";
 import { metric, startRelay, type TestRelay } from "../../support/relay.ts";
@@ -69,17 +69,6 @@ const ROWS: Record<string, Row> = {
   "a session that waits": { request: session, on: () => slow, most: 64 * KB },
   "2,000 sessions that wait": { request: (n) => session(n).repeat(2000), on: () => slow, most: 64 * KB },
 };
-
-/** The requests that the service gets from now on. */
-function countRequests(t: TestContext, { url }: TestRelay): () => number {
-  let count = 0;
-  const onRequest = (event: unknown) => {
-    if (`${(event as { socket: Socket }).socket.localPort}` === new URL(url).port) count += 1;
-  };
-  subscribe("http.server.request.start", onRequest);
-  t.after(() => unsubscribe("http.server.request.start", onRequest));
-  return () => count;
-}
 
 async function open(
   count: number,

@@ -7,7 +7,8 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { LogReads } from "../../../src/http/log/log-reads.ts";
-import { PageTurns } from "../../../src/http/page-turns.ts";
+import { RequestTurns } from "../../../src/http/request-turns.ts";
+import { PAGES } from "../../../src/http/route-bounds.ts";
 import { History } from "../../../src/serving/history/history.ts";
 import { offsetOf } from "../../../src/serving/log-position.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
@@ -87,7 +88,7 @@ describe("waiting readers of a log", { timeout: 120_000 }, () => {
       clock,
       source,
       isBlanking: () => false,
-      turns: new PageTurns(),
+      turns: new RequestTurns(PAGES, "pages"),
       log,
     });
     const { head } = rooms.openRoom(VIDEO)?.tail ?? assert.fail("no room");

@@ -1,10 +1,10 @@
 /** `GET /v1/log/{videoId}` in pages: the stored part of a chat, and how long caches may keep it. */
 import assert from "node:assert/strict";
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, it } from "node:test";
 import { ENDED } from "../../../src/protocol/chat.ts";
 import { offsetOf } from "../../../src/serving/log-position.ts";
 import type { Store } from "../../../src/store/port.ts";
+import { countRequests } from "../../support/begun-requests.ts";
 import { eventually } from "../../support/eventually.ts";
 import { B, said, several, withRoom } from "../../support/history.ts";
 import { type LogAnswer, readLog } from "../../support/log.ts";
@@ -214,16 +214,11 @@ describe("pages of logs that are asked for at the same time", { timeout: 60_000 
   it("are made once for all who ask for the same, plain and compressed", async (t) => {
     const { url, store } = await withRoom(t, several(20));
     const { reads, release } = heldReads(store);
-    let begun = 0;
-    const onRequest = () => {
-      begun += 1;
-    };
-    subscribe("http.server.request.start", onRequest);
-    t.after(() => unsubscribe("http.server.request.start", onRequest));
+    const begun = countRequests(t, { url });
     const pages = Array.from({ length: 40 }, (_, n) =>
       readLog(url, ROOM, {}, { headers: { "accept-encoding": n % 2 ? "gzip" : "identity" } }),
     );
-    await eventually(true, () => begun === 40 && reads.now === 2);
+    await eventually(true, () => begun() === 40 && reads.now === 2);
     release();
     const texts = (await Promise.all(pages)).map(({ text }) => text);
     assert.equal(new Set(texts).size, 1);

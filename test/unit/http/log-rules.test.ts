@@ -5,7 +5,8 @@ import { toConfig } from "../../../src/cli/config.ts";
 import { readFlags, UsageError } from "../../../src/cli/flags.ts";
 import { SETTINGS } from "../../../src/cli/setting-table.ts";
 import { LogReads } from "../../../src/http/log/log-reads.ts";
-import { PageTurns } from "../../../src/http/page-turns.ts";
+import { RequestTurns } from "../../../src/http/request-turns.ts";
+import { PAGES } from "../../../src/http/route-bounds.ts";
 import { History } from "../../../src/serving/history/history.ts";
 import { offsetOf } from "../../../src/serving/log-position.ts";
 import { SimulatedSink } from "../../harness/sink.ts";
@@ -191,7 +192,7 @@ describe("the settings of logs", () => {
         clock,
         source,
         isBlanking: () => false,
-        turns: new PageTurns(),
+        turns: new RequestTurns(PAGES, "pages"),
         log,
       });
       const { promise, resolve } = Promise.withResolvers<SimulatedSink>();
