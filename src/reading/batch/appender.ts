@@ -16,6 +16,7 @@ import {
   type StoredMessage,
 } from "../../store/stored-message.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
+import { aboveAfter } from "../../upstream/readers/above-chat.ts";
 import type { Item } from "../../upstream/readers/reader.ts";
 import type { TimeOfDay } from "../../upstream/readers/timestamp.ts";
 import { encodeCheckpoint, type Progress, type RoomMemory } from "./checkpoint.ts";
@@ -127,11 +128,9 @@ export class Appender {
     const at = { now: clock.now(), head: this.#head, timeOfDay: settings.timeOfDay };
     const replacements = await this.#replacementsOf(replacedBefore(items, held));
     const resolved = resolve(items, held, replacements, notices, memory, at.now);
-    const prepared = {
-      ...resolved,
-      ...showGaps(batches, resolved.messages, held, memory, at),
-      overwriting: [],
-    };
+    const shown = showGaps(batches, resolved.messages, held, memory, at);
+    const above = aboveAfter(memory.above, shown.messages);
+    const prepared = { ...resolved, ...shown, above, overwriting: [] };
     if (prepared.shown.length > 0) telemetry.mark("gap: shown");
     else if (prepared.gap) telemetry.mark("gap: waits for a message");
     else if (isSuspect) telemetry.mark("gap: disproved");

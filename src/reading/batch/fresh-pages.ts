@@ -55,15 +55,16 @@ export function withPage(pages: readonly FreshPage[], page: FreshPage, mark: Mar
  */
 export function withAnswer(
   pages: readonly FreshPage[],
-  answer: readonly Item[],
+  read: readonly Item[],
   { gap, isShort }: SpanBefore,
   mark: Marker,
 ): readonly ReadBatch[] {
   const last = pages.at(-1);
-  if (!last) return [{ items: answer, after: gap }];
+  if (!last) return [{ items: read, after: gap }];
   const before = pages.slice(0, -1);
-  const showsBacklog = !lastOf([last]) || areJoined(last.items, answer);
-  const merged = { ...last, items: mergeInOrder(last.items, showsBacklog ? knownByText(answer) : answer) };
+  const showsBacklog = !lastOf([last]) || areJoined(last.items, read);
+  const answer = showsBacklog ? knownByText(read) : read;
+  const merged = { ...last, items: mergeInOrder(last.items, answer) };
   if (!lastOf([last])) {
     mark(isShort ? "answer: in time behind a mute page" : "answer: late behind a mute page");
     return toBatches(withPage(before, { ...merged, gap: merged.gap ?? gap }, mark));

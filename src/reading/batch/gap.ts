@@ -60,8 +60,6 @@ interface ShownGaps {
   shown: readonly Gap[];
   /** The gap that may still be before the next message. */
   gap: Gap | undefined;
-  /** What stands above the chat afterwards. */
-  above: AboveChat;
 }
 
 /**
@@ -108,7 +106,7 @@ export function showGaps(
       add(message);
     }
   }
-  return { messages, shown, gap, above };
+  return { messages, shown, gap };
 }
 
 /** Reads a gap from a checkpoint; undefined if it is invalid. */
