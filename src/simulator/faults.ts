@@ -95,10 +95,8 @@ const CONNECTIONS = {
     response.socket?.resetAndDestroy();
   },
   /** Half of the answer, then the end of the connection. */
-  truncated: ({ response, accept }) => {
-    const { status, headers, body } = accept()();
-    const bytes = Buffer.from(body);
-    response.writeHead(status, { ...headers, "content-length": bytes.length });
+  truncated: ({ response, accept, clock }) => {
+    const bytes = writeHead(response, accept()(), clock);
     response.write(bytes.subarray(0, bytes.length / 2), () => response.socket?.destroy());
   },
   /** Never an answer; the connection stays open. */
@@ -138,10 +136,16 @@ export class Faults {
   }
 }
 
-export function send(response: Outgoing, { status, headers, body }: Answer): void {
+export function send(response: Outgoing, answer: Answer, clock: Clock): void {
+  response.end(writeHead(response, answer, clock));
+}
+
+/** Sends the head of an answer, with the time at which it is sent, and returns its body. */
+function writeHead(response: Outgoing, { status, headers, body }: Answer, clock: Clock): Buffer {
   const bytes = Buffer.from(body);
-  response.writeHead(status, { ...headers, "content-length": bytes.length });
-  response.end(bytes);
+  const date = new Date(clock.now()).toUTCString();
+  response.writeHead(status, { date, ...headers, "content-length": bytes.length });
+  return bytes;
 }
 
 /** Carries out a fault. Rejects if the simulator closes meanwhile. */
@@ -149,23 +153,23 @@ export async function fail(failure: Failure, exchange: Exchange): Promise<void> 
   const { response, api, clock, signal } = exchange;
   if (typeof failure === "string") {
     const wall = WALLS.find((name) => name === failure);
-    if (wall) send(response, exchange.wall(wall));
-    else if (failure in BODIES) send(response, BODIES[failure as keyof typeof BODIES]);
+    if (wall) send(response, exchange.wall(wall), clock);
+    else if (failure in BODIES) send(response, BODIES[failure as keyof typeof BODIES], clock);
     else CONNECTIONS[failure as keyof typeof CONNECTIONS](exchange);
   } else if ("answer" in failure) {
     if (!(response instanceof ServerResponse)) throw new TypeError("this fault is for HTTP alone");
     await failure.answer(response, () => exchange.accept()());
   } else if ("redirect" in failure) {
-    send(response, { ...html(failure.status ?? 302, ""), headers: { location: failure.redirect } });
+    send(response, { ...html(failure.status ?? 302, ""), headers: { location: failure.redirect } }, clock);
   } else if ("status" in failure) {
     const usual = api ? json(failure.status, errorObject(failure.status)) : errorPage(failure.status);
     const { body = usual.body } = failure;
     const answer = typeof body === "string" ? { ...usual, body } : json(failure.status, body);
-    send(response, { ...answer, headers: { ...answer.headers, ...failure.headers } });
+    send(response, { ...answer, headers: { ...answer.headers, ...failure.headers } }, clock);
   } else if ("delayMs" in failure) {
     const answer = exchange.accept();
     await clock.sleep(failure.delayMs, signal);
-    send(response, answer());
+    send(response, answer(), clock);
   } else {
     await drip(response, exchange.accept()(), failure.drip, clock, signal);
   }
@@ -180,13 +184,12 @@ export function errorPage(status: number): Answer {
 
 async function drip(
   response: Outgoing,
-  { status, headers, body }: Answer,
+  answer: Answer,
   { bytes: step, everyMs }: { bytes: number; everyMs: number },
   clock: Clock,
   signal: AbortSignal,
 ): Promise<void> {
-  const bytes = Buffer.from(body);
-  response.writeHead(status, { ...headers, "content-length": bytes.length });
+  const bytes = writeHead(response, answer, clock);
   for (let offset = 0; offset < bytes.length && !response.destroyed; offset += step) {
     response.write(bytes.subarray(offset, offset + step));
     await clock.sleep(everyMs, signal);

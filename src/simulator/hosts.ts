@@ -98,7 +98,6 @@ export async function serve(
   context: HostContext,
 ): Promise<void> {
   const { log, clock, faults, signal } = context;
-  response.setHeader("date", new Date(clock.now()).toUTCString());
   const path = request.url ?? "/";
   const url = new URL(path, "http://upstream.invalid");
   const method = request.method ?? "GET";
@@ -114,7 +113,7 @@ export async function serve(
     log.finish(record, clock.monotonic(), response.headersSent ? response.statusCode : undefined);
   });
   const body = await readBody(request);
-  if (body === undefined) return send(response, errorPage(413));
+  if (body === undefined) return send(response, errorPage(413), clock);
   const api = kind === "next" || kind === "get_live_chat" || kind === "get_live_chat_replay";
   const isChat = api && kind !== "next";
   const call = isChat ? readCall(host, kind, body, record, context.site) : undefined;
@@ -143,7 +142,7 @@ export async function serve(
     record.faulted = true;
     return fail(failure, { response, accept, wall, api, clock, signal });
   }
-  send(response, accept()());
+  send(response, accept()(), clock);
 }
 
 /** A handle in lower case, an id, `c/name` or `user/name`. */

@@ -19,7 +19,6 @@ export interface Outgoing {
   readonly destroyed: boolean;
   /** Null if the connection is gone. */
   readonly socket: { destroy(): unknown; resetAndDestroy(): unknown } | null;
-  setHeader(name: string, value: string): unknown;
   writeHead(status: number, headers: OutgoingHttpHeaders): unknown;
   write(bytes: Buffer, onWritten?: () => void): unknown;
   end(bytes?: Buffer): unknown;
@@ -65,7 +64,6 @@ export class InProcessResponse implements Outgoing {
   destroyed = false;
   readonly socket = { destroy: () => this.destroy(), resetAndDestroy: () => this.destroy() };
   readonly #head = Promise.withResolvers<Response>();
-  readonly #headers = new Map<string, string>();
   readonly #chunks: Buffer[] = [];
   readonly #closeListeners: (() => void)[] = [];
   #isComplete = false;
@@ -76,15 +74,13 @@ export class InProcessResponse implements Outgoing {
     return this.#head.promise;
   }
 
-  setHeader(name: string, value: string): void {
-    this.#headers.set(name.toLowerCase(), value);
-  }
-
   writeHead(status: number, headers: OutgoingHttpHeaders): void {
-    for (const [name, value] of Object.entries(headers)) this.setHeader(name, String(value));
+    const byName = new Map(
+      Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)]),
+    );
     this.statusCode = status;
     this.headersSent = true;
-    this.#head.resolve({ status, header: (name) => this.#headers.get(name), body: this.#body() });
+    this.#head.resolve({ status, header: (name) => byName.get(name), body: this.#body() });
   }
 
   write(bytes: Buffer, onWritten?: () => void): void {
