@@ -28,7 +28,7 @@ export async function startEdge(
   const { rooms: settings, http } = config;
   const { isWorker = false } = http;
   const { origin: url, originToken: token } = config;
-  const connections = new HttpOrigin(url, token);
+  const connections = new HttpOrigin(url, token, isWorker);
   const origin = new Origin({ url, keepaliveMs: settings.keepaliveMs, clock, connections });
   starting.defer(() => origin.close());
   const events = new OriginEvents(telemetry);

@@ -48,7 +48,7 @@ import { streamRoute } from "./streams/stream.ts";
 import { ANSWER_LIMITS, type AnswerLimits, boundUntakenAnswers } from "./untaken-answers.ts";
 import { videoRoute } from "./video-route.ts";
 import { type PageSettings, pageRoutes } from "./web-pages.ts";
-import { leaveToFirst } from "./worker-routes.ts";
+import { leaveToFirst, refuseStrangers } from "./worker-routes.ts";
 
 /** Limit of the URL and headers together, and of each. */
 const MAX_HEAD_BYTES = 16 * 1024;
@@ -133,6 +133,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   app.setReplySerializer(wireJson); // for errors, which have no schema
   answerErrors(app, telemetry);
+  if (settings.isForWorkers) refuseStrangers(app, settings.access.workerToken ?? "");
   guardLogs(app);
   allowEveryOrigin(app);
   boundRequests(app);

@@ -1,16 +1,30 @@
 /**
  * The requests that a worker sends on to the first process of its service: the API except streams and logs,
- * and the state of the service. The worker itself serves streams, logs and pages.
+ * and the state of the service. The worker itself serves streams, logs and pages. At the private address of
+ * the first process nobody else is served: it trusts the workers, and limits none of them.
  */
+import { timingSafeEqual } from "node:crypto";
 import type { FastifyInstance } from "fastify";
+import { WORKER_HEADER } from "../origin/http-origin.ts";
 import type { Origin } from "../origin/origin.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
-import { withToken } from "./access/grant.ts";
+import { unauthorized, withToken } from "./access/grant.ts";
 import { clientGone } from "./client-gone.ts";
 
 const LEFT = /^\/(?:v1\/(?!(?:stream|merged)(?:$|\?)|log\/)|(?:readyz|metrics)(?:$|\?))/;
 /** Headers that concern a single connection and are not sent on. */
 const OF_CONNECTION = new Set(["connection", "host", "keep-alive", "transfer-encoding", "upgrade", "expect"]);
+
+/** Refuses requests without the secret of the workers. Call it before other hooks are added. */
+export function refuseStrangers(app: FastifyInstance, secret: string): void {
+  const own = Buffer.from(secret);
+  app.addHook("onRequest", async ({ url, headers }) => {
+    if (url === "/healthz") return;
+    const sent = Buffer.from(`${headers[WORKER_HEADER] ?? ""}`);
+    if (sent.length === own.length && timingSafeEqual(sent, own)) return;
+    throw unauthorized("This address is for the workers of the service.");
+  });
+}
 
 /** Call it before the routes are added. `first`: the private address of the first process. */
 export function leaveToFirst(app: FastifyInstance, first: Origin): void {

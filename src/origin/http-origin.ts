@@ -9,6 +9,9 @@ import {
   type RelayedRequest,
 } from "./origin-connections.ts";
 
+/** By this header, the first process of a service knows its workers. */
+export const WORKER_HEADER = "x-relay-worker";
+
 const CONNECT_TIMEOUT_MS = 5000;
 /** Connections for the edge's own questions. */
 const MAX_CONNECTIONS = 32;
@@ -21,6 +24,8 @@ export class HttpOrigin implements OriginConnections {
   readonly #url: string;
   /** For requests of this service's own, and those that it makes for clients; not for those it sends on. */
   readonly #authorization: Record<string, string>;
+  /** For all requests. */
+  readonly #ofWorker: Record<string, string>;
   readonly #streams = new Agent(OPTIONS);
   readonly #own = new Agent({ ...OPTIONS, connections: MAX_CONNECTIONS });
   readonly #clients = new Agent(OPTIONS);
@@ -28,15 +33,19 @@ export class HttpOrigin implements OriginConnections {
   readonly #ownCached = this.#own.compose(this.#cache);
   readonly #clientsCached = this.#clients.compose(this.#cache);
 
-  /** `url`: the origin's base URL, without a trailing slash. `token`: "" if the origin needs none. */
-  constructor(url: string, token = "") {
+  /**
+   * `url`: the origin's base URL, without a trailing slash. `token`: "" if the origin needs none. `isWorker`:
+   * whether the origin is the first process of this service.
+   */
+  constructor(url: string, token = "", isWorker = false) {
     this.#url = url;
+    this.#ofWorker = isWorker ? { [WORKER_HEADER]: token } : {};
     this.#authorization = token === "" ? {} : { authorization: `Bearer ${token}` };
   }
 
   stream({ path, headers }: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
     return send(this.#url + path, {
-      ...{ dispatcher: this.#streams, headers: { ...headers, ...this.#authorization }, signal },
+      ...{ dispatcher: this.#streams, headers: this.#ownHeaders(headers), signal },
       reset: true, // the origin closes the connection after the stream, perhaps just as the next one uses it
       ...{ headersTimeout: 0, bodyTimeout: 0 }, // the caller limits both
     });
@@ -46,15 +55,20 @@ export class HttpOrigin implements OriginConnections {
     const { path, headers, isForClient, timeoutMs = PAGE_TIMEOUT_MS, method = "GET" } = request;
     const dispatcher = isForClient ? this.#clientsCached : this.#ownCached;
     const sent = send(this.#url + path, {
-      ...{ dispatcher, method, headers: { ...headers, ...this.#authorization }, signal },
+      ...{ dispatcher, method, headers: this.#ownHeaders(headers), signal },
       ...{ headersTimeout: timeoutMs, bodyTimeout: timeoutMs },
     });
     // While undici's cache asks whether an answer is still valid, it ignores the signal.
     return unlessAborted(sent, signal);
   }
 
-  relay({ path, ...request }: RelayedRequest, signal: AbortSignal): Promise<OriginAnswer> {
-    return send(this.#url + path, { ...request, dispatcher: this.#clients, signal });
+  relay({ path, headers, ...request }: RelayedRequest, signal: AbortSignal): Promise<OriginAnswer> {
+    const sent = { ...headers, ...this.#ofWorker };
+    return send(this.#url + path, { ...request, headers: sent, dispatcher: this.#clients, signal });
+  }
+
+  #ownHeaders(headers: OriginRequest["headers"]): OriginRequest["headers"] {
+    return { ...headers, ...this.#authorization, ...this.#ofWorker };
   }
 
   async close(): Promise<void> {

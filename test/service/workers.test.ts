@@ -48,6 +48,19 @@ function listenersOf(pid: number): number[] {
   return listening.map(([, local = ""]) => Number.parseInt(local.split(":")[1] ?? "", 16));
 }
 
+/** Where this process listens for the workers of the relay at `url`; `others`: ports of something else. */
+async function privateAddress(url: string, others: ReadonlySet<number>): Promise<string> {
+  const addresses = [...new Set(listenersOf(process.pid)).difference(others)].map(
+    (port) => `http://127.0.0.1:${port}`,
+  );
+  const found: string[] = [];
+  for (const address of addresses)
+    if (address !== url && /alive/.test(await (await fetch(`${address}/healthz`)).text()))
+      found.push(address);
+  assert.equal(found.length, 1, "the first process has one address for its workers");
+  return found[0] ?? "";
+}
+
 /** The processes that a process has started. */
 const childrenOf = (pid: number): number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
@@ -112,14 +125,29 @@ describe("several workers", { timeout: 300_000 }, () => {
         assert.equal(await statusOf(`${path}&access_token=${token}`), 200, path);
       }
     }
-    const isRelay = async (port: number) =>
-      /alive/.test(await (await fetch(`http://127.0.0.1:${port}/healthz`)).text());
-    const isPrivate: number[] = [];
-    for (const port of new Set(listenersOf(process.pid)).difference(others))
-      if (port !== Number(new URL(url).port) && (await isRelay(port))) isPrivate.push(port);
-    assert.equal(isPrivate.length, 1, "the first process has one address for its workers");
-    for (const path of paths)
-      assert.equal((await fetch(`http://127.0.0.1:${isPrivate[0]}${path}`)).status, 401, path);
+    const address = await privateAddress(url, others);
+    for (const path of paths) assert.equal((await fetch(address + path)).status, 401, path);
+  });
+
+  it("are the only ones that are served at the address of the first process for them", async () => {
+    const others = new Set(listenersOf(process.pid));
+    await using relay = await startRelay({ settings: { ...TWO, RELAY_MAX_VIEWERS_PER_ADDRESS: "2" } });
+    await eventually(true, () => isReady(relay.url));
+    const address = await privateAddress(relay.url, others);
+    for (const path of [
+      "/v1/rooms",
+      `/v1/stream?videoId=${VIDEO}`,
+      `/v1/log/${VIDEO}`,
+      "/metrics",
+      "/",
+      "/v1/no",
+    ])
+      for (const headers of [{}, { "x-relay-worker": "" }, { "x-relay-worker": "x".repeat(43) }]) {
+        const { status } = await fetch(address + path, { headers });
+        assert.equal(status, 401, path);
+      }
+    for (let call = 0; call < CONNECTIONS; call++)
+      assert.equal((await fetch(`${relay.url}/v1/rooms`, { headers: { connection: "close" } })).status, 200);
   });
 
   it("are one service, and one that dies is restarted", async (t) => {
