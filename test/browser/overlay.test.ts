@@ -154,6 +154,16 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
     }
   });
 
+  it("does not show a message that comes after its deletion", async () => {
+    const { page, chat } = pages;
+    chat.say([textAction("z")]);
+    await visit();
+    await has("z");
+    chat.say([deletionOf("late"), textAction("late"), textAction("kept")]);
+    await has("kept");
+    assert.equal(await page.locator(rowOf("late")).count(), 0);
+  });
+
   it("keeps its rows when the chat is over, and says nothing", async () => {
     const { page, chat } = pages;
     chat.say(texts("a", 3));

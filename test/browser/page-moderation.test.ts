@@ -44,6 +44,23 @@ describe("moderation on the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual([await idsOf(page), await cursorOf("d")], [["a", "b", "c", "d", "e"], cursor]);
   });
 
+  it("hides a message that comes after its deletion, and names its author there", async () => {
+    const { page, chat } = pages;
+    chat.say([textAction("z")]);
+    await visit("&types=chat,moderation");
+    await shows("z");
+    chat.say([deletionOf("late")]);
+    await page.locator(rowOf("deleted:late")).waitFor();
+    chat.say([textAction("late", { author: "@ann" }), textAction("kept")]);
+    await shows("kept");
+    assert.equal(await page.locator(rowOf("late")).getAttribute("data-deleted"), "message");
+    assert.doesNotMatch(await page.content(), /words of late/);
+    assert.match(await page.locator(rowOf("deleted:late")).innerText(), /A message of @ann was deleted/);
+    await visit("&deleted=remove"); // from the backfill
+    await shows("kept");
+    assert.deepEqual(await idsOf(page), ["z", "kept"]);
+  });
+
   it("strikes out or removes deleted messages, if the URL says so", async () => {
     const { page, chat } = pages;
     chat.say([textAction("a"), deletionOf("a"), textAction("z")]);

@@ -11,7 +11,10 @@ import type { Fate, Look, ShownMessage } from "./shown-message.ts";
 /** Types that change other rows. They are rows themselves only if the filter asks for their type. */
 export const EVENTS: ReadonlySet<string> = new Set(Object.keys(EVENT_WORDS));
 
-/** Message ids to remember: a room that is bootstrapped again repeats messages under new cursors. */
+/**
+ * Message ids to remember: a room that is bootstrapped again repeats messages under new cursors, and a
+ * deletion may come before its message.
+ */
 const MAX_SEEN_IDS = 5000;
 /** Maximum pinned messages, far above real use; the oldest is dropped. */
 const MAX_PINNED = 20;
@@ -38,6 +41,8 @@ export class Transcript {
   readonly #rows = new Map<string, Row>();
   readonly #polls = new Map<string, Row>();
   readonly #seen = new Set<string>();
+  /** The messages that deletions were about, which may come later. */
+  readonly #deleted = new Set<string>();
   readonly #look: Look;
   readonly #changes: Changes;
 
@@ -49,9 +54,13 @@ export class Transcript {
   /** Applies the message. Returns its row if it belongs in the log, before any filter. */
   take(message: ShownMessage): Row | undefined {
     if (this.#seen.has(message.id)) return undefined;
-    this.#remember(message.id);
+    remember(this.#seen, message.id);
     this.#announce(message);
     const fate: Fate = isBlank(message) ? { deleted: "message" } : {};
+    if (this.#isDeleted(message)) {
+      fate.deleted = "message";
+      this.#nameIn(message);
+    }
     const about = this.#targetOf(message);
     if (about) fate.about = about;
     this.#apply(message);
@@ -126,19 +135,19 @@ export class Transcript {
     }
   }
 
-  #remember(id: string): void {
-    this.#seen.add(id);
-    if (this.#seen.size <= MAX_SEEN_IDS) return;
-    for (const oldest of this.#seen) {
-      this.#seen.delete(oldest);
-      return;
-    }
+  /** Whether a deletion came before the message, or before what shows it again. */
+  #isDeleted(message: ShownMessage): boolean {
+    if (message.type === "deleted") return false;
+    return (
+      this.#deleted.has(message.id) || (showsOther(message) && this.#deleted.has(targetOf(message).messageId))
+    );
   }
 
   #apply(message: ShownMessage): void {
     const { type, id } = message;
     const { messageId, authorId } = targetOf(message);
     if (type === "deleted") {
+      remember(this.#deleted, messageId);
       this.#delete("message", (said) => said.id === messageId || showsAgain(said, messageId));
     } else if (type === "author_deleted") {
       this.#delete("author", (said) => said.details.authorId === authorId);
@@ -236,8 +245,21 @@ function isBlank({ type, author, message, amount }: ShownMessage): boolean {
 }
 
 /** A pinned message and a row of the moderation log show the text of another message. */
-function showsAgain({ type, details }: ShownMessage, target: string): boolean {
-  return (type === "banner" || type === "replaced") && details.target?.messageId === target;
+function showsOther({ type }: ShownMessage): boolean {
+  return type === "banner" || type === "replaced";
+}
+
+function showsAgain(message: ShownMessage, target: string): boolean {
+  return showsOther(message) && message.details.target?.messageId === target;
+}
+
+function remember(ids: Set<string>, id: string): void {
+  ids.add(id);
+  if (ids.size <= MAX_SEEN_IDS) return;
+  for (const oldest of ids) {
+    ids.delete(oldest);
+    return;
+  }
 }
 
 /** The row's element, drawn on first use. */
