@@ -51,10 +51,7 @@ const LINKS: ReadonlyMap<string, string> = new Map([
   ["signin", "next"],
 ]);
 
-/**
- * What ends an id in a URL. A space does, too, but only what surrounds a name may stand behind it; `pasted`
- * takes both off.
- */
+/** Ends an id in a URL. A space does, too; nothing may follow it but the surroundings of a name. */
 const END = /[?&/#>)\],;"'“”‘’«»]/;
 
 /** A name cannot be used. The message says why: the end of a sentence, without a full stop. */
@@ -109,7 +106,7 @@ export function visible(text: string): string {
   return text.replace(UNSEEN, (c) => `U+${c.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0")}`);
 }
 
-/** What is left of a refused name, for errors. */
+/** A refused name for errors, without its surroundings. */
 export function quoted(input: string): string {
   const name = withoutSurroundings(input.slice(0, MAX_INPUT_LENGTH));
   return `“${visible(name.length > MAX_QUOTED ? `${name.slice(0, MAX_QUOTED)}…` : name)}”`;

@@ -8,11 +8,11 @@ import { addressIn, isPartlyInvisible, NameFault, pasted, quoted, upToEnd } from
 /** The form of a video's id, for patterns of texts that contain one. */
 export const VIDEO_ID_FORM = String.raw`[\w-]{11}`;
 export const VIDEO_ID = new RegExp(`^${VIDEO_ID_FORM}$`);
-/** An id without a URL, and what may follow it: the end of the URL in which it stood. */
+/** An id without a URL, and what may follow it: the rest of the URL that contained it. */
 const BARE_ID = new RegExp(`^(${VIDEO_ID_FORM})(?:[?&#/>].*)?$`, "s");
 const APP_LINK = /^vnd\.youtube:(?:\/\/)?([\w-]*)(?:[?&#/].*)?$/is;
 
-/** The first segments of a path behind which the id stands, if there is a second one. */
+/** The first segments of a path that the id follows, if there is a second segment. */
 const BEFORE_ID: ReadonlySet<string> = new Set(["watch", "live", "shorts", "embed", "v", "e", "w", "video"]);
 /** The first segments of the pages whose id is the parameter `v` of the query or of the fragment alone. */
 const PAGES: ReadonlySet<string> = new Set(["", "watch_popup", "live_chat", "live_chat_replay"]);

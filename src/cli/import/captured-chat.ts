@@ -1,12 +1,14 @@
 /**
- * Reads a captured chat from a file of JSON lines, in batches: yt-dlp's `.live_chat.json`, whose actions are
- * read by the same code as those of the upstream, or messages that this program has exported.
+ * Reads a captured chat from a file, in batches: yt-dlp's `.live_chat.json`, whose actions are read by the
+ * same code as those of the upstream, the JSON of chat-downloader, whose items become such actions, or
+ * messages that this program has exported. Each may be JSON lines or a JSON array, and compressed.
  */
 import { basename } from "node:path";
 import { fileTrouble } from "../../base/file-trouble.ts";
 import { asArray, asObject, dig, type JsonObject, nestingOf, parseJson } from "../../base/json.ts";
-import { linesOf } from "../../base/lines.ts";
+import { splitArray, splitLines, textOf } from "../../base/lines.ts";
 import { jsonLine } from "../../formats/harmless-text.ts";
+import type { Chat } from "../../protocol/chat-key.ts";
 import type { Message } from "../../protocol/message.ts";
 import { VIDEO_ID, VIDEO_ID_FORM } from "../../protocol/video-id.ts";
 import type { CaptureProgress } from "../../reading/batch/checkpoint.ts";
@@ -16,6 +18,7 @@ import { NO_PANELS, type Panels } from "../../upstream/readers/panels.ts";
 import type { Item } from "../../upstream/readers/reader.ts";
 import type { TimeOfDay } from "../../upstream/readers/timestamp.ts";
 import { videoIdIn } from "../../upstream/readers/video.ts";
+import { actionOf, isDownloadedItem } from "./downloaded-item.ts";
 import { isMessageLine, readMessageLine } from "./message-line.ts";
 
 /** The file cannot be imported. The message is one line that says why. */
@@ -23,8 +26,10 @@ export class CaptureError extends Error {
   override readonly name = "CaptureError";
 }
 
-/** Some lines of a capture. */
+/** Some lines of a capture; an element of an array counts as one. */
 export interface CapturedBatch {
+  /** Whether the capture is of a live chat or of a replay. */
+  chat: Chat;
   items: readonly Item[];
   /** The polls after these lines. */
   panels: Panels;
@@ -59,27 +64,38 @@ export async function* capturedBatches(
 ): AsyncGenerator<CapturedBatch, undefined> {
   let { panels } = start;
   let named: string | undefined;
+  let chat: Chat | undefined;
   let [beginning, count] = ["", 0];
+  let saidAt = now();
   for await (const read of batchesOf(path)) {
     beginning ||= shortHash(read[0]);
     const lines = read.slice(Math.max(0, start.lines - count));
     count += read.length;
     if (lines.length === 0) continue;
-    const { actions, messages, videoIds, unread } = sorted(lines);
+    const { spans, messages, videoIds, unread } = sorted(lines, saidAt);
+    saidAt = spans.at(-1)?.until ?? saidAt;
+    chat ??= chatOf(spans, messages);
     for (const videoId of videoIds) {
       if (!VIDEO_ID.test(videoId)) throw new CaptureError(`names no video: ${jsonLine(videoId).trim()}`);
       named ??= videoId;
       if (videoId !== named) throw new CaptureError(`${SEVERAL}: ${named}, ${videoId}`);
     }
-    const { items, bugs, dropped, ...after } = readActions(actions, { receivedAt: now(), timeOfDay, panels });
-    panels = after.panels;
-    const lost = [...dropped.values()].filter(({ reason }) => reason !== "silent");
+    const items: Item[] = [];
+    let lost = unread;
+    for (const { actions, receivedAt } of spans) {
+      const read = readActions(actions, { receivedAt, timeOfDay, panels });
+      items.push(...read.items);
+      panels = read.panels;
+      lost += read.bugs.length;
+      for (const { reason, count } of read.dropped.values()) lost += reason === "silent" ? 0 : count;
+    }
     yield {
+      chat,
       items: [...items, ...messages.map(asItem)],
       panels,
       // A last line that is cut off may be complete when the capture is imported again.
       progress: { beginning, lines: parseJson(lines.at(-1) ?? "") === undefined ? count - 1 : count },
-      unread: unread + bugs.length + lost.reduce((sum, { count }) => sum + count, 0),
+      unread: lost,
       videoId: named ?? firstOf(lines, videoIdIn),
     };
   }
@@ -97,7 +113,7 @@ export function videoIdInName(path: string): string | undefined {
 async function* batchesOf(path: string): AsyncGenerator<string[]> {
   let batch: string[] = [];
   try {
-    for await (const line of linesOf(path)) {
+    for await (const line of entriesOf(path)) {
       if (line.trim() === "") continue;
       batch.push(line);
       if (batch.length < LINES_AT_ONCE) continue;
@@ -110,9 +126,33 @@ async function* batchesOf(path: string): AsyncGenerator<string[]> {
   if (batch.length > 0) yield batch;
 }
 
-/** A capture holds either actions or messages, so their order among each other does not matter. */
-function sorted(lines: readonly string[]) {
-  const actions: JsonObject[] = [];
+/** The lines of a file, or the elements of the array that it is. */
+async function* entriesOf(path: string): AsyncGenerator<string> {
+  const pieces = textOf(path);
+  const { value: first = "" } = await pieces.next();
+  const whole = (async function* () {
+    yield first;
+    yield* pieces;
+  })();
+  yield* first.trimStart().startsWith("[") ? splitArray(whole) : splitLines(whole);
+}
+
+/** Actions one after another that were received at the same time, as far as the capture shows it. */
+interface Span {
+  actions: JsonObject[];
+  /** In wall milliseconds: the time of a live chat's actions that have none. */
+  receivedAt: number;
+  /** The time of the last action that has one. */
+  until: number;
+}
+
+/**
+ * A capture holds either actions or messages, so their order among each other does not matter. `saidAt`: the
+ * time of the action before.
+ */
+function sorted(lines: readonly string[], saidAt: number) {
+  let span: Span = { actions: [], receivedAt: saidAt, until: saidAt };
+  const spans = [span];
   const messages: Message[] = [];
   const videoIds = new Set<string>();
   let unread = 0;
@@ -120,15 +160,46 @@ function sorted(lines: readonly string[]) {
     const value = nestingOf(line) <= MAX_NESTING ? asObject(parseJson(line)) : undefined;
     const message = value && isMessageLine(value) ? readMessageLine(value) : undefined;
     if (message && typeof value?.videoId === "string") videoIds.add(value.videoId);
+    const actions = value && !message ? actionsIn(value) : [];
+    const saidAt = timeIn(line) ?? span.until;
+    if (saidAt === span.until && saidAt !== span.receivedAt) {
+      span = { actions: [], receivedAt: saidAt, until: saidAt };
+      spans.push(span);
+    }
+    span.actions.push(...actions);
+    span.until = saidAt;
     if (message) messages.push(message);
-    else if (value && isAction(value)) actions.push(value);
-    else unread += 1;
+    else if (actions.length === 0) unread += 1;
   }
-  return { actions, messages, videoIds, unread };
+  return { spans, messages, videoIds, unread };
 }
 
-function isAction(value: JsonObject): boolean {
-  return asArray(dig(value, "replayChatItemAction", "actions")) !== undefined;
+/** The actions of a line, wrapped in a replay's action if they are of a replay. */
+function actionsIn(line: JsonObject): JsonObject[] {
+  if (isDownloadedItem(line)) {
+    const action = actionOf(line);
+    return action ? [action] : [];
+  }
+  const inner = asArray(dig(line, "replayChatItemAction", "actions"));
+  if (!inner) return [];
+  // yt-dlp wraps a live chat's actions like a replay's, with this mark and without the offset within.
+  return line.isLive === true ? inner.map(asObject).filter((action) => action !== undefined) : [line];
+}
+
+/** The time at which a line was said, in wall milliseconds; undefined if it shows none. */
+function timeIn(line: string): number | undefined {
+  const [, usec] = /"timestamp(?:Usec)?":\s*"?(\d{13,16})"?/.exec(line) ?? [];
+  return usec === undefined ? undefined : Math.floor(Number(usec) / 1000);
+}
+
+/** A replay has offsets in the video. A capture with neither these nor times counts as one. */
+function chatOf(spans: readonly Span[], messages: readonly Message[]): Chat {
+  const actions = spans.flatMap(({ actions }) => actions);
+  if (actions.length > 0) return actions.some((action) => action.replayChatItemAction) ? "replay" : "live";
+  const hasTimes = messages.some(({ details: { publishedAt } }) => publishedAt !== undefined);
+  return hasTimes && messages.every(({ details: { offsetMs } }) => offsetMs === undefined)
+    ? "live"
+    : "replay";
 }
 
 /**

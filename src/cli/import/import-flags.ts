@@ -24,6 +24,7 @@ export const IMPORT_FLAGS = { video, RELAY_STORE, RELAY_TIMEZONE, RELAY_DELETED 
 
 export const CAPTURE: Argument = {
   name: "file",
-  meaning: "a .live_chat.json of yt-dlp, or JSON lines of export or of watch --json --details",
+  meaning:
+    "a .live_chat.json of yt-dlp, the JSON of chat-downloader, or JSON lines of export or of watch --json --details; also compressed (.gz)",
   isRepeated: true,
 };

@@ -26,7 +26,7 @@ import { type CapturedBatch, CaptureError, capturedBatches, videoIdInName } from
 import type { IMPORT_FLAGS } from "./import-flags.ts";
 
 const NOT_A_CAPTURE =
-  "is not a captured chat: give a .live_chat.json of yt-dlp, or JSON lines of export or of watch --json --details";
+  "is not a captured chat: give a .live_chat.json of yt-dlp, the JSON of chat-downloader, or JSON lines of export or of watch --json --details";
 const READ_ONCE = "is a pipe or a device, which can be read only once: write a file first";
 const NO_VIDEO = "the video's id is neither in the file nor in its name: add --video";
 
@@ -97,7 +97,7 @@ async function importFile(
   if (videoId === undefined) throw new CaptureError(NO_VIDEO);
   await using hold = await takeRoom(videoId, first.progress, parts);
   const { room } = hold;
-  const appender = new Appender(parts, hold, memoryOf(room, true, parts));
+  const appender = new Appender(parts, hold, memoryOf(room, first.chat === "replay", parts));
   const imported: Imported = { videoId, added: 0, unread: 0 };
   const hideProgress = showProgress(surroundings, () => `${path}: ${counted(imported.added, "message")}`);
   try {
@@ -105,7 +105,7 @@ async function importFile(
     for await (const { items, panels, progress, unread } of capturedBatches(path, reading, start)) {
       imported.unread += unread;
       if (items.length === 0) continue;
-      const position = importedPosition(panels);
+      const position = importedPosition(panels, first.chat);
       const at = { position, startedAt: clock.monotonic(), capture: progress };
       imported.added += (await appender.appendOnce([{ items }], at)).length;
     }

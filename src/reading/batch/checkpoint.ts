@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { asArray, asNumber, asObject, asString, dig, type JsonObject, parseJson } from "../../base/json.ts";
+import { type Chat, typeOfChat } from "../../protocol/chat-key.ts";
 import type { RoomRecord } from "../../store/port.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import {
@@ -95,10 +96,11 @@ export function isReadable(room: RoomRecord): boolean {
  * The position of a chat that was imported from a capture. The chat is over, and no call to the upstream
  * has read it, so the position has no credentials.
  */
-export function importedPosition(panels: Panels): Position {
-  const pair = { client: "WEB", endpoint: "get_live_chat_replay" } as const;
+export function importedPosition(panels: Panels, chat: Chat): Position {
+  const endpoint = chat === "replay" ? "get_live_chat_replay" : "get_live_chat";
+  const pair = { client: "WEB", endpoint } as const;
   const credentials = { apiKey: "", clientVersion: "" };
-  return { chatType: "liveChatReplayRenderer", pair, credentials, continuation: null, panels };
+  return { chatType: typeOfChat(chat), pair, credentials, continuation: null, panels };
 }
 
 /** The capture from which a room was imported; undefined if it was not. */
