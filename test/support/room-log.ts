@@ -4,6 +4,7 @@ import { Appender } from "../../src/reading/batch/appender.ts";
 import { memoryOf } from "../../src/reading/batch/checkpoint.ts";
 import type { Gap } from "../../src/reading/batch/gap.ts";
 import type { JsonObject } from "../../src/simulator/plain-json.ts";
+import type { ObservedStore, StoreEngine } from "../../src/store/observed.ts";
 import { memoryStore } from "../../src/store/sqlite/inline-thread.ts";
 import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
@@ -20,14 +21,14 @@ export const CONTEXT = { receivedAt: Date.parse("2026-01-02T15:04:05Z"), timeOfD
  * the same store, it is a restarted service, perhaps with a pending gap.
  */
 export async function roomLog(
-  store = memoryStore(systemClock),
+  store: StoreEngine | ObservedStore = memoryStore(systemClock),
   clock: Clock = systemClock,
   suspected?: Gap,
   isBlanking = false,
 ) {
   const telemetry = new Telemetry(silentLog);
   const parts = {
-    store: observe(store, clock, telemetry),
+    store: "health" in store ? store : observe(store, clock, telemetry),
     clock,
     telemetry,
     settings: { ...CONTEXT, isBlanking },

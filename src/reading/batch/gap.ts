@@ -80,7 +80,6 @@ export function showGaps(
   const shown: Gap[] = [];
   const known = new Map<string, Message>();
   const isKnown = (id: string) => known.has(id) || held.has(id);
-  let above = stood;
   let gap = pending;
   let cursor = head;
   let next = 0;
@@ -88,8 +87,10 @@ export function showGaps(
     if (!isKnown(message.id)) cursor++;
     known.set(message.id, message);
     messages.push(message);
-    above = aboveAfter(above, [message]);
   };
+  /** What is taken down behind a gap, if this stands above the chat then. */
+  const downBehind = (shownAbove: AboveChat): Message[] =>
+    takenDown(aboveAfter(stood, messages), shownAbove, new Map([...held, ...known]), moment);
   for (const { items, after, above: shownAbove } of batches) {
     gap ??= after;
     if (items.some((item) => isSaid(item) && isKnown(item.message.id))) gap = undefined;
@@ -100,8 +101,7 @@ export function showGaps(
         messages.push(gapMessage(gap, cursor++, moment));
         shown.push(gap);
         gap = undefined;
-        const all = new Map([...held, ...known]);
-        if (shownAbove) for (const down of takenDown(above, shownAbove, all, moment)) add(down);
+        if (shownAbove) for (const down of downBehind(shownAbove)) add(down);
       }
       add(message);
     }

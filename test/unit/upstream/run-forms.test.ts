@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Details } from "../../../src/protocol/kinds.ts";
+import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { adding, COMMON } from "../../support/chat-items.ts";
 import { poll } from "../../support/poll-items.ts";
 import { readMessages, UTC } from "../../support/read-messages.ts";
@@ -181,5 +182,23 @@ describe("a translated message", () => {
     assert.equal(one(adding({ liveChatTextMessageRenderer: item })).message, "Good morning");
     const untranslated = { ...COMMON, ...translated };
     assert.equal(one(adding({ liveChatTextMessageRenderer: untranslated })).message, "Good morning");
+  });
+});
+
+describe("an amount with three decimals", () => {
+  const paid = adding({
+    liveChatPaidMessageRenderer: { ...COMMON, purchaseAmountText: { simpleText: "KWD\u00a01.500" } },
+  });
+  it("is read on a stream, whose calls ask for English", async () => {
+    const relay = new VirtualRelay();
+    const chat = relay.upstream.chat("three-deci1", { page: 0 });
+    const viewer = await relay.enter({ videoId: "three-deci1", details: true });
+    chat.say([paid]);
+    const [sent] = await viewer.untilMessages(1);
+    assert.deepEqual((sent?.message.details as Details).amount, { value: 1.5, currency: "KWD" });
+  });
+  it("is not guessed in a capture, whose language is not known", () => {
+    const [message] = readMessages([paid], { receivedAt: 0, timeOfDay: UTC }).messages;
+    assert.deepEqual((message?.details as Details).amount, { value: null, currency: "KWD" });
   });
 });
