@@ -32,6 +32,8 @@ function portConfig(v: FlagValues<typeof PORT_SETTINGS>) {
     log: { longPollMs: v.RELAY_LONG_POLL_MS, sseMs: v.RELAY_LOG_SSE_MS },
     frameAncestors: v.RELAY_FRAME_ANCESTORS,
     maxViewersPerAddress: v.RELAY_MAX_VIEWERS_PER_ADDRESS || Number.POSITIVE_INFINITY,
+    /** The start lowers it to what the limit of open files allows. */
+    maxConnections: Number.POSITIVE_INFINITY,
     trustedProxies: v.RELAY_TRUST_PROXY,
     timeouts: REQUEST_TIMEOUTS,
   };

@@ -12,6 +12,9 @@ import { Workers } from "./workers/workers.ts";
  */
 const LISTEN_BACKLOG = 4096;
 
+/** The part of this process's connections that its workers may have: one for each room, and for a request. */
+const WORKERS_PART = 0.25;
+
 const OTHER_PORT = "a different port with --port or RELAY_PORT";
 const OTHER_HOST = "a different address with --host or RELAY_HOST";
 /** By the system's error code. */
@@ -37,12 +40,19 @@ export class Port {
   async open(served: Served): Promise<string> {
     const { host, http, workers } = this.#config;
     if (workers > 1) this.#workers = new Workers(served, workers - 1);
-    const app = await createServer(served, { ...http, ...(this.#workers && { group: this.#workers }) });
+    const { maxConnections } = http;
+    const app = await createServer(served, {
+      ...http,
+      ...(this.#workers && {
+        group: this.#workers,
+        maxConnections: Math.ceil(maxConnections * (1 - WORKERS_PART)),
+      }),
+    });
     this.#app = app;
     await this.#listen((options) => app.listen(options as FastifyListenOptions)); // passed to Node unchanged
     const address = app.server.address();
     const port = typeof address === "object" && address ? address.port : this.#config.port;
-    await this.#workers?.start({ ...this.#config, port });
+    await this.#workers?.start({ ...this.#config, port }, Math.ceil(maxConnections * WORKERS_PART));
     return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
   }
 

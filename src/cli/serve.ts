@@ -12,8 +12,13 @@ import type { Surroundings } from "./surroundings.ts";
 
 type ServeInput = Input<typeof SETTINGS>;
 
-/** Open files reserved for the store, upstream connections, the listener and the runtime. */
-const RESERVED_FILES = 200;
+/**
+ * What a process keeps of its open files for the store, upstream connections, the log and the runtime: half of
+ * them, within these bounds.
+ */
+const RESERVED_FILES = { least: 64, most: 200 };
+/** The part of the connections that viewers leave to other requests. */
+const OTHER_REQUESTS = 0.1;
 
 /** Rejects like `startService`. */
 export function serve(input: ServeInput, surroundings: Surroundings, stopped: AbortSignal): Promise<Service> {
@@ -38,6 +43,7 @@ interface Logged {
   /** The number of processes, among which the viewers are divided. */
   workers: number;
   rooms: { maxViewers: number };
+  http: { maxConnections: number };
 }
 
 /**
@@ -57,8 +63,16 @@ export async function startLogged<C extends Logged>(
   collectDefaultMetrics({ register: telemetry.registry });
   const wanted = config.rooms.maxViewers;
   const { workers } = config;
-  const maxViewers = Math.min(wanted, workers * possibleViewers());
-  const lowered = { ...config, rooms: { ...config.rooms, maxViewers: Math.ceil(maxViewers / workers) } };
+  const files = openFileLimit();
+  const maxConnections = connectionsWithin(files);
+  const viewersWithin = Math.ceil(maxConnections * (1 - OTHER_REQUESTS));
+  const maxViewers = Math.min(wanted, workers * viewersWithin);
+  const lowered = {
+    ...config,
+    rooms: { ...config.rooms, maxViewers: Math.ceil(maxViewers / workers) },
+    http: { ...config.http, maxConnections },
+  };
+  telemetry.service.limits({ files, connections: workers * maxConnections, viewers: maxViewers });
   const service = await start(lowered, systemClock, telemetry, stopped);
   telemetry.service.listening(service.url);
   if (maxViewers < wanted) {
@@ -80,11 +94,13 @@ export async function startLogged<C extends Logged>(
   return { ...service, stop };
 }
 
-/** The number of viewers that the limit of open files allows; Infinity if the system reports no limit. */
-function possibleViewers(): number {
-  return Math.max(1, openFileLimit() - RESERVED_FILES);
+/** The number of connections that a process may have with so many open files. */
+export function connectionsWithin(files: number): number {
+  const { least, most } = RESERVED_FILES;
+  return Math.max(1, files - Math.min(most, Math.max(least, Math.floor(files / 2))));
 }
 
+/** Of each process; Infinity if the system reports no limit. */
 function openFileLimit(): number {
   if (!process.report) return Number.POSITIVE_INFINITY;
   Object.assign(process.report, { excludeNetwork: true }); // listing the network interfaces can take seconds

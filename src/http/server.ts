@@ -1,5 +1,5 @@
 /** The HTTP server: routes, validation, and the limits of a request. */
-import type { RequestListener } from "node:http";
+import type { RequestListener, Server } from "node:http";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Clock } from "../base/clock.ts";
 import { nestingOf } from "../base/json.ts";
@@ -81,6 +81,8 @@ export interface HttpSettings extends PageSettings, Partial<ReadingSettings> {
   log: LogSettings;
   /** Infinity means no limit. */
   maxViewersPerAddress: number;
+  /** Further connections are closed at once; Infinity means no limit. */
+  maxConnections: number;
   /** The number of proxies in front whose `X-Forwarded-For` is trusted. */
   trustedProxies: number;
   timeouts: RequestTimeouts;
@@ -129,6 +131,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     frameworkErrors: (error, _request, reply) => answerUnroutable(error, reply as FastifyReply, telemetry),
   });
   rawErrors.watch(app.server);
+  boundConnections(app.server, settings.maxConnections, telemetry);
   serveHalfClosed(app.server, underWay, clock);
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   app.setReplySerializer(wireJson); // for errors, which have no schema
@@ -194,6 +197,13 @@ function httpServer(listener: RequestListener, { headersMs, requestMs, checkMs }
     },
     listener,
   );
+}
+
+/** Limits the connections, whether they ask, wait or stream. */
+function boundConnections(server: Server, max: number, telemetry: Telemetry): void {
+  if (max === Number.POSITIVE_INFINITY) return;
+  server.maxConnections = max;
+  server.on("drop", () => telemetry.service.connectionDropped());
 }
 
 function ownRoutes(

@@ -4,9 +4,14 @@ import { VERSION } from "../base/own-files.ts";
 import type { Logger } from "./logger.ts";
 import type { MetricMakers } from "./metric-makers.ts";
 
+type Limited = "files" | "connections" | "viewers";
+
 export class ServiceEvents {
   readonly #log: Logger;
   readonly #taskFaults: Counter;
+  readonly #dropped: Counter;
+  #droppedCount = 0;
+  #limits: Record<Limited, number> | undefined;
 
   constructor(log: Logger, { all, first }: MetricMakers) {
     this.#log = log;
@@ -14,12 +19,41 @@ export class ServiceEvents {
       "relay_task_faults_total",
       "Bugs in background tasks, logged with their stack at growing intervals; the task goes on after a second",
     );
+    this.#dropped = all.counter(
+      "relay_connections_dropped_total",
+      "Connections that were closed at once: there were as many as the limit of open files allows",
+    );
+    first.gauge(
+      "relay_limit",
+      "The limits in force: open files of each process, connections and viewers of all; none where the system has none",
+      ["of"],
+      (gauge) => {
+        for (const [of, limit] of Object.entries(this.#limits ?? {}))
+          if (Number.isFinite(limit)) gauge.set({ of }, limit);
+      },
+    );
     first.gauge(
       "relay_build_info",
       "Always 1; labels: version of the service and of Node.js",
       ["version", "node"],
       (info) => info.set({ version: VERSION, node: process.versions.node }, 1),
     );
+  }
+
+  /** The limits in force, for the metrics. */
+  limits(limits: Record<Limited, number>): void {
+    this.#limits = limits;
+  }
+
+  /** A connection was closed at once. The log has the first, the tenth, the hundredth, and so on. */
+  connectionDropped(): void {
+    this.#dropped.inc();
+    this.#droppedCount += 1;
+    if (Number.isInteger(Math.log10(this.#droppedCount)))
+      this.#log.warn(
+        { dropped: this.#droppedCount },
+        "connections are closed at once: there are as many as the limit of open files (ulimit -n) allows",
+      );
   }
 
   /** Logged at any level: with port 0 nothing else shows the address. */

@@ -3,6 +3,7 @@
  * can.
  */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { get, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
@@ -32,6 +33,7 @@ const SLOW_VIDEO = "slow-viewer";
 const FAILING_VIDEO = "failing-one";
 const WALLED_VIDEO = "walled-room";
 const MAX_OF_ADDRESS = 10;
+const MAX_CONNECTIONS = 100;
 /** A viewer's address: that of its connection, and that which the proxy in front names. */
 const CONNECTION_ADDRESS = "127.0.0.77";
 const VIEWER_ADDRESS = "203.0.113.177";
@@ -122,6 +124,16 @@ async function severalChats(run: Run): Promise<void> {
   await run.until("relay_multiplexed_connections", (count) => count === 1);
   leaving.abort();
   await run.until("relay_multiplexed_connections", (count) => count === 0);
+}
+
+/** More connections than there may be. */
+async function flood({ relay }: Run): Promise<void> {
+  relay.telemetry.service.limits({ files: 1000, connections: MAX_CONNECTIONS, viewers: 90 });
+  const port = Number(new URL(relay.url).port);
+  const sockets = Array.from({ length: MAX_CONNECTIONS + 1 }, () => connect(port, "127.0.0.1"));
+  await Promise.any(sockets.map((socket) => once(socket.resume(), "end")));
+  for (const socket of sockets) socket.destroy();
+  await Promise.all(sockets.map((socket) => socket.closed || once(socket, "close")));
 }
 
 /** Trouble at the upstream: failed polls, an expired token, throttling, a room that fails for good. */
@@ -217,6 +229,7 @@ async function wholeRun(folder: string): Promise<Run> {
     upstream,
     telemetry,
     answers: { bytes: 1e9, stallMs: 200 },
+    maxConnections: MAX_CONNECTIONS,
     settings,
   });
   const run = new Run(relay, log);
@@ -229,6 +242,7 @@ async function wholeRun(folder: string): Promise<Run> {
   await callers(run);
   await walled(run);
   await severalChats(run);
+  await flood(run);
   await troubles(run);
   await slowViewer(run);
   const speech = chat.speak(50); // something to be stored at any time

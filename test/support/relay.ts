@@ -45,6 +45,7 @@ export interface TestRelayOptions {
   telemetry?: Telemetry;
   clock?: Clock;
   answers?: AnswerLimits;
+  maxConnections?: number;
   quietMs?: number;
   windowMs?: number;
   deadlines?: Partial<Deadlines>;
@@ -77,6 +78,7 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
   const { quietMs, windowMs, answers } = { ...config.rooms, ...options };
   Object.assign(config.rooms, { quietMs, windowMs });
   if (answers) config.http.answers = answers;
+  config.http.maxConnections = options.maxConnections ?? config.http.maxConnections;
   config.http.timeouts = options.timeouts ?? config.http.timeouts;
   const { upstream: read } = config;
   const hosts = options.proxy ? { ...read.hosts, main: options.proxy.url } : read.hosts;

@@ -60,8 +60,9 @@ export class Workers {
     this.#clock = served.clock;
   }
 
-  /** Starts the workers, which listen a moment later. `config` names the port that was found. */
-  async start(config: PortConfig): Promise<void> {
+  /** Starts the workers, which listen a moment later. `config` names the port that was found;
+   * `maxConnections`: how many they may have to this process. */
+  async start(config: PortConfig, maxConnections: number): Promise<void> {
     const { http } = config;
     // Other programs of the machine reach the private address, too.
     const workerToken = randomBytes(32).toString("base64url");
@@ -70,6 +71,7 @@ export class Workers {
       access: { ...http.access, workerToken },
       group: this,
       isForWorkers: true,
+      maxConnections,
       trustedProxies: http.trustedProxies + 1,
     });
     const origin = await this.#private.listen({ host: "127.0.0.1", port: 0 });
