@@ -59,6 +59,8 @@ export interface Input<Table extends FlagTable> {
   arguments: readonly string[];
   /** The names of the values set by a flag or an environment variable. */
   given: ReadonlySet<string>;
+  /** The texts of settings that differ from their defaults, without secrets. */
+  changed: Readonly<Record<string, string>>;
 }
 
 /** An invalid command line or setting. The message is one line that describes it. */
@@ -123,15 +125,18 @@ export function readFlags<Table extends FlagTable>(
 ): Input<Table> {
   const { texts, positionals } = parseFlags(table, args, wanted);
   const given = new Set<string>();
+  const changed: Record<string, string> = {};
   const values = Object.entries(table).map(([name, flag]) => {
     const variable = isVariable(name) ? env[name] || undefined : undefined;
     const typed = texts[flagOf(name, flag)];
     const text = typed ?? variable;
     if (text !== undefined) given.add(name);
+    if (isVariable(name) && text !== undefined && text !== flag.default)
+      changed[name] = shownText(flag, text);
     const shown = typed === undefined && isVariable(name) ? name : `--${flagOf(name, flag)}`;
     return [name, readValue(shown, flag, text ?? flag.default)];
   });
-  return { values: Object.fromEntries(values) as FlagValues<Table>, arguments: positionals, given };
+  return { values: Object.fromEntries(values) as FlagValues<Table>, arguments: positionals, given, changed };
 }
 
 /**
@@ -226,6 +231,13 @@ function assertArguments(
 
 function withoutPassword(text: string): string {
   return text.replace(AFTER_SCHEME, "…").replace(BEFORE_HOST, "…@");
+}
+
+/** A valid text, as the log may show it: of a URL neither user, password nor query. */
+function shownText({ isSecret }: Flag<unknown>, text: string): string {
+  return isSecret
+    ? "…"
+    : text.replace(AFTER_SCHEME, (rest) => rest.replace(/^[^/]*@/, "…@").replace(/\?.*/s, "?…"));
 }
 
 function noFlag(name: string, known: readonly string[]): UsageError {

@@ -1,5 +1,6 @@
 /** The command line: finds the command and runs it. A failure is reported in one line. */
-import { COMMAND_NAME, licences, VERSION } from "../base/own-files.ts";
+import { versionLine } from "../base/commit.ts";
+import { COMMAND_NAME, licences } from "../base/own-files.ts";
 import { commandNamed } from "./commands.ts";
 import { EXIT } from "./exit-codes.ts";
 import { commandHelp, help } from "./help.ts";
@@ -30,14 +31,14 @@ async function dispatch(args: readonly string[], surroundings: Surroundings): Pr
     return 0;
   };
   const [first = "", second = "help"] = args;
-  if (first === "-v") return await show(`${VERSION}\n`);
+  if (first === "-v") return await show(versionLine());
   if (first === "help") return await show(HELP.test(second) ? help() : commandHelp(commandNamed(second)));
   const isNamed = first !== "" && !first.startsWith("-");
   const command = commandNamed(isNamed ? first : "serve");
   const flags = isNamed ? args.slice(1) : args;
   if (flags.some((flag) => flag !== "help" && HELP.test(flag)))
     return await show(isNamed ? commandHelp(command) : help());
-  if (flags.includes("--version")) return await show(`${VERSION}\n`);
+  if (flags.includes("--version")) return await show(versionLine());
   if (first === "--licenses") return await show(licences());
   return command.run(flags, surroundings);
 }

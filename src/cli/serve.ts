@@ -1,4 +1,5 @@
 /** `serve`: runs the relay. It shares `startConfigured` with `demo`, and `startLogged` with `edge`, too. */
+import { totalmem } from "node:os";
 import { collectDefaultMetrics } from "prom-client";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { createLogger } from "../telemetry/logger.ts";
@@ -27,10 +28,10 @@ export function serve(input: ServeInput, surroundings: Surroundings, stopped: Ab
   return startConfigured(toConfig(input.values), input, surroundings, stopped, warnings);
 }
 
-/** Starts the service, and logs its URL and warnings about its settings. Rejects like `startService`. */
+/** As `startLogged`, for a service. */
 export function startConfigured(
   config: Config,
-  input: Pick<ServeInput, "given">,
+  input: Pick<ServeInput, "changed">,
   surroundings: Surroundings,
   stopped: AbortSignal,
   warnings: readonly string[] = [],
@@ -42,18 +43,19 @@ interface Logged {
   logLevel: Config["logLevel"];
   /** The number of processes, among which the viewers are divided. */
   workers: number;
-  rooms: { maxViewers: number };
+  rooms: { maxViewers: number; maxRooms: number };
   http: { maxConnections: number };
 }
 
 /**
- * Starts a service or an edge, and logs its URL and warnings about its settings, with those of the command.
+ * Starts a service or an edge, and logs its URL, what runs, and warnings about its settings, with those of the
+ * command.
  * Rejects like `start`.
  */
 export async function startLogged<C extends Logged>(
   start: (config: C, clock: Clock, telemetry: Telemetry, stopped: AbortSignal) => Promise<Service>,
   config: C,
-  { given }: Pick<ServeInput, "given">,
+  { changed: settings }: Pick<ServeInput, "changed">,
   { env, stdout }: Surroundings,
   stopped: AbortSignal,
   warnings: readonly string[],
@@ -72,16 +74,13 @@ export async function startLogged<C extends Logged>(
     rooms: { ...config.rooms, maxViewers: Math.ceil(maxViewers / workers) },
     http: { ...config.http, maxConnections },
   };
-  telemetry.service.limits({ files, connections: workers * maxConnections, viewers: maxViewers });
+  const limits = { files, connections: workers * maxConnections, viewers: maxViewers };
+  telemetry.service.limits(limits);
   const service = await start(lowered, systemClock, telemetry, stopped);
   telemetry.service.listening(service.url);
-  if (maxViewers < wanted) {
-    const level = given.has("RELAY_MAX_VIEWERS") ? "warn" : "debug";
-    log[level](
-      { wanted, maxViewers },
-      "RELAY_MAX_VIEWERS is lowered: the limit of open files (ulimit -n) allows no more",
-    );
-  }
+  const running = { store: service.store, workers, settings };
+  const others = { rooms: config.rooms.maxRooms, memoryBytes: memoryBytes() };
+  telemetry.service.started({ ...running, limits: { ...limits, ...others } }, maxViewers < wanted);
   // The variables of another command are not mistakes.
   const unknown = unknownVariables({ ...SETTINGS, ...OF_EDGE, ...WATCH_FLAGS }, env);
   for (const line of [...warnings, ...unknown]) log.warn(line);
@@ -98,6 +97,12 @@ export async function startLogged<C extends Logged>(
 export function connectionsWithin(files: number): number {
   const { least, most } = RESERVED_FILES;
   return Math.max(1, files - Math.min(most, Math.max(least, Math.floor(files / 2))));
+}
+
+/** What the process may use: its control group's limit, or the machine's memory. */
+function memoryBytes(): number {
+  const limit = process.constrainedMemory();
+  return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
 }
 
 /** Of each process; Infinity if the system reports no limit. */

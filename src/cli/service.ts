@@ -29,6 +29,8 @@ export interface Service {
   url: string;
   /** The reasons why the service should get no new viewers; empty if there are none. */
   unreadiness(): Promise<string[]>;
+  /** What it stores in; undefined for an edge. */
+  store?: { place: string; schema: number };
   /** Stops gracefully: accepts no new viewers, makes everything durable, and ends every stream cleanly. */
   stop(): Promise<void>;
   /** Resolves if the store is lost for good, after logging it: stop the service, and let the process fail. */
@@ -111,6 +113,7 @@ export async function startService(
   recordings.start({ isListRun: mayRecord(config.http.access) });
   return {
     url,
+    store: store.identity,
     unreadiness: () => rooms.unreadiness(),
     stop,
     lost: store.lost,

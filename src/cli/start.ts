@@ -1,5 +1,5 @@
 /** Prints the version, for which little else is loaded, or runs the command line. */
-import { VERSION } from "../base/own-files.ts";
+import { versionLine } from "../base/commit.ts";
 import type { Surroundings } from "./surroundings.ts";
 
 /** Like `run`. */
@@ -8,7 +8,7 @@ export async function start(args: readonly string[], surroundings: Surroundings)
   if (rest.length === 0 && (first === "-v" || first === "--version")) {
     const { print } = await import("./reader/output.ts"); // a service at rest does not load it
     try {
-      await print(`${VERSION}\n`, surroundings.stdout);
+      await print(versionLine(), surroundings.stdout);
       return 0;
     } catch {
       // `run` fails in the same way, and reports it.

@@ -12,7 +12,7 @@ import { backupFile } from "./sqlite/backup.ts";
 import { memoryStore } from "./sqlite/inline-thread.ts";
 import { SqliteStore } from "./sqlite/sqlite.ts";
 import { SqliteMigrationEnd } from "./sqlite/sqlite-migration.ts";
-import { FILE_DEFAULTS } from "./sqlite/sqlite-schema.ts";
+import { FILE_DEFAULTS, SCHEMA_VERSION } from "./sqlite/sqlite-schema.ts";
 import { SqliteThread } from "./sqlite/thread.ts";
 import { StoreHealth } from "./store-health.ts";
 
@@ -30,6 +30,11 @@ export function isShared(url: string): boolean {
 /** The named store cannot be used. The message is one line that says what to do. */
 export class StoreOpenError extends Error {
   override readonly name = "StoreOpenError";
+}
+
+export interface OpenedStore extends ObservedStore {
+  /** Where it is, without a password, and the version of its schema. */
+  readonly identity: { place: string; schema: number };
 }
 
 /** The settings of a store that several instances share. */
@@ -52,14 +57,17 @@ export async function openStore(
   shared = SHARED_DEFAULTS,
   file = FILE_DEFAULTS,
   stopped?: AbortSignal,
-): Promise<ObservedStore> {
-  if (url === "memory:")
-    return observed(memoryStore(clock, telemetry.store.unreadable, nextTurn), clock, telemetry);
+): Promise<OpenedStore> {
+  if (url === "memory:") {
+    const engine = memoryStore(clock, telemetry.store.unreadable, nextTurn);
+    const identity = { place: url, schema: SCHEMA_VERSION };
+    return { ...observed(engine, clock, telemetry), identity };
+  }
   if (isShared(url)) {
     const { openPostgres } = await import("./postgres/open-postgres.ts");
     const health = new StoreHealth(clock, telemetry);
     const opened = await openPostgres(url, shared, clock, telemetry, health, stopped).catch(refuse);
-    return observed(opened, clock, telemetry, health);
+    return { ...observed(opened, clock, telemetry, health), identity: opened.identity };
   }
   const [, path] = SQLITE_URL.exec(url) ?? [];
   if (!path) {
@@ -75,7 +83,7 @@ export async function openStore(
   try {
     await unlessAborted(engine.probeWrite(0), stopped);
     if (!size) telemetry.store.made(real, size === 0);
-    return observed(engine, clock, telemetry);
+    return { ...observed(engine, clock, telemetry), identity: { place: real, schema: SCHEMA_VERSION } };
   } catch (error) {
     await engine.close();
     return refuse(error);

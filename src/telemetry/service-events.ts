@@ -1,10 +1,24 @@
 /** The events of the process itself, in log and metrics: its address, its workers, its background tasks. */
 import type { Counter } from "prom-client";
+import { commit } from "../base/commit.ts";
 import { VERSION } from "../base/own-files.ts";
 import type { Logger } from "./logger.ts";
 import type { MetricMakers } from "./metric-makers.ts";
 
 type Limited = "files" | "connections" | "viewers";
+
+const BUILD = { version: VERSION, commit: commit(), node: process.versions.node };
+
+interface ServiceStart {
+  /** Undefined for an edge. */
+  store: { place: string; schema: number } | undefined;
+  /** The number of processes. */
+  workers: number;
+  /** By what they limit; Infinity if there is no limit. */
+  limits: Readonly<Record<string, number>>;
+  /** The settings that differ from their defaults, without secrets. */
+  settings: Readonly<Record<string, string>>;
+}
 
 export class ServiceEvents {
   readonly #log: Logger;
@@ -34,9 +48,9 @@ export class ServiceEvents {
     );
     first.gauge(
       "relay_build_info",
-      "Always 1; labels: version of the service and of Node.js",
-      ["version", "node"],
-      (info) => info.set({ version: VERSION, node: process.versions.node }, 1),
+      "Always 1; labels: version of the service, the commit of its sources, and version of Node.js",
+      ["version", "commit", "node"],
+      (info) => info.set(BUILD, 1),
     );
   }
 
@@ -59,6 +73,20 @@ export class ServiceEvents {
   /** Logged at any level: with port 0 nothing else shows the address. */
   listening(url: string): void {
     this.#log.child({}, { level: "info" }).info({ url }, `listening on ${url}`);
+  }
+
+  /**
+   * The start is done: what runs, on which store, with which limits and settings. `isLowered`: whether the
+   * machine allows less than was asked for.
+   */
+  started(start: ServiceStart, isLowered: boolean): void {
+    const line = { ...BUILD, ...start };
+    if (isLowered)
+      this.#log.warn(
+        line,
+        "started with lower limits than RELAY_MAX_VIEWERS: the limit of open files (ulimit -n) allows no more",
+      );
+    else this.#log.info(line, "started");
   }
 
   /** One of the processes on the port is gone, or could not start (`why`). */

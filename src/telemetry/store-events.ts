@@ -127,6 +127,11 @@ export class StoreEvents {
     else this.#log.info({ path }, "made a new store");
   }
 
+  /** A step of the upgrade of an older store. */
+  upgraded(toSchema: number, tookMs: number): void {
+    this.#log.info({ toSchema, tookMs: Math.round(tookMs) }, "upgraded the store");
+  }
+
   succeeded(operation: StoreOperation, ms: number): void {
     this.#metrics.operations.inc({ kind: operation });
     if (operation === "append") this.#metrics.appendSeconds.observe(ms / 1000);

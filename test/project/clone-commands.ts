@@ -179,7 +179,7 @@ it("docs/deployment.md and docs/operations.md install, back up, restore and upgr
       await demo.stop();
     } else {
       const out = await start(line, cwd).ended();
-      if (line === "livechat-relay --version") assert.match(out, /^\d+\.\d+\.\d+\n$/);
+      if (line === "livechat-relay --version") assert.match(out, /^\d+\.\d+\.\d+ \([0-9a-f]{12}\)\n$/);
       if (line.startsWith("curl ")) assert.match(out, /"status":"ok"|ready/);
     }
   };

@@ -14,6 +14,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { REPLACED } from "../../src/cli/demo-flags.ts";
 import { SETTINGS } from "../../src/cli/setting-table.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
+import { SCHEMA_VERSION } from "../../src/store/sqlite/sqlite-schema.ts";
 import { freePorts } from "../chaos/service.ts";
 import { Command, outcome, outcomeInShell, outcomeOfProcess, ROOT, Run } from "../support/command.ts";
 import { testEnvironment } from "../support/relay.ts";
@@ -236,10 +237,14 @@ describe("help", () => {
     assert.match(demo.out, /--rate \(default 5\)/);
   });
 
-  it("prints the version", async () => {
+  it("prints the version and the commit", async () => {
     const { version } = JSON.parse(await readFile(join(ROOT, "package.json"), "utf8"));
-    for (const args of [["--version"], ["-v"], ["watch", "--version"]])
-      assert.deepEqual(await outcome(args), { code: 0, out: `${version}\n`, error: "" });
+    const expected = new RegExp(`^${version.replaceAll(".", "\\.")} \\([0-9a-f]{12}\\)\n$`);
+    for (const args of [["--version"], ["-v"], ["watch", "--version"]]) {
+      const { code, out, error } = await outcome(args);
+      assert.deepEqual([code, error], [0, ""]);
+      assert.match(out, expected);
+    }
   });
 
   it("loads neither the HTTP server nor a store", { skip: OF_CHECKOUT }, async () => {
@@ -252,9 +257,14 @@ describe("help", () => {
     const { error } = await outcomeOfProcess(["--version"], { env: REPORTING_LOADS });
     assert.deepEqual(
       error.match(/src\/\S+/g),
-      ["cli/main", "cli/start", "base/own-files", "cli/reader/output", "base/file-trouble"].map(
-        (name) => `src/${name}.ts`,
-      ),
+      [
+        "cli/main",
+        "cli/start",
+        "base/commit",
+        "base/own-files",
+        "cli/reader/output",
+        "base/file-trouble",
+      ].map((name) => `src/${name}.ts`),
     );
     assert.doesNotMatch(error, /node_modules/);
   });
@@ -312,15 +322,49 @@ describe("serve", () => {
     }
   });
 
+  it("says in one line what runs, on which store, with which limits and settings, without secrets", async (t) => {
+    const store = await temporaryStore(t);
+    const env = {
+      RELAY_STORE: store,
+      RELAY_PORT: "0",
+      RELAY_MAX_ROOMS: "7",
+      RELAY_GRACE_MS: "90000",
+      RELAY_ADMIN_TOKEN: "a-secret-of-16-characters",
+      RELAY_EGRESS: "office=http://me:a-secret@127.0.0.1:3128",
+      RELAY_UPSTREAM_URL: "http://me:a-secret@127.0.0.1:1",
+    };
+    const serve = new Run([], { env });
+    await serve.printed(/"msg":"started/);
+    serve.signal("SIGTERM");
+    await serve.exited;
+    assert.doesNotMatch(serve.out, /a-secret/);
+    const line = serve.out.split("\n").find((text) => text.includes('"msg":"started'));
+    const { version, commit, node, store: opened, workers, limits, settings } = JSON.parse(line ?? "");
+    assert.match(`${version} ${commit} ${node}`, /^\d+\.\d+\.\d+ [0-9a-f]{40} \d+\.\d+\.\d+$/);
+    assert.deepEqual(opened, { place: store.replace("sqlite:", ""), schema: SCHEMA_VERSION });
+    assert.equal(workers, 1);
+    assert.deepEqual(Object.keys(limits).sort(), ["files", "memoryBytes", "rooms", "viewers"]);
+    assert.equal(limits.rooms, 7);
+    assert.deepEqual(settings, {
+      RELAY_PORT: "0",
+      RELAY_STORE: store,
+      RELAY_ADMIN_TOKEN: "…",
+      RELAY_MAX_ROOMS: "7",
+      RELAY_EGRESS: "…",
+      RELAY_UPSTREAM_URL: "http://…@127.0.0.1:1",
+    });
+  });
+
   const rows: [string, NodeJS.ProcessEnv, RegExp[]][] = [
     ["nothing if nothing was set", { RELAY_PORT: "" }, []],
-    ["a limit above that of open files", { RELAY_MAX_VIEWERS: "9999999" }, [/^RELAY_MAX_VIEWERS is lowered/]],
+    ["a limit above that of open files", { RELAY_MAX_VIEWERS: "9999999" }, [/^started with lower limits/]],
     ["a setting of an edge", { RELAY_ORIGIN: "http://a.example" }, [/^serve does not use RELAY_ORIGIN: /]],
     ["a misspelt setting", { RELAY_GRACEMS: "1" }, [/^RELAY_GRACEMS is not .* RELAY_GRACE_MS\? /]],
   ];
   for (const [what, env, expected] of rows) {
     it(`warns about ${what}`, async () => {
-      const serve = new Run(["--port", "0", "--store", "memory:"], { env });
+      const limited = { RELAY_MAX_VIEWERS: "10", ...env }; // the machine may allow less than the default
+      const serve = new Run(["--port", "0", "--store", "memory:"], { env: limited });
       await serve.printed(LISTENING);
       serve.signal("SIGTERM");
       await serve.exited;

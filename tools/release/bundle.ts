@@ -9,6 +9,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type BuildOptions, build, type Metafile } from "esbuild";
+import { commitOf } from "../../src/base/commit.ts";
 import { pageFiles } from "../../src/http/page-files.ts";
 
 export const ROOT = join(import.meta.dirname, "../..");
@@ -27,6 +28,7 @@ const COMMON = {
   legalComments: "none", // `licenses.txt` has all licences
   metafile: true,
   external: ["pg-native"], // an option of pg that nobody installs
+  define: { BUILT_FROM: JSON.stringify(commitOf(ROOT)) },
   logLevel: "warning",
   logOverride: { "ignored-bare-import": "silent", "empty-import-meta": "silent" },
 } as const satisfies BuildOptions;

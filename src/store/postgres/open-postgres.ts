@@ -3,6 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import { unlessAborted } from "../../base/deadline.ts";
 import { retry } from "../../base/retry.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
+import type { OpenedStore } from "../open.ts";
 import { StoreError } from "../port.ts";
 import type { StoreHealth } from "../store-health.ts";
 import { adoptLineage } from "./lineage.ts";
@@ -27,12 +28,18 @@ export async function openPostgres(
   telemetry: Telemetry,
   health: StoreHealth,
   stopped?: AbortSignal,
-): Promise<PostgresStore> {
+): Promise<PostgresStore & Pick<OpenedStore, "identity">> {
   const connections = fromUrl(() => new Pools(url, settings.listenUrl, clock));
   const until = clock.monotonic() + START_LIMIT_MS;
   let isAwaited = false;
+  let schema = 0;
+  const upgrade = async (toSchema: number, step: () => Promise<unknown>) => {
+    const beganAt = clock.monotonic();
+    await step();
+    telemetry.store.upgraded(toSchema, clock.monotonic() - beganAt);
+  };
   const prepare = async () => {
-    await connections.alone(migrateSchema);
+    schema = await connections.alone((client) => migrateSchema(client, "refused", upgrade));
     const rooms = await adoptLineage(connections, { isRestored: false, isKept: settings.isSynchronous });
     if (rooms > 0) telemetry.store.lineageAdopted(rooms);
   };
@@ -49,7 +56,8 @@ export async function openPostgres(
     stopped?.throwIfAborted();
     throw cannotOpen(error, connections.place);
   }
-  return new PostgresStore({ connections, clock, telemetry, health, settings });
+  const store = new PostgresStore({ connections, clock, telemetry, health, settings });
+  return Object.assign(store, { identity: { place: connections.place, schema } });
 }
 
 /** The reason why a database cannot be opened, with what to do. */

@@ -2,7 +2,7 @@
  * The database's tables and functions, as a list of steps that one instance at a time applies. A changed
  * function gets a new name, so old and new instances can run side by side.
  */
-import type { Client } from "pg";
+import type { Client, QueryConfig } from "pg";
 import { HALF_FILLED, StoreError } from "../port.ts";
 import { BEGINS_PLAIN } from "../stored-message.ts";
 import { APPENDING, APPENDING_2 } from "./append-schema.ts";
@@ -147,15 +147,20 @@ const STEPS: readonly string[] = [
 export const SCHEMA_VERSION = STEPS.length;
 
 /**
- * Brings the database to this program's schema, in one transaction on a connection of its own. Throws
+ * Brings the database to this program's schema, in one transaction on a connection of its own, and resolves to
+ * the schema that it has. `upgrade` plays each step of an older one. Throws
  * `StoreError` if this program cannot use a newer schema, or if the database is `half` of a migration and
  * that is refused; otherwise the errors of PostgreSQL.
  */
-export async function migrateSchema(client: Client, half: "refused" | "wanted" = "refused"): Promise<void> {
+export async function migrateSchema(
+  client: Client,
+  half: "refused" | "wanted" = "refused",
+  upgrade: (toSchema: number, step: () => Promise<unknown>) => Promise<unknown> = (_, step) => step(),
+): Promise<number> {
   await assertEncoding(client);
   const present = await versions(client);
   assertUsable(present, half);
-  if (present.schema_version >= SCHEMA_VERSION) return;
+  if (present.schema_version >= SCHEMA_VERSION) return present.schema_version;
   // An instance that stops in the middle must not block the others.
   await client.query(
     "begin; set local lock_timeout = '4s'; set local idle_in_transaction_session_timeout = '10s'",
@@ -163,13 +168,15 @@ export async function migrateSchema(client: Client, half: "refused" | "wanted" =
   await client.query("select pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
   const found = await versions(client); // another instance may have been first
   assertUsable(found, half);
-  for (const text of STEPS.slice(found.schema_version)) {
-    const step = { text, query_timeout: STEP_LIMIT_MS };
-    await client.query(step);
+  for (const [index, text] of STEPS.entries()) {
+    const step = () => client.query({ text, query_timeout: STEP_LIMIT_MS } as QueryConfig);
+    if (index >= found.schema_version && found.schema_version > 0) await upgrade(index + 1, step);
+    else if (index >= found.schema_version) await step();
   }
   if (found.schema_version < SCHEMA_VERSION)
     await client.query("update store set schema_version = $1", [SCHEMA_VERSION]);
   await client.query("commit");
+  return Math.max(found.schema_version, SCHEMA_VERSION);
 }
 
 /** In other encodings, a single message with a text that they lack would stop the storing of its chat. */

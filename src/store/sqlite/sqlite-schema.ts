@@ -102,18 +102,21 @@ const STEPS: readonly string[] = [
   "alter table room add column channels text;",
 ];
 
+export const SCHEMA_VERSION = STEPS.length;
+
 /** This table exists in a file that a migration has not filled completely. It holds the last `seq` copied. */
 export const MIGRATION_TABLE = "relay_migration";
 
 /**
  * Opens the file, or creates it. Every commit is on disk before it returns. `half`: whether to accept a file
- * that a migration has not filled completely. Throws `StoreError` "unavailable" for a refused file, for one
+ * that a migration has not filled completely. `upgrade` plays each step of an older file. Throws `StoreError` "unavailable" for a refused file, for one
  * of another program and for one of a newer schema; otherwise the errors of SQLite.
  */
 export function openDatabase(
   path: string,
   { isBlanking }: StoreOptions = FILE_DEFAULTS,
   half: "refused" | "wanted" = "refused",
+  upgrade: (toSchema: number, step: () => void) => void = (_, step) => step(),
 ): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
   try {
@@ -122,7 +125,9 @@ export function openDatabase(
       throw new StoreError("unavailable", `store ${path} ${HALF_FILLED}`);
     database.exec("pragma journal_mode = wal; pragma synchronous = full;");
     for (const [index, step] of STEPS.entries()) {
-      if (index >= version) applyStep(database, index + 1, step);
+      const apply = () => applyStep(database, index + 1, step);
+      if (index >= version && version > 0) upgrade(index + 1, apply);
+      else if (index >= version) apply();
     }
     database.exec(isBlanking ? BLANKING : KEEPING);
     return database;

@@ -19,14 +19,15 @@ import { type Tables, tablesOn } from "./sqlite-tables.ts";
 export type ToThread = readonly OperationRequest[] | "close";
 
 /**
- * A message from the thread: answers; the id of the opened file; that this file is gone, with what to do; or
- * a row that cannot be read.
+ * A message from the thread: answers; the id of the opened file; that this file is gone, with what to do; a
+ * row that cannot be read; or a step of the file's upgrade.
  */
 export type FromThread =
   | readonly OperationReply[]
   | { opened: string }
   | { lost: string }
-  | { unreadable: UnreadableRow };
+  | { unreadable: UnreadableRow }
+  | { toSchema: number; tookMs: number };
 
 export interface ThreadStart {
   path: string;
@@ -87,7 +88,11 @@ class SqliteWorker implements StoreFile {
     if (!this.#isFileInPlace())
       throw new StoreError("unavailable", goneFrom(this.path), { trouble: "its file is gone" });
     makePrivate(this.path);
-    this.#database ??= openDatabase(this.path, this.#options);
+    this.#database ??= openDatabase(this.path, this.#options, "refused", (toSchema, step) => {
+      const beganAt = performance.now();
+      step();
+      this.#port.postMessage({ toSchema, tookMs: performance.now() - beganAt } satisfies FromThread);
+    });
     this.#tables ??= tablesOn(this.#database, (unreadable) =>
       this.#port.postMessage({ unreadable } satisfies FromThread),
     );

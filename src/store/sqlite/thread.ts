@@ -132,6 +132,7 @@ export class SqliteThread {
     worker.on("message", (posted: FromThread) => {
       if ("opened" in posted) this.#fileId = posted.opened;
       else if ("unreadable" in posted) this.#telemetry.store.unreadable(posted.unreadable);
+      else if ("toSchema" in posted) this.#telemetry.store.upgraded(posted.toSchema, posted.tookMs);
       else if ("lost" in posted) this.#reportLost(new StoreError("unavailable", posted.lost));
       else for (const answer of posted) this.#complete(answer);
     });
