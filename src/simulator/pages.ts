@@ -17,12 +17,14 @@ import { deadToken, type Grant } from "./continuation-book.ts";
 import { type Credentials, document, frame, scriptJson } from "./document.ts";
 import type { JsonObject } from "./plain-json.ts";
 import type { Random } from "./random.ts";
-import type { AbsentKind, ChatKind, Place } from "./scenario.ts";
+import type { AbsentKind, ChatKind, Place, StreamState } from "./scenario.ts";
 
 /** The content of a video's page. */
 export interface PageContent {
   videoId: string;
   kind: ChatKind;
+  /** Undefined if the page does not say it. */
+  stream?: StreamState;
   /** The form of the initial data: an object, or a quoted and escaped string. */
   initialData: "plain" | "escaped";
   random: Random;
@@ -76,6 +78,11 @@ const absences: Record<
     popout: "Chat is disabled for this live stream.",
     status: "OK",
   },
+  off: {
+    bar: "Chat is disabled for this live stream.",
+    popout: "Chat is disabled for this live stream.",
+    status: "OK",
+  },
   "members-only": {
     bar: "Chat is disabled for this live stream.",
     popout: "Sorry, live chat is currently unavailable",
@@ -108,6 +115,9 @@ const absences: Record<
     reason: "This live stream is not currently live.",
   },
 };
+
+/** Those whose watch page has no data of the video. */
+const DATALESS: ReadonlySet<PageContent["absent"]> = new Set(["bot", "private", "unavailable"]);
 
 /** A page of a video. */
 export function chatPage(on: Place, content: PageContent, credentials: Credentials): Answer {
@@ -158,19 +168,20 @@ function popoutPage(content: PageContent, credentials: Credentials): Answer {
 }
 
 function watchPage(content: PageContent, credentials: Credentials): Answer {
-  const { chat, videoId, kind, absent = "none", broadcast } = content;
+  const { chat, videoId, stream, absent = "none", broadcast } = content;
   const { status, reason } = chat ? { status: "OK" } : absences[absent];
-  const isLive = kind === "live";
-  const isUpcoming = kind === "upcoming";
+  const isLive = stream === "live";
+  const isUpcoming = stream === "upcoming";
   const startTimestamp = broadcast && new Date(broadcast.startsAt).toISOString();
-  const endTimestamp = kind === "replay" || kind === "disabled" ? "2026-01-01T00:00:00+00:00" : undefined;
+  const endTimestamp = stream === "ended" ? "2026-01-01T00:00:00+00:00" : undefined;
+  const errorScreen = absent === "members-only" && { playerLegacyDesktopYpcOfferRenderer: {} };
+  const playability = { status, ...(reason && { reason }), ...(errorScreen && { errorScreen }) };
   const player = {
-    playabilityStatus: isUpcoming ? offlineStatus(content) : { status, ...(reason && { reason }) },
-    // A player that requires a sign-in has no data of the video.
-    ...(absent !== "bot" && {
+    playabilityStatus: isUpcoming && status === "OK" ? offlineStatus(content) : playability,
+    ...(!DATALESS.has(content.absent) && {
       videoDetails: {
         videoId,
-        isLiveContent: true,
+        isLiveContent: stream !== "never",
         ...(isLive && { isLive }),
         ...(isUpcoming && { isUpcoming }),
         title: broadcast?.title,
@@ -180,7 +191,9 @@ function watchPage(content: PageContent, credentials: Credentials): Answer {
       microformat: {
         playerMicroformatRenderer: {
           ...(broadcast && { ownerProfileUrl: `http://www.youtube.com/${broadcast.handle}` }),
-          liveBroadcastDetails: { isLiveNow: isLive, startTimestamp, endTimestamp },
+          ...(stream !== "never" && {
+            liveBroadcastDetails: { isLiveNow: isLive, startTimestamp, endTimestamp },
+          }),
         },
       },
     }),

@@ -11,7 +11,17 @@ import type { HostName } from "./requests.ts";
 export type ChatKind = "live" | "upcoming" | "replay" | AbsentKind;
 
 /** Why there is no chat; each reason has its own page and its own refusal of old tokens. */
-export type AbsentKind = "none" | "disabled" | "members-only" | "age-limit" | "private" | "unavailable";
+export type AbsentKind =
+  | "none"
+  | "disabled"
+  | "off"
+  | "members-only"
+  | "age-limit"
+  | "private"
+  | "unavailable";
+
+/** What the watch page says of the stream: `never` is a video that was none. */
+export type StreamState = "upcoming" | "live" | "ended" | "never";
 
 export type Endpoint = "get_live_chat" | "get_live_chat_replay";
 
@@ -36,6 +46,8 @@ export interface Pair {
 
 export interface Scenario {
   kind: ChatKind;
+  /** The state of a stream whose chat is off or hidden; by default that of the chat before, or live. */
+  stream: StreamState | undefined;
   /**
    * The number of actions on the popout page: the last ones of a live chat (50), the first ones of a replay
    * (0).
@@ -78,6 +90,7 @@ export interface Scenario {
 
 export const DEFAULT_SCENARIO: Scenario = {
   kind: "live",
+  stream: undefined,
   page: undefined,
   overlap: 0,
   timeoutMs: 1000,
@@ -112,6 +125,23 @@ export function tokenKind(kind: ChatKind): Grant["kind"] {
 
 export function isShown(on: Place, { foundOn }: Scenario): boolean {
   return foundOn === "everywhere" || foundOn === on || (foundOn === "both" && on !== "next");
+}
+
+/** The state of the stream that this kind of chat belongs to; undefined if the kind does not decide it. */
+export function streamOf(kind: ChatKind): StreamState | undefined {
+  switch (kind) {
+    case "live":
+    case "upcoming":
+      return kind;
+    case "replay":
+    case "disabled":
+      return "ended";
+    case "none":
+    case "unavailable":
+      return "never";
+    default:
+      return undefined;
+  }
 }
 
 export function isAbsent(kind: ChatKind): kind is AbsentKind {

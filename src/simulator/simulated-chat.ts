@@ -26,6 +26,8 @@ import {
   type Place,
   pageLength,
   type Scenario,
+  type StreamState,
+  streamOf,
   tokenKind,
 } from "./scenario.ts";
 import { shownAgain } from "./shown-again.ts";
@@ -177,19 +179,27 @@ export class Chat {
     this.#context.tokens.revoke(this.videoId);
   }
 
-  /** Changes the scenario. A new kind reopens an ended chat. A change to or from a replay expires tokens. */
+  /**
+   * Changes the scenario. A new kind reopens an ended chat. A change to or from a replay expires tokens. The
+   * stream of a chat that is switched off or hidden stays as it was.
+   */
   change(scenario: Partial<Scenario>): void {
     const before = tokenKind(this.#scenario.kind);
-    this.#scenario = { ...this.#scenario, ...scenario };
+    this.#scenario = { ...this.#scenario, stream: this.#stream, ...scenario };
     if (scenario.kind === undefined) return;
     this.#end = undefined;
     if (before !== tokenKind(scenario.kind)) this.expireTokens();
   }
 
+  get #stream(): StreamState {
+    const { kind, stream = "live" } = this.#scenario;
+    return this.#end ? "ended" : (streamOf(kind) ?? stream);
+  }
+
   /** The content of a page of this chat, with fresh tokens. */
   page(on: Place): PageContent {
     const { kind, overlap, initialData, replayRenderer, onlyInAll, mute } = this.#scenario;
-    const frame = { videoId: this.videoId, initialData, kind, random: this.#random };
+    const frame = { videoId: this.videoId, initialData, kind, stream: this.#stream, random: this.#random };
     if (isAbsent(kind)) return { ...frame, absent: kind };
     if (this.#end) return { ...frame, kind: "disabled", absent: "disabled" };
     const captured = this.#pages.get(on);
