@@ -9,6 +9,7 @@ import { Deadline } from "../base/deadline.ts";
 import { SharedWork } from "../base/shared-work.ts";
 import { wireJson } from "../base/wire-json.ts";
 import { atCapacity } from "../protocol/capacity.ts";
+import { ChatAbsent } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { type Message, messageFor } from "../protocol/message.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
@@ -70,10 +71,12 @@ export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool, 
       const { includeInitial = true, details = false } = request.body;
       const videoId = parseVideoId(request.body.videoId);
       return await answer(reply, ["session", videoId, includeInitial, details], async (options) => {
-        const { page, first, egress } = await egresses.call(options.signal, async (egress) => ({
-          ...(await egress.liveChat.bootstrap(videoId, options)),
+        const { standing, egress } = await egresses.call(options.signal, async (egress) => ({
+          standing: await egress.liveChat.bootstrap(videoId, options),
           egress,
         }));
+        if (standing.is !== "there") throw new ChatAbsent(standing);
+        const { page, first } = standing;
         const { chatType, pair, credentials, continuation } = page.position;
         // An answer without a continuation has not used up the page's token: the next poll with it reports
         // the end again.

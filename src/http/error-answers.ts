@@ -1,10 +1,11 @@
 /** Gives every failed request the same JSON shape, whether a route, the validator or Fastify refuses it. */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { ChatAbsent, STANDING_HEADER } from "../protocol/chat-standing.ts";
 import { type ErrorCode, RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import { formOf, isAtEdges, routeOf } from "./access/route-rights.ts";
-import { FAULT_CODES, type FaultCodes, ofFault } from "./fault-codes.ts";
+import { FAULT_CODES, type FaultCodes, noLiveChat, ofFault } from "./fault-codes.ts";
 
 /** The methods that at least one route serves. */
 export const METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE"] as const;
@@ -26,6 +27,7 @@ export function answerErrors(app: FastifyInstance, telemetry: Telemetry): void {
       if (reply.raw.destroyed) return void reply.hijack();
       telemetry.requests.failed(error, route);
     }
+    if (error instanceof ChatAbsent) reply.header(STANDING_HEADER, error.absence.is);
     return answer(known, reply, telemetry);
   });
 }
@@ -33,6 +35,7 @@ export function answerErrors(app: FastifyInstance, telemetry: Telemetry): void {
 /** The error as a caller gets it. `codes`: its endpoint's errors for the upstream's faults. */
 function knownError(error: unknown, codes: FaultCodes | undefined): RelayError {
   if (error instanceof UpstreamError && codes) return ofFault(error, codes);
+  if (error instanceof ChatAbsent) return noLiveChat(error);
   return toRelayError(error instanceof Error ? error : new Error(String(error)));
 }
 

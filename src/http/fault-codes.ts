@@ -2,6 +2,7 @@
  * The errors that callers get when the upstream fails: each endpoint has its own codes for the same faults.
  */
 import { withoutStop } from "../base/full-stop.ts";
+import type { ChatAbsent } from "../protocol/chat-standing.ts";
 import { type ErrorCode, RelayError } from "../protocol/errors.ts";
 import type { Fault, UpstreamError } from "../upstream/upstream-error.ts";
 
@@ -44,6 +45,11 @@ export function ofFault(error: UpstreamError, codes: FaultCodes): RelayError {
   const words = withoutStop(error.message); // the upstream's own sentence may end with one
   const message = error.unreachable ? `${words}.` : wordsFor(words);
   return new RelayError(code, message, { retryAfterMs, cause: error });
+}
+
+/** The error of a video whose chat is not there. */
+export function noLiveChat({ message, retryAfterMs }: ChatAbsent): RelayError {
+  return new RelayError("NO_LIVE_CHAT", message, { retryAfterMs });
 }
 
 declare module "fastify" {

@@ -16,7 +16,8 @@ export function stateIn(line: string, channel: string): ChannelState {
   const isValid =
     (channelId === undefined || CHANNEL_ID.test(channelId)) &&
     (startsAt === undefined || isTime(startsAt)) &&
-    (state === "waiting" ? videoId === undefined : VIDEO_ID.test(videoId ?? ""));
+    (videoId === undefined ? state === "waiting" : VIDEO_ID.test(videoId)) &&
+    (state !== "waiting" || videoId === undefined || text("reason") !== undefined);
   if (!isValid || (state !== "waiting" && state !== "live" && state !== "upcoming"))
     throw new OriginAway("a line of its answer is not the state of a channel");
   const names = omitUndefined({ channelId, title: text("title") });

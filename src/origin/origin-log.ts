@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../base/clock.ts";
 import { RELEASED, type RoomEnd } from "../protocol/chat.ts";
+import { ChatAbsent } from "../protocol/chat-standing.ts";
 import { ERRORS, RelayError } from "../protocol/errors.ts";
 import type { CursorRange } from "../serving/resume.ts";
 import type { RoomLog } from "../serving/room-log.ts";
@@ -142,8 +143,8 @@ export class OriginRoomLog implements RoomLog {
       } catch (error) {
         if (signal.aborted) return undefined;
         if (isUnavailable(error)) continue;
-        if (!(error instanceof RelayError)) throw error;
-        if (ERRORS[error.code].retry === "never") {
+        if (!(error instanceof RelayError || error instanceof ChatAbsent)) throw error;
+        if (error instanceof ChatAbsent || ERRORS[error.code].retry === "never") {
           events.roomLost(videoId, error.message);
           return undefined;
         }

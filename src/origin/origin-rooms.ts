@@ -2,17 +2,18 @@
 import type { Clock } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
 import { ENDED, type RoomEnd } from "../protocol/chat.ts";
-import { RelayError } from "../protocol/errors.ts";
-import type { ArchivedRoom } from "../rooms/archive.ts";
-import type { RoomApplicant, RoomSource, RoomSources, StoredLog } from "../rooms/sources.ts";
+import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
+import type { StoredPart } from "../rooms/archive.ts";
+import type { NoRoom, RoomApplicant, RoomSource, RoomSources, StoredLog } from "../rooms/sources.ts";
 import { BACKFILL_MAX } from "../serving/resume.ts";
 import { Room, type RoomSettings } from "../serving/room.ts";
 import { ifUnavailable } from "../store/port.ts";
 import type { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { Origin } from "./origin.ts";
+import type { Origin, StreamStart } from "./origin.ts";
 import type { OriginHealth } from "./origin-health.ts";
 import { OriginRoomLog } from "./origin-log.ts";
+import type { OriginStream } from "./origin-stream.ts";
 
 /** How long the end of a chat that is over may take. */
 const ARCHIVE_LIMIT_MS = 5000;
@@ -39,12 +40,12 @@ export class OriginRooms implements RoomSources {
     this.#parts = parts;
   }
 
-  async open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<RoomSource> {
+  async open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<RoomSource | NoRoom> {
     const { origin, events, settings, isWorker } = this.#parts;
     const start = isWorker ? { address: applicant.queued.address } : {};
-    const stream = await origin.stream(videoId, start, stopped).catch((error) => {
-      throw applicant.isResumed() ? asOver(error) : error;
-    });
+    const begun = await this.#begun(videoId, start, applicant, stopped);
+    if (begun instanceof ChatAbsent) return { absence: begun.absence, rememberedMs: begun.retryAfterMs };
+    const stream = begun;
     using opening = new DisposableStack();
     opening.use(stream);
     const { cursor: historyEnd, chatType } = stream;
@@ -75,6 +76,25 @@ export class OriginRooms implements RoomSources {
     return { followed: { room, lingers: true }, historyEnd };
   }
 
+  /** A stream that has begun. A chat that may come back is waited for from its last cursor on. */
+  async #begun(
+    videoId: string,
+    start: StreamStart,
+    applicant: RoomApplicant,
+    stopped: AbortSignal,
+  ): Promise<OriginStream | ChatAbsent> {
+    const { origin } = this.#parts;
+    const begin = (from: StreamStart) =>
+      origin.stream(videoId, from, stopped).catch((error: unknown) => {
+        if (error instanceof ChatAbsent) return error;
+        throw error;
+      });
+    const begun = await begin(start);
+    if (!(begun instanceof ChatAbsent) || !mayReturn(begun.absence) || !applicant.isResumed()) return begun;
+    const range = await origin.range(videoId);
+    return range && applicant.isResumed(range) ? await begin({ ...start, lastEventId: range.head }) : begun;
+  }
+
   async excerpt(videoId: string, closedAt?: number): Promise<Room> {
     if (closedAt !== undefined) return this.#over(videoId, "liveChatRenderer", closedAt, closedAt);
     const { chatType, cursor } = await this.#ask(videoId, { isBounded: true }, async (stream) => stream);
@@ -86,16 +106,16 @@ export class OriginRooms implements RoomSources {
   /**
    * The origin alone knows whether the chat is over: it ends the stream of a viewer that has everything.
    */
-  async archived(videoId: string): Promise<ArchivedRoom | "unfinished" | undefined> {
+  async archived(videoId: string, absence: Absence): Promise<StoredPart | undefined> {
     const range = await this.#parts.origin.range(videoId);
-    if (!range) return undefined;
+    if (!range || mayReturn(absence)) return range && { range, room: undefined };
     const { head } = range;
     return await this.#ask(videoId, { lastEventId: head }, async (stream) => {
       if (stream.cursor !== head) return undefined;
       // A stream that opened counts as one that goes on, also if it then breaks, or says nothing for long.
       const first = stream.batches().next();
       const { value: end } = await first.catch(ifUnavailable({ value: [] }));
-      if (Array.isArray(end)) return "unfinished";
+      if (Array.isArray(end)) return { range, room: undefined };
       if (!end) return undefined;
       const closedAt = await this.#parts.origin.closedAt(videoId);
       return { range, room: this.#over(videoId, stream.chatType, head, closedAt, end) };
@@ -152,12 +172,4 @@ export class OriginRooms implements RoomSources {
     using stream = await this.#parts.origin.stream(videoId, start, limit.signal);
     return await read(stream);
   }
-}
-
-/** A `retryAfterMs` of 0 marks a NO_LIVE_CHAT that the origin is not sure of: `archived` asks again. */
-function asOver(error: unknown): unknown {
-  const isUnsure = error instanceof RelayError && error.code === "NO_LIVE_CHAT";
-  return isUnsure
-    ? new RelayError(error.code, error.message, { retryAfterMs: error.retryAfterMs ?? 0 })
-    : error;
 }

@@ -7,6 +7,7 @@ import { certificateTrouble } from "../base/certificate-trouble.ts";
 import type { Clock } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
 import { asArray, asNumber, asString, dig, parseJson } from "../base/json.ts";
+import { absenceIn, ChatAbsent, STANDING_HEADER } from "../protocol/chat-standing.ts";
 import { ERRORS, isErrorCode, RelayError } from "../protocol/errors.ts";
 import { parseOffset } from "../serving/log-position.ts";
 import type { CursorRange } from "../serving/resume.ts";
@@ -38,10 +39,6 @@ const MAX_PAGE_BYTES = 64 * 1024 * 1024;
 /** Maximum size of an error's body and of an answer to the health check. */
 const MAX_NOTE_BYTES = 64 * 1024;
 const UNAUTHORIZED = ERRORS.UNAUTHORIZED.status;
-/**
- * The cause of a NO_LIVE_CHAT without a `Retry-After`: the origin does not remember it, as it may be wrong.
- */
-const MAY_BE_WALL = "the origin is not sure";
 
 interface OriginParts {
   /** Base URL, without a trailing slash. */
@@ -56,7 +53,7 @@ interface OriginParts {
 const ASK_AGAIN = "the origin is back";
 
 /** The place where a stream begins: after a cursor, or at the head. */
-interface StreamStart {
+export interface StreamStart {
   lastEventId?: number;
   /** Whether the stream ends with the newest message stored now, and opens no room. */
   isBounded?: boolean;
@@ -361,7 +358,8 @@ export class Origin {
     try {
       return await ask();
     } catch (error) {
-      if (error instanceof RelayError || error instanceof OriginAway) throw error;
+      if (error instanceof RelayError || error instanceof ChatAbsent || error instanceof OriginAway)
+        throw error;
       const reason = signal.aborted ? signal.reason : error;
       const { code, message = String(reason) } = (reason ?? {}) as NodeJS.ErrnoException;
       throw new OriginAway(certificateTrouble(code) ?? message, reason);
@@ -373,18 +371,20 @@ export class Origin {
  * The error of an answer: the origin's own, or `OriginAway` if something else has answered, or if the origin
  * refuses this service itself: then the client's own token is not to blame.
  */
-async function refusal(answer: OriginAnswer): Promise<RelayError | OriginAway> {
+async function refusal(answer: OriginAnswer): Promise<RelayError | ChatAbsent | OriginAway> {
   const body = parseJson(await note(answer));
   const [code, message] = [asString(dig(body, "code")), asString(dig(body, "message"))];
   if (code === "UNAUTHORIZED") return new OriginAway(`it refuses RELAY_ORIGIN_TOKEN: ${message}`);
   if (message === undefined || !isErrorCode(code)) return new OriginAway(`it answers ${answer.statusCode}`);
   const seconds = asNumber(answer.headers["retry-after"]?.toString());
-  if (seconds !== undefined) return new RelayError(code, message, { retryAfterMs: 1000 * seconds });
-  return new RelayError(code, message, code === "NO_LIVE_CHAT" ? { cause: MAY_BE_WALL } : {});
+  const retryAfterMs = seconds === undefined ? undefined : 1000 * seconds;
+  const standing = answer.headers[STANDING_HEADER];
+  if (standing !== undefined) return new ChatAbsent(absenceIn(standing, message), retryAfterMs);
+  return new RelayError(code, message, { retryAfterMs });
 }
 
 /** A reader of pages waits while the origin cannot answer. */
-function awayIfPassing(error: RelayError | OriginAway): RelayError | OriginAway {
+function awayIfPassing<Known extends Error>(error: Known): Known | OriginAway {
   const isPassing = error instanceof RelayError && ERRORS[error.code].retry !== "never";
   return isPassing ? new OriginAway(error.message, error) : error;
 }

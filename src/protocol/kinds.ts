@@ -14,7 +14,7 @@ export interface Badge {
 }
 
 /** The reasons why a chat was not read, so that messages may be missing. */
-export const GAP_REASONS = ["unwatched", "down", "unreachable", "throttled"] as const;
+export const GAP_REASONS = ["unwatched", "down", "unreachable", "throttled", "hidden"] as const;
 
 /** What the upstream last said about a poll. */
 export const POLL_STATES = ["open", "updated", "closed"] as const;

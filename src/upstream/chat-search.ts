@@ -1,14 +1,15 @@
 /**
  * Looks for a video's chat wherever the upstream may show it: on the popout page, on the watch page, and in
- * the answer of `next`. There are three outcomes: the chat; "over", if a page of this very video says so and
- * no other load failed; and a wall, which may hide a chat.
+ * the answer of `next`. Returns how the chat stands, as a page of this very video says; `unknown` if another
+ * page was a wall or failed, because it may have shown the chat.
  */
+import type { Absence, Standing } from "../protocol/chat-standing.ts";
 import { usableCredentials } from "./credential-sources.ts";
 import { type ChatPage, readChatPage, readNextPage } from "./page/chat-page.ts";
 import { type Credentials, credentialsInPage, type FoundCredentials } from "./page/credentials.ts";
 import type { NoChat } from "./page/no-chat.ts";
 import type { PageLoads } from "./page-loads.ts";
-import { UpstreamError, type WallOf } from "./upstream-error.ts";
+import { UpstreamError } from "./upstream-error.ts";
 
 interface SearchFor {
   videoId: string;
@@ -21,24 +22,16 @@ interface SearchFor {
   credentials: { older: FoundCredentials | undefined; better: FoundCredentials };
 }
 
-export type Search = { credentials: Credentials } & (
-  | (Extract<ChatPage, { isOfVideo: boolean }> & {
-      /** Whether the page names the video, and no earlier load failed or was a wall. */
-      isCertain: boolean;
-      /** Whether it is the popout page, which alone shows the chat's messages and what stands above them. */
-      isPopout: boolean;
-    })
-  | {
-      chat: undefined;
-      isOver: boolean;
-      /** The reason that it is over, or the kind of wall; without a full stop. */
-      why: string;
-      /** What the wall concerns. */
-      wallOf: WallOf;
-      /** Set if neither page could be loaded. */
-      failure: UpstreamError | undefined;
-    }
-);
+export interface Search {
+  credentials: Credentials;
+  standing: Standing<{
+    chat: Extract<ChatPage, { isOfVideo: boolean }>["chat"];
+    /** Whether the page names the video, and no earlier load failed or was a wall. */
+    isCertain: boolean;
+    /** Whether it is the popout page, which alone shows the chat's messages and what stands above them. */
+    isPopout: boolean;
+  }>;
+}
 
 export function popoutPath(videoId: string): string {
   return `/live_chat?is_popout=1&v=${videoId}&hl=en`;
@@ -46,7 +39,7 @@ export function popoutPath(videoId: string): string {
 
 /**
  * Rejects with `RelayError` SW_JS_FAILED if no client version is known, and with `UpstreamError` "throttled",
- * or "unusable" if the host cannot be connected to.
+ * or "unusable" if the host cannot be connected to, or neither page could be loaded.
  */
 export async function searchChat({ videoId, view, loads, credentials }: SearchFor): Promise<Search> {
   const failures: UpstreamError[] = [];
@@ -82,29 +75,32 @@ export async function searchChat({ videoId, view, loads, credentials }: SearchFo
   const isUnloaded = !found && empty.length === 0;
   found ??= await look(async () => readNextPage(await loads.next(videoId, usable), videoId, view));
 
-  const walls = [...empty.filter(isWall), ...failures.map(toNoChat)];
+  const walls = [...empty.filter(isWall), ...failures.map(toWall)];
   if (found) {
     const isCertain = found.isOfVideo && walls.length === 0;
-    return { ...found, isCertain, isPopout: found === popout, credentials: usable };
+    const isPopout = found === popout;
+    return { credentials: usable, standing: { is: "there", chat: found.chat, isCertain, isPopout } };
   }
-  const over = walls.length === 0 ? empty.find(({ means }) => means === "over") : undefined;
-  const reasons = over ? [over] : walls.length > 0 ? walls : empty;
+  if (isUnloaded && failure) throw failure;
+  return { credentials: usable, standing: absenceOn(walls.length > 0 ? walls : empty) };
+}
+
+/** What the pages without a chat say together. */
+function absenceOn(pages: readonly NoChat[]): Absence {
+  for (const { is, ...page } of pages) if (is !== "untold" && is !== "unknown") return { is, ...page };
   return {
-    chat: undefined,
-    isOver: over !== undefined,
-    why: [...new Set(reasons.map(({ why }) => why))].join("; "),
-    wallOf: reasons.some(({ wallOf }) => wallOf === "address") ? "address" : "video",
-    failure: isUnloaded ? failure : undefined,
-    credentials: usable,
+    is: "unknown",
+    why: [...new Set(pages.map(({ why }) => why))].join("; "),
+    wallOf: pages.some(({ wallOf }) => wallOf === "address") ? "address" : "video",
   };
 }
 
-function isWall({ means }: NoChat): boolean {
-  return means === "wall";
+function isWall({ is }: NoChat): boolean {
+  return is === "unknown";
 }
 
-function toNoChat({ message, wallOf }: UpstreamError): NoChat {
-  return { why: message, means: "wall", wallOf };
+function toWall({ message, wallOf }: UpstreamError): NoChat {
+  return { is: "unknown", why: message, wallOf };
 }
 
 function toError({ why, wallOf = "video" }: NoChat): UpstreamError {

@@ -6,6 +6,7 @@
 import type { CallTimes, Clock } from "../base/clock.ts";
 import { withoutStop } from "../base/full-stop.ts";
 import { type ChatType, isReplayChat } from "../protocol/chat.ts";
+import type { Standing, WallOf } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { NoChatAnswer } from "./answer.ts";
@@ -25,7 +26,7 @@ import type { Panels } from "./readers/panels.ts";
 import type { Item } from "./readers/reader.ts";
 import { READERS } from "./readers/reader-by-kind.ts";
 import type { TimeOfDay } from "./readers/timestamp.ts";
-import { UpstreamError, type WallOf } from "./upstream-error.ts";
+import { UpstreamError } from "./upstream-error.ts";
 
 export interface ReadingSettings {
   /** All messages, or the upstream's selection of them. */
@@ -61,6 +62,12 @@ interface FoundChat extends Omit<Page, "position"> {
   start: Omit<Position, "pair">;
 }
 
+/** A chat with the pair that reads it, and the answer that proved the pair. */
+export interface BootstrappedChat {
+  page: Page;
+  first: PollAnswer;
+}
+
 export class LiveChat {
   readonly #calls: UpstreamCalls;
   readonly #settings: ReadingSettings;
@@ -85,35 +92,40 @@ export class LiveChat {
   }
 
   /**
-   * Finds a video's chat and a pair that can read it. Returns the page, and the answer that proved the pair.
-   * Calls `found` between the two; an error of `found` ends the bootstrap. Rejects with `RelayError`
-   * SW_JS_FAILED, NO_LIVE_CHAT (with a cause if a wall may hide a chat) or NO_WORKING_CLIENT, and with
-   * `UpstreamError` "throttled", or "unusable" if no page could be loaded.
+   * Finds a video's chat and a pair that can read it. Calls `found` between the two; an error of `found` ends
+   * the bootstrap. Rejects with `RelayError` SW_JS_FAILED or NO_WORKING_CLIENT, and with `UpstreamError`
+   * "throttled", or "unusable" if no page could be loaded.
    */
   bootstrap(
     videoId: string,
     options: CallOptions,
     found?: (chatType: ChatType) => void,
-  ): Promise<{ page: Page; first: PollAnswer }> {
+  ): Promise<Standing<BootstrappedChat>> {
     return this.#walls.observe(videoId, this.#bootstrap(videoId, options, found));
   }
 
   /**
    * Loads the page of a chat again and keeps its pair. It gets new credentials only if the known ones were
-   * refused or are old. Rejects with `RelayError` NO_LIVE_CHAT if the chat is certainly over, and with
-   * `UpstreamError` "throttled", or "unusable" if a wall may hide the chat.
+   * refused or are old. A live chat of which a replay is found is over, and a replay that is not there.
+   * Rejects as `find` does, and with `UpstreamError` "unusable" if it is unknown how the chat stands.
    */
-  async reopen(videoId: string, known: Position, options: CallOptions): Promise<Page> {
-    const { start, ...page } = await this.find(videoId, options, known);
+  async reopen(videoId: string, known: Position, options: CallOptions): Promise<Standing<{ page: Page }>> {
+    const standing = await this.find(videoId, options, known);
+    if (standing.is === "unknown") {
+      throw new UpstreamError("unusable", standing.why, { wallOf: standing.wallOf ?? "video" });
+    }
+    if (standing.is !== "there") return isReplayChat(known.chatType) ? { ...standing, is: "over" } : standing;
+    const { is, start, ...page } = standing;
+    if (start.chatType !== known.chatType) return { is: "over", why: "the stream has ended" };
     const { playerOffsetMs: _, ...position } = { ...start, pair: known.pair };
-    return { ...page, position };
+    return { is, page: { ...page, position } };
   }
 
   /**
    * The first half of a bootstrap. `known`: the position of a chat that was read before. Rejects like
-   * `bootstrap`, or with `known` like `reopen`.
+   * `bootstrap`.
    */
-  find(videoId: string, options: CallOptions, known?: Position): Promise<FoundChat> {
+  find(videoId: string, options: CallOptions, known?: Position): Promise<Standing<FoundChat>> {
     return this.#walls.observe(videoId, this.#find(videoId, options, known));
   }
 
@@ -121,8 +133,10 @@ export class LiveChat {
     videoId: string,
     options: CallOptions,
     found?: (chatType: ChatType) => void,
-  ): Promise<{ page: Page; first: PollAnswer }> {
-    const { start, ...page } = await this.#find(videoId, options);
+  ): Promise<Standing<BootstrappedChat>> {
+    const standing = await this.#find(videoId, options);
+    if (standing.is !== "there") return standing;
+    const { is, start, ...page } = standing;
     found?.(start.chatType);
     const failures: string[] = [];
     let wallOf: WallOf = "address";
@@ -131,7 +145,7 @@ export class LiveChat {
       try {
         const first = await this.poll(position, options);
         // [spec] Stop at the first combination returning a parseable response
-        if (first.kind === "batch") return { page: { ...page, position }, first };
+        if (first.kind === "batch") return { is, page: { ...page, position }, first };
         failures.push(`${pair.client} ${pair.endpoint}: an answer without chat`);
         wallOf = "video";
       } catch (error) {
@@ -149,30 +163,30 @@ export class LiveChat {
     throw new RelayError("NO_WORKING_CLIENT", `${why}.`, { cause });
   }
 
-  async #find(videoId: string, options: CallOptions, known?: Position): Promise<FoundChat> {
+  async #find(videoId: string, options: CallOptions, known?: Position): Promise<Standing<FoundChat>> {
     const loads = new PageLoads(this.#calls, options);
     const kept = known && this.#credentials.get();
     const better = kept ?? (await scriptCredentials(loads));
-    const search = await searchChat({
+    const { credentials, standing } = await searchChat({
       videoId,
       view: this.#settings.chatView,
       loads,
       credentials: { older: known?.credentials, better },
     });
-    const { credentials } = search;
     if (!kept) this.#credentials.keep(credentials);
-    if (!search.chat) throw search.failure ?? noChat(search, known !== undefined);
-    const { chatType, continuation, actions } = search.chat;
-    if (known && chatType !== known.chatType && !search.isCertain) {
+    if (standing.is !== "there") return standing;
+    const { chatType, continuation, actions } = standing.chat;
+    if (known && chatType !== known.chatType && !standing.isCertain) {
       const why = "a chat of another kind was found, which may not be this one's";
-      throw new UpstreamError("unusable", why, { wallOf: "video" });
+      return { is: "unknown", why, wallOf: "video" };
     }
     const { items, panels } = this.#read(actions, known?.panels);
     // A replay is read from its beginning; a live chat continues from its token.
     const from = isReplayChat(chatType) ? { playerOffsetMs: 0 } : {};
     return {
+      is: "there",
       items: knownByText(items),
-      above: search.isPopout ? aboveIn(items) : undefined,
+      above: standing.isPopout ? aboveIn(items) : undefined,
       ...loads.times,
       start: { chatType, continuation, credentials, panels, ...from },
     };
@@ -190,7 +204,7 @@ export class LiveChat {
   ): Promise<Pick<Page, "items" | "above" | "position">> {
     const { value: html } = await this.#calls.page(popoutPath(videoId), options);
     const page = readChatPage(html, videoId, this.#settings.chatView);
-    if (!page.chat && page.means === "wall") {
+    if (!page.chat && page.is === "unknown") {
       throw new UpstreamError("unusable", page.why, { wallOf: page.wallOf ?? "video" });
     }
     const { items, panels } = this.#read(page.chat?.actions ?? [], position.panels);
@@ -244,18 +258,6 @@ export class LiveChat {
     for (const bug of bugs) this.#telemetry.actions.readerFailed(bug);
     return reading;
   }
-}
-
-/** A known chat may continue behind a wall, so a wall is a temporary failure for it, and not its end. */
-function noChat(
-  { isOver, why, wallOf }: { isOver: boolean; why: string; wallOf: WallOf },
-  isKnown: boolean,
-): Error {
-  if (isOver) return new RelayError("NO_LIVE_CHAT", `No live chat found: ${why}`);
-  const wall = new UpstreamError("unusable", why, { wallOf });
-  return isKnown
-    ? wall
-    : new RelayError("NO_LIVE_CHAT", `No live chat found, but there may be one: ${why}`, { cause: wall });
 }
 
 function aboveIn(items: readonly Item[]): AboveChat {

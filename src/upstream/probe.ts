@@ -1,4 +1,5 @@
 /** Tries every client with every endpoint for one video, in turn, and reports each outcome. */
+import { ChatAbsent } from "../protocol/chat-standing.ts";
 import { ALL_PAIRS, type ClientLabel, type Pair } from "./clients.ts";
 import type { Egress } from "./egress/egress.ts";
 import type { LiveChat } from "./live-chat.ts";
@@ -18,12 +19,14 @@ export interface ProbeRow {
 }
 
 /**
- * All attempts use the token of one page. A failed attempt is a row. Rejects like `LiveChat.find`, and with
- * `UpstreamError` "throttled" if a cooldown lasts longer than a minute.
+ * All attempts use the token of one page. A failed attempt is a row. Rejects like `LiveChat.find`, with
+ * `ChatAbsent`, and with `UpstreamError` "throttled" if a cooldown lasts longer than a minute.
  */
 export async function probe(egress: Egress, videoId: string, signal: AbortSignal): Promise<ProbeRow[]> {
   const options = { lane: "probe", maxCooldownMs: MAX_COOLDOWN_MS, signal } as const;
-  const { start } = await egress.liveChat.find(videoId, options);
+  const standing = await egress.liveChat.find(videoId, options);
+  if (standing.is !== "there") throw new ChatAbsent(standing);
+  const { start } = standing;
   const rows: ProbeRow[] = [];
   for (const pair of ALL_PAIRS) {
     const retryAfterMs = egress.cooldownLeftMs();

@@ -1,5 +1,6 @@
 /** The faults of upstream calls, as one closed list. Rooms, polls and bootstraps act on the fault alone. */
 
+import type { WallOf } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 
 export type Fault =
@@ -11,12 +12,6 @@ export type Fault =
   | "denied"
   /** No usable answer: a network error, a timeout, a server error, a malformed body, a foreign redirect. */
   | "unusable";
-
-/**
- * What a wall concerns: the whole address if no video can be the reason, as with a consent form; else perhaps
- * one video alone, as with a sign-in because of an age limit.
- */
-export type WallOf = "address" | "video";
 
 /** How a host was unreachable: no connection to it, or no beginning of an answer. */
 type Unreachable = "no connection" | "no answer";

@@ -7,6 +7,7 @@ import { isDeepStrictEqual } from "node:util";
 import { withoutStop } from "../../base/full-stop.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import type { StreamEnd } from "../../protocol/chat.ts";
+import { ChatAbsent } from "../../protocol/chat-standing.ts";
 import { ERRORS, RelayError } from "../../protocol/errors.ts";
 import type { Broadcast, WatchedChannel } from "../../rooms/channels/broadcasts.ts";
 import { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
@@ -199,7 +200,9 @@ export class ChannelViewer {
       void this.#follow(broadcast, writer, had, turned).catch((error) => this.#fail(error));
     using _ = isRest ? undefined : broadcasts.onChange(follow);
     if (!isRest) follow();
-    const start = isRest ? { isBounded: true, backfill: 0 } : { backfill, from };
+    // The channel's watch says when a chat that was not there is there.
+    const goesOn = { isFresh: true, reopens: broadcast.isReopened === true };
+    const start = isRest ? { isBounded: true, backfill: 0 } : { backfill, from, ...goesOn };
     const request = { videoId: writer.videoId, filter, ...start, isShown: true, address: () => address };
     const entered = () => {
       if (broadcasts.isOn(broadcast)) this.#announce();
@@ -212,7 +215,7 @@ export class ChannelViewer {
       return had;
     }
     const got = this.#report(writer.videoId, outcome, isRest || had === "goingOn" ? "stored" : undefined);
-    const isBounded = !(outcome instanceof RelayError) && outcome?.state === "bounded";
+    const isBounded = !(outcome instanceof Error) && outcome?.state === "bounded";
     if (isBounded) this.#sent = undefined; // the state is sent again after the rest of an earlier broadcast
     const isCut = got === undefined && (await this.#step(broadcast, writer, got)) !== "next";
     if (isCut) await viewer.pause(undefined, signal);
@@ -232,8 +235,12 @@ export class ChannelViewer {
    * Reports to the watch how a stay ended. Returns what the stay gave the viewer: `onFailure` if the room
    * failed, or could not be entered.
    */
-  #report(videoId: string, outcome: StreamEnd | RelayError | undefined, onFailure: Had): Had {
+  #report(videoId: string, outcome: StreamEnd | RelayError | ChatAbsent | undefined, onFailure: Had): Had {
     const { rooms, watch } = this.#parts;
+    if (outcome instanceof ChatAbsent) {
+      watch.failed(videoId, outcome);
+      return onFailure;
+    }
     if (outcome instanceof RelayError) {
       if (outcome.code !== "NOT_STORED") watch.failed(videoId, outcome);
       return onFailure;

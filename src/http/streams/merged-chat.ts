@@ -1,6 +1,6 @@
 /** The chats of a merged connection: each enters its room, again after a failure that may pass. */
 import { vectorOf } from "../../protocol/cursor-vector.ts";
-import { ERRORS, RelayError } from "../../protocol/errors.ts";
+import { ERRORS } from "../../protocol/errors.ts";
 import { terminal } from "../../serving/framing.ts";
 import { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
 import type { Multiplex } from "../../serving/multiplex/multiplex.ts";
@@ -53,7 +53,7 @@ async function readChat(
         multiplex.write(events.event(name, { videoId, ...data }));
       },
     });
-    const refusal = outcome instanceof RelayError ? outcome : undefined;
+    const refusal = outcome instanceof Error ? parts.toRelayError(outcome) : undefined;
     if (outcome && !refusal) return;
     if (refusal) {
       const mayPass = ERRORS[refusal.code].retry === "relay";

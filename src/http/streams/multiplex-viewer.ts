@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import type { StreamEnd } from "../../protocol/chat.ts";
+import { ChatAbsent } from "../../protocol/chat-standing.ts";
 import type { RelayError } from "../../protocol/errors.ts";
 import type { Rooms } from "../../rooms/rooms.ts";
 import type { Form } from "../../serving/form.ts";
@@ -67,7 +68,7 @@ export class MultiplexViewer implements Disposable {
 
   /**
    * Enters a room after the writer's cursor, and stays until the room or the connection ends the stay.
-   * Resolves to the end that it was sent, to the error of a refusal, or to undefined: it was disconnected, or
+   * Resolves to the end that it was sent, to the reason of a refusal, or to undefined: it was disconnected, or
    * the signal aborted before it was in the room.
    */
   async stay(
@@ -75,7 +76,7 @@ export class MultiplexViewer implements Disposable {
     request: Omit<ChatRequest, "lastEventId">,
     signal: AbortSignal,
     { entered, ended }: StayEvents = {},
-  ): Promise<StreamEnd | RelayError | undefined> {
+  ): Promise<StreamEnd | RelayError | ChatAbsent | undefined> {
     const { rooms, form, toRelayError } = this.#parts;
     const multiplex = this.#multiplex;
     let end: StreamEnd | undefined;
@@ -95,7 +96,8 @@ export class MultiplexViewer implements Disposable {
       await branch.left;
       return end;
     } catch (error) {
-      return signal.aborted || rooms.stopped.aborted ? undefined : toRelayError(error);
+      if (signal.aborted || rooms.stopped.aborted) return undefined;
+      return error instanceof ChatAbsent ? error : toRelayError(error);
     } finally {
       this.#branch = undefined;
       multiplex.leave(branch);

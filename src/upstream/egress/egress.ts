@@ -5,6 +5,8 @@
 import type { Clock } from "../../base/clock.ts";
 import type { ClockWitness } from "../../base/clock-witness.ts";
 import type { SharedPace } from "../../base/shared-pace.ts";
+import type { ChatType } from "../../protocol/chat.ts";
+import type { Standing } from "../../protocol/chat-standing.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type SendRequest, UpstreamCalls, type UpstreamCallsParts } from "../calls.ts";
 import { type ChannelLook, type ChannelMemory, lookAtChannel } from "../channel-look.ts";
@@ -139,6 +141,12 @@ export class Egress {
   /** Looks at the pages of a channel. Rejects as `lookAtChannel` does. */
   lookAt(channel: string, memory: ChannelMemory, signal: AbortSignal): Promise<ChannelLook> {
     return this.#walls.observe(channel, lookAtChannel(channel, memory, this.#calls, signal));
+  }
+
+  /** How a video's chat stands, as its pages say. Rejects as `LiveChat.find` does. */
+  async standingOf(videoId: string, signal: AbortSignal): Promise<Standing<{ chatType: ChatType }>> {
+    const standing = await this.liveChat.find(videoId, { lane: "look", maxCooldownMs: 0, signal });
+    return standing.is === "there" ? { is: "there", chatType: standing.start.chatType } : standing;
   }
 
   /**

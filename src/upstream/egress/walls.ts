@@ -26,10 +26,11 @@ export class Walls {
   }
 
   /** Settles like the search for the chat of a video, or for the streams of a channel; counts its walls. */
-  async observe<T>(subject: string, search: Promise<T>): Promise<T> {
+  async observe<T extends object>(subject: string, search: Promise<T>): Promise<T> {
     try {
       const found = await search;
-      this.#walled.clear();
+      if ("wallOf" in found && found.wallOf) this.#met(subject, found.wallOf === "address");
+      else this.#walled.clear();
       return found;
     } catch (error) {
       const wallOf = wallBehind(error);

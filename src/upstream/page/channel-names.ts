@@ -13,8 +13,8 @@ export function channelNamesIn(html: string, videoId: string): string[] {
   const { channel: data, player } = channelData(html);
   const details = dig(player, "videoDetails");
   if (dig(details, "videoId") !== videoId) {
-    const { means, why, wallOf } = whyNoChat(html, videoId, data, player);
-    if (means === "over") return [];
+    const { is, why, wallOf } = whyNoChat(html, videoId, data, player);
+    if (is !== "unknown" && is !== "untold" && !wallOf) return [];
     throw new UpstreamError("unusable", why, { wallOf });
   }
   const id = asString(dig(details, "channelId")) ?? "";

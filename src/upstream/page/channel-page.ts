@@ -13,10 +13,10 @@ import {
   omitUndefined,
 } from "../../base/json.ts";
 import { CHANNEL_ID } from "../../protocol/channel.ts";
+import type { WallOf } from "../../protocol/chat-standing.ts";
 import { VIDEO_ID } from "../../protocol/video-id.ts";
 import { BOUNDS } from "../bounds.ts";
 import { shorten, stripMarkup, wordsOf } from "../readers/text.ts";
-import type { WallOf } from "../upstream-error.ts";
 import { channelData } from "./initial-data.ts";
 import { noData, whyNoChat } from "./no-chat.ts";
 

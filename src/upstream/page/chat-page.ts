@@ -33,7 +33,7 @@ export function readChatPage(html: string, videoId: string, view: View): ChatPag
 
 /** Reads the initial data of a `next` answer; undefined means an unknown video. Never throws. */
 export function readNextPage(data: JsonObject | undefined, videoId: string, view: View): ChatPage {
-  if (!data) return { chat: undefined, means: "unknown", why: "the video is not known" };
+  if (!data) return { chat: undefined, is: "untold", why: "the video is not known" };
   return chatIn(data, videoId, view) ?? { chat: undefined, ...whyNoChat("", videoId, data, undefined) };
 }
 
