@@ -94,6 +94,8 @@ export function toConfig(v: FlagValues<typeof SETTINGS>) {
     rooms: {
       ...port.rooms,
       noChatMs: v.RELAY_NO_CHAT_MS,
+      lookMs: v.RELAY_LOOK_MS,
+      hiddenMs: v.RELAY_HIDDEN_MS,
       failingMs: v.RELAY_FAILING_MS,
       quietMs: QUIET_AFTER_MS,
       windowMs: WINDOW_MS,

@@ -156,6 +156,12 @@ const UPSTREAM = {
     "minimum time between two looks at a channel's pages; a channel for which nobody waits is not looked at",
     ms(1),
   ),
+  RELAY_LOOK_MS: flag("30000", "how often a chat that is switched off or hidden is looked for again", ms(1)),
+  RELAY_HIDDEN_MS: flag(
+    "21600000",
+    "how long the chat of a video that is private, for members, or behind a sign-in is waited for; after that it counts as over",
+    ms(0),
+  ),
   RELAY_POLL_MAX_MS: flag(
     "15000",
     "maximum time between two polls of a chat; a lower one loses fewer messages of a chat that suddenly becomes very lively",

@@ -68,8 +68,9 @@ export class OptionalPages {
     const { appender, egress, settings, telemetry } = this.#parts;
     const limitMs = Math.max(LEAST_MS, settings.windowMs - unreadMs);
     const reopen = (own: CallOptions) => egress.liveChat.reopen(this.#videoId, position, own);
-    const page = await this.#attempt(options, reopen, limitMs);
-    if (page?.position.chatType !== position.chatType) return telemetry.mark("quiet: page not given");
+    const standing = await this.#attempt(options, reopen, limitMs);
+    if (standing?.is !== "there") return telemetry.mark("quiet: page not given");
+    const { page } = standing;
     if (await appender.holdsAll(page.items, options.signal)) return telemetry.mark("quiet: nothing new");
     telemetry.rooms.reopened(this.#videoId, "no new messages for long after there were some");
     return page;

@@ -2,9 +2,11 @@
  * The one loop that polls a room's chat: poll, append, wait. It never publishes: viewers get appended
  * messages through the store. It ends when the chat is over, when failures accumulate, or when it is stopped.
  */
-import type { CallTimes } from "../base/clock.ts";
+import { answeredNow, type CallStart, type CallTimes, startedNow } from "../base/clock.ts";
+import { nap } from "../base/deadline.ts";
 import { withoutStop } from "../base/full-stop.ts";
 import { ENDED, isReplayChat } from "../protocol/chat.ts";
+import { type Absence, type AwaitedAbsence, mayReturn } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Hold } from "../store/ownership.ts";
 import { isFenced, isUnavailable } from "../store/port.ts";
@@ -14,13 +16,16 @@ import type { Page, PollAnswer } from "../upstream/live-chat.ts";
 import type { Position } from "../upstream/position.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { Appender } from "./batch/appender.ts";
-import type { ReadBatch } from "./batch/gap.ts";
+import type { Gap, ReadBatch } from "./batch/gap.ts";
+import { type LookSettings, LookWaits } from "./look-waits.ts";
 import { OptionalPages } from "./optional-pages.ts";
 import { Pace, type PaceParts, type PaceSettings } from "./pace.ts";
 import { QuietChat } from "./quiet-chat.ts";
 import { Unread } from "./unread.ts";
 
-export interface PollerSettings extends PaceSettings {
+export interface PollerSettings extends PaceSettings, LookSettings {
+  /** A chat counts as over if it was hidden for this long, in milliseconds. */
+  hiddenMs: number;
   /** The number of consecutive failures that stops the room. */
   maxFailures: number;
   /** A room does not stop before its last good answer is this old, in milliseconds. */
@@ -34,6 +39,8 @@ export interface PollerStart extends CallTimes {
   position: Position;
   /** From the start of its call to the start of the first poll, in milliseconds; 0 if not known. */
   intervalMs: number;
+  /** Set if the chat was off or hidden. `isNew`: whether a page has just said so, and the store knows it. */
+  awaited?: { absence: AwaitedAbsence; isNew: boolean } | undefined;
 }
 
 interface PollerParts extends PaceParts {
@@ -41,6 +48,8 @@ interface PollerParts extends PaceParts {
   hold: Hold;
   /** Milliseconds by which the room's late calls rank as more overdue. */
   priorityMs: (isQuiet: boolean) => number;
+  /** Whether somebody besides a recording waits for the chat. */
+  isWatched: () => boolean;
   settings: PollerSettings;
 }
 
@@ -59,6 +68,12 @@ export class Poller {
   #startedAt: number;
   /** Why the token is no longer valid, if a page must give another. */
   #tokenLostBecause: string | undefined;
+  /** Set while the chat is off or hidden: then pages are asked for it, at intervals. */
+  #awaited: { absence: AwaitedAbsence; waits: LookWaits } | undefined;
+  /** What the last page has said, if it had no chat. */
+  #lookedAs: Absence["is"] | undefined;
+  /** Wakes a poller that waits for its chat. */
+  #wake = () => {};
   /** Whether an answer came since a token was last refused. Otherwise even fresh tokens are refused. */
   #hasProgressed = true;
   #failures = 0;
@@ -80,6 +95,20 @@ export class Poller {
     this.#pace = new Pace(videoId, this.#isReplay, start, parts);
     this.#startedAt = start.startedAt;
     this.#progressedAt = start.answeredAt;
+    if (!start.awaited) return;
+    const { absence, isNew } = start.awaited;
+    this.#await(absence);
+    if (isNew) this.#lookedAs = absence.is;
+  }
+
+  /** Why the room waits for its chat; undefined if it does not. */
+  get absence(): AwaitedAbsence | undefined {
+    return this.#awaited?.absence;
+  }
+
+  /** Somebody new waits for the room: a chat that is looked for seldom is looked for as usual again. */
+  hurry(): void {
+    this.#wake();
   }
 
   /** Number of full answers since reading began. */
@@ -94,14 +123,14 @@ export class Poller {
   async run(windDown: AbortSignal, stop: AbortSignal): Promise<void> {
     const { egress, clock, telemetry } = this.#parts;
     try {
-      let next: Next = this.#atInterval();
+      let next: Next = this.#first();
       while (next !== "over") {
         // [spec] Upstream returns no next continuation token | Chat over
-        if (this.#position.continuation === null) {
+        if (this.#position.continuation === null && this.#tokenLostBecause === undefined) {
           await this.#end(stop);
           return;
         }
-        await clock.sleep(next.delayMs, windDown);
+        await this.#rest(next.delayMs, windDown);
         const moved = await egress.ready(this.#tokenLostBecause !== undefined, windDown);
         if (moved) this.#onMoved(moved);
         const dueAt = clock.monotonic();
@@ -117,6 +146,24 @@ export class Poller {
     } finally {
       egress.leave();
     }
+  }
+
+  /** A chat that is awaited is looked for at once, unless that has just been done. */
+  #first(): Next {
+    if (!this.#awaited) return this.#atInterval();
+    return { delayMs: this.#lookedAs ? this.#awaited.waits.next(this.#parts.isWatched()) : 0 };
+  }
+
+  /** Waits for the next step; while the chat is looked for seldom, no longer than until somebody new comes. */
+  async #rest(delayMs: number, windDown: AbortSignal): Promise<void> {
+    const { clock } = this.#parts;
+    if (!this.#awaited) return clock.sleep(delayMs, windDown);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    const soonMs = Math.min(delayMs, this.#parts.settings.lookMs);
+    await clock.sleep(soonMs, windDown);
+    if (delayMs > soonMs) await nap(delayMs - soonMs, promise, clock, windDown);
+    windDown.throwIfAborted();
   }
 
   #callOptions(dueAt: number, signal: AbortSignal): CallOptions {
@@ -220,21 +267,61 @@ export class Poller {
   /** Gets another token from a page. The page's items and the next answer form one list. */
   async #reopen(options: CallOptions, why: string): Promise<Next> {
     const { egress, telemetry } = this.#parts;
-    let page: Page;
-    try {
-      page = await egress.liveChat.reopen(this.#videoId, this.#position, options);
-    } catch (error) {
-      if (!(error instanceof RelayError)) throw error;
-      if (error.code === "NO_LIVE_CHAT") return this.#end(options.signal);
-      return this.#fail(error, options.signal);
-    }
+    const asked = startedNow(this.#parts.clock);
+    const call = this.#awaited ? { ...options, lane: "look" as const } : options;
+    const reopened = await egress.liveChat
+      .reopen(this.#videoId, this.#position, call)
+      .catch((error: unknown) => {
+        if (error instanceof RelayError) return error;
+        throw error;
+      });
+    if (reopened instanceof RelayError) return this.#fail(reopened, options.signal);
     egress.answered();
-    if (page.position.chatType !== this.#position.chatType) return this.#end(options.signal);
+    if (reopened.is !== "there") return this.#absent(reopened, asked, options.signal);
+    const { page } = reopened;
     this.#tokenLostBecause = undefined;
+    this.#awaited = undefined;
+    this.#lookedAs = undefined;
     telemetry.rooms.reopened(this.#videoId, why);
     this.#unread.keepPage(page);
     this.#position = page.position;
     return this.#poll(options);
+  }
+
+  /**
+   * A page says that there is no chat. One that may return is waited for, and the store remembers it with the
+   * time of the last good answer: a page that says "off" is one, because nothing can be said then.
+   */
+  async #absent(absence: Absence, asked: CallStart, signal: AbortSignal): Promise<Next> {
+    const { clock, settings, telemetry } = this.#parts;
+    const hiddenMs = clock.monotonic() - this.#startedAt;
+    const isHiddenForLong = absence.is === "hidden" && hiddenMs >= settings.hiddenMs;
+    if (!mayReturn(absence) || isHiddenForLong) return this.#end(signal);
+    await this.#appendPendingPages(signal);
+    if (!this.#awaited) telemetry.rooms.awaits(this.#videoId, absence.is, absence.why);
+    const waits = this.#await(absence);
+    let gap: Gap | undefined;
+    if (absence.is === "off") {
+      const look = answeredNow(asked, clock);
+      gap = this.#unread.silent(look, this.#lookedAs === "off");
+      this.#startedAt = look.startedAt;
+      this.#progress(look.answeredAt);
+      this.#unread.heldUp("unreachable");
+    } else {
+      this.#failures = 0;
+      this.#unread.heldUp("hidden");
+    }
+    this.#lookedAs = absence.is;
+    await this.#append([{ items: [], after: gap }], this.#position, signal);
+    return { delayMs: waits.next(this.#parts.isWatched()) };
+  }
+
+  #await(absence: AwaitedAbsence): LookWaits {
+    const { clock, settings } = this.#parts;
+    const waits = this.#awaited?.waits ?? new LookWaits(settings, clock);
+    this.#awaited = { absence, waits };
+    this.#tokenLostBecause = absence.why;
+    return waits;
   }
 
   /** Stores the items of pages that no answer has followed. */
@@ -304,7 +391,8 @@ export class Poller {
 
   /** Resolves to the number of new items. */
   async #append(batches: readonly ReadBatch[], position: Position, signal: AbortSignal): Promise<number> {
-    const progress = { position, startedAt: this.#startedAt, egress: this.#parts.egress.name };
+    const { name: egress } = this.#parts.egress;
+    const progress = { position, startedAt: this.#startedAt, egress, absence: this.absence };
     const added = await this.#parts.appender.append(batches, progress, signal);
     this.#position = position;
     this.#unread.stored();

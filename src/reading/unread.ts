@@ -109,6 +109,16 @@ export class Unread {
     if (!this.#lateAnswers.isLate(intervalMs)) this.heldUp("unreachable");
   }
 
+  /**
+   * A page said that the chat is off: nothing is said then. Returns the gap that may be before; none if the
+   * last look said the same (`wasOff`).
+   */
+  silent(look: CallTimes, wasOff: boolean): Gap | undefined {
+    const { gap } = this.#before({ ...look, items: [] });
+    this.#lateAnswers.observe(look, Number.POSITIVE_INFINITY);
+    return wasOff ? undefined : gap;
+  }
+
   /** An answer advanced the reading: unless something holds it up again, only this service can. */
   progressed(): void {
     this.heldUp("down");

@@ -3,11 +3,12 @@
  * instance.
  */
 import { atCapacity } from "../protocol/capacity.ts";
+import { isFinal } from "../protocol/chat-standing.ts";
 import type { RoomRecord } from "../store/port.ts";
-import { isOver, recentlyEnded } from "./archive.ts";
+import { recentlyEnded } from "./archive.ts";
 import { FollowedRoom } from "./followed-room.ts";
 import { isGoingOn, isUnfinished, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
-import type { RoomApplicant, RoomSource } from "./sources.ts";
+import type { NoRoom, RoomApplicant, RoomSource } from "./sources.ts";
 
 /** How long viewers wait while another instance opens the room. */
 const LIMIT_MS = 20_000;
@@ -25,20 +26,22 @@ export async function acquireRoom(
   applicant: RoomApplicant,
   parts: OwnedRoomParts,
   stopped: AbortSignal,
-): Promise<RoomSource> {
+): Promise<RoomSource | NoRoom> {
   const { clock, store } = parts;
   for (let until: number | undefined; ; ) {
     const record = await store.getRoom(videoId);
-    const ended = recentlyEnded(record, parts);
+    const ended = applicant.reopens() ? undefined : recentlyEnded(record, parts);
     if (ended) return { ended };
     if (isGoingOn(record, parts)) applicant.queued[Symbol.dispose](); // it needs no turn
-    const source = isGoingOn(record, parts)
+    let source = isGoingOn(record, parts)
       ? await resumeRoom(videoId, parts)
-      : await bootstrapRoom(record, videoId, applicant, parts, stopped).catch((error) => {
-          // The upstream may still have the last messages of a chat that was not read to its end.
-          if (!(isOver(error) && applicant.isResumed() && isUnfinished(record))) throw error;
-          return resumeRoom(videoId, parts);
-        });
+      : await bootstrapRoom(record, videoId, applicant, parts, stopped);
+    if (source && "absence" in source) {
+      // The upstream may still have the last messages of a chat that was not read to its end.
+      const hasRest = isFinal(source.absence) && applicant.isResumed() && isUnfinished(record);
+      if (!hasRest) return source;
+      source = await resumeRoom(videoId, parts);
+    }
     if (source) return source;
     if (isUnfinished(record)) return { followed: FollowedRoom.join(record, parts) };
     until ??= clock.monotonic() + LIMIT_MS;
@@ -55,15 +58,15 @@ async function resumeRoom(videoId: string, parts: OwnedRoomParts): Promise<RoomS
 async function bootstrapRoom(
   record: RoomRecord | undefined,
   videoId: string,
-  { queued, isShown, assertCapacity }: RoomApplicant,
+  applicant: RoomApplicant,
   parts: OwnedRoomParts,
   stopped: AbortSignal,
 ) {
   const isRecorded = parts.settings.recorded.has(videoId);
   if (parts.store.health.isFull && !isRecorded) throw atCapacity("store");
   const wasOpen = record !== undefined && record.end?.state !== "ended";
-  const isKnown = record !== undefined || isShown;
+  const isKnown = record !== undefined || applicant.isShown;
   const rank = wasOpen || isRecorded ? "open" : isKnown ? "known" : "unknown";
-  using opening = await queued.turn(rank, stopped);
-  return await OwnedRoom.bootstrap(videoId, opening, assertCapacity, parts, stopped);
+  using opening = await applicant.queued.turn(rank, stopped);
+  return await OwnedRoom.bootstrap(videoId, opening, applicant, parts, stopped);
 }

@@ -1,6 +1,7 @@
 /** Finished rooms that still serve viewers from the store: which requests they answer, and for how long. */
 import type { Clock } from "../base/clock.ts";
 import { type ChatType, ENDED, isReplayChat } from "../protocol/chat.ts";
+import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { captureOf, closedAt, isReadable, positionOf } from "../reading/batch/checkpoint.ts";
 import { type CursorRange, resumeCursor } from "../serving/resume.ts";
@@ -67,7 +68,7 @@ export function recentlyEnded(
   return leftMs > 0 ? { room, isReplay, leftMs } : undefined;
 }
 
-/** The chat is over. The stored part is served until `until`, on the monotonic clock. */
+/** A chat that is not read any more, or not there. The stored part is served until `until`, monotonic. */
 export interface Archive {
   name: "archived";
   until: number;
@@ -76,34 +77,28 @@ export interface Archive {
    * memory when its last viewer leaves.
    */
   isReplay?: boolean;
-  /** Undefined if the store has nothing of this video. */
+  /** Undefined if the store has nothing of this video, or has not said what it has of it. */
   room?: Room | undefined;
   /**
-   * Set if the upstream has no chat. Every viewer without a cursor of this room gets this error. While the
-   * store has not said what it has of the room, one with a cursor gets the failure of the store.
+   * Set if a page has said that the chat is not there: so every viewer without a cursor of the room is told.
+   * While the store has not said what it has of the room, one with a cursor gets the failure of the store.
    */
-  noChat?: { error: RelayError; range: CursorRange | undefined; failure?: StoreError };
+  noChat?: { absence: Absence; range?: CursorRange | undefined; failure?: StoreError };
 }
 
-/** The stored part of a chat that is over. */
-export interface ArchivedRoom {
+/** What is stored of a chat that is not there. */
+export interface StoredPart {
   range: CursorRange;
-  room: Room;
-}
-
-/** Remembers that the upstream has no chat of this video. `archived`: the part of the chat that is stored. */
-export function chatless(error: RelayError, archived: ArchivedRoom | undefined, until: number): Archive {
-  return { name: "archived", room: archived?.room, until, noChat: { error, range: archived?.range } };
-}
-
-/** Remembers that the upstream has no chat of this video, while the store fails to say what it has of it. */
-export function unread(error: RelayError, failure: StoreError, until: number): Archive {
-  return { name: "archived", until, noChat: { error, range: undefined, failure } };
+  /** Serves it; undefined if the chat may go on. */
+  room: Room | undefined;
 }
 
 /** Whether this viewer may not be served from it, so that the video is looked for again. */
 export async function isStale({ room, noChat }: Archive, request: StreamRequest): Promise<boolean> {
-  if (noChat && request.isFresh) return true;
+  if (request.reopens || (noChat && request.isFresh)) return true;
+  // A chat that may come back has viewers that wait for it.
+  const range = noChat && mayReturn(noChat.absence) ? noChat.range : undefined;
+  if (range && resumeCursor(range, request.lastEventId) !== undefined) return true;
   return (await room?.isMoved(request)) === true;
 }
 
@@ -123,14 +118,7 @@ export async function enterArchive(
   const continues = request.lastEventId !== undefined || request.log !== undefined;
   if (noChat?.failure && continues) throw noChat.failure;
   const retryAfterMs = until - clock.monotonic();
-  const { code, message } = noChat?.error ?? new RelayError("NO_LIVE_CHAT", "The chat is over.");
-  throw new RelayError(code, message, retryAfterMs > 0 ? { retryAfterMs } : {});
-}
-
-/**
- * Whether the video certainly has no chat. If the error has a `cause`, it may come from a wall (a sign-in,
- * consent form or captcha), and the chat may exist; so it does not count.
- */
-export function isOver(error: unknown): error is RelayError {
-  return error instanceof RelayError && error.code === "NO_LIVE_CHAT" && error.cause === undefined;
+  const rememberedMs = retryAfterMs > 0 ? retryAfterMs : undefined;
+  if (noChat) throw new ChatAbsent(noChat.absence, rememberedMs);
+  throw new RelayError("NO_LIVE_CHAT", "The chat is over.", { retryAfterMs: rememberedMs });
 }

@@ -9,8 +9,16 @@ import type { VideoEntry } from "./entry.ts";
 import type { OpeningQueue } from "./opening-queue.ts";
 import type { RoomSources } from "./sources.ts";
 
-export const ROOM_STATES = ["bootstrapping", "polling", "lingering", "ended", "released", "failed"] as const;
-/** As in metrics and logs. `ended`, `released` and `failed` are final. */
+export const ROOM_STATES = [
+  "bootstrapping",
+  "polling",
+  "waiting",
+  "lingering",
+  "ended",
+  "released",
+  "failed",
+] as const;
+/** As in metrics and logs. `waiting`: the chat is off or hidden, and is looked for again. `ended`, `released` and `failed` are final. */
 export type RoomState = (typeof ROOM_STATES)[number];
 
 /**

@@ -5,14 +5,16 @@
 import { unlessAborted } from "../base/deadline.ts";
 import { atCapacity } from "../protocol/capacity.ts";
 import type { ChatType, RoomEnd } from "../protocol/chat.ts";
+import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
+import { type CursorRange, resumeCursor } from "../serving/resume.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import { isFenced, isUnavailable } from "../store/port.ts";
-import { type Archive, chatless, enterArchive, isOver, isStale, unread } from "./archive.ts";
+import { type Archive, enterArchive, isStale } from "./archive.ts";
 import { type EntryHost, type EntryParts, HAND_ON, type OpenOptions, type RoomState } from "./entry-host.ts";
 import { graceOver } from "./grace.ts";
 import type { OwnedRoom } from "./owned-room.ts";
-import type { Followed, OpenedRoom, RoomApplicant, RoomSource } from "./sources.ts";
+import type { Followed, NoRoom, OpenedRoom, RoomApplicant, RoomSource } from "./sources.ts";
 
 type State =
   | { name: "vacant" }
@@ -47,8 +49,7 @@ export class VideoEntry {
    * Viewers that wait for the room to open; those with a cursor, and recordings, get the rest even of a chat
    * that is over.
    */
-  #waiting = 0;
-  #resuming = 0;
+  readonly #waiting = new Set<StreamRequest>();
 
   constructor(videoId: string, parts: EntryParts, host: EntryHost) {
     this.videoId = videoId;
@@ -88,6 +89,8 @@ export class VideoEntry {
         return this.#state.noChat && this.viewerCount === 0 ? undefined : "ended";
       case "followed":
         return this.#state.cancel ? "lingering" : "polling";
+      case "polling":
+        return this.#state.owned.absence ? "waiting" : "polling";
       default:
         return this.#state.name;
     }
@@ -106,7 +109,7 @@ export class VideoEntry {
 
   /** The number of viewers, including those that wait for the room to open. */
   get viewerCount(): number {
-    return this.#waiting + (this.room?.viewerCount ?? 0);
+    return this.#waiting.size + (this.room?.viewerCount ?? 0);
   }
 
   /** Takes a viewer in. Rejects as `RoomSources.open` does, and with the reason if the viewer leaves. */
@@ -140,7 +143,7 @@ export class VideoEntry {
       case "polling":
         if (state.name === "lingering") state.cancel.abort();
         this.#state = { name: "polling", owned: state.owned };
-        state.owned.egress.hurry();
+        state.owned.hurry();
         return state.owned.room.enter(request);
     }
   }
@@ -193,7 +196,8 @@ export class VideoEntry {
     opening.result.catch((error) => {
       if (this.#host.stopped.aborted) return; // the stop ended it
       const isFull = error instanceof RelayError && error.code === "CAPACITY";
-      if (!isFull) this.#parts.telemetry.rooms.refused(this.videoId, error, !isOver(error));
+      const isTrouble = !(error instanceof ChatAbsent) || error.absence.wallOf !== undefined;
+      if (!isFull) this.#parts.telemetry.rooms.refused(this.videoId, error, isTrouble);
     });
     done.catch(() => {
       if (this.#state.name === "bootstrapping" && this.#state.opening === opening) this.#vacate();
@@ -213,25 +217,43 @@ export class VideoEntry {
     const applicant: RoomApplicant = {
       queued,
       isShown,
-      isResumed: () => this.#resuming > 0,
+      isResumed: (range) => this.#isResumed(range),
+      reopens: () => this.#waiting.values().some(({ reopens }) => reopens === true),
       assertCapacity: (chatType) => this.#found(chatType),
     };
     const open = () => this.#parts.sources.open(this.videoId, applicant, giveUp.signal);
     giveUp.signal.throwIfAborted();
     this.#host.assertCapacity(this);
-    return this.#enterState(await open().catch((error) => this.#orRest(error, open)));
+    const source = await open();
+    return this.#enterState("absence" in source ? await this.#orRest(source, open) : source);
   }
 
   /**
-   * The source of a chat that could not be opened: if it is over, and was not read to its end, somebody with
-   * a cursor may continue with the rest. Otherwise its stored part is remembered. Rejects with the error.
+   * The source of a chat that is not there: somebody with a cursor may continue with the rest, if nobody has
+   * read it to its end, and waits for one that may come back. Otherwise its stored part is remembered. Rejects
+   * with `ChatAbsent`.
    */
-  async #orRest(error: unknown, open: () => Promise<RoomSource>): Promise<RoomSource> {
-    if (!isOver(error)) throw error;
-    const next = await this.#archive(error);
-    if (!next && this.#resuming > 0) return open();
+  async #orRest(
+    { absence, rememberedMs }: NoRoom,
+    open: () => Promise<RoomSource | NoRoom>,
+  ): Promise<RoomSource> {
+    if (absence.is === "unknown") throw new ChatAbsent(absence);
+    const next = await this.#archive(absence, rememberedMs ?? this.#parts.settings.noChatMs);
+    const range = next?.noChat?.range;
+    const isResumed = mayReturn(absence) ? range && this.#isResumed(range) : !next && this.#isResumed();
+    if (isResumed) {
+      const source = await open();
+      if (!("absence" in source)) return source;
+    }
     this.#vacate(next);
-    throw error;
+    throw new ChatAbsent(absence);
+  }
+
+  /** Whether a viewer with a cursor, of these if they are known, waits for the room, or a recording. */
+  #isResumed(range?: CursorRange): boolean {
+    const holds = ({ lastEventId }: StreamRequest) =>
+      range ? resumeCursor(range, lastEventId) !== undefined : lastEventId !== undefined;
+    return this.#waiting.values().some((request) => request.isRecording || holds(request));
   }
 
   /** The chat is found, so the room counts. Throws `RelayError` CAPACITY if there are too many. */
@@ -287,18 +309,15 @@ export class VideoEntry {
     request: StreamRequest,
     signal: AbortSignal,
   ): Promise<void> {
-    const resuming = request.lastEventId !== undefined || request.isRecording ? 1 : 0;
-    this.#waiting += 1;
-    this.#resuming += resuming;
+    this.#waiting.add(request);
     let opened: OpenedRoom;
     try {
       opened = await unlessAborted(opening, signal).finally(() => {
-        this.#waiting -= 1;
-        this.#resuming -= resuming;
+        this.#waiting.delete(request);
       });
     } catch (error) {
       this.#lingerIfIdle();
-      if (this.#state.name === "archived" && isOver(error)) {
+      if (this.#state.name === "archived" && error instanceof ChatAbsent) {
         return enterArchive(this.#state, request, this.#parts.clock);
       }
       throw error;
@@ -306,16 +325,19 @@ export class VideoEntry {
     return opened.room.enter(request, opened.historyEnd);
   }
 
-  /** What the store has of a chat that is over; undefined if nobody has read it to its end. */
-  async #archive(error: RelayError): Promise<Archive | undefined> {
-    const untilMs = this.#in(error.retryAfterMs ?? this.#parts.settings.noChatMs);
+  /**
+   * The memory of a chat that is not there, with what the store has of it; undefined if the chat is over, and
+   * nobody has read it to its end.
+   */
+  async #archive(absence: Absence, rememberedMs: number): Promise<Archive | undefined> {
+    const until = this.#in(rememberedMs);
     try {
-      const archived = await this.#parts.sources.archived(this.videoId);
-      return archived === "unfinished" ? undefined : chatless(error, archived, untilMs);
+      const { range, room } = (await this.#parts.sources.archived(this.videoId, absence)) ?? {};
+      if (range && !room && !mayReturn(absence)) return undefined;
+      return { name: "archived", room, until, noChat: { absence, range } };
     } catch (failure) {
       if (!isUnavailable(failure)) throw failure;
-      const isSure = error.retryAfterMs !== 0; // an edge asks its origin again that was not
-      return isSure ? unread(error, failure, this.#in(UNREAD_MS)) : chatless(error, undefined, untilMs);
+      return { name: "archived", until: this.#in(UNREAD_MS), noChat: { absence, failure } };
     }
   }
 

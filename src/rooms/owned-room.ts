@@ -6,8 +6,10 @@
 import { type CallStart, type Clock, startedNow } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
 import { type ChatType, isReplayChat, RELEASED, type RoomEnd } from "../protocol/chat.ts";
+import { type Absence, type AwaitedAbsence, mayReturn } from "../protocol/chat-standing.ts";
 import { Appender, type AppenderSettings } from "../reading/batch/appender.ts";
 import {
+  absenceOf,
   closedAt,
   isReadable,
   lastEgress,
@@ -31,6 +33,7 @@ import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import { RoomEgress, type RoomEgressParts } from "../upstream/egress/room-egress.ts";
 import { historyLength } from "../upstream/order.ts";
 import { OpeningGivenUp } from "./opening-given-up.ts";
+import type { RoomApplicant } from "./sources.ts";
 
 /** The maximum time to store a release; if exceeded, the room stays open for its next owner. */
 const RELEASE_LIMIT_MS = 5000;
@@ -57,6 +60,16 @@ export interface OwnedRoomParts extends RoomParts, RoomEgressParts {
 export interface JustOpened {
   owned: OwnedRoom;
   historyEnd?: number;
+}
+
+/**
+ * How a chat stands of which a page has said this. A chat that was hidden for too long, or of which a replay
+ * is stored, is over.
+ */
+function ofStored(absence: Absence, room: RoomRecord | undefined, { settings }: OwnedRoomParts): Absence {
+  if (!mayReturn(absence) || !room || !isReadable(room)) return absence;
+  const isHiddenForLong = absence.is === "hidden" && lastReadAgoMs(room) >= settings.hiddenMs;
+  return isHiddenForLong || isReplayChat(positionOf(room).chatType) ? { ...absence, is: "over" } : absence;
 }
 
 /** Whether a room could continue from its checkpoint: nobody has read its chat to the end. */
@@ -93,22 +106,23 @@ export class OwnedRoom {
     const asked = startedNow(parts.clock);
     await using hold = await parts.store.ownership.take(videoId);
     if (!hold?.room || hold.room.end) return undefined;
-    return OwnedRoom.#fromCheckpoint(hold, hold.room, asked, parts, room);
+    return OwnedRoom.#fromCheckpoint(hold, hold.room, asked, parts, { room });
   }
 
   /**
-   * Takes a room and bootstraps its chat. The backlog is durable when it resolves; if it rejects, the store
-   * has not changed. Calls `assertCapacity` when the chat is found, before it is read. Resolves to undefined
-   * if another instance owns the room. Rejects as `LiveChat.bootstrap` does, with `RelayError` CAPACITY and
+   * Takes a room and bootstraps its chat. The backlog is durable when it resolves; if it rejects, or the chat
+   * is absent, the store has not changed. Calls `assertCapacity` when the chat is found, before it is read. A
+   * stored room whose chat may come back waits for it, if `isResumed`. Resolves to undefined if another
+   * instance owns the room. Rejects as `LiveChat.bootstrap` does, with `RelayError` CAPACITY and
    * with `StoreError`.
    */
   static async bootstrap(
     videoId: string,
     opening: OpeningTurn,
-    assertCapacity: (chatType: ChatType) => void,
+    { assertCapacity, isResumed }: Pick<RoomApplicant, "assertCapacity" | "isResumed">,
     parts: OwnedRoomParts,
     signal: AbortSignal,
-  ): Promise<JustOpened | undefined> {
+  ): Promise<JustOpened | { absence: Absence } | undefined> {
     const asked = startedNow(parts.clock);
     await using hold = await parts.store.ownership.take(videoId);
     if (!hold) return undefined;
@@ -124,7 +138,13 @@ export class OwnedRoom {
     }
     const egress = new RoomEgress(videoId, opening.egress, parts);
     try {
-      return await OwnedRoom.#bootstrap(hold, asked, assertCapacity, egress, parts, signal);
+      const opened = await OwnedRoom.#bootstrap(hold, asked, assertCapacity, egress, parts, signal);
+      if ("owned" in opened) return opened;
+      egress.leave();
+      const absence = ofStored(opened.absence, hold.room, parts);
+      const { room } = hold;
+      if (!room || !isReadable(room) || !mayReturn(absence) || !isResumed(room)) return { absence };
+      return { owned: await OwnedRoom.#awaiting(hold, room, absence, asked, parts) };
     } catch (error) {
       egress.leave();
       throw error;
@@ -138,7 +158,7 @@ export class OwnedRoom {
     egress: RoomEgress,
     parts: OwnedRoomParts,
     signal: AbortSignal,
-  ): Promise<JustOpened> {
+  ): Promise<JustOpened | { absence: Absence }> {
     const { videoId } = hold;
     const { clock, telemetry, settings } = parts;
     using limit = new OpeningGivenUp(videoId, egress, parts);
@@ -157,7 +177,9 @@ export class OwnedRoom {
       assertCapacity(chatType);
       egress.admit(demandOf(isReplayChat(chatType), undefined, settings));
     };
-    const { page, first } = await egress.open((chat) => chat.bootstrap(videoId, options, found), until);
+    const standing = await egress.open((chat) => chat.bootstrap(videoId, options, found), until);
+    if (standing.is !== "there") return { absence: standing };
+    const { page, first } = standing;
     egress.succeeded();
     const { position, startedAt } = first;
     const { chatType, pair } = position;
@@ -187,17 +209,44 @@ export class OwnedRoom {
     };
   }
 
+  /** Opens a stored room again, which waits for its chat: a page has just said that it may come back. */
+  static async #awaiting(
+    hold: Hold,
+    record: RoomRecord,
+    absence: AwaitedAbsence,
+    asked: CallStart,
+    parts: OwnedRoomParts,
+  ): Promise<OwnedRoom> {
+    const { clock, settings } = parts;
+    const agoMs = lastReadAgoMs(record);
+    const isGood = absence.is === "off";
+    const readAt = asked.startedAt - agoMs;
+    const sinceMs = wallAt(asked, clock) - agoMs;
+    const isLate = isGood && agoMs > settings.windowMs;
+    const after = isLate ? { sinceMs, reason: reasonFor(record.end) } : undefined;
+    const appender = new Appender(parts, hold, memoryOf(record, false, parts));
+    await appender.appendOnce([{ items: [], after }], {
+      position: positionOf(record),
+      startedAt: isGood ? asked.startedAt : readAt,
+      egress: lastEgress(record),
+      absence,
+    });
+    const opened = (await parts.store.getRoom(hold.videoId)) ?? record;
+    const given = { awaited: { absence, isNew: true } };
+    return OwnedRoom.#fromCheckpoint(hold, opened, startedNow(clock), parts, given);
+  }
+
   /**
    * `asked`: the time just before the room was taken. The store computed the record's age (`lastReadAgoMs`)
    * after that. So `asked` minus the age is the time of the last read or earlier, but never later, however
-   * long the room took to be taken.
+   * long the room took to be taken. `awaited`: as in `PollerStart`, if a page has just said so.
    */
   static #fromCheckpoint(
     hold: Hold,
     record: RoomRecord,
     asked: CallStart,
     parts: OwnedRoomParts,
-    room?: Room,
+    given: { room?: Room | undefined; awaited?: PollerStart["awaited"] } = {},
   ): OwnedRoom {
     const { clock, settings, telemetry } = parts;
     const position = positionOf(record);
@@ -215,7 +264,10 @@ export class OwnedRoom {
     const egress = RoomEgress.resumed(hold.videoId, demand, lastEgress(record), parts);
     const appender = new Appender(parts, hold, memoryOf(record, isReplay, parts));
     telemetry.rooms.resumed(hold.videoId, hold.head);
-    return new OwnedRoom(hold, appender, { position, ...times, intervalMs: 0 }, egress, parts, room);
+    const absence = absenceOf(record);
+    const awaited = given.awaited ?? (absence && { absence, isNew: false });
+    const start = { position, ...times, intervalMs: 0, awaited };
+    return new OwnedRoom(hold, appender, start, egress, parts, given.room);
   }
 
   private constructor(
@@ -244,6 +296,8 @@ export class OwnedRoom {
         const isRecorded = parts.settings.recorded.has(hold.videoId);
         return priorityMs({ isRecorded, isWatched: this.room.viewerCount > 0, isQuiet });
       },
+      // A recording is one viewer.
+      isWatched: () => this.room.viewerCount > (parts.settings.recorded.has(hold.videoId) ? 1 : 0),
     });
     this.#following = this.room.follow();
     this.#reading = this.#read();
@@ -271,6 +325,17 @@ export class OwnedRoom {
       if (!limit.signal.aborted && !isFenced(error)) throw error;
       this.#mark("release: not stored");
     }
+  }
+
+  /** Why the room waits for its chat; undefined if the chat is there. */
+  get absence(): AwaitedAbsence | undefined {
+    return this.#poller.absence;
+  }
+
+  /** A viewer has come: a call that waits for long is made soon. */
+  hurry(): void {
+    this.egress.hurry();
+    this.#poller.hurry();
   }
 
   /** The number of full answers since this instance began to read the room. */

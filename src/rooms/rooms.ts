@@ -4,6 +4,7 @@
  */
 import { atCapacity } from "../protocol/capacity.ts";
 import type { ChatType } from "../protocol/chat.ts";
+import type { AwaitedAbsence, Standing } from "../protocol/chat-standing.ts";
 import { closedAt } from "../reading/batch/checkpoint.ts";
 import { type LogPosition, positionIn } from "../serving/log-position.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
@@ -221,6 +222,18 @@ export class Rooms {
   /** The state of a stored room, as `RoomList.all` shows it. */
   stateOf({ videoId, end }: Pick<RoomRecord, "videoId" | "end">): RoomState {
     return stateOf(end, this.#entries.get(videoId)?.roomState);
+  }
+
+  /** Why the room of a video waits for its chat; undefined if it does not, or is read elsewhere. */
+  absenceOf(videoId: string): AwaitedAbsence | undefined {
+    return this.#entries.get(videoId)?.owned?.absence;
+  }
+
+  /** How a chat stands whose room has ended, as its pages say now. Rejects as `RoomSources.standing` does. */
+  async standing(videoId: string, signal: AbortSignal): Promise<Standing<{ chatType: ChatType }>> {
+    const { standing } = this.#parts.sources;
+    if (!standing) return { is: "unknown", why: "no chat is read here" };
+    return await standing.call(this.#parts.sources, videoId, signal);
   }
 
   /** Where the log of a stored chat is closed; undefined if it goes on. */

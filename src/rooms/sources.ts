@@ -3,11 +3,12 @@
  * rooms of another instance. Entries, rooms and viewers are the same in both.
  */
 import type { ChatType } from "../protocol/chat.ts";
+import type { Absence, Standing } from "../protocol/chat-standing.ts";
 import type { CursorRange } from "../serving/resume.ts";
 import type { Census, Room } from "../serving/room.ts";
 import type { Ownership } from "../store/ownership.ts";
 import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
-import type { ArchivedRoom, EndedRoom } from "./archive.ts";
+import type { EndedRoom, StoredPart } from "./archive.ts";
 import type { EntryHost } from "./entry-host.ts";
 import type { QueuedOpening } from "./opening-queue.ts";
 import type { JustOpened, OwnedRoom } from "./owned-room.ts";
@@ -35,14 +36,26 @@ export interface OpenedRoom {
 
 export type RoomSource = { ended: EndedRoom } | JustOpened | { followed: Followed; historyEnd?: number };
 
+/** How the chat of a video stands that has no room. */
+export interface NoRoom {
+  absence: Absence;
+  /** How long another instance remembers it, in milliseconds. */
+  rememberedMs?: number | undefined;
+}
+
 /** The request for a room that is not open. */
 export interface RoomApplicant {
   /** Its place in the queue, until it needs no turn or has had it. */
   queued: QueuedOpening<OpeningTurn>;
   /** Whether a page of its channel has shown the video. */
   isShown: boolean;
-  /** Whether a viewer that has a cursor waits for the room. The chat may already be over. */
-  isResumed(): boolean;
+  /**
+   * Whether a viewer that has a cursor, of these if they are known, waits for the room, or a recording. The
+   * chat may already be over.
+   */
+  isResumed(range?: CursorRange): boolean;
+  /** Whether a viewer that waits knows that the chat goes on after the end that the store has. */
+  reopens(): boolean;
   /**
    * Called when the chat is found, before it is read. Throws `RelayError` CAPACITY if no further chat of
    * this type may be open.
@@ -65,10 +78,16 @@ export interface RoomSources {
   /** Whether new viewers must be refused with STORE_UNAVAILABLE. */
   readonly isBlocked: boolean;
   /**
-   * Opens the room of a video that is not open here. Rejects with `RelayError`, `UpstreamError` or
+   * Opens the room of a video that is not open here, if its chat is there, or a viewer that waits has a cursor
+   * of it and it may come back. Rejects with `RelayError`, `UpstreamError` or
    * `StoreError`, and with the reason of `stopped`.
    */
-  open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<RoomSource>;
+  open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<RoomSource | NoRoom>;
+  /**
+   * How a chat stands that its room has ended, as its pages say now. Absent if no chat is read here. Rejects
+   * with `RelayError`, `UpstreamError`, and the signal's reason.
+   */
+  standing?(videoId: string, signal: AbortSignal): Promise<Standing<{ chatType: ChatType }>>;
   /**
    * Follows a room that this instance has read until now, and leaves the reading to others for `restMs`.
    * Absent if no room is read here.
@@ -81,11 +100,8 @@ export interface RoomSources {
   excerpt(videoId: string, closedAt?: number): Promise<Room>;
   /** A chat as a log, without opening its room; undefined if nothing of it is known. */
   log(videoId: string): Promise<StoredLog | undefined>;
-  /**
-   * The stored part of a chat that is over, or "unfinished" if nobody has read it to its end; undefined if
-   * nothing is stored.
-   */
-  archived(videoId: string): Promise<ArchivedRoom | "unfinished" | undefined>;
+  /** What is stored of a chat that is not there; undefined if nothing is. */
+  archived(videoId: string, absence: Absence): Promise<StoredPart | undefined>;
   /** The cursor of the last message stored of a video; 0 if nothing is. Rejects with `StoreError`. */
   head(videoId: string): Promise<number>;
   /** The reasons why it serves no new viewers; empty if there are none. */

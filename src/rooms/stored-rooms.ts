@@ -1,14 +1,16 @@
 /** The rooms of an instance with a store: it reads their chats, or follows the instances that do. */
+import type { ChatType } from "../protocol/chat.ts";
+import { type Absence, mayReturn, type Standing } from "../protocol/chat-standing.ts";
 import { closedAt } from "../reading/batch/checkpoint.ts";
 import type { Room } from "../serving/room.ts";
 import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
 import { acquireRoom } from "./acquire-room.ts";
-import { type ArchivedRoom, archivedRoom, excerptOf } from "./archive.ts";
+import { archivedRoom, excerptOf, type StoredPart } from "./archive.ts";
 import { FollowedRoom } from "./followed-room.ts";
 import { isUnfinished, type OwnedRoomParts } from "./owned-room.ts";
 import { RoomExchange } from "./room-exchange.ts";
 import type { Rooms } from "./rooms.ts";
-import type { Followed, RoomApplicant, RoomSource, RoomSources, StoredLog } from "./sources.ts";
+import type { Followed, NoRoom, RoomApplicant, RoomSource, RoomSources, StoredLog } from "./sources.ts";
 
 export class StoredRooms implements RoomSources {
   readonly census = { viewers: 0 };
@@ -26,8 +28,12 @@ export class StoredRooms implements RoomSources {
     return this.#parts.store.health.isBlocked;
   }
 
-  open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<RoomSource> {
+  open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<RoomSource | NoRoom> {
     return acquireRoom(videoId, applicant, this.#parts, stopped);
+  }
+
+  standing(videoId: string, signal: AbortSignal): Promise<Standing<{ chatType: ChatType }>> {
+    return this.#parts.egresses.call(signal, (egress) => egress.standingOf(videoId, signal));
   }
 
   follow(room: Room, restMs: number): Followed {
@@ -43,10 +49,11 @@ export class StoredRooms implements RoomSources {
     return record && { closedAt: closedAt(record), range: record };
   }
 
-  async archived(videoId: string): Promise<ArchivedRoom | "unfinished" | undefined> {
+  async archived(videoId: string, absence: Absence): Promise<StoredPart | undefined> {
     const record = await this.#parts.store.getRoom(videoId);
-    if (isUnfinished(record)) return "unfinished";
-    return record && { range: record, room: archivedRoom(record, this.#parts) };
+    if (!record) return undefined;
+    const mayGoOn = mayReturn(absence) || isUnfinished(record);
+    return { range: record, room: mayGoOn ? undefined : archivedRoom(record, this.#parts) };
   }
 
   async head(videoId: string): Promise<number> {

@@ -30,6 +30,8 @@ export interface StreamRequest extends Beginning {
   isFresh?: boolean;
   /** Whether a page of its channel has shown the video. */
   isShown?: boolean;
+  /** Whether its client knows that the chat goes on after the end of its room. */
+  reopens?: boolean;
   /** Whether it records the chat, and so needs no place among the viewers. */
   isRecording?: boolean;
   /** The viewer's address, or its network. */

@@ -57,6 +57,11 @@ export class RoomEvents {
     this.#log.info({ videoId, why }, "room re-bootstrapped");
   }
 
+  /** The chat is off or hidden: the room waits for it. */
+  awaits(videoId: string, chat: string, why: string): void {
+    this.#log.info({ videoId, chat, why }, "room waits for its chat");
+  }
+
   caughtUp(videoId: string, silentMs: number): void {
     this.#log.info({ videoId, silentMs: Math.round(silentMs) }, "late answer completed from the chat's page");
   }

@@ -5,6 +5,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { asArray, asNumber, asObject, asString, dig, type JsonObject, parseJson } from "../../base/json.ts";
 import { type Chat, typeOfChat } from "../../protocol/chat-key.ts";
+import type { AwaitedAbsence } from "../../protocol/chat-standing.ts";
 import type { RoomRecord } from "../../store/port.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import {
@@ -42,7 +43,9 @@ export interface Progress {
   /** When the call started whose answer led to the position, on the monotonic clock. */
   startedAt: number;
   /** The egress to whose address the upstream gave the position's credentials. */
-  egress?: string;
+  egress?: string | undefined;
+  /** Set while the chat is off or hidden, and the room waits for it. */
+  absence?: AwaitedAbsence | undefined;
   /** Set if the room is imported from a capture. */
   capture?: CaptureProgress;
 }
@@ -57,7 +60,7 @@ export interface CaptureProgress {
 
 /** `now`: on the monotonic clock. */
 export function encodeCheckpoint(
-  { position, startedAt, egress, capture }: Progress,
+  { position, startedAt, egress, absence, capture }: Progress,
   { deletions, gifts, threads, notices, gap, above, closedAfter }: RoomMemory,
   now: number,
 ): string {
@@ -65,6 +68,7 @@ export function encodeCheckpoint(
     position: encodePosition(position),
     readAgoMs: Math.max(0, Math.round(now - startedAt)),
     egress,
+    absence: absence && { is: absence.is, why: absence.why },
     recording: capture, // the name under which stores have it
     deletions: [...deletions],
     gifts: encodeGifts(gifts),
@@ -90,6 +94,13 @@ export function isReadable(room: RoomRecord): boolean {
     if (error instanceof UnreadablePosition) return false;
     throw error;
   }
+}
+
+/** Why the room waits for its chat; undefined if it does not. */
+export function absenceOf({ checkpoint }: RoomRecord): AwaitedAbsence | undefined {
+  const stored = dig(parseJson(checkpoint), "absence");
+  const [is, why] = [asString(dig(stored, "is")), asString(dig(stored, "why"))];
+  return (is === "off" || is === "hidden") && why !== undefined ? { is, why } : undefined;
 }
 
 /**

@@ -20,6 +20,7 @@ const SENTENCES: Record<Gap["reason"], string> = {
   down: "Messages may be missing here: the relay did not run, or could not keep up.",
   unreachable: "Messages may be missing here: the relay could not reach the chat.",
   throttled: "Messages may be missing here: YouTube made the relay wait.",
+  hidden: "Messages may be missing here: the video was private, or not open to everybody.",
 };
 
 /** The message that marks a gap. `cursor`: of the message before it. */

@@ -17,6 +17,8 @@ export const MAX_VIDEOS = 500;
 export interface Broadcast {
   /** Undefined only in the list's first entry, where the channel has not had a stream yet. */
   readonly videoId: string | undefined;
+  /** Whether its chat goes on after the end of its room. */
+  readonly isReopened?: boolean;
   /**
    * Set by the first viewer that learns that the channel has turned to another stream: the cursor up to which
    * viewers are sent the chat. Without it, they are sent the chat to its end.
@@ -37,7 +39,7 @@ export interface WatchedChannel extends Disposable {
    * client leaves.
    */
   has(videoId: string, since: number, gone: AbortSignal): boolean | undefined | Promise<boolean | undefined>;
-  /** A watcher has read a stream's chat to its end. */
+  /** A watcher has read a stream's chat to the end of its room. */
   ended(videoId: string): void;
   /** The room of a stream failed, or the stream has no chat. Not for errors of one viewer alone. */
   failed(videoId: string, error: Error): void;
@@ -61,24 +63,32 @@ export class Broadcasts {
     return this.#newest;
   }
 
-  /** Sets the state, whose video is the newest broadcast from now on. Call `announce` afterwards. */
-  show(state: ChannelState): void {
-    const { videoId } = state;
+  /** The video that is live or scheduled, and not only waited for. */
+  get videoId(): string | undefined {
+    return this.#state?.state === "waiting" ? undefined : this.#state?.videoId;
+  }
+
+  /**
+   * Sets the state, whose video is the newest broadcast from now on. `isReopened`: whether the video's chat
+   * goes on after its end. Call `announce` afterwards.
+   */
+  show(state: ChannelState, isReopened = false): void {
     this.#state = state;
-    if (videoId === undefined || videoId === this.#newest.videoId) return;
-    const added = { videoId };
+    const { videoId } = this;
+    if (videoId === undefined || (videoId === this.#newest.videoId && !isReopened)) return;
+    const added: Broadcast = { videoId, isReopened };
     this.#newest.next = added;
     this.#newest = added;
   }
 
   /** Whether the state names the video of a broadcast that is the newest. */
   isOn({ videoId, next }: Broadcast): boolean {
-    return !next && videoId !== undefined && this.#state?.videoId === videoId;
+    return !next && videoId !== undefined && this.videoId === videoId;
   }
 
   /** Whether the channel has another stream than the broadcast's. */
   hasTurnedFrom(broadcast: Broadcast): boolean {
-    return broadcast.to !== undefined || (this.#state?.videoId !== undefined && !this.isOn(broadcast));
+    return broadcast.to !== undefined || (this.videoId !== undefined && !this.isOn(broadcast));
   }
 
   /**
@@ -87,7 +97,7 @@ export class Broadcasts {
    * entry ends with the stored messages; while it has none, its chat may go on.
    */
   resumed(videoId: string): Broadcast {
-    if (this.#state?.videoId === videoId) return this.#newest;
+    if (this.videoId === videoId) return this.#newest;
     const earlier: Broadcast = { videoId, next: this.#newest };
     if (this.hasTurnedFrom(earlier)) earlier.to = Promise.resolve(Number.POSITIVE_INFINITY);
     return earlier;

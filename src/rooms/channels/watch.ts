@@ -5,24 +5,29 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../../base/clock.ts";
+import { nap } from "../../base/deadline.ts";
 import { withoutStop } from "../../base/full-stop.ts";
 import { omitUndefined } from "../../base/json.ts";
 import { atCapacity } from "../../protocol/capacity.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
+import { isReplayChat } from "../../protocol/chat.ts";
+import { type Absence, ChatAbsent, mayReturn, wordsOf } from "../../protocol/chat-standing.ts";
 import { RelayError } from "../../protocol/errors.ts";
+import { LookWaits } from "../../reading/look-waits.ts";
 import { background } from "../../telemetry/background.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type ChannelLook, ChannelMemory } from "../../upstream/channel-look.ts";
 import type { Egress } from "../../upstream/egress/egress.ts";
 import type { EgressPool, OpeningTurn } from "../../upstream/egress/pool.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
-import { isOver } from "../archive.ts";
 import type { OpeningQueue } from "../opening-queue.ts";
 import { addBounded, Broadcasts, MAX_VIDEOS, type WatchedChannel } from "./broadcasts.ts";
 import { type ChannelStream, streamChosen, streamsInOrder } from "./stream-choice.ts";
 
-/** How long a stream without a chat is left alone. Its chat may be switched on later. */
+/** How long a video is left alone that the pages list, and that is no stream of its own account. */
 const NO_CHAT_MS = 600_000;
+/** The longest wait before a channel is looked at again that is known, and cannot be found. */
+const MAX_ABSENT_MS = 600_000;
 /** Ended streams to remember, so that a page that lags behind does not bring them back. */
 const MAX_OVER = 100;
 /**
@@ -42,6 +47,10 @@ export interface ChannelWatchParts {
   settings: {
     /** The minimum time between the starts of two looks at one channel, in milliseconds. */
     channelMs: number;
+    /** The interval of looks for a chat that is off or hidden, in milliseconds. */
+    lookMs: number;
+    /** A chat counts as over if it was hidden for this long, in milliseconds. */
+    hiddenMs: number;
   };
 }
 
@@ -56,10 +65,17 @@ interface ChannelView {
   trouble?: { why: string; isChatless: boolean };
 }
 
-/** A stream that could not be read. One without a chat may be tried again after `restsUntil` (monotonic). */
+/** A stream that cannot be read. Without `restsUntil`, it is tried again after the next look at the channel. */
 interface Trouble {
-  why: string;
+  /** Absent while its pages are asked how it stands, because its room has ended. */
+  why?: string;
+  /** The stream may be chosen again after this time, if no other can be read. */
   restsUntil?: number;
+  /** Set if its chat may come back: when its pages are asked next. */
+  lookAt?: number;
+  waits?: LookWaits;
+  /** Since when no page has shown the video. */
+  hiddenSince?: number | undefined;
 }
 
 export class ChannelWatch implements WatchedChannel {
@@ -85,7 +101,15 @@ export class ChannelWatch implements WatchedChannel {
   #isListAwaited = false;
   readonly #over = new Set<string>();
   readonly #troubles = new Map<string, Trouble>();
+  /** The chosen stream whose chat goes on after its end. */
+  #reopened: string | undefined;
   #watchers = 0;
+  /** How many of them are recordings. */
+  #recorders = 0;
+  /** How often in a row the channel, which is known, was not found. */
+  #absences = 0;
+  /** Wakes the loop of looks. */
+  #wake = () => {};
   #unwatched = new AbortController();
   /** When the next look may begin, on the monotonic clock. */
   #dueAt = Number.NEGATIVE_INFINITY;
@@ -111,8 +135,9 @@ export class ChannelWatch implements WatchedChannel {
   }
 
   /** Adds a watcher. Disposing removes one. */
-  join(): this {
+  join(isRecording = false): this {
     this.#watchers += 1;
+    if (isRecording) this.#recorders += 1;
     if (this.#watchers === 1) {
       this.#unwatched = new AbortController();
       const signal = AbortSignal.any([this.#unwatched.signal, this.#closed]);
@@ -122,6 +147,12 @@ export class ChannelWatch implements WatchedChannel {
   }
 
   [Symbol.dispose](): void {
+    this.leave();
+  }
+
+  /** Removes a watcher. */
+  leave(isRecording = false): void {
+    if (isRecording) this.#recorders -= 1;
     this.#watchers -= 1;
     if (this.isWatched) return;
     this.#unwatched.abort("nobody waits");
@@ -148,7 +179,7 @@ export class ChannelWatch implements WatchedChannel {
     if (this.#failure !== undefined) return { streams, trouble: { why: this.#failure, isChatless: false } };
     const troubles = all.flatMap(({ videoId }) => this.#troubles.get(videoId) ?? []);
     const found = troubles.find(({ restsUntil }) => restsUntil === undefined) ?? troubles[0];
-    if (!found) return { streams };
+    if (found?.why === undefined) return { streams };
     return { streams, trouble: { why: found.why, isChatless: found.restsUntil !== undefined } };
   }
 
@@ -164,34 +195,103 @@ export class ChannelWatch implements WatchedChannel {
     return undefined;
   }
 
-  /** A watcher has read a stream's chat to its end: the stream is never chosen again. */
+  /** A watcher has read a stream's chat to the end of its room. Its pages say whether it is over. */
   ended(videoId: string): void {
-    addBounded(this.#over, videoId, MAX_OVER);
+    if (this.#over.has(videoId) || this.#troubles.get(videoId)?.lookAt !== undefined) return;
+    this.#awaits(videoId, undefined, this.#parts.clock.monotonic());
     this.#choose();
   }
 
   /**
-   * The room of a stream failed, or the stream has no chat. A stream without a chat rests for `NO_CHAT_MS`,
-   * during which others are preferred; one whose room failed is tried again after the next look. Errors that
-   * concern one viewer alone, such as CAPACITY, must not be reported here.
+   * The room of a stream failed, or its chat is not there. A chat that may come back is looked for while
+   * others are preferred; a stream whose room failed is tried again after the next look. Errors that concern
+   * one viewer alone, such as CAPACITY, must not be reported here.
    */
   failed(videoId: string, error: Error): void {
-    const why = withoutStop(error.message);
-    const restsUntil = this.#parts.clock.monotonic() + NO_CHAT_MS;
-    this.#troubles.set(videoId, isOver(error) ? { why, restsUntil } : { why });
+    const absence = error instanceof ChatAbsent ? error.absence : undefined;
+    if (!absence || absence.is === "unknown") {
+      const why = withoutStop(error.message);
+      if (!this.#troubles.has(videoId)) this.#troubles.set(videoId, { why });
+    } else this.#stands(videoId, absence);
     this.#choose();
+  }
+
+  /** How a stream stands whose chat is not there. */
+  #stands(videoId: string, absence: Absence): void {
+    const now = this.#parts.clock.monotonic();
+    const { hiddenSince = now } = this.#troubles.get(videoId) ?? {};
+    const isHiddenForLong = absence.is === "hidden" && now - hiddenSince >= this.#parts.settings.hiddenMs;
+    if (absence.is === "over" || isHiddenForLong) this.#isOver(videoId);
+    else if (mayReturn(absence)) {
+      this.#awaits(videoId, wordsOf(absence));
+      const trouble = this.#troubles.get(videoId);
+      if (trouble) trouble.hiddenSince = absence.is === "hidden" ? hiddenSince : undefined;
+    } else this.#troubles.set(videoId, { why: wordsOf(absence), restsUntil: now + NO_CHAT_MS });
+  }
+
+  /** The stream is never chosen again. */
+  #isOver(videoId: string): void {
+    this.#troubles.delete(videoId);
+    addBounded(this.#over, videoId, MAX_OVER);
+  }
+
+  /**
+   * The stream's pages are asked for its chat, at intervals until they have it. `why` and `at`, if they are
+   * not given: as before, and after the usual wait.
+   */
+  #awaits(videoId: string, why?: string, at?: number): void {
+    const { clock, settings } = this.#parts;
+    const now = clock.monotonic();
+    const known = this.#troubles.get(videoId) ?? {};
+    const { waits = new LookWaits(settings, clock) } = known;
+    const nextAt = () => now + waits.next(this.#watchers > this.#recorders);
+    const lookAt = at ?? (known.lookAt === undefined || known.lookAt <= now ? nextAt() : known.lookAt);
+    const trouble = { ...known, restsUntil: Number.POSITIVE_INFINITY, lookAt, waits };
+    this.#troubles.set(videoId, why === undefined ? trouble : { ...trouble, why });
+    this.#wake();
   }
 
   async #watch(signal: AbortSignal): Promise<void> {
     const { clock, settings } = this.#parts;
     while (!signal.aborted && !this.broadcasts.absent) {
-      const waitMs = this.#dueAt - clock.monotonic();
-      if (waitMs > 0) await clock.sleep(waitMs, signal).catch(() => {});
-      else {
-        this.#dueAt = clock.monotonic() + settings.channelMs;
+      const { promise: woken, resolve } = Promise.withResolvers<void>();
+      this.#wake = resolve;
+      const now = clock.monotonic();
+      const [videoId, { lookAt = Number.POSITIVE_INFINITY } = {}] = this.#nextAwaited();
+      if (this.#dueAt <= now) {
+        this.#dueAt = now + settings.channelMs;
         await this.#lookOnce(signal);
-      }
+      } else if (videoId !== undefined && lookAt <= now) await this.#lookFor(videoId, signal);
+      else await nap(Math.min(this.#dueAt, lookAt) - now, woken, clock, signal);
     }
+  }
+
+  /** The stream whose pages are asked next for its chat. */
+  #nextAwaited(): [videoId?: string, trouble?: Trouble] {
+    const at = ({ lookAt = Number.POSITIVE_INFINITY }: Trouble) => lookAt;
+    return [...this.#troubles].sort(([, one], [, other]) => at(one) - at(other))[0] ?? [];
+  }
+
+  async #lookFor(videoId: string, signal: AbortSignal): Promise<void> {
+    const standing = await this.#parts.egresses
+      .call(signal, (egress) => egress.standingOf(videoId, signal))
+      .catch((error: unknown): Absence => {
+        if (signal.aborted || error instanceof UpstreamError || error instanceof RelayError)
+          return { is: "unknown", why: error instanceof Error ? withoutStop(error.message) : String(error) };
+        throw error;
+      });
+    if (signal.aborted) return;
+    if (standing.is === "there") {
+      const hadEnded = this.#troubles.get(videoId)?.why === undefined;
+      if (isReplayChat(standing.chatType)) this.#isOver(videoId);
+      else {
+        this.#troubles.delete(videoId);
+        if (hadEnded) this.#reopened = videoId;
+      }
+    } else if (standing.is === "unknown") this.#awaits(videoId);
+    else if (standing.is === "none") this.#isOver(videoId);
+    else this.#stands(videoId, standing);
+    this.#choose();
   }
 
   async #lookOnce(signal: AbortSignal): Promise<void> {
@@ -230,6 +330,7 @@ export class ChannelWatch implements WatchedChannel {
     // Pages name a channel in several languages.
     this.#names = { ...omitUndefined<Names>({ channelId, title }), ...this.#names };
     this.#failure = undefined;
+    this.#absences = 0;
     this.#lookedAt = beganAt;
     if (look.isWhole) this.#listedAt = beganAt;
     this.#isListAwaited = false;
@@ -240,7 +341,7 @@ export class ChannelWatch implements WatchedChannel {
   }
 
   #sawNothing(error: unknown): void {
-    const { clock, telemetry } = this.#parts;
+    const { clock, settings, telemetry } = this.#parts;
     const isAbsent = error instanceof RelayError && error.code === "NO_LIVE_CHAT";
     const throttled = error instanceof UpstreamError && error.fault === "throttled" ? error : undefined;
     telemetry.channels.looked(isAbsent ? "absent" : throttled ? "throttled" : "unreadable");
@@ -251,12 +352,16 @@ export class ChannelWatch implements WatchedChannel {
       this.broadcasts.announce();
       return;
     }
-    if (isAbsent && this.broadcasts.state?.videoId === undefined) {
+    if (isAbsent && !this.#look) {
       this.broadcasts.absent = error;
       this.broadcasts.announce();
       return;
     }
-    this.#dueAt = Math.max(this.#dueAt, clock.monotonic() + (throttled?.retryAfterMs ?? 0));
+    // A channel that is known may only be out of reach for a while.
+    if (isAbsent) this.#absences += 1;
+    const absentMs = isAbsent ? settings.channelMs * 2 ** (this.#absences - 1) : 0;
+    const waitMs = Math.max(throttled?.retryAfterMs ?? 0, Math.min(absentMs, MAX_ABSENT_MS));
+    this.#dueAt = Math.max(this.#dueAt, clock.monotonic() + waitMs);
     this.#failure = error instanceof Error ? withoutStop(error.message) : String(error);
     this.#tryAgain();
   }
@@ -264,7 +369,7 @@ export class ChannelWatch implements WatchedChannel {
   /** The look, with the chosen stream kept in it, unless that was replaced or cancelled. */
   #withChosen(look: ChannelLook): ChannelLook {
     const { state, videoId } = this.broadcasts.state ?? {};
-    if (videoId === undefined) return look;
+    if (videoId === undefined || state === "waiting") return look;
     const upcoming = look.upcoming.filter((stream) => stream.videoId !== videoId);
     if (state === "live") {
       // The order on the page does not decide: a stream is newer only if the last look did not show it live.
@@ -281,8 +386,9 @@ export class ChannelWatch implements WatchedChannel {
   /** A look is over: streams that failed are tried again. */
   #tryAgain(): void {
     const listed = new Set(this.#streams().map(({ videoId }) => videoId));
-    for (const [videoId, { restsUntil }] of this.#troubles) {
-      if (restsUntil === undefined || !listed.has(videoId)) this.#troubles.delete(videoId);
+    for (const [videoId, { restsUntil, lookAt }] of this.#troubles) {
+      const isForgotten = lookAt === undefined && !listed.has(videoId);
+      if (restsUntil === undefined || isForgotten) this.#troubles.delete(videoId);
     }
     this.#choose();
   }
@@ -299,13 +405,20 @@ export class ChannelWatch implements WatchedChannel {
     const chosen = streamChosen(streams, restsUntil, this.#parts.clock.monotonic());
     if (chosen && restsUntil(chosen.videoId) !== undefined) this.#troubles.delete(chosen.videoId);
     const trouble = chosen && this.#troubles.get(chosen.videoId);
-    const chatless = streams.map(({ videoId }) => this.#troubles.get(videoId)).find(Boolean);
-    const reason = trouble?.why ?? (chosen ? undefined : (this.#failure ?? chatless?.why));
-    const waiting: Facts = { state: "waiting", ...(reason !== undefined && { reason }) };
+    const chatless = chosen ?? streams.find(({ videoId }) => this.#troubles.get(videoId)?.why !== undefined);
+    const awaited = chatless && this.#troubles.get(chatless.videoId);
+    const reason = trouble?.why ?? (chosen ? undefined : (this.#failure ?? awaited?.why));
+    const videoId =
+      awaited?.why !== undefined && awaited.lookAt !== undefined ? chatless?.videoId : undefined;
+    const waiting: Facts = {
+      state: "waiting",
+      ...omitUndefined<Pick<Facts, "videoId" | "reason">>({ videoId, reason }),
+    };
     const facts = chosen && !trouble ? stateOf(chosen) : waiting;
     const state = { channel: this.channel, ...this.#names, ...facts };
     if (!isDeepStrictEqual(state, this.broadcasts.state)) {
-      this.broadcasts.show(state);
+      this.broadcasts.show(state, this.#reopened !== undefined && this.#reopened === facts.videoId);
+      this.#reopened = undefined;
       this.#parts.telemetry.channels.changed(state);
     }
     this.broadcasts.announce();

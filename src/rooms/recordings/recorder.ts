@@ -3,21 +3,23 @@
  * as long as the service runs or until the recording is deleted. Each video gets a viewer of its own,
  * which discards everything: it keeps the room open, and the store keeps the messages. If a video has no
  * chat yet, or its room fails, the recorder tries again; after a failure of the store, as soon as the
- * store works.
+ * store works. A room that has ended is no proof that its chat is over: the pages of the video are asked.
  */
 import type { Clock } from "../../base/clock.ts";
 import { withStop } from "../../base/full-stop.ts";
-import type { RoomEnd } from "../../protocol/chat.ts";
+import { isReplayChat, type RoomEnd } from "../../protocol/chat.ts";
+import { type Absence, ChatAbsent, isFinal, mayReturn } from "../../protocol/chat-standing.ts";
 import { RelayError } from "../../protocol/errors.ts";
+import { isReadable, lastReadAgoMs, positionOf } from "../../reading/batch/checkpoint.ts";
+import { LookWaits } from "../../reading/look-waits.ts";
 import { FORMS } from "../../serving/form.ts";
 import type { StreamRequest } from "../../serving/room.ts";
 import type { Sink, SinkOwner } from "../../serving/sink.ts";
 import type { ObservedStore } from "../../store/observed.ts";
-import { ifUnavailable, StoreError } from "../../store/port.ts";
+import { ifUnavailable, type RoomRecord, StoreError } from "../../store/port.ts";
 import type { RecordingReport } from "../../store/recording-list.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
-import { isOver } from "../archive.ts";
 import type { Channels } from "../channels/channels.ts";
 import { recordedStreams } from "../channels/stream-choice.ts";
 import type { ChannelWatch } from "../channels/watch.ts";
@@ -28,8 +30,10 @@ const RETRY_MS = 60_000;
 const STORE_MS = 5000;
 /** How many rooms may be among those that were being recorded when the service stopped. */
 const NEWEST_ROOMS = 1000;
-/** A channel that does not exist may come back. */
-const RETRY_CHANNEL_MS = 3_600_000;
+/** The longest wait before a channel that does not exist is looked at again. */
+const MAX_RETRY_CHANNEL_MS = 600_000;
+/** How often to see whether the room of a recording waits for its chat. */
+const STATE_MS = 5000;
 
 export interface RecorderParts {
   rooms: Rooms;
@@ -39,6 +43,12 @@ export interface RecorderParts {
   store: ObservedStore;
   clock: Clock;
   telemetry: Telemetry;
+  settings: {
+    /** The interval of looks for a chat that is off or hidden, in milliseconds. */
+    lookMs: number;
+    /** A chat counts as over if it was hidden for this long, in milliseconds. */
+    hiddenMs: number;
+  };
 }
 
 /** What a recording reports at a change. */
@@ -57,21 +67,28 @@ export interface RecordingRun {
 /** Resolves when the chat is over or the signal aborts. */
 export async function recordChat(videoId: string, parts: RecorderParts, run: RecordingRun): Promise<void> {
   const { signal, deleted, report } = run;
-  const { clock, recorded, telemetry } = parts;
+  const { clock, recorded, settings, telemetry } = parts;
   recorded.add(videoId);
   deleted.addEventListener("abort", () => recorded.delete(videoId), { once: true });
+  let waits = new LookWaits(settings, clock);
   while (!signal.aborted) {
+    let waitMs = RETRY_MS;
     try {
       const end = await read(videoId, parts, run);
-      if (end?.state === "ended") return report({ state: "ended", videoId });
+      if (end === "over") return report({ state: "ended", videoId });
+      waits = new LookWaits(settings, clock);
       if (!signal.aborted) report(afterRoom(end));
     } catch (error) {
+      if (error instanceof ChatAbsent && error.absence.is === "over")
+        return report({ state: "ended", videoId });
+      if (error instanceof ChatAbsent && mayReturn(error.absence)) waitMs = waits.next(false);
+      else waits = new LookWaits(settings, clock);
       if (!signal.aborted) {
-        logWhy(telemetry, { videoId }, error, RETRY_MS);
-        report(afterError(error));
+        logWhy(telemetry, { videoId }, error, waitMs);
+        report(afterError(error, videoId));
       }
     }
-    await clock.sleep(RETRY_MS, signal).catch(() => {});
+    await clock.sleep(waitMs, signal).catch(() => {});
   }
 }
 
@@ -82,15 +99,20 @@ function logWhy(
   error: unknown,
   retryMs?: number,
 ): void {
-  const isExpected = [RelayError, UpstreamError, StoreError].some((known) => error instanceof known);
+  const isExpected = [ChatAbsent, RelayError, UpstreamError, StoreError].some(
+    (known) => error instanceof known,
+  );
   if (isExpected) telemetry.recordings.waits(video, error, retryMs);
   else telemetry.recordings.broken(video, error, retryMs);
 }
 
 /** The news of a recording that could not be begun. */
-function afterError(error: unknown): News {
+function afterError(error: unknown, videoId?: string): News {
   const why = error instanceof Error ? error.message : String(error);
-  return { state: isOver(error) ? "waiting" : "failed", error: withStop(why) };
+  if (!(error instanceof ChatAbsent) || error.absence.is === "unknown")
+    return { state: "failed", error: withStop(why) };
+  const isThere = videoId !== undefined && mayReturn(error.absence);
+  return { state: "waiting", ...(isThere && { videoId }), error: withStop(why) };
 }
 
 /** The news of a recording whose room is over before its chat. */
@@ -115,10 +137,11 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
     if (!signal.aborted) report(newsOf([...streamNews.values()], channelNews));
   };
   let unfinished = await unfinishedOf(channel, store);
+  let absentMs = RETRY_MS;
   while (!signal.aborted) {
     let retryMs = RETRY_MS;
+    const watch = channels.watch(channel, "");
     try {
-      using watch = channels.watch(channel, "");
       for await (const { streams, trouble } of watch.streams(signal)) {
         const wanted = recordedStreams(streams, clock.now()).union(unfinished);
         unfinished = new Set();
@@ -139,18 +162,24 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
             .finally(() => recordings.delete(videoId));
         }
         for (const videoId of streamNews.keys()) if (!recordings.has(videoId)) streamNews.delete(videoId);
+        absentMs = RETRY_MS;
         channelNews = trouble
           ? { state: trouble.isChatless ? "waiting" : "failed", error: withStop(trouble.why) }
           : { state: "waiting" };
         reportNow();
       }
     } catch (error) {
-      if (isOver(error)) retryMs = RETRY_CHANNEL_MS;
+      if (error instanceof RelayError && error.code === "NO_LIVE_CHAT") {
+        retryMs = absentMs;
+        absentMs = Math.min(MAX_RETRY_CHANNEL_MS, 2 * absentMs);
+      }
       if (!signal.aborted) {
         logWhy(telemetry, { channel }, error, retryMs);
         channelNews = { ...afterError(error), state: "failed" };
         reportNow();
       }
+    } finally {
+      watch.leave(true);
     }
     await clock.sleep(retryMs, signal).catch(() => {});
   }
@@ -180,10 +209,10 @@ async function recordStream(
   const until = AbortSignal.any([signal, deleted]);
   try {
     const end = await read(videoId, parts, { ...run, signal: until }, channel);
-    report(afterRoom(end));
-    if (end?.state === "ended") watch.ended(videoId);
+    report(end === "over" ? { state: "waiting" } : afterRoom(end));
+    if (end === "over") watch.failed(videoId, new ChatAbsent(OVER));
   } catch (error) {
-    if (isOver(error)) watch.failed(videoId, error);
+    if (error instanceof ChatAbsent && error.absence.is !== "unknown") watch.failed(videoId, error);
     if (!until.aborted) {
       logWhy(telemetry, { videoId }, error);
       report(afterError(error));
@@ -193,37 +222,88 @@ async function recordStream(
   }
 }
 
+const OVER: Absence = { is: "over", why: "the stream has ended" };
+
 /**
- * Reads a chat until its end. Resolves to the end of its room; to undefined if that is unknown, or if the
- * recording is deleted. Rejects as `Rooms.enter` does. The store remembers the `channel` that the chat is
- * recorded for, so it keeps the chat longer than others (`RELAY_MAX_STORE_BYTES`).
+ * Reads a chat until it is over. Resolves to "over"; to the end of its room if that is another; to undefined
+ * if it is unknown, or if the recording is deleted. Rejects as `Rooms.enter` does, and with `ChatAbsent` if
+ * the room has ended, and the chat may come back. The store remembers the `channel` that the chat is recorded
+ * for, so it keeps the chat longer than others (`RELAY_MAX_STORE_BYTES`).
  */
 async function read(
   videoId: string,
   parts: RecorderParts,
   run: RecordingRun,
   channel?: string,
-): Promise<RoomEnd | undefined> {
-  const { store, telemetry } = parts;
-  const { deleted, report } = run;
-  let end = await endOf(videoId, store);
-  if (end?.state !== "ended") {
-    const sink = new NullSink();
-    const leave = () => sink.end();
-    const asked = { videoId, lastEventId: undefined, backfill: 0, isFresh: true, isRecording: true };
-    const request = { ...asked, address: () => "", open: () => sink };
-    await enter(request, parts, run);
-    report({ state: "recording", videoId });
-    if (channel) await rememberChannel(videoId, channel, store);
-    deleted.addEventListener("abort", leave);
-    if (deleted.aborted) leave();
-    await sink.ended;
-    deleted.removeEventListener("abort", leave);
-    if (channel) await rememberChannel(videoId, channel, store);
-    end = await endOf(videoId, store);
+): Promise<"over" | RoomEnd | undefined> {
+  const { signal } = run;
+  while (!signal.aborted) {
+    const ended = await endedRoom(videoId, parts);
+    const standing = ended && (await standingAfter(ended, parts, signal));
+    if (standing && standing.is !== "there") {
+      if (!isFinal(standing)) throw new ChatAbsent(standing);
+      parts.telemetry.recordings.complete(videoId);
+      return "over";
+    }
+    const end = await stay(videoId, standing !== undefined, parts, run, channel);
+    if (end?.state !== "ended") return end;
   }
-  if (end?.state === "ended") telemetry.recordings.complete(videoId);
-  return end;
+  return undefined;
+}
+
+/** How a chat stands whose room has ended. */
+async function standingAfter(
+  room: RoomRecord,
+  { rooms, settings }: RecorderParts,
+  signal: AbortSignal,
+): Promise<Absence | { is: "there" }> {
+  if (!isReadable(room) || isReplayChat(positionOf(room).chatType)) return OVER; // it was read to its end
+  const standing = await rooms.standing(room.videoId, signal);
+  if (standing.is === "there") return isReplayChat(standing.chatType) ? OVER : standing;
+  return standing.is === "hidden" && lastReadAgoMs(room) >= settings.hiddenMs ? OVER : standing;
+}
+
+/** One stay in the room, as its viewer. Resolves to the room's end, if it is known. */
+async function stay(
+  videoId: string,
+  reopens: boolean,
+  parts: RecorderParts,
+  run: RecordingRun,
+  channel?: string,
+): Promise<RoomEnd | undefined> {
+  const { store } = parts;
+  const { deleted } = run;
+  const sink = new NullSink();
+  const leave = () => sink.end();
+  const asked = { videoId, lastEventId: undefined, backfill: 0, isFresh: true, reopens, isRecording: true };
+  const request = { ...asked, address: () => "", open: () => sink };
+  await enter(request, parts, run);
+  if (channel) await rememberChannel(videoId, channel, store);
+  deleted.addEventListener("abort", leave);
+  if (deleted.aborted) leave();
+  await reportUntilEnd(videoId, sink, parts, run);
+  deleted.removeEventListener("abort", leave);
+  if (channel) await rememberChannel(videoId, channel, store);
+  return (await recordOf(videoId, store))?.end ?? undefined;
+}
+
+/** Reports whether the room reads its chat or waits for it, until the room closes the sink. */
+async function reportUntilEnd(
+  videoId: string,
+  sink: NullSink,
+  { rooms, clock }: RecorderParts,
+  { report }: RecordingRun,
+): Promise<void> {
+  const over = new AbortController();
+  const isOver = sink.ended.then(() => over.abort("ended"));
+  while (!over.signal.aborted) {
+    const absence = rooms.absenceOf(videoId);
+    report(
+      absence ? { state: "waiting", videoId, error: withStop(absence.why) } : { state: "recording", videoId },
+    );
+    await clock.sleep(STATE_MS, over.signal).catch(() => {});
+  }
+  await isOver;
 }
 
 /** As `Rooms.enter`, but waits while the store fails. */
@@ -260,10 +340,14 @@ async function rememberChannel(videoId: string, channel: string, store: Observed
   await store.setChannels(videoId, [...names, channel]).catch(ifUnavailable(undefined));
 }
 
-/** How the stored room ended: a chat that was read to its end (`ended`) is not read again. */
-async function endOf(videoId: string, store: ObservedStore): Promise<RoomEnd | undefined> {
-  const record = await store.getRoom(videoId).catch(ifUnavailable(undefined));
-  return record?.end ?? undefined;
+async function recordOf(videoId: string, store: ObservedStore): Promise<RoomRecord | undefined> {
+  return await store.getRoom(videoId).catch(ifUnavailable(undefined));
+}
+
+/** The stored room, if it has ended. */
+async function endedRoom(videoId: string, { store }: RecorderParts): Promise<RoomRecord | undefined> {
+  const room = await recordOf(videoId, store);
+  return room?.end?.state === "ended" ? room : undefined;
 }
 
 /** Accepts all writes immediately, and discards them. */
