@@ -77,7 +77,15 @@ export class Life implements OriginService {
     const videoChannels = readVideoChannels({ store, openings: rooms.openings, clock }, rooms.stopped);
     if (access.tokenKey) this.#door = await Door.open(this, { settings: access, videoChannels, scheduler });
     if (config.recordings.length === 0) return;
-    const parts = { rooms, channels, recorded: config.rooms.recorded, store, clock, telemetry };
+    const parts = {
+      rooms,
+      channels,
+      recorded: config.rooms.recorded,
+      store,
+      clock,
+      telemetry,
+      settings: config.rooms,
+    };
     new Recordings(config.recordings, parts, this.#background.signal).start({ isListRun: false });
   }
 

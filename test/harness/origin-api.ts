@@ -15,6 +15,7 @@ import {
   type OriginAnswer,
   type OriginRequest,
 } from "../../src/origin/origin-connections.ts";
+import { ChatAbsent, STANDING_HEADER } from "../../src/protocol/chat-standing.ts";
 import { RelayError } from "../../src/protocol/errors.ts";
 import { type BodyForm, FORMS } from "../../src/serving/form.ts";
 import { parseOffset } from "../../src/serving/log-position.ts";
@@ -154,7 +155,10 @@ function refusal(error: unknown, { telemetry }: OriginService, gone: AbortSignal
   if (gone.aborted) throw error;
   const known = error instanceof RelayError ? error : errorConverter("/v1/stream", telemetry)(error);
   const seconds = Math.ceil((known.retryAfterMs ?? 0) / 1000);
-  return json(known.status, known.body, seconds > 0 ? { "retry-after": `${seconds}` } : {});
+  return json(known.status, known.body, {
+    ...(seconds > 0 && { "retry-after": `${seconds}` }),
+    ...(error instanceof ChatAbsent && { [STANDING_HEADER]: error.absence.is }),
+  });
 }
 
 function json(statusCode: number, body: object, headers: Record<string, string> = {}): OriginAnswer {

@@ -1,8 +1,9 @@
 /**
  * A viewer of a virtual relay: its received frames, its cursor, its end, and the control of its connection.
  */
-import { FAULT_CODES, ofFault } from "../../src/http/fault-codes.ts";
+import { FAULT_CODES, noLiveChat, ofFault } from "../../src/http/fault-codes.ts";
 import type { Init } from "../../src/protocol/chat.ts";
+import { ChatAbsent } from "../../src/protocol/chat-standing.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import type { Rooms } from "../../src/rooms/rooms.ts";
 import { FORMS } from "../../src/serving/form.ts";
@@ -67,6 +68,7 @@ export class VirtualViewer {
     const asked = { videoId, lastEventId, backfill, filter, from, isBounded: bound === "now" };
     const request = { ...asked, address: () => address, open };
     this.entered = rooms.enter(request, signal).catch((error) => {
+      if (error instanceof ChatAbsent) throw noLiveChat(error);
       throw error instanceof UpstreamError ? ofFault(error, FAULT_CODES["/v1/stream"]) : error;
     });
     this.entered.catch(() => {}); // callers that await `entered` see it

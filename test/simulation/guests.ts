@@ -3,6 +3,8 @@
  * streams and are renewed, and strangers, who must get nothing. They come by the door of an instance
  * (`Door`); all other viewers of a run do not pass it, as if everything were public to them.
  */
+
+import { ChatAbsent } from "../../src/protocol/chat-standing.ts";
 import { RelayError } from "../../src/protocol/errors.ts";
 import { FORMS } from "../../src/serving/form.ts";
 import { Random } from "../../src/simulator/random.ts";
@@ -146,6 +148,7 @@ function withDoor(service: OriginService): Life & { door: Door } {
 
 /** The cause of a refusal; if it is CAPACITY, the cause of that. */
 function codeOf(error: unknown): string {
+  if (error instanceof ChatAbsent) return "NO_LIVE_CHAT";
   if (error instanceof RelayError) return error.full ?? error.code;
   return error instanceof UpstreamError ? error.fault : `${error}`;
 }

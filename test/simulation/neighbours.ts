@@ -113,7 +113,9 @@ export const NEIGHBOURS: Record<string, Neighbour> = {
       relay.upstream.chat(videoId, { kinds: ["text"], tokens: "reusable" }).say(5);
       const options = { lane: "caller", maxCooldownMs: 0, signal } as const;
       const { liveChat } = relay.egresses.best;
-      let { position } = (await liveChat.bootstrap(videoId, options)).first;
+      const opened = await liveChat.bootstrap(videoId, options);
+      if (opened.is !== "there") throw new Error(opened.why);
+      let { position } = opened.first;
       for (;;) {
         const answer = await liveChat.poll(position, options);
         if (answer.kind === "batch") position = answer.position;

@@ -3,6 +3,7 @@
  * judges what it is sent.
  */
 
+import { ChatAbsent } from "../../src/protocol/chat-standing.ts";
 import { RelayError } from "../../src/protocol/errors.ts";
 import { FORMS } from "../../src/serving/form.ts";
 import type { Format } from "../../src/serving/framing.ts";
@@ -210,20 +211,18 @@ export class Viewer {
   }
 
   #refusal(error: unknown, lastEventId: number): string {
-    const isKnown = error instanceof RelayError || error instanceof UpstreamError;
+    const isKnown = [RelayError, ChatAbsent, UpstreamError].some((known) => error instanceof known);
     if (!isKnown && !(error instanceof Error && error.message === "the viewer left")) {
       this.#violate("health", "", `is refused with ${error instanceof Error ? error.stack : error}`);
     }
     const { message } = error as Error;
-    const code =
-      error instanceof RelayError ? error.code : error instanceof UpstreamError ? error.fault : "left";
+    const code = codeOf(error);
     if (code === "CAPACITY" && this.#parts.isSharedWell)
       this.#violate("neighbours", "", `is refused, with trouble of other chats alone: ${message}`);
-    // Stored messages of a chat that is over are served. An edge is sure of that if its origin remembers it.
-    const isAtEdge = this.host?.name.startsWith("edge");
-    const isSure = error instanceof RelayError && (isAtEdge ? error.retryAfterMs : !error.cause);
+    // Stored messages of a chat that is over are served, and one that may come back is waited for.
+    const isSure = error instanceof ChatAbsent && error.absence.is !== "unknown";
     const stored = this.rooms.find((room) => room.isStored(lastEventId));
-    if (code === "NO_LIVE_CHAT" && isSure && stored)
+    if (isSure && stored)
       this.#violate("stream", stored.videoId, `is refused as if nothing were stored: ${message}`);
     this.#parts.journal.count(`refused ${code}`);
     return code;
@@ -254,4 +253,10 @@ export class Viewer {
   #violate(promise: Promised, videoId: string, what: string): void {
     this.#parts.journal.violate(promise, videoId, `viewer ${this.name} ${what}`);
   }
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof ChatAbsent) return "NO_LIVE_CHAT";
+  if (error instanceof RelayError) return error.code;
+  return error instanceof UpstreamError ? error.fault : "left";
 }

@@ -12,7 +12,15 @@ export function recorderOf({
   clock,
   telemetry,
 }: VirtualRelay): RecorderParts {
-  return { rooms, channels, recorded: config.rooms.recorded, store, clock, telemetry };
+  return {
+    rooms,
+    channels,
+    recorded: config.rooms.recorded,
+    store,
+    clock,
+    telemetry,
+    settings: config.rooms,
+  };
 }
 
 /** A run of a recording that ends with the signal, and reports to nobody. */

@@ -35,7 +35,7 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
     (channel, address, closed) => new ChannelWatch(channel, address, watching, closed),
   );
   const history = new History(store, clock);
-  const recording = { rooms, channels, recorded: config.rooms.recorded, store, clock, telemetry };
+  const recording = { rooms, channels, recorded: config.rooms.recorded, store, clock, telemetry, settings };
   const recordings = new Recordings([], recording, new AbortController().signal);
   stack.defer(() => egresses.close());
   stack.defer(() => channels.close());

@@ -154,7 +154,7 @@ describe("a recorded channel", () => {
     assert.deepEqual([isRead(live.videoId), isRead(next.videoId)], [true, true]);
   });
 
-  it("is tried again at the next look if a room fails, and every ten minutes if a stream has no chat", async () => {
+  it("is tried again at the next look if a room fails, and every 30 s if the chat of a stream is off", async () => {
     const { relay, upstream, stream, loads, isRead } = recorded({}, { settings: { RELAY_FAILING_MS: "0" } });
     const live = stream("live-first1");
     await relay.advance(2 * MINUTE);
@@ -164,13 +164,17 @@ describe("a recorded channel", () => {
     wall.cancel();
     await relay.advance(2 * MINUTE);
     assert.ok(isRead(live.videoId));
-    live.chat.change({ kind: "disabled" });
+    live.end();
     await relay.advance(2 * MINUTE);
-    const before = loads("popout").length;
     const locked = stream("no-chat-at1");
-    locked.chat.change({ kind: "disabled" });
-    await relay.advance(25 * MINUTE);
-    assert.equal(loads("popout").length - before, 3);
+    locked.chat.change({ kind: "off" });
+    const looks = () => loads("popout").filter(({ videoId }) => videoId === locked.videoId).length;
+    await relay.advance(31 * MINUTE);
+    assert.ok(looks() >= 60 && looks() <= 62, `${looks()} looks`);
+    await relay.advance(8 * HOUR);
+    const before = looks();
+    await relay.advance(HOUR);
+    assert.equal(looks() - before, 6);
     locked.chat.change({ kind: "live" });
     await relay.advance(10 * MINUTE);
     assert.ok(isRead(locked.videoId));
@@ -200,33 +204,28 @@ describe("a recorded channel", () => {
     const live = stream("live-first1");
     live.chat.say(3);
     await relay.advance(2 * MINUTE);
-    live.chat.end("reload-only"); // and the page goes on to show it live
+    live.chat.end("reload-only"); // and the channel's page goes on to show it live
     await relay.advance(30 * MINUTE);
-    assert.equal(loads("popout").length, 1);
+    assert.equal(loads("popout").length, 2, "one for the chat, and one to know that it is over");
     assert.deepEqual([...relay.config.rooms.recorded], []);
   });
 
-  it("that does not exist is looked up again after an hour, and recorded once it exists", async () => {
+  it("that does not exist is looked up again at growing waits, and recorded once it exists", async () => {
     const { relay, channel, stream, loads, isRead } = recorded(
       { state: "gone" },
       { settings: { RELAY_LOG_LEVEL: "warn" } },
     );
     await relay.advance(HOUR - MINUTE);
-    assert.deepEqual([loads("live").length, loads("streams").length], [1, 1]);
+    const waits = [1, 2, 4, 8, 10, 10, 10, 10, 10].map((minutes) => minutes * MINUTE);
+    assert.deepEqual([loads("live").length, loads("streams").length], [waits.length, waits.length]);
+    const why = "There is no channel @somebody on YouTube.";
     assert.deepEqual(
       relay.log.map(({ msg, channel: name, why, retryMs }) => ({ msg, name, why, retryMs })),
-      [
-        {
-          msg: "chat cannot be recorded yet: retrying",
-          name: HANDLE,
-          why: "There is no channel @somebody on YouTube.",
-          retryMs: HOUR,
-        },
-      ],
+      waits.map((retryMs) => ({ msg: "chat cannot be recorded yet: retrying", name: HANDLE, why, retryMs })),
     );
     channel.change({ state: "open" });
     const live = stream("live-first1");
-    await relay.advance(2 * MINUTE);
+    await relay.advance(11 * MINUTE);
     assert.ok(isRead(live.videoId));
     assert.deepEqual([...relay.config.rooms.recorded], [live.videoId]);
   });

@@ -1,11 +1,13 @@
 /** Which stream of a channel is chosen, and when another. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { ChatAbsent } from "../../../src/protocol/chat-standing.ts";
 import { RelayError } from "../../../src/protocol/errors.ts";
 import { streamsInOrder } from "../../../src/rooms/channels/stream-choice.ts";
 import { HANDLE, HOUR, MINUTE, watched } from "../../support/watched-channel.ts";
 
-const NO_CHAT = new RelayError("NO_LIVE_CHAT", "No live chat found: the chat is disabled.");
+const OFF = new ChatAbsent({ is: "off", why: "the chat is disabled" });
+const OVER = new ChatAbsent({ is: "over", why: "the stream has ended" });
 
 describe("a watched channel", () => {
   it("shows the live stream, with the names of the channel", async () => {
@@ -51,12 +53,13 @@ describe("a watched channel", () => {
     channel.broadcast("live-first1");
     const seen = await settled();
     await relay.advance(MINUTE);
-    channel.broadcast("live-secon1");
+    const second = channel.broadcast("live-secon1");
     await relay.advance(MINUTE);
     assert.deepEqual(seen.news(), ["live live-first1", "live live-secon1"]);
+    second.chat.end("reload-only"); // and the page lists it for a while
     seen.watch.ended("live-secon1");
     await relay.advance(5 * MINUTE);
-    assert.deepEqual(seen.news(), ["live live-first1"], "the page may list it for a while");
+    assert.deepEqual(seen.news(), ["live live-first1"]);
   });
 
   it("does not switch between streams that are live at once if the page changes their order", async () => {
@@ -70,9 +73,10 @@ describe("a watched channel", () => {
       await relay.advance(MINUTE);
     }
     assert.deepEqual(seen.news(), []);
-    channel.broadcast("live-fourth");
+    const fourth = channel.broadcast("live-fourth");
     await relay.advance(MINUTE);
     assert.deepEqual(seen.news(), ["live live-fourth"]);
+    fourth.chat.end("reload-only");
     seen.watch.ended("live-fourth");
     await relay.advance(1000);
     assert.deepEqual(seen.news(), [first]);
@@ -116,6 +120,7 @@ describe("a watched channel", () => {
     channel.remove(live); // made unlisted
     await relay.advance(3 * MINUTE);
     assert.deepEqual(seen.news(), ["live live-first1"]);
+    live.end();
     seen.watch.ended("live-first1");
     await relay.advance(MINUTE);
     assert.deepEqual(seen.news(), ["upcoming scheduled-1"]);
@@ -173,15 +178,29 @@ describe("a watched channel", () => {
 
   it("remembers a hundred finished streams", async () => {
     const { relay, channel, settled } = watched();
-    channel.broadcast("live-first1");
+    const { chat } = channel.broadcast("live-first1");
     const seen = await settled();
-    for (const videoId of ["live-first1", ...Array.from({ length: 99 }, (_, i) => `over-${i}`)])
-      seen.watch.ended(videoId);
+    chat.end("reload-only");
+    seen.watch.ended("live-first1");
     await relay.advance(1000);
+    for (let i = 0; i < 99; i++) seen.watch.failed(`over-${i}`, OVER);
     assert.deepEqual(seen.news(), ["live live-first1", "waiting"]);
-    seen.watch.ended("over-100");
+    seen.watch.failed("over-99", OVER);
     await relay.advance(1000);
     assert.deepEqual(seen.news(), ["live live-first1"]);
+  });
+
+  it("goes back to a stream whose room has ended, if its pages show that its chat goes on", async () => {
+    const { relay, channel, settled } = watched();
+    channel.broadcast("live-first1");
+    const seen = await settled();
+    const { broadcasts } = seen.watch;
+    const { newest } = broadcasts;
+    seen.watch.ended("live-first1");
+    await relay.advance(5000);
+    assert.deepEqual(seen.news(), ["live live-first1", "waiting", "live live-first1"]);
+    assert.equal(broadcasts.newest, newest.next, "its viewers leave the room that has ended");
+    assert.equal(broadcasts.newest.isReopened, true);
   });
 
   it("knows its own videos, finished ones included, and others once a look has not shown them", async () => {
@@ -214,46 +233,61 @@ describe("a watched channel", () => {
     assert.deepEqual(seen.news(), ["live live-first1"]);
   });
 
-  it("skips a stream without a chat, and tries it again after ten minutes", async () => {
-    const { relay, channel, settled, in: from } = watched();
-    const chatless = channel.broadcast("no-chat-yet");
+  for (const kind of ["off", "members-only", "private"] as const) {
+    it(`looks every 30 s for a chat that is ${kind}, and reads another stream meanwhile`, async () => {
+      const { relay, upstream, channel, settled, in: from } = watched();
+      const { chat } = channel.broadcast("no-chat-yet");
+      const seen = await settled();
+      chat.change({ kind });
+      const loads = () => upstream.requests.filter((request) => request.kind === "popout").length;
+      const absence = { is: kind === "off" ? "off" : "hidden", why: "it says so" } as const;
+      seen.watch.failed("no-chat-yet", new ChatAbsent(absence));
+      await relay.advance(10 * MINUTE + 1000);
+      const [live, waiting = "", ...more] = seen.news();
+      assert.equal(live, "live no-chat-yet");
+      assert.match(waiting, /^waiting no-chat-yetNo live chat found: /);
+      assert.ok(more.length <= 1, "the reason in the words of the page");
+      assert.ok(loads() >= 19 && loads() <= 20, `${loads()} looks`);
+      const next = channel.broadcast("scheduled-1", { startsAt: from(HOUR) });
+      await relay.advance(MINUTE);
+      assert.deepEqual(seen.news(), ["upcoming scheduled-1"]);
+      channel.remove(next);
+      await relay.advance(3 * MINUTE);
+      assert.match(seen.news().join(), /^waiting no-chat-yetNo live chat found: /);
+      chat.change({ kind: "live" });
+      await relay.advance(30_000);
+      assert.deepEqual(seen.news(), ["live no-chat-yet"]);
+    });
+  }
+
+  it("gives a chat up that was hidden for RELAY_HIDDEN_MS", async () => {
+    const { relay, channel, settled } = watched({}, { settings: { RELAY_HIDDEN_MS: `${HOUR}` } });
+    const { chat } = channel.broadcast("hidden-live");
     const seen = await settled();
-    seen.watch.failed("no-chat-yet", NO_CHAT);
-    await relay.advance(9 * MINUTE);
-    const why = "waiting No live chat found: the chat is disabled";
-    assert.deepEqual(seen.news(), ["live no-chat-yet", why]);
+    chat.change({ kind: "private" });
+    seen.watch.failed("hidden-live", new ChatAbsent({ is: "hidden", why: "the video is private" }));
+    await relay.advance(59 * MINUTE);
+    assert.match(seen.last?.reason ?? "", /private/);
     await relay.advance(2 * MINUTE);
-    assert.deepEqual(seen.news(), ["live no-chat-yet"]);
-    seen.watch.failed("no-chat-yet", NO_CHAT);
-    channel.broadcast("free-chat-1", { startsAt: from(5000 * HOUR) });
-    const next = channel.broadcast("scheduled-1", { startsAt: from(HOUR) });
-    await relay.advance(20 * MINUTE);
-    assert.deepEqual(seen.news(), [why, "upcoming scheduled-1"]);
-    channel.remove(next);
-    await relay.advance(3 * MINUTE);
-    assert.deepEqual(seen.news(), ["live no-chat-yet"], "before a room for free chat");
-    seen.watch.failed("no-chat-yet", NO_CHAT);
-    channel.remove(chatless);
-    await relay.advance(MINUTE);
-    channel.broadcast("no-chat-yet");
-    await relay.advance(MINUTE);
-    assert.deepEqual(seen.news(), ["upcoming free-chat-1", "live no-chat-yet"], "it is a new one");
+    assert.equal(seen.last?.reason, undefined);
+    chat.change({ kind: "live" });
+    await relay.advance(5 * MINUTE);
+    assert.equal(seen.last?.state, "waiting");
   });
 
   it("tries a scheduled stream without a chat again as soon as it is live", async () => {
     const { relay, channel, settled, in: from } = watched();
     const stream = channel.broadcast("the-stream1", { startsAt: from(5 * MINUTE) });
     const seen = await settled();
-    seen.watch.failed("the-stream1", NO_CHAT);
+    stream.chat.change({ kind: "off" });
+    seen.watch.failed("the-stream1", OFF);
     await relay.advance(3 * MINUTE);
-    const why = "waiting No live chat found: the chat is disabled";
-    assert.deepEqual(seen.news(), ["upcoming the-stream1", why]);
+    const why =
+      "waiting the-stream1No live chat found: the chat is disabled or not open (YouTube says: This live event will begin soon.)";
+    assert.equal(seen.news().at(-1), why);
     stream.start();
     await relay.advance(MINUTE);
-    assert.deepEqual(seen.news(), ["live the-stream1"]);
-    seen.watch.failed("the-stream1", NO_CHAT);
-    await relay.advance(5 * MINUTE);
-    assert.deepEqual(seen.news(), [why]);
+    assert.equal(seen.news().at(-1), "live the-stream1");
   });
 });
 

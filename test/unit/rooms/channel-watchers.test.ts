@@ -96,7 +96,7 @@ describe("the pages of a watched channel", () => {
 describe("a channel that cannot be read", () => {
   it("is waited for with the reason, and read as soon as the wall is gone", async () => {
     const { relay, upstream, channel, settled } = watched();
-    channel.broadcast("live-first1");
+    const live = channel.broadcast("live-first1");
     const wall = upstream.fault({ on: ["live", "streams"], times: 100, as: "consent" });
     const seen = await settled();
     await relay.advance(10 * MINUTE);
@@ -108,6 +108,7 @@ describe("a channel that cannot be read", () => {
     upstream.fault({ on: ["live", "streams"], times: 20, as: "consent" });
     await relay.advance(10 * MINUTE);
     assert.deepEqual(seen.news(), [], "a wall in front of the pages does not end a chat");
+    live.end();
     seen.watch.ended("live-first1");
     await relay.advance(1000);
     assert.deepEqual(seen.news(), [`waiting ${why}`]);
@@ -169,16 +170,24 @@ describe("a channel that cannot be read", () => {
     assert.equal(looks().length, 2);
   });
 
-  it("ends no chat when its handle is renamed meanwhile", async () => {
-    const { relay, channel, settled } = watched();
-    channel.broadcast("live-first1");
+  it("ends no chat if it was known and is not found, and is looked for at growing waits", async () => {
+    const { relay, channel, settled, looks } = watched();
+    const live = channel.broadcast("live-first1");
     const seen = await settled();
     channel.change({ state: "gone" });
     await relay.advance(5 * MINUTE);
     assert.deepEqual([seen.error, seen.news()], [undefined, ["live live-first1"]]);
+    live.end();
     seen.watch.ended("live-first1");
-    await relay.advance(MINUTE);
-    assert.ok(seen.error instanceof RelayError);
+    await relay.advance(HOUR);
+    const why = "waiting There is no channel @somebody on YouTube";
+    assert.deepEqual([seen.error, seen.news()], [undefined, [why]]);
+    const began = looks().filter(({ kind }) => kind === "live" || kind === "streams");
+    assert.ok(began.length < 30, `${began.length} pages`);
+    channel.change({ state: "open" });
+    channel.broadcast("live-secon1");
+    await relay.advance(10 * MINUTE);
+    assert.deepEqual(seen.news(), ["live live-secon1"]);
   });
 
   it("counts towards RELAY_MAX_ROOMS once a page has shown that it exists", async () => {

@@ -204,7 +204,7 @@ describe("the reader of chat pages", () => {
     const reason = "The uploader has not made this video available in your country";
     const page = readChatPage(watchWith(undefined, status("UNPLAYABLE", { reason })), VIDEO, "all");
     assert.ok(!page.chat);
-    assert.equal(page.means, "wall");
+    assert.equal(page.is, "unknown");
     assert.match(
       page.why,
       /^YouTube does not show the video in this server's country \(YouTube says: The up/,

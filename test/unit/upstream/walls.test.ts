@@ -37,9 +37,8 @@ describe("a room whose token is refused ends if its chat is over: a page of its 
   const over: [what: string, Partial<Scenario>][] = [
     ["the chat is disabled", { kind: "disabled" }],
     ["the video has no chat", { kind: "none" }],
-    ["the video is private", { kind: "private" }],
     ["the video is gone", { kind: "unavailable" }],
-    ["the video is for members", { kind: "members-only" }],
+    ["the video is for members, and its stream has ended", { kind: "members-only", stream: "ended" }],
     ["the chat is a replay now", { kind: "replay" }],
     ["the chat is a replay now, as only the watch page shows", { kind: "replay", foundOn: "watch" }],
   ];
@@ -70,12 +69,10 @@ describe("a room whose token is refused waits behind a wall and tries again", ()
     ],
     ["pages without data", {}, [PLACES, "no-data"]],
     ["pages of another video", {}, [PLACES, "other-video"]],
-    ["pages that say the stream is not live", {}, [PLACES, "offline"]],
     ["pages that fail", {}, [PLACES, NO]],
     ["a failing popout page, the only one with the chat", { foundOn: "popout" }, ["popout", NO]],
     ["a failing watch page, the only one with the chat", { foundOn: "watch" }, ["watch", NO]],
     ["a failing next, the only source with the chat", { foundOn: "next" }, ["next", NO]],
-    ["sources that show no chat of a live video", { foundOn: "popout" }, ["popout", "offline"]],
     ["a failing popout page before a replay", { kind: "replay" }, ["popout", NO]],
     ["a failing popout page, while the others show no chat", { kind: "disabled" }, ["popout", NO]],
     ["a sign-in on the watch page, while the others show no chat", { kind: "none" }, ["watch", "bot"]],
@@ -125,7 +122,7 @@ describe("pages that are throttled", () => {
   }
 });
 
-describe("a first viewer learns whether the chat is over or hidden, and only a finished one is remembered", () => {
+describe("a first viewer learns how the chat stands, which is remembered unless it is a wall", () => {
   const cases: [what: string, Partial<Scenario>, Trouble[], why: RegExp, isKept: boolean][] = [
     ["a chat that is disabled", { kind: "disabled" }, [], /^No live chat found: .*disabled/, true],
     ["a video without one", { kind: "none" }, [], /^No live chat found: the video has no live chat$/, true],
@@ -133,7 +130,17 @@ describe("a first viewer learns whether the chat is over or hidden, and only a f
     ["consent", {}, [[PLACES, "consent"]], /but there may be one: .*consent/, false],
     ["no data", {}, [[PLACES, "no-data"]], /but there may be one: .*no initial data/, false],
     ["another video", {}, [[PLACES, "other-video"]], /but there may be one: .*another video/, false],
-    ["not live", {}, [[PLACES, "offline"]], /but there may be one: .*is not live/, false],
+    ["not live", {}, [[PLACES, "offline"]], /^No live chat found: .*is not live/, true],
+    ["a chat that is off", { kind: "off" }, [], /^No live chat found: .*disabled/, true],
+    ["a private video", { kind: "private" }, [], /^No live chat found: the video is private/, true],
+    ["a video for members", { kind: "members-only" }, [], /^No live chat found: .*for members/, true],
+    [
+      "a sign-in for an age limit",
+      { kind: "age-limit" },
+      [],
+      /^No live chat found: .*confirm your age/,
+      true,
+    ],
     [
       "a page that fails",
       { foundOn: "popout" },
@@ -192,7 +199,6 @@ describe("a wall is counted by what it concerns, and logged as a warning that sa
     ["pages that are refused", {}, [[PLACES, REFUSED]], ADDRESS, /^40 .*HTTP 403/],
     ["chat calls that are refused", {}, [[CHAT, REFUSED]], ADDRESS, /^40 No client .*HTTP 403/],
     ["a sign-in for an age limit", { kind: "age-limit" }, [], ONE_VIDEO, /^40 .*sign in .*confirm your age/],
-    ["a stream that is said not to be live", {}, [[PLACES, "offline"]], ONE_VIDEO, /^40 .*not live/],
     ["no wall, but no chat", { kind: "disabled" }, [], { address: 0, video: 0 }, /^30 .*disabled/],
   ];
   for (const [what, scenario, troubles, counts, said] of cases) {
@@ -219,7 +225,7 @@ describe("a wall is counted by what it concerns, and logged as a warning that sa
 });
 
 it("walls of three videos within minutes, with no chat in between, concern the address", async () => {
-  const relay = new VirtualRelay();
+  const relay = new VirtualRelay({ settings: { RELAY_NO_CHAT_MS: "0" } });
   for (const n of [1, 2, 3, 4]) relay.upstream.chat(`age-limit-${n}`, { kind: "age-limit" });
   relay.upstream.chat(VIDEO, { kind: "disabled" });
   const ask = (videoId: string) => relay.refusal({ videoId });

@@ -1,0 +1,246 @@
+/**
+ * How a chat stands, for rooms with viewers and without, newcomers, viewers with a cursor, and restarts: a
+ * chat that is off or hidden is not over.
+ */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Details } from "../../../src/protocol/kinds.ts";
+import type { Scenario } from "../../../src/simulator/scenario.ts";
+import type { VirtualViewer } from "../../harness/virtual-viewer.ts";
+import { requestsOf, VIDEO, virtualRoom } from "../../support/virtual-room.ts";
+
+const SECOND = 1000;
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const ENDED = { event: "end", data: { reason: "no more continuations" } };
+
+/** By what the watch page says; a viewer waits in all of them. */
+const AWAITED: Record<string, Partial<Scenario>> = {
+  "switched off": { kind: "off" },
+  "switched off before the stream begins": { kind: "off", stream: "upcoming" },
+  private: { kind: "private" },
+  "for members": { kind: "members-only" },
+  "behind a sign-in": { kind: "age-limit" },
+};
+/** For a room that was read, each of these is its end. */
+const FINAL: Record<string, Partial<Scenario>> = {
+  "over, and its chat is disabled": { kind: "disabled" },
+  "over, and private to others": { kind: "members-only", stream: "ended" },
+  "a replay now": { kind: "replay" },
+  "no stream": { kind: "none" },
+  gone: { kind: "unavailable" },
+};
+
+const stateOf = async (room: Awaited<ReturnType<typeof virtualRoom>>) => {
+  const [listed] = await room.relay.when(room.relay.list.all());
+  return listed?.state;
+};
+
+/** The gap behind the three first messages. */
+function gapIn({ messages }: VirtualViewer) {
+  const { gap = { since: "", reason: "" } } = (messages[3]?.message.details ?? {}) as Partial<Details>;
+  return gap;
+}
+
+for (const [what, scenario] of Object.entries(AWAITED)) {
+  describe(`the chat of an open room that is ${what}`, () => {
+    it("is waited for with its viewers and newcomers, and goes on under its cursors", async () => {
+      const room = await virtualRoom(3);
+      const { relay, chat, viewer } = room;
+      chat.change(scenario);
+      await relay.advance(10 * SECOND);
+      assert.equal(await stateOf(room), "waiting");
+      const newcomer = await room.open({ backfill: 2 });
+      const resumed = await room.open({ lastEventId: viewer.cursors[0] ?? 0 });
+      await relay.advance(10 * MINUTE);
+      assert.match(viewer.text, /(: keepalive\n\n){10}/);
+      assert.equal(await stateOf(room), "waiting");
+      chat.change({ kind: "live" });
+      const said = chat.say(2);
+      await relay.advance(40 * SECOND);
+      assert.deepEqual(viewer.ids, room.ids());
+      assert.deepEqual(newcomer.ids, room.ids().slice(1));
+      assert.deepEqual(resumed.ids, room.ids().slice(1));
+      assert.deepEqual(viewer.ids.slice(3), said);
+      assert.deepEqual([viewer.end, newcomer.end, await stateOf(room)], [undefined, undefined, "polling"]);
+    });
+
+    it("is looked for at once and then every 30 s, whoever waits", async () => {
+      const room = await virtualRoom(3, { RELAY_LOOK_MS: "30000" });
+      const { relay, chat } = room;
+      for (let i = 0; i < 5; i++) await room.open();
+      const before = room.bootstraps();
+      chat.change(scenario);
+      await relay.advance(5 * SECOND);
+      assert.equal(room.bootstraps() - before, 1);
+      await relay.advance(10 * MINUTE);
+      const looks = requestsOf(relay, "popout").slice(before);
+      assert.ok(looks.length >= 20 && looks.length <= 21, `${looks.length} looks`);
+      const calls = relay.upstream.requests.length;
+      await relay.advance(20 * SECOND);
+      assert.ok(relay.upstream.requests.length - calls <= 4, "nothing but a look");
+    });
+
+    it("lingers and is released without viewers, and then refuses newcomers with the reason", async () => {
+      const room = await virtualRoom(3, { RELAY_GRACE_MS: "90000", RELAY_NO_CHAT_MS: "30000" });
+      const { relay, chat, viewer } = room;
+      chat.change(scenario);
+      await relay.advance(MINUTE);
+      viewer.leave();
+      await relay.advance(10 * SECOND);
+      assert.equal(await stateOf(room), "lingering");
+      await relay.advance(2 * MINUTE);
+      assert.equal(await stateOf(room), "released");
+      const refusal = await relay.refusal({ videoId: VIDEO });
+      assert.equal(refusal.code, "NO_LIVE_CHAT");
+      assert.match(refusal.message, /^No live chat found: /);
+      const asked = room.bootstraps();
+      await relay.advance(20 * SECOND);
+      assert.ok(((await relay.refusal({ videoId: VIDEO })).retryAfterMs ?? 0) > 0);
+      assert.equal(room.bootstraps(), asked, "it is remembered");
+      chat.change({ kind: "live" });
+      await relay.advance(30 * SECOND);
+      await room.open();
+    });
+
+    for (const cursor of [0, "its last"] as const) {
+      it(`is waited for by a viewer that comes with cursor ${cursor} after the room was released`, async () => {
+        const room = await virtualRoom(3, { RELAY_GRACE_MS: "1000" });
+        const { relay, chat, viewer } = room;
+        const last = viewer.cursors.at(-1) ?? 0;
+        viewer.leave();
+        await relay.advance(10 * SECOND);
+        chat.change(scenario);
+        await relay.advance(10 * MINUTE);
+        assert.equal((await relay.refusal({ videoId: VIDEO })).code, "NO_LIVE_CHAT");
+        const back = await room.open({ lastEventId: cursor === 0 ? 0 : last });
+        assert.equal(await stateOf(room), "waiting");
+        const newcomer = await room.open();
+        await relay.advance(5 * MINUTE);
+        chat.change({ kind: "live" });
+        chat.say(2);
+        await relay.advance(40 * SECOND);
+        const isFromTheStart = cursor === 0;
+        assert.deepEqual(back.ids, isFromTheStart ? room.ids() : room.ids().slice(3));
+        assert.deepEqual(newcomer.ids, room.ids());
+        assert.equal(back.end, undefined);
+      });
+    }
+
+    it("is not waited for by one with a cursor of no room", async () => {
+      const room = await virtualRoom(3, { RELAY_GRACE_MS: "1000" });
+      room.viewer.leave();
+      await room.relay.advance(10 * SECOND);
+      room.chat.change(scenario);
+      assert.equal((await room.relay.refusal({ videoId: VIDEO, lastEventId: 17 })).code, "NO_LIVE_CHAT");
+    });
+
+    for (const how of ["stopped", "killed"] as const) {
+      it(`is waited for at once after the service was ${how}, and never ended by it`, async () => {
+        const room = await virtualRoom(3, {}, {}, { hasDisk: true });
+        const { relay, chat, viewer } = room;
+        const last = viewer.cursors.at(-1) ?? 0;
+        chat.change(scenario);
+        await relay.advance(5 * MINUTE);
+        if (how === "stopped") await relay.stop();
+        else relay.kill();
+        await relay.advance(2 * SECOND);
+        const calls = requestsOf(relay, "get_live_chat").length;
+        relay.start();
+        const back = await room.open({ lastEventId: last });
+        await relay.advance(3 * SECOND);
+        assert.equal(await stateOf(room), "waiting");
+        assert.equal(requestsOf(relay, "get_live_chat").length, calls, "no call with a token of before");
+        chat.change({ kind: "live" });
+        const said = chat.say(2);
+        await relay.advance(40 * SECOND);
+        assert.deepEqual(back.ids, said);
+        assert.deepEqual([viewer.end, back.end], [undefined, undefined]);
+      });
+    }
+  });
+}
+
+for (const [what, scenario] of Object.entries(FINAL)) {
+  it(`the chat of an open room that is ${what} ends with it`, async () => {
+    const { relay, chat, viewer } = await virtualRoom(3);
+    chat.change(scenario);
+    await relay.advance(30 * SECOND);
+    assert.deepEqual(viewer.end, ENDED);
+    assert.equal(viewer.ids.length, 3);
+  });
+}
+
+describe("a chat that is hidden", () => {
+  it("counts as over 6 h after the last page that was not hidden, through a restart", async () => {
+    const room = await virtualRoom(3, {}, {}, { hasDisk: true });
+    const { relay, chat, viewer } = room;
+    chat.change({ kind: "private" });
+    await relay.advance(3 * HOUR);
+    relay.kill();
+    relay.start();
+    const back = await room.open({ lastEventId: viewer.cursors.at(-1) ?? 0 });
+    await relay.advance(3 * HOUR - 2 * MINUTE);
+    assert.equal(back.end, undefined);
+    await relay.advance(3 * MINUTE);
+    assert.deepEqual(back.end, ENDED);
+  });
+
+  it("is told by a gap with the reason, if what was said meanwhile does not join", async () => {
+    const { relay, chat, viewer } = await virtualRoom(3, {}, { page: 5, holdsMs: 10_000 });
+    const since = relay.clock.now();
+    chat.change({ kind: "private" });
+    await relay.advance(MINUTE);
+    chat.say(20);
+    chat.change({ kind: "live" });
+    await relay.advance(40 * SECOND);
+    const [gap] = viewer.messages.slice(3);
+    assert.equal(gap?.message.type, "gap");
+    assert.match(gap?.message.message ?? "", /private/);
+    const detailed = await relay.enter({ videoId: VIDEO, lastEventId: 0, details: true });
+    const told = gapIn(detailed);
+    assert.equal(told.reason, "hidden");
+    assert.ok(Math.abs(Date.parse(told.since) - since) < 3000, told.since);
+  });
+});
+
+it("a page that says a chat is off is a good answer: only what was said after it may be missing", async () => {
+  const { relay, chat, viewer } = await virtualRoom(3, {}, { page: 5, holdsMs: 10_000 });
+  chat.change({ kind: "off" });
+  await relay.advance(10 * MINUTE);
+  const off = relay.clock.now();
+  chat.change({ kind: "live" });
+  chat.say(20);
+  await relay.advance(40 * SECOND);
+  assert.equal(viewer.messages[3]?.message.type, "gap");
+  const detailed = await relay.enter({ videoId: VIDEO, lastEventId: 0, details: true });
+  const since = Date.parse(gapIn(detailed).since);
+  assert.ok(off - since >= 0 && off - since <= 31 * SECOND, `${off - since} ms`);
+});
+
+it("a chat that is off for two seconds goes on, with all of its messages and no gap", async () => {
+  const { relay, chat, viewer, ids } = await virtualRoom(3);
+  chat.say(1);
+  chat.change({ kind: "off" });
+  await relay.advance(2 * SECOND);
+  chat.change({ kind: "live" });
+  const speech = chat.speak(1);
+  await relay.advance(MINUTE);
+  speech.stop();
+  await relay.advance(5 * SECOND);
+  assert.deepEqual(viewer.ids, ids());
+});
+
+it("a room that waits is not failed by walls of its pages before they fail in a row for two minutes", async () => {
+  const { relay, upstream, chat, viewer } = await virtualRoom(3);
+  chat.change({ kind: "off" });
+  await relay.advance(5 * MINUTE);
+  const wall = upstream.fault({ on: ["popout", "watch", "next"], times: 1000, as: "bot" });
+  await relay.advance(100 * SECOND);
+  wall.cancel();
+  chat.change({ kind: "live" });
+  const said = chat.say(1);
+  await relay.advance(MINUTE);
+  assert.deepEqual(viewer.ids.slice(3), said);
+  assert.equal(viewer.end, undefined);
+});
