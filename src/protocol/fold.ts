@@ -9,6 +9,12 @@ const OTHER_THAN_ASCII = /[^\0-\x7f]/;
  * capital has the usual small letter.
  */
 const SECOND_FORMS = /[\u0345ς\u1c80-\u1c88]/g;
+/**
+ * More marks on one letter than any language has. The time to sort them grows with the square of their number,
+ * so in a long text the others do not count.
+ */
+const MANY_MARKS = /(\p{M}{30})\p{M}+/gu;
+const LONG = 1000;
 /** What lower case makes of the dotted capital İ. */
 const DOTTED_I = "i\u0307";
 
@@ -18,7 +24,8 @@ const DOTTED_I = "i\u0307";
  */
 export function fold(text: string): string {
   if (!OTHER_THAN_ASCII.test(text)) return text.toLowerCase();
-  const small = text.normalize("NFKC").toLowerCase();
+  const bounded = text.length > LONG ? text.replace(MANY_MARKS, "$1") : text;
+  const small = bounded.normalize("NFKC").toLowerCase();
   const plain = small.replace(SECOND_FORMS, (letter) => letter.toUpperCase().toLowerCase());
   return plain.replaceAll(DOTTED_I, "i").normalize("NFKC");
 }
