@@ -57,7 +57,7 @@ export interface Details {
   colors?: Colors;
   sticker?: { label: string; url?: string };
   gift?: { count: number };
-  /** The display name of who gave a membership that was received. */
+  /** The display name of the giver of a membership that was received. */
   giver?: string;
   /** The gift's name, "" if the upstream shows none; its price in jewels; its number in a combo. */
   jewels?: { gift: string; count?: number; combo?: number };

@@ -154,7 +154,7 @@ export function tooltip(): Spoken {
   return { action: { showLiveChatTooltipCommand: { tooltip } } };
 }
 
-/** What the upstream tells its own client, with nothing for a viewer. */
+/** An action for the upstream's own client, with nothing for a viewer. */
 export function aside({ id }: Origin, random: Random): Spoken {
   const widget = (type: string) => ({
     interactivityWidgetRenderer: { id, type: `INTERACTIVITY_WIDGET_TYPE_${type}` },

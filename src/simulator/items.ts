@@ -14,7 +14,7 @@ export interface Item {
   key: string;
   renderer: JsonObject;
   says?: Says;
-  /** Of a paid message. */
+  /** Set for a paid message. */
   thread?: Thread;
   /** Entities that accompany the item. */
   mutations?: readonly JsonObject[];

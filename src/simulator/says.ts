@@ -17,7 +17,7 @@ export interface Says {
   /** A gift's price in jewels; each message of a combo is another gift. */
   jewels?: number;
   /**
-   * What else the message tells: the author's rank; the likes and replies in the answer that contains the
+   * Other details of the message: the author's rank; the likes and replies in the answer that contains the
    * action; of members, the months, the level, the giver, and the number of memberships given.
    */
   extras?: {

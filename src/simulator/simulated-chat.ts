@@ -3,7 +3,6 @@
  * scenario can change at any time. A strict token is valid for one answer.
  */
 import type { Clock } from "../base/clock.ts";
-import { AboveChat } from "./above-chat.ts";
 import type { Answer, EndShape } from "./answers.ts";
 import * as answers from "./answers.ts";
 import type { Spoken } from "./banners.ts";
@@ -30,6 +29,7 @@ import {
   streamOf,
   tokenKind,
 } from "./scenario.ts";
+import { AboveChat } from "./shown-above.ts";
 import { shownAgain } from "./shown-again.ts";
 import { EndlessTalk, inBackground, speakAt } from "./speech.ts";
 
@@ -366,7 +366,10 @@ export class Chat {
     return this.#context.clock.monotonic();
   }
 
-  /** `shownAt`: when a page showed the backlog, whose notices have other ids each time; in a replay, the first. */
+  /**
+   * `shownAt`: when a page showed the backlog, whose notices have other ids each time. In a replay, only
+   * those at its beginning have.
+   */
   #written(entries: readonly Entry[], shownAt = Number.NEGATIVE_INFINITY): JsonObject[] {
     const isReplay = this.#scenario.kind === "replay";
     const usec = this.#context.clock.now() * 1000;

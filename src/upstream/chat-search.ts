@@ -28,7 +28,7 @@ export interface Search {
     chat: Extract<ChatPage, { isOfVideo: boolean }>["chat"];
     /** Whether the page names the video, and no earlier load failed or was a wall. */
     isCertain: boolean;
-    /** Whether it is the popout page, which alone shows the chat's messages and what stands above them. */
+    /** Whether it is the popout page, which alone shows messages, banners and polls. */
     isPopout: boolean;
   }>;
 }

@@ -38,7 +38,7 @@ export interface ReadingSettings {
 /** The chat's page: its backlog, and the position from which to continue reading. */
 export interface Page extends CallTimes {
   items: readonly Item[];
-  /** What stands above the chat; undefined if this is not the popout page, which alone shows it. */
+  /** The banners and open polls; undefined if this is not the popout page, which alone shows them. */
   above: AboveChat | undefined;
   position: Position;
 }

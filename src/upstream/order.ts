@@ -110,7 +110,7 @@ function newestOf(items: readonly Item[]): string {
 
 /**
  * A replacement differs from the message that it replaces, although both have the same id; so do two notices
- * of one text that the upstream tells apart.
+ * of one text that have different ids upstream.
  */
 function idOf({ message, replaces, noticeId, isKnownByText }: Item): string {
   if (noticeId !== undefined && !isKnownByText) return `${message.id} ${noticeId}`;

@@ -68,7 +68,7 @@ export class ExpectedMessages {
       const isAnother = this.#deletedAuthors.get(message.id);
       return this.#unlessSeen(message, isAnother ? `after ${this.messages.length}` : "", "");
     }
-    // The room gives a notice an id of its own. What is said twice has two ids of the upstream.
+    // The room gives a notice an id of its own. A notice that is said twice has two ids of the upstream.
     if (message.type === "notice")
       return this.#unlessSeen({ ...message, id: "notice" }, message.id, authorId);
     return this.#unlessSeen(message, version, authorId);

@@ -84,7 +84,7 @@ export const Details = Type.Partial(
     }),
     sticker: Type.Object({ label: Type.String(), url: Text }),
     gift: Type.Object({ count: Type.Number() }),
-    giver: Type.String({ description: "Who gave a membership that was received: a display name." }),
+    giver: Type.String({ description: "The display name of the giver of a membership that was received." }),
     jewels: Type.Object(
       { gift: Type.String(), count: OptionalNumber, combo: OptionalNumber },
       { description: "The gift's name, its price in jewels, how many in a row." },

@@ -28,7 +28,7 @@ const MAX_AGO_MS = 1000 * 366 * 24 * 3_600_000;
 export interface RoomMemory extends ReadMemory {
   /** The gap that may be before the next message. */
   gap: Gap | undefined;
-  /** What stands above the chat. */
+  /** The banners and open polls above the chat. */
   above: AboveChat;
   /**
    * If the chat has ended before: the number of messages that the room had ever got by its first end. They

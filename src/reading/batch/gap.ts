@@ -37,7 +37,7 @@ export interface ReadBatch {
   items: readonly Item[];
   /** The gap that may be before them. */
   after?: Gap | undefined;
-  /** What stands above the chat behind that gap, if a whole page shows it. */
+  /** The banners and open polls above the chat behind that gap, if a whole page shows them. */
   above?: AboveChat | undefined;
 }
 
@@ -65,9 +65,9 @@ interface ShownGaps {
 
 /**
  * The batches' messages, one for each item, with a message for each gap that no overlap disproves. Behind a
- * gap, what stood above the chat before it and is not on a whole page of the batch is taken down. `read`: the
- * items' messages, in order. `pending`: a gap that may be before all of them. `held`: the messages that the
- * room holds; `head`: its newest cursor; `above`: what stands above its chat.
+ * gap, the banners and polls that a whole page of the batch lacks are taken down. `read`: the items'
+ * messages, in order. `gap`: one that may be before all of them. `above`: the room's banners and polls.
+ * `held`: the messages that the room holds; `head`: its newest cursor.
  */
 export function showGaps(
   batches: readonly ReadBatch[],
@@ -89,7 +89,7 @@ export function showGaps(
     known.set(message.id, message);
     messages.push(message);
   };
-  /** What is taken down behind a gap, if this stands above the chat then. */
+  /** The messages that take down all that this page lacks. */
   const downBehind = (shownAbove: AboveChat): Message[] =>
     takenDown(aboveAfter(stood, messages), shownAbove, new Map([...held, ...known]), moment);
   for (const { items, after, above: shownAbove } of batches) {

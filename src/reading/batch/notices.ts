@@ -1,8 +1,8 @@
 /**
- * Tells a notice that comes again in earnest (slow mode on, off, on) from one that is only shown again. The
- * upstream's id of a notice is new whenever a page shows it, so a page's notice is known by its text; that of
- * a poll is new if its id is. The room counts the notices of one text: the stored ones are the count, and
- * commit with the memory of their ids.
+ * Distinguishes a notice that comes again in earnest (slow mode on, off, on) from one that is only repeated.
+ * The upstream's id of a notice is new whenever a page shows it, so a page's notice is known by its text;
+ * that of a poll is new if its id is. The room counts the notices of one text: the stored ones are the count,
+ * and commit with the memory of their ids.
  */
 import type { Details } from "../../protocol/kinds.ts";
 import type { Message } from "../../protocol/message.ts";

@@ -1,13 +1,13 @@
 /**
- * What stands above a chat: pinned banners until they are removed, polls until they are closed. Read from the
- * messages alone, of a room as of a page.
+ * The banners above a chat until they are removed, and its polls until they are closed. Read from the
+ * messages alone, of a room or of a page.
  */
 import type { Message } from "../../protocol/message.ts";
 import { removedBanner } from "./banner.ts";
 import { closedPoll } from "./poll.ts";
 import type { ActionTime } from "./reader.ts";
 
-/** By a key of what stands there: the id of the last message about it; the oldest first. */
+/** By banner or poll: the id of the last message about it; the oldest first. */
 export type AboveChat = ReadonlyMap<string, string>;
 
 /** Beyond this number, the oldest are forgotten. A chat shows a few. */
@@ -15,7 +15,7 @@ const MAX_ABOVE = 50;
 const BANNER = "banner:";
 const POLL = "poll:";
 
-/** What stands above the chat after these messages. */
+/** The banners and polls after these messages. */
 export function aboveAfter(before: AboveChat, messages: Iterable<Message>): AboveChat {
   const above = new Map(before);
   for (const message of messages) {
@@ -34,8 +34,8 @@ function keyOfPoll(id: string): string {
 }
 
 /**
- * The messages that take down what no longer stands there, as if the upstream had said so. `held`: the last
- * messages about it that the room holds.
+ * The messages that take down the banners and polls that are not shown any more, in the upstream's form.
+ * `held`: the last messages about it that the room holds.
  */
 export function takenDown(
   above: AboveChat,

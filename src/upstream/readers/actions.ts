@@ -79,7 +79,7 @@ interface ActionState extends AnswerState {
   panels: Panels;
 }
 
-/** What is the same for all actions of an answer. */
+/** The state that all actions of an answer share. */
 type AnswerState = Pick<Context, "counts" | "isEnglish">;
 
 class Collector {

@@ -1,4 +1,4 @@
-/** Base64 as the upstream writes it: with or without padding, in either alphabet, perhaps escaped for a URL. */
+/** Base64 as the upstream writes it: with or without padding, in either alphabet, often escaped for a URL. */
 
 /** The decoded bytes, each as a character. */
 export function base64Text(text: string): string {

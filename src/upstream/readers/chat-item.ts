@@ -9,8 +9,8 @@ import type { Message, Part } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
 import { type Content, event, usableId } from "./event.ts";
 import type { Context, Reader } from "./reader.ts";
+import { replyIn } from "./reply-thread.ts";
 import { labelOf, partsOf, shorten, wordsOf } from "./text.ts";
-import { replyIn } from "./thread.ts";
 import { isoTime } from "./timestamp.ts";
 import { imageUrl } from "./url.ts";
 

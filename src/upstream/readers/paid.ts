@@ -9,8 +9,8 @@ import { readAmount } from "./amount.ts";
 import { chatItem, ownWords } from "./chat-item.ts";
 import { hexColor, tierOf } from "./color.ts";
 import type { Context, Reader } from "./reader.ts";
+import { threadBelow } from "./reply-thread.ts";
 import { labelOf, runsOf, sentence, wordsOf } from "./text.ts";
-import { threadBelow } from "./thread.ts";
 import { imageUrl } from "./url.ts";
 
 /** The renderer's keys of the colours. */

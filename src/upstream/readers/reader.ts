@@ -57,7 +57,7 @@ export interface Item {
   gift?: Gift;
   /** The thread of replies to a paid message: the message's own, or that in which the item replies. */
   thread?: { id: string; isReply: boolean } | undefined;
-  /** Of a notice: the upstream's id, which is another one each time that a page shows it. */
+  /** Set for a notice: the upstream's id, which is another one each time that a page shows it. */
   noticeId?: string;
   /** Set for a notice that may be an earlier one, shown again under another id. */
   isKnownByText?: true;

@@ -1,6 +1,6 @@
 /**
- * What stood above a chat and was taken down while nobody read it: it is taken down behind the gap, if the
- * popout page that was loaded after it does not show it.
+ * Banners and polls that were taken down while nobody read the chat: they are taken down behind the gap, if
+ * the popout page that was loaded after it does not show them.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -37,7 +37,7 @@ interface Away {
   settings?: { RELAY_GRACE_MS: string };
 }
 
-/** A room whose service is killed, after what stands above its chat was shown, and started again later. */
+/** A room whose service is killed, after banners and polls were shown, and started again later. */
 async function readAgain({ meanwhile, awayMs = AWAY_MS, scenario = {}, settings }: Away) {
   const relay = new VirtualRelay({ hasDisk: true, settings: { RELAY_GRACE_MS: "600000", ...settings } });
   const limits = { page: 10, holdsMs: 10_000, holdsMessages: 10 };
@@ -86,7 +86,7 @@ const TAKEN_DOWN = [
   "banner_removed:banner-1",
 ];
 
-describe("what stood above the chat", () => {
+describe("a banner or a poll above the chat", () => {
   it("is taken down behind the gap where the popout page does not show it, and once", async () => {
     const { told, chat, relay, pause } = await readAgain({ meanwhile: ALL_DOWN });
     assert.deepEqual(told, TAKEN_DOWN);
@@ -97,7 +97,7 @@ describe("what stood above the chat", () => {
     assert.deepEqual(removed, ["banner_removed:banner-2", "banner_removed:banner-1"]);
   });
 
-  it("is taken down, too, where the next viewer opens the room anew", async () => {
+  it("is taken down, too, where the next viewer opens the room again", async () => {
     const { told } = await readAgain({ meanwhile: ALL_DOWN, settings: { RELAY_GRACE_MS: "1000" } });
     assert.deepEqual(told, TAKEN_DOWN);
   });

@@ -100,7 +100,7 @@ describe("a room", () => {
     return { relay, chat, viewer, say, notices };
   }
 
-  it("says again what comes again in earnest, and not what its pages show again under new ids", async () => {
+  it("repeats a notice that comes again in earnest, and not those that its pages show under new ids", async () => {
     const { relay, chat, say, notices } = await watched();
     await say(notice("b"));
     assert.deepEqual(notices(), ["", ":2"]);

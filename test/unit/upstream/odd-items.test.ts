@@ -66,7 +66,7 @@ it("a product outside of a banner is identified by its contents", () => {
   assert.notEqual(one(product("Mug")).id, one(product("Poster")).id);
 });
 
-it("a donation's amount is what was donated, in a run of its own or not", () => {
+it("a donation's amount is found in a run of its own or not", () => {
   const amount = (...texts: string[]) => {
     const item = { liveChatDonationAnnouncementRenderer: { id: "x", text: runs(...texts) } };
     return one(adding(item)).amount;

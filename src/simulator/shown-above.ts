@@ -1,4 +1,4 @@
-/** What stands above a chat, as its popout page shows it however long ago it came: banners and open polls. */
+/** The banners and open polls above a chat, which its popout page shows however long ago they came. */
 import { dig, isObject, type JsonObject } from "./plain-json.ts";
 
 /** The upstream shows a few at most. */
@@ -13,7 +13,7 @@ export class AboveChat {
   /** The id of the poll in each panel. */
   readonly #polls = new Map<unknown, unknown>();
 
-  /** The actions that show what stands there now, the oldest first, but for what the listed ones show. */
+  /** The actions that show them now, the oldest first, except those that the listed ones show. */
   actionsBeside(listed: readonly { action: JsonObject }[]): JsonObject[] {
     const actions = new Set(listed.map(({ action }) => action));
     return [...this.#standing.values()].flatMap(({ last, shown }) => (actions.has(last) ? [] : [shown]));

@@ -1,6 +1,6 @@
 /**
  * The thread of replies to a paid message. The message and each reply name it in fields of their own, as
- * base64 of binary fields: in front of the id stand the number of its field and its length.
+ * base64 of binary fields: the number of its field and its length precede the id.
  */
 import { asArray, asString, dig, type JsonObject } from "../../base/json.ts";
 import { base64Text } from "./base64.ts";
@@ -19,7 +19,7 @@ export function threadBelow(keys: readonly unknown[]): Item["thread"] {
   return undefined;
 }
 
-/** To whom a message replies, as its button shows it, and in which thread; undefined if it is no reply. */
+/** To whom a message replies, as its button shows it, and in which thread; undefined if it does not reply. */
 export function replyIn(item: JsonObject): { author: string; thread: Item["thread"] } | undefined {
   for (const holder of asArray(item.beforeContentButtons) ?? []) {
     const button = dig(holder, "buttonViewModel");
