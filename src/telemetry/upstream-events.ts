@@ -68,6 +68,14 @@ export class UpstreamEvents {
     );
   }
 
+  /** This machine has no free file for a connection. */
+  shortOfFiles(egress: string): void {
+    this.#log.warn(
+      { egress },
+      "no free file for a call to YouTube: calls wait until there is one; raise the limit of open files (ulimit -n)",
+    );
+  }
+
   /** YouTube showed a wall in place of a chat. */
   walled(egress: string, concerns: Walled): void {
     this.#metrics.walls.inc({ egress, concerns });

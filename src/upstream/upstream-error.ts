@@ -23,6 +23,8 @@ export class UpstreamError extends Error {
   readonly unreachable: Unreachable | undefined;
   /** Whether a connection broke before an answer began. */
   readonly isBroken: boolean;
+  /** Whether this machine had no free file for the call, which is no fault of the upstream. */
+  readonly needsFiles: boolean;
   /** The wait that the upstream asked for (`Retry-After`), in milliseconds. */
   readonly retryAfterMs: number | undefined;
   /** The HTTP status with which a page was refused. */
@@ -37,6 +39,7 @@ export class UpstreamError extends Error {
       retryAfterMs?: number | undefined;
       unreachable?: Unreachable;
       isBroken?: boolean;
+      needsFiles?: boolean;
       wallOf?: WallOf | undefined;
       status?: number;
       cause?: unknown;
@@ -47,6 +50,7 @@ export class UpstreamError extends Error {
     this.retryAfterMs = options.retryAfterMs;
     this.unreachable = options.unreachable;
     this.isBroken = options.isBroken ?? false;
+    this.needsFiles = options.needsFiles ?? false;
     this.wallOf = options.wallOf;
     this.status = options.status;
   }

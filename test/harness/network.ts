@@ -20,6 +20,8 @@ export class Network {
   /** Until these virtual times, connections are refused, or nothing is answered (milliseconds). */
   refusesUntil = 0;
   silentUntil = 0;
+  /** Until this virtual time, the machine of the service has no file for a connection. */
+  shortOfFilesUntil = 0;
   /** The addresses from which nothing is answered, and those from which connections are refused. */
   readonly lost = new Set<string>();
   readonly refused = new Set<string>();
@@ -40,6 +42,7 @@ export class Network {
     this.latency = USUAL_LATENCY;
     this.refusesUntil = 0;
     this.silentUntil = 0;
+    this.shortOfFilesUntil = 0;
     this.lost.clear();
     this.refused.clear();
   }
@@ -66,6 +69,8 @@ export class Network {
     from: EgressAddress,
   ): Promise<IncomingAnswer> {
     const address = addressOf(from);
+    if (this.#scheduler.monotonic() < this.shortOfFilesUntil)
+      throw Object.assign(new Error("connect EMFILE"), { code: "EMFILE" });
     const call = this.#judge.began(request, from);
     try {
       signal.throwIfAborted();

@@ -63,6 +63,8 @@ export class Egress {
   readonly #transport: Transport;
   readonly #calls: UpstreamCalls;
   #openings = 0;
+  /** Whether calls wait because this machine had no free file. */
+  #isShortOfFiles = false;
 
   /**
    * `isSingle`: whether there is no other egress. Throws an error that says which proxy settings are valid.
@@ -243,12 +245,17 @@ export class Egress {
         const answer = await this.#transport.send(request, signal);
         this.silence.end();
         witness.hear(Date.parse(answer.header("date") ?? ""));
+        this.#isShortOfFiles = false;
         const value = read(answer);
         called("ok");
         return value;
       } catch (error) {
         const given = signal.aborted && error === signal.reason ? "aborted" : "bug";
         called(error instanceof UpstreamError ? error.fault : given);
+        if (error instanceof UpstreamError && error.needsFiles) {
+          if (!this.#isShortOfFiles) telemetry.upstream.shortOfFiles(this.name);
+          this.#isShortOfFiles = true;
+        }
         throw error;
       }
     };

@@ -8,6 +8,9 @@ import { UpstreamError } from "../upstream-error.ts";
 import type { Gate, Waiting } from "./gate.ts";
 import { LANES, type Lane } from "./lanes.ts";
 
+/** The pause of a call for which this machine had no free file, in milliseconds. */
+const NO_FILES_MS = 500;
+
 /** How a call queues. */
 export interface CallOptions {
   lane: Lane;
@@ -112,15 +115,19 @@ export class Flights {
   }
 
   async #fly<T>(flight: Flight, { kind, isPage, run }: Call<T>): Promise<Answered<T>> {
-    const slot = await this.#gate.enter({ kind, isPage, waiting: flight });
-    try {
-      flight.depart();
-      const start = startedNow(this.#clock);
-      const value = await run(flight.signal);
-      slot.succeeded();
-      return { value, ...answeredNow(start, this.#clock) };
-    } catch (error) {
-      throw slot.failed(error);
+    for (;;) {
+      const slot = await this.#gate.enter({ kind, isPage, waiting: flight });
+      try {
+        flight.depart();
+        const start = startedNow(this.#clock);
+        const value = await run(flight.signal);
+        slot.succeeded();
+        return { value, ...answeredNow(start, this.#clock) };
+      } catch (error) {
+        const failure = slot.failed(error);
+        if (!(error instanceof UpstreamError && error.needsFiles)) throw failure;
+      }
+      await this.#clock.sleep(NO_FILES_MS, flight.signal);
     }
   }
 }

@@ -27,6 +27,8 @@ const NO_CONNECTION = new Set([
   "UND_ERR_HEADERS_TIMEOUT",
   "UND_ERR_PRX_CONN",
 ]);
+/** The system's codes if the process, or the machine, has no free file. */
+const NO_FILES = new Set(["EMFILE", "ENFILE"]);
 /** Prefix of undici's codes for a SOCKS proxy that makes no connection. */
 const SOCKS_REFUSAL = "UND_ERR_SOCKS5";
 /** This many consecutive connections that break before an answer begins are not a coincidence. */
@@ -86,6 +88,7 @@ export class Transport {
       const { code, why } = isLate
         ? { code: "", why: `no complete answer within ${request.deadlineMs} ms` }
         : failureIn(error);
+      if (NO_FILES.has(code)) throw new UpstreamError("unusable", why, { needsFiles: true, cause: error });
       const isRefused = NO_CONNECTION.has(code) || code.startsWith(SOCKS_REFUSAL);
       if (!answer && !isLate && !isRefused) this.#breaks += 1;
       const isBroken = this.#hasOthers && this.#breaks >= BREAKS_IN_A_ROW;

@@ -150,6 +150,23 @@ describe("a call whose time is over while the process is frozen", () => {
   });
 });
 
+it("a machine without free files fails no chat: calls wait, and the log says so once", async () => {
+  const relay = new VirtualRelay({ settings: { RELAY_LOG_LEVEL: "warn" } });
+  const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 1000 });
+  chat.say(1);
+  const viewer = await relay.enter({ videoId: VIDEO, backfill: 10 });
+  const shortMs = 300_000;
+  relay.network.shortOfFilesUntil = relay.clock.monotonic() + shortMs;
+  await relay.advance(shortMs + 2000);
+  chat.say(2);
+  await relay.advance(5000);
+  assert.equal(relay.service.rooms.openRoom(VIDEO) !== undefined, true);
+  assert.ok(viewer.messages.length >= 3, `${viewer.messages.length}`);
+  const said = relay.log.map(({ msg }) => msg).filter((msg) => /free file/.test(`${msg}`));
+  assert.equal(said.length, 1);
+  assert.ok(!relay.log.some(({ msg }) => /poll failed|unavailable/.test(`${msg}`)));
+});
+
 describe("a proxy that takes connections and never answers", () => {
   const call = (deadlineMs: number) =>
     ({ method: "GET", url: "https://elsewhere.invalid/a", headers: {}, deadlineMs }) as const;
