@@ -10,6 +10,7 @@ import type { Standing, WallOf } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { NoChatAnswer } from "./answer.ts";
+import { BOUNDS } from "./bounds.ts";
 import type { UpstreamCalls } from "./calls.ts";
 import { popoutPath, searchChat } from "./chat-search.ts";
 import { BOOTSTRAP_PAIRS, type ClientLabel } from "./clients.ts";
@@ -186,7 +187,7 @@ export class LiveChat {
     return {
       is: "there",
       items: knownByText(items),
-      above: standing.isPopout ? aboveIn(items) : undefined,
+      above: standing.isPopout ? aboveOn(actions, items) : undefined,
       ...loads.times,
       start: { chatType, continuation, credentials, panels, ...from },
     };
@@ -208,7 +209,7 @@ export class LiveChat {
       throw new UpstreamError("unusable", page.why, { wallOf: page.wallOf ?? "video" });
     }
     const { items, panels } = this.#read(page.chat?.actions ?? [], position.panels);
-    const above = page.chat && aboveIn(items);
+    const above = page.chat && aboveOn(page.chat.actions, items);
     return { items: knownByText(items), above, position: { ...position, panels } };
   }
 
@@ -260,7 +261,9 @@ export class LiveChat {
   }
 }
 
-function aboveIn(items: readonly Item[]): AboveChat {
+/** The banners and polls of a popout page; undefined if it is so long that its first actions are left out. */
+function aboveOn(actions: readonly unknown[], items: readonly Item[]): AboveChat | undefined {
+  if (actions.length >= BOUNDS.actions) return undefined;
   return aboveAfter(
     new Map(),
     items.map(({ message }) => message),

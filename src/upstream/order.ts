@@ -84,8 +84,13 @@ export function completeInOrder(
   const upTo = newest > heldSince ? newest : heldSince;
   // An item without a time counts only if a later item with a time does: the page may lack deleted items.
   const upToAnswer = placed(page, FIRST).filter(({ until }) => until <= upTo);
+  // The page shows the answer's notices, too, under other ids.
+  const notices = new Set(
+    answer.flatMap(({ message, noticeId }) => (noticeId === undefined ? [] : message.id)),
+  );
+  const isOfAnswer = ({ message, isKnownByText }: Item) => isKnownByText === true && notices.has(message.id);
   return mergeInOrder(
-    upToAnswer.map(({ item }) => item),
+    upToAnswer.map(({ item }) => item).filter((item) => !isOfAnswer(item)),
     answer,
   );
 }

@@ -5,12 +5,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { systemClock } from "../../../src/base/clock.ts";
+import { NO_MEMORY, resolve } from "../../../src/reading/batch/resolve.ts";
 import type { JsonObject } from "../../../src/simulator/plain-json.ts";
 import type { Scenario } from "../../../src/simulator/scenario.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
-import { mergeInOrder } from "../../../src/upstream/order.ts";
+import { completeInOrder, mergeInOrder } from "../../../src/upstream/order.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";
 import { knownByText } from "../../../src/upstream/readers/notice.ts";
+import type { Item } from "../../../src/upstream/readers/reader.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { adding } from "../../support/chat-items.ts";
 import { textAction } from "../../support/opening.ts";
@@ -79,6 +81,21 @@ it("a page and the answer behind it are one list, in which a notice that came ag
   const [, , , again] = mergeInOrder(page, read(textAction("2"), notice("b")));
   assert.equal(again?.noticeId, "b");
   assert.equal(mergeInOrder(page, knownByText(read(textAction("2"), notice("again")))).length, 3);
+});
+
+it("a notice of a late answer that the page behind it shows, too, is one message", async () => {
+  const item = (id: string, second: number) => {
+    const [text] = readActions([textAction(id)], CONTEXT).items;
+    const publishedAt = `2026-01-01T00:00:0${second}.000000Z`;
+    return { ...text, message: { ...text?.message, details: { publishedAt } } } as Item;
+  };
+  const read = (id: string) => readActions([notice(id)], CONTEXT).items;
+  const answer = [item("2", 2), ...read("a"), item("3", 3)];
+  const page = [item("1", 1), item("2", 2), ...knownByText(read("made for the page")), item("3", 3)];
+  const complete = completeInOrder(answer, page, "");
+  const { messages } = resolve(complete, new Map(), new Map(), new Map(), NO_MEMORY, 0);
+  const ids = messages.map(({ id }) => id.replace(/notice:[\w-]{12}/, "notice"));
+  assert.deepEqual(ids, ["1", "2", "notice", "3"]);
 });
 
 describe("a room", () => {
