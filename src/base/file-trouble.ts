@@ -1,4 +1,5 @@
 /** Says in one line why a file cannot be read or written, and what to do. */
+import { statSync } from "node:fs";
 import { dirname } from "node:path";
 
 const FORBIDDEN = "this user may not do that: change the permissions, or name another file";
@@ -31,4 +32,17 @@ export function fileTrouble(path: string, what: "read" | "written", error: unkno
   const known = REASONS[what][code];
   const reason = typeof known === "function" ? known(path) : known;
   return `cannot be ${what}: ${reason === undefined ? message : `${reason} (${code})`}`;
+}
+
+export const MISSING = "does not exist";
+
+/** Why there is no such file, as far as this user may see; undefined if there is one. */
+export function missing(path: string): string | undefined {
+  try {
+    statSync(path);
+    return undefined;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return code === "ENOENT" ? MISSING : fileTrouble(path, "read", error);
+  }
 }

@@ -3,6 +3,7 @@ import { existsSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Clock } from "../base/clock.ts";
 import { unlessAborted } from "../base/deadline.ts";
+import { MISSING, missing } from "../base/file-trouble.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { copyStore, type MigrationEnd, type MigrationProgress } from "./migration.ts";
 import { type ObservedStore, observed } from "./observed.ts";
@@ -77,12 +78,13 @@ export async function openStore(
     );
   }
   if (path === ":memory:") throw new StoreOpenError("sqlite::memory: is not a store: use memory:");
-  const size = statSync(path, { throwIfNoEntry: false })?.size;
+  const why = missing(path);
+  const isEmpty = why === undefined && statSync(path).size === 0;
   const real = realPath(path);
   const engine = new SqliteStore(clock, new SqliteThread(real, telemetry, file));
   try {
     await unlessAborted(engine.probeWrite(0), stopped);
-    if (!size) telemetry.store.made(real, size === 0);
+    if (why === MISSING || isEmpty) telemetry.store.made(real, isEmpty);
     return { ...observed(engine, clock, telemetry), identity: { place: real, schema: SCHEMA_VERSION } };
   } catch (error) {
     await engine.close();
@@ -136,9 +138,10 @@ async function openMigrationEnd(url: string, role: "from" | "to"): Promise<Migra
 export function assertRestored(url: string): void {
   const [, path] = SQLITE_URL.exec(url) ?? [];
   if (!path) return;
-  const size = statSync(path, { throwIfNoEntry: false })?.size;
-  if (size) return;
-  const found = size === 0 ? "the file to restore is empty" : "there is no file to restore";
+  const why = missing(path);
+  if (why === undefined && statSync(path).size > 0) return;
+  if (why !== undefined && why !== MISSING) throw new StoreOpenError(`RELAY_RESTORED: ${path} ${why}`);
+  const found = why === undefined ? "the file to restore is empty" : "there is no file to restore";
   throw new StoreOpenError(`RELAY_RESTORED: ${found}: put the backup at ${path}, then start again`);
 }
 

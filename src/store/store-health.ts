@@ -30,6 +30,8 @@ export class StoreHealth {
   /** Whether the store has reached `RELAY_MAX_STORE_BYTES`. It works all the same. */
   isFull = false;
   #trouble: StoreTrouble = "it failed";
+  /** Damage stays, whatever else succeeds. */
+  #isDamaged = false;
   #beganAt = 0;
   #reportedAt = Number.NEGATIVE_INFINITY;
 
@@ -83,6 +85,7 @@ export class StoreHealth {
     const now = this.#clock.monotonic();
     if (this.isAvailable || trouble !== "it does not answer") this.#trouble = trouble; // an error says more
     if (this.isAvailable) this.#beganAt = now;
+    if (trouble === "it is damaged") this.#isDamaged = true;
     this.#failing.set(operation, now);
     if (now < this.#reportedAt + REMIND_MS) return;
     this.#reportedAt = now;
@@ -101,7 +104,7 @@ export class StoreHealth {
     const isProof = PROOFS.has(operation) && !(operation === "probeWrite" && this.isBlocked);
     if (isProof) this.#endOutageOfWrites();
     if (this.isAvailable && this.#reportedAt >= this.#beganAt) {
-      this.#telemetry.store.recovered(this.#clock.monotonic() - this.#beganAt);
+      this.#telemetry.store.recovered(this.#clock.monotonic() - this.#beganAt, this.#isDamaged);
     }
   }
 

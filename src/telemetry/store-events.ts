@@ -151,8 +151,11 @@ export class StoreEvents {
     );
   }
 
-  recovered(afterMs: number): void {
-    this.#log.info({ afterMs: Math.round(afterMs) }, "the store works again");
+  /** `isDamaged`: a part of it was found damaged. */
+  recovered(afterMs: number, isDamaged: boolean): void {
+    const line = { afterMs: Math.round(afterMs) };
+    if (isDamaged) this.#log.warn(line, "the store works, but a part of it is damaged: restore a backup");
+    else this.#log.info(line, "the store works again");
   }
 
   threadDied(path: string, reason: unknown): void {

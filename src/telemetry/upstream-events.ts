@@ -76,6 +76,11 @@ export class UpstreamEvents {
     );
   }
 
+  /** The first call that got no connection from the egress's proxy since its last answer. */
+  proxyDead(egress: string, proxy: string, why: string): void {
+    this.#log.warn({ egress, proxy, why }, "the proxy gives no connection: check it");
+  }
+
   /** YouTube showed a wall in place of a chat. */
   walled(egress: string, concerns: Walled): void {
     this.#metrics.walls.inc({ egress, concerns });

@@ -16,11 +16,19 @@ export type Fault =
 /** How a host was unreachable: no connection to it, or no beginning of an answer. */
 type Unreachable = "no connection" | "no answer";
 
+/** A proxy that made no connection. */
+interface ProxyTrouble {
+  place: string;
+  why: string;
+}
+
 export class UpstreamError extends Error {
   override readonly name = "UpstreamError";
   readonly fault: Fault;
   /** Set if the host could not be reached. The message then begins with the host's name. */
   readonly unreachable: Unreachable | undefined;
+  /** Set if a proxy made no connection: its place and the reason, for the operator alone. */
+  readonly proxy: ProxyTrouble | undefined;
   /** Whether a connection broke before an answer began. */
   readonly isBroken: boolean;
   /** Whether this machine had no free file for the call, which is no fault of the upstream. */
@@ -38,6 +46,7 @@ export class UpstreamError extends Error {
     options: {
       retryAfterMs?: number | undefined;
       unreachable?: Unreachable;
+      proxy?: ProxyTrouble | undefined;
       isBroken?: boolean;
       needsFiles?: boolean;
       wallOf?: WallOf | undefined;
@@ -49,6 +58,7 @@ export class UpstreamError extends Error {
     this.fault = fault;
     this.retryAfterMs = options.retryAfterMs;
     this.unreachable = options.unreachable;
+    this.proxy = options.proxy;
     this.isBroken = options.isBroken ?? false;
     this.needsFiles = options.needsFiles ?? false;
     this.wallOf = options.wallOf;

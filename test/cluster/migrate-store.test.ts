@@ -188,7 +188,7 @@ describe("livechat-relay migrate-store", { skip, timeout: 60_000 }, () => {
     "a store that is not there": async (t) => [
       `sqlite:${await temporaryFile(t)}`,
       "sqlite:never",
-      /^store .* is not there$/,
+      /^store .* does not exist$/,
     ],
     "one in memory": async (t) => [
       `sqlite:${await filledFile(t)}`,

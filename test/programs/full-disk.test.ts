@@ -43,6 +43,25 @@ describe("a service on a nearly full disk", () => {
   });
 });
 
+it("a start on a full disk is refused as that, with an old store and a new one", async (t) => {
+  using disk = new Disk(16 << 20);
+  if (!disk.canFill) return t.skip("mounting was refused");
+  for (const name of ["new", "old"]) {
+    const store = disk.storeUrl.replace("relay.db", `${name}.db`);
+    if (name === "old") {
+      disk.free();
+      await (await openFor(t, store)).close();
+    }
+    disk.fill();
+    const { code, error } = await outcome(["serve", "--port", "0", "--store", store]);
+    assert.equal(code, 1);
+    assert.match(
+      error,
+      /^livechat-relay: RELAY_STORE: store \S+ cannot grow: free space on its disk [^\n]+\n$/,
+    );
+  }
+});
+
 test("a full disk makes the store unavailable, and nothing is missing once there is space again", {
   skip: without("prlimit"),
 }, async (t) => {

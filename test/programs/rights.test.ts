@@ -8,7 +8,7 @@ import { outcomeOfProcess, ROOT } from "../support/command.ts";
 import { PATIENCE_MS } from "../support/eventually.ts";
 import { without } from "../support/needs.ts";
 import { StoreProcess } from "../support/store-process.ts";
-import { filledFile, ROOM } from "../support/store-subject.ts";
+import { filledFile, ROOM, temporaryFolder } from "../support/store-subject.ts";
 
 const LAUNCHER = join(ROOT, "bin/livechat-relay.js");
 
@@ -57,6 +57,27 @@ test("a file or a folder without write permission is refused", {
       assert.match((await opening.line("refused")) ?? "it was opened", says);
     }),
   );
+});
+
+test("a file that this user may not see is not called missing", {
+  skip: ORDINARY.length > 0 && without("setpriv"),
+}, async (t) => {
+  const path = await filledFile(t);
+  const folder = dirname(path);
+  await chmod(folder, 0o000);
+  const target = join(await temporaryFolder(t), "copy.db");
+  const [node = process.execPath, ...first] = [...ORDINARY, process.execPath];
+  const [main = LAUNCHER, ...rest] = [...first, LAUNCHER];
+  const commands = [
+    ["backup", target, "--store", `sqlite:${path}`],
+    ["migrate-store", `sqlite:${path}`, `sqlite:${target}`],
+    ["serve", "--port", "0", "--store", `sqlite:${path}`, "--restored", "on"],
+  ];
+  for (const args of commands) {
+    const { code, error } = await outcomeOfProcess([...rest, ...args], { node, main });
+    assert.equal(code, 1);
+    assert.match(error, /^livechat-relay: [^\n]*cannot be read: this user may not do that: [^\n]+\n$/);
+  }
 });
 
 test("a store on a read-only file system is refused with what to do, new or not", async (t) => {

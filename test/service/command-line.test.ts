@@ -343,7 +343,7 @@ describe("serve", () => {
     assert.match(`${version} ${commit} ${node}`, /^\d+\.\d+\.\d+ [0-9a-f]{40} \d+\.\d+\.\d+$/);
     assert.deepEqual(opened, { place: store.replace("sqlite:", ""), schema: SCHEMA_VERSION });
     assert.equal(workers, 1);
-    assert.deepEqual(Object.keys(limits).sort(), ["files", "memoryBytes", "rooms", "viewers"]);
+    assert.deepEqual(Object.keys(limits).sort(), ["connections", "files", "memoryBytes", "rooms", "viewers"]);
     assert.equal(limits.rooms, 7);
     assert.deepEqual(settings, {
       RELAY_PORT: "0",

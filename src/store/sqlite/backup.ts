@@ -3,7 +3,7 @@ import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } fro
 import { open, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
-import { fileTrouble } from "../../base/file-trouble.ts";
+import { fileTrouble, MISSING, missing } from "../../base/file-trouble.ts";
 import { beginFile } from "../../base/whole-file.ts";
 import { StoreError } from "../port.ts";
 import { APPLICATION_ID } from "./sqlite-schema.ts";
@@ -26,7 +26,8 @@ const COMPANIONS = ["", "-wal", "-shm", "-journal", "-lock"];
  * `StoreError`, whose message is one line, also if `target` is a file of another kind; it is then unchanged.
  */
 export async function backupFile(path: string, target: string): Promise<void> {
-  if (!existsSync(path)) throw refused(path, "does not exist: set RELAY_STORE or --store");
+  const why = missing(path);
+  if (why) throw refused(path, why === MISSING ? `${why}: set RELAY_STORE or --store` : why);
   const found = statSync(target, { throwIfNoEntry: false });
   if (found && !found.isFile()) {
     const what = found.isDirectory()

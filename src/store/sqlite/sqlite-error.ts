@@ -1,9 +1,10 @@
 /** Describes a failure of SQLite for the operator: one line with the file and what to do. */
-import { accessSync, constants, existsSync } from "node:fs";
+import { accessSync, constants, existsSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { StoreError, type StoreTrouble } from "../port.ts";
 
 const BUSY = 5;
+const IO = 10;
 const FULL = 13;
 
 /** The trouble and the advice, by SQLite's primary result code. */
@@ -11,12 +12,24 @@ const ADVICE: Readonly<Record<number, [StoreTrouble, string]>> = {
   3: ["it cannot be opened", "access denied: give this user the right to read and write it"],
   [BUSY]: ["it is locked", "is locked by another program: close that program"],
   8: ["it cannot be written", "cannot be written: give this user the right to write the file and its folder"],
-  10: ["its disk fails", "cannot be read or written: check its disk"],
+  [IO]: ["its disk fails", "cannot be read or written: check its disk"],
   11: ["it is damaged", "is damaged: restore a backup, or move the file away to start empty"],
   [FULL]: ["the disk is full", "cannot grow: free space on its disk"],
   14: ["it cannot be opened", "cannot be opened: choose a file in a folder that this user can write to"],
   26: ["it is damaged", "is not an SQLite database: move it away, or name another file"],
 };
+
+/** SQLite begins its shared memory with this many bytes, and says of a disk without them only that it failed. */
+const SHARED_MEMORY_BYTES = 32 * 1024;
+
+function isFull(path: string): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(dirname(path));
+    return bavail * bsize < SHARED_MEMORY_BYTES;
+  } catch {
+    return false;
+  }
+}
 
 /** The lowest byte of an extended result code is the primary code. */
 function resultCode(error: unknown): number | undefined {
@@ -64,7 +77,11 @@ function adviceOnDenied(path: string): string | undefined {
 export function unavailable(error: unknown, path: string): StoreError {
   if (error instanceof StoreError) return error;
   const reason = error instanceof Error ? error.message : String(error);
-  const [trouble, known] = ADVICE[resultCode(error) ?? 0] ?? ["it failed", "failed"];
+  const code = resultCode(error);
+  const [trouble, known] = ADVICE[(code === IO && isFull(path) ? FULL : code) ?? 0] ?? [
+    "it failed",
+    "failed",
+  ];
   const advice = adviceOnDenied(path) ?? known;
   return new StoreError("unavailable", `store ${path} ${advice} (${reason})`, { trouble, cause: error });
 }

@@ -1,6 +1,6 @@
 /** A store file as one end of a migration. Its lock keeps all services away. */
-import { existsSync } from "node:fs";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { missing } from "../../base/file-trouble.ts";
 import type { MigrationEnd, MovedMessage, MovedRoom } from "../migration.ts";
 import { NOT_EMPTY, StoreError } from "../port.ts";
 import type { Recording } from "../recording-list.ts";
@@ -53,8 +53,8 @@ export class SqliteMigrationEnd implements MigrationEnd {
   constructor(path: string, role: "from" | "to") {
     this.#path = path;
     this.place = `sqlite:${path}`;
-    if (role === "from" && !existsSync(path))
-      throw new StoreError("unavailable", `store ${path} is not there`);
+    const why = role === "from" ? missing(path) : undefined;
+    if (why) throw new StoreError("unavailable", `store ${path} ${why}`);
     this.#lock = new FileLock(path);
     makePrivate(path);
     try {

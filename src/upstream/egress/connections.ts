@@ -27,6 +27,8 @@ export interface IncomingAnswer {
 }
 
 export interface Connections {
+  /** The proxy through which a host is asked, without its credentials; undefined if it is asked directly. */
+  proxyOf?(hostname: string): string | undefined;
   /** Rejects with the connection's error (it, or a cause, has the system's code), or the signal's reason. */
   request(request: OutgoingRequest, signal: AbortSignal): Promise<IncomingAnswer>;
   close(): Promise<void>;
@@ -64,6 +66,15 @@ export class HttpConnections implements Connections {
     dispatcher.dispatch({ origin, path: pathname + search, method, headers, body }, exchange);
     const { status, headers: received } = await exchange.head;
     return { status, header: (name) => received[name]?.toString(), body: () => exchange.body() };
+  }
+
+  proxyOf(hostname: string): string | undefined {
+    const spec = this.#spec;
+    if (spec.kind === "address" || (spec.kind === "direct" && LOOPBACK.test(hostname))) return undefined;
+    const { https_proxy, HTTPS_PROXY, http_proxy, HTTP_PROXY } = process.env;
+    const text = spec.kind === "proxy" ? spec.url : (https_proxy ?? HTTPS_PROXY ?? http_proxy ?? HTTP_PROXY);
+    const url = proxyUrl(text ?? "");
+    return url && `${url.protocol}//${url.host}`;
   }
 
   async close(): Promise<void> {

@@ -65,6 +65,8 @@ export class Egress {
   #openings = 0;
   /** Whether calls wait because this machine had no free file. */
   #isShortOfFiles = false;
+  /** Whether the log has named the proxy since it last gave a connection. */
+  #isProxyNamed = false;
 
   /**
    * `isSingle`: whether there is no other egress. Throws an error that says which proxy settings are valid.
@@ -244,6 +246,7 @@ export class Egress {
       try {
         const answer = await this.#transport.send(request, signal);
         this.silence.end();
+        this.#isProxyNamed = false;
         witness.hear(Date.parse(answer.header("date") ?? ""));
         this.#isShortOfFiles = false;
         const value = read(answer);
@@ -255,6 +258,10 @@ export class Egress {
         if (error instanceof UpstreamError && error.needsFiles) {
           if (!this.#isShortOfFiles) telemetry.upstream.shortOfFiles(this.name);
           this.#isShortOfFiles = true;
+        }
+        if (error instanceof UpstreamError && error.proxy && !this.#isProxyNamed) {
+          this.#isProxyNamed = true;
+          telemetry.upstream.proxyDead(this.name, error.proxy.place, error.proxy.why);
         }
         throw error;
       }

@@ -67,7 +67,7 @@ export class Transport {
   /** The answer, whatever its status. Rejects with `UpstreamError` "unusable", or the signal's reason. */
   async send(request: UpstreamRequest, signal: AbortSignal): Promise<UpstreamAnswer> {
     const beganAt = this.#clock.monotonic();
-    const { host } = new URL(request.url);
+    const { host, hostname } = new URL(request.url);
     using deadline = new Deadline(this.#clock, request.deadlineMs);
     let answer: IncomingAnswer | undefined;
     try {
@@ -85,18 +85,30 @@ export class Transport {
       if (signal.aborted) throw signal.reason;
       if (error instanceof UpstreamError) throw error;
       const isLate = deadline.signal.aborted;
-      const { code, why } = isLate
-        ? { code: "", why: `no complete answer within ${request.deadlineMs} ms` }
-        : failureIn(error);
-      if (NO_FILES.has(code)) throw new UpstreamError("unusable", why, { needsFiles: true, cause: error });
+      const { code, words } = isLate ? { code: "", words: "" } : failureIn(error);
+      if (NO_FILES.has(code)) {
+        throw new UpstreamError("unusable", `the connection failed (${code})`, {
+          needsFiles: true,
+          cause: error,
+        });
+      }
       const isRefused = NO_CONNECTION.has(code) || code.startsWith(SOCKS_REFUSAL);
       if (!answer && !isLate && !isRefused) this.#breaks += 1;
       const isBroken = this.#hasOthers && this.#breaks >= BREAKS_IN_A_ROW;
       if (answer || !(isLate || isRefused || isBroken)) {
+        const why = isLate ? late(request) : `the connection failed (${words})`;
         throw new UpstreamError("unusable", why, { isBroken: !answer, cause: error });
       }
-      const unreachable = isLate ? "no answer" : "no connection";
-      throw new UpstreamError("unusable", `${host} cannot be reached: ${why}`, { unreachable, cause: error });
+      const place = isLate ? undefined : this.#connections.proxyOf?.(hostname);
+      const what =
+        place === undefined ? "the connection failed" : "the proxy of the service gives no connection";
+      // Callers are told the code alone: the words may have an address of the operator's network.
+      const why = isLate ? late(request) : `${what} (${isRefused ? code : words})`;
+      throw new UpstreamError("unusable", `${host} cannot be reached: ${why}`, {
+        unreachable: isLate ? "no answer" : "no connection",
+        proxy: place === undefined ? undefined : { place, why: words },
+        cause: error,
+      });
     }
   }
 
@@ -105,11 +117,15 @@ export class Transport {
   }
 }
 
-/** The innermost cause's code ("" if none) and a text for it: `fetch failed` alone explains nothing. */
-function failureIn(error: unknown): { code: string; why: string } {
-  if (!(error instanceof Error)) return { code: "", why: "the connection failed" };
+function late({ deadlineMs }: UpstreamRequest): string {
+  return `no complete answer within ${deadlineMs} ms`;
+}
+
+/** The innermost cause's code ("" if none) and words for it: `fetch failed` alone explains nothing. */
+function failureIn(error: unknown): { code: string; words: string } {
+  if (!(error instanceof Error)) return { code: "", words: "for an unknown reason" };
   if (error.cause instanceof Error) return failureIn(error.cause);
   const code = "code" in error && error.code !== undefined ? String(error.code) : "";
   const words = stripMarkup(error.message.includes(code) ? error.message : `${code}: ${error.message}`);
-  return { code, why: `the connection failed (${words})` };
+  return { code, words };
 }

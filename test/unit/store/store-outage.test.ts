@@ -298,3 +298,13 @@ it("a release of unwatched rooms that fails is reported, and its success ends th
   await orphans;
   watch.close();
 });
+
+it("the end of an outage of a damaged store is told as that, at warn", async () => {
+  const lines: { level: number; msg: string }[] = [];
+  const write = (line: string) => void lines.push(JSON.parse(line));
+  const health = new StoreHealth(new FakeClock(), new Telemetry(pino({ level: "info" }, { write })));
+  health.failed("read", "is damaged: restore a backup", "it is damaged");
+  await health.report("read", WORKED);
+  const [{ level, msg } = { level: 0, msg: "" }] = lines.filter((line) => /the store works/.test(line.msg));
+  assert.deepEqual([level, msg], [40, "the store works, but a part of it is damaged: restore a backup"]);
+});

@@ -167,6 +167,40 @@ it("a machine without free files fails no chat: calls wait, and the log says so 
   assert.ok(!relay.log.some(({ msg }) => /poll failed|unavailable/.test(`${msg}`)));
 });
 
+describe("a proxy to which there is no connection", () => {
+  for (const scheme of ["http", "socks5"]) {
+    it(`is named in the log, once and without its password, and to no caller: ${scheme}`, async () => {
+      const host = await silentHost();
+      await host[Symbol.asyncDispose]();
+      const log: string[] = [];
+      const telemetry = new Telemetry(pino({ level: "warn" }, { write: (line) => void log.push(line) }));
+      const place = `${scheme}://127.0.0.1:${host.port}`;
+      const settings = { RELAY_EGRESS: `office=${scheme}://me:a-secret@127.0.0.1:${host.port}` };
+      await using relay = await startRelay({
+        settings,
+        telemetry,
+        proxy: { url: "https://elsewhere.invalid" },
+      });
+      for (let n = 0; n < 2; n++) {
+        const { body } = await ask(relay.url, `/v1/stream?videoId=${VIDEO}`);
+        const { message } = body as ErrorBody;
+        assert.match(
+          message,
+          /^elsewhere\.invalid cannot be reached: the proxy of the service gives no connection \(/,
+        );
+        assert.ok(!message.includes(String(host.port)), message);
+      }
+      assert.ok(!log.join("").includes("a-secret"));
+      const named = log.map((line) => JSON.parse(line)).filter(({ proxy }) => proxy !== undefined);
+      assert.deepEqual(
+        named.map(({ egress, proxy }) => [egress, proxy]),
+        [["office", place]],
+      );
+      assert.match(named[0]?.why ?? "", new RegExp(`${host.port}|SOCKS|ECONNREFUSED`));
+    });
+  }
+});
+
 describe("a proxy that takes connections and never answers", () => {
   const call = (deadlineMs: number) =>
     ({ method: "GET", url: "https://elsewhere.invalid/a", headers: {}, deadlineMs }) as const;
