@@ -41,11 +41,13 @@ export class ChatError extends Error {
   }
 
   /**
-   * Whether the same request would fail again: after a refusal (4xx except 408 and 429) or the stream's
-   * `error` frame. Without `retry`, the SDK then gives up.
+   * Whether the same request would fail again: after a refusal (4xx except 408, 429 and that of a token which
+   * is not valid yet) or the stream's `error` frame. Without `retry`, the SDK then gives up.
    */
   get isFinal(): boolean {
-    return this.status ? /^4(?!08|29)/.test(this.status as unknown as string) : this.code !== "NETWORK";
+    return this.status
+      ? /^4(?!08|29|01.*not valid yet)/.test(`${this.status}${this.message}`)
+      : this.code !== "NETWORK";
   }
 }
 

@@ -21,9 +21,11 @@ export class AccessEvents {
       this.#log.debug({ code, why: message, sub: hashOf(subject) }, "access refused");
   }
 
-  /** The set of keys that sign tokens was loaded. */
-  keysLoaded(keys: number): void {
+  /** The set of keys that sign tokens was loaded; it has `all`, of which the first are used. */
+  keysLoaded(keys: number, all: number): void {
     this.#log.info({ keys }, "the keys of RELAY_TOKEN_KEY are loaded");
+    if (all > keys)
+      this.#log.warn({ keys, all }, "RELAY_TOKEN_KEY has more keys than are used: the last ones count not");
   }
 
   /** It could not be loaded. `areKnown`: whether the keys of an earlier load are used meanwhile. */

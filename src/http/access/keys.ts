@@ -11,14 +11,15 @@ import { publicKey, secretKey, type TokenKey, type VerifyingKey, verifying } fro
 
 export interface KeySource {
   /**
-   * The key of this id, or the only one for a token that names none; undefined if there is none. Rejects with
+   * The keys of this id, then those without an id; all of them for a token that names none. Rejects with
    * `RelayError` CAPACITY while no keys are known.
    */
-  find(kid: string | undefined): Promise<VerifyingKey | undefined>;
+  find(kid: string | undefined): Promise<readonly VerifyingKey[]>;
   close(): Promise<void>;
 }
 
-const MAX_KEYS = 100;
+const MAX_KEYS = 200;
+const MAX_REDIRECTS = 3;
 const LOAD_LIMIT_MS = 5000;
 /** The waits after failures to load a set; and how long a loaded one is used before it is loaded again. */
 const RETRIES: RetryWaits = { firstMs: 1000, maxMs: 60_000 };
@@ -29,21 +30,24 @@ const UNKNOWN_MS = 60_000;
 export function keySource(key: TokenKey, clock: Clock, telemetry: Telemetry): KeySource {
   if (key.kind === "set") return new KeySet(key.url, clock, telemetry);
   const only = key.kind === "public" ? publicKey(key.pem) : secretKey(key.secret);
-  return { find: async () => only, close: async () => {} };
+  return { find: async () => [only], close: async () => {} };
 }
 
-/** The keys of a set by their ids; a key without an id has the id "". Keys of other kinds are left out. */
-function keysIn(text: string): Map<string, VerifyingKey> {
-  const keys = new Map<string, VerifyingKey>();
-  for (const each of (asArray(dig(parseJson(text), "keys")) ?? []).slice(0, MAX_KEYS)) {
+interface NamedKey extends VerifyingKey {
+  kid: string | undefined;
+}
+
+/** The keys of a set. Those of other kinds are left out. */
+function keysIn(text: string): NamedKey[] {
+  const keys: NamedKey[] = [];
+  for (const each of asArray(dig(parseJson(text), "keys")) ?? []) {
     const jwk = asObject(each);
     const { kid, use, alg } = jwk ?? {};
     if (!jwk || (use !== undefined && use !== "sig")) continue;
     try {
       const key = verifying(createPublicKey({ key: jwk, format: "jwk" } as JsonWebKeyInput));
-      const id = asString(kid) ?? "";
-      if ((alg === undefined || key.algorithms.some((one) => one === alg)) && !keys.has(id))
-        keys.set(id, key);
+      if (alg === undefined || key.algorithms.some((one) => one === alg))
+        keys.push({ ...key, kid: asString(kid) });
     } catch {} // of another kind
   }
   return keys;
@@ -56,7 +60,7 @@ class KeySet implements KeySource {
   /** Through the proxy of the environment, if any. */
   readonly #connections = new HttpConnections({ kind: "direct", name: "direct", isNamed: false });
   readonly #closed = new AbortController();
-  #keys: ReadonlyMap<string, VerifyingKey> | undefined;
+  #keys: readonly NamedKey[] | undefined;
   /** The load under way. */
   #loading: Promise<void> | undefined;
   #soughtAt = Number.NEGATIVE_INFINITY;
@@ -68,19 +72,20 @@ class KeySet implements KeySource {
     this.#keep().catch(() => {}); // it is closed
   }
 
-  async find(kid: string | undefined): Promise<VerifyingKey | undefined> {
+  async find(kid: string | undefined): Promise<readonly VerifyingKey[]> {
     if (!this.#keys) await this.#loading?.catch(() => {});
     if (!this.#keys) throw atCapacity("keys");
+    if (kid === undefined) return this.#keys;
     const now = this.#clock.monotonic();
-    if (this.#known(kid) || now - this.#soughtAt < UNKNOWN_MS) return this.#known(kid);
-    this.#soughtAt = now;
-    await this.#load().catch(() => {}); // the known keys stay
-    return this.#known(kid);
+    if (this.#of(kid).length === 0 && now - this.#soughtAt >= UNKNOWN_MS) {
+      this.#soughtAt = now;
+      await this.#load().catch(() => {}); // the known keys stay
+    }
+    return [...this.#of(kid), ...this.#of(undefined)];
   }
 
-  #known(kid: string | undefined): VerifyingKey | undefined {
-    if (kid !== undefined) return this.#keys?.get(kid);
-    return this.#keys?.size === 1 ? [...this.#keys.values()][0] : undefined;
+  #of(kid: string | undefined): NamedKey[] {
+    return this.#keys?.filter((key) => key.kid === kid) ?? [];
   }
 
   async close(): Promise<void> {
@@ -110,17 +115,30 @@ class KeySet implements KeySource {
     return this.#loading;
   }
 
+  /** What the URL answers, or the one that it leads to. */
+  async #answer(signal: AbortSignal): Promise<{ status: number; body: string }> {
+    for (let url = this.#url, redirects = 0; ; redirects += 1) {
+      const answer = await this.#connections.request({ method: "GET", url, headers: {} }, signal);
+      const { status, header } = answer;
+      const body = (await answer.body()).toString();
+      const location = header("location");
+      if (status < 300 || status > 399 || location === undefined) return { status, body };
+      if (redirects === MAX_REDIRECTS) throw new Error(`it redirects more than ${MAX_REDIRECTS} times`);
+      url = new URL(location, url).href;
+      if (!url.startsWith("https:")) throw new Error("it redirects to an address without TLS");
+    }
+  }
+
   /** Rejects, after the failure is logged, if the set cannot be loaded. */
   async #loadNow(): Promise<void> {
     try {
       using limit = new Deadline(this.#clock, LOAD_LIMIT_MS);
       const signal = AbortSignal.any([limit.signal, this.#closed.signal]);
-      const answer = await this.#connections.request({ method: "GET", url: this.#url, headers: {} }, signal);
-      const body = await answer.body();
-      const keys = answer.status === 200 ? keysIn(body.toString()) : new Map();
-      if (keys.size === 0) throw new Error(`it answers ${answer.status} without a key that can be used`);
-      this.#keys = keys;
-      this.#telemetry.access.keysLoaded(keys.size);
+      const { status, body } = await this.#answer(signal);
+      const keys = status === 200 ? keysIn(body) : [];
+      if (keys.length === 0) throw new Error(`it answers ${status} without a key that can be used`);
+      this.#keys = keys.slice(0, MAX_KEYS);
+      this.#telemetry.access.keysLoaded(this.#keys.length, keys.length);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       if (!this.#closed.signal.aborted) this.#telemetry.access.keysAway(why, this.#keys !== undefined);

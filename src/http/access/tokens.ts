@@ -2,21 +2,32 @@
  * Checks JSON Web Tokens: their signature, their times and audience, and the rights that they give. A refusal
  * names the mistake, and never the right value.
  */
-import { errors, type JWTPayload, jwtVerify } from "jose";
+import { errors, type JWTHeaderParameters, type JWTPayload, jwtVerify } from "jose";
 import type { Clock } from "../../base/clock.ts";
 import { Rights, rightIn } from "../../protocol/rights.ts";
 import { type Grant, type TokenTerms, unauthorized } from "./grant.ts";
 import type { KeySource } from "./keys.ts";
+import type { VerifyingKey } from "./token-key.ts";
+
+/**
+ * How far the clock of who signs a token may be ahead of this one, and how long after its end a token still
+ * opens a connection, in seconds.
+ */
+const LEEWAY_S = 60;
+const EXP_LEEWAY_S = 5;
+
+const EXPIRED = "The token has expired.";
+const NOT_YET = "The token is not valid yet.";
 
 /** By jose's code. */
 const REASONS: Readonly<Record<string, string>> = {
-  ERR_JWT_EXPIRED: "The token has expired.",
+  ERR_JWT_EXPIRED: EXPIRED,
   ERR_JWS_SIGNATURE_VERIFICATION_FAILED: "The token is not signed with the service's key.",
   ERR_JOSE_ALG_NOT_ALLOWED: "The token's algorithm is not that of the service's key.",
 };
 /** By the claim. */
 const CLAIM_REASONS: Readonly<Record<string, string>> = {
-  nbf: "The token is not valid yet.",
+  nbf: NOT_YET,
   aud: "The token is for another audience.",
 };
 /** Larger times of a token are taken for milliseconds: this one is in the year 5138. */
@@ -40,27 +51,55 @@ export class Tokens {
   /** Rejects with `RelayError` UNAUTHORIZED, and CAPACITY while no keys are known. */
   async grant(token: string): Promise<Grant> {
     try {
-      const { payload } = await jwtVerify(
-        token,
-        async ({ kid, alg }) => {
-          const found = await this.#keys.find(kid);
-          if (!found) throw unauthorized("The token names a key that the service does not know.");
-          if (alg === undefined || !found.algorithms.includes(alg)) throw new errors.JOSEAlgNotAllowed();
-          return found.key;
-        },
-        {
-          requiredClaims: ["exp"],
-          currentDate: new Date(this.#clock.now()),
-          ...(this.#audience && { audience: this.#audience }),
-        },
-      );
+      const payload = await this.#verified(token);
+      const seconds = Math.floor(this.#clock.now() / 1000);
+      const { exp = 0, iat = 0 } = payload;
+      if (exp <= seconds - EXP_LEEWAY_S) throw unauthorized(EXPIRED);
+      if (iat > seconds + LEEWAY_S) throw unauthorized(NOT_YET);
       const rights = rightsIn(payload).and(this.#publicRights);
-      return { rights, terms: termsIn(payload) };
+      const terms = termsIn(payload);
+      return { rights, terms: exp > seconds ? terms : { ...terms, expiresAt: 1000 * (exp + EXP_LEEWAY_S) } };
     } catch (error) {
       if (error instanceof errors.JWTClaimValidationFailed) throw unauthorized(reasonOf(error));
       if (error instanceof errors.JOSEError) throw unauthorized(REASONS[error.code] ?? NO_TOKEN);
       throw error;
     }
+  }
+
+  /** The claims of a token that one of the keys has signed. Rejects with an error of jose, or as `grant` does. */
+  async #verified(token: string): Promise<JWTPayload> {
+    const options = {
+      requiredClaims: ["exp"],
+      clockTolerance: LEEWAY_S,
+      currentDate: new Date(this.#clock.now()),
+      ...(this.#audience && { audience: this.#audience }),
+    };
+    let keys: VerifyingKey["key"][] | undefined;
+    for (;;) {
+      try {
+        const verified = await jwtVerify(
+          token,
+          async (header: JWTHeaderParameters) => {
+            keys ??= await this.#keysFor(header);
+            return keys.shift() as VerifyingKey["key"]; // there is one
+          },
+          options,
+        );
+        return verified.payload;
+      } catch (error) {
+        const isOfAnother = error instanceof errors.JWSSignatureVerificationFailed;
+        if (!isOfAnother || !keys || keys.length === 0) throw error;
+      }
+    }
+  }
+
+  /** At least one. Rejects with an error of jose, or as `grant` does. */
+  async #keysFor({ kid, alg }: JWTHeaderParameters): Promise<VerifyingKey["key"][]> {
+    const known = await this.#keys.find(kid);
+    if (known.length === 0) throw unauthorized("The token names a key that the service does not know.");
+    const fitting = known.filter(({ algorithms }) => algorithms.includes(alg));
+    if (fitting.length === 0) throw new errors.JOSEAlgNotAllowed();
+    return fitting.map(({ key }) => key);
   }
 
   close(): Promise<void> {

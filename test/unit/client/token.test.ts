@@ -151,6 +151,15 @@ describe("a token given to the SDK", () => {
     assert.deepEqual([sent, thrown?.code], [["Bearer t"], "UNAUTHORIZED"]);
   });
 
+  it("that is not valid yet is tried again, as the clock of who signed it may be ahead", async () => {
+    const early = refuses(401, { code: "UNAUTHORIZED", message: "The token is not valid yet." });
+    for (const token of ["t", () => "t"]) {
+      const { cursors, failures, thrown } = await follow([early, early, early, WHOLE], { token });
+      assert.deepEqual([cursors, thrown], [[1, 2, 3], undefined]);
+      assert.ok(failures.length > 0 && failures.every(({ isFinal }) => !isFinal));
+    }
+  });
+
   it("is refused for good by a 403, and not asked for again", async () => {
     const { token, given } = counting();
     const forbidden = refuses(403, { code: "FORBIDDEN", message: "The token has no right to it." });

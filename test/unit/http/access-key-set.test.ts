@@ -1,11 +1,15 @@
 /** The set of keys at a URL: when it is loaded, which of its keys count, and what holds while it is away. */
 import assert from "node:assert/strict";
 import { createSecretKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { once } from "node:events";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
 import { describe, it, type TestContext } from "node:test";
+import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { pino } from "pino";
 import { type Clock, systemClock } from "../../../src/base/clock.ts";
 import { type KeySource, keySource } from "../../../src/http/access/keys.ts";
-import { createServer } from "../../../src/http/server.ts";
+import { createServer as createRelayServer } from "../../../src/http/server.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
@@ -13,10 +17,12 @@ import { type Answer, AnsweringServer, refuses } from "../../support/answering-s
 import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { roomsOn } from "../../support/rooms-on.ts";
+import { SELF_SIGNED } from "../../support/self-signed.ts";
 import { observe } from "../../support/store-subject.ts";
 import { bearer, signed } from "../../support/tokens.ts";
 
 const ED25519 = generateKeyPairSync("ed25519");
+const OTHER = generateKeyPairSync("ed25519");
 const P256 = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const jwk = ({ publicKey }: { publicKey: KeyObject }, more: object = {}) => ({
   ...publicKey.export({ format: "jwk" }),
@@ -52,16 +58,69 @@ describe("a set of keys", () => {
       ),
     );
     const source = sourceAt(t, server.url, new FakeClock());
-    assert.deepEqual((await source.find("one"))?.algorithms, ["EdDSA", "Ed25519"]);
-    assert.deepEqual((await source.find("two"))?.algorithms, ["ES256"]);
+    const algorithms = async (kid: string) => (await source.find(kid)).map((key) => key.algorithms);
+    assert.deepEqual(await algorithms("one"), [["EdDSA", "Ed25519"]]);
+    assert.deepEqual(await algorithms("two"), [["ES256"]]);
     for (const kid of ["encrypts", "other", "secret", "longer", "short", "damaged", "__proto__", ""])
-      assert.equal(await source.find(kid), undefined, kid);
-    assert.equal(await source.find(undefined), undefined);
+      assert.deepEqual(await source.find(kid), [], kid);
+    assert.equal((await source.find(undefined)).length, 2);
   });
 
-  it("gives its only key to a token that names none", async (t) => {
-    await using server = await AnsweringServer.start(keys(jwk(ED25519, { kid: "one" })));
-    assert.ok(await sourceAt(t, server.url, new FakeClock()).find(undefined));
+  it("gives all keys of one id and those without an id, and all to a token that names none", async (t) => {
+    const all = [
+      jwk(ED25519),
+      jwk(P256, { kid: "one" }),
+      jwk(ED25519, { kid: "one" }),
+      jwk(P256, { kid: "two" }),
+    ];
+    await using server = await AnsweringServer.start(keys(...all));
+    const source = sourceAt(t, server.url, new FakeClock());
+    const first = async (kid?: string) => (await source.find(kid)).map(({ algorithms }) => algorithms[0]);
+    assert.deepEqual(await first("one"), ["ES256", "EdDSA", "EdDSA"]);
+    assert.deepEqual(await first("three"), ["EdDSA"]);
+    assert.equal((await first()).length, 4);
+  });
+
+  it("has up to 200 keys, and more are said in the log", async (t) => {
+    const many = (count: number) =>
+      Array.from({ length: count }, (_, n) => jwk(ED25519, { kid: `key ${n}` }));
+    for (const [count, isSaid] of [
+      [200, false],
+      [201, true],
+    ] as const) {
+      await using server = await AnsweringServer.start(keys(...many(count)));
+      const log: string[] = [];
+      const telemetry = new Telemetry(pino({ level: "warn" }, { write: (line) => void log.push(line) }));
+      const source = sourceAt(t, server.url, new FakeClock(), telemetry);
+      assert.equal((await source.find("key 199")).length, 1);
+      assert.equal((await source.find("key 200")).length, 0);
+      assert.equal(
+        log.some((line) => /more keys than are used/.test(line)),
+        isSaid,
+      );
+    }
+  });
+
+  it("is looked for at most three redirects further, and only with TLS", async (t) => {
+    const before = getCACertificates("default");
+    t.after(() => setDefaultCACertificates(before));
+    setDefaultCACertificates([...before, SELF_SIGNED.cert]);
+    const server = createServer(SELF_SIGNED, (request, response) => {
+      const left = Number(request.url?.slice(1));
+      if (left > 0) response.writeHead(302, { location: `/${left - 1}` }).end();
+      else response.end(JSON.stringify({ keys: [jwk(ED25519, { kid: "one" })] }));
+    }).listen(0, "127.0.0.1");
+    t.after(() => server[Symbol.asyncDispose]());
+    await once(server, "listening");
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    assert.equal((await sourceAt(t, `${url}/3`, new FakeClock()).find("one")).length, 1);
+    await assert.rejects(sourceAt(t, `${url}/4`, new FakeClock()).find("one"), { code: "CAPACITY" });
+    await using plain = await AnsweringServer.start(keys(jwk(ED25519)));
+    await using leading = await AnsweringServer.start((response) => {
+      response.writeHead(302, { location: plain.url }).end();
+    });
+    await assert.rejects(sourceAt(t, leading.url, new FakeClock()).find("one"), { code: "CAPACITY" });
+    assert.equal(plain.calls.length, 0);
   });
 
   it("is loaded again for an unknown id once a minute at most, and keeps its keys if it is away", async (t) => {
@@ -69,16 +128,16 @@ describe("a set of keys", () => {
     await using server = await AnsweringServer.start(keys(jwk(ED25519, { kid: "one" })), AWAY, two);
     const clock = new FakeClock();
     const source = sourceAt(t, server.url, clock);
-    assert.ok(await source.find("one"));
-    assert.equal(await source.find("two"), undefined);
+    assert.equal((await source.find("one")).length, 1);
+    assert.deepEqual(await source.find("two"), []);
     assert.equal(server.calls.length, 2);
-    assert.ok(await source.find("one"), "a failed load changes nothing");
-    for (let asked = 0; asked < 5; asked++) assert.equal(await source.find(`made up ${asked}`), undefined);
+    assert.equal((await source.find("one")).length, 1, "a failed load changes nothing");
+    for (let asked = 0; asked < 5; asked++) assert.deepEqual(await source.find(`made up ${asked}`), []);
     await clock.advance(59_000);
-    assert.equal(await source.find("two"), undefined);
+    assert.deepEqual(await source.find("two"), []);
     assert.equal(server.calls.length, 2);
     await clock.advance(1000);
-    assert.ok(await source.find("two"));
+    assert.equal((await source.find("two")).length, 1);
     assert.equal(server.calls.length, 3);
   });
 
@@ -89,10 +148,10 @@ describe("a set of keys", () => {
     );
     const clock = new FakeClock();
     const source = sourceAt(t, server.url, clock);
-    assert.ok(await source.find("one"));
+    assert.equal((await source.find("one")).length, 1);
     await clock.advance(3_600_000);
-    await eventually(true, async () => (await source.find("two")) !== undefined);
-    assert.equal(await source.find("one"), undefined);
+    await eventually(1, async () => (await source.find("two")).length);
+    assert.deepEqual(await source.find("one"), []);
   });
 
   it("that is away refuses nobody's token, and is tried again", async (t) => {
@@ -108,7 +167,7 @@ describe("a set of keys", () => {
     assert.match(log.join(), /cannot be loaded: requests that need a token are answered 503.*without a key/s);
     await clock.advance(2000);
     await eventually(3, () => log.length);
-    assert.ok(await source.find(undefined));
+    assert.equal((await source.find(undefined)).length, 1);
   });
 });
 
@@ -117,7 +176,7 @@ describe("a service with the keys of a set", () => {
     const parts = await roomsOn(observe(memoryStore(systemClock)));
     const { http } = parts.config;
     const access = { ...http.access, public: [], tokenKey: { kind: "set" as const, url } };
-    const app = await createServer(parts, { ...http, access });
+    const app = await createRelayServer(parts, { ...http, access });
     return {
       ask: async (headers: Record<string, string>) => {
         const { statusCode, headers: sent } = await app.inject({ url: "/v1/rooms", headers });
@@ -135,14 +194,17 @@ describe("a service with the keys of a set", () => {
 
   it("accepts each key under its own id alone", async () => {
     await using set = await AnsweringServer.start(
-      keys(jwk(ED25519, { kid: "one" }), jwk(P256, { kid: "two" })),
+      keys(jwk(OTHER, { kid: "one" }), jwk(ED25519, { kid: "one" }), jwk(P256, { kid: "two" })),
     );
     await using service = await serverWith(set.url);
     const status = async (signing: Parameters<typeof signed>[1]) =>
       (await service.ask(bearer(await signed({ relay }, signing)))).status;
     assert.equal(await status(ofOne), 200);
+    assert.equal(await status({ ...ofOne, key: OTHER.privateKey }), 200);
+    const strange = generateKeyPairSync("ed25519").privateKey;
+    assert.equal(await status({ ...ofOne, key: strange }), 401);
     assert.equal(await status({ ...ofOne, header: { alg: "EdDSA", kid: "two" } }), 401);
-    assert.equal(await status({ ...ofOne, header: { alg: "EdDSA" } }), 401);
+    assert.equal(await status({ ...ofOne, header: { alg: "EdDSA" } }), 200);
     assert.equal(await status({ key: P256.privateKey, header: { alg: "ES256", kid: "two" } }), 200);
     assert.equal(await status({ key: P256.privateKey, header: { alg: "ES256", kid: "one" } }), 401);
   });

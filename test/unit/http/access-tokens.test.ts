@@ -62,9 +62,10 @@ describe("a token that is not valid", () => {
 
   const good = { relay: EVERYTHING, aud: "chat" };
   const forged: Record<string, [make: () => string | Promise<string>, why: RegExp]> = {
-    "has expired": [() => signed({ ...good, exp: now() - 1 }), /has expired/],
-    "expires now": [() => signed({ ...good, exp: now() }), /has expired/],
-    "is not valid yet": [() => signed({ ...good, nbf: now() + 60 }), /not valid yet/],
+    "has expired": [() => signed({ ...good, exp: now() - 6 }), /has expired/],
+    "expired five seconds ago": [() => signed({ ...good, exp: now() - 5 }), /has expired/],
+    "is not valid yet": [() => signed({ ...good, nbf: now() + 70 }), /not valid yet/],
+    "was made in the future": [() => signed({ ...good, iat: now() + 70 }), /not valid yet/],
     "expires at a time in milliseconds": [
       () => signed({ ...good, exp: Date.now() + 600_000 }),
       /exp is in seconds/,
@@ -146,6 +147,14 @@ describe("a token that is not valid", () => {
       if (token.length > 10) assert.ok(!message.includes(token));
     });
   }
+
+  it("is accepted from a clock that is a little ahead, and a little after its end", async () => {
+    for (const claims of [{ nbf: now() + 50 }, { iat: now() + 50 }, { exp: now() }]) {
+      const token = await signed({ ...good, ...claims });
+      const { status } = await fetch(`${relay.url}/v1/rooms`, { headers: bearer(token) });
+      assert.equal(status, 200, JSON.stringify(claims));
+    }
+  });
 
   it("is refused whatever bytes it is of", async () => {
     const tokens = Array.from({ length: 60 }, (_, length) => {
