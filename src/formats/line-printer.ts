@@ -21,8 +21,8 @@ export function usesColor(
   return isTerminal && !NO_COLOR && TERM !== "dumb";
 }
 
-/** The number of messages and authors whose name is remembered, so that a deletion can name the author. */
-const KNOWN_NAMES = 5000;
+/** The number of names that are remembered, so that a deletion can name an author, and of deletions. */
+const MAX_KNOWN = 5000;
 
 const AUTHOR_STYLES: ReadonlyMap<string, Style> = new Map<string, Style>([
   ["owner", "yellow"],
@@ -37,6 +37,8 @@ export class LinePrinter {
   readonly #paint: Paint;
   /** Author names by the id of a message and of an author. */
   readonly #names = new Map<string, string>();
+  /** The messages that deletions were about, which may come later. */
+  readonly #deleted = new Map<string, true>();
 
   constructor(paint: Paint) {
     this.#paint = paint;
@@ -45,8 +47,11 @@ export class LinePrinter {
   /** The line with its only line break at the end; control characters are removed. */
   line(message: ReceivedMessage): string {
     const { details = {} } = message;
-    this.#remember(message.id, message.author);
-    if (details.authorId) this.#remember(details.authorId, message.author);
+    if (message.author !== "") {
+      remember(this.#names, message.id, message.author);
+      if (details.authorId) remember(this.#names, details.authorId, message.author);
+    }
+    if (message.type === "deleted") remember(this.#deleted, details.target?.messageId ?? "", true);
     const to = details.replyTo ? `to ${cleanText(details.replyTo.author)}` : "";
     const who = [this.#author(message, details), to, this.#what(message)]
       .filter((part) => part !== "")
@@ -74,7 +79,7 @@ export class LinePrinter {
   }
 
   #words(received: ReceivedMessage, { target, poll, header }: Details): string {
-    const { type, author, message } = received;
+    const { type, id, author, message } = received;
     if (poll) return `${poll.question} | ${choicesText(poll.choices)} (${poll.state})`;
     if (type === "deleted") {
       const author = this.#names.get(target?.messageId ?? "");
@@ -84,14 +89,14 @@ export class LinePrinter {
       const author = this.#names.get(target?.authorId ?? "") ?? target?.authorId ?? "";
       return `all messages by ${author}`;
     }
-    if (type === "chat" && author === "" && message === "") return "(deleted)";
+    const isBlank = type === "chat" && author === "" && message === "";
+    if (isBlank || this.#deleted.has(id)) return "(deleted)";
     return [header, wholeText(received)].filter(Boolean).join(": ");
   }
+}
 
-  #remember(id: string, author: string): void {
-    if (author === "") return;
-    this.#names.set(id, author);
-    const [oldest = id] = this.#names.keys();
-    if (this.#names.size > KNOWN_NAMES) this.#names.delete(oldest);
-  }
+function remember<Value>(known: Map<string, Value>, id: string, value: Value): void {
+  known.set(id, value);
+  const [oldest = id] = known.keys();
+  if (known.size > MAX_KNOWN) known.delete(oldest);
 }

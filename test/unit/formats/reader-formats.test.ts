@@ -104,6 +104,18 @@ describe("a line of watch", () => {
   });
 });
 
+describe("a message that comes after its deletion", () => {
+  it("is printed without its words", () => {
+    const printer = new LinePrinter(plain);
+    const target = { messageId: "m1" };
+    printer.line(
+      message({ type: "deleted", id: "deleted:m1", author: "", message: "", details: { target } }),
+    );
+    assert.equal(printer.line(message()), "9:05 PM   @ines: (deleted)\n");
+    assert.equal(printer.line(message({ id: "m2" })), "9:05 PM   @ines: hello\n");
+  });
+});
+
 describe("colour", () => {
   const rows: [Parameters<typeof usesColor>, boolean][] = [
     [["auto", true, {}], true],
