@@ -9,6 +9,7 @@ import { shorten } from "./text.ts";
 
 const [IN_ENTITY_KEY, IN_BUTTON] = ["\x12#", "\n#"] as const;
 const ID_LENGTH = 35;
+const ID = /^[!-~]{35}$/;
 
 /** The thread of a paid message, by the entity keys of its buttons. */
 export function threadBelow(keys: readonly unknown[]): Item["thread"] {
@@ -33,8 +34,6 @@ export function replyIn(item: JsonObject): { author: string; thread: Item["threa
 }
 
 function idIn(encoded: unknown, before: string): string | undefined {
-  const text = base64Text(asString(encoded) ?? "");
-  const at = text.indexOf(before);
-  const id = text.slice(at + before.length).slice(0, ID_LENGTH);
-  return at >= 0 && id.length === ID_LENGTH && /^[!-~]+$/.test(id) ? id : undefined;
+  const [, ...fields] = base64Text(asString(encoded) ?? "").split(before);
+  return fields.map((field) => field.slice(0, ID_LENGTH)).find((id) => ID.test(id));
 }

@@ -19,7 +19,7 @@ const base64 = (bytes: string) => encodeURIComponent(btoa(bytes));
 
 /** `key`: which of its buttons names the thread. */
 const paid = (id: string, thread = THREAD, key: "like" | "reply" = "reply") => {
-  const entity = base64(`\x08\x05\x12#${thread} \x28\x01`);
+  const entity = base64(`\x08\x05\x12#x\x12#${thread} \x28\x01`);
   return adding({
     liveChatPaidMessageRenderer: {
       ...PAID.liveChatPaidMessageRenderer,
