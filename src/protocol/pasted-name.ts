@@ -11,7 +11,8 @@ const MAX_QUOTED = 60;
 /** Characters of no width and marks of direction, among others. */
 const IGNORABLE = String.raw`\p{Default_Ignorable_Code_Point}`;
 const INVISIBLE = new RegExp(`[${IGNORABLE}]`, "u");
-const AROUND = new RegExp(`^[\\s${IGNORABLE}<]+|[\\s${IGNORABLE}>]+$`, "gu");
+const BEFORE = new RegExp(`[\\s${IGNORABLE}<]`, "u");
+const BEHIND = new RegExp(`[\\s${IGNORABLE}>]`, "u");
 /** Characters that a text does not show. */
 const UNSEEN = new RegExp(`[\\p{Cc}\\p{Zl}\\p{Zp}${IGNORABLE}]`, "gu");
 
@@ -76,7 +77,10 @@ export function pasted(input: string): string {
 
 /** Without spaces, brackets, and characters of no width or marks of direction at either end. */
 export function withoutSurroundings(text: string): string {
-  return text.replace(AROUND, "");
+  const characters = [...text];
+  const start = characters.findIndex((character) => !BEFORE.test(character));
+  const end = characters.findLastIndex((character) => !BEHIND.test(character));
+  return characters.slice(start, end + 1).join("");
 }
 
 /**

@@ -11,6 +11,8 @@ import {
   type JsonObject,
   omitUndefined,
 } from "../../base/json.ts";
+import { BOUNDS } from "../../upstream/bounds.ts";
+import { shorten } from "../../upstream/readers/text.ts";
 
 /** chat-downloader's names of colours, and the renderer's keys. */
 const COLORS: readonly (readonly [name: string, key: string])[] = [
@@ -72,7 +74,7 @@ function additionOf(item: JsonObject): JsonObject | undefined {
     ...{ id: item.message_id, timestampUsec: item.timestamp, timestampText: textOf(item.time_text) },
     ...authorOf(author),
     authorExternalChannelId: dig(author, "id"),
-    message: { runs: runsOf(asString(item.message) ?? "", asArray(item.emotes) ?? []) },
+    message: { runs: runsOf(shorten(item.message, BOUNDS.messageLength), asArray(item.emotes) ?? []) },
     text, // in place of a message, in some renderers
     header: { liveChatSponsorshipsHeaderRenderer: { ...authorOf(author), primaryText: text } },
     purchaseAmountText: textOf(dig(item, "money", "text")),
@@ -104,7 +106,9 @@ function authorOf(author: unknown): JsonObject {
 
 /** The text, in which emojis are named by their first shortcut, as runs. */
 function runsOf(text: string, emotes: readonly unknown[]): JsonObject[] {
-  const byName = new Map(emotes.map((emote) => [asString(dig(emote, "name")) ?? "", asObject(emote)]));
+  const byName = new Map(
+    emotes.slice(0, BOUNDS.parts).map((emote) => [asString(dig(emote, "name")) ?? "", asObject(emote)]),
+  );
   byName.delete("");
   if (byName.size === 0) return [{ text }];
   const longestFirst = [...byName.keys()].sort((a, b) => b.length - a.length);

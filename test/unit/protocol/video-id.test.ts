@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { RelayError } from "../../../src/protocol/errors.ts";
 import { parseVideoId } from "../../../src/protocol/video-id.ts";
 import { anyText } from "../../support/any-text.ts";
+import { workOf } from "../../support/work.ts";
 
 const ID = "a-B_3456789";
 
@@ -218,6 +219,14 @@ describe("the parser of video ids", () => {
         /is a channel.*as channel=…, or send the URL of one of its streams/,
         channel,
       );
+  });
+
+  it("takes a bounded time for any number of spaces and invisible characters within a name", () => {
+    const work = (name: string) => workOf(() => assert.throws(() => parseVideoId(name)));
+    for (const character of [" ", "\u200b"]) {
+      work("a name");
+      assert.ok(work(`a${character.repeat(2000)}b`) < 5000, character);
+    }
   });
 
   it("any string gives 11 id characters or INVALID_VIDEO_ID", () => {
