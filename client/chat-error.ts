@@ -45,9 +45,7 @@ export class ChatError extends Error {
    * is not valid yet) or the stream's `error` frame. Without `retry`, the SDK then gives up.
    */
   get isFinal(): boolean {
-    return this.status
-      ? /^4(?!08|29|01.*not valid yet)/.test(`${this.status}${this.message}`)
-      : this.code !== "NETWORK";
+    return this.status ? /^4(?!08|29|01.*yet)/.test(`${this.status}${this}`) : this.code !== "NETWORK";
   }
 }
 

@@ -70,12 +70,12 @@ export class Service {
     let { code, message } = (/json/.test(type) && (await jsonOf(response, signal).catch(unlessAbort))) || {};
     response.body?.cancel().catch(() => {}); // it may be read
     if (isAsked && status === 401 && !isRepeated) return this.request(path, signal, added, body, true);
-    if (typeof code !== "string" || typeof message !== "string") {
+    if (typeof code + typeof message !== "stringstring") {
       code = "HTTP";
       message = `The answer is ${status}.`;
     }
     const after = headers.get("retry-after") as string; // seconds or a date
-    const retryAfterMs = Number(after) * 1000 || Date.parse(after) - this.#clock.now();
+    const retryAfterMs = +after * 1000 || Date.parse(after) - this.#clock.now();
     throw new ChatError(code, message, { status, ...(retryAfterMs >= 0 && { retryAfterMs }) });
   }
 

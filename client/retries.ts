@@ -34,9 +34,9 @@ export class Retries {
     if (!(waitMs >= 0)) {
       if (error.isFinal || this.#failures >= this.#maxFailures) throw error;
       // Jitter: clients that were disconnected together must not all come back at once.
-      const fullMs = (backoff.baseMs ?? baseMs) * 2 ** Math.min(attempt, 30);
+      const fullMs = (backoff.baseMs ?? baseMs) * 2 ** attempt || 0; // 0 * Infinity is NaN
       waitMs = Math.min(fullMs, backoff.maxMs ?? 30_000) * (1 - this.#clock.random() / 2);
     }
-    return Math.max(waitMs, error.retryAfterMs ?? 0);
+    return Math.max(waitMs, error.retryAfterMs || 0);
   }
 }

@@ -61,7 +61,7 @@ export class FrameReader {
         this.#id = event.id = value;
       } else if (name === "retry" && /^\d+$/.test(value)) {
         // [spec] If the field value consists of only ASCII digits, then interpret the field value as an integer
-        this.retryMs = Number(value);
+        this.retryMs = +value;
       }
     }
     if ((this.#event.data ?? "").length + this.#rest.length > MAX_LENGTH)

@@ -56,7 +56,7 @@ async function* pages(
     if (!page) continue;
     retries.succeed();
     // A cache may answer with an earlier page. Stop then, or the loop would never end.
-    if (page.next && page.next <= (after ?? 0))
+    if (page.next && page.next <= (after as number))
       throw new ChatError("HTTP", "The answer is not the service's.");
     yield* page.messages;
     after = page.next ?? null;

@@ -26,7 +26,7 @@ export const VIDEO: Stream = {
   path: "v1/stream",
   option: "videoId",
   form: /\S/,
-  parse: (id) => [[undefined, Number(id || "-")]], // strict, unlike `parseInt`
+  parse: (id) => [[undefined, +(id || "-")]], // strict, unlike `parseInt`
   format: (cursors) => cursors.get(undefined),
 };
 
@@ -34,7 +34,7 @@ export const VIDEO: Stream = {
 export const CHANNEL: Stream = {
   ...VIDEO,
   option: "channel",
-  parse: (id) => [[id.slice(0, 11), Number(id.slice(12) || "-")]],
+  parse: (id) => [[id.slice(0, 11), +(id.slice(12) || "-")]],
   format: (cursors) => [...cursors].at(-1)?.join("."),
 };
 

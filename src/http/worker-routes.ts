@@ -5,8 +5,8 @@
  */
 import { timingSafeEqual } from "node:crypto";
 import type { FastifyInstance } from "fastify";
-import { WORKER_HEADER } from "../origin/http-origin.ts";
 import type { Origin } from "../origin/origin.ts";
+import { WORKER_HEADER } from "../origin/origin-connections.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
 import { unauthorized, withToken } from "./access/grant.ts";
 import { clientGone } from "./client-gone.ts";

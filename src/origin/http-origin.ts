@@ -7,10 +7,8 @@ import {
   type OriginRequest,
   PAGE_TIMEOUT_MS,
   type RelayedRequest,
+  WORKER_HEADER,
 } from "./origin-connections.ts";
-
-/** By this header, the first process of a service knows its workers. */
-export const WORKER_HEADER = "x-relay-worker";
 
 const CONNECT_TIMEOUT_MS = 5000;
 /** Connections for the edge's own questions. */

@@ -14,6 +14,9 @@ export const OPENING_TIMEOUT_MS = 60_000;
  */
 export const DOWNLOAD_TIMEOUT_MS = 300_000;
 
+/** By this header, the first process of a service knows its workers. */
+export const WORKER_HEADER = "x-relay-worker";
+
 type Headers = Record<string, string | string[] | undefined>;
 
 export interface OriginRequest {
