@@ -10,8 +10,8 @@ const OTHER_THAN_ASCII = /[^\0-\x7f]/;
  */
 const SECOND_FORMS = /[\u0345ς\u1c80-\u1c88]/g;
 /**
- * More marks on one letter than any language has. The time to sort them grows with the square of their number,
- * so in a long text the others do not count.
+ * More marks on one letter than any language has. The time to sort them grows with the square of their
+ * number, so in a long text the others do not count.
  */
 const MANY_MARKS = /(\p{M}{30})\p{M}+/gu;
 const LONG = 1000;

@@ -2,7 +2,14 @@
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import { countOfMessages, idsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
-import { deletionOf, paidAction, replacementOf, textAction, texts } from "../support/chat-actions.ts";
+import {
+  deletionOf,
+  linkRun,
+  paidAction,
+  replacementOf,
+  textAction,
+  texts,
+} from "../support/chat-actions.ts";
 import { adding, PAID } from "../support/chat-items.ts";
 import { NOTE_ROWS, usePages } from "../support/pages.ts";
 import {
@@ -211,6 +218,22 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
     await until(page, "document.querySelectorAll('#chat [data-message-id]').length >= 12").finally(() =>
       speaking.stop(),
     );
+  });
+
+  it("hide and mark names and words in any Unicode form, and links as they are shown and whole", async () => {
+    const { page, chat } = pages;
+    const runs = [linkRun("spam.example/a/long/pa...", "https://spam.example/a/long/path")];
+    chat.say([
+      textAction("name", { author: "@E\u0301milie" }),
+      textAction("words", { text: "ＡＢＣ" }),
+      textAction("link", { runs }),
+      textAction("marked", { author: "@İlker" }),
+      textAction("a"),
+    ]);
+    await visit("&hide=émilie,/abc/,/long.path$/&mark=ilker");
+    await has("a");
+    assert.deepEqual(await idsOf(page), ["marked", "a"]);
+    assert.equal(await page.locator("[data-marked]").getAttribute("data-message-id"), "marked");
   });
 
   it("hide and mark names, channel ids and patterns", async () => {

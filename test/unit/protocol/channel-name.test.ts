@@ -156,7 +156,7 @@ describe("the parser of channel names", () => {
     });
   }
 
-  it("a refusal quotes what was left", () => {
+  it("a refusal quotes the rest of the name", () => {
     assert.throws(
       () => parseChannel("<@na\u200bme\u202e>\u200b"),
       /channel contains an invisible character: “@naU\+200Bme”\. Send a handle/,
