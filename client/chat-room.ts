@@ -155,11 +155,11 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     const connection = new AbortController();
     this.#connection = connection;
     const { signal } = connection;
-    const { backfill, details, types, until, transport, idleMs = 45_000 } = this.#options;
+    const { backfill, details, types, until, chat, transport, idleMs = 45_000 } = this.#options;
     const { path, option, format } = this.#stream;
     const names = this.#service.names.filter((name) => !this.#over.has(name));
     const id = format(this.#received, names);
-    const query = { [option]: names, backfill, details, types, until };
+    const query = { [option]: names, backfill, details, types, until, chat };
     const headers = { accept: "text/event-stream", "last-event-id": id as string };
     this.#begun.clear();
     const whileNotIdle = <T>(work: Promise<T>): Promise<T> => {

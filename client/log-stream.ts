@@ -4,16 +4,18 @@
  * come; `types` only decides where the stream begins. Loaded only when it is needed, it imports nothing but
  * types, so that it can be a module of its own.
  */
+import type { ChatType } from "../src/protocol/chat.ts";
 import type { Service } from "./relay-service.ts";
 
 interface Item {
   cursor: number;
-  details?: { offsetMs?: number };
+  details?: object;
 }
 
 /** What `/v1/messages` has: the range of the room's cursors, and its last messages. */
 interface Stored {
   videoId: string;
+  chatType: ChatType;
   floor: number;
   head: number;
   messages: Item[];
@@ -62,10 +64,14 @@ async function streamOfLog(ask: Ask, query: URLSearchParams, after: number | und
   const video = `${query.get("videoId")}`;
   const backfill = query.get("backfill");
   const until = query.get("until");
-  const log = (offset: string) => `v1/log/${encodeURIComponent(video)}?offset=${offset}`;
+  let chat = query.get("chat");
+  const log = (offset: string) =>
+    `v1/log/${encodeURIComponent(video)}?offset=${offset}${chat ? `&chat=${chat}` : ""}`;
   const count = Math.min(BACKFILL_MAX, Math.trunc(Number(backfill ?? BACKFILL_DEFAULT)));
   const last = new URLSearchParams({ videoId: video, details: "true", limit: `${Math.max(1, count)}` });
   last.set("before", `${Number.MAX_SAFE_INTEGER}`);
+  if (chat) last.set("chat", chat);
+  else if (after) last.set("after", `${after}`); // the cursor tells its chat
   const types = query.get("types");
   if (types) last.set("types", types);
   const stored = async () => {
@@ -80,9 +86,10 @@ async function streamOfLog(ask: Ask, query: URLSearchParams, after: number | und
     return stored();
   });
   if (!room || !Array.isArray(room.messages)) return new Response(); // not the service's, so no stream
-  const { videoId, floor, head, messages } = room;
+  const { videoId, chatType, floor, head, messages } = room;
   const [oldest] = messages;
-  const isReplay = oldest?.details?.offsetMs !== undefined;
+  const isReplay = chatType === "liveChatReplayRenderer";
+  if (isReplay) chat = "replay";
   let cursor = after || floor;
   if (after === undefined && !(backfill === null && (until || isReplay)))
     cursor = oldest && count > 0 ? oldest.cursor - 1 : head;
@@ -95,7 +102,6 @@ async function streamOfLog(ask: Ask, query: URLSearchParams, after: number | und
   });
 
   async function* parts(): AsyncGenerator<string, void> {
-    const chatType = `liveChat${isReplay ? "Replay" : ""}Renderer`;
     yield frame("init", { videoId, chatType, cursor });
     while (true) {
       const next = answer.headers.get("stream-next-offset");

@@ -41,14 +41,14 @@ async function* pages(
   options: HistoryOptions,
   clock: Clock,
 ): AsyncGenerator<Message, void, void> {
-  const { before, from, to, types, q, author, details, signal } = options;
+  const { chat, before, from, to, types, q, author, details, signal } = options;
   const [videoId] = service.names;
   const retries = new Retries(options, clock, MAX_FAILURES);
   // Without `after`, `before` would ask for the last page before it.
   let after: number | null | undefined = options.after ?? (before === undefined ? undefined : 0);
   while (after !== null) {
     // The limit is the service's maximum.
-    const query = { videoId, before, from, to, types, q, author, details, limit: 1000, after };
+    const query = { videoId, chat, before, from, to, types, q, author, details, limit: 1000, after };
     const path = withQuery("v1/messages", query);
     const page = await service
       .ask<Page>(path, "messages")

@@ -167,10 +167,19 @@ interface UntilOption {
   until?: "now" | undefined;
 }
 
-/** Options of `chat` for a video. */
+interface StoredChatOption {
+  /**
+   * Which stored chat of the video: the live one, or the replay. By default the one that has the cursor, else
+   * the live one if it is stored.
+   */
+  chat?: "live" | "replay" | undefined;
+}
+
+/** Options of `chat` for a video. `chat` needs `until`. */
 export interface ChatOptions<D extends boolean = boolean, T extends TypeOrGroup = TypeOrGroup>
   extends StreamOptions<D, T>,
     UntilOption,
+    StoredChatOption,
     VideoOption {
   /** Continue after this cursor; 0 asks for all stored messages. */
   cursor?: number | undefined;
@@ -201,7 +210,11 @@ export interface MergedOptions<D extends boolean = boolean, T extends TypeOrGrou
 }
 
 /** Options of any of these, for the code that all of them share. */
-export interface AnyOptions extends StreamOptions<boolean, TypeOrGroup>, UntilOption, NamedOptions {
+export interface AnyOptions
+  extends StreamOptions<boolean, TypeOrGroup>,
+    UntilOption,
+    StoredChatOption,
+    NamedOptions {
   cursor?: number | string | undefined;
   transport?: "sse" | "log" | undefined;
 }
@@ -227,6 +240,7 @@ export interface PollOptions<D extends boolean = boolean, T extends TypeOrGroup 
 /** Options of `history`. Bounds and filters that are empty count as absent. */
 export interface HistoryOptions<D extends boolean = boolean, T extends TypeOrGroup = TypeOrGroup>
   extends MessageOptions<D, T>,
+    StoredChatOption,
     VideoOption {
   /** Cursors: only messages after and before them. */
   after?: number | undefined;

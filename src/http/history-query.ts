@@ -1,6 +1,7 @@
 /** Reads the query of `/v1/messages`, and writes it for the pages next to an answer. */
 
 import { suggestOrList } from "../base/suggest.ts";
+import { chatOf } from "../protocol/chat-key.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { typeNames, typesOf } from "../protocol/kinds.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
@@ -29,6 +30,7 @@ export function readQuery(query: MessagesQuery, accept: string | undefined): His
   return {
     request: {
       videoId: parseVideoId(query.videoId),
+      chat: query.chat,
       after: query.after === undefined ? undefined : Number(query.after),
       before: query.before === undefined ? undefined : Number(query.before),
       from: timeIn(query, "from"),
@@ -46,7 +48,7 @@ export function readQuery(query: MessagesQuery, accept: string | undefined): His
  * are relative to the request's: behind a proxy, only the client knows its path. [RFC 8288, 3.1]
  */
 export function linksOf(query: MessagesQuery, { room, next, prev }: HistoryPage): string {
-  const { after: _, before, ...rest } = { ...query, videoId: room.videoId };
+  const { after: _, before, ...rest } = { ...query, videoId: chatOf(room.videoId).videoId };
   const link = (rel: string, place: Record<string, string>) =>
     `<?${new URLSearchParams({ ...rest, ...place })}>; rel="${rel}"`;
   return [

@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { createGzip, gzip } from "node:zlib";
 import type { FastifyInstance } from "fastify";
 import { Semaphore } from "../base/semaphore.ts";
+import { chatOf } from "../protocol/chat-key.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import { FORMATS, pageBody, wholeBody } from "../serving/history/formats.ts";
 import type { History } from "../serving/history/history.ts";
@@ -116,7 +117,7 @@ async function download(
   // A deletion that blanks a message is a message itself, and so changes the head.
   const content = JSON.stringify([query, format, header?.(options), room.base, room.head, after, last]);
   return {
-    headers: { "content-disposition": `attachment; filename="${room.videoId}.${extension}"` },
+    headers: { "content-disposition": `attachment; filename="${chatOf(room.videoId).videoId}.${extension}"` },
     hash: createHash("sha256").update(content).digest("base64url").slice(0, 22),
     body: wholeBody(next, FORMATS[format], options, history.slices, (make) => pieces.run(make, signal)),
   };

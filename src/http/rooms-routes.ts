@@ -46,9 +46,11 @@ export function roomsRoute(app: FastifyInstance, list: RoomList, retentionDays: 
 
 /** The egress by which the room is read is only for those who may see the list. */
 export function roomRoute(app: FastifyInstance, list: RoomList, access: Access, turns: RequestTurns): void {
-  app.get<{ Params: RoomParams }>("/v1/rooms/:videoId", ROOM_OPTIONS, async (request, reply) => {
+  type Route = { Params: RoomParams; Querystring: RoomQuery };
+  app.get<Route>("/v1/rooms/:videoId", ROOM_OPTIONS, async (request, reply) => {
     const showsReading = access.rightsOf(request).has("rooms");
     const videoId = parseVideoId(request.params.videoId);
-    return await turns.serve(() => list.show(videoId, showsReading), clientGone(reply.raw));
+    const { chat } = request.query;
+    return await turns.serve(() => list.show(videoId, chat, showsReading), clientGone(reply.raw));
   });
 }

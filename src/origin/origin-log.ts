@@ -3,7 +3,8 @@
  * whenever it breaks; older ones come from the origin's pages.
  */
 import type { Clock } from "../base/clock.ts";
-import { RELEASED, type RoomEnd } from "../protocol/chat.ts";
+import type { RoomEnd } from "../protocol/chat.ts";
+import { type ChatKey, chatOf } from "../protocol/chat-key.ts";
 import { ChatAbsent } from "../protocol/chat-standing.ts";
 import { ERRORS, RelayError } from "../protocol/errors.ts";
 import type { CursorRange } from "../serving/resume.ts";
@@ -25,8 +26,6 @@ interface RoomLogParts {
 interface FollowedStart {
   recent: StoredMessage[];
   stream: OriginStream;
-  /** Whether the chat has ended before, so that the messages of the stream are not part of its log. */
-  isClosed: boolean;
 }
 
 export class OriginRoomLog implements RoomLog {
@@ -40,20 +39,22 @@ export class OriginRoomLog implements RoomLog {
     this.#opening = opening;
   }
 
-  read(videoId: string, after: number, limit: number): Promise<StoredMessage[]> {
+  read(key: ChatKey, after: number, limit: number): Promise<StoredMessage[]> {
+    const { videoId } = chatOf(key);
     return this.#page(videoId, this.#parts.origin.messagesAfter(videoId, after, limit));
   }
 
-  readTypes(videoId: string, part: TypedPart): Promise<StoredMessage[]> {
+  readTypes(key: ChatKey, part: TypedPart): Promise<StoredMessage[]> {
+    const { videoId } = chatOf(key);
     return this.#page(videoId, this.#parts.origin.messagesOf(videoId, part));
   }
 
-  cursorAt(videoId: string, time: number): Promise<number | undefined> {
-    return this.#parts.origin.cursorAt(videoId, time);
+  cursorAt(key: ChatKey, time: number): Promise<number | undefined> {
+    return this.#parts.origin.cursorAt(key, time);
   }
 
-  getRoom(videoId: string): Promise<CursorRange | undefined> {
-    return this.#parts.origin.range(videoId);
+  getRoom(key: ChatKey): Promise<CursorRange | undefined> {
+    return this.#parts.origin.range(key);
   }
 
   /** An origin that refuses a page of a room that it had has lost the room, as with a store in memory. */
@@ -68,10 +69,11 @@ export class OriginRoomLog implements RoomLog {
 
   /** Call it once. Returns without an end if the origin does not honour the cursor any more. */
   async *follow(
-    videoId: string,
+    key: ChatKey,
     after: number,
     signal: AbortSignal,
   ): AsyncGenerator<StoredMessage[] | RoomEnd, void, void> {
+    const { videoId } = chatOf(key);
     if (!this.#opening) throw new Error(`room ${videoId} is not followed`);
     const { recent, stream: first } = this.#opening;
     let cursor = recent.at(-1)?.cursor ?? after;
@@ -88,29 +90,6 @@ export class OriginRoomLog implements RoomLog {
     }
   }
 
-  /**
-   * The messages of a stream whose log was open when its room was opened. Only the origin knows whether a
-   * chat that is over was read to its end, and whether it ended while there was no stream: the messages that
-   * follow then belong to its replay, and the room has to be opened again. Rejects with `OriginAway`.
-   */
-  async *#ofLog(
-    videoId: string,
-    stream: OriginStream,
-  ): AsyncGenerator<StoredMessage[] | RoomEnd, void, void> {
-    const { origin } = this.#parts;
-    const isResumed = stream !== this.#opening?.stream;
-    const closedAt = isResumed ? await origin.closedAt(videoId) : undefined;
-    for await (const next of stream.batches()) {
-      if (Array.isArray(next)) {
-        const isOfLog = closedAt === undefined || (next.at(-1)?.cursor ?? 0) <= closedAt;
-        yield isOfLog ? next : RELEASED;
-      } else {
-        const isRead = next.state !== "ended" || (closedAt ?? (await origin.closedAt(videoId))) !== undefined;
-        yield isRead ? next : { ...next, isUnfinished: true };
-      }
-    }
-  }
-
   /** What a stream brings until it breaks. Then it is closed: the origin counts it as a viewer. */
   async *#batches(
     videoId: string,
@@ -119,7 +98,7 @@ export class OriginRoomLog implements RoomLog {
   ): AsyncGenerator<StoredMessage[] | RoomEnd, void, void> {
     using open = stream;
     try {
-      yield* this.#opening?.isClosed ? open.batches() : this.#ofLog(videoId, open);
+      yield* open.batches();
       this.#parts.events.streamBroke(videoId, "the origin ended it");
     } catch (error) {
       if (signal.aborted) return;

@@ -1,22 +1,17 @@
 /** The rooms of an edge: each follows the origin's room of the same video, and none is read here. */
 import type { Clock } from "../base/clock.ts";
-import { Deadline } from "../base/deadline.ts";
-import { ENDED, type RoomEnd } from "../protocol/chat.ts";
-import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
-import type { StoredPart } from "../rooms/archive.ts";
-import type { NoRoom, RoomApplicant, RoomSource, RoomSources, StoredLog } from "../rooms/sources.ts";
+import { chatKey, chatNamed } from "../protocol/chat-key.ts";
+import { ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
+import type { StoredChat } from "../rooms/past-chats.ts";
+import type { NoRoom, RoomApplicant, RoomSource, RoomSources } from "../rooms/sources.ts";
 import { BACKFILL_MAX } from "../serving/resume.ts";
 import { Room, type RoomSettings } from "../serving/room.ts";
-import { ifUnavailable } from "../store/port.ts";
 import type { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Origin, StreamStart } from "./origin.ts";
 import type { OriginHealth } from "./origin-health.ts";
 import { OriginRoomLog } from "./origin-log.ts";
 import type { OriginStream } from "./origin-stream.ts";
-
-/** How long the end of a chat that is over may take. */
-const ARCHIVE_LIMIT_MS = 5000;
 
 interface OriginRoomsParts {
   origin: Origin;
@@ -50,12 +45,13 @@ export class OriginRooms implements RoomSources {
     opening.use(stream);
     const { cursor: historyEnd, chatType } = stream;
     applicant.assertCapacity(chatType);
-    const [recent, closedBefore] = await Promise.all([
-      origin.messagesUpTo(videoId, historyEnd, Math.min(BACKFILL_MAX, settings.tailMessages)),
-      origin.closedAt(videoId),
-    ]);
+    const recent = await origin.messagesUpTo(
+      videoId,
+      historyEnd,
+      Math.min(BACKFILL_MAX, settings.tailMessages),
+    );
     const before = (recent[0]?.cursor ?? historyEnd + 1) - 1;
-    const store = new OriginRoomLog(this.#parts, { recent, stream, isClosed: closedBefore !== undefined });
+    const store = new OriginRoomLog(this.#parts, { recent, stream });
     const blanking = {
       ...settings,
       // Asked at each deletion: a room may outlive a restart of the origin with another setting.
@@ -63,13 +59,8 @@ export class OriginRooms implements RoomSources {
         return settings.isBlanking || origin.isBlanking;
       },
     };
-    const room = new Room(videoId, chatType, before, {
-      ...this.#parts,
-      census: this.census,
-      store,
-      settings: blanking,
-      closedBefore,
-    });
+    const key = chatKey(videoId, chatNamed(chatType));
+    const room = new Room(key, before, { ...this.#parts, census: this.census, store, settings: blanking });
     opening.move();
     events.roomFollowed(videoId, { chatType, cursor: historyEnd });
     // It lingers as a room that is read here does: its stream keeps the origin's room open.
@@ -91,85 +82,21 @@ export class OriginRooms implements RoomSources {
       });
     const begun = await begin(start);
     if (!(begun instanceof ChatAbsent) || !mayReturn(begun.absence) || !applicant.isResumed()) return begun;
-    const range = await origin.range(videoId);
+    const [range] = await this.stored(videoId);
     return range && applicant.isResumed(range) ? await begin({ ...start, lastEventId: range.head }) : begun;
   }
 
-  async excerpt(videoId: string, closedAt?: number): Promise<Room> {
-    if (closedAt !== undefined) return this.#over(videoId, "liveChatRenderer", closedAt, closedAt);
-    const { chatType, cursor } = await this.#ask(videoId, { isBounded: true }, async (stream) => stream);
-    const room = this.#unfollowed(videoId, chatType, cursor);
-    room.bound(false); // the origin does not say whether it has read the chat to its end
-    return room;
+  async stored(videoId: string): Promise<StoredChat[]> {
+    return await this.#parts.origin.stored(videoId);
   }
 
-  /**
-   * The origin alone knows whether the chat is over: it ends the stream of a viewer that has everything.
-   */
-  async archived(videoId: string, absence: Absence): Promise<StoredPart | undefined> {
-    const range = await this.#parts.origin.range(videoId);
-    if (!range || mayReturn(absence)) return range && { range, room: undefined };
-    const { head } = range;
-    return await this.#ask(videoId, { lastEventId: head }, async (stream) => {
-      if (stream.cursor !== head) return undefined;
-      // A stream that opened counts as one that goes on, also if it then breaks, or says nothing for long.
-      const first = stream.batches().next();
-      const { value: end } = await first.catch(ifUnavailable({ value: [] }));
-      if (Array.isArray(end)) return { range, room: undefined };
-      if (!end) return undefined;
-      const closedAt = await this.#parts.origin.closedAt(videoId);
-      return { range, room: this.#over(videoId, stream.chatType, head, closedAt, end) };
-    });
-  }
-
-  async log(videoId: string): Promise<StoredLog> {
-    return { closedAt: await this.#parts.origin.closedAt(videoId) };
-  }
-
-  async head(videoId: string): Promise<number> {
-    return (await this.#parts.origin.range(videoId))?.head ?? 0;
+  /** It is served only from the origin's pages, without a stream. */
+  serve({ videoId: key, head }: StoredChat): Room {
+    const store = new OriginRoomLog(this.#parts);
+    return new Room(key, head, { ...this.#parts, census: this.census, store });
   }
 
   async unreadiness(): Promise<string[]> {
     return this.#parts.health.isGood ? [] : ["the origin does not answer"];
-  }
-
-  /** A room that is over, of which the origin has pages up to this cursor. */
-  #over(
-    videoId: string,
-    chatType: Room["chatType"],
-    head: number,
-    closedBefore: number | undefined,
-    end: RoomEnd = ENDED,
-  ): Room {
-    const room = this.#unfollowed(videoId, chatType, head, closedBefore);
-    room.finish(end);
-    return room;
-  }
-
-  /** A room that is served only from the origin's pages, without a stream. */
-  #unfollowed(
-    videoId: string,
-    chatType: Room["chatType"],
-    head: number,
-    closedBefore?: number | undefined,
-  ): Room {
-    return new Room(videoId, chatType, head, {
-      ...this.#parts,
-      census: this.census,
-      store: new OriginRoomLog(this.#parts),
-      closedBefore,
-    });
-  }
-
-  /** Opens a stream for what `read` wants of it. */
-  async #ask<T>(
-    videoId: string,
-    start: Parameters<Origin["stream"]>[1],
-    read: (stream: Awaited<ReturnType<Origin["stream"]>>) => Promise<T>,
-  ): Promise<T> {
-    using limit = new Deadline(this.#parts.clock, ARCHIVE_LIMIT_MS);
-    using stream = await this.#parts.origin.stream(videoId, start, limit.signal);
-    return await read(stream);
   }
 }

@@ -7,9 +7,11 @@ import { certificateTrouble } from "../base/certificate-trouble.ts";
 import type { Clock } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
 import { asArray, asNumber, asString, dig, parseJson } from "../base/json.ts";
+import { ENDED, isChatType } from "../protocol/chat.ts";
+import { type ChatKey, chatKey, chatNamed, chatOf } from "../protocol/chat-key.ts";
 import { absenceIn, ChatAbsent, STANDING_HEADER } from "../protocol/chat-standing.ts";
 import { ERRORS, isErrorCode, RelayError } from "../protocol/errors.ts";
-import { parseOffset } from "../serving/log-position.ts";
+import type { StoredChat } from "../rooms/past-chats.ts";
 import type { CursorRange } from "../serving/resume.ts";
 import type { TypedPart } from "../store/port.ts";
 import { type StoredMessage, typeOf } from "../store/stored-message.ts";
@@ -55,8 +57,6 @@ const ASK_AGAIN = "the origin is back";
 /** The place where a stream begins: after a cursor, or at the head. */
 export interface StreamStart {
   lastEventId?: number;
-  /** Whether the stream ends with the newest message stored now, and opens no room. */
-  isBounded?: boolean;
   /** The address of the client for whom it is opened; only for an origin that trusts this service. */
   address?: string;
 }
@@ -116,9 +116,8 @@ export class Origin {
    * with `OriginAway`, or with the signal's reason.
    */
   async stream(videoId: string, start: StreamStart, signal: AbortSignal): Promise<OriginStream> {
-    const { lastEventId, isBounded = false, address } = start;
-    const bound = isBounded ? { until: "now" } : undefined;
-    const query = { videoId, details: "true", backfill: "0", ...bound };
+    const { lastEventId, address } = start;
+    const query = { videoId, details: "true", backfill: "0" };
     const headers = address ? { "x-forwarded-for": address } : {};
     const limitMs = lastEventId === undefined ? OPENING_TIMEOUT_MS : this.#resumingTimeoutMs;
     return await this.#begun(limitMs, signal, async (over) =>
@@ -237,31 +236,37 @@ export class Origin {
     });
   }
 
-  /** The room's cursors at this moment; undefined if nothing is stored of it. Rejects as `stream` does. */
-  async range(videoId: string): Promise<CursorRange | undefined> {
-    const page = await this.#first({ videoId, limit: 1 });
-    return page === undefined ? undefined : rangeIn(page);
+  /** The cursors of a chat at this moment; undefined if nothing is stored of it. Rejects as `stream` does. */
+  async range(key: ChatKey): Promise<CursorRange | undefined> {
+    const found = (await this.#chat(key))?.chat;
+    return found?.videoId === key ? found : undefined;
   }
 
-  /** Where a log is closed; undefined if it goes on, or nothing of it is stored. Rejects as `stream` does. */
-  async closedAt(videoId: string): Promise<number | undefined> {
-    using limit = new Deadline(this.#clock, PAGE_TIMEOUT_MS);
-    return await this.#reached(limit.signal, async () => {
-      const request = { path: `/v1/log/${videoId}`, headers: {}, method: "HEAD" as const };
-      const { statusCode, headers, body } = await this.#connections.page(request, limit.signal);
-      body.resume(); // it has none
-      if (statusCode >= 500) throw new OriginAway(`it answers ${statusCode}`);
-      // Nothing is stored, or the origin serves no logs: it is of an earlier version, or a proxy blocks them.
-      if (statusCode !== 200) return undefined;
-      const end = parseOffset(headers["stream-next-offset"]?.toString() ?? "");
-      if (typeof end !== "number") throw new OriginAway("its log names no offset");
-      return headers["stream-closed"] === "true" ? end : undefined;
-    });
+  /** The chats of a video that are stored, the live one first. Rejects as `stream` does. */
+  async stored(videoId: string): Promise<StoredChat[]> {
+    const first = await this.#chat(videoId);
+    const hasOther = first !== undefined && first.chats.length > 1;
+    const other = hasOther ? await this.#chat(chatKey(videoId, "replay")) : undefined;
+    return [first?.chat, other?.chat].filter((chat) => chat !== undefined);
+  }
+
+  /** The first chat of a video that is stored, or its replay: of the two, the live one comes first. */
+  async #chat(key: ChatKey): Promise<{ chat: StoredChat; chats: readonly unknown[] } | undefined> {
+    const { videoId, chat } = chatOf(key);
+    const page = await this.#first({ videoId, ...(chat === "replay" && { chat }), limit: 1 });
+    if (page === undefined) return undefined;
+    const chatType = asString(dig(page, "chatType"));
+    const name = isChatType(chatType) ? chatKey(videoId, chatNamed(chatType)) : key;
+    const isOver = dig(page, "state") === ENDED.state;
+    const stored = { ...rangeIn(page), videoId: name, isOver, isGoingOn: false, endedAgoMs: null };
+    return { chat: stored, chats: asArray(dig(page, "chats")) ?? [] };
   }
 
   /** As `Store.cursorAt`. `time`: wall milliseconds. Rejects as `stream` does. */
-  async cursorAt(videoId: string, time: number): Promise<number | undefined> {
-    const page = await this.#first({ videoId, from: time, limit: 1 });
+  async cursorAt(key: ChatKey, time: number): Promise<number | undefined> {
+    const { videoId, chat } = chatOf(key);
+    const named = { videoId, ...(chat === "replay" && { chat }) };
+    const page = await this.#first({ ...named, from: time, limit: 1 });
     if (page === undefined) return undefined;
     const first = asNumber(dig(page, "messages", 0, "cursor"));
     return first === undefined ? rangeIn(page).head : first - 1;

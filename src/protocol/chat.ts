@@ -1,4 +1,5 @@
 /** A stream's chat, as its first frame (`init`) and its last frame (`end` or `error`) describe it. */
+import type { Chat } from "./chat-key.ts";
 import type { ErrorBody } from "./errors.ts";
 
 /** The kinds of chat that the upstream has: a live chat, and the replay of a finished stream. */
@@ -20,6 +21,8 @@ export interface Init {
   chatType: ChatType;
   /** The cursor just before the first message of this connection. */
   cursor: number;
+  /** With `until=now`: the chats of the video that are stored. */
+  chats?: Chat[];
 }
 
 /** The chat is over. */
@@ -27,14 +30,8 @@ export const ENDED = { state: "ended", reason: "no more continuations" } as cons
 /** The room had no viewers any more. */
 export const RELEASED = { state: "released", reason: "room released" } as const;
 
-/**
- * A room's final state: the data of its `end` or `error` frame. `isUnfinished`: whether nobody has read the
- * chat to its end, so that its log is not closed.
- */
-export type RoomEnd =
-  | (typeof ENDED & { isUnfinished?: true })
-  | typeof RELEASED
-  | { state: "failed"; error: ErrorBody };
+/** A room's final state: the data of its `end` or `error` frame. */
+export type RoomEnd = typeof ENDED | typeof RELEASED | { state: "failed"; error: ErrorBody };
 
 /**
  * What a stream ends with: the end of its room, or the end of the part that was asked for. `isGoingOn`:

@@ -5,7 +5,7 @@
 import { answeredNow, type CallStart, type CallTimes, startedNow } from "../base/clock.ts";
 import { nap } from "../base/deadline.ts";
 import { withoutStop } from "../base/full-stop.ts";
-import { ENDED, isReplayChat } from "../protocol/chat.ts";
+import { isReplayChat } from "../protocol/chat.ts";
 import { type Absence, type AwaitedAbsence, mayReturn } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Hold } from "../store/ownership.ts";
@@ -16,6 +16,7 @@ import type { Page, PollAnswer } from "../upstream/live-chat.ts";
 import type { Position } from "../upstream/position.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { Appender } from "./batch/appender.ts";
+import type { Progress } from "./batch/checkpoint.ts";
 import type { Gap, ReadBatch } from "./batch/gap.ts";
 import { type LookSettings, LookWaits } from "./look-waits.ts";
 import { OptionalPages } from "./optional-pages.ts";
@@ -384,18 +385,22 @@ export class Poller {
   }
 
   async #end(signal: AbortSignal): Promise<"over"> {
+    const gap = this.#unread.atEnd(this.#pace.intervalMs);
     await this.#appendPendingPages(signal);
-    await this.#parts.appender.finish(ENDED, signal);
+    await this.#parts.appender.end(gap, this.#progressAt(this.#position), signal);
     return "over";
   }
 
   /** Resolves to the number of new items. */
   async #append(batches: readonly ReadBatch[], position: Position, signal: AbortSignal): Promise<number> {
-    const { name: egress } = this.#parts.egress;
-    const progress = { position, startedAt: this.#startedAt, egress, absence: this.absence };
-    const added = await this.#parts.appender.append(batches, progress, signal);
+    const added = await this.#parts.appender.append(batches, this.#progressAt(position), signal);
     this.#position = position;
     this.#unread.stored();
     return added;
+  }
+
+  #progressAt(position: Position): Progress {
+    const { name: egress } = this.#parts.egress;
+    return { position, startedAt: this.#startedAt, egress, absence: this.absence };
   }
 }

@@ -119,6 +119,12 @@ export class Unread {
     return wasOff ? undefined : gap;
   }
 
+  /** The gap before the end of a chat that is found over now; undefined if it was read in time until now. */
+  atEnd(intervalMs: number): Gap | undefined {
+    const isLate = this.#pages.length === 0 && this.#lateAnswers.isLate(intervalMs);
+    return isLate ? this.#gapSince(this.#lateAnswers.last.wallAt) : undefined;
+  }
+
   /** An answer advanced the reading: unless something holds it up again, only this service can. */
   progressed(): void {
     this.heldUp("down");

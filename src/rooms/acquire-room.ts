@@ -3,8 +3,8 @@
  * instance.
  */
 import { atCapacity } from "../protocol/capacity.ts";
-import { isFinal } from "../protocol/chat-standing.ts";
 import type { RoomRecord } from "../store/port.ts";
+import { storedChats } from "../store/stored-chats.ts";
 import { recentlyEnded } from "./archive.ts";
 import { FollowedRoom } from "./followed-room.ts";
 import { isGoingOn, isUnfinished, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
@@ -29,34 +29,34 @@ export async function acquireRoom(
 ): Promise<RoomSource | NoRoom> {
   const { clock, store } = parts;
   for (let until: number | undefined; ; ) {
-    const record = await store.getRoom(videoId);
-    const ended = applicant.reopens() ? undefined : recentlyEnded(record, parts);
+    const stored = await storedChats(store, videoId);
+    const ended = applicant.reopens() ? undefined : recentlyEnded(stored, parts);
     if (ended) return { ended };
-    if (isGoingOn(record, parts)) applicant.queued[Symbol.dispose](); // it needs no turn
-    let source = isGoingOn(record, parts)
-      ? await resumeRoom(videoId, parts)
-      : await bootstrapRoom(record, videoId, applicant, parts, stopped);
-    if (source && "absence" in source) {
-      // The upstream may still have the last messages of a chat that was not read to its end.
-      const hasRest = isFinal(source.absence) && applicant.isResumed() && isUnfinished(record);
-      if (!hasRest) return source;
-      source = await resumeRoom(videoId, parts);
-    }
+    const goingOn = stored.find((room) => isGoingOn(room, parts));
+    if (goingOn) applicant.queued[Symbol.dispose](); // it needs no turn
+    const source = goingOn
+      ? await resumeRoom(goingOn, parts)
+      : await bootstrapRoom(stored, videoId, applicant, parts, stopped);
+    if (source === "closed") continue; // it is served as one that has just ended
     if (source) return source;
-    if (isUnfinished(record)) return { followed: FollowedRoom.join(record, parts) };
+    const read = stored.find(isUnfinished);
+    if (read) return { followed: FollowedRoom.join(read, parts) };
     until ??= clock.monotonic() + LIMIT_MS;
     if (clock.monotonic() >= until) throw atCapacity("elsewhere");
     await clock.sleep(LOOK_MS, stopped);
   }
 }
 
-async function resumeRoom(videoId: string, parts: OwnedRoomParts): Promise<RoomSource | undefined> {
-  const owned = await OwnedRoom.resume(videoId, parts);
+async function resumeRoom(
+  { videoId: key }: RoomRecord,
+  parts: OwnedRoomParts,
+): Promise<RoomSource | undefined> {
+  const owned = await OwnedRoom.resume(key, parts);
   return owned && { owned };
 }
 
 async function bootstrapRoom(
-  record: RoomRecord | undefined,
+  stored: readonly RoomRecord[],
   videoId: string,
   applicant: RoomApplicant,
   parts: OwnedRoomParts,
@@ -64,8 +64,8 @@ async function bootstrapRoom(
 ) {
   const isRecorded = parts.settings.recorded.has(videoId);
   if (parts.store.health.isFull && !isRecorded) throw atCapacity("store");
-  const wasOpen = record !== undefined && record.end?.state !== "ended";
-  const isKnown = record !== undefined || applicant.isShown;
+  const wasOpen = stored.some(({ end }) => end?.state !== "ended");
+  const isKnown = stored.length > 0 || applicant.isShown;
   const rank = wasOpen || isRecorded ? "open" : isKnown ? "known" : "unknown";
   using opening = await applicant.queued.turn(rank, stopped);
   return await OwnedRoom.bootstrap(videoId, opening, applicant, parts, stopped);

@@ -1,40 +1,21 @@
 /** Finished rooms that still serve viewers from the store: which requests they answer, and for how long. */
 import type { Clock } from "../base/clock.ts";
-import { type ChatType, ENDED, isReplayChat } from "../protocol/chat.ts";
+import { ENDED } from "../protocol/chat.ts";
+import { chatNamed, chatOf } from "../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { captureOf, closedAt, isReadable, positionOf } from "../reading/batch/checkpoint.ts";
+import { captureOf } from "../reading/batch/checkpoint.ts";
 import { type CursorRange, resumeCursor } from "../serving/resume.ts";
 import { Room, type RoomParts, type StreamRequest } from "../serving/room.ts";
 import { notStored, type RoomRecord, type StoreError } from "../store/port.ts";
-import { isGoingOn, type OwnedRoomParts } from "./owned-room.ts";
 
 /** How long a replay that was read to its end is served from the store alone. */
 const REPLAY_KEPT_MS = 3_600_000;
 
 /** A finished room, served from the store. */
-export function archivedRoom(record: RoomRecord, parts: RoomParts): Room {
-  const closedBefore = closedAt(record);
-  const room = new Room(record.videoId, chatTypeOf(record), record.head, { ...parts, closedBefore });
+function archivedRoom(record: RoomRecord, parts: RoomParts): Room {
+  const room = new Room(record.videoId, record.head, parts);
   room.finish(ENDED);
-  return room;
-}
-
-/** The messages are there even if the checkpoint cannot be read: then a live chat is assumed. */
-function chatTypeOf(record: RoomRecord): ChatType {
-  return isReadable(record) ? positionOf(record).chatType : "liveChatRenderer";
-}
-
-/**
- * The stored part of a room at this moment, or up to the cursor at which its chat ended, for viewers whose
- * streams end with it. Rejects with `RelayError` NOT_STORED and with `StoreError`.
- */
-export async function excerptOf(videoId: string, parts: OwnedRoomParts, end?: number): Promise<Room> {
-  const record = await parts.store.getRoom(videoId);
-  if (!record || (end === undefined && record.floor === record.head)) throw notStored(videoId);
-  const room = new Room(videoId, chatTypeOf(record), end ?? record.head, { ...parts, closedBefore: end });
-  if (end === undefined) room.bound(isGoingOn(record, parts));
-  else room.finish(ENDED);
   return room;
 }
 
@@ -49,25 +30,28 @@ export interface EndedRoom {
 }
 
 /**
- * The room of a chat that ended recently, whichever instance read it. It is served without a call to the
- * upstream. A replay is kept for an hour, a live chat for the grace time, and an imported chat for ever.
+ * The room of a chat that ended recently, whichever instance read it, unless another chat of the video may go
+ * on. It is served without a call to the upstream. A replay is kept for an hour, a live chat for the grace
+ * time, and an imported chat for ever. `stored`: the chats of the video, the live one first.
  */
 export function recentlyEnded(
-  record: RoomRecord | undefined,
+  stored: readonly RoomRecord[],
   parts: RoomParts & { settings: { graceMs: number } },
 ): EndedRoom | undefined {
-  if (record?.end?.state !== "ended" || record.endedAgoMs === null || !isReadable(record)) return undefined;
-  const room = archivedRoom(record, parts);
-  const isReplay = isReplayChat(room.chatType);
-  const keptMs = captureOf(record)
-    ? Number.POSITIVE_INFINITY
-    : isReplay
-      ? REPLAY_KEPT_MS
-      : parts.settings.graceMs;
-  const leftMs = keptMs - Math.max(0, record.endedAgoMs);
-  return leftMs > 0 ? { room, isReplay, leftMs } : undefined;
+  for (const record of stored) {
+    const { end, endedAgoMs } = record;
+    if (end?.state !== "ended" || endedAgoMs === null) return undefined;
+    const isReplay = chatOf(record.videoId).chat === "replay";
+    const keptMs = captureOf(record)
+      ? Number.POSITIVE_INFINITY
+      : isReplay
+        ? REPLAY_KEPT_MS
+        : parts.settings.graceMs;
+    const leftMs = keptMs - Math.max(0, endedAgoMs);
+    if (leftMs > 0) return { room: archivedRoom(record, parts), isReplay, leftMs };
+  }
+  return undefined;
 }
-
 /** A chat that is not read any more, or not there. The stored part is served until `until`, monotonic. */
 export interface Archive {
   name: "archived";
@@ -84,13 +68,6 @@ export interface Archive {
    * While the store has not said what it has of the room, one with a cursor gets the failure of the store.
    */
   noChat?: { absence: Absence; range?: CursorRange | undefined; failure?: StoreError };
-}
-
-/** What is stored of a chat that is not there. */
-export interface StoredPart {
-  range: CursorRange;
-  /** Serves it; undefined if the chat may go on. */
-  room: Room | undefined;
 }
 
 /** Whether this viewer may not be served from it, so that the video is looked for again. */
@@ -111,10 +88,10 @@ export async function enterArchive(
   request: StreamRequest,
   clock: Clock,
 ): Promise<void> {
-  // Only a log that was read to the end of its chat is closed.
-  const isServed = request.log === undefined || room?.closedAt !== undefined;
+  if (room && request.chat && chatNamed(room.chatType) !== request.chat)
+    throw notStored(room.videoId, request.chat);
   const holdsCursor = noChat?.range && resumeCursor(noChat.range, request.lastEventId) !== undefined;
-  if (room && isServed && (!noChat || holdsCursor)) return room.enter(request);
+  if (room && (!noChat || holdsCursor)) return room.enter(request);
   const continues = request.lastEventId !== undefined || request.log !== undefined;
   if (noChat?.failure && continues) throw noChat.failure;
   const retryAfterMs = until - clock.monotonic();

@@ -4,12 +4,13 @@
  */
 import { unlessAborted } from "../base/deadline.ts";
 import { atCapacity } from "../protocol/capacity.ts";
-import type { ChatType, RoomEnd } from "../protocol/chat.ts";
+import { type ChatType, ENDED, type RoomEnd } from "../protocol/chat.ts";
+import { type ChatKey, chatNamed } from "../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { type CursorRange, resumeCursor } from "../serving/resume.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
-import { isFenced, isUnavailable } from "../store/port.ts";
+import { isFenced, isUnavailable, notStored } from "../store/port.ts";
 import { type Archive, enterArchive, isStale } from "./archive.ts";
 import { type EntryHost, type EntryParts, HAND_ON, type OpenOptions, type RoomState } from "./entry-host.ts";
 import { graceOver } from "./grace.ts";
@@ -117,7 +118,7 @@ export class VideoEntry {
     if (this.#expire()) return this.#host.enter(request, signal);
     const state = this.#state;
     const { ownership } = this.#parts.sources;
-    if (state.name !== "archived") ownership.setViewers(this.videoId, this.viewerCount + 1);
+    if (state.name !== "archived") ownership.setViewers(this.#key, this.viewerCount + 1);
     switch (state.name) {
       case "vacant":
       case "releasing": {
@@ -138,20 +139,32 @@ export class VideoEntry {
       case "followed":
         state.cancel?.abort();
         this.#state = { name: "followed", followed: state.followed };
-        return state.followed.room.enter(request);
+        return this.#enterRoom(state.followed.room, request);
       case "lingering":
       case "polling":
         if (state.name === "lingering") state.cancel.abort();
         this.#state = { name: "polling", owned: state.owned };
         state.owned.hurry();
-        return state.owned.room.enter(request);
+        return this.#enterRoom(state.owned.room, request);
     }
+  }
+
+  /** Rejects with `RelayError` NOT_STORED if the viewer wants the other chat of the video. */
+  async #enterRoom(room: Room, request: StreamRequest, historyEnd?: number): Promise<void> {
+    const { chat } = request;
+    if (chat && chatNamed(room.chatType) !== chat) throw notStored(this.videoId, chat);
+    await room.enter(request, historyEnd);
+  }
+
+  /** The chat whose viewers they are: until it is found, the live one. */
+  get #key(): ChatKey {
+    return this.room?.key ?? this.videoId;
   }
 
   /** Sends due keepalives, and forgets a finished room after its time. */
   async tick(): Promise<void> {
     await this.room?.tick();
-    if (this.viewerCount > 0) this.#parts.sources.ownership.setViewers(this.videoId, this.viewerCount);
+    if (this.viewerCount > 0) this.#parts.sources.ownership.setViewers(this.#key, this.viewerCount);
     this.#expire();
   }
 
@@ -229,9 +242,8 @@ export class VideoEntry {
   }
 
   /**
-   * The source of a chat that is not there: somebody with a cursor may continue with the rest, if nobody has
-   * read it to its end, and waits for one that may come back. Otherwise its stored part is remembered. Rejects
-   * with `ChatAbsent`.
+   * The source of a chat that is not there: somebody with a cursor waits for one that may come back. Otherwise
+   * its stored part is remembered. Rejects with `ChatAbsent`.
    */
   async #orRest(
     { absence, rememberedMs }: NoRoom,
@@ -239,9 +251,8 @@ export class VideoEntry {
   ): Promise<RoomSource> {
     if (absence.is === "unknown") throw new ChatAbsent(absence);
     const next = await this.#archive(absence, rememberedMs ?? this.#parts.settings.noChatMs);
-    const range = next?.noChat?.range;
-    const isResumed = mayReturn(absence) ? range && this.#isResumed(range) : !next && this.#isResumed();
-    if (isResumed) {
+    const range = next.noChat?.range;
+    if (mayReturn(absence) && range && this.#isResumed(range)) {
       const source = await open();
       if (!("absence" in source)) return source;
     }
@@ -263,18 +274,20 @@ export class VideoEntry {
   }
 
   #enterState(source: RoomSource): OpenedRoom {
-    if ("owned" in source) {
-      const { owned, historyEnd } = source;
-      this.#watch(owned);
-      return { room: owned.room, historyEnd };
+    if ("ended" in source) {
+      const { room, isReplay, leftMs } = source.ended;
+      this.#state = { name: "archived", room, isReplay, until: this.#in(leftMs) };
+      return { room };
     }
-    if ("followed" in source) {
-      this.#follow(source.followed);
-      return { room: source.followed.room, historyEnd: source.historyEnd };
+    const { room } = "owned" in source ? source.owned : source.followed;
+    if (room.key !== this.videoId) {
+      const { ownership } = this.#parts.sources;
+      ownership.setViewers(room.key, this.viewerCount);
+      ownership.setViewers(this.videoId, 0);
     }
-    const { room, isReplay, leftMs } = source.ended;
-    this.#state = { name: "archived", room, isReplay, until: this.#in(leftMs) };
-    return { room };
+    if ("owned" in source) this.#watch(source.owned);
+    else this.#follow(source.followed);
+    return { room, historyEnd: source.historyEnd };
   }
 
   /** Follows a room that another instance reads, until the room ends or this instance takes it over. */
@@ -322,18 +335,16 @@ export class VideoEntry {
       }
       throw error;
     }
-    return opened.room.enter(request, opened.historyEnd);
+    return this.#enterRoom(opened.room, request, opened.historyEnd);
   }
 
-  /**
-   * The memory of a chat that is not there, with what the store has of it; undefined if the chat is over, and
-   * nobody has read it to its end.
-   */
-  async #archive(absence: Absence, rememberedMs: number): Promise<Archive | undefined> {
+  /** The memory of a chat that is not there, with what the store has of it. */
+  async #archive(absence: Absence, rememberedMs: number): Promise<Archive> {
     const until = this.#in(rememberedMs);
     try {
-      const { range, room } = (await this.#parts.sources.archived(this.videoId, absence)) ?? {};
-      if (range && !room && !mayReturn(absence)) return undefined;
+      const [range] = await this.#parts.sources.stored(this.videoId);
+      const room = range?.isOver ? this.#parts.sources.serve(range) : undefined;
+      room?.finish(ENDED);
       return { name: "archived", room, until, noChat: { absence, range } };
     } catch (failure) {
       if (!isUnavailable(failure)) throw failure;
@@ -377,8 +388,8 @@ export class VideoEntry {
     if (state.name === "followed" && !state.followed.lingers) return void this.close();
     const cancel = new AbortController();
     this.#state = state.name === "polling" ? { ...state, name: "lingering", cancel } : { ...state, cancel };
-    this.#parts.sources.ownership.setViewers(this.videoId, 0);
-    graceOver(this.videoId, this.#parts, cancel.signal).then(
+    this.#parts.sources.ownership.setViewers(this.#key, 0);
+    graceOver(this.#key, this.#parts, cancel.signal).then(
       () => (state.name === "polling" ? this.#release(state.owned) : this.close()),
       () => {}, // a viewer came, or the room is over
     );
@@ -425,8 +436,9 @@ export class VideoEntry {
   #vacate(next: State = VACANT): void {
     if ("cancel" in this.#state) this.#state.cancel?.abort();
     if (this.#state.name === "followed") this.#state.followed.leave?.();
+    const key = this.#key;
     this.#state = next;
-    this.#parts.sources.ownership.setViewers(this.videoId, 0);
+    this.#parts.sources.ownership.setViewers(key, 0);
   }
 
   #in(ms: number): number {

@@ -3,7 +3,6 @@
  * to its own viewers. If the owner crashes or stops, this instance takes the room over and continues from the
  * checkpoint, with the same viewers.
  */
-import { closedAt, positionOf } from "../reading/batch/checkpoint.ts";
 import { Room } from "../serving/room.ts";
 import { isUnavailable, type RoomRecord } from "../store/port.ts";
 import type { EntryHost } from "./entry-host.ts";
@@ -35,28 +34,23 @@ export class FollowedRoom implements Followed {
     this.#restMs = restMs;
   }
 
-  /** Follows a room from its head on. Throws `UnreadablePosition` if its checkpoint is of another version. */
+  /** Follows a room from its head on. */
   static join(record: RoomRecord, parts: OwnedRoomParts): FollowedRoom {
-    const { chatType } = positionOf(record);
-    const room = new Room(record.videoId, chatType, record.head, {
-      ...parts,
-      closedBefore: closedAt(record),
-    });
-    return new FollowedRoom(room, parts);
+    return new FollowedRoom(new Room(record.videoId, record.head, parts), parts);
   }
 
   /** Also rejects with `UnreadablePosition`. */
   async takenOver(host: EntryHost): Promise<OwnedRoom | undefined> {
     const { clock, egresses, store, telemetry } = this.#parts;
-    const { videoId } = this.room;
+    const { key } = this.room;
     const over = AbortSignal.any([this.#left.signal, host.stopped]);
     await clock.sleep(this.#restMs, over).catch(() => {});
     while (!over.aborted) {
       try {
-        await store.ownership.freed(videoId, over);
+        await store.ownership.freed(key, over);
         await egresses.reach.reachable(over); // else the room is left to others
         await clock.sleep(clock.random() * SPREAD_MS + host.roomsRead() * SPREAD_PER_ROOM_MS, over);
-        const owned = await OwnedRoom.resume(videoId, this.#parts, this.room);
+        const owned = await OwnedRoom.resume(key, this.#parts, this.room);
         if (owned) return owned;
         telemetry.mark("take-over: another one was first");
       } catch (error) {

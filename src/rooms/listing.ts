@@ -1,8 +1,10 @@
 /** Stored and open rooms as callers see them: a list for operators, and one room with its totals. */
-import type { RoomEnd } from "../protocol/chat.ts";
+import type { ChatType, RoomEnd } from "../protocol/chat.ts";
+import { type Chat, chatOf, typeOfChat } from "../protocol/chat-key.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import { notStored, type RoomAccount, type RoomSummary } from "../store/port.ts";
+import { askedOf, storedChats } from "../store/stored-chats.ts";
 import { sumOf, type Totals } from "../store/totals.ts";
 import type { RoomState } from "./entry-host.ts";
 import type { Rooms } from "./rooms.ts";
@@ -12,6 +14,7 @@ export const MAX_LISTED = 1000;
 
 export interface ListedRoom {
   videoId: string;
+  chatType: ChatType;
   /** The state of the open room; for a room that is not open, its final state. */
   state: RoomState;
   /** The number of stored messages. */
@@ -37,6 +40,8 @@ export interface ListedRoom {
 
 /** One room, with the totals of all its messages that were ever stored. */
 export interface ShownRoom extends ListedRoom {
+  /** The chats of the video that are stored. */
+  chats: Chat[];
   totals: Omit<Totals, "paid" | "firstAt" | "lastAt"> & {
     /** `sum`: a decimal number. */
     paid: { currency: string; count: number; sum: number }[];
@@ -76,14 +81,17 @@ export class RoomList {
   }
 
   /**
-   * One stored room with its totals, without opening it. `showsReading`: whether to show how this instance
-   * reads it. Rejects with `RelayError` NOT_STORED or STORE_UNAVAILABLE.
+   * One stored chat of a video with its totals, without opening it: by default the live one if it is stored.
+   * `showsReading`: whether to show how this instance reads it. Rejects with `RelayError` NOT_STORED or STORE_UNAVAILABLE.
    */
-  async show(videoId: string, showsReading: boolean): Promise<ShownRoom> {
-    const account = await this.#store.getAccount(videoId).catch(refuseUnavailable);
-    if (!account) throw notStored(videoId);
-    const local = this.#open.local(videoId);
-    return shownRoom(account, showsReading ? local : local && { ...local, reading: undefined });
+  async show(videoId: string, chat: Chat | undefined, showsReading: boolean): Promise<ShownRoom> {
+    const stored = await storedChats(this.#store, videoId).catch(refuseUnavailable);
+    const { videoId: key } = askedOf(stored, videoId, { chat });
+    const account = await this.#store.getAccount(key).catch(refuseUnavailable);
+    if (!account) throw notStored(videoId, chat);
+    const local = this.#open.local(key);
+    const chats = stored.map((room) => chatOf(room.videoId).chat);
+    return shownRoom(account, chats, showsReading ? local : local && { ...local, reading: undefined });
   }
 }
 
@@ -93,13 +101,15 @@ export function stateOf(end: RoomEnd | null, local: RoomState | undefined): Room
 }
 
 function listedRoom(
-  { videoId, floor, head, end, readAgoMs, firstAt, lastAt, gaps }: RoomSummary,
+  { videoId: key, floor, head, end, readAgoMs, firstAt, lastAt, gaps }: RoomSummary,
   local: LocalRoom | undefined,
 ): ListedRoom {
   const state = stateOf(end, local?.state);
   const isRead = state === "polling" || state === "lingering";
+  const { videoId, chat } = chatOf(key);
   return {
     videoId,
+    chatType: typeOfChat(chat),
     state,
     messages: head - floor,
     firstAt: iso(firstAt),
@@ -112,11 +122,16 @@ function listedRoom(
   };
 }
 
-function shownRoom({ totals, uncounted, ...summary }: RoomAccount, local: LocalRoom | undefined): ShownRoom {
+function shownRoom(
+  { totals, uncounted, ...summary }: RoomAccount,
+  chats: Chat[],
+  local: LocalRoom | undefined,
+): ShownRoom {
   const { types, paid, firstAt, lastAt, ...counts } = totals;
   const byCurrency = Object.entries(paid).sort(([one], [other]) => (one < other ? -1 : 1));
   return {
     ...listedRoom(summary, local),
+    chats,
     totals: {
       types,
       paid: byCurrency.map(([currency, { count, thousandths }]) => {

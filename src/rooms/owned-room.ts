@@ -5,12 +5,13 @@
  */
 import { type CallStart, type Clock, startedNow } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
-import { type ChatType, isReplayChat, RELEASED, type RoomEnd } from "../protocol/chat.ts";
-import { type Absence, type AwaitedAbsence, mayReturn } from "../protocol/chat-standing.ts";
+import { type ChatType, ENDED, isReplayChat, RELEASED, type RoomEnd } from "../protocol/chat.ts";
+import { type ChatKey, chatKey, chatOf } from "../protocol/chat-key.ts";
+import { type Absence, type AwaitedAbsence, isFinal, mayReturn } from "../protocol/chat-standing.ts";
 import { Appender, type AppenderSettings } from "../reading/batch/appender.ts";
 import {
   absenceOf,
-  closedAt,
+  closedPosition,
   isReadable,
   lastEgress,
   lastReadAgoMs,
@@ -32,6 +33,7 @@ import type { CallOptions } from "../upstream/egress/flights.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import { RoomEgress, type RoomEgressParts } from "../upstream/egress/room-egress.ts";
 import { historyLength } from "../upstream/order.ts";
+import { NO_PANELS } from "../upstream/readers/panels.ts";
 import { OpeningGivenUp } from "./opening-given-up.ts";
 import type { RoomApplicant } from "./sources.ts";
 
@@ -63,13 +65,17 @@ export interface JustOpened {
 }
 
 /**
- * How a chat stands of which a page has said this. A chat that was hidden for too long, or of which a replay
- * is stored, is over.
+ * How a chat stands of which a page has said this. A chat that was hidden for too long is over.
  */
 function ofStored(absence: Absence, room: RoomRecord | undefined, { settings }: OwnedRoomParts): Absence {
   if (!mayReturn(absence) || !room || !isReadable(room)) return absence;
   const isHiddenForLong = absence.is === "hidden" && lastReadAgoMs(room) >= settings.hiddenMs;
-  return isHiddenForLong || isReplayChat(positionOf(room).chatType) ? { ...absence, is: "over" } : absence;
+  return isHiddenForLong ? { ...absence, is: "over" } : absence;
+}
+
+/** Whether a room has not ended, so that its chat may go on, whether somebody reads it or not. */
+function isOpen(room: RoomRecord | undefined): room is RoomRecord {
+  return room !== undefined && room.end?.state !== "ended";
 }
 
 /** Whether a room could continue from its checkpoint: nobody has read its chat to the end. */
@@ -102,19 +108,20 @@ export class OwnedRoom {
    * followed the chat for the viewers here. Resolves to undefined if another instance owns the room, or it is
    * not open. Rejects with `UnreadablePosition` and `StoreError`.
    */
-  static async resume(videoId: string, parts: OwnedRoomParts, room?: Room): Promise<OwnedRoom | undefined> {
+  static async resume(key: ChatKey, parts: OwnedRoomParts, room?: Room): Promise<OwnedRoom | undefined> {
     const asked = startedNow(parts.clock);
-    await using hold = await parts.store.ownership.take(videoId);
+    await using hold = await parts.store.ownership.take(key);
     if (!hold?.room || hold.room.end) return undefined;
     return OwnedRoom.#fromCheckpoint(hold, hold.room, asked, parts, { room });
   }
 
   /**
-   * Takes a room and bootstraps its chat. The backlog is durable when it resolves; if it rejects, or the chat
-   * is absent, the store has not changed. Calls `assertCapacity` when the chat is found, before it is read. A
-   * stored room whose chat may come back waits for it, if `isResumed`. Resolves to undefined if another
-   * instance owns the room. Rejects as `LiveChat.bootstrap` does, with `RelayError` CAPACITY and
-   * with `StoreError`.
+   * Opens a video and bootstraps the chat that it has now. Meanwhile, this instance owns the room of the live
+   * chat, so no other one opens the video. The backlog is durable when it resolves; if it rejects, or the chat
+   * is absent, the store has not changed. A live chat that was read before, and is over, is closed: then it
+   * resolves to "closed". Calls `assertCapacity` when the chat is found, before it is read. A stored room whose
+   * chat may come back waits for it, if `isResumed`. Resolves to undefined if another instance owns the room.
+   * Rejects as `LiveChat.bootstrap` does, with `RelayError` CAPACITY and with `StoreError`.
    */
   static async bootstrap(
     videoId: string,
@@ -122,7 +129,7 @@ export class OwnedRoom {
     { assertCapacity, isResumed }: Pick<RoomApplicant, "assertCapacity" | "isResumed">,
     parts: OwnedRoomParts,
     signal: AbortSignal,
-  ): Promise<JustOpened | { absence: Absence } | undefined> {
+  ): Promise<JustOpened | { absence: Absence } | "closed" | undefined> {
     const asked = startedNow(parts.clock);
     await using hold = await parts.store.ownership.take(videoId);
     if (!hold) return undefined;
@@ -139,9 +146,19 @@ export class OwnedRoom {
     const egress = new RoomEgress(videoId, opening.egress, parts);
     try {
       const opened = await OwnedRoom.#bootstrap(hold, asked, assertCapacity, egress, parts, signal);
-      if ("owned" in opened) return opened;
+      if (opened && "owned" in opened) return opened;
       egress.leave();
+      if (!opened) return undefined;
+      if ("isOver" in opened) return await OwnedRoom.#close(hold, asked, parts);
       const absence = ofStored(opened.absence, hold.room, parts);
+      if (isFinal(absence)) {
+        if (isOpen(hold.room)) return await OwnedRoom.#close(hold, asked, parts);
+        const replayKey = chatKey(videoId, "replay");
+        if (isOpen(await parts.store.getRoom(replayKey))) {
+          await using replay = await parts.store.ownership.take(replayKey);
+          if (isOpen(replay?.room)) return await OwnedRoom.#close(replay as Hold, asked, parts);
+        }
+      }
       const { room } = hold;
       if (!room || !isReadable(room) || !mayReturn(absence) || !isResumed(room)) return { absence };
       return { owned: await OwnedRoom.#awaiting(hold, room, absence, asked, parts) };
@@ -152,25 +169,23 @@ export class OwnedRoom {
   }
 
   static async #bootstrap(
-    hold: Hold,
+    live: Hold,
     asked: CallStart,
     assertCapacity: (chatType: ChatType) => void,
     egress: RoomEgress,
     parts: OwnedRoomParts,
     signal: AbortSignal,
-  ): Promise<JustOpened | { absence: Absence }> {
-    const { videoId } = hold;
-    const { clock, telemetry, settings } = parts;
+  ): Promise<JustOpened | { absence: Absence } | { isOver: true } | undefined> {
+    const { videoId } = live;
+    const { clock, store, telemetry, settings } = parts;
     using limit = new OpeningGivenUp(videoId, egress, parts);
     const until = AbortSignal.any([signal, limit.signal]);
-    // From before the room was taken, because the record has the room's age at the moment when it was taken.
-    const readAt = hold.room && wallAt(asked, clock) - lastReadAgoMs(hold.room);
     const options: CallOptions = {
       lane: "opening",
       // Openings run one after the other, and each loads a page that a poll must soon follow.
       dueAt: clock.monotonic(),
       maxCooldownMs: 0,
-      beforeStart: () => hold.assertHeld(),
+      beforeStart: () => live.assertHeld(),
       signal: until,
     };
     const found = (chatType: ChatType) => {
@@ -184,6 +199,12 @@ export class OwnedRoom {
     const { position, startedAt } = first;
     const { chatType, pair } = position;
     const isReplay = isReplayChat(chatType);
+    if (isReplay && isOpen(live.room)) return { isOver: true };
+    await using replay = isReplay ? await store.ownership.take(chatKey(videoId, "replay")) : undefined;
+    const hold = isReplay ? replay : live;
+    if (!hold) return undefined;
+    // From before the room was taken, because the record has the room's age at the moment when it was taken.
+    const readAt = hold.room && wallAt(asked, clock) - lastReadAgoMs(hold.room);
     const appender = new Appender(parts, hold, memoryOf(hold.room, isReplay, parts));
     const gap = (sinceMs: number | undefined, reason: Gap["reason"]) =>
       isReplay || sinceMs === undefined ? undefined : { sinceMs, reason };
@@ -236,6 +257,25 @@ export class OwnedRoom {
     return OwnedRoom.#fromCheckpoint(hold, opened, startedNow(clock), parts, given);
   }
 
+  /** Closes a chat that is over. If messages may be missing before the end of a live one, a gap is its last. */
+  static async #close(hold: Hold, asked: CallStart, parts: OwnedRoomParts): Promise<"closed"> {
+    const { clock, settings, store, telemetry } = parts;
+    const { room } = hold;
+    if (!room) throw new Error(`room ${hold.videoId} is not stored`);
+    const { videoId, chat } = chatOf(hold.videoId);
+    const agoMs = lastReadAgoMs(room);
+    const startedAt = asked.startedAt - agoMs;
+    const isLate = chat === "live" && clock.monotonic() - startedAt > settings.windowMs;
+    const sinceMs = wallAt(asked, clock) - agoMs;
+    const gap: Gap | undefined = isLate ? { sinceMs, reason: reasonFor(room.end) } : undefined;
+    const position = isReadable(room) ? positionOf(room) : closedPosition(chat, NO_PANELS);
+    const appender = new Appender(parts, hold, memoryOf(room, chat === "replay", parts));
+    await appender.appendOnce([{ items: [], after: gap, isLast: true }], { position, startedAt });
+    await store.finish(hold, ENDED);
+    telemetry.rooms.closed(videoId, ENDED);
+    return "closed";
+  }
+
   /**
    * `asked`: the time just before the room was taken. The store computed the record's age (`lastReadAgoMs`)
    * after that. So `asked` minus the age is the time of the last read or earlier, but never later, however
@@ -259,11 +299,12 @@ export class OwnedRoom {
       answeredUptime: uptime,
       wallAt: wallAt(asked, clock) - agoMs,
     };
-    const isReplay = isReplayChat(position.chatType);
+    const { videoId, chat } = chatOf(hold.videoId);
+    const isReplay = chat === "replay";
     const demand = demandOf(isReplay, undefined, settings);
-    const egress = RoomEgress.resumed(hold.videoId, demand, lastEgress(record), parts);
+    const egress = RoomEgress.resumed(videoId, demand, lastEgress(record), parts);
     const appender = new Appender(parts, hold, memoryOf(record, isReplay, parts));
-    telemetry.rooms.resumed(hold.videoId, hold.head);
+    telemetry.rooms.resumed(videoId, hold.head);
     const absence = absenceOf(record);
     const awaited = given.awaited ?? (absence && { absence, isNew: false });
     const start = { position, ...times, intervalMs: 0, awaited };
@@ -276,10 +317,7 @@ export class OwnedRoom {
     start: PollerStart,
     egress: RoomEgress,
     parts: OwnedRoomParts,
-    room = new Room(hold.videoId, start.position.chatType, hold.head, {
-      ...parts,
-      closedBefore: hold.room && closedAt(hold.room),
-    }),
+    room = new Room(hold.videoId, hold.head, parts),
   ) {
     hold.keep();
     hold.lost.addEventListener("abort", () => this.#stopPolling(hold.lost.reason), { once: true });
@@ -289,15 +327,16 @@ export class OwnedRoom {
     this.#clock = parts.clock;
     this.#mark = parts.telemetry.mark;
     this.egress = egress;
-    this.#poller = new Poller(hold.videoId, start, {
+    const { videoId } = room;
+    this.#poller = new Poller(videoId, start, {
       ...parts,
       ...{ egress, appender, hold },
       priorityMs: (isQuiet) => {
-        const isRecorded = parts.settings.recorded.has(hold.videoId);
+        const isRecorded = parts.settings.recorded.has(videoId);
         return priorityMs({ isRecorded, isWatched: this.room.viewerCount > 0, isQuiet });
       },
       // A recording is one viewer.
-      isWatched: () => this.room.viewerCount > (parts.settings.recorded.has(hold.videoId) ? 1 : 0),
+      isWatched: () => this.room.viewerCount > (parts.settings.recorded.has(videoId) ? 1 : 0),
     });
     this.#following = this.room.follow();
     this.#reading = this.#read();

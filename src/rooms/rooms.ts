@@ -3,21 +3,23 @@
  * looked up, counted, ticked and stopped; `entry.ts` has the life cycle of each one.
  */
 import { atCapacity } from "../protocol/capacity.ts";
-import type { ChatType } from "../protocol/chat.ts";
+import { type ChatType, ENDED } from "../protocol/chat.ts";
+import { type ChatKey, chatNamed, chatOf } from "../protocol/chat-key.ts";
 import type { AwaitedAbsence, Standing } from "../protocol/chat-standing.ts";
-import { closedAt } from "../reading/batch/checkpoint.ts";
-import { type LogPosition, positionIn } from "../serving/log-position.ts";
+import { positionIn } from "../serving/log-position.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import { Slices } from "../serving/slices.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
-import { type RoomRecord, storeUnavailable } from "../store/port.ts";
+import { ifUnavailable, notStored, type RoomRecord, storeUnavailable } from "../store/port.ts";
 import { retryRead } from "../store/retry-read.ts";
+import { askedOf } from "../store/stored-chats.ts";
 import { background } from "../telemetry/background.ts";
 import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
 import { VideoEntry } from "./entry.ts";
 import { type EntryHost, type EntryParts, ROOM_STATES, type RoomState } from "./entry-host.ts";
 import { type LocalRoom, stateOf } from "./listing.ts";
 import { OpeningQueue } from "./opening-queue.ts";
+import { chatAsked, pastChat, type StoredChat } from "./past-chats.ts";
 import { stopEntries } from "./stop.ts";
 
 /** The maximum interval between two rounds through the rooms. */
@@ -46,6 +48,8 @@ export class Rooms {
   readonly #retired = new Set<Room>();
   /** The stored parts of chats that are served without opening them, by the part: all who ask share one. */
   readonly #excerpts = new Map<string, Room>();
+  /** The looks at the stored chats of videos that are under way. */
+  readonly #looks = new Map<string, Promise<StoredChat[]>>();
   /**
    * The functions that refuse viewers, for those that have not entered a room yet. `stopped` would search its
    * listeners for each viewer that comes or goes.
@@ -176,31 +180,64 @@ export class Rooms {
 
   async #admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (request.isBounded) return await this.#enterExcerpt(request);
-    const closedAt =
-      request.log === undefined ? undefined : await this.#endOfLog(request.videoId, request.log);
-    if (closedAt !== undefined) return await this.#enterExcerpt(request, closedAt);
-    return await this.#entry(request.videoId).enter(request, signal);
+    const past = await this.#past(request);
+    if (past) return await past.enter(request);
+    await this.#entry(request.videoId).enter(request, signal);
   }
 
   /**
-   * Where the log of a chat is closed; undefined if it goes on. Rejects with `RelayError` OFFSET_GONE if
-   * nobody need open the room to know that the log does not have the position.
+   * The room that serves a viewer whose chat is over, without opening the video; undefined if the chat that is
+   * there now is the viewer's, or while the store does not say. Rejects with `RelayError` OFFSET_GONE if the
+   * log that it reads does not have the position.
    */
-  async #endOfLog(videoId: string, position: LogPosition): Promise<number | undefined> {
-    const { room } = this.#entries.get(videoId) ?? {};
-    if (room) return room.closedAt;
-    const { closedAt, range } = (await this.#parts.sources.log(videoId)) ?? {};
-    if (range) positionIn(position, range.floor, closedAt ?? range.head);
-    return closedAt;
+  async #past(request: StreamRequest): Promise<Room | undefined> {
+    const { videoId, chat, lastEventId, log } = request;
+    const entry = this.#entries.get(videoId);
+    const open = entry?.chatType && entry.room;
+    // A live chat that goes on has no replay, and a cursor of the open chat needs no look at the other. Where
+    // neither is open, the opening finds out which one is a newcomer's.
+    const isClear = open
+      ? open.chatType === "liveChatRenderer" || open.tail.holds(lastEventId ?? 0)
+      : log === undefined && !lastEventId;
+    if (isClear && !chat) return undefined;
+    const stored = await this.#stored(videoId).catch(ifUnavailable<StoredChat[]>([]));
+    const past = pastChat(stored, request, this.#parts.settings.graceMs);
+    if (past) return this.#serve(past, "over");
+    const asked = log === undefined || open ? undefined : chatAsked(stored, request);
+    if (log !== undefined && asked) positionIn(log, asked.floor, asked.head);
+    return undefined;
   }
 
-  /**
-   * Serves a viewer the messages that are stored now, or those up to the end of the chat, without opening it.
-   */
-  async #enterExcerpt(request: StreamRequest, closedAt?: number): Promise<void> {
-    const excerpt = await this.#parts.sources.excerpt(request.videoId, closedAt);
-    const part = `${excerpt.videoId} ${excerpt.head} ${closedAt} ${JSON.stringify(excerpt.streamEnd)}`;
-    const room = this.#excerpts.getOrInsertComputed(part, () => excerpt);
+  /** The chats of a video that are stored. Viewers come in waves, so they share the look. */
+  #stored(videoId: string): Promise<StoredChat[]> {
+    return this.#looks.getOrInsertComputed(videoId, () =>
+      this.#parts.sources.stored(videoId).finally(() => this.#looks.delete(videoId)),
+    );
+  }
+
+  /** A room of what is stored of a chat, which all who ask for the same part share. `end`: how it ends. */
+  #serve(chat: StoredChat, end: "over" | readonly StoredChat[]): Room {
+    const isOver = end === "over";
+    const part = `${chat.videoId} ${chat.head} ${isOver ? end : `${end.length} ${chat.isGoingOn}`}`;
+    return this.#excerpts.getOrInsertComputed(part, () => {
+      const room = this.#parts.sources.serve(chat);
+      if (isOver) room.finish(ENDED);
+      else
+        room.bound(
+          chat.isGoingOn,
+          end.map(({ videoId: key }) => chatOf(key).chat),
+        );
+      return room;
+    });
+  }
+
+  /** Serves a viewer the messages that are stored now, without opening the video. */
+  async #enterExcerpt(request: StreamRequest): Promise<void> {
+    const { videoId, chat, lastEventId: after } = request;
+    const stored = await this.#stored(videoId);
+    const asked = askedOf(stored, videoId, { chat, after });
+    if (asked.floor === asked.head) throw notStored(videoId, chat);
+    const room = this.#serve(asked, stored);
     // A viewer that names no `backfill` gets everything that is stored.
     await room.enter(request, request.backfill === undefined ? 0 : room.tail.head);
   }
@@ -212,16 +249,23 @@ export class Rooms {
     return [...reasons, ...(await this.#parts.sources.unreadiness())];
   }
 
-  /** The open room of a video. */
-  local(videoId: string): LocalRoom | undefined {
-    const { roomState: state, viewerCount: viewers = 0, owned } = this.#entries.get(videoId) ?? {};
+  /** The open room of a chat. */
+  local(key: ChatKey): LocalRoom | undefined {
+    const { roomState: state, viewerCount: viewers = 0, owned } = this.#entryOf(key) ?? {};
     const reading = owned && { egress: owned.egress.name, fullAnswers: owned.fullAnswers };
     return state && { state, viewers, reading };
   }
 
+  /** The entry of a chat's video, unless that has the video's other chat open. */
+  #entryOf(key: ChatKey): VideoEntry | undefined {
+    const { videoId, chat } = chatOf(key);
+    const entry = this.#entries.get(videoId);
+    return entry?.room && chatNamed(entry.room.chatType) !== chat ? undefined : entry;
+  }
+
   /** The state of a stored room, as `RoomList.all` shows it. */
   stateOf({ videoId, end }: Pick<RoomRecord, "videoId" | "end">): RoomState {
-    return stateOf(end, this.#entries.get(videoId)?.roomState);
+    return stateOf(end, this.#entryOf(videoId)?.roomState);
   }
 
   /** Why the room of a video waits for its chat; undefined if it does not, or is read elsewhere. */
@@ -236,11 +280,6 @@ export class Rooms {
     return await standing.call(this.#parts.sources, videoId, signal);
   }
 
-  /** Where the log of a stored chat is closed; undefined if it goes on. */
-  closedAt(record: RoomRecord): number | undefined {
-    return closedAt(record);
-  }
-
   /** The room of a video, if it is open here. */
   openRoom(videoId: string): Room | undefined {
     return this.#entries.get(videoId)?.room;
@@ -253,12 +292,14 @@ export class Rooms {
   }
 
   /**
-   * The cursor of the last message stored of a video; 0 if nothing is. Waits while the store is unavailable.
+   * The cursor of the last message stored of a video's live chat, or of its replay if only that is stored; 0
+   * if nothing is. Waits while the store is unavailable.
    * Rejects when the service stops.
    */
-  headOf(videoId: string): Promise<number> {
+  async headOf(videoId: string): Promise<number> {
     const { clock, sources } = this.#parts;
-    return retryRead(clock, this.stopped, () => sources.head(videoId));
+    const [first] = await retryRead(clock, this.stopped, () => sources.stored(videoId));
+    return first?.head ?? 0;
   }
 
   /**
@@ -295,13 +336,14 @@ export class Rooms {
     return [...this.#owned];
   }
 
-  entryOf(videoId: string): VideoEntry | undefined {
-    return this.#entries.get(videoId);
+  /** The entry of a chat that is open here. */
+  entryOf(key: ChatKey): VideoEntry | undefined {
+    return this.#entryOf(key);
   }
 
   /** Takes over a room without an owner, unless its entry is in use. */
-  adopt(videoId: string): void {
-    this.#entry(videoId).adopt();
+  adopt(key: ChatKey): void {
+    this.#entry(chatOf(key).videoId).adopt();
   }
 
   #entry(videoId: string): VideoEntry {

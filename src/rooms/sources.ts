@@ -8,10 +8,11 @@ import type { CursorRange } from "../serving/resume.ts";
 import type { Census, Room } from "../serving/room.ts";
 import type { Ownership } from "../store/ownership.ts";
 import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
-import type { EndedRoom, StoredPart } from "./archive.ts";
+import type { EndedRoom } from "./archive.ts";
 import type { EntryHost } from "./entry-host.ts";
 import type { QueuedOpening } from "./opening-queue.ts";
 import type { JustOpened, OwnedRoom } from "./owned-room.ts";
+import type { StoredChat } from "./past-chats.ts";
 import type { Rooms } from "./rooms.ts";
 
 /** A room that another instance reads, for the viewers here. */
@@ -63,14 +64,6 @@ export interface RoomApplicant {
   assertCapacity(chatType: ChatType): void;
 }
 
-/** A stored chat as a log. */
-export interface StoredLog {
-  /** Where the log is closed; undefined if it goes on. */
-  closedAt: number | undefined;
-  /** Undefined if only the origin knows it. */
-  range?: CursorRange;
-}
-
 export interface RoomSources {
   /** Counts the viewers in all rooms from here. */
   readonly census: Census;
@@ -93,17 +86,10 @@ export interface RoomSources {
    * Absent if no room is read here.
    */
   follow?(room: Room, restMs: number): Followed;
-  /**
-   * The stored part of a room at this moment, without opening it; with `closedAt`, the part up to this
-   * cursor, at which its chat has ended. Rejects with `RelayError` NOT_STORED.
-   */
-  excerpt(videoId: string, closedAt?: number): Promise<Room>;
-  /** A chat as a log, without opening its room; undefined if nothing of it is known. */
-  log(videoId: string): Promise<StoredLog | undefined>;
-  /** What is stored of a chat that is not there; undefined if nothing is. */
-  archived(videoId: string, absence: Absence): Promise<StoredPart | undefined>;
-  /** The cursor of the last message stored of a video; 0 if nothing is. Rejects with `StoreError`. */
-  head(videoId: string): Promise<number>;
+  /** The chats of a video that are stored, the live one first. Rejects with `StoreError`. */
+  stored(videoId: string): Promise<StoredChat[]>;
+  /** A room that serves what is stored of a chat, and follows nothing. */
+  serve(chat: StoredChat): Room;
   /** The reasons why it serves no new viewers; empty if there are none. */
   unreadiness(): Promise<string[]>;
   /**

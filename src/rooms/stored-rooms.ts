@@ -1,16 +1,16 @@
 /** The rooms of an instance with a store: it reads their chats, or follows the instances that do. */
 import type { ChatType } from "../protocol/chat.ts";
-import { type Absence, mayReturn, type Standing } from "../protocol/chat-standing.ts";
-import { closedAt } from "../reading/batch/checkpoint.ts";
-import type { Room } from "../serving/room.ts";
+import type { Standing } from "../protocol/chat-standing.ts";
+import { Room } from "../serving/room.ts";
+import { storedChats } from "../store/stored-chats.ts";
 import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
 import { acquireRoom } from "./acquire-room.ts";
-import { archivedRoom, excerptOf, type StoredPart } from "./archive.ts";
 import { FollowedRoom } from "./followed-room.ts";
-import { isUnfinished, type OwnedRoomParts } from "./owned-room.ts";
+import { isGoingOn, type OwnedRoomParts } from "./owned-room.ts";
+import type { StoredChat } from "./past-chats.ts";
 import { RoomExchange } from "./room-exchange.ts";
 import type { Rooms } from "./rooms.ts";
-import type { Followed, NoRoom, RoomApplicant, RoomSource, RoomSources, StoredLog } from "./sources.ts";
+import type { Followed, NoRoom, RoomApplicant, RoomSource, RoomSources } from "./sources.ts";
 
 export class StoredRooms implements RoomSources {
   readonly census = { viewers: 0 };
@@ -40,24 +40,17 @@ export class StoredRooms implements RoomSources {
     return new FollowedRoom(room, this.#parts, restMs);
   }
 
-  excerpt(videoId: string, closedAt?: number): Promise<Room> {
-    return excerptOf(videoId, this.#parts, closedAt);
+  async stored(videoId: string): Promise<StoredChat[]> {
+    const stored = await storedChats(this.#parts.store, videoId);
+    return stored.map((room) => ({
+      ...room,
+      isOver: room.end?.state === "ended",
+      isGoingOn: isGoingOn(room, this.#parts),
+    }));
   }
 
-  async log(videoId: string): Promise<StoredLog | undefined> {
-    const record = await this.#parts.store.getRoom(videoId);
-    return record && { closedAt: closedAt(record), range: record };
-  }
-
-  async archived(videoId: string, absence: Absence): Promise<StoredPart | undefined> {
-    const record = await this.#parts.store.getRoom(videoId);
-    if (!record) return undefined;
-    const mayGoOn = mayReturn(absence) || isUnfinished(record);
-    return { range: record, room: mayGoOn ? undefined : archivedRoom(record, this.#parts) };
-  }
-
-  async head(videoId: string): Promise<number> {
-    return (await this.#parts.store.getRoom(videoId))?.head ?? 0;
+  serve({ videoId: key, head }: StoredChat): Room {
+    return new Room(key, head, this.#parts);
   }
 
   async unreadiness(): Promise<string[]> {

@@ -81,7 +81,7 @@ function control({ next, head }: Pick<FramesPlace, "next" | "head">, cursor: num
 }
 
 function closing(end: StreamEnd, next: number): string {
-  if (end.state !== "ended" || end.isUnfinished) return ""; // it is not closed: its readers come back
+  if (end.state !== "ended") return ""; // it is not closed: its readers come back
   const data = { streamNextOffset: offsetOf(next), streamClosed: true, upToDate: true };
   return `event: control\ndata:${wireJson(data)}\n\n`;
 }

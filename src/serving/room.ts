@@ -1,9 +1,10 @@
 /**
- * One video's chat for all its viewers: follows the room's log in the store and passes each new batch to its
+ * One chat for all its viewers: follows the room's log in the store and passes each new batch to its
  * viewers. Others decide who polls it, and how long it stays without viewers.
  */
 import type { Clock } from "../base/clock.ts";
-import type { ChatType, RoomEnd, StreamEnd } from "../protocol/chat.ts";
+import type { ChatType, Init, RoomEnd, StreamEnd } from "../protocol/chat.ts";
+import { type Chat, type ChatKey, chatOf, typeOfChat } from "../protocol/chat-key.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { BetweenPolls } from "./between-polls.ts";
@@ -24,6 +25,8 @@ export interface RoomSettings extends TailSettings {
 /** The request of a connection. */
 export interface StreamRequest extends Beginning {
   videoId: string;
+  /** The chat that it must be; undefined: the one that `rooms/past-chats.ts` says. */
+  chat?: Chat | undefined;
   /** Whether the stream ends with the newest message stored now. */
   isBounded?: boolean;
   /** Whether the upstream is asked even while the service remembers that the video has no chat. */
@@ -54,11 +57,10 @@ export interface RoomParts {
   telemetry: Telemetry;
   census: Census;
   settings: RoomSettings;
-  /** The cursor at which the chat had ended when this room was opened; undefined if it had not. */
-  closedBefore?: number | undefined;
 }
 
 export class Room implements ViewerHost, StartingRoom {
+  readonly key: ChatKey;
   readonly videoId: string;
   readonly chatType: ChatType;
   readonly tail: Tail;
@@ -74,19 +76,22 @@ export class Room implements ViewerHost, StartingRoom {
   #entering = 0;
   #end: RoomEnd | undefined;
   #bound: StreamEnd | undefined;
+  #chats: Pick<Init, "chats"> = {};
   #following: Promise<void> | undefined;
   #keepaliveDueAt: number;
   /** Called each time the last viewer leaves. */
   onIdle: (() => void) | undefined;
 
   /** A room whose log is known to reach cursor `head`. */
-  constructor(videoId: string, chatType: ChatType, head: number, parts: RoomParts) {
+  constructor(key: ChatKey, head: number, parts: RoomParts) {
+    const { videoId, chat } = chatOf(key);
+    this.key = key;
     this.videoId = videoId;
-    this.chatType = chatType;
+    this.chatType = typeOfChat(chat);
     this.tail = new Tail(head, parts.settings);
     this.#parts = parts;
     const { store: log, clock } = parts;
-    this.#pages = new SharedPages({ videoId, log, tail: this.tail, clock, closed: this.#closed.signal });
+    this.#pages = new SharedPages({ key, log, tail: this.tail, clock, closed: this.#closed.signal });
     this.#starts = new Starts(this, log);
     this.#keepaliveDueAt = parts.clock.monotonic() + parts.settings.keepaliveMs;
   }
@@ -105,8 +110,7 @@ export class Room implements ViewerHost, StartingRoom {
 
   /** Where the log is closed; undefined if it goes on. */
   get closedAt(): number | undefined {
-    const isReadToEnd = this.isFollowed && this.#end?.state === "ended" && !this.#end.isUnfinished;
-    return this.#parts.closedBefore ?? (isReadToEnd ? this.tail.head : undefined);
+    return this.#end?.state === "ended" ? this.tail.head : undefined;
   }
 
   /** Whether it relays the log, or has relayed it. */
@@ -130,7 +134,7 @@ export class Room implements ViewerHost, StartingRoom {
 
   async #follow(): Promise<void> {
     const { signal } = this.#closed;
-    for await (const next of this.#parts.store.follow(this.videoId, this.tail.head, signal)) {
+    for await (const next of this.#parts.store.follow(this.key, this.tail.head, signal)) {
       const durableAt = this.now();
       if (this.#parts.settings.isBlanking) this.#pages.forget(); // they may be from before a deletion
       if (Array.isArray(next)) {
@@ -149,10 +153,11 @@ export class Room implements ViewerHost, StartingRoom {
 
   /**
    * Ends every stream at the tail's head, whatever else the store has. Only for rooms that do not follow the
-   * log. `isGoingOn`: as in `StreamEnd`.
+   * log. `isGoingOn`: as in `StreamEnd`. `chats`: those of the video that are stored, for the first frame.
    */
-  bound(isGoingOn: boolean): void {
+  bound(isGoingOn: boolean, chats: Chat[]): void {
     this.#bound = { state: "bounded", reason: "until", isGoingOn };
+    this.#chats = { chats };
   }
 
   /**
@@ -172,7 +177,7 @@ export class Room implements ViewerHost, StartingRoom {
       this.#parts.census.viewers += 1;
       // If the room was closed meanwhile, the viewer is disconnected and reconnects to the room's next owner.
       if (this.#closed.signal.aborted) viewer.end();
-      else viewer.start({ videoId: this.videoId, chatType: this.chatType, cursor });
+      else viewer.start({ videoId: this.videoId, chatType: this.chatType, cursor, ...this.#chats });
     } finally {
       this.#entering -= 1;
       this.#reportIdle();

@@ -4,6 +4,7 @@
  * rare types, only their messages are read.
  */
 import type { Clock } from "../base/clock.ts";
+import type { ChatKey } from "../protocol/chat-key.ts";
 import { readPart } from "../store/log-reader.ts";
 import { retryRead } from "../store/retry-read.ts";
 import type { Feed } from "./feeds.ts";
@@ -38,7 +39,7 @@ interface Read {
 }
 
 interface SharedPagesParts {
-  videoId: string;
+  key: ChatKey;
   log: RoomLog;
   tail: Tail;
   clock: Clock;
@@ -111,11 +112,11 @@ export class SharedPages {
       const left = messages.filter(({ message }) => message.cursor > after);
       if (to > after) return { messages: left, to };
     }
-    const { videoId, log, tail, clock, closed } = this.#parts;
+    const { key: chat, log, tail, clock, closed } = this.#parts;
     const limit = types ? PAGE_MESSAGES : PAGE_MESSAGES - (after % PAGE_MESSAGES);
     const found = retryRead(clock, closed, async () => {
       const range = { after, to: tail.head, limit, isNewest: false }; // the log may have more
-      const { messages, to } = await readPart(log, videoId, { types, ...range });
+      const { messages, to } = await readPart(log, chat, { types, ...range });
       return { messages: messages.map((message) => new Held(message)), to };
     });
     const read: Read = { after, found };

@@ -3,6 +3,7 @@
  * Positions that many viewers look for at the same time are read once for all of them.
  */
 import type { ChatType } from "../protocol/chat.ts";
+import type { ChatKey } from "../protocol/chat-key.ts";
 import { readPart } from "../store/log-reader.ts";
 import { isUnavailable } from "../store/port.ts";
 import { type LogPosition, positionIn } from "./log-position.ts";
@@ -36,7 +37,7 @@ export interface Beginning {
 
 /** The room, as far as a start depends on it. */
 export interface StartingRoom {
-  readonly videoId: string;
+  readonly key: ChatKey;
   readonly chatType: ChatType;
   readonly tail: Tail;
   /** Where the log is closed; undefined if it goes on. */
@@ -81,9 +82,9 @@ export class Starts {
 
   /** The room's cursors. Shared while a read is in progress, because viewers arrive in waves. */
   range(): Promise<CursorRange> {
-    const { videoId, tail } = this.#room;
+    const { key, tail } = this.#room;
     this.#range ??= this.#log
-      .getRoom(videoId)
+      .getRoom(key)
       .then((record) => record ?? { base: tail.head, floor: tail.head, head: tail.head })
       .finally(() => {
         this.#range = undefined;
@@ -120,14 +121,14 @@ export class Starts {
     // given it out.
     const cursor = log ?? lastEventId;
     if (isEarlier && typeof cursor === "number" && cursor > range.head) range = await this.range();
-    const { videoId, chatType, tail, closedAt } = this.#room;
+    const { key, chatType, tail, closedAt } = this.#room;
     const { floor, head } = range;
     if (log !== undefined) return positionIn(log, floor, closedAt ?? Math.max(head, tail.head));
     // [spec] When `Last-Event-ID` is a valid cursor, the server resumes from exactly after it
     const resumed = resumeCursor(range, lastEventId);
     if (resumed !== undefined) return resumed;
     const end = historyEnd ?? head;
-    if (from !== undefined) return (await this.#log.cursorAt(videoId, from)) ?? head;
+    if (from !== undefined) return (await this.#log.cursorAt(key, from)) ?? head;
     const count = backfillCount(backfill, chatType);
     const isWhole = count === Number.POSITIVE_INFINITY || end <= floor;
     if (filter === ALL || count === 0 || isWhole) return Math.max(floor, end - count);
@@ -158,7 +159,7 @@ export class Starts {
     let start: number | undefined;
     for (let to = end, missing = count; missing > 0 && to > floor; ) {
       const range = { after: floor, to, limit: types ? missing : READ_MESSAGES, isNewest: true };
-      const part = await readPart(this.#log, this.#room.videoId, { types, ...range });
+      const part = await readPart(this.#log, this.#room.key, { types, ...range });
       for (const message of part.messages.toReversed()) {
         if (missing === 0 || (typeBit(message) & counted) === 0) continue;
         start = message.cursor - 1;

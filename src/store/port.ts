@@ -4,6 +4,7 @@
  * append.
  */
 import type { RoomEnd } from "../protocol/chat.ts";
+import type { Chat } from "../protocol/chat-key.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
 import type { Totals } from "./totals.ts";
@@ -270,10 +271,11 @@ export function storeUnavailable(cause?: StoreError): RelayError {
   return new RelayError("STORE_UNAVAILABLE", "The store is unavailable; try again shortly.", { cause });
 }
 
-/** The error that callers of the service get if nothing is stored of a video. */
-export function notStored(videoId: string): RelayError {
+/** The error that callers of the service get if nothing is stored of a video, or of this chat of it. */
+export function notStored(videoId: string, chat?: Chat): RelayError {
+  const what = chat ? `the ${chat} chat of video` : "video";
   const advice = "/v1/stream without `until` reads its chat";
-  return new RelayError("NOT_STORED", `Nothing is stored of video ${videoId}; ${advice}.`);
+  return new RelayError("NOT_STORED", `Nothing is stored of ${what} ${videoId}; ${advice}.`);
 }
 
 /** Refuses a store that a migration has not filled completely. */

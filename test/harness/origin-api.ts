@@ -101,7 +101,7 @@ export async function requestLog(
       return logAnswer(sink.answer ?? (await new Promise((resolve) => (sink.onAnswer = resolve))));
     }
     const isHead = request.method === "HEAD";
-    const answer = await (isHead ? reads.head(asked.videoId, gone) : reads.page(asked, gone));
+    const answer = await (isHead ? reads.head(asked, gone) : reads.page(asked, gone));
     if (answer) return logAnswer(answer);
     if (!service.passOn) throw new Error("an instance has all of its logs");
     return await service.passOn({ ...request, timeoutMs: OPENING_TIMEOUT_MS }, gone);

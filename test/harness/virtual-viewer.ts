@@ -14,12 +14,15 @@ import { SimulatedSink } from "./sink.ts";
 
 export interface Visit {
   videoId: string;
-  lastEventId?: number;
+  lastEventId?: number | undefined;
   backfill?: number;
   details?: boolean;
   /** As in the query of `/v1/stream`. */
   types?: string;
   until?: "now";
+  chat?: "live" | "replay";
+  /** As a recording that knows more than the store. */
+  reopens?: boolean;
   /** Wall milliseconds. */
   from?: number;
   /** Openings take turns by address. */
@@ -54,7 +57,7 @@ export class VirtualViewer {
 
   constructor(rooms: Rooms, visit: Visit, reader: FrameReader, until: Until) {
     const { videoId, lastEventId, backfill, details = false, types = "", until: bound } = visit;
-    const { from, address = "viewer" } = visit;
+    const { chat, reopens, from, address = "viewer" } = visit;
     this.#until = until;
     this.#reader = reader;
     const form = FORMS.sse[details ? "detailed" : "plain"].bare;
@@ -65,7 +68,16 @@ export class VirtualViewer {
       return this.sink;
     };
     const filter = parseTypes(types);
-    const asked = { videoId, lastEventId, backfill, filter, from, isBounded: bound === "now" };
+    const asked = {
+      videoId,
+      chat,
+      ...(reopens && { reopens }),
+      lastEventId,
+      backfill,
+      filter,
+      from,
+      isBounded: bound === "now",
+    };
     const request = { ...asked, address: () => address, open };
     this.entered = rooms.enter(request, signal).catch((error) => {
       if (error instanceof ChatAbsent) throw noLiveChat(error);

@@ -2,11 +2,12 @@
 import { stat } from "node:fs/promises";
 import { systemClock } from "../../base/clock.ts";
 import { ENDED } from "../../protocol/chat.ts";
+import { type ChatKey, chatKey, chatOf } from "../../protocol/chat-key.ts";
 import { Appender, type AppenderParts } from "../../reading/batch/appender.ts";
 import {
   type CaptureProgress,
   captureOf,
-  importedPosition,
+  closedPosition,
   memoryOf,
   positionOf,
 } from "../../reading/batch/checkpoint.ts";
@@ -95,7 +96,7 @@ async function importFile(
   const first = await firstBatch(path, reading);
   const videoId = video ?? first.videoId ?? videoIdInName(path);
   if (videoId === undefined) throw new CaptureError(NO_VIDEO);
-  await using hold = await takeRoom(videoId, first.progress, parts);
+  await using hold = await takeRoom(chatKey(videoId, first.chat), first.progress, parts);
   const { room } = hold;
   const appender = new Appender(parts, hold, memoryOf(room, first.chat === "replay", parts));
   const imported: Imported = { videoId, added: 0, unread: 0 };
@@ -105,11 +106,11 @@ async function importFile(
     for await (const { items, panels, progress, unread } of capturedBatches(path, reading, start)) {
       imported.unread += unread;
       if (items.length === 0) continue;
-      const position = importedPosition(panels, first.chat);
+      const position = closedPosition(first.chat, panels);
       const at = { position, startedAt: clock.monotonic(), capture: progress };
       imported.added += (await appender.appendOnce([{ items }], at)).length;
     }
-    while ((await parts.store.tally(videoId, MESSAGES_AT_ONCE)) > 0); // the totals of the room
+    while ((await parts.store.tally(hold.videoId, MESSAGES_AT_ONCE)) > 0); // the totals of the room
   } finally {
     hideProgress();
   }
@@ -128,11 +129,12 @@ async function firstBatch(...args: Parameters<typeof capturedBatches>): Promise<
 
 /** A room that does not exist, or was imported from this capture. Rejects with `CaptureError`. */
 async function takeRoom(
-  videoId: string,
+  key: ChatKey,
   { beginning }: CaptureProgress,
   { store }: AppenderParts,
 ): Promise<Hold> {
-  const hold = await store.ownership.take(videoId);
+  const { videoId } = chatOf(key);
+  const hold = await store.ownership.take(key);
   if (!hold) throw new CaptureError(`another instance reads room ${videoId}`);
   const { room } = hold;
   const capture = room && captureOf(room);

@@ -1,6 +1,6 @@
 /** Writes the messages of one chat to a file or standard output. */
 import type { Writable } from "node:stream";
-import { ChatError, history } from "../../../client/index.ts";
+import { ChatError, type HistoryOptions, history } from "../../../client/index.ts";
 import { cleanText } from "../../formats/harmless-text.ts";
 import { counted } from "../counted.ts";
 import { EXIT } from "../exit-codes.ts";
@@ -47,17 +47,18 @@ export async function exportChat(
   { name, path, format, label }: ChatTarget,
   values: ExportInput["values"],
 ): Promise<Exported> {
-  const { follow, force, raw, since, from, to, types } = values;
+  const { follow, force, raw, since, from, to, types, chat } = values;
   const notice = (text: string) => print(label + text);
   const mode = modeOf(values);
-  const cursorInRoom = (last: LastMessage) => placeInRoom(session, name, path, last, session.stopped);
+  const cursorInRoom = (last: LastMessage) =>
+    placeInRoom(session, { name, chat }, path, last, session.stopped);
   const file =
     path === ""
       ? standardOutput(session.surroundings.stdout, format, session.stopped)
       : await openExportFile(path, format, mode, force, cursorInRoom, session.stopped);
   const signal = AbortSignal.any([session.stopped, file.output.failed]);
   const placeOf = async <T>(time: number | undefined, none: T) =>
-    time === undefined ? none : cursorBefore(session, name, time, signal);
+    time === undefined ? none : cursorBefore(session, { videoId: name, chat }, time, signal);
   let room: Room | undefined;
   let first = file.cursor;
   let [last, messages, isComplete] = [Number.POSITIVE_INFINITY, 0, false];
@@ -69,7 +70,7 @@ export async function exportChat(
     if (typeof cursor !== "number" || cursor < last) {
       const until = follow ? undefined : ("now" as const);
       const backfill = isChannel ? CHANNEL_BACKFILL : undefined;
-      const asked = { name, cursor, backfill, types, until, signal, details: true };
+      const asked = { name, chat, cursor, backfill, types, until, signal, details: true };
       room = openChat({ ...session, notice }, asked);
       room.on("message", () => {
         first ??= room?.cursor;
@@ -96,11 +97,11 @@ export async function exportChat(
 /** The cursor before the first message stored at or after this time; infinite if there is none. */
 async function cursorBefore(
   { server, token }: Access,
-  videoId: string,
+  of: Pick<HistoryOptions, "videoId" | "chat">,
   from: number,
   signal: AbortSignal,
 ): Promise<number> {
-  const messages = history(server, { videoId, token, from, signal, retry: () => false });
+  const messages = history(server, { ...of, token, from, signal, retry: () => false });
   for await (const { cursor } of messages) return cursor - 1;
   return Number.POSITIVE_INFINITY;
 }

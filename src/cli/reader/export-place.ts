@@ -1,5 +1,6 @@
 /** Finds the place in a room after which an export continues a file. */
 import { ChatError } from "../../../client/index.ts";
+import type { Chat } from "../../protocol/chat-key.ts";
 import { EXIT } from "../exit-codes.ts";
 import { ask } from "./ask.ts";
 import type { LastMessage } from "./export-formats.ts";
@@ -27,7 +28,7 @@ interface Page {
  */
 export async function placeInRoom(
   access: Access,
-  name: string,
+  { name, chat }: { name: string; chat?: Chat | undefined },
   path: string,
   last: LastMessage,
   signal: AbortSignal,
@@ -35,7 +36,7 @@ export async function placeInRoom(
   const channelVideo = typeof last.cursor === "string" ? last.cursor.slice(0, 11) : undefined;
   const videoId = channelVideo ?? name;
   try {
-    const cursor = await cursorIn(access, videoId, last, signal);
+    const cursor = await cursorIn(access, { videoId, ...(chat && { chat }) }, last, signal);
     if (cursor !== undefined) return channelVideo ? `${channelVideo}.${cursor}` : cursor;
   } catch (error) {
     if (!(error instanceof ChatError && error.code === "NOT_STORED")) throw error;
@@ -50,12 +51,12 @@ export async function placeInRoom(
 
 async function cursorIn(
   access: Access,
-  videoId: string,
+  of: { videoId: string; chat?: Chat },
   last: LastMessage,
   signal: AbortSignal,
 ): Promise<number | undefined> {
   const page = (place: Record<string, string>) =>
-    ask<Page>(access, `/v1/messages?${new URLSearchParams({ videoId, ...place })}`, { signal });
+    ask<Page>(access, `/v1/messages?${new URLSearchParams({ ...of, ...place })}`, { signal });
   const cursor = Number(`${last.cursor}`.split(".").at(-1));
   const { base, floor, head, messages } = await page({ after: `${cursor - 1}`, limit: "1" });
   const [held] = messages;

@@ -8,6 +8,7 @@ import { fileTrouble } from "../../base/file-trouble.ts";
 import { beginFile } from "../../base/whole-file.ts";
 import { csvRow } from "../../formats/csv.ts";
 import { jsonLine } from "../../formats/harmless-text.ts";
+import { type Chat, chatKey, chatNamed } from "../../protocol/chat-key.ts";
 import { withoutSurroundings } from "../../protocol/pasted-name.ts";
 import { parseVideoId, VIDEO_ID } from "../../protocol/video-id.ts";
 import { MAX_LISTED } from "../../rooms/listing.ts";
@@ -34,6 +35,8 @@ export function exportChats(input: ExportInput, surroundings: Surroundings): Pro
   if (given.has("from") && given.has("since")) throw new UsageError("--from cannot be combined with --since");
   if (follow && (given.has("from") || given.has("to")))
     throw new UsageError("--follow cannot be combined with --from or --to");
+  if (follow && values.chat)
+    throw new UsageError("--follow cannot be combined with --chat: it reads the chat that goes on");
   const { from = 0, to = Number.POSITIVE_INFINITY } = values;
   if (from >= to) throw new UsageError("--from must be before --to");
   if (all && videos.length > 0)
@@ -83,15 +86,19 @@ async function exportFolder(
   const { stopped, notice } = session;
   const listed = values.all ? (await roomsOf(session, stopped, notice)).rooms : [];
   const strange = listed.filter(({ videoId }) => !VIDEO_ID.test(videoId));
-  const stored = listed
-    .filter((room) => room.messages > 0 && !strange.includes(room))
-    .map(({ videoId }) => videoId);
-  const named = values.all ? stored : videos;
+  const stored = listed.filter((room) => room.messages > 0 && !strange.includes(room));
+  const wanted: { videoId: string; chat: Chat | undefined }[] = values.all
+    ? stored.map(({ videoId, chatType }) => ({ videoId, chat: chatNamed(chatType) }))
+    : [...new Set(videos)].map((videoId) => ({ videoId, chat: values.chat }));
+  const targets = wanted
+    .filter(({ chat }) => values.chat === undefined || chat === values.chat)
+    .map(({ videoId, chat }) => {
+      // A chat is named as its video, and a replay apart from its live chat.
+      const isOne = !values.all || stored.filter((room) => room.videoId === videoId).length === 1;
+      const name = isOne ? videoId : chatKey(videoId, chat ?? "live");
+      return { videoId, chat, file: `${name}.${values.format ?? DEFAULT_FORMAT}` };
+    });
   const format = formatFor(values.format, "", { bom: values.bom });
-  const targets = [...new Set(named)].map((videoId) => ({
-    videoId,
-    file: `${videoId}.${values.format ?? DEFAULT_FORMAT}`,
-  }));
   if (modeOf(values) === "whole" && !values.force)
     for (const file of [INDEX, ...targets.map(({ file }) => file)]) assertFree(join(folder, file));
   try {
@@ -102,11 +109,11 @@ async function exportFolder(
   }
   const rows: (string | number | undefined)[][] = [["videoId", "file", "messages", "cursor", "error"]];
   let failures = 0;
-  for (const [index, { videoId, file }] of targets.entries()) {
+  for (const [index, { videoId, chat, file }] of targets.entries()) {
     const label = `${index + 1} of ${targets.length}, ${videoId}: `;
     const target = { name: videoId, path: join(folder, file), format, label };
     try {
-      const { messages, cursor }: Exported = await exportChat(session, target, values);
+      const { messages, cursor }: Exported = await exportChat(session, target, { ...values, chat });
       rows.push([videoId, file, messages, cursor, ""]);
     } catch (error) {
       const reason = refusalOf(error);

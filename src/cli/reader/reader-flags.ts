@@ -1,6 +1,7 @@
 /** The flags of the commands that talk to a service, and their parsers. */
 
 import { suggestOrList } from "../../base/suggest.ts";
+import { CHATS } from "../../protocol/chat-key.ts";
 import { GROUPS, type MessageType, typeNames, typesOf } from "../../protocol/kinds.ts";
 import { parseTime } from "../../protocol/time.ts";
 import { type Argument, EntryError, type Flag, type FlagTable, type Input } from "../flags.ts";
@@ -117,6 +118,10 @@ export const EXPORT_FLAGS = {
   append: toggle("continue an existing file after its last message"),
   follow: toggle("keep writing until the chat is over"),
   since,
+  chat: optional(
+    "which stored chat of the video, live or replay; by default the live one if it is stored",
+    oneOf(CHATS),
+  ),
   from: optional(`only messages stored at this time or later: a time such as ${TIME}`, time),
   to: optional(`only messages stored before this time: a time such as ${TIME}`, time),
   types,

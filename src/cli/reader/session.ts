@@ -106,7 +106,7 @@ function explained(error: ChatError, { server, token }: Access): CommandError {
   );
 }
 
-interface RoomOptions extends Pick<ChatOptions, "backfill" | "until" | "details" | "types"> {
+interface RoomOptions extends Pick<ChatOptions, "backfill" | "until" | "chat" | "details" | "types"> {
   /** The video or the channel, as the user named it. */
   name: string;
   /** One of this video or channel. */

@@ -7,6 +7,7 @@ import { gzip } from "node:zlib";
 import type { Clock } from "../../base/clock.ts";
 import { SharedWork } from "../../base/shared-work.ts";
 import { Origin } from "../../origin/origin.ts";
+import { type Chat, chatNamed } from "../../protocol/chat-key.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import type { Rooms } from "../../rooms/rooms.ts";
 import type { History } from "../../serving/history/history.ts";
@@ -32,6 +33,8 @@ export interface LogSettings {
 /** A request for a log, whose values are checked. */
 export interface LogAsked {
   videoId: string;
+  /** Undefined: the live chat if it is stored. */
+  chat?: Chat | undefined;
   position: LogPosition;
   /** The cache's cursor that the client sent. */
   cursor?: string | undefined;
@@ -81,28 +84,28 @@ export class LogReads {
    * `Rooms.enter` does.
    */
   async page(
-    { videoId, position, isGzip, address }: LogAsked,
+    { videoId, chat, position, isGzip, address }: LogAsked,
     gone: AbortSignal,
     enter: (open: () => Promise<void>) => Promise<void> = (open) => open(),
   ): Promise<LogAnswer | undefined> {
     const { turns } = this.#parts;
     const make = (abandoned: AbortSignal) =>
-      turns.run(() => this.#makePage({ videoId, position, isGzip }, abandoned), abandoned);
-    const key = `${videoId} ${position} ${isGzip}`;
+      turns.run(() => this.#makePage({ videoId, chat, position, isGzip }, abandoned), abandoned);
+    const key = `${videoId} ${chat} ${position} ${isGzip}`;
     const read = () => turns.admit(() => this.#pages.run(key, make, gone));
     return await read().catch(async (error) => {
       if (!(error instanceof RelayError && error.code === "NOT_STORED")) throw error;
-      await enter(() => this.#enterInPassing(videoId, address, gone));
+      await enter(() => this.#enterInPassing({ videoId, chat, address }, gone));
       return await read();
     });
   }
 
   async #makePage(
-    { videoId, position, isGzip }: Pick<LogAsked, "videoId" | "position" | "isGzip">,
+    { position, isGzip, ...named }: Pick<LogAsked, "videoId" | "chat" | "position" | "isGzip">,
     abandoned: AbortSignal,
   ): Promise<LogAnswer | undefined> {
     const limit = position === "now" ? 0 : PAGE_MESSAGES;
-    const part = await this.#part(videoId, position, limit, abandoned);
+    const part = await this.#part(named, position, limit, abandoned);
     const answer = part && pageAnswer(position, part);
     if (!isGzip || !answer?.body) return answer;
     const headers = { ...answer.headers, "content-encoding": "gzip" };
@@ -110,8 +113,8 @@ export class LogReads {
   }
 
   /** Where a stored log ends; undefined if the origin knows. Rejects with `RelayError` NOT_STORED. */
-  async head(videoId: string, gone: AbortSignal): Promise<LogAnswer | undefined> {
-    const part = await this.#part(videoId, "now", 0, gone);
+  async head(named: Pick<LogAsked, "videoId" | "chat">, gone: AbortSignal): Promise<LogAnswer | undefined> {
+    const part = await this.#part(named, "now", 0, gone);
     return part && headAnswer(part);
   }
 
@@ -146,17 +149,17 @@ export class LogReads {
   }
 
   #enter(
-    { videoId, position, address }: Pick<LogAsked, "videoId" | "position" | "address">,
+    { position, ...asked }: Pick<LogAsked, "videoId" | "chat" | "position" | "address">,
     gone: AbortSignal,
     open: StreamRequest["open"],
   ): Promise<void> {
     const lastEventId = position === "now" ? undefined : position === "begin" ? 0 : position;
-    return this.#parts.rooms.enter({ videoId, log: position, lastEventId, backfill: 0, address, open }, gone);
+    return this.#parts.rooms.enter({ ...asked, log: position, lastEventId, backfill: 0, open }, gone);
   }
 
   /** Opens the room of a video of which nothing is stored, as a viewer that leaves at once. */
-  #enterInPassing(videoId: string, address: () => string, gone: AbortSignal): Promise<void> {
-    return this.#enter({ videoId, position: "begin", address }, gone, (start, room) => {
+  #enterInPassing(reader: Pick<LogAsked, "videoId" | "chat" | "address">, gone: AbortSignal): Promise<void> {
+    return this.#enter({ ...reader, position: "begin" }, gone, (start, room) => {
       const asked = { form: ANSWERS.plain, position: "begin", least: 0 } as const;
       const sink = new PollSink(asked, start, room, { waits: this.#waits, cursors: this.#cursors });
       queueMicrotask(() => sink.end());
@@ -165,7 +168,7 @@ export class LogReads {
   }
 
   async #part(
-    videoId: string,
+    { videoId, chat }: Pick<LogAsked, "videoId" | "chat">,
     position: LogPosition,
     limit: number,
     gone: AbortSignal,
@@ -173,14 +176,18 @@ export class LogReads {
     const { rooms, source, isBlanking } = this.#parts;
     if (source instanceof Origin) {
       const room = rooms.openRoom(videoId);
-      return room && heldPart(room, position, isBlanking());
+      const isAsked = room && chatNamed(room.chatType) === (chat ?? "live"); // else only the origin knows
+      return isAsked ? heldPart(room, position, isBlanking()) : undefined;
     }
     const after = typeof position === "number" ? { after: position } : {};
-    const { room, messages } = await source.history.page({ videoId, ...after, filter: {} }, limit, gone);
-    const closedAt = rooms.closedAt(room);
+    const { room, messages } = await source.history.page(
+      { videoId, chat, ...after, isLog: true, filter: {} },
+      limit,
+      gone,
+    );
     return {
       ...{ videoId, messages, floor: room.floor },
-      ...{ end: closedAt ?? room.head, isClosed: closedAt !== undefined },
+      ...{ end: room.head, isClosed: room.end?.state === "ended" },
       blankedBy: isBlanking() ? room.head : undefined,
     };
   }

@@ -63,14 +63,14 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
   const waiting = new Map<string, WaitingParts>();
 
   const asked = ({ params, query, headers, ip }: LogRequest): LogAsked => {
-    const { offset, live, cursor } = query;
+    const { chat, offset, live, cursor } = query;
     const videoId = parseVideoId(params.videoId);
     const position = parseOffset(offset);
     if (position === undefined)
       throw invalid("offset: must be -1, now, or an offset that this log has given out.");
     if (live !== undefined && offset === undefined) throw invalid("offset: is required with live.");
     const isGzip = compresses && acceptsGzip(headers["accept-encoding"]);
-    return { videoId, position, cursor, isGzip, address: () => networkOf(ip) };
+    return { videoId, chat, position, cursor, isGzip, address: () => networkOf(ip) };
   };
 
   const passOn = (request: LogRequest, reply: FastifyReply) => {
@@ -158,7 +158,10 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
   };
 
   app.head<LogRoute>("/v1/log/:videoId", HEAD_OPTIONS, async (request, reply) => {
-    const answer = await reads.head(parseVideoId(request.params.videoId), clientGone(reply.raw));
+    const answer = await reads.head(
+      { videoId: parseVideoId(request.params.videoId), chat: request.query.chat },
+      clientGone(reply.raw),
+    );
     return answer ? reply.headers(answer.headers).send() : passOn(request, reply);
   });
 

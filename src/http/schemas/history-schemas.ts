@@ -5,7 +5,7 @@ import { GROUPS } from "../../protocol/kinds.ts";
 import { ROOM_STATES } from "../../rooms/entry-host.ts";
 import { FORMAT_NAMES } from "../../serving/history/formats.ts";
 import { Type } from "./json-schema.ts";
-import { orNull, refTo, VideoId, VideoIdInput } from "./schemas.ts";
+import { ChatInput, Chats, ChatType, orNull, refTo, VideoId, VideoIdInput } from "./schemas.ts";
 
 export const MAX_LIMIT = 1000;
 export const DEFAULT_LIMIT = 100;
@@ -55,6 +55,7 @@ export const MessagesQuery = Type.Object({
   ),
   raw: flag("CSV: whether texts that a spreadsheet would run as formulas stay as they are."),
   bom: flag("CSV: whether it begins with a byte order mark, which some spreadsheets need."),
+  chat: ChatInput,
 });
 export type MessagesQuery = Static<typeof MessagesQuery>;
 
@@ -62,6 +63,8 @@ const Cursor = (description: string) => Type.Integer({ description });
 
 export const MessagesResponse = Type.Object({
   videoId: VideoId,
+  chatType: ChatType,
+  chats: Chats,
   state: Type.Enum([...ROOM_STATES], { description: "If the room is not open: its last state." }),
   base: Cursor("The cursor before the room's first message."),
   floor: Cursor("The cursor before the oldest stored message."),

@@ -1,5 +1,6 @@
 /** The schemas of the log of a video. */
 import type { Static } from "typebox";
+import { CHATS } from "../../protocol/chat-key.ts";
 import { Type } from "./json-schema.ts";
 import { VideoIdInput } from "./schemas.ts";
 
@@ -23,6 +24,11 @@ export const LogQuery = Type.Object({
   ),
   cursor: Type.Optional(
     Type.String({ maxLength: 100, description: "The `Stream-Cursor` of the last answer, for caches." }),
+  ),
+  chat: Type.Optional(
+    Type.Enum([...CHATS], {
+      description: "Whose log: the live chat's, or the replay's. By default the live chat's if it is stored.",
+    }),
   ),
 });
 export type LogQuery = Static<typeof LogQuery>;

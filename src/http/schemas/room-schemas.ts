@@ -3,13 +3,14 @@ import type { Static } from "typebox";
 import { MESSAGE_TYPES } from "../../protocol/kinds.ts";
 import { ROOM_STATES } from "../../rooms/entry-host.ts";
 import { Type } from "./json-schema.ts";
-import { orNull, VideoId, VideoIdInput } from "./schemas.ts";
+import { ChatInput, Chats, ChatType, orNull, VideoId, VideoIdInput } from "./schemas.ts";
 
 const At = orNull(Type.String({ description: "ISO 8601 in UTC." }));
 const count = (description: string) => Type.Integer({ description });
 
 const Room = Type.Object({
   videoId: VideoId,
+  chatType: ChatType,
   state: Type.Enum([...ROOM_STATES], { description: "If the room is not open: its last state." }),
   messages: count("Number of stored messages."),
   firstAt: At,
@@ -72,8 +73,9 @@ const Totals = Type.Object(
   },
 );
 
-export const RoomResponse = Type.Object({ ...Room.properties, totals: Totals });
+export const RoomResponse = Type.Object({ ...Room.properties, chats: Chats, totals: Totals });
 
 export const RoomParams = Type.Object({ videoId: VideoIdInput });
 export type RoomParams = Static<typeof RoomParams>;
-export const RoomQuery = Type.Object({});
+export const RoomQuery = Type.Object({ chat: ChatInput });
+export type RoomQuery = Static<typeof RoomQuery>;

@@ -2,6 +2,7 @@
 import type { Static, TProperties, TSchema } from "typebox";
 import { CHANNEL_STATES } from "../../protocol/channel.ts";
 import { CHAT_TYPES, ENDED, RELEASED } from "../../protocol/chat.ts";
+import { CHATS } from "../../protocol/chat-key.ts";
 import { ERRORS } from "../../protocol/errors.ts";
 import {
   BADGES,
@@ -24,6 +25,16 @@ export const VideoIdInput = Type.String({
   maxLength: MAX_INPUT_LENGTH,
   description: "Full video URL or bare 11-character id.",
   examples: ["dQw4w9WgXcQ", "https://youtu.be/dQw4w9WgXcQ"],
+});
+/** One of the chats of the video, in a query. */
+export const ChatInput = Type.Optional(
+  Type.Enum([...CHATS], {
+    description:
+      "Which chat of the video: the live one, or the replay. By default the one that has the request's cursor, else the live one if it is stored.",
+  }),
+);
+export const Chats = Type.Array(Type.Enum([...CHATS]), {
+  description: "The chats of the video that are stored.",
 });
 export const VideoId = Type.String({
   pattern: VIDEO_ID.source,
@@ -145,6 +156,7 @@ export const Init = closed({
   videoId: VideoId,
   chatType: ChatType,
   cursor: Type.Integer({ description: "The cursor just before the first message of this connection." }),
+  chats: Type.Optional(Chats),
 });
 export const End = closed({ reason: Type.Enum([ENDED.reason, RELEASED.reason, "until"]) });
 
@@ -247,10 +259,11 @@ export const StreamQuery = Type.Object({
     }),
   ),
   lastEventId: asQuery(OF_STREAM),
+  chat: ChatInput,
 });
 export type StreamQuery = Static<typeof StreamQuery>;
 
-const { videoId: _, channel: __, ...StreamOptions } = StreamQuery.properties;
+const { videoId: _, channel: __, chat: ___, ...StreamOptions } = StreamQuery.properties;
 
 export const MergedQuery = Type.Object({
   videoIds: Type.String({

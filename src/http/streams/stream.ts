@@ -44,9 +44,15 @@ export function streamAsked({ query, headers }: StreamInput<StreamQuery>) {
   const { videoId, channel } = query;
   if ((videoId === undefined) === (channel === undefined))
     throw new RelayError("INVALID_REQUEST", "videoId or channel: exactly one of the two is required.");
+  if (query.chat !== undefined && query.until === undefined)
+    throw new RelayError(
+      "INVALID_REQUEST",
+      "chat: needs until=now; a stream that goes on is of the chat that does.",
+    );
   if (videoId === undefined) return channelAsked({ query, headers });
   return {
     videoId: parseVideoId(videoId),
+    chat: query.chat,
     ...partAsked(query),
     // A browser's first request cannot set this header; on a reconnect, the header has the newer cursor.
     lastEventId: parseCursor(headers["last-event-id"]) ?? parseCursor(query.lastEventId),

@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { retry } from "../../base/retry.ts";
-import type { RoomEnd } from "../../protocol/chat.ts";
+import { ENDED, type RoomEnd } from "../../protocol/chat.ts";
 import type { Message } from "../../protocol/message.ts";
 import { blankDeleted, deletionIds } from "../../store/blanking.ts";
 import type { ObservedStore } from "../../store/observed.ts";
@@ -108,6 +108,16 @@ export class Appender {
     if (this.#isFinished) return; // its chat ended just as the room was released
     await this.#write(signal, () => this.#parts.store.finish(this.#claim, end));
     this.#isFinished = true;
+  }
+
+  /**
+   * Closes the room of a chat that is over. A gap before its end, this one or an earlier one, is its last
+   * message. Rejects like `append`.
+   */
+  async end(gap: Gap | undefined, progress: Progress, signal: AbortSignal): Promise<void> {
+    if (gap || this.#memory.gap)
+      await this.append([{ items: [], after: gap, isLast: true }], progress, signal);
+    await this.finish(ENDED, signal);
   }
 
   async #prepare(batches: readonly ReadBatch[]): Promise<PreparedAppend> {

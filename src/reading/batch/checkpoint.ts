@@ -30,11 +30,6 @@ export interface RoomMemory extends ReadMemory {
   gap: Gap | undefined;
   /** The banners and open polls above the chat. */
   above: AboveChat;
-  /**
-   * If the chat has ended before: the number of messages that the room had ever got by its first end. They
-   * alone are the room's log as a closed stream (`closedAt`), whatever is stored of its replay afterwards.
-   */
-  closedAfter?: number | undefined;
 }
 
 /** How far a room was read. */
@@ -61,7 +56,7 @@ export interface CaptureProgress {
 /** `now`: on the monotonic clock. */
 export function encodeCheckpoint(
   { position, startedAt, egress, absence, capture }: Progress,
-  { deletions, gifts, threads, notices, gap, above, closedAfter }: RoomMemory,
+  { deletions, gifts, threads, notices, gap, above }: RoomMemory,
   now: number,
 ): string {
   return JSON.stringify({
@@ -76,7 +71,6 @@ export function encodeCheckpoint(
     notices: [...notices],
     above: [...above],
     gap,
-    closedAfter,
   });
 }
 
@@ -104,10 +98,10 @@ export function absenceOf({ checkpoint }: RoomRecord): AwaitedAbsence | undefine
 }
 
 /**
- * The position of a chat that was imported from a capture. The chat is over, and no call to the upstream
- * has read it, so the position has no credentials.
+ * The position of a chat that is over and was not read from the upstream, or by another version of the
+ * service: it has no credentials.
  */
-export function importedPosition(panels: Panels, chat: Chat): Position {
+export function closedPosition(chat: Chat, panels: Panels): Position {
   const endpoint = chat === "replay" ? "get_live_chat_replay" : "get_live_chat";
   const pair = { client: "WEB", endpoint } as const;
   const credentials = { apiKey: "", clientVersion: "" };
@@ -119,23 +113,6 @@ export function captureOf({ checkpoint }: RoomRecord): CaptureProgress | undefin
   const capture = dig(parseJson(checkpoint), "recording");
   const [beginning, lines] = [asString(dig(capture, "beginning")), asNumber(dig(capture, "lines"))];
   return beginning === undefined || lines === undefined ? undefined : { beginning, lines };
-}
-
-/**
- * Where the log of a chat is closed: at the cursor at which the chat ended for the first time, read to its
- * end. Undefined if the log goes on. Stored as a distance from the room's base, so that it moves with the
- * room's cursors.
- */
-export function closedAt(room: RoomRecord): number | undefined {
-  const closedAfter = closedAfterOf(room);
-  return closedAfter === undefined ? undefined : room.base + closedAfter;
-}
-
-function closedAfterOf({ base, head, checkpoint, end }: RoomRecord): number | undefined {
-  const stored = asNumber(dig(parseJson(checkpoint), "closedAfter"));
-  if (stored !== undefined && Number.isSafeInteger(stored) && stored >= 0 && base + stored <= head)
-    return stored;
-  return end?.state === "ended" ? head - base : undefined;
 }
 
 /**
@@ -166,15 +143,13 @@ export function memoryOf(
   isReplay: boolean,
   { clock, telemetry }: { clock: Clock; telemetry: Telemetry },
 ): RoomMemory {
-  if (!room) return NOTHING_READ;
-  const closedAfter = closedAfterOf(room);
-  if (!isReadable(room)) return { ...NOTHING_READ, closedAfter };
+  if (!room || !isReadable(room)) return NOTHING_READ;
   const memory = readMemory(asObject(parseJson(room.checkpoint)) ?? {});
-  if (memory) return { ...memory, closedAfter };
+  if (memory) return memory;
   telemetry.mark("room: memory unreadable");
   telemetry.rooms.checkpointUnreadable(room.videoId, "memory");
   const sinceMs = clock.now() - lastReadAgoMs(room);
-  return { ...NOTHING_READ, gap: isReplay ? undefined : { sinceMs, reason: "down" }, closedAfter };
+  return { ...NOTHING_READ, gap: isReplay ? undefined : { sinceMs, reason: "down" } };
 }
 
 const NOTHING_READ: RoomMemory = { ...NO_MEMORY, gap: undefined, above: new Map() };

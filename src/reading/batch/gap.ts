@@ -39,6 +39,8 @@ export interface ReadBatch {
   after?: Gap | undefined;
   /** The banners and open polls above the chat behind that gap, if a whole page shows them. */
   above?: AboveChat | undefined;
+  /** Whether the chat ends with them: then a gap is shown even if no message follows. */
+  isLast?: boolean;
 }
 
 /** Whether both contain the same chat message: then nothing is missing between them. */
@@ -92,7 +94,7 @@ export function showGaps(
   /** The messages that take down all that this page lacks. */
   const downBehind = (shownAbove: AboveChat): Message[] =>
     takenDown(aboveAfter(stood, messages), shownAbove, new Map([...held, ...known]), moment);
-  for (const { items, after, above: shownAbove } of batches) {
+  for (const { items, after, above: shownAbove, isLast } of batches) {
     gap ??= after;
     if (items.some((item) => isSaid(item) && isKnown(item.message.id))) gap = undefined;
     const own = read.slice(next, next + items.length);
@@ -106,6 +108,10 @@ export function showGaps(
       }
       add(message);
     }
+    if (!gap || !isLast) continue;
+    messages.push(gapMessage(gap, cursor++, moment));
+    shown.push(gap);
+    gap = undefined;
   }
   return { messages, shown, gap };
 }

@@ -7,6 +7,7 @@ import { onOneLine, wireJson } from "../../base/wire-json.ts";
 import { BOM, CHAT_TABLE } from "../../formats/csv.ts";
 import { LinePrinter, plain } from "../../formats/line-printer.ts";
 import type { ReceivedMessage } from "../../formats/received-message.ts";
+import { chatOf, typeOfChat } from "../../protocol/chat-key.ts";
 import { decodeMessage, messageJson, type StoredMessage } from "../../store/stored-message.ts";
 import type { Slices } from "../slices.ts";
 import type { HistoryPage } from "./history.ts";
@@ -78,15 +79,17 @@ function received(message: StoredMessage): ReceivedMessage {
  * shows. `isFinal`: the page has no more to come; then the hash covers nothing of the room, which goes on.
  */
 export async function pageBody(
-  { room, messages, next, prev }: HistoryPage,
+  { room, chats, messages, next, prev }: HistoryPage,
   state: string,
   { mediaType, file, writer }: Format,
   options: WritingOptions,
   isFinal: boolean,
   slices: Slices,
 ): Promise<{ body: Buffer; hash: string }> {
-  const { videoId, base, floor, head } = room;
-  const opening = `${wireJson({ videoId, state, base, floor, head }).slice(0, -1)},"messages":[`;
+  const { base, floor, head } = room;
+  const { videoId, chat } = chatOf(room.videoId);
+  const shown = { videoId, chatType: typeOfChat(chat), chats, state, base, floor, head };
+  const opening = `${wireJson(shown).slice(0, -1)},"messages":[`;
   const hash = createHash("sha256").update(`${mediaType} ${next} ${prev}`);
   const first = file ? file.header(options) : opening;
   if (!isFinal) hash.update(first);

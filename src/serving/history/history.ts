@@ -1,13 +1,15 @@
 /**
- * The stored messages of a video, in pages or as a whole. They come from the store alone, so no room is
+ * The stored messages of a chat, in pages or as a whole. They come from the store alone, so no room is
  * opened. All requests together look at few messages at a time, and let the event loop run in between: the
  * live streams come first.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Semaphore } from "../../base/semaphore.ts";
+import { type Chat, type ChatKey, chatOf } from "../../protocol/chat-key.ts";
 import { type ReadPart, readPart } from "../../store/log-reader.ts";
-import { notStored, type RoomRecord, type Store, type TypedPart } from "../../store/port.ts";
+import type { RoomRecord, Store, TypedPart } from "../../store/port.ts";
 import { retryRead } from "../../store/retry-read.ts";
+import { askedOf, storedChats } from "../../store/stored-chats.ts";
 import type { StoredMessage } from "../../store/stored-message.ts";
 import { Slices } from "../slices.ts";
 import { refuseUnavailable } from "../store-refusal.ts";
@@ -24,11 +26,15 @@ const READS_AT_ONCE = 2;
 /** Maximum stored messages that one page looks at. */
 const MAX_EXAMINED = 20_000;
 
-/** A part of a video's history. Cursors are exclusive, times are wall milliseconds. */
+/** A part of a chat's history. Cursors are exclusive, times are wall milliseconds. */
 export interface HistoryRequest {
   videoId: string;
+  /** Undefined: the chat that has the cursor `after` or `before`, else the live one if it is stored. */
+  chat?: Chat | undefined;
   after?: number | undefined;
   before?: number | undefined;
+  /** Whether it reads a log, whose offsets do not tell the chat. */
+  isLog?: boolean;
   /** Only messages stored at this time or later. */
   from?: number | undefined;
   /** Only messages stored earlier than this. */
@@ -38,6 +44,8 @@ export interface HistoryRequest {
 
 export interface HistoryPage {
   room: RoomRecord;
+  /** The chats of the video that are stored. */
+  chats: readonly Chat[];
   messages: StoredMessage[];
   /** The `after` of the next page; null at the upper bound: the head, `before` or `to`. */
   next: number | null;
@@ -69,6 +77,7 @@ interface FoundPart extends ReadPart {
 /** The cursors of a request: those after `after`, up to `last`. */
 interface HistoryRange {
   room: RoomRecord;
+  chats: readonly Chat[];
   after: number;
   last: number;
   /** The cursor at which paging backwards ends. */
@@ -94,8 +103,8 @@ export class History {
    * with the signal's reason.
    */
   async page(request: HistoryRequest, limit: number, signal: AbortSignal): Promise<HistoryPage> {
-    const { room, after, last, floor } = await this.#part(request).catch(refuseUnavailable);
-    const { videoId, filter } = request;
+    const { room, chats, after, last, floor } = await this.#part(request).catch(refuseUnavailable);
+    const { filter } = request;
     const isBackwards = request.before !== undefined && request.after === undefined;
     // The examined cursors are those after `start`, up to `end`.
     let [start, end] = isBackwards ? [last, last] : [Math.min(after, room.head), after];
@@ -109,7 +118,7 @@ export class History {
         limit: Math.min(READ_MESSAGES, wanted),
         isNewest: isBackwards,
       };
-      const part = await this.#read(videoId, range, filter, signal).catch(refuseUnavailable);
+      const part = await this.#read(room.videoId, range, filter, signal).catch(refuseUnavailable);
       found = isBackwards ? [...part.messages, ...found] : [...found, ...part.messages];
       if (isBackwards) start = part.after;
       else end = part.to;
@@ -123,6 +132,7 @@ export class History {
     }
     return {
       room,
+      chats,
       messages: found,
       next: end < last ? end : null,
       prev: start > floor ? start + 1 : null,
@@ -132,12 +142,13 @@ export class History {
   /** Everything up to the head at the moment of the call. Rejects as `page` does. */
   async whole(request: HistoryRequest, signal: AbortSignal): Promise<WholeHistory> {
     const { room, after, last } = await this.#part(request).catch(refuseUnavailable);
-    return { room, after, last, next: this.#batches(request, after, last, signal) };
+    return { room, after, last, next: this.#batches(room.videoId, request.filter, after, last, signal) };
   }
 
   /** A function, and not a generator, which would keep its latest batch while it waits for its caller. */
   #batches(
-    { videoId, filter }: HistoryRequest,
+    key: ChatKey,
+    filter: MessageFilter,
     after: number,
     last: number,
     signal: AbortSignal,
@@ -147,7 +158,7 @@ export class History {
     return async () => {
       while (from < last) {
         const range = { after: from, to: last, limit, isNewest: false };
-        const read = () => this.#read(videoId, range, filter, signal);
+        const read = () => this.#read(key, range, filter, signal);
         const { messages, to } = await retryRead(this.#clock, signal, read);
         from = to;
         limit = lengthOf(messages) > BATCH_LENGTH ? Math.ceil(limit / 2) : Math.min(2 * limit, READ_MESSAGES);
@@ -157,21 +168,22 @@ export class History {
     };
   }
 
-  async #part({ videoId, after = 0, before, from, to }: HistoryRequest): Promise<HistoryRange> {
-    const room = await this.#store.getRoom(videoId);
-    if (!room) throw notStored(videoId);
+  async #part({ videoId, chat, isLog, after = 0, before, from, to }: HistoryRequest): Promise<HistoryRange> {
+    const stored = await storedChats(this.#store, videoId);
+    const room = askedOf(stored, videoId, isLog ? { chat } : { chat, after, before });
     const cursorOf = async (time: number | undefined, none: number) =>
-      time === undefined ? none : ((await this.#store.cursorAt(videoId, time)) ?? none);
+      time === undefined ? none : ((await this.#store.cursorAt(room.videoId, time)) ?? none);
     const [floor, end] = await Promise.all([cursorOf(from, room.floor), cursorOf(to, room.head)]);
     const last = Math.min(room.head, end, (before ?? Number.POSITIVE_INFINITY) - 1);
     const lowest = Math.max(room.floor, floor);
     const first = Math.max(lowest, after);
-    return { room, after: first, last, floor: before === undefined ? lowest : first };
+    const chats = stored.map(({ videoId: key }) => chatOf(key).chat);
+    return { room, chats, after: first, last, floor: before === undefined ? lowest : first };
   }
 
   /** A part of the range, of which only the messages that pass the filter are kept. */
   #read(
-    videoId: string,
+    key: ChatKey,
     range: Omit<TypedPart, "types">,
     filter: MessageFilter,
     signal: AbortSignal,
@@ -179,7 +191,7 @@ export class History {
     const test = testOf(filter);
     const types = rareTypesOf(filter.types ?? ALL);
     return this.#reads.run(async () => {
-      const part = await readPart(this.#store, videoId, { types, ...range });
+      const part = await readPart(this.#store, key, { types, ...range });
       const messages: StoredMessage[] = [];
       await this.slices.each(part.messages, (message) => {
         if (!test || test(message)) messages.push(message);

@@ -24,9 +24,13 @@ describe("a page of history", () => {
     const { get } = await withRoom(t, several(150));
     const { body, headers } = await get({ videoId: ROOM });
     const { messages, ...rest } = body;
-    const room = { videoId: ROOM, state: "released", base: B, floor: B, head: B + 150 };
+    const chat = { videoId: ROOM, chatType: "liveChatRenderer", chats: ["live"] };
+    const room = { ...chat, state: "released", base: B, floor: B, head: B + 150 };
     assert.deepEqual(rest, { ...room, next: B + 100, prev: null });
-    assert.deepEqual(Object.keys(body), "videoId state base floor head messages next prev".split(" "));
+    assert.deepEqual(
+      Object.keys(body),
+      "videoId chatType chats state base floor head messages next prev".split(" "),
+    );
     assert.deepEqual(
       messages.map(({ cursor, id }) => [cursor, id]),
       several(100).map(({ id }, n) => [B + 1 + n, id]),

@@ -262,7 +262,7 @@ describe("the examples", () => {
     const parameters = operationOf("/v1/messages").parameters ?? [];
     assert.deepEqual(
       parameters.map(({ name }) => name),
-      "videoId after before from to limit types author q details format raw bom".split(" "),
+      "videoId after before from to limit types author q details format raw bom chat".split(" "),
     );
     relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(3);
     await using stream = await Stream.open(relay.url, { videoId: VIDEO });
@@ -284,7 +284,7 @@ describe("the examples", () => {
     assert.deepEqual(
       parameters.map((parameter) => `${parameter.in} ${parameter.name}`),
       [
-        ...["videoId", "channel", "backfill", "details", "types", "from", "until", "lastEventId"].map(
+        ...["videoId", "channel", "backfill", "details", "types", "from", "until", "lastEventId", "chat"].map(
           (name) => `query ${name}`,
         ),
         "header last-event-id",

@@ -13,6 +13,7 @@ import { FullConnections } from "../../../src/http/streams/full-connections.ts";
 import { takeSocket } from "../../../src/http/streams/hand-over.ts";
 import { SocketSink } from "../../../src/http/streams/socket-sinks.ts";
 import { ENDED } from "../../../src/protocol/chat.ts";
+import { chatKey } from "../../../src/protocol/chat-key.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import { Room } from "../../../src/serving/room.ts";
 import { StoreError } from "../../../src/store/port.ts";
@@ -35,7 +36,7 @@ async function sentAfterPruning(t: TestContext, storeUrl: string): Promise<Buffe
   const settings = { keepaliveMs: 1000, isBlanking: false };
   const telemetry = new Telemetry(silentLog);
   const parts = { store, clock: systemClock, telemetry, settings, census: { viewers: 0 } };
-  const room = new Room(ROOM, "liveChatReplayRenderer", claim.head + 2, parts);
+  const room = new Room(chatKey(ROOM, "replay"), claim.head + 2, parts);
   room.finish(ENDED);
   const stop = new AbortController();
   t.after(() => stop.abort());
@@ -104,7 +105,7 @@ async function roomWithoutStore(t: TestContext) {
   const telemetry = new Telemetry(silentLog);
   const settings = { keepaliveMs: 1000, isBlanking: false };
   const parts = { store: away, clock: systemClock, telemetry, settings, census: { viewers: 0 } };
-  const room = new Room(ROOM, "liveChatReplayRenderer", claim.head + 2, parts);
+  const room = new Room(chatKey(ROOM, "replay"), claim.head + 2, parts);
   const sink = new SimulatedSink(FORMS.sse.plain.bare, () => {});
   const enter = (open: () => SimulatedSink) =>
     room.enter({ videoId: ROOM, lastEventId: claim.head, backfill: 0, address: () => "", open });

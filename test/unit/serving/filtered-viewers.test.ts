@@ -53,7 +53,7 @@ class World {
     this.base = this.#claim.head;
     await this.store.append(this.#claim, this.base, [], "{}");
     const parts = { store: this.store, clock: this.clock, telemetry: TELEMETRY };
-    this.room = new Room(ROOM, "liveChatRenderer", this.base, {
+    this.room = new Room(ROOM, this.base, {
       ...parts,
       census: { viewers: 0 },
       settings: SETTINGS,

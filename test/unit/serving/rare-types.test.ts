@@ -50,14 +50,14 @@ async function roomOf(t: TestContext, chat: readonly EncodedMessage[], isAtEdge:
   const { read, readTypes } = store;
   store.read = (...asked) => counted(read(...asked));
   store.readTypes = (...asked) => counted(readTypes(...asked));
-  const room = new Room(ROOM, "liveChatRenderer", B + chat.length, {
+  const room = new Room(ROOM, B + chat.length, {
     store: log,
     clock: systemClock,
     telemetry,
     census: { viewers: 0 },
     settings: SETTINGS,
   });
-  room.bound(false);
+  room.bound(false, ["live"]);
   /** The start of a stream and the places that it contains. */
   const stream = async (types: string, asked: Partial<StreamRequest>) => {
     const lines: string[] = [];

@@ -101,7 +101,7 @@ async function storedRoom(count: number, text = "") {
     census: { viewers: 0 },
   };
   const head = claim.head + count;
-  return { room: new Room(VIDEO, "liveChatRenderer", head, parts), base: claim.head, head, reads, store };
+  return { room: new Room(VIDEO, head, parts), base: claim.head, head, reads, store };
 }
 
 /** The page after a cursor below the room's tail. */

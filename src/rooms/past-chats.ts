@@ -1,0 +1,52 @@
+/**
+ * The chats of a video that are over, and whom they serve. A viewer stays in the chat whose cursor it has,
+ * whatever the upstream shows now; the cursors of the two chats of a video tell them apart.
+ */
+import { type Chat, type ChatKey, chatOf } from "../protocol/chat-key.ts";
+import type { CursorRange } from "../serving/resume.ts";
+import type { StreamRequest } from "../serving/room.ts";
+import { chatWith } from "../store/stored-chats.ts";
+
+/** A chat of a video as it is stored. */
+export interface StoredChat extends CursorRange {
+  videoId: ChatKey;
+  /** Whether it has ended, so that nothing follows. */
+  isOver: boolean;
+  /** Whether it continues from its checkpoint. */
+  isGoingOn: boolean;
+  /** The time since it ended, in milliseconds; null if it has not, or only an origin knows. */
+  endedAgoMs: number | null;
+}
+
+/**
+ * The chat that a viewer of this video asks for, if it is clear without opening the video: by its name, by its
+ * cursor, or as a log, which is the live chat's if that is stored. Undefined for the chat that is there now.
+ */
+export function chatAsked(
+  stored: readonly StoredChat[],
+  { chat, lastEventId, log }: Pick<StreamRequest, "chat" | "lastEventId" | "log">,
+): StoredChat | undefined {
+  if (chat) return stored.find((each) => isChat(each, chat));
+  if (log !== undefined) return stored[0];
+  return lastEventId ? chatWith(stored, lastEventId) : undefined;
+}
+
+/**
+ * The chat that serves this viewer because it is over. A live chat also serves newcomers for the grace time
+ * after its end.
+ */
+export function pastChat(
+  stored: readonly StoredChat[],
+  request: Pick<StreamRequest, "chat" | "lastEventId" | "log" | "reopens">,
+  graceMs: number,
+): StoredChat | undefined {
+  const asked = chatAsked(stored, request);
+  if (asked) return asked.isOver && !request.reopens ? asked : undefined;
+  const live = stored.find((each) => isChat(each, "live"));
+  const isRecent = live?.isOver && live.endedAgoMs !== null && live.endedAgoMs <= graceMs;
+  return isRecent && !request.chat && !request.reopens ? live : undefined;
+}
+
+function isChat({ videoId }: StoredChat, chat: Chat): boolean {
+  return chatOf(videoId).chat === chat;
+}

@@ -1,0 +1,182 @@
+/** The live chat of a video and the replay of its finished stream: two rooms, whose cursors never meet. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { chatKey } from "../../../src/protocol/chat-key.ts";
+import type { VirtualRelayOptions } from "../../harness/virtual-relay.ts";
+import { VirtualRelay } from "../../harness/virtual-relay.ts";
+import { failAlways, PLACES } from "../../support/opening.ts";
+
+const VIDEO = "two-chats-1";
+const REPLAY = chatKey(VIDEO, "replay");
+/** Longer than the grace time. */
+const LATER_MS = 100_000;
+
+/** A video whose live chat a viewer has read to its end; `live` has its messages. */
+async function readToEnd(options: VirtualRelayOptions = {}) {
+  const relay = new VirtualRelay({ hasDisk: true, ...options });
+  const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
+  chat.say(10);
+  const viewer = await relay.enter({ videoId: VIDEO, lastEventId: 0 });
+  await viewer.untilMessages(10);
+  chat.end("reload-only");
+  assert.equal((await viewer.ended())?.event, "end");
+  return { relay, chat, viewer };
+}
+
+/** The same, with the replay in place of the live chat, after the grace time. */
+async function replayed() {
+  const room = await readToEnd();
+  room.chat.change({ kind: "replay", pageSize: 4 });
+  await room.relay.advance(LATER_MS);
+  return room;
+}
+
+async function whole({ relay }: { relay: VirtualRelay }, visit: { lastEventId?: number; backfill?: number }) {
+  const viewer = await relay.enter({ videoId: VIDEO, ...visit });
+  const end = await viewer.ended();
+  return { viewer, end };
+}
+
+const offsets = (viewer: Awaited<ReturnType<VirtualRelay["enter"]>>) =>
+  viewer.messages.map(({ message }) => /^\d+:\d\d$/.test(message.timestamp));
+
+describe("a viewer with a cursor of a live chat that is over", () => {
+  it("gets the rest and the end, whatever the upstream shows now, and nothing of the replay", async () => {
+    const room = await replayed();
+    const { viewer } = room;
+    const back = await whole(room, { lastEventId: viewer.cursors[5] ?? 0 });
+    assert.deepEqual(back.viewer.ids, viewer.ids.slice(6));
+    assert.equal(back.viewer.init?.cursor, viewer.cursors[5]);
+    const atEnd = await whole(room, { lastEventId: viewer.cursors.at(-1) ?? 0 });
+    assert.deepEqual([atEnd.viewer.ids, atEnd.end?.event], [[], "end"]);
+  });
+
+  it("gets the same while somebody reads the replay, and after a restart", async () => {
+    const room = await replayed();
+    const { relay, viewer } = room;
+    const reader = relay.visit({ videoId: VIDEO });
+    await relay.when(reader.entered);
+    for (const isRestarted of [false, true]) {
+      if (isRestarted) await relay.restart();
+      const back = await whole(room, { lastEventId: viewer.cursors[5] ?? 0 });
+      assert.deepEqual(back.viewer.ids, viewer.ids.slice(6), `restarted: ${isRestarted}`);
+      assert.equal(back.viewer.init?.chatType, "liveChatRenderer");
+    }
+  });
+
+  it("counts as one without a cursor once the live chat is not stored any more", async () => {
+    const room = await replayed();
+    const { relay, viewer } = room;
+    await whole(room, {});
+    while ((await relay.when(relay.store.pruneRooms([], 0, 100))) > 0) {
+      if (!(await relay.when(relay.store.getRoom(VIDEO)))) break;
+    }
+    await relay.advance(LATER_MS);
+    const last = viewer.cursors.at(-1) ?? 0;
+    const back = await whole(room, { lastEventId: last });
+    assert.notEqual(back.viewer.init?.cursor, last);
+    assert.equal(back.viewer.init?.chatType, "liveChatReplayRenderer");
+  });
+});
+
+describe("a viewer without a cursor", () => {
+  it("gets the live chat's backfill and end for the grace time, then the replay alone and whole", async () => {
+    const room = await readToEnd();
+    room.chat.change({ kind: "replay", pageSize: 4 });
+    await room.relay.advance(60_000);
+    const soon = await whole(room, { backfill: 3 });
+    assert.deepEqual(soon.viewer.ids, room.viewer.ids.slice(-3));
+    await room.relay.advance(LATER_MS);
+    const late = await whole(room, {});
+    assert.equal(late.viewer.init?.chatType, "liveChatReplayRenderer");
+    assert.deepEqual(late.viewer.ids, room.viewer.ids);
+    assert.ok(offsets(late.viewer).every(Boolean), "it has a message of the live chat");
+  });
+
+  it("gets the live chat for the grace time even if a recording already reads the replay", async () => {
+    const room = await readToEnd();
+    const { relay } = room;
+    room.chat.change({ kind: "replay", pageSize: 4, timeoutMs: 5000 });
+    const recording = relay.visit({ videoId: VIDEO, reopens: true });
+    await relay.when(recording.entered);
+    assert.equal(recording.init?.chatType, "liveChatReplayRenderer");
+    const soon = await whole(room, { backfill: 3 });
+    assert.deepEqual(soon.viewer.ids, room.viewer.ids.slice(-3));
+    assert.equal(soon.viewer.init?.chatType, "liveChatRenderer");
+  });
+
+  it("or with the cursor 0 gets all of the chat that is there now; if none is, all of the live one", async () => {
+    const room = await replayed();
+    assert.ok(offsets((await whole(room, { lastEventId: 0 })).viewer).every(Boolean));
+    const gone = await readToEnd();
+    await gone.relay.advance(LATER_MS);
+    assert.deepEqual((await whole(gone, { lastEventId: 0 })).viewer.ids, gone.viewer.ids);
+    assert.equal((await gone.relay.refusal({ videoId: VIDEO })).code, "NO_LIVE_CHAT");
+  });
+});
+
+it("the live chat that is stored stays as it is when somebody opens the finished video", async () => {
+  const room = await replayed();
+  const { relay } = room;
+  const before = await relay.when(relay.store.getRoom(VIDEO));
+  const { viewer } = await whole(room, {});
+  const after = await relay.when(relay.store.getRoom(VIDEO));
+  assert.deepEqual([after?.base, after?.head, after?.end], [before?.base, before?.head, before?.end]);
+  assert.ok((viewer.cursors[0] ?? 0) > (after?.head ?? 0));
+  const again = await whole(room, { lastEventId: viewer.cursors[1] ?? 0 });
+  assert.deepEqual(again.viewer.ids, viewer.ids.slice(2));
+});
+
+describe("a live chat that ends while nobody reads it", () => {
+  for (const kind of ["replay", "gone"] as const)
+    it(`(${kind} then) gets a last gap and is closed, without a message of the replay`, async () => {
+      const relay = new VirtualRelay({ hasDisk: true });
+      const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
+      chat.say(5);
+      const viewer = await relay.enter({ videoId: VIDEO, lastEventId: 0 });
+      await viewer.untilMessages(5);
+      const last = viewer.cursors.at(-1) ?? 0;
+      relay.kill();
+      chat.say(5);
+      chat.end("reload-only");
+      if (kind === "replay") chat.change({ kind: "replay", pageSize: 4 });
+      await relay.advance(600_000);
+      relay.start();
+      for (const lastEventId of [last, undefined, 0, last]) {
+        const back = await relay.enter({ videoId: VIDEO, lastEventId });
+        assert.equal((await back.ended())?.event, "end");
+        assert.equal(back.init?.chatType, "liveChatRenderer");
+        const ids = lastEventId === last ? [] : viewer.ids;
+        assert.deepEqual(back.ids, [...ids, `gap:${last}`]);
+      }
+      assert.equal((await relay.when(relay.store.getRoom(VIDEO)))?.end?.state, "ended");
+      assert.equal(await relay.when(relay.store.getRoom(REPLAY)), undefined);
+      await relay.advance(LATER_MS);
+      if (kind === "replay") {
+        const newcomer = await relay.enter({ videoId: VIDEO });
+        assert.equal((await newcomer.ended())?.event, "end");
+        assert.equal(newcomer.ids.length, 10);
+      } else assert.equal((await relay.refusal({ videoId: VIDEO })).code, "NO_LIVE_CHAT");
+    });
+
+  it("has no gap if it was read within the last ten seconds", async () => {
+    const { relay, viewer } = await readToEnd();
+    assert.ok(!viewer.ids.some((id) => id.startsWith("gap:")));
+    assert.equal((await relay.when(relay.store.getRoom(VIDEO)))?.head, viewer.cursors.at(-1));
+  });
+
+  it("has a last gap if the upstream could not be reached until then", async () => {
+    const relay = new VirtualRelay({ hasDisk: true });
+    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
+    chat.say(5);
+    const viewer = await relay.enter({ videoId: VIDEO, lastEventId: 0 });
+    await viewer.untilMessages(5);
+    const repair = failAlways(relay, ["get_live_chat", ...PLACES], { status: 503 });
+    await relay.advance(20_000);
+    repair();
+    chat.end("reload-only");
+    chat.change({ kind: "replay" });
+    assert.equal((await viewer.ended())?.event, "end");
+    assert.deepEqual(viewer.ids.slice(5), [`gap:${viewer.cursors[4]}`]);
+  });
+});
