@@ -1,6 +1,6 @@
 /** `rooms`: shows the rooms that a service stores and reads, as a table or as the service's answer. */
 import { jsonLine } from "../../formats/harmless-text.ts";
-import { chatNamed } from "../../protocol/chat-key.ts";
+import { isReplayChat } from "../../protocol/chat.ts";
 import { type ListedRoom, MAX_LISTED } from "../../rooms/listing.ts";
 import { counted } from "../counted.ts";
 import type { Input } from "../flags.ts";
@@ -18,8 +18,7 @@ interface Answer {
 }
 
 const COLUMNS = {
-  video: ({ videoId }: ListedRoom) => videoId,
-  chat: ({ chatType }: ListedRoom) => chatNamed(chatType),
+  video: ({ videoId, chatType }: ListedRoom) => (isReplayChat(chatType) ? `${videoId} replay` : videoId),
   state: ({ state }: ListedRoom) => state,
   messages: ({ messages }: ListedRoom) => `${messages}`,
   first: ({ firstAt }: ListedRoom) => shortTime(firstAt),

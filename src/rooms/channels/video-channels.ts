@@ -9,6 +9,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { unlessAborted } from "../../base/deadline.ts";
 import { atCapacity } from "../../protocol/capacity.ts";
+import { CHATS, chatKey } from "../../protocol/chat-key.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import type { ObservedStore } from "../../store/observed.ts";
 import type { OpeningTurn } from "../../upstream/egress/pool.ts";
@@ -33,8 +34,13 @@ export function readVideoChannels(
   stopped: AbortSignal,
 ): VideoChannels {
   const sources: VideoChannelSources = {
-    stored: (videoId) => store.getChannels(videoId),
-    remember: (videoId, names) => store.setChannels(videoId, names),
+    stored: async (videoId) => {
+      const live = await store.getChannels(videoId);
+      return live.length > 0 ? live : await store.getChannels(chatKey(videoId, "replay"));
+    },
+    remember: async (videoId, names) => {
+      await Promise.all(CHATS.map((chat) => store.setChannels(chatKey(videoId, chat), names)));
+    },
     look: async (videoId, queued, signal) => {
       using opening = await queued.turn("unknown", signal); // whether it is stored or not
       const options = { lane: "opening", dueAt: clock.monotonic(), maxCooldownMs: 0, signal } as const;

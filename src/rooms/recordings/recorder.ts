@@ -8,9 +8,10 @@
 import type { Clock } from "../../base/clock.ts";
 import { withStop } from "../../base/full-stop.ts";
 import { isReplayChat, type RoomEnd } from "../../protocol/chat.ts";
+import { chatOf } from "../../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, isFinal, mayReturn } from "../../protocol/chat-standing.ts";
 import { RelayError } from "../../protocol/errors.ts";
-import { isReadable, lastReadAgoMs, positionOf } from "../../reading/batch/checkpoint.ts";
+import { lastReadAgoMs } from "../../reading/batch/checkpoint.ts";
 import { LookWaits } from "../../reading/look-waits.ts";
 import { FORMS } from "../../serving/form.ts";
 import type { StreamRequest } from "../../serving/room.ts";
@@ -18,6 +19,8 @@ import type { Sink, SinkOwner } from "../../serving/sink.ts";
 import type { ObservedStore } from "../../store/observed.ts";
 import { ifUnavailable, type RoomRecord, StoreError } from "../../store/port.ts";
 import type { RecordingReport } from "../../store/recording-list.ts";
+import { storedChats } from "../../store/stored-chats.ts";
+import { typeOf } from "../../store/stored-message.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import type { Channels } from "../channels/channels.ts";
@@ -238,29 +241,42 @@ async function read(
 ): Promise<"over" | RoomEnd | undefined> {
   const { signal } = run;
   while (!signal.aborted) {
-    const ended = await endedRoom(videoId, parts);
+    const last = await recordOf(videoId, parts.store);
+    const ended = last?.end?.state === "ended" ? last : undefined;
     const standing = ended && (await standingAfter(ended, parts, signal));
+    const isReplay = last !== undefined && last.videoId !== videoId;
     if (standing && standing.is !== "there") {
       if (!isFinal(standing)) throw new ChatAbsent(standing);
       parts.telemetry.recordings.complete(videoId);
       return "over";
     }
-    const end = await stay(videoId, standing !== undefined, parts, run, channel);
+    const end = await stay(videoId, standing !== undefined || isReplay, parts, run, channel);
     if (end?.state !== "ended") return end;
   }
   return undefined;
 }
 
-/** How a chat stands whose room has ended. */
+/**
+ * How a chat stands whose room has ended. The replay of a live chat goes on for it if nobody has read the end
+ * of the live chat.
+ */
 async function standingAfter(
   room: RoomRecord,
-  { rooms, settings }: RecorderParts,
+  { rooms, settings, store }: RecorderParts,
   signal: AbortSignal,
 ): Promise<Absence | { is: "there" }> {
-  if (!isReadable(room) || isReplayChat(positionOf(room).chatType)) return OVER; // it was read to its end
-  const standing = await rooms.standing(room.videoId, signal);
-  if (standing.is === "there") return isReplayChat(standing.chatType) ? OVER : standing;
+  const { videoId, chat } = chatOf(room.videoId);
+  if (chat === "replay") return OVER; // it was read to its end
+  const standing = await rooms.standing(videoId, signal);
+  if (standing.is === "there")
+    return isReplayChat(standing.chatType) && (await isReadToEnd(room, store)) ? OVER : standing;
   return standing.is === "hidden" && lastReadAgoMs(room) >= settings.hiddenMs ? OVER : standing;
+}
+
+/** Whether a chat that is over does not end with a gap. */
+async function isReadToEnd({ videoId: key, head }: RoomRecord, store: ObservedStore): Promise<boolean> {
+  const [last] = await store.read(key, head - 1, 1);
+  return !last || typeOf(last) !== "gap";
 }
 
 /** One stay in the room, as its viewer. Resolves to the room's end, if it is known. */
@@ -326,28 +342,24 @@ async function enter(request: StreamRequest, parts: RecorderParts, { signal, rep
 async function unfinishedOf(channel: string, store: ObservedStore): Promise<Set<string>> {
   const rooms = await store.listRooms(NEWEST_ROOMS).catch(ifUnavailable([]));
   const unfinished = new Set<string>();
-  for (const { videoId } of rooms.filter(({ end }) => end === null)) {
-    const names = await store.getChannels(videoId).catch(ifUnavailable<string[]>([]));
-    if (names.includes(channel)) unfinished.add(videoId);
+  for (const { videoId: key } of rooms.filter(({ end }) => end === null)) {
+    const names = await store.getChannels(key).catch(ifUnavailable<string[]>([]));
+    if (names.includes(channel)) unfinished.add(chatOf(key).videoId);
   }
   return unfinished;
 }
 
 /** Called at both ends of a recording, because the store may fail at one of them. */
 async function rememberChannel(videoId: string, channel: string, store: ObservedStore): Promise<void> {
-  const names = await store.getChannels(videoId).catch(ifUnavailable(undefined));
+  const { videoId: key = videoId } = (await recordOf(videoId, store)) ?? {};
+  const names = await store.getChannels(key).catch(ifUnavailable(undefined));
   if (!names || names.includes(channel)) return;
-  await store.setChannels(videoId, [...names, channel]).catch(ifUnavailable(undefined));
+  await store.setChannels(key, [...names, channel]).catch(ifUnavailable(undefined));
 }
 
+/** The chat of a video that was read last: its replay if that is stored. */
 async function recordOf(videoId: string, store: ObservedStore): Promise<RoomRecord | undefined> {
-  return await store.getRoom(videoId).catch(ifUnavailable(undefined));
-}
-
-/** The stored room, if it has ended. */
-async function endedRoom(videoId: string, { store }: RecorderParts): Promise<RoomRecord | undefined> {
-  const room = await recordOf(videoId, store);
-  return room?.end?.state === "ended" ? room : undefined;
+  return (await storedChats(store, videoId).catch(ifUnavailable<RoomRecord[]>([]))).at(-1);
 }
 
 /** Accepts all writes immediately, and discards them. */

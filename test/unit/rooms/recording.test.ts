@@ -1,6 +1,7 @@
 /** Chats that are recorded, watched or not, and the list of stored and open rooms. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { chatKey } from "../../../src/protocol/chat-key.ts";
 import type { ListedRoom } from "../../../src/rooms/listing.ts";
 import { recordChat } from "../../../src/rooms/recordings/recorder.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
@@ -10,7 +11,6 @@ import { eventually } from "../../support/eventually.ts";
 import { recorderOf, runUntil } from "../../support/recorder-parts.ts";
 import { startRelay } from "../../support/relay.ts";
 import { Stream } from "../../support/stream.ts";
-import { withoutGaps } from "../../support/virtual-room.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
 const TEXT = { kinds: ["text"], timeoutMs: 10 } as const;
@@ -41,6 +41,7 @@ describe("a recorded chat", () => {
     const { firstAt, lastAt, ...room } = await listedOnce(again.url, ({ state }) => state === "ended");
     assert.deepEqual(room, {
       videoId: VIDEO,
+      chatType: "liveChatRenderer",
       state: "ended",
       messages: 50,
       viewers: 0,
@@ -58,7 +59,7 @@ describe("a recorded chat", () => {
     );
   });
 
-  it("that ended while the service was down is read to its end all the same", async () => {
+  it("that ended while the service was down ends with a gap, and its replay is recorded, too", async () => {
     const relay = new VirtualRelay({ hasDisk: true, settings: { RELAY_RECORD: VIDEO } });
     const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5000 });
     const before = chat.say(3);
@@ -68,11 +69,29 @@ describe("a recorded chat", () => {
     relay.kill();
     const after = chat.say(4);
     chat.end("reload-only");
+    chat.change({ kind: "replay", pageSize: 2 });
     await relay.advance(600_000);
     relay.start();
-    await relay.when(recordChat(VIDEO, recorderOf(relay), runUntil(signal)));
-    const stored = (await relay.stored(VIDEO)).map(({ id }) => id);
-    assert.deepEqual(withoutGaps(stored), [...before, ...after]);
+    const states: unknown[] = [];
+    const run = { ...runUntil(signal), report: ({ state }: { state?: string }) => states.push(state) };
+    await relay.when(recordChat(VIDEO, recorderOf(relay), run));
+    const idsOf = async (key: string) => (await relay.stored(key)).map(({ id }) => id);
+    const [gap = "", ...others] = (await idsOf(VIDEO)).slice(before.length);
+    assert.deepEqual([gap.split(":")[0], others], ["gap", []]);
+    assert.deepEqual(await idsOf(chatKey(VIDEO, "replay")), [...before, ...after]);
+    assert.deepEqual([...new Set(states)], ["recording", "ended"]);
+  });
+
+  it("that was read to its end is over, whatever its video shows then", async () => {
+    const relay = new VirtualRelay({ hasDisk: true, settings: { RELAY_RECORD: VIDEO } });
+    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
+    chat.say(3);
+    const recording = recordChat(VIDEO, recorderOf(relay), runUntil(new AbortController().signal));
+    await relay.advance(20_000);
+    chat.end("reload-only");
+    chat.change({ kind: "replay" });
+    await relay.when(recording);
+    assert.equal(await relay.when(relay.store.getRoom(chatKey(VIDEO, "replay"))), undefined);
   });
 
   it("that has not begun is tried again every 60 s, also after a failure", async () => {
