@@ -5,7 +5,31 @@
  * not seem read until then. `relay_finish` ends the room. A release by the instance that has no viewers
  * left makes the room free instead, for another owner, as long as another instance has some.
  */
-export const APPENDING = `create function relay_append(
+export const APPENDING = `${appendFunction("create function", "")}
+
+  create function relay_finish(v text, e bigint, final text, what text)
+  returns table (epoch bigint, head bigint, outcome text) language plpgsql as $$
+  #variable_conflict use_column
+  declare me text;
+  begin
+    select owner into me from room where video_id = v and epoch = e and owner is not null and checkpoint is not null
+      for no key update;
+    if not found then
+      return query select r.epoch, r.head, 'fenced' from room r where r.video_id = v;
+    elsif final = 'released' and exists (select from interest i
+        where i.video_id = v and i.instance <> me and i.viewers > 0 and i.until > clock_timestamp()) then
+      return query update room r set owner = null, epoch = e + 1, lease_until = 'epoch'
+        where r.video_id = v returning r.epoch, r.head, 'free';
+    else
+      return query update room r set state = final, detail = what, final_at = clock_timestamp(), owner = null,
+          lease_until = 'epoch'
+        where r.video_id = v returning r.epoch, r.head, 'final';
+    end if;
+  end $$;`;
+
+/** `fence`: a further condition of an append. */
+export function appendFunction(create: string, fence: string): string {
+  return `${create} relay_append(
     v text, e bigint, expected bigint, ids text[], bodies text[], more text[], cp text, ttl interval, written timestamptz
   ) returns table (epoch bigint, head bigint, added int[]) language plpgsql as $$
   #variable_conflict use_column
@@ -13,7 +37,7 @@ export const APPENDING = `create function relay_append(
     stored int[] := '{}';
     moved bigint;
   begin
-    select shift into moved from room where video_id = v and epoch = e and head = expected and owner is not null
+    select shift into moved from room where video_id = v and epoch = e and head = expected and owner is not null${fence}
       for no key update;
     if not found then
       return query select r.epoch, r.head, null::int[] from room r where r.video_id = v;
@@ -35,27 +59,8 @@ export const APPENDING = `create function relay_append(
         checkpoint_at = least(clock_timestamp(), written), lease_until = clock_timestamp() + ttl, state = 'polling',
         detail = null, final_at = null
       where r.video_id = v returning r.epoch, r.head, stored;
-  end $$;
-
-  create function relay_finish(v text, e bigint, final text, what text)
-  returns table (epoch bigint, head bigint, outcome text) language plpgsql as $$
-  #variable_conflict use_column
-  declare me text;
-  begin
-    select owner into me from room where video_id = v and epoch = e and owner is not null and checkpoint is not null
-      for no key update;
-    if not found then
-      return query select r.epoch, r.head, 'fenced' from room r where r.video_id = v;
-    elsif final = 'released' and exists (select from interest i
-        where i.video_id = v and i.instance <> me and i.viewers > 0 and i.until > clock_timestamp()) then
-      return query update room r set owner = null, epoch = e + 1, lease_until = 'epoch'
-        where r.video_id = v returning r.epoch, r.head, 'free';
-    else
-      return query update room r set state = final, detail = what, final_at = clock_timestamp(), owner = null,
-          lease_until = 'epoch'
-        where r.video_id = v returning r.epoch, r.head, 'final';
-    end if;
   end $$;`;
+}
 
 /**
  * The database's clock may be in the past, so `relay_append_2` stores no message at a time before it was

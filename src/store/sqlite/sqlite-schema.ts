@@ -3,6 +3,8 @@
  * schema is refused unchanged; an older one is upgraded step by step.
  */
 import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { REPLAY_SUFFIX } from "../../protocol/chat-key.ts";
+import { beganAsReplay, ENDED_TEXT, READ_REPLAY } from "../earlier-rooms.ts";
 import { HALF_FILLED, StoreError } from "../port.ts";
 import { BEGINS_PLAIN } from "../stored-message.ts";
 
@@ -32,6 +34,12 @@ export const TYPE = `case when body glob '{"type":"?*"*' then substr(body, 10, i
 const BLANKING = `create index if not exists message_of_author on message (room, ${AUTHOR_ID});
   pragma secure_delete = on;`;
 const KEEPING = "drop index if exists message_of_author;";
+
+/** For a step: whether a room that was read as a replay is one from its beginning. */
+const BEGAN_AS_REPLAY = beganAsReplay(
+  "instr",
+  "(select details from message where room = key order by cursor limit 1)",
+);
 
 /** Marks the file as ours: "lchr". */
 export const APPLICATION_ID = 0x6c636872;
@@ -100,6 +108,11 @@ const STEPS: readonly string[] = [
   `create index message_rare on message (room, ${TYPE}, cursor) where ${IS_RARE};`,
   // The names of the room's channel, separated by spaces.
   "alter table room add column channels text;",
+  // A room is one chat of its video. A live chat into which a replay was read is over.
+  `update room set video_id = video_id || '${REPLAY_SUFFIX}'
+     where video_id not like '%${REPLAY_SUFFIX}' and ${READ_REPLAY} and ${BEGAN_AS_REPLAY};
+   update room set ending = '${ENDED_TEXT}', ended_at = coalesce(ended_at, checkpoint_at)
+     where video_id not like '%${REPLAY_SUFFIX}' and ${READ_REPLAY};`,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;
