@@ -105,7 +105,7 @@ function listedRoom(
   local: LocalRoom | undefined,
 ): ListedRoom {
   const state = stateOf(end, local?.state);
-  const isRead = state === "polling" || state === "lingering";
+  const isRead = state === "polling" || state === "waiting" || state === "lingering";
   const { videoId, chat } = chatOf(key);
   return {
     videoId,

@@ -11,7 +11,7 @@ interface SharedWatch extends WatchedChannel {
   /** Whether its pages have shown that the channel exists. Strangers choose the number of all others. */
   readonly isKnown: boolean;
   /** Adds a watcher. Disposing removes one. */
-  join(isRecording?: boolean): this;
+  join(): this;
 }
 
 interface ChannelsParts {
@@ -57,8 +57,7 @@ export class Channels<Watch extends SharedWatch> implements WatchedChannels {
     }
     const isNew = !this.#watches.has(channel);
     if (isNew && address !== "" && knownCount >= this.#max) throw atCapacity("channels");
-    const watch = this.#watches.getOrInsertComputed(channel, () => this.#begin(channel, address));
-    return watch.join(address === "");
+    return this.#watches.getOrInsertComputed(channel, () => this.#begin(channel, address)).join();
   }
 
   /** Stops watching all channels. */

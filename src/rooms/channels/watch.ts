@@ -135,9 +135,8 @@ export class ChannelWatch implements WatchedChannel {
   }
 
   /** Adds a watcher. Disposing removes one. */
-  join(isRecording = false): this {
+  join(): this {
     this.#watchers += 1;
-    if (isRecording) this.#recorders += 1;
     if (this.#watchers === 1) {
       this.#unwatched = new AbortController();
       const signal = AbortSignal.any([this.#unwatched.signal, this.#closed]);
@@ -147,12 +146,6 @@ export class ChannelWatch implements WatchedChannel {
   }
 
   [Symbol.dispose](): void {
-    this.leave();
-  }
-
-  /** Removes a watcher. */
-  leave(isRecording = false): void {
-    if (isRecording) this.#recorders -= 1;
     this.#watchers -= 1;
     if (this.isWatched) return;
     this.#unwatched.abort("nobody waits");
@@ -161,15 +154,20 @@ export class ChannelWatch implements WatchedChannel {
   }
 
   /**
-   * Yields after the first look, and after each further look and each report. Rejects as
+   * For a recording: yields after the first look, and after each further look and each report. Rejects as
    * `Broadcasts.changedSince` does.
    */
   async *streams(signal: AbortSignal): AsyncGenerator<ChannelView, never, void> {
-    for (;;) {
-      const { changes } = this.broadcasts;
-      if (this.broadcasts.absent) throw this.broadcasts.absent;
-      if (this.broadcasts.state) yield this.#view();
-      await this.broadcasts.changedSince(changes, signal);
+    this.#recorders += 1;
+    try {
+      for (;;) {
+        const { changes } = this.broadcasts;
+        if (this.broadcasts.absent) throw this.broadcasts.absent;
+        if (this.broadcasts.state) yield this.#view();
+        await this.broadcasts.changedSince(changes, signal);
+      }
+    } finally {
+      this.#recorders -= 1;
     }
   }
 

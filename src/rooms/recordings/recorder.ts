@@ -143,8 +143,8 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
   let absentMs = RETRY_MS;
   while (!signal.aborted) {
     let retryMs = RETRY_MS;
-    const watch = channels.watch(channel, "");
     try {
+      using watch = channels.watch(channel, "");
       for await (const { streams, trouble } of watch.streams(signal)) {
         const wanted = recordedStreams(streams, clock.now()).union(unfinished);
         unfinished = new Set();
@@ -181,8 +181,6 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
         channelNews = { ...afterError(error), state: "failed" };
         reportNow();
       }
-    } finally {
-      watch.leave(true);
     }
     await clock.sleep(retryMs, signal).catch(() => {});
   }

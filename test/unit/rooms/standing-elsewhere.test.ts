@@ -1,0 +1,263 @@
+/** How a chat stands, for recordings, for viewers of its channel, and for those of an edge. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { type ListedRecording, Recordings } from "../../../src/rooms/recordings/recordings.ts";
+import type { Scenario } from "../../../src/simulator/scenario.ts";
+import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
+import { ChannelVisitor } from "../../support/channel-visitor.ts";
+import { recorderOf } from "../../support/recorder-parts.ts";
+import { virtualEdge } from "../../support/virtual-edge.ts";
+import { requestsOf, VIDEO, virtualRoom } from "../../support/virtual-room.ts";
+import { MINUTE, watched } from "../../support/watched-channel.ts";
+
+const SECOND = 1000;
+const HOUR = 60 * MINUTE;
+const TEXT = { kinds: ["text"], timeoutMs: 5000 } as const;
+const AWAITED = ["off", "private", "members-only", "age-limit"] as const;
+const ENDED = { event: "end", data: { reason: "no more continuations" } };
+
+/** A relay that records a video whose chat is as the scenario says. */
+function recorded(scenario: Partial<Scenario>, options: VirtualRelayOptions = {}) {
+  const relay = new VirtualRelay({ hasDisk: true, ...options });
+  const chat = relay.upstream.chat(VIDEO, { ...TEXT, ...scenario });
+  const start = () => {
+    const recordings = new Recordings([VIDEO], recorderOf(relay), new AbortController().signal);
+    recordings.start({ isListRun: false });
+    return recordings;
+  };
+  let recordings = start();
+  return {
+    ...{ relay, chat },
+    now: async () => {
+      const [{ state, videoId, error } = assert.fail()]: ListedRecording[] = await relay.when(
+        recordings.list(),
+      );
+      return { state, videoId, error };
+    },
+    restart: async () => {
+      await relay.restart(SECOND);
+      recordings = start();
+    },
+    stored: async () => (await relay.stored(VIDEO)).map(({ id }) => id),
+    said: () => chat.ledger.map(({ id }) => id),
+  };
+}
+
+describe("the recording of a video", { timeout: 120_000 }, () => {
+  for (const kind of AWAITED)
+    for (const stream of ["upcoming", "live"] as const) {
+      it(`waits for a chat that is ${kind} before it was ever there, and its stream ${stream}`, async () => {
+        const { relay, chat, now, stored, said } = recorded({ kind, stream });
+        await relay.advance(10 * SECOND);
+        const { state, videoId, error } = await now();
+        assert.deepEqual([state, videoId], ["waiting", VIDEO]);
+        assert.match(error ?? "", /^No live chat found: /);
+        await relay.advance(45 * MINUTE);
+        const looks = requestsOf(relay, "popout").length;
+        assert.ok(looks >= 85 && looks <= 92, `${looks} looks`);
+        chat.change({ kind: "live" });
+        chat.say(3);
+        await relay.advance(40 * SECOND);
+        assert.deepEqual([(await now()).state, await stored()], ["recording", said()]);
+        chat.end("reload-only");
+        await relay.advance(MINUTE);
+        assert.equal((await now()).state, "ended");
+      });
+    }
+
+  for (const kind of AWAITED) {
+    it(`waits for a chat that is ${kind} in its midst, through a restart, and records it to its end`, async () => {
+      const { relay, chat, now, restart, stored, said } = recorded({});
+      chat.say(3);
+      await relay.advance(20 * SECOND);
+      assert.equal((await now()).state, "recording");
+      chat.change({ kind });
+      await relay.advance(30 * SECOND);
+      const { state, videoId, error } = await now();
+      assert.deepEqual([state, videoId], ["waiting", VIDEO]);
+      assert.ok(error);
+      await restart();
+      await relay.advance(30 * SECOND);
+      assert.equal((await now()).state, "waiting");
+      chat.change({ kind: "live" });
+      chat.say(3);
+      await relay.advance(40 * SECOND);
+      assert.deepEqual([(await now()).state, await stored()], ["recording", said()]);
+      chat.end("reload-only");
+      await relay.advance(MINUTE);
+      assert.equal((await now()).state, "ended");
+    });
+  }
+
+  it("looks for it at growing waits to ten minutes after an hour", async () => {
+    for (const said of [0, 3]) {
+      const { relay, chat } = recorded(said > 0 ? {} : { kind: "off" });
+      chat.say(said);
+      await relay.advance(20 * SECOND);
+      chat.change({ kind: "off" });
+      await relay.advance(3 * HOUR);
+      const before = requestsOf(relay, "popout").length;
+      await relay.advance(HOUR);
+      assert.equal(requestsOf(relay, "popout").length - before, 6);
+    }
+  });
+
+  it("goes on if its room has ended, and its pages show the chat", async () => {
+    const { relay, chat, now, stored, said } = recorded({});
+    chat.say(3);
+    await relay.advance(20 * SECOND);
+    const viewer = await relay.enter({ videoId: VIDEO });
+    chat.end("reload-only");
+    await relay.until(() => viewer.end !== undefined);
+    assert.deepEqual(viewer.end, ENDED);
+    chat.change({ kind: "live" });
+    chat.say(3);
+    await relay.advance(2 * MINUTE);
+    assert.deepEqual([(await now()).state, await stored()], ["recording", said()]);
+  });
+
+  it("is not ended by an answer without a continuation while the chat is off", async () => {
+    const { relay, upstream, chat, now, restart, stored, said } = withUpstream(recorded({}));
+    chat.say(3);
+    await relay.advance(20 * SECOND);
+    upstream.fault({ on: "get_live_chat", times: 1, as: ENDING });
+    chat.change({ kind: "off" });
+    await relay.advance(MINUTE);
+    assert.equal((await now()).state, "waiting");
+    await restart();
+    await relay.advance(MINUTE);
+    assert.equal((await now()).state, "waiting");
+    chat.change({ kind: "live" });
+    chat.say(2);
+    await relay.advance(40 * SECOND);
+    assert.deepEqual([(await now()).state, await stored()], ["recording", said()]);
+  });
+
+  it("ends if the chat was hidden for RELAY_HIDDEN_MS since a page has shown it, through a restart", async () => {
+    const { relay, chat, now, restart } = recorded({}, { settings: { RELAY_HIDDEN_MS: `${2 * HOUR}` } });
+    chat.say(3);
+    await relay.advance(20 * SECOND);
+    chat.change({ kind: "private" });
+    await relay.advance(HOUR);
+    await restart();
+    await relay.advance(HOUR - 5 * MINUTE);
+    assert.equal((await now()).state, "waiting");
+    await relay.advance(16 * MINUTE);
+    assert.equal((await now()).state, "ended");
+  });
+});
+
+/** An answer of a chat without a next continuation. */
+const ENDING = {
+  status: 200,
+  body: { responseContext: {}, continuationContents: { liveChatContinuation: { continuations: [] } } },
+};
+const withUpstream = <T extends { relay: VirtualRelay }>(parts: T) => ({
+  ...parts,
+  upstream: parts.relay.upstream,
+});
+
+describe("a viewer of a channel", () => {
+  for (const kind of AWAITED)
+    for (const isScheduled of [true, false]) {
+      const when = isScheduled ? "before the stream begins" : "of a live stream";
+      it(`waits with the reason for a chat that is ${kind} ${when}, and reads it when it is there`, async () => {
+        const { relay, channel, in: from } = watched();
+        const startsAt = isScheduled ? { startsAt: from(10 * MINUTE) } : {};
+        const stream = channel.broadcast(VIDEO, { chat: TEXT, ...startsAt });
+        stream.chat.change({ kind });
+        const viewer = new ChannelVisitor(relay.service);
+        await relay.advance(MINUTE);
+        const last = viewer.events.at(-1)?.data;
+        assert.deepEqual([last?.state, last?.videoId], ["waiting", VIDEO]);
+        assert.match(last?.reason ?? "", /^No live chat found: /);
+        await relay.advance(5 * MINUTE);
+        viewer.news();
+        if (isScheduled) stream.startedAt = relay.clock.now();
+        stream.chat.change({ kind: "live" });
+        const said = stream.chat.say(2);
+        await relay.advance(95 * SECOND);
+        const news = viewer.news();
+        assert.deepEqual(news.slice(-2), [`init ${VIDEO}`, `message ${VIDEO}`], news.join());
+        assert.deepEqual(viewer.ids, said);
+      });
+    }
+
+  it("goes on with a stream whose room has ended, if its pages show the chat", async () => {
+    const { relay, upstream, channel } = watched();
+    const { chat } = channel.broadcast(VIDEO, { chat: TEXT });
+    const before = chat.say(3);
+    const viewer = new ChannelVisitor(relay.service);
+    await relay.advance(MINUTE);
+    upstream.fault({ on: "get_live_chat", times: 1, as: ENDING });
+    await relay.advance(10 * SECOND);
+    const after = chat.say(2);
+    await relay.advance(MINUTE);
+    const news = viewer.news();
+    assert.deepEqual(viewer.ids, [...before, ...after], news.join());
+    assert.ok(!news.includes("end"));
+  });
+});
+
+describe("an edge", () => {
+  for (const kind of AWAITED) {
+    it(`waits with its viewers and newcomers for a chat that is ${kind}`, async () => {
+      const room = await virtualRoom(3);
+      const { relay, chat } = room;
+      const { life } = await virtualEdge(relay);
+      const viewer = await relay.enter({ videoId: VIDEO }, life.rooms);
+      chat.change({ kind });
+      await relay.advance(5 * MINUTE);
+      const newcomer = await relay.enter({ videoId: VIDEO }, life.rooms);
+      await relay.advance(MINUTE);
+      chat.change({ kind: "live" });
+      chat.say(2);
+      await relay.advance(40 * SECOND);
+      for (const each of [viewer, newcomer]) assert.deepEqual([each.ids, each.end], [room.ids(), undefined]);
+    });
+
+    it(`says of a chat that is ${kind} what its origin says, and lets those with a cursor wait`, async () => {
+      const room = await virtualRoom(3, { RELAY_GRACE_MS: "1000" });
+      const { relay, chat, viewer } = room;
+      viewer.leave();
+      await relay.advance(10 * SECOND);
+      chat.change({ kind });
+      const { life } = await virtualEdge(relay);
+      const [there, here] = [
+        await relay.refusal({ videoId: VIDEO }),
+        await relay.refusal({ videoId: VIDEO }, life.rooms),
+      ];
+      assert.deepEqual(here.body, there.body);
+      for (const lastEventId of [0, viewer.cursors.at(-1) ?? 0]) {
+        const from = relay.clock.monotonic();
+        const back = await relay.enter({ videoId: VIDEO, lastEventId }, life.rooms);
+        assert.ok(relay.clock.monotonic() - from < 4000, "at once");
+        await relay.advance(MINUTE);
+        assert.equal(back.end, undefined);
+        back.leave();
+      }
+      const back = await relay.enter({ videoId: VIDEO, lastEventId: 0 }, life.rooms);
+      chat.change({ kind: "live" });
+      chat.say(2);
+      await relay.advance(40 * SECOND);
+      assert.deepEqual([back.ids, back.end], [room.ids(), undefined]);
+    });
+  }
+
+  it("passes a channel's wait on, with its video and its reason", async () => {
+    const { relay, channel } = watched();
+    const stream = channel.broadcast(VIDEO, { chat: TEXT });
+    stream.chat.change({ kind: "off" });
+    const { life } = await virtualEdge(relay);
+    const [there, here] = [new ChannelVisitor(relay.service), new ChannelVisitor(life)];
+    await relay.advance(2 * MINUTE);
+    const last = ({ events }: ChannelVisitor) => events.at(-1)?.data;
+    assert.deepEqual([last(here)?.state, last(here)?.videoId], ["waiting", VIDEO]);
+    assert.deepEqual(last(here), last(there));
+    stream.chat.change({ kind: "live" });
+    const said = stream.chat.say(2);
+    await relay.advance(MINUTE);
+    here.news();
+    assert.deepEqual(here.ids, said);
+  });
+});
