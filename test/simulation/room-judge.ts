@@ -4,6 +4,7 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
+import { dig, parseObject } from "../../src/simulator/plain-json.ts";
 import type { Says } from "../../src/simulator/says.ts";
 import type { Chat } from "../../src/simulator/simulated-chat.ts";
 import type { StoredMessage } from "../../src/store/stored-message.ts";
@@ -169,6 +170,7 @@ export class RoomJudge {
 
   #place(row: StoredMessage): void {
     if (row.id.startsWith("gap:")) this.#hasGapSince = true;
+    this.#judgeTakenDown(row);
     const place = this.#places.get(row.id);
     if (place === undefined) return;
     const last = this.#lastPlace ?? place;
@@ -177,6 +179,22 @@ export class RoomJudge {
     else this.#violate(`${row.id} at ${row.cursor} was said before what stands before it`);
     this.#lastPlace = place;
     this.#hasGapSince = false;
+  }
+
+  /** A banner or a poll that the room takes down must have been taken down in the chat. */
+  #judgeTakenDown({ id, details }: StoredMessage): void {
+    const [, bannerId, pollId] = /^(?:banner_removed:(.+)|poll:(.+):[\w-]{12})$/.exec(id) ?? [];
+    const isClosed = pollId !== undefined && dig(parseObject(details), "poll", "state") === "closed";
+    const taken = bannerId ?? (isClosed ? pollId : undefined);
+    if (taken === undefined) return;
+    const isDown = this.chat.ledger.some(({ action }) =>
+      [
+        dig(action, "removeBannerForLiveChatCommand", "targetActionId"),
+        dig(action, "closeLiveChatActionPanelAction", "targetPanelId"),
+      ].includes(taken),
+    );
+    if (!isDown) this.#violate(`${id} is taken down, but the chat still shows it`);
+    else if (this.#hasGapSince) this.#journal.count("banners and polls taken down behind a gap");
   }
 
   /** Judges the messages of the chat that are missing between two messages of the log. */
