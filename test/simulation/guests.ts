@@ -22,6 +22,8 @@ import type { World } from "./world.ts";
 
 /** The longest time for which a connection may outlast its token: connections end once a second. */
 const LATE_MS = 1500;
+/** How long a token opens connections after its end, in seconds. */
+const LEEWAY_S = 5;
 /** The chance that a user's site hands out its last token again, though it has expired. */
 const STALE = 0.15;
 /** The mean time between two strangers. */
@@ -47,7 +49,9 @@ export function asUser({ name, right, random, scheduler, journal, isCalm }: User
     const { clock, rooms, door } = withDoor(service);
     const isStale = exp > 0 && !isCalm() && random.chance(STALE);
     if (!isStale) exp = Math.ceil(clock.now() / 1000) + (isCalm() ? 600 : 2 + random.below(60));
-    const isValid = clock.now() < 1000 * exp;
+    // A token opens connections for a little longer, which end when this is over, too.
+    const endsAt = 1000 * (clock.now() < 1000 * exp ? exp : exp + LEEWAY_S);
+    const isValid = clock.now() < endsAt;
     // With one connection for each user, a place that is not given back refuses the next one.
     const token = signedAtOnce({ exp, sub: name, viewers: 1, relay: [right] });
     const request = { ...asked, headers: { ...asked.headers, ...bearer(token) } };
@@ -70,9 +74,9 @@ export function asUser({ name, right, random, scheduler, journal, isCalm }: User
     if (!isValid) return violate("gets in with an expired token");
     journal.count("users let in");
     const sink = await opened.promise;
-    void Promise.race([sink.closed, scheduler.sleep(Math.max(0, 1000 * exp - clock.now()) + LATE_MS)]).then(
+    void Promise.race([sink.closed, scheduler.sleep(Math.max(0, endsAt - clock.now()) + LATE_MS)]).then(
       () => {
-        if (sink.closedBy === "end" && clock.now() >= 1000 * exp) journal.count("users cut");
+        if (sink.closedBy === "end" && clock.now() >= endsAt) journal.count("users cut");
         if (!sink.closedBy && !rooms.stopped.aborted && !clock.isDead) violate("stays with an expired token");
       },
     );
