@@ -1,6 +1,7 @@
 /**
  * The answers that their clients have not taken yet. All of them together have one bound in bytes: beyond it,
- * an answer that is not small is refused. Bytes that several answers share count once. A connection that takes nothing of its answer for long is closed.
+ * an answer that is not small is refused. Bytes that several answers share count once. A connection that
+ * takes nothing of its answer for long is closed.
  * Streams and the files of the pages are not counted: viewers share the bytes of both. A stream's connection
  * has the same time (`streams/full-connections.ts`).
  */

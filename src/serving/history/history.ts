@@ -20,7 +20,7 @@ import { isFoundAtOnce, type MessageFilter, testOf } from "./history-filter.ts";
 const READ_MESSAGES = 500;
 /** How many messages a download reads first, and the length of text that it keeps its batches near. */
 const FIRST_MESSAGES = 50;
-const BATCH_LENGTH = 32_768;
+const BATCH_LENGTH = 16_384;
 /** Reads at a time, of all requests: one is processed while the next one is read. */
 const READS_AT_ONCE = 2;
 /** Maximum stored messages that one page looks at. */
