@@ -22,8 +22,8 @@ import type { Position } from "../upstream/position.ts";
 import { joinGifts, NO_GIFTS } from "../upstream/readers/join-gifts.ts";
 import { NO_PANELS } from "../upstream/readers/panels.ts";
 import type { Item } from "../upstream/readers/reader.ts";
-import { callsAtOnce } from "./calls-at-once.ts";
 import { clientGone } from "./client-gone.ts";
+import { RequestTurns } from "./request-turns.ts";
 import { CALLERS } from "./route-bounds.ts";
 import { PollRequest, PollResponse, SessionRequest, SessionResponse } from "./schemas/caller-schemas.ts";
 import { json, routeOptions } from "./schemas/responses.ts";
@@ -41,7 +41,7 @@ const LIMIT_MS = 60_000;
 type CallerOptions = { lane: "caller"; maxCooldownMs: number; signal: AbortSignal };
 
 export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool, clock: Clock): void {
-  const limited = callsAtOnce(CALLERS.atOnce, "callers");
+  const callers = new RequestTurns(CALLERS, "callers");
   const byToken = new Map<string, Egress>();
   const remember = (token: string | null, egress: Egress) => {
     if (token === null || egresses.isSingle) return;
@@ -60,7 +60,7 @@ export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool, 
     const write = async (abandoned: AbortSignal) =>
       Buffer.from(wireJson(await inTime(clock, abandoned, act)));
     const gone = clientGone(reply.raw);
-    const body = await limited(() => answers.run(JSON.stringify(key), write, gone));
+    const body = await callers.admit(() => answers.run(JSON.stringify(key), write, gone));
     return reply.type("application/json; charset=utf-8").send(body);
   };
 

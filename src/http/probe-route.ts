@@ -4,8 +4,8 @@ import { SharedWork } from "../base/shared-work.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
 import type { EgressPool } from "../upstream/egress/pool.ts";
 import { type ProbeRow, probe } from "../upstream/probe.ts";
-import { callsAtOnce } from "./calls-at-once.ts";
 import { clientGone } from "./client-gone.ts";
+import { RequestTurns } from "./request-turns.ts";
 import { PROBES } from "./route-bounds.ts";
 import { ProbeRequest, ProbeResponse } from "./schemas/caller-schemas.ts";
 import { json, routeOptions } from "./schemas/responses.ts";
@@ -13,7 +13,7 @@ import { json, routeOptions } from "./schemas/responses.ts";
 const EXPECTED = { summary: "Try every upstream client with both endpoints", body: ProbeRequest };
 
 export function probeRoute(app: FastifyInstance, egresses: EgressPool): void {
-  const limited = callsAtOnce(PROBES.atOnce, "callers");
+  const callers = new RequestTurns(PROBES, "callers");
   const probes = new SharedWork<ProbeRow[]>();
   app.post<{ Body: ProbeRequest }>(
     "/v1/probe",
@@ -21,7 +21,7 @@ export function probeRoute(app: FastifyInstance, egresses: EgressPool): void {
     async (request, reply) => {
       const videoId = parseVideoId(request.body.videoId);
       const act = (abandoned: AbortSignal) => probe(egresses.best, videoId, abandoned);
-      const rows = await limited(() => probes.run(videoId, act, clientGone(reply.raw)));
+      const rows = await callers.admit(() => probes.run(videoId, act, clientGone(reply.raw)));
       return { videoId, rows };
     },
   );

@@ -1,17 +1,30 @@
 /** The turns in which requests are served: a few at a time, and those that wait for theirs hold little. */
 import { Semaphore } from "../base/semaphore.ts";
-import type { FullCause } from "../protocol/capacity.ts";
-import { callsAtOnce } from "./calls-at-once.ts";
+import { atCapacity, type FullCause } from "../protocol/capacity.ts";
 import type { RequestBound } from "./route-bounds.ts";
 
 export class RequestTurns {
-  /** Runs the work of a request, some of it in a turn. Throws `RelayError` CAPACITY while too many wait. */
-  readonly admit: ReturnType<typeof callsAtOnce>;
+  readonly #most: number;
+  readonly #full: FullCause;
   readonly #turns: Semaphore;
+  #admitted = 0;
 
+  /** `full`: why further requests are refused. */
   constructor({ atOnce, waiting }: RequestBound, full: FullCause) {
-    this.admit = callsAtOnce(atOnce + waiting, full);
+    this.#most = atOnce + waiting;
+    this.#full = full;
     this.#turns = new Semaphore(atOnce);
+  }
+
+  /** Runs the work of a request, some of it in a turn. Throws `RelayError` CAPACITY while too many wait. */
+  async admit<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#admitted >= this.#most) throw atCapacity(this.#full);
+    this.#admitted += 1;
+    try {
+      return await work();
+    } finally {
+      this.#admitted -= 1;
+    }
   }
 
   /** Runs work of an admitted request when its turn comes. Rejects also with the signal's reason. */
