@@ -2,6 +2,7 @@
  * The bodies of the two chat endpoints: batches of a live chat and of a replay, the five ways in which a chat
  * ends, and the error objects. Shapes as captured; stateless and without tokens.
  */
+import type { Grant } from "./continuation-book.ts";
 import type { JsonObject } from "./plain-json.ts";
 import type { Random } from "./random.ts";
 
@@ -140,6 +141,29 @@ export function reloadContinuation(token: string, random: Random): JsonObject {
   return { reloadContinuationData: { continuation: token, clickTrackingParams: trackingParams(random) } };
 }
 
+/** The header with the view menu. `tokens`: one for each view; `selected`: the view in use. */
+export function header(
+  kind: Grant["kind"],
+  tokens: Record<Grant["view"], string>,
+  selected: Grant["view"],
+  random: Random,
+): JsonObject {
+  const suffix = kind === "replay" ? " replay" : "";
+  const item = (name: string, view: Grant["view"]): JsonObject => {
+    const title = `${name}${suffix}`;
+    return {
+      title,
+      selected: view === selected,
+      continuation: reloadContinuation(tokens[view], random),
+      accessibility: { accessibilityData: { label: title } },
+      trackingParams: trackingParams(random),
+    };
+  };
+  const subMenuItems = [item("Top chat", "top"), item("Live chat", "all")];
+  const sortFilterSubMenuRenderer = { subMenuItems, trackingParams: trackingParams(random) };
+  return { liveChatHeaderRenderer: { viewSelector: { sortFilterSubMenuRenderer } } };
+}
+
 /** The two continuations of a replay's page: one for the next page, one for seeking. */
 export function replayContinuations(token: string, seekToken: string, untilLastMs: number): JsonObject[] {
   return [
@@ -148,13 +172,20 @@ export function replayContinuations(token: string, seekToken: string, untilLastM
   ];
 }
 
+/** What an answer brings besides its continuations. */
+interface Content {
+  actions: readonly JsonObject[];
+  mutations?: readonly JsonObject[];
+  /** Only the first answer to a page's token has one. */
+  header?: JsonObject | false | undefined;
+}
+
 /** A batch. Without actions the key is missing, as in real answers. */
 export function batch(
   caller: Caller,
   random: Random,
   continuations: readonly JsonObject[] | undefined,
-  actions: readonly JsonObject[],
-  mutations: readonly JsonObject[] = [],
+  { actions, mutations = [], header }: Content,
 ): JsonObject {
   return {
     ...(mutations.length > 0 && { frameworkUpdates: { entityBatchUpdate: { mutations } } }),
@@ -164,6 +195,7 @@ export function batch(
       liveChatContinuation: {
         ...(continuations && { continuations }),
         ...(actions.length > 0 && { actions }),
+        ...(header && { header }),
         trackingParams: trackingParams(random),
       },
     },
@@ -176,17 +208,17 @@ export function ending(
   caller: Caller,
   random: Random,
   token: string,
-  actions: readonly JsonObject[],
+  content: Content,
 ): JsonObject {
   switch (shape) {
     case "reload-only":
-      return batch(caller, random, [reloadContinuation(token, random)], actions);
+      return batch(caller, random, [reloadContinuation(token, random)], content);
     case "seek-only":
-      return batch(caller, random, [{ playerSeekContinuationData: { continuation: token } }], actions);
+      return batch(caller, random, [{ playerSeekContinuationData: { continuation: token } }], content);
     case "continuations-absent":
-      return batch(caller, random, undefined, actions);
+      return batch(caller, random, undefined, content);
     case "continuations-empty":
-      return batch(caller, random, [], actions);
+      return batch(caller, random, [], content);
     case "no-contents":
       return { responseContext: responseContext(caller, random), trackingParams: trackingParams(random) };
   }

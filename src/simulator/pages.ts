@@ -5,6 +5,7 @@
  */
 import {
   type Answer,
+  header,
   html,
   json,
   liveContinuation,
@@ -263,7 +264,7 @@ function popoutChat({ videoId, kind, random }: PageContent, chat: PageChat): Jso
     itemList: {
       liveChatItemListRenderer: { maxItemsToDisplay: 250, enablePauseChatKeyboardShortcuts: false },
     },
-    header: { liveChatHeaderRenderer: { viewSelector: viewSelector(chat.views, random, replay) } },
+    header: header(replay ? "replay" : "live", chat.views, "top", random),
     ticker: { liveChatTickerRenderer: { sentinel: true } },
     trackingParams: trackingParams(random),
     emojis: [],
@@ -278,26 +279,10 @@ function watchChat({ kind, random }: PageContent, chat: PageChat): JsonObject {
   const views = { top: deadToken(dead, "top"), all: deadToken(dead, "all") };
   return {
     continuations: [reloadContinuation(chat.token, random)],
-    header: { liveChatHeaderRenderer: { viewSelector: viewSelector(views, random, replay) } },
+    header: header(dead, views, "top", random),
     trackingParams: trackingParams(random),
     clientMessages: { genericError: { runs: [{ text: "Error, try again." }] } },
     ...(replay && { isReplay: true }),
     initialDisplayState: "LIVE_CHAT_DISPLAY_STATE_EXPANDED",
   };
-}
-
-function viewSelector(views: PageChat["views"], random: Random, replay: boolean): JsonObject {
-  const suffix = replay ? " replay" : "";
-  const item = (title: string, token: string, selected: boolean): JsonObject => ({
-    title,
-    selected,
-    continuation: reloadContinuation(token, random),
-    accessibility: { accessibilityData: { label: title } },
-    trackingParams: trackingParams(random),
-  });
-  const subMenuItems = [
-    item(`Top chat${suffix}`, views.top, true),
-    item(`Live chat${suffix}`, views.all, false),
-  ];
-  return { sortFilterSubMenuRenderer: { subMenuItems, trackingParams: trackingParams(random) } };
 }

@@ -211,15 +211,15 @@ export class Chat {
     const length = on !== "popout" || this.#script ? 0 : pageLength(this.#scenario);
     const shown = replay ? this.#log.from(0, length) : this.#log.latest(length);
     // Only the popout page has actions; readers of the other pages get them with the first answer.
-    const behind = on === "popout" ? overlap : Math.max(pageLength(this.#scenario), overlap);
-    const position = replay ? shown.length : Math.max(0, this.#log.head - behind);
-    const start = { position: this.#script ? 0 : position, isMute: mute, shownAt: this.#now };
-    const token = (view: Grant["view"]): string => this.#mint({ ...start, view });
+    const read = replay ? shown.length : Math.max(0, this.#log.head - overlap);
+    const position = on === "popout" && !this.#script ? read : this.#beginning;
+    const token = (view: Grant["view"], at: number): string =>
+      this.#mint({ view, position: at, isOfPage: true, isMute: mute, shownAt: this.#now });
     return {
       ...frame,
       chat: {
-        token: token("top"),
-        views: { top: token("top"), all: token("all") },
+        token: token("top", position),
+        views: { top: token("top", this.#beginning), all: token("all", this.#beginning) },
         renderer: replay ? replayRenderer : "liveChatRenderer",
         actions: [
           ...(on === "popout" && !replay ? this.#above.actionsBeside(shown) : []),
@@ -233,6 +233,13 @@ export class Chat {
         untilLastMs: this.#untilLastMs(shown),
       },
     };
+  }
+
+  /** Where a token to reload the chat begins: at a replay's beginning, or with a live chat's backlog. */
+  get #beginning(): number {
+    const { kind, overlap } = this.#scenario;
+    if (kind === "replay" || this.#script) return 0;
+    return Math.max(0, this.#log.head - Math.max(pageLength(this.#scenario), overlap));
   }
 
   /**
@@ -273,7 +280,7 @@ export class Chat {
     return answers.json(200, { responseContext: answers.responseContext(call, this.#random), contents });
   }
 
-  #answer(call: ChatCall, grant: Grant): { body: JsonObject; ended: boolean } {
+  #answer(call: ChatCall, { isOfPage, ...grant }: Grant): { body: JsonObject; ended: boolean } {
     const { kind, timeoutMs, continuation, end: replayEnd } = this.#scenario;
     const random = this.#random;
     const due = this.#script ? this.#nextMoment(this.#script, grant) : this.#nextActions(call, grant);
@@ -282,11 +289,12 @@ export class Chat {
         this.#mint({ ...grant, position: seeks ? 0 : due.next, seeks });
       return { body: withTokens(due.body, mint, this.#speed), ended: !hasNext(due.body) };
     }
+    const header = isOfPage && this.#header(grant);
     const end = kind === "replay" ? { shape: replayEnd, lastWords: false } : this.#end;
     if (end && (due.over || end.lastWords)) {
       const seeks = end.shape === "seek-only";
       const token = this.#mint({ ...grant, position: seeks ? 0 : Number.POSITIVE_INFINITY, seeks });
-      return { body: answers.ending(end.shape, call, random, token, due.actions), ended: true };
+      return { body: answers.ending(end.shape, call, random, token, { ...due, header }), ended: true };
     }
     const next = this.#mint({ ...grant, position: due.next, seeks: false });
     const continuations =
@@ -297,7 +305,14 @@ export class Chat {
             due.untilLastMs,
           )
         : [answers.liveContinuation(continuation, this.videoId, next, timeoutMs, random)];
-    return { body: answers.batch(call, random, continuations, due.actions, due.mutations), ended: false };
+    return { body: answers.batch(call, random, continuations, { ...due, header }), ended: false };
+  }
+
+  /** The view menu of a page's first answer. Its tokens begin as those of a page do. */
+  #header({ kind, view, isMute }: Omit<Grant, "isOfPage">): JsonObject {
+    const token = (of: Grant["view"]): string =>
+      this.#mint({ view: of, position: this.#beginning, isMute: isMute ?? false });
+    return answers.header(kind, { top: token("top"), all: token("all") }, view, this.#random);
   }
 
   #nextActions(call: ChatCall, grant: Grant): Due {

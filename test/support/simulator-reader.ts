@@ -80,9 +80,21 @@ export function tokenIn(continuation: Json | undefined): string {
   return token;
 }
 
-/** The page's own token. */
+/** The tokens of the view menu of a page's chat, or of an answer; undefined if it has none. */
+export function menuIn(
+  holder: Json | undefined,
+): { top: string; all: string; selected: unknown[] } | undefined {
+  const items = holder?.header?.liveChatHeaderRenderer?.viewSelector?.sortFilterSubMenuRenderer?.subMenuItems;
+  if (!items) return undefined;
+  const [top = "", all = ""] = items.map(({ continuation }: Json) => tokenIn(continuation));
+  return { top, all, selected: items.map(({ selected }: Json) => selected) };
+}
+
+/** The popout page's token of all messages; of a replay, which it does not show, the watch page's own token. */
 export async function firstToken(upstream: Simulator, videoId: string): Promise<string> {
-  return tokenIn(chatIn(await initialData(upstream, "popout", videoId)).continuations?.[0]);
+  const popout = await initialData(upstream, "popout", videoId);
+  if (!popout.contents?.messageRenderer) return menuIn(chatIn(popout))?.all ?? assert.fail("no menu");
+  return tokenIn(chatIn(await initialData(upstream, "watch", videoId)).continuations?.[0]);
 }
 
 /** The ids of plain items in actions, wrapped for a replay or not. */

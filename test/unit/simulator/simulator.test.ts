@@ -108,7 +108,8 @@ test("a chat that has ended speaks no more, so that its readers reach its end", 
 
 test("a replay's actions have their offset in the video, and its answers a token to seek with", async (t) => {
   const upstream = await startFor(t);
-  const chat = upstream.chat(VIDEO, { kind: "replay", pageSize: 3, spacingMs: 40_000, kinds: ["text"] });
+  const scenario = { kind: "replay", pageSize: 3, spacingMs: 40_000, kinds: ["text"] } as const;
+  const chat = upstream.chat(VIDEO, { ...scenario, onlyInAll: () => false });
   const said = chat.say(8);
   const endpoint = "get_live_chat_replay";
   const first = await poll(upstream, await firstToken(upstream, VIDEO), { endpoint });
