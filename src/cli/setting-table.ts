@@ -3,6 +3,7 @@
  * docs/settings.md show them. `serve` and `demo` have all but those of edges; `edge` has its own and those of
  * the port. Settings that are gone are here, too: setting one stops the start.
  */
+import { CHAT_VIEWS } from "../protocol/chat.ts";
 import { LOG_LEVELS } from "../telemetry/log-levels.ts";
 import { parseEgressSpecs } from "../upstream/egress/spec.ts";
 import type { FlagTable } from "./flags.ts";
@@ -126,7 +127,7 @@ const STREAMS = {
   RELAY_CHAT_VIEW: flag(
     "all",
     "`all` messages, or only YouTube's selection of `top` messages",
-    oneOf(["all", "top"]),
+    oneOf(CHAT_VIEWS),
   ),
   RELAY_COMPRESSION: flag(
     "auto",

@@ -77,10 +77,10 @@ export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool, 
         }));
         if (standing.is !== "there") throw new ChatAbsent(standing);
         const { page, first } = standing;
-        const { chatType, pair, credentials, continuation } = page.position;
-        // An answer without a continuation has not used up the page's token: the next poll with it reports
-        // the end again.
-        const token = first.position.continuation ?? continuation;
+        const { chatType, pair, credentials } = page.position;
+        // An answer without a continuation has not used up its token: the next poll with it reports the end
+        // again.
+        const token = first.position.continuation ?? first.token;
         remember(token, egress);
         const initial = includeInitial ? toMessages(mergeInOrder(page.items, first.items)) : [];
         return {
@@ -112,7 +112,8 @@ export function callerPollingRoutes(app: FastifyInstance, egresses: EgressPool, 
       // The schema requires a string for WEB; for other clients any value is allowed and ignored.
       const clientVersion = typeof webVersion === "string" ? webVersion : "";
       const position: Position = {
-        chatType: "liveChatRenderer", // only the caller knows it, and a poll does not need it
+        // Only the caller knows these two, and a poll does not need them.
+        ...({ chatType: "liveChatRenderer", view: "all" } as const),
         pair: { client, endpoint },
         credentials: { apiKey, clientVersion },
         continuation: token,

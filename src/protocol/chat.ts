@@ -15,6 +15,11 @@ export function isReplayChat(chatType: ChatType): boolean {
   return chatType === "liveChatReplayRenderer";
 }
 
+/** What is read of a chat: all messages, or Top chat, the upstream's selection of them. */
+export const CHAT_VIEWS = ["all", "top"] as const;
+
+export type ChatView = (typeof CHAT_VIEWS)[number];
+
 /** Data of the `init` frame. */
 export interface Init {
   videoId: string;

@@ -79,7 +79,7 @@ export class OptionalPages {
   /** The answer to the page's token. */
   async answerAfter({ position }: Page, options: CallOptions): Promise<PollAnswer | undefined> {
     const { egress, telemetry } = this.#parts;
-    const answer = await this.#attempt(options, (own) => egress.liveChat.poll(position, own));
+    const answer = await this.#attempt(options, (own) => egress.liveChat.read(this.#videoId, position, own));
     return answer?.kind === "batch" ? answer : telemetry.mark("quiet: no answer");
   }
 

@@ -5,7 +5,7 @@
 import { answeredNow, type CallStart, type CallTimes, startedNow } from "../base/clock.ts";
 import { nap } from "../base/deadline.ts";
 import { withoutStop } from "../base/full-stop.ts";
-import { isReplayChat } from "../protocol/chat.ts";
+import { type ChatView, isReplayChat } from "../protocol/chat.ts";
 import { type Absence, type AwaitedAbsence, mayReturn } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Hold } from "../store/ownership.ts";
@@ -36,7 +36,7 @@ export interface PollerSettings extends PaceSettings, LookSettings {
 }
 
 /** The answer from which polling continues. */
-export interface PollerStart extends CallTimes {
+export interface PollerStart extends CallTimes, Pick<PollAnswer, "inTopBecause"> {
   position: Position;
   /** From the start of its call to the start of the first poll, in milliseconds; 0 if not known. */
   intervalMs: number;
@@ -65,6 +65,10 @@ export class Poller {
   readonly #pace: Pace;
   readonly #optional: OptionalPages;
   #position: Position;
+  /** What is read of the chat. */
+  view: ChatView;
+  /** Whether that is Top chat, although all messages are wanted. */
+  isInTop = false;
   /** When the last poll started. */
   #startedAt: number;
   /** Why the token is no longer valid, if a page must give another. */
@@ -87,6 +91,7 @@ export class Poller {
     this.#parts = parts;
     this.#quiet = new QuietChat(settings.quietMs, clock.monotonic());
     this.#position = start.position;
+    this.view = start.position.view;
     this.#unread = new Unread(start, start.intervalMs > 0, {
       ...parts,
       ...settings,
@@ -96,6 +101,7 @@ export class Poller {
     this.#pace = new Pace(videoId, this.#isReplay, start, parts);
     this.#startedAt = start.startedAt;
     this.#progressedAt = start.answeredAt;
+    this.#viewRead(start);
     if (!start.awaited) return;
     const { absence, isNew } = start.awaited;
     this.#await(absence);
@@ -209,7 +215,7 @@ export class Poller {
   }
 
   async #poll(options: CallOptions): Promise<Next> {
-    const answer = await this.#parts.egress.liveChat.poll(this.#position, options);
+    const answer = await this.#parts.egress.liveChat.read(this.#videoId, this.#position, options);
     return answer.kind === "batch" ? this.#take(answer, options) : this.#onNoChat(options.signal);
   }
 
@@ -223,6 +229,7 @@ export class Poller {
     const read: Pick<Page, "items" | "position"> & Partial<Page> =
       late && this.#unread.mayAskForPage() ? await this.#optional.completed(batch, late.ms, options) : batch;
     const added = await this.#append(batches(read), read.position, options.signal);
+    this.#viewRead(batch);
     // In a replay only new messages are progress: else one that restarts from its beginning would never end.
     if (!this.#isReplay || added > 0) this.#progress(now);
     if (!this.#isReplay) {
@@ -231,6 +238,14 @@ export class Poller {
     }
     this.#pace.observe(batch, page);
     return this.#atInterval();
+  }
+
+  #viewRead({ position: { view }, inTopBecause }: Pick<PollAnswer, "position" | "inTopBecause">): void {
+    const wasInTop = this.isInTop;
+    this.view = view;
+    this.isInTop = inTopBecause !== undefined;
+    if (inTopBecause !== undefined && !wasInTop)
+      this.#parts.telemetry.rooms.inTop(this.#videoId, inTopBecause);
   }
 
   /** One interval after the last good call's start; at most one interval from now, if the clock went back. */

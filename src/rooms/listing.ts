@@ -1,5 +1,5 @@
 /** Stored and open rooms as callers see them: a list for operators, and one room with its totals. */
-import type { ChatType, RoomEnd } from "../protocol/chat.ts";
+import type { ChatType, ChatView, RoomEnd } from "../protocol/chat.ts";
 import { type Chat, chatOf, typeOfChat } from "../protocol/chat-key.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
 import type { ObservedStore } from "../store/observed.ts";
@@ -29,6 +29,10 @@ export interface ListedRoom {
   lateMs: number | null;
   /** The number of `gap` messages among the stored ones. */
   gaps: number;
+  /**
+   * What this instance reads of the chat, or has read of one that has ended; null if it does not know.
+   */
+  view: ChatView | null;
   /** The name of the egress through which this instance reads the room; null if it does not. */
   egress: string | null;
   /**
@@ -57,6 +61,8 @@ export interface ShownRoom extends ListedRoom {
 export interface LocalRoom {
   state: RoomState;
   viewers: number;
+  /** Undefined if this instance has not read the chat. */
+  view: ChatView | undefined;
   /** Undefined if this instance does not read the room. */
   reading: { egress: string; fullAnswers: number } | undefined;
 }
@@ -117,6 +123,7 @@ function listedRoom(
     viewers: local?.viewers ?? 0,
     lateMs: isRead ? Math.max(0, Math.round(readAgoMs)) : null,
     gaps,
+    view: local?.view ?? null,
     egress: local?.reading?.egress ?? null,
     fullAnswers: local?.reading?.fullAnswers ?? null,
   };

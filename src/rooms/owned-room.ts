@@ -5,7 +5,14 @@
  */
 import { type CallStart, type Clock, startedNow } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
-import { type ChatType, ENDED, isReplayChat, RELEASED, type RoomEnd } from "../protocol/chat.ts";
+import {
+  type ChatType,
+  type ChatView,
+  ENDED,
+  isReplayChat,
+  RELEASED,
+  type RoomEnd,
+} from "../protocol/chat.ts";
 import { type ChatKey, chatKey, chatOf } from "../protocol/chat-key.ts";
 import { type Absence, type AwaitedAbsence, isFinal, mayReturn } from "../protocol/chat-standing.ts";
 import { Appender, type AppenderSettings } from "../reading/batch/appender.ts";
@@ -222,7 +229,7 @@ export class OwnedRoom {
     const historyEnd = added.findLast(({ id }) => history.has(id))?.cursor ?? hold.head;
     const start = { ...first, intervalMs: waitAfter(first, settings, page.items) };
     const owned = new OwnedRoom(hold, appender, start, egress, parts);
-    telemetry.rooms.opened(videoId, { chatType, ...pair, cursor: hold.head });
+    telemetry.rooms.opened(videoId, { chatType, view: owned.view, ...pair, cursor: hold.head });
     return {
       owned,
       // The viewers that waited for a replay get all of it, so nothing counts as history.
@@ -348,6 +355,7 @@ export class OwnedRoom {
       await this.#poller.run(this.#windDown.signal, this.#stop.signal);
       if (this.#isReleased) await this.#finish(RELEASED);
     } finally {
+      this.room.view = this.view;
       await this.#hold.giveBack();
     }
   }
@@ -375,6 +383,16 @@ export class OwnedRoom {
   hurry(): void {
     this.egress.hurry();
     this.#poller.hurry();
+  }
+
+  /** What is read of the chat. */
+  get view(): ChatView {
+    return this.#poller.view;
+  }
+
+  /** Whether that is Top chat, although all messages are wanted. */
+  get isInTop(): boolean {
+    return this.#poller.isInTop;
   }
 
   /** The number of full answers since this instance began to read the room. */

@@ -90,6 +90,7 @@ export class Rooms {
     };
     const { rooms, viewers } = parts.telemetry;
     rooms.byState = () => this.#byState();
+    rooms.countInTop = () => [...this.#owned].filter(({ owned }) => owned?.isInTop).length;
     viewers.source = { count: () => this.viewerCount, byForm: () => this.#byForm() };
     void background("rounds of the rooms", parts, this.stopped, () => this.#tick());
     parts.sources.share?.(this, this.stopped);
@@ -251,9 +252,9 @@ export class Rooms {
 
   /** The open room of a chat. */
   local(key: ChatKey): LocalRoom | undefined {
-    const { roomState: state, viewerCount: viewers = 0, owned } = this.#entryOf(key) ?? {};
+    const { roomState: state, viewerCount: viewers = 0, owned, room } = this.#entryOf(key) ?? {};
     const reading = owned && { egress: owned.egress.name, fullAnswers: owned.fullAnswers };
-    return state && { state, viewers, reading };
+    return state && { state, viewers, view: owned?.view ?? room?.view, reading };
   }
 
   /** The entry of a chat's video, unless that has the video's other chat open. */

@@ -3,7 +3,7 @@
  * viewers. Others decide who polls it, and how long it stays without viewers.
  */
 import type { Clock } from "../base/clock.ts";
-import type { ChatType, Init, RoomEnd, StreamEnd } from "../protocol/chat.ts";
+import type { ChatType, ChatView, Init, RoomEnd, StreamEnd } from "../protocol/chat.ts";
 import { type Chat, type ChatKey, chatOf, typeOfChat } from "../protocol/chat-key.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -79,6 +79,8 @@ export class Room implements ViewerHost, StartingRoom {
   #chats: Pick<Init, "chats"> = {};
   #following: Promise<void> | undefined;
   #keepaliveDueAt: number;
+  /** What this instance has read of the chat, once it does not any more; undefined if it never did. */
+  view: ChatView | undefined;
   /** Called each time the last viewer leaves. */
   onIdle: (() => void) | undefined;
 

@@ -57,6 +57,8 @@ interface Due {
   body?: JsonObject;
 }
 
+type Beginning = Pick<Grant, "position" | "reloads">;
+
 export class Chat {
   readonly videoId: string;
   readonly #context: ChatContext;
@@ -210,16 +212,16 @@ export class Chat {
     const replay = kind === "replay";
     const length = on !== "popout" || this.#script ? 0 : pageLength(this.#scenario);
     const shown = replay ? this.#log.from(0, length) : this.#log.latest(length);
-    // Only the popout page has actions; readers of the other pages get them with the first answer.
-    const read = replay ? shown.length : Math.max(0, this.#log.head - overlap);
-    const position = on === "popout" && !this.#script ? read : this.#beginning;
-    const token = (view: Grant["view"], at: number): string =>
-      this.#mint({ view, position: at, isOfPage: true, isMute: mute, shownAt: this.#now });
+    // The popout page's own token continues after the page's actions; the others of a page begin again.
+    const after = { position: replay ? shown.length : Math.max(0, this.#log.head - overlap) };
+    const again = this.#beginning;
+    const shownBy = { isOfPage: true, isMute: mute, shownAt: this.#now };
+    const token = (view: Grant["view"], from: Beginning): string => this.#mint({ ...from, ...shownBy, view });
     return {
       ...frame,
       chat: {
-        token: token("top", position),
-        views: { top: token("top", this.#beginning), all: token("all", this.#beginning) },
+        token: token("top", on === "popout" && !this.#script ? after : again),
+        views: { top: token("top", again), all: token("all", again) },
         renderer: replay ? replayRenderer : "liveChatRenderer",
         actions: [
           ...(on === "popout" && !replay ? this.#above.actionsBeside(shown) : []),
@@ -236,10 +238,13 @@ export class Chat {
   }
 
   /** Where a token to reload the chat begins: at a replay's beginning, or with a live chat's backlog. */
-  get #beginning(): number {
-    const { kind, overlap } = this.#scenario;
-    if (kind === "replay" || this.#script) return 0;
-    return Math.max(0, this.#log.head - Math.max(pageLength(this.#scenario), overlap));
+  get #beginning(): Beginning {
+    if (this.#scenario.kind === "replay" || this.#script) return { position: 0 };
+    return { position: Math.max(0, this.#log.head - this.#backlogLength), reloads: true };
+  }
+
+  get #backlogLength(): number {
+    return Math.max(pageLength(this.#scenario), this.#scenario.overlap);
   }
 
   /**
@@ -280,10 +285,11 @@ export class Chat {
     return answers.json(200, { responseContext: answers.responseContext(call, this.#random), contents });
   }
 
-  #answer(call: ChatCall, { isOfPage, ...grant }: Grant): { body: JsonObject; ended: boolean } {
+  #answer(call: ChatCall, asked: Grant): { body: JsonObject; ended: boolean } {
     const { kind, timeoutMs, continuation, end: replayEnd } = this.#scenario;
     const random = this.#random;
-    const due = this.#script ? this.#nextMoment(this.#script, grant) : this.#nextActions(call, grant);
+    const { isOfPage, reloads, ...grant } = asked;
+    const due = this.#script ? this.#nextMoment(this.#script, asked) : this.#nextActions(call, asked);
     if (due.body) {
       const mint = (seeks: boolean): string =>
         this.#mint({ ...grant, position: seeks ? 0 : due.next, seeks });
@@ -309,9 +315,10 @@ export class Chat {
   }
 
   /** The view menu of a page's first answer. Its tokens begin as those of a page do. */
-  #header({ kind, view, isMute }: Omit<Grant, "isOfPage">): JsonObject {
+  #header({ kind, view, isMute = false }: Grant): JsonObject {
+    const shownAt = this.#now;
     const token = (of: Grant["view"]): string =>
-      this.#mint({ view: of, position: this.#beginning, isMute: isMute ?? false });
+      this.#mint({ ...this.#beginning, view: of, isMute, shownAt });
     return answers.header(kind, { top: token("top"), all: token("all") }, view, this.#random);
   }
 
@@ -320,9 +327,7 @@ export class Chat {
     const replay = kind === "replay";
     const offsetMs = call.playerOffsetMs ?? (grant.seeks ? 0 : undefined);
     const position = replay && offsetMs !== undefined ? this.#log.positionAt(offsetMs) : grant.position;
-    const read = replay
-      ? this.#log.from(position, pageSize)
-      : this.#log.held(position, this.#context.clock.monotonic(), this.#scenario);
+    const read = replay ? this.#log.from(position, pageSize) : this.#heldFor(grant);
     const seen = grant.isMute ? [] : read.filter(({ action }) => grant.view === "all" || !onlyInAll(action));
     return {
       actions: this.#written(seen, grant.shownAt),
@@ -331,6 +336,13 @@ export class Chat {
       over: read.length === 0,
       untilLastMs: this.#untilLastMs(read),
     };
+  }
+
+  /** What a reader of a live chat can still get, the backlog included that a token may begin with. */
+  #heldFor({ position, reloads }: Grant): Entry[] {
+    const held = this.#log.held(position, this.#context.clock.monotonic(), this.#scenario);
+    const backlog = reloads ? this.#log.latest(this.#backlogLength) : [];
+    return backlog.length > held.length ? backlog : held;
   }
 
   #nextMoment(script: readonly Moment[], { position }: Grant): Due {
@@ -351,7 +363,7 @@ export class Chat {
     says?: Says,
     mutations: readonly JsonObject[] = [],
   ): string[] {
-    const { kind, spacingMs, forget, overlap } = this.#scenario;
+    const { kind, spacingMs, forget } = this.#scenario;
     const now = this.#context.clock.monotonic();
     const last = this.#log.entries.at(-1);
     const due =
@@ -364,7 +376,7 @@ export class Chat {
       this.#log.append(entry);
       this.#above.hear(entry.action);
     }
-    if (forget) this.#log.forget(now, this.#scenario, Math.max(pageLength(this.#scenario), overlap));
+    if (forget) this.#log.forget(now, this.#scenario, this.#backlogLength);
     return entries.map(({ id }) => id);
   }
 

@@ -17,18 +17,32 @@ export class RoomEvents {
   readonly #metrics: ReturnType<typeof createMetrics>;
   /** The number of rooms by state; set by the rooms. */
   byState: () => Record<string, number> = () => ({});
+  /** The number of rooms that read Top chat although all messages are wanted; set by the rooms. */
+  countInTop: () => number = () => 0;
 
   constructor(log: Logger, makers: MetricMakers) {
     this.#log = log;
-    this.#metrics = createMetrics(makers, () => this.byState());
+    this.#metrics = createMetrics(
+      makers,
+      () => this.byState(),
+      () => this.countInTop(),
+    );
   }
 
   opened(
     videoId: string,
-    facts: { chatType: string; client: string; endpoint: string; cursor: number },
+    facts: { chatType: string; view: string; client: string; endpoint: string; cursor: number },
   ): void {
     this.#metrics.opened.inc();
     this.#log.info({ videoId, ...facts }, "room opened");
+  }
+
+  /** Only Top chat is read from now on, although all messages are wanted. */
+  inTop(videoId: string, why: string): void {
+    this.#log.warn(
+      { videoId, view: "top", why },
+      "only Top chat is read: messages that it leaves out are missing",
+    );
   }
 
   /** A room that could not be opened. `isTrouble`: there may be a chat, and the service has capacity. */
@@ -113,10 +127,20 @@ export class RoomEvents {
   }
 }
 
-function createMetrics({ reading, first }: MetricMakers, byState: () => Record<string, number>) {
+function createMetrics(
+  { reading, first }: MetricMakers,
+  byState: () => Record<string, number>,
+  countInTop: () => number,
+) {
   first.gauge("relay_rooms", "Rooms by state", ["state"], (rooms) => {
     for (const [state, count] of Object.entries(byState())) rooms.set({ state }, count);
   });
+  reading.gauge(
+    "relay_rooms_in_top_chat",
+    "Rooms that read Top chat only, although RELAY_CHAT_VIEW is all: messages are missing",
+    [],
+    (rooms) => rooms.set(countInTop()),
+  );
   return {
     opened: reading.counter("relay_rooms_opened_total", "Rooms that a bootstrap opened"),
     resumed: reading.counter(

@@ -15,6 +15,7 @@ import {
   startOfJson,
 } from "../base/json.ts";
 import { BOUNDS } from "./bounds.ts";
+import { isToken } from "./continuation.ts";
 import type { UpstreamAnswer } from "./egress/transport.ts";
 import { stripMarkup } from "./readers/text.ts";
 import { UpstreamError, wallOfStatus } from "./upstream-error.ts";
@@ -26,6 +27,8 @@ export interface ChatAnswer {
   continuation: string | undefined;
   /** The wait that the upstream asks for, in milliseconds; undefined if it asks for none. */
   timeoutMs: number | undefined;
+  /** The raw header, which holds the view menu; only the first answer to a page's token has one. */
+  header: unknown;
   /** Raw actions, in the upstream's order. */
   actions: readonly unknown[];
   /** Raw entity mutations of the same answer. */
@@ -39,19 +42,8 @@ export interface NoChatAnswer {
   kind: "no chat";
 }
 
-/**
- * Continuation tokens are opaque, but must fit into a later request. Real ones have up to 1000 characters.
- */
-const TOKEN = /^[\x21-\x7e]+$/;
-const MAX_TOKEN_LENGTH = 8192;
-
 // [spec] When the upstream gives no wait value, the server substitutes 1000 ms.
 export const DEFAULT_TIMEOUT_MS = 1000;
-
-/** Whether the text can be sent on as a continuation token. */
-export function isToken(text: string): boolean {
-  return text.length <= MAX_TOKEN_LENGTH && TOKEN.test(text);
-}
 
 /** Reads the answer to a chat call. Throws `UpstreamError`. */
 export function readChatAnswer(answer: UpstreamAnswer): ChatAnswer | NoChatAnswer {
@@ -113,6 +105,7 @@ function readBody(outer: JsonObject, sentAt: number): ChatAnswer | NoChatAnswer 
   return {
     kind: "batch",
     ...nextIn(asArray(chat?.continuations) ?? [], actions.length > 0),
+    header: chat?.header,
     actions,
     mutations,
     sentAt,

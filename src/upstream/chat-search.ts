@@ -3,6 +3,7 @@
  * the answer of `next`. Returns how the chat stands, as a page of this very video says; `unknown` if another
  * page was a wall or failed, because it may have shown the chat.
  */
+import type { ChatView } from "../protocol/chat.ts";
 import type { Absence, Standing } from "../protocol/chat-standing.ts";
 import { usableCredentials } from "./credential-sources.ts";
 import { type ChatPage, readChatPage, readNextPage } from "./page/chat-page.ts";
@@ -13,7 +14,7 @@ import { UpstreamError } from "./upstream-error.ts";
 
 interface SearchFor {
   videoId: string;
-  view: "all" | "top";
+  view: ChatView;
   loads: PageLoads;
   /**
    * Known credentials. Those on the pages take precedence over `older`, and `better` takes precedence over

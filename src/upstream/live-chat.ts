@@ -5,7 +5,7 @@
  */
 import type { CallTimes, Clock } from "../base/clock.ts";
 import { withoutStop } from "../base/full-stop.ts";
-import { type ChatType, isReplayChat } from "../protocol/chat.ts";
+import { type ChatType, type ChatView, isReplayChat } from "../protocol/chat.ts";
 import type { Standing, WallOf } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -17,6 +17,7 @@ import { BOOTSTRAP_PAIRS, type ClientLabel } from "./clients.ts";
 import { KeptCredentials, scriptCredentials } from "./credential-sources.ts";
 import type { CallOptions } from "./egress/flights.ts";
 import type { Walls } from "./egress/walls.ts";
+import { completeInOrder, mergeInOrder } from "./order.ts";
 import { readChatPage } from "./page/chat-page.ts";
 import { PageLoads } from "./page-loads.ts";
 import type { Position } from "./position.ts";
@@ -28,10 +29,10 @@ import type { Item } from "./readers/reader.ts";
 import { READERS } from "./readers/reader-by-kind.ts";
 import type { TimeOfDay } from "./readers/timestamp.ts";
 import { UpstreamError } from "./upstream-error.ts";
+import { tokenOfView } from "./view-menu.ts";
 
 export interface ReadingSettings {
-  /** All messages, or the upstream's selection of them. */
-  chatView: "all" | "top";
+  chatView: ChatView;
   /** Formats the time of live messages. */
   timeOfDay: TimeOfDay;
 }
@@ -56,6 +57,16 @@ export interface PollAnswer extends CallTimes {
   actionCount: number;
   /** See `ChatAnswer`. */
   sentAt: number;
+  /** The token that it answers. */
+  token: string;
+  /** Why Top chat is read although all messages are wanted; undefined if it is not so. */
+  inTopBecause?: string;
+}
+
+/** An answer as it came: `header` may hold the view menu. */
+interface RawAnswer {
+  answer: PollAnswer | NoChatAnswer;
+  header: unknown;
 }
 
 /** A chat for which no working client and endpoint are known yet. */
@@ -144,7 +155,7 @@ export class LiveChat {
     for (const pair of BOOTSTRAP_PAIRS) {
       const position = { ...start, pair };
       try {
-        const first = await this.poll(position, options);
+        const first = await this.read(videoId, position, options);
         // [spec] Stop at the first combination returning a parseable response
         if (first.kind === "batch") return { is, page: { ...page, position }, first };
         failures.push(`${pair.client} ${pair.endpoint}: an answer without chat`);
@@ -176,27 +187,26 @@ export class LiveChat {
     });
     if (!kept) this.#credentials.keep(credentials);
     if (standing.is !== "there") return standing;
-    const { chatType, continuation, actions } = standing.chat;
+    const { chatType, continuation, view, actions } = standing.chat;
     if (known && chatType !== known.chatType && !standing.isCertain) {
       const why = "a chat of another kind was found, which may not be this one's";
       return { is: "unknown", why, wallOf: "video" };
     }
     const { items, panels } = this.#read(actions, known?.panels);
-    // A replay is read from its beginning; a live chat continues from its token.
-    const from = isReplayChat(chatType) ? { playerOffsetMs: 0 } : {};
+    const start = { chatType, continuation, view, credentials, panels, ...beginningOf(chatType) };
     return {
       is: "there",
       items: knownByText(items),
       above: standing.isPopout ? aboveOn(actions, items) : undefined,
       ...loads.times,
-      start: { chatType, continuation, credentials, panels, ...from },
+      start: { ...start, isOfPage: true },
     };
   }
 
   /**
-   * The messages that the popout page shows now, none if it shows no chat. No other page shows messages. The
-   * position changes only by the polls on the page. Rejects with `UpstreamError` if the page does not load or
-   * is a wall.
+   * The messages that the popout page shows now, none if it shows no chat, in one list with those of the view
+   * that is read: the page shows Top chat. No other page shows messages. The position changes only by the
+   * polls among them. Rejects with `UpstreamError` if the page does not load or is a wall.
    */
   async backlog(
     videoId: string,
@@ -208,9 +218,23 @@ export class LiveChat {
     if (!page.chat && page.is === "unknown") {
       throw new UpstreamError("unusable", page.why, { wallOf: page.wallOf ?? "video" });
     }
-    const { items, panels } = this.#read(page.chat?.actions ?? [], position.panels);
-    const above = page.chat && aboveOn(page.chat.actions, items);
-    return { items: knownByText(items), above, position: { ...position, panels } };
+    const { actions = [], ...chat } = page.chat ?? {};
+    const { items: shown, panels } = this.#read(actions, position.panels);
+    const items = knownByText(shown);
+    const above = page.chat && aboveOn(actions, shown);
+    const onPage = { items, above, position: { ...position, panels } };
+    if (position.view === "top" || !("view" in chat) || chat.view === "top") return onPage;
+    const asked = { ...onPage.position, ...chat, isOfPage: true };
+    const all = await this.poll(asked, options).catch((error) => {
+      if (error instanceof UpstreamError) return undefined; // the page without it is better than nothing
+      throw error;
+    });
+    if (all?.kind !== "batch") return onPage;
+    return {
+      items: mergeInOrder(items, all.items),
+      above,
+      position: { ...position, panels: all.position.panels },
+    };
   }
 
   /** The base URL of the host that a client talks to. */
@@ -218,9 +242,71 @@ export class LiveChat {
     return this.#calls.hostOf(client);
   }
 
-  /** The next answer of a chat that is not over. Rejects with `UpstreamError` of any fault. */
+  /**
+   * The next answer of a chat that is not over, for a reader of `chatView`. If all messages are wanted, the
+   * token reads Top chat and the answer's menu offers another, that one is taken at once: both answers become
+   * one. If it is refused or silent, the chat is read on as it was; if it fails otherwise, the next poll tries
+   * it again, once. Rejects with `UpstreamError` of any fault.
+   */
+  async read(videoId: string, asked: Position, options: CallOptions): Promise<PollAnswer | NoChatAnswer> {
+    const { answer: first, header } = await this.#ask(asked, options);
+    if (first.kind === "no chat" || asked.view === "all" || this.#settings.chatView === "top") return first;
+    const inMenu = tokenOfView(header, videoId, "all");
+    const offered = inMenu ?? asked.offered;
+    if (offered === undefined) return { ...first, inTopBecause: "YouTube offers no token of all messages" };
+    const isReplay = isReplayChat(asked.chatType);
+    // A live chat's second answer overlaps with the first; a replay's begins again, and shows the panels again.
+    const from = {
+      ...(isReplay ? asked : first.position),
+      ...{ continuation: offered, isOfPage: true },
+      ...beginningOf(asked.chatType),
+    };
+    const second = await this.#offered(from, first, options);
+    if (second.kind === "none") {
+      const position = { ...first.position, offered: second.mayFollow ? inMenu : undefined };
+      return { ...first, position, inTopBecause: second.why };
+    }
+    return {
+      ...second,
+      items: isReplay
+        ? completeInOrder(second.items, first.items, "")
+        : mergeInOrder(first.items, second.items),
+      position: { ...second.position, view: "all", offered: undefined },
+    };
+  }
+
+  /**
+   * The answer to the token of all messages that a menu has offered; or why there is none, and whether one may
+   * follow. A call that failed is made once more.
+   */
+  async #offered(
+    asked: Position,
+    inTop: PollAnswer,
+    options: CallOptions,
+    isLast = false,
+  ): Promise<PollAnswer | { kind: "none"; why: string; mayFollow: boolean }> {
+    try {
+      const { answer } = await this.#ask(asked, options);
+      return answer.kind === "no chat" || isSilent(answer, inTop)
+        ? { kind: "none", why: "the token of all messages is silent", mayFollow: false }
+        : answer;
+    } catch (error) {
+      if (!(error instanceof UpstreamError)) throw error;
+      const { fault, unreachable, message } = error;
+      if (fault === "unusable" && unreachable === undefined && !isLast)
+        return this.#offered(asked, inTop, options, true);
+      const mayFollow = fault === "throttled" || (fault === "unusable" && unreachable !== "no answer");
+      return { kind: "none", why: `the token of all messages brings nothing: ${message}`, mayFollow };
+    }
+  }
+
+  /** The answer to one call with the position's token. Rejects with `UpstreamError` of any fault. */
   async poll(asked: Position, options: CallOptions): Promise<PollAnswer | NoChatAnswer> {
-    const { playerOffsetMs: _, ...position } = asked;
+    return (await this.#ask(asked, options)).answer;
+  }
+
+  async #ask(asked: Position, options: CallOptions): Promise<RawAnswer> {
+    const { playerOffsetMs: _, isOfPage, ...position } = asked;
     const { continuation } = position;
     if (continuation === null) throw new Error("a chat that is over has no next answer");
     const { value: answer, ...times } = await this.#calls
@@ -230,17 +316,19 @@ export class LiveChat {
           this.#credentials.refuse(asked.credentials);
         throw error;
       });
-    if (answer.kind === "no chat") return answer;
+    if (answer.kind === "no chat") return { answer, header: undefined };
     const { items, panels } = this.#read(answer.actions, position.panels, answer.mutations);
-    return {
+    const read: PollAnswer = {
       kind: "batch",
       ...times,
-      items,
+      items: isOfPage ? knownByText(items) : items,
       position: { ...position, continuation: answer.continuation ?? null, panels },
       timeoutMs: answer.timeoutMs,
       actionCount: answer.actions.length,
       sentAt: answer.sentAt,
+      token: continuation,
     };
+    return { answer: read, header: answer.header };
   }
 
   #read(
@@ -268,4 +356,15 @@ function aboveOn(actions: readonly unknown[], items: readonly Item[]): AboveChat
     new Map(),
     items.map(({ message }) => message),
   );
+}
+
+/** A replay is read from its beginning; a live chat continues from its token. */
+function beginningOf(chatType: ChatType): Pick<Position, "playerOffsetMs"> {
+  return isReplayChat(chatType) ? { playerOffsetMs: 0 } : {};
+}
+
+/** Whether an answer has nothing, although the chat goes on or Top chat has messages. */
+function isSilent({ actionCount, position }: PollAnswer, inTop: PollAnswer): boolean {
+  const isOver = position.continuation === null;
+  return actionCount === 0 && (isOver || inTop.items.some(({ message }) => message.type === "chat"));
 }

@@ -3,7 +3,7 @@
  * back. The text form carries a version, so that a later service can continue from it.
  */
 import { asObject, asString, dig, parseJson } from "../base/json.ts";
-import { type ChatType, isChatType } from "../protocol/chat.ts";
+import { type ChatType, type ChatView, isChatType } from "../protocol/chat.ts";
 import { type ChatCall, ENDPOINTS, isClientLabel, type Pair } from "./clients.ts";
 import type { Credentials } from "./page/credentials.ts";
 import { NO_PANELS, type Panels, toPanels } from "./readers/panels.ts";
@@ -12,6 +12,12 @@ export interface Position extends Omit<ChatCall, "continuation"> {
   chatType: ChatType;
   /** The token of the next poll; null when the chat is over. */
   continuation: string | null;
+  /** What the token reads. */
+  view: ChatView;
+  /** The token of all messages, which a menu has offered and no answer has followed yet. */
+  offered?: string | undefined;
+  /** Whether a page or a menu has given the token: its answer begins with the backlog, if the chat is live. */
+  isOfPage?: boolean;
   /** The latest polls. The action that closes a poll names only its panel. */
   panels: Panels;
 }
@@ -23,8 +29,18 @@ export class UnreadablePosition extends Error {
 
 const VERSION = 1;
 
-export function encodePosition({ chatType, pair, credentials, continuation, panels }: Position): string {
-  return JSON.stringify({ version: VERSION, chatType, pair, credentials, continuation, panels });
+export function encodePosition(position: Position): string {
+  const { chatType, pair, credentials, continuation, view, offered, panels } = position;
+  return JSON.stringify({
+    version: VERSION,
+    chatType,
+    pair,
+    credentials,
+    continuation,
+    view,
+    offered,
+    panels,
+  });
 }
 
 /** Reads what `encodePosition` wrote. Throws `UnreadablePosition`. */
@@ -42,6 +58,9 @@ export function decodePosition(text: string): Position {
     pair: pairIn(stored.pair),
     credentials: credentialsIn(stored.credentials),
     continuation,
+    // Without a view, an earlier version has stored it, which did not know what it read.
+    view: stored.view === "all" ? "all" : "top",
+    ...(typeof stored.offered === "string" && { offered: stored.offered }),
     panels: toPanels(stored.panels) ?? NO_PANELS,
   };
 }

@@ -7,5 +7,6 @@ export const POSITION: Position = {
   pair: { client: "WEB", endpoint: "get_live_chat" },
   credentials: { apiKey: "key", clientVersion: "1" },
   continuation: "token",
+  view: "all",
   panels: [],
 };

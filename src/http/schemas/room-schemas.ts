@@ -1,5 +1,6 @@
 /** The schemas of stored rooms and their totals. */
 import type { Static } from "typebox";
+import { CHAT_VIEWS } from "../../protocol/chat.ts";
 import { MESSAGE_TYPES } from "../../protocol/kinds.ts";
 import { ROOM_STATES } from "../../rooms/entry-host.ts";
 import { Type } from "./json-schema.ts";
@@ -20,6 +21,11 @@ const Room = Type.Object({
     Type.Number({ description: "If the room is read: milliseconds since the last good answer." }),
   ),
   gaps: count("Number of messages of type `gap` among them."),
+  view: orNull(
+    Type.Enum([...CHAT_VIEWS], {
+      description: "What this instance reads of the chat: all messages, or YouTube's selection (Top chat).",
+    }),
+  ),
   egress: orNull(Type.String({ description: "If this instance reads the room: its egress." })),
   fullAnswers: orNull(
     count(

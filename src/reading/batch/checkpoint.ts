@@ -105,7 +105,8 @@ export function closedPosition(chat: Chat, panels: Panels): Position {
   const endpoint = chat === "replay" ? "get_live_chat_replay" : "get_live_chat";
   const pair = { client: "WEB", endpoint } as const;
   const credentials = { apiKey: "", clientVersion: "" };
-  return { chatType: typeOfChat(chat), pair, credentials, continuation: null, panels };
+  const chatType = typeOfChat(chat);
+  return { chatType, pair, credentials, continuation: null, view: "all", panels };
 }
 
 /** The capture from which a room was imported; undefined if it was not. */

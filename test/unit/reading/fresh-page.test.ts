@@ -110,7 +110,7 @@ describe("a page and the answer that follows it", () => {
   it("are the page alone if the room ends before any answer", async () => {
     const relay = new VirtualRelay({ settings: { RELAY_FAILING_MS: "0" } });
     const saidFrom = speaker(relay);
-    const chat = relay.upstream.chat(VIDEO, { page: 50 });
+    const chat = relay.upstream.chat(VIDEO, { page: 50, onlyInAll: () => false });
     chat.say(saidFrom(1, 5));
     const viewer = await relay.enter({ videoId: VIDEO });
     await viewer.untilMessages(5);
@@ -271,7 +271,7 @@ function deadAnswer(relay: VirtualRelay): JsonObject {
 it("a live chat whose token brings nothing from the first poll on loads a page after ten minutes", async () => {
   const relay = new VirtualRelay();
   const saidFrom = speaker(relay);
-  const chat = relay.upstream.chat(VIDEO, { mute: true, timeoutMs: 3000 });
+  const chat = relay.upstream.chat(VIDEO, { mute: true, timeoutMs: 3000, onlyInAll: () => false });
   chat.say(saidFrom(1, 5));
   const viewer = await relay.enter({ videoId: VIDEO });
   await viewer.untilMessages(5);
@@ -291,7 +291,7 @@ describe("a replay with one token that the upstream always refuses", () => {
     chat.say(speaker(relay)(1, 100));
     const on = "get_live_chat_replay";
     const refusals = Array.from({ length: 10 }, () => {
-      relay.upstream.fault({ on, times: 2, as: { delayMs: 0 } });
+      relay.upstream.fault({ on, times: 3, as: { delayMs: 0 } });
       return relay.upstream.fault({ on, times: 1, as: "invalid-argument" });
     });
     const viewer = await relay.enter({ videoId: VIDEO });

@@ -52,7 +52,7 @@ describe("a room whose chat is lost", () => {
 
 describe("a replay", () => {
   it("ends after an answer without contents, without a re-bootstrap", async () => {
-    await using room = await roomWith("no-contents", { kind: "replay" });
+    await using room = await roomWith("no-contents", { kind: "replay", foundOn: "popout" });
     await assertEnds(room.stream);
     assert.deepEqual(room.stream.ids, ["before"]);
     const replay = "get_live_chat_replay";

@@ -188,7 +188,7 @@ test("markup in messages does not end the page's script, and reads back unchange
 
 test("next answers in the watch page's form, with a token that works without a key", async (t) => {
   const upstream = await startFor(t);
-  upstream.chat(VIDEO).say(3);
+  upstream.chat(VIDEO, { onlyInAll: () => false }).say(3);
   const client = { clientName: "WEB", clientVersion: "2.1" };
   const next = (body: object) =>
     fetch(`${upstream.urls.main}/youtubei/v1/next`, { method: "POST", body: JSON.stringify(body) });

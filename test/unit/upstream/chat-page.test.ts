@@ -1,7 +1,8 @@
 /** The pages of the upstream that show a chat: where its continuations are, and which of them reads what. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type ChatPage, namesVideo, readChatPage } from "../../../src/upstream/page/chat-page.ts";
+import { namesVideo } from "../../../src/upstream/continuation.ts";
+import { type ChatPage, readChatPage } from "../../../src/upstream/page/chat-page.ts";
 
 const VIDEO = "made-up_vid";
 const base64 = (text: string): string => Buffer.from(text, "latin1").toString("base64url");
@@ -73,6 +74,7 @@ describe("the reader of chat pages", () => {
       assert.deepEqual(chatIn(html), {
         chatType: "liveChatRenderer",
         continuation: ALL,
+        view: "all",
         actions: [{ addChatItemAction: {} }],
       });
     }

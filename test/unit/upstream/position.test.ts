@@ -20,9 +20,15 @@ const VIDEO = "unreadable1";
 describe("a position", () => {
   it("survives its text, except for a replay's start", () => {
     const credentials = { ...POSITION.credentials, visitorData: "visitor" };
-    for (const position of [POSITION, { ...POSITION, credentials, continuation: null }]) {
+    const inTop = { ...POSITION, view: "top", offered: "a token of all messages" } as const;
+    for (const position of [POSITION, inTop, { ...POSITION, credentials, continuation: null }]) {
       assert.deepEqual(decodePosition(encodePosition({ ...position, playerOffsetMs: 0 })), position);
     }
+  });
+
+  it("that an earlier version has stored counts as one of Top chat", () => {
+    const stored = JSON.stringify({ ...JSON.parse(encodePosition(POSITION)), view: undefined });
+    assert.deepEqual(decodePosition(stored), { ...POSITION, view: "top" });
   });
 
   it("reports why a text cannot be read", () => {

@@ -1,0 +1,238 @@
+/**
+ * All messages of a chat, whichever door it came in by: where a page's menu is dead, the first answer has a
+ * whole one, and its token of all messages is taken before anything is sent.
+ */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Failure } from "../../../src/simulator/index.ts";
+import type { Scenario } from "../../../src/simulator/scenario.ts";
+import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
+import { pollOf, post, type SessionBody, session } from "../../support/api.ts";
+import { asked } from "../../support/opening.ts";
+import { startRelay } from "../../support/relay.ts";
+import { assertConsecutive } from "../../support/stream.ts";
+import { requestsOf } from "../../support/virtual-room.ts";
+
+const VIDEO = "both-views1";
+const IN_TOP = "relay_rooms_in_top_chat";
+const CALLS = { live: "get_live_chat", replay: "get_live_chat_replay" } as const;
+
+/** A chat of plain messages whose popout page is a wall, or shows none. */
+function watched(scenario: Partial<Scenario> = {}, options: VirtualRelayOptions = {}) {
+  const relay = new VirtualRelay(options);
+  const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], foundOn: "watch", ...scenario });
+  return { relay, chat, ids: () => chat.ledger.map(({ id }) => id) };
+}
+
+/** The view of the room, as it is listed and shown, which must agree with the gauge. */
+async function viewOf(relay: VirtualRelay): Promise<string | null | undefined> {
+  const [listed] = await relay.when(relay.list.all());
+  const shown = await relay.when(relay.list.show(VIDEO, true));
+  assert.equal(listed?.view, shown.view);
+  assert.equal(await relay.metric(IN_TOP), listed?.view === "top" ? 1 : 0);
+  return listed?.view;
+}
+
+const told = (relay: VirtualRelay) => relay.log.filter(({ msg }) => /only Top chat is read/.test(msg));
+
+describe("a chat whose page has a dead menu", () => {
+  it("is sent whole and in the order of saying, history and all, for one call more", async () => {
+    const { relay, chat, ids } = watched();
+    chat.say(30);
+    const viewer = await relay.enter({ videoId: VIDEO, backfill: 500 });
+    await viewer.untilMessages(30);
+    chat.say(10);
+    await viewer.untilMessages(40);
+    assert.deepEqual(viewer.ids, ids());
+    assertConsecutive(viewer.cursors, viewer.init.cursor);
+    const opening = ["sw.js", "popout", "watch", CALLS.live, CALLS.live];
+    assert.deepEqual(asked(relay).slice(0, 5), opening);
+    assert.equal(await viewOf(relay), "all");
+    assert.equal(relay.log.find(({ msg }) => msg === "room opened")?.view, "all");
+    assert.deepEqual(told(relay), []);
+  });
+
+  it("is sent nothing before both answers are there", async () => {
+    const { relay, chat } = watched();
+    chat.say(30);
+    relay.upstream.fault({ on: CALLS.live, times: 1, as: { delayMs: 0 } });
+    relay.upstream.fault({ on: CALLS.live, times: 1, as: { delayMs: 3000 } });
+    const viewer = relay.visit({ videoId: VIDEO });
+    await relay.requested(CALLS.live, { count: 2 });
+    await relay.advance(2500);
+    assert.deepEqual(await relay.stored(VIDEO), []);
+    await relay.when(viewer.entered);
+    await viewer.untilMessages(30);
+  });
+
+  it("costs nothing more where the popout page's menu is whole", async () => {
+    const { relay, chat, ids } = watched({ foundOn: "everywhere" });
+    chat.say(30);
+    const viewer = await relay.enter({ videoId: VIDEO });
+    await viewer.untilMessages(30);
+    assert.deepEqual(viewer.ids, ids());
+    assert.deepEqual(asked(relay), ["sw.js", "popout", CALLS.live]);
+    assert.equal(await viewOf(relay), "all");
+  });
+
+  it("is read from its beginning if it is a replay, each message once and in order", async () => {
+    const { relay, chat, ids } = watched({ kind: "replay", pageSize: 20 });
+    chat.say(90);
+    const viewer = await relay.enter({ videoId: VIDEO });
+    assert.equal((await viewer.ended())?.event, "end");
+    assert.deepEqual(viewer.ids, ids());
+    assert.deepEqual(asked(relay).slice(0, 6), [
+      "sw.js",
+      "popout",
+      "watch",
+      CALLS.live,
+      CALLS.replay,
+      CALLS.replay,
+    ]);
+    assert.equal(await viewOf(relay), "all");
+  });
+
+  it("is read whole again by a new page after its token is lost", async () => {
+    const { relay, chat, ids } = watched();
+    chat.say(10);
+    const viewer = await relay.enter({ videoId: VIDEO });
+    await viewer.untilMessages(10);
+    chat.expireTokens();
+    chat.say(20);
+    await viewer.untilMessages(30);
+    assert.deepEqual(viewer.ids, ids());
+    assert.equal(requestsOf(relay, "watch").length, 2);
+    assert.equal(await viewOf(relay), "all");
+  });
+
+  it("is read on from its checkpoint in its view, after a restart", async () => {
+    const { relay, chat, ids } = watched({}, { hasDisk: true });
+    chat.say(10);
+    const before = await relay.enter({ videoId: VIDEO });
+    await before.untilMessages(10);
+    await relay.restart();
+    chat.say(20);
+    const viewer = await relay.enter({ videoId: VIDEO });
+    await viewer.untilMessages(30);
+    assert.deepEqual(viewer.ids, ids());
+    assert.equal(requestsOf(relay, "watch").length, 1);
+    assert.equal(await viewOf(relay), "all");
+  });
+
+  it("is read in Top chat alone if that is asked for, which nothing complains of", async () => {
+    const { relay, chat } = watched({}, { settings: { RELAY_CHAT_VIEW: "top" } });
+    chat.say(30);
+    const viewer = await relay.enter({ videoId: VIDEO });
+    await relay.advance(10_000);
+    assert.ok(viewer.ids.length > 0 && viewer.ids.length < 30, `${viewer.ids.length} of 30`);
+    const [listed] = await relay.when(relay.list.all());
+    assert.deepEqual([listed?.view, await relay.metric(IN_TOP), told(relay)], ["top", 0, []]);
+  });
+});
+
+describe("the token of all messages that an answer offers", () => {
+  const EMPTY = { continuationContents: { liveChatContinuation: { continuations: [] } } };
+  const given: [what: string, as: Failure, why: RegExp][] = [
+    ["is refused", { status: 400 }, /invalid argument/],
+    ["is denied", { status: 403 }, /403/],
+    ["is answered without chat", "no-contents", /silent/],
+    ["is silent", { status: 200, body: EMPTY }, /silent/],
+  ];
+  for (const kind of ["live", "replay"] as const) {
+    for (const [what, as, why] of given) {
+      it(`leaves a ${kind} chat in Top chat if it ${what}: the log says so once, and the room and a gauge show it`, async () => {
+        const { relay, chat } = watched({ kind, pageSize: 20, spacingMs: 10 });
+        chat.say(30);
+        const on = CALLS[kind];
+        relay.upstream.fault({ on, times: 1, as: { delayMs: 0 } });
+        const fault = relay.upstream.fault({ on, times: 1, as });
+        const viewer = await relay.enter({ videoId: VIDEO });
+        if (kind === "live") {
+          assert.equal(await viewOf(relay), "top");
+          chat.say(30);
+          await relay.advance(10_000);
+        } else await viewer.ended();
+        assert.equal(fault.fired, 1);
+        assert.ok(viewer.ids.length > 10 && viewer.ids.length < 50, `${viewer.ids.length} messages`);
+        assertConsecutive(viewer.cursors, viewer.init.cursor);
+        const [line, ...more] = told(relay);
+        assert.deepEqual([line?.videoId, line?.view, line?.level, more], [VIDEO, "top", 40, []]);
+        assert.match(String(line?.why), why);
+        assert.equal(relay.log.find(({ msg }) => msg === "room opened")?.view, "top");
+      });
+    }
+
+    it(`is asked once more if a ${kind} chat's call fails, and nothing is sent before it answers`, async () => {
+      const { relay, chat, ids } = watched({ kind, tokens: "reusable" });
+      chat.say(30);
+      const on = CALLS[kind];
+      relay.upstream.fault({ on, times: 1, as: { delayMs: 0 } });
+      const fault = relay.upstream.fault({ on, times: 1, as: { status: 503 } });
+      const viewer = await relay.enter({ videoId: VIDEO });
+      await viewer.untilMessages(30);
+      assert.equal(fault.fired, 1);
+      assert.deepEqual(viewer.ids, ids());
+      assert.deepEqual(told(relay), []);
+    });
+  }
+
+  it("is tried again at the next poll if the upstream throttles or fails for longer: nothing is missing", async () => {
+    const { relay, chat, ids } = watched({ tokens: "reusable" });
+    chat.say(30);
+    relay.upstream.fault({ on: CALLS.live, times: 1, as: { delayMs: 0 } });
+    relay.upstream.fault({ on: CALLS.live, times: 2, as: { status: 503 } });
+    const viewer = await relay.enter({ videoId: VIDEO });
+    assert.equal(await viewOf(relay), "top");
+    assert.equal(told(relay).length, 1);
+    await viewer.untilMessages(30);
+    assert.deepEqual(new Set(viewer.ids), new Set(ids()));
+    assert.equal(await viewOf(relay), "all");
+    assert.equal(told(relay).length, 1);
+  });
+
+  it("is looked for by a page again: a room in Top chat reads all as soon as a re-bootstrap offers it", async () => {
+    const { relay, chat } = watched();
+    chat.say(10);
+    relay.upstream.fault({ on: CALLS.live, times: 1, as: { delayMs: 0 } });
+    relay.upstream.fault({ on: CALLS.live, times: 1, as: { status: 400 } });
+    const viewer = await relay.enter({ videoId: VIDEO });
+    assert.equal(await viewOf(relay), "top");
+    chat.expireTokens();
+    const said = chat.say(20);
+    await viewer.until(() => said.every((id) => viewer.ids.includes(id)));
+    assert.equal(await viewOf(relay), "all");
+  });
+});
+
+describe("a session", () => {
+  for (const [chatView, foundOn] of [
+    ["all", "watch"],
+    ["all", "everywhere"],
+    ["top", "watch"],
+  ] as const) {
+    it(`has a token and messages of the view "${chatView}" for a chat found on "${foundOn}"`, async () => {
+      await using relay = await startRelay({ settings: { RELAY_CHAT_VIEW: chatView } });
+      const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], foundOn });
+      const said = chat.say(30);
+      const first = await session(relay.url, { videoId: VIDEO });
+      const later = chat.say(30);
+      const { body } = await post<SessionBody>(relay.url, "/v1/poll", pollOf(first));
+      for (const [{ messages }, all] of [
+        [first, said],
+        [body, later],
+      ] as const) {
+        const ids = messages.map(({ id }) => id);
+        if (chatView === "all") assert.deepEqual(ids, all);
+        else assert.ok(ids.length > 0 && ids.length < 30, `${ids.length} of 30`);
+      }
+    });
+  }
+
+  it("of a replay without messages has a token that is still good: polled, it reports the end again", async () => {
+    await using relay = await startRelay();
+    relay.upstream.chat(VIDEO, { kind: "replay" });
+    const first = await session(relay.url, { videoId: VIDEO });
+    const { status, body } = await post<SessionBody>(relay.url, "/v1/poll", pollOf(first));
+    assert.deepEqual([status, body.token, body.messages], [200, null, []]);
+  });
+});
