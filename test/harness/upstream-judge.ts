@@ -5,7 +5,7 @@
  */
 
 import { videoIdIn } from "../../src/simulator/continuation-book.ts";
-import { parseObject } from "../../src/simulator/plain-json.ts";
+import { dig, isObject, parseObject } from "../../src/simulator/plain-json.ts";
 import type { IncomingAnswer, OutgoingRequest } from "../../src/upstream/egress/connections.ts";
 import type { GateSettings } from "../../src/upstream/egress/gate.ts";
 import { addressOf, type EgressAddress } from "./egress-address.ts";
@@ -19,7 +19,24 @@ interface Call {
   videoId: string;
   /** A chat call; otherwise a page or a script. */
   isChat: boolean;
+  /** Of a chat call. */
+  token: string;
+  /** The answer whose menu has offered the token: only the two together are a batch. */
+  inTop: Offer | undefined;
   address: Address;
+}
+
+/** The messages in the last good answer of a room; its log must contain them at its next call. */
+interface Offer {
+  ids: string[];
+  at: number;
+  instance: string;
+  /** The token to go on with. */
+  next: unknown;
+  /** The tokens of its view menu. */
+  menu: readonly unknown[];
+  /** Whether a page has given its token: it may complete a late answer, and nobody goes on from it. */
+  isOfPage: boolean;
 }
 
 /** Sums of fractional milliseconds are inexact. */
@@ -109,8 +126,10 @@ export class UpstreamJudge {
   readonly #rhythm = new Map<string, { at: number; fullMs: number; address: Address }>();
   /** Whether everything that rooms share works, so that only a room's own trouble may break its rhythm. */
   isSharedWell = false;
-  /** The messages in the last good answers of a room; its log must contain them at its next call. */
-  readonly offered = new Map<string, { ids: string[]; at: number; instance: string }>();
+  /** By room. */
+  readonly offered = new Map<string, Offer>();
+  /** The text of each room's last page with its chat. */
+  readonly #pages = new Map<string, string>();
   readonly #gate: GateSettings;
   readonly #scheduler: Scheduler;
   readonly #journal: Journal;
@@ -157,7 +176,18 @@ export class UpstreamJudge {
     const name = pathname;
     const { instance } = from;
     const address = this.#addresses.getOrInsertComputed(addressOf(from), () => new Address(instance));
-    const call: Call = { at: this.#scheduler.monotonic(), name, videoId, isChat, address };
+    const last = this.offered.get(videoId);
+    const inTop = isChat && last?.menu.includes(token) ? last : undefined;
+    const text = isChat ? token : "";
+    const call: Call = {
+      at: this.#scheduler.monotonic(),
+      name,
+      videoId,
+      isChat,
+      token: text,
+      inTop,
+      address,
+    };
     this.#journal.note(`call ${videoId} ${pathname}`);
     this.#judge(call);
     if (!isChat) {
@@ -168,7 +198,8 @@ export class UpstreamJudge {
     address.lastAt = call.at;
     address.inFlight.add(call);
     address.look(call.at, this.#gate.concurrency);
-    if (isChat) this.#host.chatCalled(videoId, instance);
+    if (last?.isOfPage && last.next !== token) this.offered.delete(videoId);
+    if (isChat && !inTop) this.#host.chatCalled(videoId, instance);
     return call;
   }
 
@@ -236,14 +267,42 @@ export class UpstreamJudge {
     if (status !== 200) return;
     for (const pause of Object.values(address.pauses)) pause.succeeded();
     if (call.name === POPOUT && text.includes("liveChatRenderer")) tally(this.pagesWithChat, call.videoId);
-    if (!call.isChat) this.#host.pageCame(call.videoId);
+    if (!call.isChat) {
+      this.#pages.set(call.videoId, text);
+      this.#host.pageCame(call.videoId);
+    }
     if (!call.isChat || !text.includes('"continuationContents"')) return;
     const ids = [...text.matchAll(/"id":"([^"]+)"/g)].map(([, id = ""]) => id);
-    this.offered.set(call.videoId, { ids, at: now, instance: address.instance });
+    // A replay's answer to the offered token begins again, and may not reach as far as the one before.
+    const before = call.name === LIVE ? (call.inTop?.ids ?? []) : [];
+    const { instance } = address;
+    const isOfPage = this.#pages.get(call.videoId)?.includes(call.token) ?? false;
+    this.offered.set(call.videoId, {
+      ids: [...before, ...ids],
+      at: now,
+      instance,
+      isOfPage,
+      ...tokensIn(text),
+    });
     if (call.name === LIVE)
       this.#rhythm.set(call.videoId, { at: call.at, fullMs: address.fullMs(call.at), address });
     this.#host.answered(call.videoId, call.at);
   }
+}
+
+function tokensIn(text: string): Pick<Offer, "next" | "menu"> {
+  const chat = dig(parseObject(text), "continuationContents", "liveChatContinuation");
+  const continuation = (holder: unknown) => Object.values(isObject(holder) ? holder : {}).map(tokenOf)[0];
+  const view = dig(chat, "header", "liveChatHeaderRenderer", "viewSelector", "sortFilterSubMenuRenderer");
+  const entries = dig(view, "subMenuItems");
+  return {
+    next: continuation(dig(chat, "continuations", 0)),
+    menu: Array.isArray(entries) ? entries.map((entry) => continuation(dig(entry, "continuation"))) : [],
+  };
+}
+
+function tokenOf(data: unknown): unknown {
+  return dig(data, "continuation");
 }
 
 function tally(counts: Map<string, number>, videoId: string): void {

@@ -38,7 +38,9 @@ describe("a recorded chat", () => {
     chat.say(30);
     await listedOnce(again.url, ({ messages, state }) => messages === 50 && state === "polling");
     chat.end("reload-only");
-    const { firstAt, lastAt, ...room } = await listedOnce(again.url, ({ state }) => state === "ended");
+    const ended = await listedOnce(again.url, ({ state }) => state === "ended");
+    const { firstAt, lastAt, view, ...room } = ended;
+    assert.ok(view === "all" || view === null, `${view}`); // null once the grace time is over
     assert.deepEqual(room, {
       videoId: VIDEO,
       chatType: "liveChatRenderer",
