@@ -8,9 +8,10 @@ import { retry } from "../base/retry.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { isUnavailable } from "../store/port.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
-import type { Page, PollAnswer } from "../upstream/live-chat.ts";
-import { completeInOrder } from "../upstream/order.ts";
+import type { LiveChat, Page, PollAnswer } from "../upstream/live-chat.ts";
+import { completeInOrder, mergeInOrder } from "../upstream/order.ts";
 import type { Position } from "../upstream/position.ts";
+import type { Item } from "../upstream/readers/reader.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { Appender } from "./batch/appender.ts";
 import { filledAfterMs } from "./interval.ts";
@@ -56,8 +57,19 @@ export class OptionalPages {
     // is in that window, whichever moment it is. It is by the upstream's clock, like the times of messages.
     const tookMs = batch.answeredAt - batch.startedAt;
     const heldSince = new Date(batch.sentAt - (settings.windowMs + tookMs) / 2).toISOString();
-    const items = completeInOrder(batch.items, page.items, heldSince);
+    const items = completeInOrder(batch.items, await this.#allOf(page, options), heldSince);
     return { ...page, items };
+  }
+
+  /** The items of a page, with those that it leaves out of what is read. Polls go before such a call. */
+  async #allOf(
+    { items, all }: Awaited<ReturnType<LiveChat["backlog"]>>,
+    options: CallOptions,
+  ): Promise<readonly Item[]> {
+    const { clock, egress } = this.#parts;
+    const behind = { ...options, lane: "recovery", dueAt: clock.monotonic() } as const;
+    const answer = all && (await this.#attempt(behind, (own) => egress.liveChat.poll(all, own)));
+    return answer?.kind === "batch" ? mergeInOrder(items, answer.items) : items;
   }
 
   /**

@@ -15,9 +15,9 @@ export interface Grant {
   position: number;
   /** Reads from the time that the request names, like the token for seeking. */
   seeks?: boolean;
-  /** Its answer begins with a live chat's backlog, however old that is. */
-  reloads?: boolean;
-  /** A page's token: its answer, and no later one, carries the menu with tokens of both views. */
+  /** Its answer begins with a live chat's backlog, however old that is: this many actions when it was made. */
+  reloads?: number;
+  /** A page's own token: its answer, and no later one, carries the menu with tokens of both views. */
   isOfPage?: boolean;
   /** Never brings actions, and neither do its successors. */
   isMute?: boolean;

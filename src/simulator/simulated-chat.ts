@@ -215,13 +215,14 @@ export class Chat {
     // The popout page's own token continues after the page's actions; the others of a page begin again.
     const after = { position: replay ? shown.length : Math.max(0, this.#log.head - overlap) };
     const again = this.#beginning;
-    const shownBy = { isOfPage: true, isMute: mute, shownAt: this.#now };
-    const token = (view: Grant["view"], from: Beginning): string => this.#mint({ ...from, ...shownBy, view });
+    const shownBy = { isMute: mute, shownAt: this.#now };
+    const first = on === "popout" && !this.#script ? after : again;
+    const inMenu = (view: Grant["view"]): string => this.#mint({ ...again, ...shownBy, view });
     return {
       ...frame,
       chat: {
-        token: token("top", on === "popout" && !this.#script ? after : again),
-        views: { top: token("top", again), all: token("all", again) },
+        token: this.#mint({ ...first, ...shownBy, view: "top", isOfPage: true }),
+        views: { top: inMenu("top"), all: inMenu("all") },
         renderer: replay ? replayRenderer : "liveChatRenderer",
         actions: [
           ...(on === "popout" && !replay ? this.#above.actionsBeside(shown) : []),
@@ -240,7 +241,8 @@ export class Chat {
   /** Where a token to reload the chat begins: at a replay's beginning, or with a live chat's backlog. */
   get #beginning(): Beginning {
     if (this.#scenario.kind === "replay" || this.#script) return { position: 0 };
-    return { position: Math.max(0, this.#log.head - this.#backlogLength), reloads: true };
+    const reloads = Math.min(this.#log.head, this.#backlogLength);
+    return { position: this.#log.head - reloads, reloads };
   }
 
   get #backlogLength(): number {
@@ -338,11 +340,17 @@ export class Chat {
     };
   }
 
-  /** What a reader of a live chat can still get, the backlog included that a token may begin with. */
+  /**
+   * What a reader of a live chat can still get. A token to reload it gives the backlog that was there when it
+   * was made, if everything since is still held, else the backlog of now.
+   */
   #heldFor({ position, reloads }: Grant): Entry[] {
-    const held = this.#log.held(position, this.#context.clock.monotonic(), this.#scenario);
-    const backlog = reloads ? this.#log.latest(this.#backlogLength) : [];
-    return backlog.length > held.length ? backlog : held;
+    const held = (from: number) =>
+      this.#log.held(from, this.#context.clock.monotonic(), this.#scenario);
+    if (reloads === undefined) return held(position);
+    const [later, backlog] = [held(position + reloads), this.#log.latest(this.#backlogLength)];
+    if (later.length === this.#log.head - position - reloads) return this.#log.from(position);
+    return later.length > backlog.length ? later : backlog;
   }
 
   #nextMoment(script: readonly Moment[], { position }: Grant): Due {

@@ -204,36 +204,30 @@ export class LiveChat {
   }
 
   /**
-   * The messages that the popout page shows now, none if it shows no chat, in one list with those of the view
-   * that is read: the page shows Top chat. No other page shows messages. The position changes only by the
-   * polls among them. Rejects with `UpstreamError` if the page does not load or is a wall.
+   * The messages that the popout page shows now, none if it shows no chat. No other page shows messages. The
+   * position changes only by the polls on the page. `all`: where all messages go on that the page may leave
+   * out; undefined if it leaves none out of what is read. Rejects with `UpstreamError` if the page does not
+   * load or is a wall.
    */
   async backlog(
     videoId: string,
     position: Position,
     options: CallOptions,
-  ): Promise<Pick<Page, "items" | "above" | "position">> {
+  ): Promise<Pick<Page, "items" | "above" | "position"> & { all: Position | undefined }> {
     const { value: html } = await this.#calls.page(popoutPath(videoId), options);
     const page = readChatPage(html, videoId, this.#settings.chatView);
     if (!page.chat && page.is === "unknown") {
       throw new UpstreamError("unusable", page.why, { wallOf: page.wallOf ?? "video" });
     }
     const { actions = [], ...chat } = page.chat ?? {};
-    const { items: shown, panels } = this.#read(actions, position.panels);
-    const items = knownByText(shown);
-    const above = page.chat && aboveOn(actions, shown);
-    const onPage = { items, above, position: { ...position, panels } };
-    if (position.view === "top" || !("view" in chat) || chat.view === "top") return onPage;
-    const asked = { ...onPage.position, ...chat, isOfPage: true };
-    const all = await this.poll(asked, options).catch((error) => {
-      if (error instanceof UpstreamError) return undefined; // the page without it is better than nothing
-      throw error;
-    });
-    if (all?.kind !== "batch") return onPage;
+    const { items, panels } = this.#read(actions, position.panels);
+    const shown = { ...position, panels };
+    const isWhole = position.view === "all" && "view" in chat && chat.view === "all";
     return {
-      items: mergeInOrder(items, all.items),
-      above,
-      position: { ...position, panels: all.position.panels },
+      items: knownByText(items),
+      above: page.chat && aboveOn(actions, items),
+      position: shown,
+      all: isWhole ? { ...shown, ...chat, isOfPage: true } : undefined,
     };
   }
 

@@ -229,7 +229,7 @@ describe("an upstream that fails every call", () => {
     for (const chat of chats) chat.say(2);
     mend();
     await relay.requested("get_live_chat", { finished: true });
-    await relay.advance(2000);
+    await relay.advance(3000); // three calls for each: a poll, the page of the late answer, all messages of it
     for (const [i, viewer] of viewers.entries()) {
       assert.deepEqual(
         viewer.ids,
@@ -255,7 +255,7 @@ describe("an upstream that fails every call", () => {
     for (const chat of chats) chat.say(1);
     relay.upstream.chat("outage-dddd");
     await relay.enter({ videoId: "outage-dddd" });
-    await relay.advance(3000);
+    await relay.advance(4000);
     for (const viewer of viewers) assert.equal(viewer.ids.length, 2);
   });
 });
