@@ -345,8 +345,7 @@ export class Chat {
    * was made, if everything since is still held, else the backlog of now.
    */
   #heldFor({ position, reloads }: Grant): Entry[] {
-    const held = (from: number) =>
-      this.#log.held(from, this.#context.clock.monotonic(), this.#scenario);
+    const held = (from: number) => this.#log.held(from, this.#context.clock.monotonic(), this.#scenario);
     if (reloads === undefined) return held(position);
     const [later, backlog] = [held(position + reloads), this.#log.latest(this.#backlogLength)];
     if (later.length === this.#log.head - position - reloads) return this.#log.from(position);
