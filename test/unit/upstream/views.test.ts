@@ -27,7 +27,7 @@ function watched(scenario: Partial<Scenario> = {}, options: VirtualRelayOptions 
 /** The view of the room, as it is listed and shown, which must agree with the gauge. */
 async function viewOf(relay: VirtualRelay): Promise<string | null | undefined> {
   const [listed] = await relay.when(relay.list.all());
-  const shown = await relay.when(relay.list.show(VIDEO, true));
+  const shown = await relay.when(relay.list.show(VIDEO, undefined, true));
   assert.equal(listed?.view, shown.view);
   assert.equal(await relay.metric(IN_TOP), listed?.view === "top" ? 1 : 0);
   return listed?.view;
