@@ -5,6 +5,7 @@
  */
 import assert from "node:assert/strict";
 import type { DatabaseSync } from "node:sqlite";
+import { CHATS, chatKey } from "../../src/protocol/chat-key.ts";
 import type { Random } from "../../src/simulator/random.ts";
 import { type InlineFile, InlineThread } from "../../src/store/sqlite/inline-thread.ts";
 import { openDatabase } from "../../src/store/sqlite/sqlite-schema.ts";
@@ -50,11 +51,13 @@ export class Disk {
     this.#orders.push({ after: n, as });
   }
 
-  /** Changes a room's checkpoint regardless of its owner. */
+  /** Changes the checkpoints of a video's rooms regardless of their owners. */
   rewrite(videoId: string, change: (checkpoint: string) => string): void {
-    const room = this.tables.getRoom(0, videoId);
     const update = this.#database.prepare("update room set checkpoint = ? where video_id = ?");
-    if (room) update.run(change(room.checkpoint), videoId);
+    for (const key of CHATS.map((chat) => chatKey(videoId, chat))) {
+      const room = this.tables.getRoom(0, key);
+      if (room) update.run(change(room.checkpoint), key);
+    }
   }
 
   calm(): void {

@@ -4,6 +4,7 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
+import { type ChatKey, chatKey } from "../../src/protocol/chat-key.ts";
 import { dig, parseObject } from "../../src/simulator/plain-json.ts";
 import type { Says } from "../../src/simulator/says.ts";
 import type { Chat } from "../../src/simulator/simulated-chat.ts";
@@ -82,6 +83,11 @@ export class RoomJudge {
     return this.chat.videoId;
   }
 
+  /** Its log in the store. */
+  get key(): ChatKey {
+    return chatKey(this.videoId, this.isReplay ? "replay" : "live");
+  }
+
   get head(): number | undefined {
     return this.base === undefined ? undefined : this.base + this.rows.length;
   }
@@ -145,13 +151,13 @@ export class RoomJudge {
   /** Reads the rows that the store has added since the last look. */
   async look(peek: Peek): Promise<void> {
     if (this.base === undefined) {
-      const record = await peek.room(this.videoId);
+      const record = await peek.room(this.key);
       if (!record) return; // a store in memory is lost before `forget` is called
       this.#emptyBase = record.base;
       if (record.head === record.base) return;
       this.base = record.base;
     }
-    const added = await peek.after(this.videoId, this.head ?? 0);
+    const added = await peek.after(this.key, this.head ?? 0);
     for (const row of added) this.#take(row);
     this.#listen();
     for (const row of added) this.#place(row);
@@ -233,7 +239,7 @@ export class RoomJudge {
   /** Each stored message must count once in the totals, up to their cursor. */
   async judgeTotals(peek: Peek): Promise<void> {
     await this.look(peek);
-    const account = await peek.account(this.videoId);
+    const account = await peek.account(this.key);
     if (!account || this.base === undefined) return;
     const counted = this.rows.slice(0, this.rows.length - account.uncounted);
     this.#journal.count("messages in totals", counted.length);

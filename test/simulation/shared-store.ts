@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import type { Clock } from "../../src/base/clock.ts";
+import { CHATS, chatKey } from "../../src/protocol/chat-key.ts";
 import type { Random } from "../../src/simulator/random.ts";
 import { AFTER_LEASE_MS, LOOK, ORPHANS, RELEASE } from "../../src/store/postgres/cluster-watch.ts";
 import { ONE_TOO_MANY, SPARE_ROOMS } from "../../src/store/postgres/leases.ts";
@@ -52,15 +53,18 @@ export class SharedStore implements Peek {
     return text.startsWith("select pg_notify(") ? this.#notify : this.#statements.get(text);
   }
 
-  /** A room's row of the table. */
+  /** The row of a video: of its chats, the one that somebody owns, else the replay's. */
   at(videoId: string): SharedRoom | undefined {
-    return this.#rooms.get(videoId);
+    const rows = CHATS.flatMap((chat) => this.#rooms.get(chatKey(videoId, chat)) ?? []);
+    return rows.find(({ owner, leaseUntil }) => owner !== null && leaseUntil > this.#now) ?? rows.at(-1);
   }
 
-  /** Changes a room's checkpoint regardless of its owner. */
+  /** Changes the checkpoints of a video's rooms regardless of their owners. */
   rewrite(videoId: string, change: (checkpoint: string) => string): void {
-    const room = this.#rooms.get(videoId);
-    if (room?.checkpoint) room.checkpoint = change(room.checkpoint);
+    for (const chat of CHATS) {
+      const room = this.#rooms.get(chatKey(videoId, chat));
+      if (room?.checkpoint) room.checkpoint = change(room.checkpoint);
+    }
   }
 
   async room(videoId: string) {
