@@ -13,6 +13,8 @@ import type { World } from "./world.ts";
 const DEAD: readonly Failure[] = [{ status: 503 }, { status: 403 }, "lost"];
 
 const PAGES = ["popout", "watch", "next"] as const;
+/** A chat that is switched off, or whose video is hidden, is not over. */
+const AWAY = ["off", "private", "members-only"] as const;
 
 export interface Event {
   /** Its share of all events. */
@@ -57,6 +59,12 @@ function burst({ scheduler, random, journal }: World, judge: RoomJudge): void {
   judge.burstHeldUntil = now + 2 * HOLD.holdsMs;
   judge.chat.say(20 + random.below(100));
   journal.count("bursts");
+}
+
+async function sleepUntilCalm(world: World, until: number): Promise<void> {
+  while (world.scheduler.monotonic() < until && !world.isCalm) {
+    await world.scheduler.sleep(Math.min(1000, until - world.scheduler.monotonic()));
+  }
 }
 
 /** Several rooms whose tokens expire while their pages fail. */
@@ -173,6 +181,23 @@ export const EVENTS: Record<string, Event> = {
       world.journal.count(`chats over ${shape}`);
     }),
     counts: END_SHAPES.map((shape) => `chats over ${shape}`),
+  },
+  // Its stream goes on. What is said meanwhile, which the real upstream allows if the video is hidden, may be
+  // missing.
+  "chat away": {
+    ...event(4, async (world) => {
+      const judge = room(world);
+      const kind = world.random.pick(AWAY);
+      judge.chat.change({ kind });
+      world.journal.note(`${kind} ${judge.videoId}`);
+      world.journal.count(`chats ${kind}`);
+      const forMs = world.random.pick([3000, 30_000, 120_000]) * world.random.next();
+      await sleepUntilCalm(world, world.scheduler.monotonic() + forMs);
+      if (judge.overSince < Number.POSITIVE_INFINITY) return;
+      judge.chat.change({ kind: "live" });
+      world.journal.note(`there again ${judge.videoId}`);
+    }),
+    counts: AWAY.map((kind) => `chats ${kind}`),
   },
   "connections refused": shared(2, async ({ network, random, scheduler, journal }) => {
     network.refusesUntil = scheduler.monotonic() + random.next() * 40_000;

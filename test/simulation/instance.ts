@@ -27,6 +27,8 @@ interface InstanceParts extends Omit<HostParts, "drainMs"> {
   aheadMs: number | undefined;
   /** Called when a life has begun. */
   started(): void;
+  /** Whether the chat of a room is not over. */
+  isOpen(videoId: string): boolean;
 }
 
 export class Instance extends Host<Life> {
@@ -47,8 +49,9 @@ export class Instance extends Host<Life> {
   }
 
   protected async begin(): Promise<Life> {
-    const { config, scheduler, network, journal, upstreamJudge, log, isAlone, storage, aheadMs, started } =
+    const { config, scheduler, network, journal, upstreamJudge, log, isAlone, storage, aheadMs } =
       this.#parts;
+    const { started, isOpen } = this.#parts;
     const instance = this.name;
     this.pausedUntil = 0;
     upstreamJudge.lifeEnds(instance);
@@ -56,7 +59,7 @@ export class Instance extends Host<Life> {
       this.pausedUntil = Math.max(this.pausedUntil, scheduler.monotonic() + cooldownMs);
     };
     const telemetry = new JudgedEvents({ log, journal, isAlone, throttled });
-    judgeRecordings(telemetry, journal);
+    judgeRecordings(telemetry, journal, isOpen);
     const life = await Life.begin({
       ...{ config, scheduler, network, storage, instance, telemetry },
       ...(aheadMs === undefined ? {} : { aheadMs }),

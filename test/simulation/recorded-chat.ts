@@ -39,7 +39,8 @@ export class RecordedChat {
     this.#world = world;
     const chat = { timeoutMs: 10_000, page: 20, tokens: "reusable", ...HOLD } as const;
     this.#broadcast = world.upstream.channel(RECORDED_CHANNEL).broadcast(RECORDED, { chat });
-    this.#broadcast.chat.change({ kind: "none" });
+    const kind = new Random(world.seed, "before").pick(["none", "off", "private"] as const);
+    this.#broadcast.chat.change({ kind });
     this.room = new RoomJudge(this.#broadcast.chat, world.journal);
   }
 
@@ -79,10 +80,17 @@ export class RecordedChat {
 }
 
 /**
- * Hears of recordings that are refused for want of a place: with one recording, others have taken it. A retry
+ * Hears of recordings that count as complete before their chats are over, and of recordings that are refused for want of a place: with one recording, others have taken it. A retry
  * would hide it.
  */
-export function judgeRecordings({ recordings }: Telemetry, journal: Journal): void {
+export function judgeRecordings(
+  { recordings }: Telemetry,
+  journal: Journal,
+  isOpen: (videoId: string) => boolean,
+): void {
+  whenever(recordings, "complete", (videoId) => {
+    if (isOpen(videoId)) journal.violate("health", videoId, "its recording has ended before its chat");
+  });
   whenever(recordings, "waits", (_recorded, error: unknown) => {
     const full = error instanceof RelayError ? error.full : undefined;
     if (full && !TEMPORARY.includes(full))

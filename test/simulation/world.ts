@@ -138,6 +138,7 @@ export class World {
       isAlone: !cluster,
       storage: storage ?? (disk ? onDisk(disk) : inMemory()),
       viewers: () => this.#viewersOf(name),
+      isOpen: (videoId) => this.liveRooms.some((room) => room.videoId === videoId),
       started: () => {
         if (!disk && !cluster) for (const room of this.rooms) room.forget();
       },
