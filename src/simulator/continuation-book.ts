@@ -15,7 +15,7 @@ export interface Grant {
   position: number;
   /** Reads from the time that the request names, like the token for seeking. */
   seeks?: boolean;
-  /** Its answer begins with a live chat's backlog, however old that is: this many actions when it was made. */
+  /** Its answer begins with a live chat's backlog, however old: this many actions when it was made. */
   reloads?: number;
   /** A page's own token: its answer, and no later one, carries the menu with tokens of both views. */
   isOfPage?: boolean;

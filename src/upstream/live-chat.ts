@@ -238,9 +238,9 @@ export class LiveChat {
 
   /**
    * The next answer of a chat that is not over, for a reader of `chatView`. If all messages are wanted, the
-   * token reads Top chat and the answer's menu offers another, that one is taken at once: both answers become
-   * one. If it is refused or silent, the chat is read on as it was; if it fails otherwise, the next poll tries
-   * it again, once. Rejects with `UpstreamError` of any fault.
+   * token reads Top chat and the answer's menu offers another, that one is taken at once: both answers
+   * become one. If it is refused or silent, the chat is read on as it was; if it fails otherwise, the next
+   * poll tries it again, once. Rejects with `UpstreamError` of any fault.
    */
   async read(videoId: string, asked: Position, options: CallOptions): Promise<PollAnswer | NoChatAnswer> {
     const { answer: first, header } = await this.#ask(asked, options);
@@ -249,7 +249,7 @@ export class LiveChat {
     const offered = inMenu ?? asked.offered;
     if (offered === undefined) return { ...first, inTopBecause: "YouTube offers no token of all messages" };
     const isReplay = isReplayChat(asked.chatType);
-    // A live chat's second answer overlaps with the first; a replay's begins again, and shows the panels again.
+    // A live chat's second answer overlaps with the first; a replay's begins again, and shows the same polls.
     const from = {
       ...(isReplay ? asked : first.position),
       ...{ continuation: offered, isOfPage: true },
@@ -270,8 +270,8 @@ export class LiveChat {
   }
 
   /**
-   * The answer to the token of all messages that a menu has offered; or why there is none, and whether one may
-   * follow. A call that failed is made once more.
+   * The answer to the token of all messages that a menu has offered; or why there is none, and whether one
+   * may follow. A call that failed is made once more.
    */
   async #offered(
     asked: Position,

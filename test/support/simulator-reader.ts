@@ -90,7 +90,7 @@ export function menuIn(
   return { top, all, selected: items.map(({ selected }: Json) => selected) };
 }
 
-/** The popout page's token of all messages; of a replay, which it does not show, the watch page's own token. */
+/** The popout page's token of all messages. It shows no replay: for one, the watch page's own token. */
 export async function firstToken(upstream: Simulator, videoId: string): Promise<string> {
   const popout = await initialData(upstream, "popout", videoId);
   if (!popout.contents?.messageRenderer) return menuIn(chatIn(popout))?.all ?? assert.fail("no menu");

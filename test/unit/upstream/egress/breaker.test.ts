@@ -229,7 +229,8 @@ describe("an upstream that fails every call", () => {
     for (const chat of chats) chat.say(2);
     mend();
     await relay.requested("get_live_chat", { finished: true });
-    await relay.advance(3000); // three calls for each: a poll, the page of the late answer, all messages of it
+    // Three calls for each: a poll, the page of the late answer, and all messages of the page.
+    await relay.advance(3000);
     for (const [i, viewer] of viewers.entries()) {
       assert.deepEqual(
         viewer.ids,
