@@ -205,9 +205,9 @@ export class LiveChat {
 
   /**
    * The messages that the popout page shows now, none if it shows no chat. No other page shows messages. The
-   * position changes only by the polls on the page. `all`: where all messages go on that the page may leave
-   * out; undefined if it leaves none out of what is read. Rejects with `UpstreamError` if the page does not
-   * load or is a wall.
+   * position changes only by the polls on the page. `all`: the position that leads to all messages, of which
+   * the page leaves some out; undefined if the room reads Top chat. Rejects with `UpstreamError` if the page
+   * does not load or is a wall.
    */
   async backlog(
     videoId: string,
