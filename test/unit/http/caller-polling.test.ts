@@ -316,7 +316,7 @@ class Callers {
     return Math.max(...(await Promise.all(lengths)));
   }
 
-  /** What is allocated for each further one of many. */
+  /** The bytes that each further one of many allocates. */
   async eachAllocates(): Promise<number> {
     await this.ask(CALLERS); // compiles
     const alone = await allocatedBytes(() => this.ask(1));
