@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { before, describe, it, type TestContext } from "node:test";
 import { capturedBatches, videoIdInName } from "../../src/cli/import/captured-chat.ts";
+import { chatKey } from "../../src/protocol/chat-key.ts";
 import type { Details } from "../../src/protocol/kinds.ts";
 import { SPECIES, startSimulator } from "../../src/simulator/index.ts";
 import { asReplay } from "../../src/simulator/replay.ts";
@@ -48,13 +49,15 @@ async function captured(t: TestContext, name: string, text = lines.join("\n")): 
   return path;
 }
 
+const REPLAY = chatKey(VIDEO, "replay");
+
 const importing = (store: string, ...args: string[]) =>
   outcome(["import", ...args, "--store", `sqlite:${store}`]);
 
 /** The messages in a file, without their cursors. */
 async function messagesIn(t: TestContext, store: string) {
   const opened = await openFor(t, `sqlite:${store}`);
-  const messages = await readAll(opened, VIDEO);
+  const messages = [...(await readAll(opened, VIDEO)), ...(await readAll(opened, REPLAY))];
   await opened.close();
   return messages.map(({ cursor: _, ...message }) => message);
 }
@@ -112,7 +115,7 @@ describe("import", () => {
     );
     database.exec("drop trigger refusal");
     assert.equal((await importing(store, path)).code, 0);
-    assert.ok(database.prepare("select ended_at as at from room where video_id = ?").get(VIDEO)?.at);
+    assert.ok(database.prepare("select ended_at as at from room where video_id = ?").get(REPLAY)?.at);
   });
 
   it("keeps the ids of an author's deletions, including the second one's own", async (t) => {
@@ -238,7 +241,7 @@ describe("import", () => {
 
   it("refuses a room that the service has read, and one of another capture", async (t) => {
     const { path: store, store: opened } = await fileStore(t);
-    await opened.append(await own(opened, VIDEO), 0, [], "{}");
+    await opened.append(await own(opened, REPLAY), 0, [], "{}");
     await opened.close();
     const path = await captured(t, `[${VIDEO}].live_chat.json`);
     const { code, error } = await importing(store, path);
