@@ -1,5 +1,5 @@
 /** Limits the number of viewers per address. It remembers an address only while the address has viewers. */
-import { isIPv6 } from "node:net";
+import { isIPv4, isIPv6 } from "node:net";
 import { atCapacity } from "../../protocol/capacity.ts";
 
 const UNLIMITED = () => {};
@@ -36,12 +36,23 @@ export class AddressLimit {
   }
 }
 
+/** For all that a proxy names in place of an address. */
+const NO_ADDRESS = "unknown";
+/** What follows an address in `X-Forwarded-For`, or stands around it: a port, brackets. */
+const DECORATED = /^\[(?<six>[^\]]*)\](?::\d+)?$|^(?<four>[\d.]+):\d+$/;
+/** As this function writes the network of an IPv6 address: an edge tells it to its origin. */
+const NETWORK = /^[\da-f]{1,4}(?::[\da-f]{1,4}){3}$/;
+
 /**
  * The part of an address that one household shares: an IPv4 address, or the first 64 bits of an IPv6 address.
+ * The address may have a port and brackets. All that is no address counts as one.
  */
-export function networkOf(address: string): string {
+export function networkOf(text: string): string {
+  const { six, four } = DECORATED.exec(text.trim())?.groups ?? {};
+  const address = six ?? four ?? text.trim();
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  if (mapped !== undefined || !isIPv6(address)) return mapped ?? address;
+  if (mapped !== undefined || isIPv4(address) || NETWORK.test(address)) return mapped ?? address;
+  if (!isIPv6(address)) return NO_ADDRESS;
   const [start = "", end] = (address.split("%")[0] ?? "").split("::");
   const head = start.split(":").filter((group) => group !== "");
   const tail = end?.split(":").filter((group) => group !== "") ?? [];

@@ -151,6 +151,14 @@ describe("what counts as one address", () => {
     ["2001:db8::1", "2001:db8:0:0:5::"],
     ["::1", "::2"],
     ["fe80::1%eth0", "fe80::2%eth1"],
+    ["192.0.2.7", "192.0.2.7:50123"],
+    ["192.0.2.7:1", "[::ffff:192.0.2.7]:2"],
+    ["2001:db8:1:2::1", "[2001:db8:1:2::9]"],
+    ["2001:db8:1:2::1", "[2001:db8:1:2::9]:443"],
+    ["2001:db8:1:2::1", "2001:db8:1:2"],
+    ["not an address", "another"],
+    ["unknown", "192.0.2.7.8:1"],
+    ["unknown", "[nonsense]:1"],
   ];
   const different: [string, string][] = [
     ["192.0.2.7", "192.0.2.8"],
@@ -158,7 +166,10 @@ describe("what counts as one address", () => {
     ["2001:db8:1:2::1", "2001:db8:1:3::1"],
     ["2001:db8::1", "2001:db8:0:1::1"],
     ["1::", "::1"],
-    ["not an address", "another"],
+    ["192.0.2.7:1", "192.0.2.8:1"],
+    ["[2001:db8:1:2::1]:443", "[2001:db8:1:3::1]:443"],
+    ["2001:db8:1:2", "2001:db8:1:3"],
+    ["192.0.2.7", "unknown"],
   ];
   const bothFit = (one: string, other: string): boolean => {
     const limit = new AddressLimit(1);
