@@ -24,6 +24,12 @@ import { runCollections } from "./garbage-collections.ts";
 import { Port } from "./listener.ts";
 import { openNamedStore } from "./open-store.ts";
 
+/**
+ * The first cursors of a store in memory are up to a day ahead of the clock, at random: after a restart with
+ * a clock that was set back, they would else be those of the store before.
+ */
+const MOST_AHEAD_MS = 24 * 3_600_000;
+
 export interface Service {
   /** The URL at which the service listens, without a trailing slash. */
   url: string;
@@ -61,7 +67,8 @@ export async function startService(
   await port.assertFree(); // a refused start must not make a store
   const egresses = new EgressPool({ ...config.upstream, clock, telemetry });
   starting.defer(() => egresses.close());
-  const file = { isBlanking: config.rooms.isBlanking };
+  const aheadMs = Math.floor(clock.random() * MOST_AHEAD_MS);
+  const file = { isBlanking: config.rooms.isBlanking, aheadMs };
   const { storeUrl, shared } = config;
   if (config.restored) assertRestored(storeUrl);
   const store = await openNamedStore("RELAY_STORE", storeUrl, clock, telemetry, shared, file, stopped);

@@ -60,7 +60,7 @@ export async function openStore(
   stopped?: AbortSignal,
 ): Promise<OpenedStore> {
   if (url === "memory:") {
-    const engine = memoryStore(clock, telemetry.store.unreadable, nextTurn);
+    const engine = memoryStore(clock, telemetry.store.unreadable, nextTurn, file.aheadMs);
     const identity = { place: url, schema: SCHEMA_VERSION };
     return { ...observed(engine, clock, telemetry), identity };
   }

@@ -2,7 +2,18 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { copyFile, mkdir, open, readFile, stat, symlink, truncate, writeFile } from "node:fs/promises";
+import {
+  copyFile,
+  link,
+  mkdir,
+  open,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
@@ -176,6 +187,29 @@ test("a file under two names has one lock, also within a process", async (t) => 
   await symlink(path, link);
   await openFor(t, `sqlite:${link}`);
   assert.match(await refusal(`sqlite:${path}`), /is in use by another process/);
+});
+
+test("a second name of the file in its folder has the lock of the first, whichever is opened first", async (t) => {
+  for (const isLinkedBefore of [true, false]) {
+    const path = await filledFile(t);
+    const other = `${path}-other`;
+    if (isLinkedBefore) await link(path, other);
+    const store = await openFor(t, `sqlite:${path}`);
+    if (!isLinkedBefore) await link(path, other);
+    assert.match(await refusal(`sqlite:${other}`), /is in use by another process/);
+    await store.close();
+    await (await openFor(t, `sqlite:${other}`)).close();
+  }
+});
+
+test("a file with a second name in another folder is refused, as nobody knows who uses that", async (t) => {
+  const path = await filledFile(t);
+  const other = await temporaryFile(t);
+  await link(path, other);
+  for (const name of [path, other])
+    assert.match(await refusal(`sqlite:${name}`), /has another name in another folder \(a hard link\)/);
+  await rm(other);
+  await openFor(t, `sqlite:${path}`);
 });
 
 test("other programs can read the file while it is open", async (t) => {

@@ -4,23 +4,31 @@
  * read and back up the data file meanwhile. The lock's file is never deleted: otherwise two processes could
  * lock two files of the same name.
  */
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync, realpathSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreError } from "../port.ts";
 import { makePrivate } from "./private-file.ts";
 import { isBusy, unavailable } from "./sqlite-error.ts";
 
 export class FileLock {
-  readonly #database: DatabaseSync;
+  /** One beside each name of the file in its folder. */
+  readonly #databases: DatabaseSync[] = [];
 
   /** Locks the file `path`. Throws `StoreError` "unavailable" if that fails. */
   constructor(path: string) {
-    const lockPath = `${existsSync(path) ? realpathSync(path) : path}-lock`; // one, whatever the file's names
+    for (const name of namesOf(existsSync(path) ? realpathSync(path) : path))
+      this.#lock(`${name}-lock`, path);
+  }
+
+  #lock(lockPath: string, path: string): void {
     makePrivate(lockPath);
     try {
-      this.#database = new DatabaseSync(lockPath, { timeout: 0 });
-      this.#database.exec("pragma journal_mode = memory; begin exclusive"); // no journal file next to it
+      const database = new DatabaseSync(lockPath, { timeout: 0 });
+      this.#databases.push(database);
+      database.exec("pragma journal_mode = memory; begin exclusive"); // no journal file next to it
     } catch (error) {
+      this.release();
       if (!isBusy(error)) throw unavailable(error, lockPath);
       throw new StoreError(
         "unavailable",
@@ -31,6 +39,31 @@ export class FileLock {
   }
 
   release(): void {
-    this.#database.close();
+    for (const database of this.#databases) database.close();
   }
+}
+
+/** The names of a file in its folder: a hard link is one more. */
+function namesOf(path: string): string[] {
+  const file = lstatSync(path, { throwIfNoEntry: false });
+  if (!file || file.nlink === 1) return [path];
+  const folder = dirname(path);
+  return readdirSync(folder)
+    .map((name) => join(folder, name))
+    .filter((name) => {
+      const other = lstatSync(name, { throwIfNoEntry: false });
+      return other?.ino === file.ino && other.dev === file.dev;
+    });
+}
+
+/**
+ * Throws `StoreError` "unavailable" if the file has names in other folders, of which a lock cannot know.
+ */
+export function assertNamesKnown(path: string): void {
+  const { nlink } = lstatSync(path, { throwIfNoEntry: false }) ?? { nlink: 1 };
+  if (nlink <= namesOf(path).length) return;
+  throw new StoreError(
+    "unavailable",
+    `${path} has another name in another folder (a hard link), under which another process could write to it: remove one of the two, or name a copy`,
+  );
 }

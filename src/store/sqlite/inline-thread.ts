@@ -122,6 +122,7 @@ export function memoryStore(
   clock: Clock,
   onUnreadable?: OnUnreadable,
   pause?: () => Promise<void>,
+  aheadMs?: number,
 ): SqliteStore {
-  return new SqliteStore(clock, new InlineThread(inMemory(onUnreadable), pause));
+  return new SqliteStore(clock, new InlineThread(inMemory(onUnreadable), pause), aheadMs);
 }

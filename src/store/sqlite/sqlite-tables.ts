@@ -124,13 +124,13 @@ export class RoomTables {
 
   /**
    * The epoch of a new room comes from the clock, as its cursors do, so it exceeds every epoch of a pruned
-   * room. The cursors also exceed those of the video's other chat.
+   * room. The cursors also exceed those of the video's other chat. `aheadMs`: how far they are ahead of it.
    */
-  take(now: number, videoId: string): TakenRoom {
+  take(now: number, videoId: string, aheadMs: number): TakenRoom {
     const row = this.#sql.take.get(videoId) as RoomRow | undefined;
     if (!row) {
       const others = this.#row(otherChat(videoId))?.head ?? 0;
-      return { epoch: now + 1, head: Math.max(now, others + 1), room: undefined };
+      return { epoch: now + 1, head: Math.max(now + aheadMs, others + 1), room: undefined };
     }
     return { epoch: row.epoch, head: row.head, room: this.#record(row, now) };
   }

@@ -8,7 +8,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import type { UnreadableRow } from "../../telemetry/store-events.ts";
 import { StoreError } from "../port.ts";
-import { FileLock } from "./file-lock.ts";
+import { assertNamesKnown, FileLock } from "./file-lock.ts";
 import { type OperationReply, type OperationRequest, Rounds, type StoreFile } from "./group-commit.ts";
 import { makePrivate } from "./private-file.ts";
 import { unavailable } from "./sqlite-error.ts";
@@ -122,6 +122,7 @@ class SqliteWorker implements StoreFile {
 
   #takeLock(): FileLock {
     makeFolder(this.path);
+    assertNamesKnown(this.path);
     return new FileLock(this.path);
   }
 

@@ -53,13 +53,14 @@ export class SqliteStore implements StoreEngine {
     runRecordings: this.#passed("runRecordings"),
   };
 
-  constructor(clock: Clock, thread: StoreThread) {
+  /** `aheadMs`: how far the first cursors of rooms are ahead of the clock. */
+  constructor(clock: Clock, thread: StoreThread, aheadMs = 0) {
     this.#clock = clock;
     this.#thread = thread;
     this.lost = thread.lost;
     this.followers = new Followers(clock);
     this.ownership = new LocalOwnership({
-      take: this.#timed("take"),
+      take: (videoId) => thread.call("take", clock.now(), videoId, aheadMs),
       unfinishedRooms: (maxAgoMs) => thread.call("unfinishedRooms", clock.now() - maxAgoMs),
     });
   }
