@@ -21,6 +21,13 @@ import type { Panels } from "../../upstream/readers/panels.ts";
 import { type Gap, toGap } from "./gap.ts";
 import { NO_MEMORY, type ReadMemory } from "./resolve.ts";
 
+/** A clock that is corrected goes back by no more than this, in milliseconds. */
+const CORRECTED_MS = 1000;
+/**
+ * The assumed age of a checkpoint that the clock has not reached yet: the clock was or is wrong, so nothing of
+ * the time in between counts as read.
+ */
+const UNKNOWN_AGO_MS = 24 * 3_600_000;
 /** No chat is older: a thousand years. */
 const MAX_AGO_MS = 1000 * 366 * 24 * 3_600_000;
 
@@ -121,7 +128,8 @@ export function captureOf({ checkpoint }: RoomRecord): CaptureProgress | undefin
  * that cannot be read, `memoryOf` reports it.
  */
 export function lastReadAgoMs({ checkpoint, readAgoMs }: RoomRecord): number {
-  return Math.max(0, readAgoMs) + (storedAgoMs(parseJson(checkpoint)) ?? 0);
+  const agoMs = readAgoMs < -CORRECTED_MS ? UNKNOWN_AGO_MS : Math.max(0, readAgoMs);
+  return agoMs + (storedAgoMs(parseJson(checkpoint)) ?? 0);
 }
 
 /** The checkpoint's age when it was stored; undefined if it cannot be read. */

@@ -155,6 +155,23 @@ describe("of a chat that the upstream keeps for ten seconds", () => {
     );
   });
 
+  it("a gap marks the missing messages after a restart with a clock that is in the past", async () => {
+    const { relay, chat, call } = await slowRoom(FAST, { timeoutMs: 1000 }, { hasDisk: true });
+    chat.say(1);
+    await call(FAST);
+    await call(FAST);
+    await relay.stop();
+    chat.say(1);
+    await relay.advance(30_000);
+    relay.start();
+    relay.computer.aheadMs = -10 * 365 * 24 * 3_600_000;
+    await call(FAST);
+    chat.say(1);
+    await call(FAST);
+    await relay.advance(10_000);
+    assert.deepEqual(await gapsIn(relay, chat), { untold: 0, told: 1, needless: 0 });
+  });
+
   it("a gap marks the missing messages after a restart whose store is slow", async () => {
     const { relay, chat, call } = await slowRoom(FAST, { timeoutMs: 1000 }, { hasDisk: true });
     chat.say(1);
