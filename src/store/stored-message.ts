@@ -44,12 +44,12 @@ export function typeOf({ body }: EncodedMessage): string {
 }
 
 /**
- * When the message was said, in wall milliseconds; 0 if that is not known. Parses no JSON: in a JSON text only
- * a key has quotes that are not escaped.
+ * When the last of the messages was said, in wall milliseconds; 0 if that is not known. Parses no JSON: in a
+ * JSON text, only a key has quotes that are not escaped.
  */
-export function saidAt({ details }: EncodedMessage): number {
-  const [, time = ""] = /"publishedAt":"([^"]+)"/.exec(details) ?? [];
-  return Date.parse(time) || 0;
+export function lastSaidAt(messages: readonly EncodedMessage[]): number {
+  const times = messages.map(({ details }) => /"publishedAt":"([^"]+)"/.exec(details)?.[1] ?? "");
+  return Math.max(0, ...times.map((time) => Date.parse(time) || 0));
 }
 
 /**

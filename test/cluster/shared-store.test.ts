@@ -67,9 +67,7 @@ function draw(random: Random, { epochs, heads, bases }: Known): Statement {
   };
   const written = pick([null, 0, 500, FAR]);
   const appended = () => {
-    const columns = batch();
-    const said = columns[0]?.map((_, i) => [null, 0, FAR][i % 3]);
-    return [video, epoch, head, ...columns, "checkpoint", LEASE_MS, written, said];
+    return [video, epoch, head, ...batch(), "checkpoint", LEASE_MS, written, 0];
   };
   const drawn: (() => Statement)[] = [
     () => ({ text: SQL.take, values: [video, pick(INSTANCES), LEASE_MS, otherChat(video)] }),

@@ -17,6 +17,7 @@ import { Rooms } from "../../src/rooms/rooms.ts";
 import { StoredRooms } from "../../src/rooms/stored-rooms.ts";
 import { History } from "../../src/serving/history/history.ts";
 import { type ObservedStore, observed } from "../../src/store/observed.ts";
+import { runRetention } from "../../src/store/retention.ts";
 import { StoreHealth } from "../../src/store/store-health.ts";
 import type { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { EgressPool } from "../../src/upstream/egress/pool.ts";
@@ -76,6 +77,8 @@ export class Life implements OriginService {
     const { access } = config.http;
     const videoChannels = readVideoChannels({ store, openings: rooms.openings, clock }, rooms.stopped);
     if (access.tokenKey) this.#door = await Door.open(this, { settings: access, videoChannels, scheduler });
+    const { signal } = this.#background;
+    void runRetention(store, config.retentionDays, this.egresses.witness, clock, telemetry, signal);
     if (config.recordings.length === 0) return;
     const parts = {
       rooms,

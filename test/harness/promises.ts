@@ -13,6 +13,7 @@ export const PROMISES = {
   poller: "Its owner alone polls a chat and stores its messages, one call at a time; an edge has one stream.",
   readiness: "Readiness tells whether the service can serve.",
   reading: "A watched chat is read by an instance that can read it; one that nobody watches is released.",
+  retention: "A wrong clock deletes nothing.",
   stop: "A stop ends in time and in order, and every stream with it.",
   stream: "A client is sent what follows its cursor, as stored, once and in order, until the chat is over.",
   totals: "The totals of a chat count each of its messages once.",

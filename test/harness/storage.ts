@@ -1,5 +1,6 @@
 /** The store of a life of the service, and a judge's view of it. */
 
+import type { Clock } from "../../src/base/clock.ts";
 import type { StoreEngine } from "../../src/store/observed.ts";
 import { memoryStore } from "../../src/store/sqlite/inline-thread.ts";
 import { SqliteStore } from "../../src/store/sqlite/sqlite.ts";
@@ -18,10 +19,11 @@ interface StorageParts {
 /** Makes the store of a new life. */
 export type Storage = (life: StorageParts) => { engine: StoreEngine; peek: Peek };
 
-export function onDisk(disk: Disk): Storage {
+/** `aheadMs`: the error of the store's wall clock in the next life, in milliseconds. */
+export function onDisk(disk: Disk, aheadMs = () => 0): Storage {
   const { tables } = disk;
   return ({ clock }) => {
-    const engine = new SqliteStore(clock, simulatedThread(disk, clock));
+    const engine = new SqliteStore(aheadBy(aheadMs(), clock), simulatedThread(disk, clock));
     const peek: Peek = {
       room: async (videoId) => tables.getRoom(clock.now(), videoId),
       account: async (videoId) => tables.getAccount(clock.now(), videoId),
@@ -40,5 +42,16 @@ export function inMemory(): Storage {
       after: (videoId, cursor) => engine.read(videoId, cursor, -1).catch(() => []),
     };
     return { engine, peek };
+  };
+}
+
+/** The clock with another wall time. */
+function aheadBy(ms: number, clock: MortalClock): Clock {
+  return {
+    now: () => clock.now() + ms,
+    monotonic: () => clock.monotonic(),
+    uptime: () => clock.uptime(),
+    sleep: (sleepMs, signal) => clock.sleep(sleepMs, signal),
+    random: () => clock.random(),
   };
 }

@@ -10,6 +10,7 @@ import { ClusterJudge, type ClusterWorld } from "./cluster-judge.ts";
 import type { RoomJudge } from "./room-judge.ts";
 import { SharedStore } from "./shared-store.ts";
 import { StoreLine } from "./store-line.ts";
+import { drawClock } from "./wrong-clocks.ts";
 
 /** Maximum error of an instance's wall clock. */
 const HOUR_MS = 3_600_000;
@@ -57,7 +58,17 @@ export class Cluster {
     const line = new StoreLine({ store: this.store, scheduler, random, journal, isDeaf });
     this.#lines.set(name, line);
     const aheadMs = random.pick([0, 0, HOUR_MS, -HOUR_MS]);
-    return { line, aheadMs, storage: shared(this.store, line, this.settings) };
+    return { line, aheadMs, storage: this.#storage(line, new Random(seed, `clock ${name}`)) };
+  }
+
+  /** The real store for PostgreSQL, on the simulation's tables. The database's clock may be set at each start. */
+  #storage(line: StoreLine, clocks: Random): Storage {
+    const { store, settings } = this;
+    return ({ clock, telemetry, health }) => {
+      store.contentAheadMs = drawClock(clocks, this.#world.journal);
+      const parts = { connections: line.connections(clock), clock, telemetry, health, settings };
+      return { engine: new PostgresStore(parts), peek: store };
+    };
   }
 
   /** The home instance of a room's viewers, if they have one. */
@@ -98,12 +109,4 @@ export class Cluster {
   overloaded(): { room: RoomJudge; what: string } | undefined {
     return this.#judge.overloaded();
   }
-}
-
-/** The real store for PostgreSQL, on the simulation's tables. */
-function shared(store: SharedStore, line: StoreLine, settings: PostgresSettings): Storage {
-  return ({ clock, telemetry, health }) => ({
-    engine: new PostgresStore({ connections: line.connections(clock), clock, telemetry, health, settings }),
-    peek: store,
-  });
 }

@@ -8,6 +8,7 @@ import { CHAT_FAILURES, PAGE_FAILURES, SCRIPT_FAILURES, THROTTLINGS } from "../h
 import type { RoomJudge } from "./room-judge.ts";
 import { HOLD, PUBLIC } from "./settings.ts";
 import type { World } from "./world.ts";
+import { WRONG_CLOCKS } from "./wrong-clocks.ts";
 
 /** The outcome of all chat calls of a room for a while. */
 const DEAD: readonly Failure[] = [{ status: 503 }, { status: 403 }, "lost"];
@@ -271,6 +272,7 @@ export function kindsOf(events: Readonly<Record<string, Event>>): string[] {
 /** Every kind of fault: those of the events, of an address (`addresses.ts`) and of viewers (`viewer.ts`). */
 export const FAULT_KINDS: readonly string[] = [
   ...kindsOf(EVENTS),
+  WRONG_CLOCKS,
   ...["address throttled", "address lost"],
   ...["viewers stalled", "viewers left", "viewers forged cursor"],
 ];

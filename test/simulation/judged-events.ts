@@ -22,6 +22,11 @@ export class JudgedEvents extends Telemetry {
     super(log);
     this.mark = (mark) => journal.mark(mark);
     whenever(this.upstream, "throttled", (_egress, cooldownMs) => throttled?.(cooldownMs));
+    whenever(this.store, "pruned", (entries) => {
+      // A run is much shorter than the retention.
+      if (entries > 0)
+        journal.violate("retention", "", `${entries} messages or rooms deleted by a wrong clock`);
+    });
     whenever(this.rooms, "givenWay", (videoId) => {
       journal.count("rooms left to others");
       if (isAlone) journal.violate("health", videoId, "left to another instance, and there is none");

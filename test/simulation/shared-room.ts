@@ -18,6 +18,9 @@ export interface SharedRoom {
   leaseUntil: number;
   /** When each process last took it, by the process's id. */
   readonly takenAt: Map<string, number>;
+  /** When each message was stored, and when the room ended, in wall milliseconds. */
+  readonly times: number[];
+  finalWallAt: number;
   readonly messages: StoredMessage[];
   readonly byId: Map<string, StoredMessage>;
 }

@@ -25,6 +25,11 @@ interface Watching {
 export class SharedStore implements Peek {
   /** Receives every notification. */
   onNotify: (payload: string) => void = () => {};
+  /**
+   * The error of the database's clock for the times of messages and of ends, in milliseconds. Leases are not
+   * affected: nothing is promised of them while this clock jumps.
+   */
+  contentAheadMs = 0;
   readonly #clock: Pick<Clock, "now" | "monotonic">;
   readonly #random: Random;
   readonly #rooms = new Map<string, SharedRoom>();
@@ -84,6 +89,11 @@ export class SharedStore implements Peek {
     return this.#clock.monotonic();
   }
 
+  /** The time that is stored with messages and ends. */
+  get #wall(): number {
+    return this.#clock.now() + this.contentAheadMs;
+  }
+
   #all(): ReadonlyMap<string, (...values: never[]) => object[]> {
     return new Map<string, (...values: never[]) => object[]>([
       [SQL.take, this.#take],
@@ -103,6 +113,8 @@ export class SharedStore implements Peek {
       [SQL.setChannels, this.#setChannels],
       ...this.#tallies.statements(),
       ...[SQL.touch, "listen relay", "select 1"].map((text) => [text, () => []] as const),
+      [SQL.age, this.#age],
+      [SQL.prune, this.#prune],
       [SQL.size, () => [{ bytes: 0 }]],
       [CHANNEL_NAME, () => [{ channel: "relay" }]],
       [WRITE, this.#watch],
@@ -131,7 +143,7 @@ export class SharedStore implements Peek {
     const room: SharedRoom = {
       ...{ videoId, base, head: base, epoch: at, owner: null, leaseUntil: 0, takenAt: new Map() },
       ...{ checkpoint: null, checkpointAt: 0, detail: null, finalAt: null, channels: null },
-      ...{ messages: [], byId: new Map() },
+      ...{ messages: [], byId: new Map(), times: [], finalWallAt: 0 },
     };
     this.#rooms.set(videoId, room);
     return room;
@@ -177,7 +189,7 @@ export class SharedStore implements Peek {
     checkpoint: string,
     leaseMs: number,
     written: number | null,
-    _said: readonly (number | null)[],
+    said: number,
     ...overwriting: (readonly string[])[]
   ): object[] => {
     const room = this.#rooms.get(videoId);
@@ -197,6 +209,7 @@ export class SharedStore implements Peek {
       added.push(i + 1);
       room.head += 1;
       this.#put(room, { ...message, cursor: room.head });
+      room.times.push(Math.max(this.#wall, said, room.times.at(-1) ?? 0));
     }
     const open = { detail: null, finalAt: null };
     const checkpointAt = Math.min(now, written ?? now);
@@ -219,7 +232,7 @@ export class SharedStore implements Peek {
       free(room);
       return [{ epoch: room.epoch, head, outcome: "free" }];
     }
-    Object.assign(room, { detail, finalAt: this.#now, owner: null, leaseUntil: 0 });
+    Object.assign(room, { detail, finalAt: this.#now, finalWallAt: this.#wall, owner: null, leaseUntil: 0 });
     return [{ epoch, head, outcome: "final" }];
   };
 
@@ -267,6 +280,21 @@ export class SharedStore implements Peek {
     const ages = { readAgoMs, endedAgoMs };
     return { videoId, base, floor: base, head, checkpoint, end: detail, ...ages };
   }
+
+  readonly #age = (): object[] => {
+    const rooms = [...this.#rooms.values()];
+    const firsts = rooms.flatMap(({ times }) => times.slice(0, 1));
+    const ends = rooms.flatMap(({ finalAt, finalWallAt }) => (finalAt === null ? [] : finalWallAt));
+    const oldest = Math.min(...firsts, ...ends);
+    return [{ now: this.#wall, oldestAt: Number.isFinite(oldest) ? oldest : null }];
+  };
+
+  /** Says what would be deleted, and deletes nothing: a run is too short for the retention. */
+  readonly #prune = (keptMs: number, _limit: number, now = this.#wall): object[] => {
+    const isOld = (at: number) => at < now - keptMs;
+    const entries = [...this.#rooms.values()].reduce((sum, { times }) => sum + times.filter(isOld).length, 0);
+    return [{ entries, behind: null }];
+  };
 
   readonly #watch = (
     videoIds: readonly string[],
@@ -357,7 +385,7 @@ export class SharedStore implements Peek {
     for (const room of this.#unowned(false)) {
       if (room.checkpointAt > this.#now - graceMs) continue;
       free(room);
-      Object.assign(room, { detail, finalAt: this.#now });
+      Object.assign(room, { detail, finalAt: this.#now, finalWallAt: this.#wall });
     }
     return [];
   };

@@ -26,6 +26,7 @@ import type { Watcher } from "./log-reader.ts";
 import { RecordedChat, ROOMS_BESIDE } from "./recorded-chat.ts";
 import { RoomJudge } from "./room-judge.ts";
 import { drawConfig, HOLD, PUBLIC } from "./settings.ts";
+import { drawClock } from "./wrong-clocks.ts";
 
 export interface WorldOptions extends Partial<EdgeTiers> {
   seed: number;
@@ -132,11 +133,12 @@ export class World {
   #newInstance(name: string, config: Config): Instance {
     const { scheduler, network, journal, upstreamJudge, disk, cluster } = this;
     const log = judgedLog(name, journal);
+    const clocks = new Random(this.seed, "clock");
     const { line, aheadMs, storage } = cluster?.member(name) ?? {};
     return new Instance({
       ...{ name, config, scheduler, network, journal, upstreamJudge, log, line, aheadMs },
       isAlone: !cluster,
-      storage: storage ?? (disk ? onDisk(disk) : inMemory()),
+      storage: storage ?? (disk ? onDisk(disk, () => drawClock(clocks, journal)) : inMemory()),
       viewers: () => this.#viewersOf(name),
       isOpen: (videoId) => this.liveRooms.some((room) => room.videoId === videoId),
       started: () => {

@@ -5,6 +5,20 @@
  * not seem read until then. `relay_finish` ends the room. A release by the instance that has no viewers
  * left makes the room free instead, for another owner, as long as another instance has some.
  */
+
+/** What sets the time of new messages, beside the function's parameter for it. */
+interface MessageTime {
+  parameter: string;
+  set: string;
+}
+
+const CLOCK: MessageTime = { parameter: "", set: "moment := clock_timestamp();" };
+const AFTER_SAID: MessageTime = {
+  parameter: ",\n    said float8",
+  set: `select greatest(clock_timestamp(), to_timestamp(said / 1000), max(at)) into moment
+        from message where video_id = v and cursor = expected - moved;`,
+};
+
 export const APPENDING = `${appendFunction("create function", "")}
 
   create function relay_finish(v text, e bigint, final text, what text)
@@ -27,15 +41,22 @@ export const APPENDING = `${appendFunction("create function", "")}
     end if;
   end $$;`;
 
+/**
+ * The database's clock may be in the past, so `relay_append_2` stores nothing at a time before the last of the
+ * messages was `said` (wall milliseconds), or before the time of the message before them.
+ */
+export const APPENDING_2 = appendFunction("create or replace function", "", "relay_append_2", AFTER_SAID);
+
 /** `fence`: a further condition of an append. */
-export function appendFunction(create: string, fence: string): string {
-  return `${create} relay_append(
-    v text, e bigint, expected bigint, ids text[], bodies text[], more text[], cp text, ttl interval, written timestamptz
+export function appendFunction(create: string, fence: string, name = "relay_append", time = CLOCK): string {
+  return `${create} ${name}(
+    v text, e bigint, expected bigint, ids text[], bodies text[], more text[], cp text, ttl interval, written timestamptz${time.parameter}
   ) returns table (epoch bigint, head bigint, added int[]) language plpgsql as $$
   #variable_conflict use_column
   declare
     stored int[] := '{}';
     moved bigint;
+    moment timestamptz;
   begin
     select shift into moved from room where video_id = v and epoch = e and head = expected and owner is not null${fence}
       for no key update;
@@ -44,6 +65,7 @@ export function appendFunction(create: string, fence: string): string {
       return;
     end if;
     if cardinality(ids) > 0 then
+      ${time.set}
       with fresh as (
         select ord, id, body, details, expected - moved + row_number() over (order by ord) as cursor
         from (select distinct on (b.id) b.id, b.body, b.details, b.ord
@@ -51,7 +73,7 @@ export function appendFunction(create: string, fence: string): string {
         where not exists (select from message m where m.video_id = v and m.id = once.id)
       ), inserted as (
         insert into message (video_id, cursor, id, body, details, at)
-        select v, cursor, id, body, details, clock_timestamp() from fresh order by cursor
+        select v, cursor, id, body, details, moment from fresh order by cursor
       )
       select coalesce(array_agg(ord::int order by ord), '{}') into stored from fresh;
     end if;
@@ -61,45 +83,3 @@ export function appendFunction(create: string, fence: string): string {
       where r.video_id = v returning r.epoch, r.head, stored;
   end $$;`;
 }
-
-/**
- * The database's clock may be in the past, so `relay_append_2` stores no message at a time before it was
- * `said` (wall milliseconds, null if that is not known), or before that of the one before it.
- */
-export const APPENDING_2 = `create or replace function relay_append_2(
-    v text, e bigint, expected bigint, ids text[], bodies text[], more text[], cp text, ttl interval, written timestamptz,
-    said float8[]
-  ) returns table (epoch bigint, head bigint, added int[]) language plpgsql as $$
-  #variable_conflict use_column
-  declare
-    stored int[] := '{}';
-    moved bigint;
-    last_at timestamptz;
-  begin
-    select shift into moved from room where video_id = v and epoch = e and head = expected and owner is not null
-      for no key update;
-    if not found then
-      return query select r.epoch, r.head, null::int[] from room r where r.video_id = v;
-      return;
-    end if;
-    if cardinality(ids) > 0 then
-      select at into last_at from message where video_id = v and cursor = expected - moved;
-      with fresh as (
-        select ord, id, body, details, expected - moved + row_number() over w as cursor,
-          greatest(clock_timestamp(), last_at, to_timestamp(max(said) over w / 1000)) as at
-        from (select distinct on (b.id) b.*
-          from unnest(ids, bodies, more, said) with ordinality as b (id, body, details, said, ord)
-          order by b.id, b.ord) once
-        where not exists (select from message m where m.video_id = v and m.id = once.id)
-        window w as (order by ord)
-      ), inserted as (
-        insert into message (video_id, cursor, id, body, details, at)
-        select v, cursor, id, body, details, at from fresh order by cursor
-      )
-      select coalesce(array_agg(ord::int order by ord), '{}') into stored from fresh;
-    end if;
-    return query update room r set head = expected + cardinality(stored), checkpoint = cp,
-        checkpoint_at = least(clock_timestamp(), written), lease_until = clock_timestamp() + ttl, state = 'polling',
-        detail = null, final_at = null
-      where r.video_id = v returning r.epoch, r.head, stored;
-  end $$;`;

@@ -24,7 +24,7 @@ import {
   type TypedPart,
 } from "../port.ts";
 import type { StoreHealth } from "../store-health.ts";
-import { type EncodedMessage, type StoredMessage, saidAt, wellFormed } from "../stored-message.ts";
+import { type EncodedMessage, lastSaidAt, type StoredMessage, wellFormed } from "../stored-message.ts";
 import { gapInPlaceOf, isInPlace, isReadable, namesIn, type OnUnreadable, withEnd } from "../strict-rows.ts";
 import { ClusterWatch } from "./cluster-watch.ts";
 import { columns, toColumn } from "./column-text.ts";
@@ -153,7 +153,7 @@ export class PostgresStore implements StoreEngine {
           toColumn(checkpoint),
           this.#leaseMs,
           written,
-          messages.map((message) => saidAt(message) || null),
+          lastSaidAt(messages),
           ...(overwriting.length > 0 ? columns(overwriting, CONTENT) : []),
         ],
       );

@@ -11,7 +11,7 @@ import { assertOwner } from "../fence.ts";
 import { lastBefore } from "../last-before.ts";
 import type { TakenRoom } from "../ownership.ts";
 import type { Claim, MessageSearch, RoomAccount, RoomRecord, RoomSummary, TypedPart } from "../port.ts";
-import { type EncodedMessage, type StoredMessage, saidAt } from "../stored-message.ts";
+import { type EncodedMessage, lastSaidAt, type StoredMessage } from "../stored-message.ts";
 import { withTotals } from "../stored-totals.ts";
 import { gapInPlaceOf, isReadable, namesIn, type OnUnreadable, withEnd } from "../strict-rows.ts";
 import { pruningOn } from "./pruning.ts";
@@ -150,15 +150,12 @@ export class RoomTables {
     const room = this.#row(claim.videoId) ?? this.#newborn(claim, expectedHead);
     assertOwner(room, claim, expectedHead);
     const added: number[] = [];
-    let last = messages.length > 0 ? Number(this.#sql.storedAt.get(room.key, expectedHead)?.at ?? 0) : 0;
-    for (const [index, message] of messages.entries()) {
-      const { id, body, details } = message;
+    const last = messages.length > 0 ? Number(this.#sql.storedAt.get(room.key, expectedHead)?.at ?? 0) : 0;
+    const at = Math.max(now, last, lastSaidAt(messages));
+    for (const [index, { id, body, details }] of messages.entries()) {
       const cursor = expectedHead + added.length + 1;
-      const at = Math.max(now, last, saidAt(message));
       const { changes } = this.#sql.insert.run(room.key, cursor, at, id, body, details);
-      if (changes === 0) continue;
-      added.push(index);
-      last = at;
+      if (changes === 1) added.push(index);
     }
     for (const { id, body, details } of overwriting) this.#sql.overwrite.run(body, details, room.key, id);
     this.#sql.moveOn.run(expectedHead + added.length, checkpoint, now, room.key);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ENDED, RELEASED } from "../../../src/protocol/chat.ts";
 import type { Hold } from "../../../src/store/ownership.ts";
-import { followed, messages, own, readAll, stored } from "../../support/store-reading.ts";
+import { followed, messages, own, readAll, saying, stored } from "../../support/store-reading.ts";
 import {
   BORN_MS,
   type FullStore,
@@ -42,6 +42,27 @@ export function pruneContract(subject: NewSubject): void {
     const added = await store.append(claim, BORN_MS + 3, messages(["d"]), "");
     assert.deepEqual(added, stored(BORN_MS + 3, ["d"]));
     assert.deepEqual(await readAll(store, ROOM), added);
+  });
+
+  test("what was stored with a clock in the past is as old as it was said, and stays once the clock is right", async (t) => {
+    const { store, wall } = await subject(t);
+    wall.nowMs = BORN_MS - 3652 * DAY_MS;
+    const claim = await own(store, ROOM);
+    const publishedAt = new Date(BORN_MS).toISOString();
+    const batch = [saying("a", "", { publishedAt }), saying("b", "", {})];
+    await store.append(claim, claim.head, batch, "");
+    await store.append(claim, claim.head + 2, [saying("c", "", {})], "");
+    await store.finish(claim, ENDED);
+    wall.nowMs = BORN_MS + 1000;
+    assert.equal(await store.prune(DAY_MS, 100), 0);
+    assert.equal(await store.cursorAt(ROOM, BORN_MS), claim.head);
+    assert.equal(await store.cursorAt(ROOM, BORN_MS + 1), claim.head + 3);
+    const { now, oldestAt } = await store.age();
+    assert.equal(now, wall.nowMs);
+    assert.ok(oldestAt <= BORN_MS);
+    wall.nowMs = BORN_MS + 2 * DAY_MS;
+    assert.equal(await store.prune(DAY_MS, 100, BORN_MS + 1000), 0, "by the time that was checked");
+    assert.equal(await store.prune(DAY_MS, 100), 3);
   });
 
   test("a step deletes no more than its limit, the oldest first over all open rooms, even in the middle of a batch", async (t) => {
