@@ -161,7 +161,7 @@ export class Poller {
     return { delayMs: this.#lookedAs ? this.#awaited.waits.next(this.#parts.isWatched()) : 0 };
   }
 
-  /** Waits for the next step; while the chat is looked for seldom, no longer than until somebody new comes. */
+  /** Waits for the next step; if the chat is looked for seldom, only until somebody new comes. */
   async #rest(delayMs: number, windDown: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
     if (!this.#awaited) return clock.sleep(delayMs, windDown);

@@ -18,7 +18,10 @@ export const ROOM_STATES = [
   "released",
   "failed",
 ] as const;
-/** As in metrics and logs. `waiting`: the chat is off or hidden, and is looked for again. `ended`, `released` and `failed` are final. */
+/**
+ * As in metrics and logs. `waiting`: the chat is off or hidden, and is looked for again. `ended`, `released`
+ * and `failed` are final.
+ */
 export type RoomState = (typeof ROOM_STATES)[number];
 
 /**

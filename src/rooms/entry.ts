@@ -242,8 +242,8 @@ export class VideoEntry {
   }
 
   /**
-   * The source of a chat that is not there: somebody with a cursor waits for one that may come back. Otherwise
-   * its stored part is remembered. Rejects with `ChatAbsent`.
+   * The source of a chat that is not there: somebody with a cursor waits for one that may come back.
+   * Otherwise its stored part is remembered. Rejects with `ChatAbsent`.
    */
   async #orRest(
     { absence, rememberedMs }: NoRoom,

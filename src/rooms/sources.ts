@@ -71,9 +71,9 @@ export interface RoomSources {
   /** Whether new viewers must be refused with STORE_UNAVAILABLE. */
   readonly isBlocked: boolean;
   /**
-   * Opens the room of a video that is not open here, if its chat is there, or a viewer that waits has a cursor
-   * of it and it may come back. Rejects with `RelayError`, `UpstreamError` or
-   * `StoreError`, and with the reason of `stopped`.
+   * Opens the room of a video that is not open here, if its chat is there; or if it may come back, and a
+   * viewer that waits has a cursor of it. Rejects with `RelayError`, `UpstreamError` or `StoreError`, and with
+   * the reason of `stopped`.
    */
   open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<RoomSource | NoRoom>;
   /**

@@ -80,7 +80,8 @@ export class RecordedChat {
 }
 
 /**
- * Hears of recordings that count as complete before their chats are over, and of recordings that are refused for want of a place: with one recording, others have taken it. A retry
+ * Hears of recordings that count as complete before their chats are over, and of those that are refused for
+ * want of a place: with one recording, others have taken it. A retry
  * would hide it.
  */
 export function judgeRecordings(

@@ -68,8 +68,8 @@ export class MultiplexViewer implements Disposable {
 
   /**
    * Enters a room after the writer's cursor, and stays until the room or the connection ends the stay.
-   * Resolves to the end that it was sent, to the reason of a refusal, or to undefined: it was disconnected, or
-   * the signal aborted before it was in the room.
+   * Resolves to the end that it was sent, to the reason of a refusal, or to undefined: it was disconnected,
+   * or the signal aborted before it was in the room.
    */
   async stay(
     writer: ChatWriter,

@@ -65,7 +65,7 @@ interface ChannelView {
   trouble?: { why: string; isChatless: boolean };
 }
 
-/** A stream that cannot be read. Without `restsUntil`, it is tried again after the next look at the channel. */
+/** A stream that cannot be read. Without `restsUntil`, it is tried again after the channel's next look. */
 interface Trouble {
   /** Absent while its pages are asked how it stands, because its room has ended. */
   why?: string;

@@ -10,8 +10,8 @@ import { VIDEO_ID_FORM } from "../../protocol/video-id.ts";
 import { stripMarkup, wordsOf } from "../readers/text.ts";
 
 /**
- * A page without a chat. `untold`: it does not name its video, as a popout page, or has no data of the player,
- * as an answer of `next`; so it says nothing of the stream, and contradicts no other page.
+ * A page without a chat. `untold`: it does not name its video, as a popout page, or has no data of the
+ * player, as an answer of `next`; so it says nothing of the stream, and contradicts no other page.
  */
 export interface NoChat extends Omit<Absence, "is"> {
   is: Absence["is"] | "untold";
