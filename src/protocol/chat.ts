@@ -1,5 +1,4 @@
 /** A stream's chat, as its first frame (`init`) and its last frame (`end` or `error`) describe it. */
-import type { Chat } from "./chat-key.ts";
 import type { ErrorBody } from "./errors.ts";
 
 /** The kinds of chat that the upstream has: a live chat, and the replay of a finished stream. */
@@ -27,7 +26,7 @@ export interface Init {
   /** The cursor just before the first message of this connection. */
   cursor: number;
   /** With `until=now`: the chats of the video that are stored. */
-  chats?: Chat[];
+  chats?: ("live" | "replay")[];
 }
 
 /** The chat is over. */
