@@ -14,8 +14,8 @@ import type { Surroundings } from "./surroundings.ts";
 type ServeInput = Input<typeof SETTINGS>;
 
 /**
- * What a process keeps of its open files for the store, upstream connections, the log and the runtime: half of
- * them, within these bounds.
+ * What a process keeps of its open files for the store, upstream connections, the log and the runtime: half
+ * of them, within these bounds.
  */
 const RESERVED_FILES = { least: 64, most: 200 };
 /** The part of the connections that viewers leave to other requests. */
@@ -48,8 +48,8 @@ interface Logged {
 }
 
 /**
- * Starts a service or an edge, and logs its URL, what runs, and warnings about its settings, with those of the
- * command.
+ * Starts a service or an edge, and logs its URL, what runs, and warnings about its settings, with those of
+ * the command.
  * Rejects like `start`.
  */
 export async function startLogged<C extends Logged>(
@@ -93,7 +93,7 @@ export async function startLogged<C extends Logged>(
   return { ...service, stop };
 }
 
-/** The number of connections that a process may have with so many open files. */
+/** The number of connections that a process with this limit of open files may have. */
 export function connectionsWithin(files: number): number {
   const { least, most } = RESERVED_FILES;
   return Math.max(1, files - Math.min(most, Math.max(least, Math.floor(files / 2))));
@@ -105,7 +105,7 @@ function memoryBytes(): number {
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
 }
 
-/** Of each process; Infinity if the system reports no limit. */
+/** The limit of each process; Infinity if the system reports none. */
 function openFileLimit(): number {
   if (!process.report) return Number.POSITIVE_INFINITY;
   Object.assign(process.report, { excludeNetwork: true }); // listing the network interfaces can take seconds

@@ -11,6 +11,7 @@ import { Recordings } from "../rooms/recordings/recordings.ts";
 import { Rooms } from "../rooms/rooms.ts";
 import { StoredRooms } from "../rooms/stored-rooms.ts";
 import { History } from "../serving/history/history.ts";
+import type { StoreIdentity } from "../store/observed.ts";
 import { assertRestored, isShared } from "../store/open.ts";
 import { runRetention } from "../store/retention.ts";
 import { runSizeLimit } from "../store/size-limit.ts";
@@ -36,7 +37,7 @@ export interface Service {
   /** The reasons why the service should get no new viewers; empty if there are none. */
   unreadiness(): Promise<string[]>;
   /** What it stores in; undefined for an edge. */
-  store?: { place: string; schema: number };
+  store?: StoreIdentity;
   /** Stops gracefully: accepts no new viewers, makes everything durable, and ends every stream cleanly. */
   stop(): Promise<void>;
   /** Resolves if the store is lost for good, after logging it: stop the service, and let the process fail. */

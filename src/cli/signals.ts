@@ -1,6 +1,6 @@
 /**
- * What a signal does to a command. It ends a service gracefully at the first SIGTERM, SIGINT or SIGHUP, as the loss
- * of its store does, and at once at a later signal. It ends a command that works on a store at once.
+ * What a signal does to a command. SIGTERM, SIGINT or SIGHUP ends a service gracefully, as the loss of its
+ * store does, and a later signal ends it at once. It ends a command that works on a store at once.
  */
 import { once } from "node:events";
 import { systemClock } from "../base/clock.ts";
@@ -15,7 +15,8 @@ import type { Surroundings } from "./surroundings.ts";
 const SAME_REQUEST_MS = 1000;
 
 /**
- * SIGHUP: the terminal was closed. Windows has no SIGTERM: Ctrl-Break and a closed window arrive as the others.
+ * SIGHUP: the terminal was closed. Windows has no SIGTERM: Ctrl-Break and a closed window arrive as the
+ * others.
  */
 const SIGNALS: readonly NodeJS.Signals[] = [
   process.platform === "win32" ? "SIGBREAK" : "SIGTERM",

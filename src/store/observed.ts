@@ -50,6 +50,12 @@ export interface StoreEngine extends Omit<Store, "follow">, Retention, SizeLimit
   readonly lost: Promise<StoreError>;
 }
 
+/** Where the store is, without a password, and the version of its schema. */
+export interface StoreIdentity {
+  place: string;
+  schema: number;
+}
+
 /** `getAccount` counts the newest messages first, as `Tallier.account` does. */
 export interface ObservedStore extends Store, Retention, SizeLimited, Tallying, Restoration {
   readonly health: StoreHealth;

@@ -6,7 +6,7 @@ import { unlessAborted } from "../base/deadline.ts";
 import { MISSING, missing } from "../base/file-trouble.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { copyStore, type MigrationEnd, type MigrationProgress } from "./migration.ts";
-import { type ObservedStore, observed } from "./observed.ts";
+import { type ObservedStore, observed, type StoreIdentity } from "./observed.ts";
 import { StoreError } from "./port.ts";
 import type { PostgresSettings } from "./postgres/postgres.ts";
 import { backupFile } from "./sqlite/backup.ts";
@@ -34,8 +34,7 @@ export class StoreOpenError extends Error {
 }
 
 export interface OpenedStore extends ObservedStore {
-  /** Where it is, without a password, and the version of its schema. */
-  readonly identity: { place: string; schema: number };
+  readonly identity: StoreIdentity;
 }
 
 /** The settings of a store that several instances share. */

@@ -1,6 +1,6 @@
 /**
  * Deletes messages that are older than the retention, in rounds of steps that are small enough not to delay
- * appends. After a failure of the store, the next round tries again. What is deleted cannot be brought back,
+ * appends. After a failure of the store, the next round tries again. Deleted messages cannot be brought back,
  * so a round deletes only while a witness agrees with the store's clock. The stores choose the rooms and
  * messages of a step: `sqlite/pruning.ts`, `postgres/pruning-schema.ts`.
  */

@@ -16,7 +16,7 @@ export type Fault =
 /** How a host was unreachable: no connection to it, or no beginning of an answer. */
 type Unreachable = "no connection" | "no answer";
 
-/** A proxy that made no connection. */
+/** The failure of a proxy. */
 interface ProxyTrouble {
   place: string;
   why: string;

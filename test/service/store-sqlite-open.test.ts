@@ -78,7 +78,7 @@ test("the files of a store are its user's alone", async (t) => {
   }
 });
 
-test("an empty file is no restored store, and the log names it if a new one is made in it", async (t) => {
+test("an empty file does not count as a restored store, and the log names it if a new one is made in it", async (t) => {
   const path = await temporaryFile(t);
   await writeFile(path, "");
   assert.throws(() => assertRestored(`sqlite:${path}`), {

@@ -24,8 +24,8 @@ import { NO_MEMORY, type ReadMemory } from "./resolve.ts";
 /** A clock that is corrected goes back by no more than this, in milliseconds. */
 const CORRECTED_MS = 1000;
 /**
- * The assumed age of a checkpoint that the clock has not reached yet: the clock was or is wrong, so nothing of
- * the time in between counts as read.
+ * The assumed age of a checkpoint that the clock has not reached yet: the clock was or is wrong, so nothing
+ * of the time in between counts as read.
  */
 const UNKNOWN_AGO_MS = 24 * 3_600_000;
 /** No chat is older: a thousand years. */

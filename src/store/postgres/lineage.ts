@@ -22,8 +22,8 @@ const HALF = `select from room r where checkpoint is not null and head > floor
 
 /**
  * Records the server's lineage. Moves all rooms if the lineage has changed, unless they are kept (a failover
- * that loses nothing), and if the store was restored: one that was restored in part is refused. Resolves to the number of moved rooms. Rejects with the
- * errors of PostgreSQL.
+ * that loses nothing), and if the store was restored. Resolves to the number of moved rooms. Rejects with the
+ * errors of PostgreSQL, and with `StoreError` if the store was restored in part.
  */
 export function adoptLineage(
   connections: Database,

@@ -3,7 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import { unlessAborted } from "../../base/deadline.ts";
 import { retry } from "../../base/retry.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { OpenedStore } from "../open.ts";
+import type { StoreIdentity } from "../observed.ts";
 import { StoreError } from "../port.ts";
 import type { StoreHealth } from "../store-health.ts";
 import { adoptLineage } from "./lineage.ts";
@@ -28,7 +28,7 @@ export async function openPostgres(
   telemetry: Telemetry,
   health: StoreHealth,
   stopped?: AbortSignal,
-): Promise<PostgresStore & Pick<OpenedStore, "identity">> {
+): Promise<PostgresStore & { identity: StoreIdentity }> {
   const connections = fromUrl(() => new Pools(url, settings.listenUrl, clock));
   const until = clock.monotonic() + START_LIMIT_MS;
   let isAwaited = false;

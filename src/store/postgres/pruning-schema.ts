@@ -4,7 +4,7 @@
  */
 import { REPLAY_SUFFIX } from "../../protocol/chat-key.ts";
 
-/** `gone`: how `relay_prune_oldest` is told its room. */
+/** `gone`: the argument that names the room to `relay_prune_oldest`. */
 function pruning(create: string, isDue: string, gone: string): string {
   return `${create} relay_prune(before timestamptz, most int)
   returns table (entries int, behind text) language plpgsql as $$
@@ -155,8 +155,9 @@ export const ROOM_PRUNING = `${oldestPruning("gone room")}
   ${roomPruning("create or replace function", "r.video_id")}`;
 
 /**
- * A room that ended while the clock was in the past stays as long as its last message, whose time is later. No
- * function has a row of a table as a parameter: it would keep `pg_restore --clean` from dropping the table.
+ * A room that ended while the clock was in the past stays as long as its last message, whose time is later.
+ * No function has a row of a table as a parameter: it would keep `pg_restore --clean` from dropping the
+ * table.
  */
 export const PRUNING_BY_LAST = `${oldestPruning("v text")}
   ${pruning("create or replace function", `${ENDED_BEFORE} and ${LAST_STORED_BEFORE}`, "gone.video_id")}

@@ -19,7 +19,7 @@ const ADVICE: Readonly<Record<number, [StoreTrouble, string]>> = {
   26: ["it is damaged", "is not an SQLite database: move it away, or name another file"],
 };
 
-/** SQLite begins its shared memory with this many bytes, and says of a disk without them only that it failed. */
+/** The size of SQLite's shared memory at first. If a disk lacks it, SQLite says only that the disk failed. */
 const SHARED_MEMORY_BYTES = 32 * 1024;
 
 function isFull(path: string): boolean {

@@ -124,8 +124,9 @@ export const MIGRATION_TABLE = "relay_migration";
 
 /**
  * Opens the file, or creates it. Every commit is on disk before it returns. `half`: whether to accept a file
- * that a migration has not filled completely. `upgrade` plays each step of an older file. Throws `StoreError` "unavailable" for a refused file, for one
- * of another program and for one of a newer schema; otherwise the errors of SQLite.
+ * that a migration has not filled completely. `upgrade` plays each step of an older file. Throws
+ * `StoreError` "unavailable" for a refused file, for one of another program and for one of a newer schema;
+ * otherwise the errors of SQLite.
  */
 export function openDatabase(
   path: string,

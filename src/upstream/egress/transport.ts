@@ -102,7 +102,7 @@ export class Transport {
       const place = isLate ? undefined : this.#connections.proxyOf?.(hostname);
       const what =
         place === undefined ? "the connection failed" : "the proxy of the service gives no connection";
-      // Callers are told the code alone: the words may have an address of the operator's network.
+      // Callers see only the code: the words may have an address of the operator's network.
       const why = isLate ? late(request) : `${what} (${isRefused ? code : words})`;
       throw new UpstreamError("unusable", `${host} cannot be reached: ${why}`, {
         unreachable: isLate ? "no answer" : "no connection",
