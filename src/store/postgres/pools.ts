@@ -181,10 +181,11 @@ function end(pool: Pool): void {
  * The configuration that `pg` derives from the URL and libpq's variables. Throws if the URL cannot be parsed.
  */
 export function clientConfig(url: string): ClientConfig {
-  // As in libpq: `require` encrypts without checking the certificate.
+  // As in libpq: `require` encrypts without checking the certificate. `pg` also has a name of its own for it.
   const isOdd = /[?&]sslmode=/.test(url) && !/[?&]uselibpqcompat=/.test(url);
+  const asInLibpq = url.replace(/(?<=[?&]sslmode=)no-verify(?=&|$)/, "require");
   return {
-    connectionString: isOdd ? `${url}&uselibpqcompat=true` : url,
+    connectionString: isOdd ? `${asInLibpq}&uselibpqcompat=true` : url,
     fallback_application_name: APPLICATION,
     connectionTimeoutMillis: CONNECT_LIMIT_MS,
     query_timeout: STATEMENT_LIMIT_MS,
