@@ -27,6 +27,8 @@ export class HttpOrigin implements OriginConnections {
   readonly #streams = new Agent(OPTIONS);
   readonly #own = new Agent({ ...OPTIONS, connections: MAX_CONNECTIONS });
   readonly #clients = new Agent(OPTIONS);
+  /** Keeps no connection. */
+  readonly #fresh = new Agent({ ...OPTIONS, pipelining: 0 });
   readonly #cache = interceptors.cache({ store: new cacheStores.MemoryCacheStore(CACHE) });
   readonly #ownCached = this.#own.compose(this.#cache);
   readonly #clientsCached = this.#clients.compose(this.#cache);
@@ -50,8 +52,9 @@ export class HttpOrigin implements OriginConnections {
   }
 
   page(request: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
-    const { path, headers, isForClient, timeoutMs = PAGE_TIMEOUT_MS, method = "GET" } = request;
-    const dispatcher = isForClient ? this.#clientsCached : this.#ownCached;
+    const { path, headers, isForClient, isFresh, timeoutMs = PAGE_TIMEOUT_MS, method = "GET" } = request;
+    const kept = isForClient ? this.#clientsCached : this.#ownCached;
+    const dispatcher = isFresh ? this.#fresh : kept;
     const sent = send(this.#url + path, {
       ...{ dispatcher, method, headers: this.#ownHeaders(headers), signal },
       ...{ headersTimeout: timeoutMs, bodyTimeout: timeoutMs },
@@ -70,6 +73,6 @@ export class HttpOrigin implements OriginConnections {
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#streams, this.#own, this.#clients].map((agent) => agent.destroy()));
+    await Promise.all([this.#streams, this.#own, this.#clients, this.#fresh].map((agent) => agent.destroy()));
   }
 }

@@ -8,7 +8,10 @@ import type { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Origin } from "./origin.ts";
 
 const ASK_MS = 5000;
-/** The wait after a question without an answer: a single one must not make a good origin count as away. */
+/**
+ * The wait after a question without an answer: a single one must not make a good origin count as away, and one
+ * that is back must be noticed soon.
+ */
 const ASK_AGAIN_MS = 500;
 /** How long the origin may be away before this instance should get no new viewers. */
 const AWAY_MS = 10_000;
@@ -50,14 +53,14 @@ export class OriginHealth {
     }
   }
 
-  /** Asks every five seconds, and sooner if a good origin gave no answer, until the signal aborts. */
+  /** Asks every five seconds, and sooner while the origin gives no answer, until the signal aborts. */
   async watch(signal: AbortSignal): Promise<void> {
     for (let waitMs = ASK_MS; !signal.aborted; ) {
       await this.#clock.sleep(waitMs, signal).catch(() => {});
       if (signal.aborted) return;
       const askedAt = this.#clock.monotonic();
       await this.ask(signal).catch((error: Error) => this.#events.originAway(error.message));
-      waitMs = this.#aliveAt < askedAt && this.isGood ? ASK_AGAIN_MS : ASK_MS;
+      waitMs = this.#aliveAt < askedAt ? ASK_AGAIN_MS : ASK_MS;
     }
   }
 }

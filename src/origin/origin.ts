@@ -344,7 +344,7 @@ export class Origin {
     using limit = new Deadline(this.#clock, HEALTH_TIMEOUT_MS);
     const over = signal ? AbortSignal.any([signal, limit.signal]) : limit.signal;
     return await this.#reached(over, async () => {
-      const answer = await this.#connections.page({ path: "/healthz", headers: {} }, over);
+      const answer = await this.#connections.page({ path: "/healthz", headers: {}, isFresh: true }, over);
       const said = await note(answer);
       if (answer.statusCode >= 500) throw new OriginAway(`it answers ${answer.statusCode}`);
       const health = parseJson(said);

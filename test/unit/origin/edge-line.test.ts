@@ -1,9 +1,14 @@
 /** The line of an edge to an origin that does what a test has written down. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, it, type TestContext } from "node:test";
 import { merged } from "../../../client/index.ts";
+import { systemClock } from "../../../src/base/clock.ts";
 import { HttpOrigin } from "../../../src/origin/http-origin.ts";
+import { Origin } from "../../../src/origin/origin.ts";
 import { type Answer, AnsweringServer, refuses } from "../../support/answering-server.ts";
 import { ask } from "../../support/api.ts";
 import { startTestEdge } from "../../support/edge.ts";
@@ -322,6 +327,24 @@ describe("an edge's request for a page", { timeout: 300_000 }, () => {
     await eventually(2, () => asked);
     waiting.abort(new Error("nobody waits"));
     await assert.rejects(again, /nobody waits/);
+  });
+});
+
+describe("an edge's question whether its origin is alive", { timeout: 300_000 }, () => {
+  it("is asked on a connection of its own, as a kept one may be dead without a sign", async (t) => {
+    const ports = new Set<number | undefined>();
+    const server = createServer((request, response) => {
+      ports.add(request.socket.remotePort);
+      response.end('{"status":"alive"}');
+    }).listen(0, "127.0.0.1");
+    t.after(() => server[Symbol.asyncDispose]());
+    await once(server, "listening");
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const connections = new HttpOrigin(url);
+    t.after(() => connections.close());
+    const origin = new Origin({ url, keepaliveMs: 1000, clock: systemClock, connections });
+    for (let asked = 0; asked < 3; asked++) assert.equal(await origin.isRelay(), true);
+    assert.equal(ports.size, 3);
   });
 });
 

@@ -315,6 +315,20 @@ describe("an edge", () => {
     }
   });
 
+  it("is ready within 8 s of the end of a network outage, whenever that comes", async () => {
+    const relay = new VirtualRelay();
+    const edge = await virtualEdge(relay);
+    for (let before = 0; before < 20; before++) {
+      const outageMs = 14_000 + 500 * before;
+      edge.line.swallow(outageMs);
+      await relay.advance(outageMs);
+      assert.equal((await edge.life.rooms.unreadiness()).length, 1);
+      await relay.advance(8000);
+      assert.deepEqual(await edge.life.rooms.unreadiness(), [], `after ${outageMs} ms`);
+      await relay.advance(137); // the next one begins at another moment between two questions
+    }
+  });
+
   it("answers readers of a log's pages in a network outage, and soon after its end, and so does an edge of an edge", async () => {
     const relay = new VirtualRelay();
     relay.upstream.chat(VIDEO, CHAT).say(3);
