@@ -71,7 +71,7 @@ async function streamOfLog(ask: Ask, query: URLSearchParams, after: number | und
   const last = new URLSearchParams({ videoId: video, details: "true", limit: `${Math.max(1, count)}` });
   last.set("before", `${Number.MAX_SAFE_INTEGER}`);
   if (chat) last.set("chat", chat);
-  else if (after) last.set("after", `${after}`); // the cursor tells its chat
+  else if (after) last.set("after", `${after}`); // only one chat has the cursor
   const types = query.get("types");
   if (types) last.set("types", types);
   const stored = async () => {

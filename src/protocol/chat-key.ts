@@ -1,6 +1,6 @@
 /**
- * The names of logs. A video has up to two chats, its live chat and the replay of its finished stream; each is
- * a log of its own, with cursors that the other never has.
+ * The names of logs. A video has up to two chats, its live chat and the replay of its finished stream; each
+ * is a log of its own, with cursors that the other never has.
  */
 import { type ChatType, isReplayChat } from "./chat.ts";
 

@@ -87,8 +87,9 @@ export class RoomList {
   }
 
   /**
-   * One stored chat of a video with its totals, without opening it: by default the live one if it is stored.
-   * `showsReading`: whether to show how this instance reads it. Rejects with `RelayError` NOT_STORED or STORE_UNAVAILABLE.
+   * One stored chat of a video with its totals, without opening it: by default the live one if it is
+   * stored. `showsReading`: whether to show how this instance reads it. Rejects with `RelayError`
+   * NOT_STORED or STORE_UNAVAILABLE.
    */
   async show(videoId: string, chat: Chat | undefined, showsReading: boolean): Promise<ShownRoom> {
     const stored = await storedChats(this.#store, videoId).catch(refuseUnavailable);

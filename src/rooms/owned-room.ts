@@ -123,12 +123,13 @@ export class OwnedRoom {
   }
 
   /**
-   * Opens a video and bootstraps the chat that it has now. Meanwhile, this instance owns the room of the live
-   * chat, so no other one opens the video. The backlog is durable when it resolves; if it rejects, or the chat
-   * is absent, the store has not changed. A live chat that was read before, and is over, is closed: then it
-   * resolves to "closed". Calls `assertCapacity` when the chat is found, before it is read. A stored room whose
-   * chat may come back waits for it, if `isResumed`. Resolves to undefined if another instance owns the room.
-   * Rejects as `LiveChat.bootstrap` does, with `RelayError` CAPACITY and with `StoreError`.
+   * Opens a video and bootstraps the chat that it has now. Meanwhile, this instance owns the room of the
+   * live chat, so no other one opens the video. The backlog is durable when it resolves; if it rejects, or
+   * the chat is absent, the store has not changed. A live chat that was read before, and is over, is
+   * closed: then it resolves to "closed". Calls `assertCapacity` when the chat is found, before it is read.
+   * A stored room whose chat may come back waits for it, if `isResumed`. Resolves to undefined if another
+   * instance owns the room. Rejects as `LiveChat.bootstrap` does, with `RelayError` CAPACITY and with
+   * `StoreError`.
    */
   static async bootstrap(
     videoId: string,
@@ -264,7 +265,9 @@ export class OwnedRoom {
     return OwnedRoom.#fromCheckpoint(hold, opened, startedNow(clock), parts, given);
   }
 
-  /** Closes a chat that is over. If messages may be missing before the end of a live one, a gap is its last. */
+  /**
+   * Closes a chat that is over. If messages may be missing before the end of a live one, a gap is its last.
+   */
   static async #close(hold: Hold, asked: CallStart, parts: OwnedRoomParts): Promise<"closed"> {
     const { clock, settings, store, telemetry } = parts;
     const { room } = hold;

@@ -1,6 +1,6 @@
 /**
  * The chats of a video that are over, and whom they serve. A viewer stays in the chat whose cursor it has,
- * whatever the upstream shows now; the cursors of the two chats of a video tell them apart.
+ * whatever the upstream shows now: no cursor is one of both chats.
  */
 import { type Chat, type ChatKey, chatOf } from "../protocol/chat-key.ts";
 import type { CursorRange } from "../serving/resume.ts";
@@ -19,8 +19,9 @@ export interface StoredChat extends CursorRange {
 }
 
 /**
- * The chat that a viewer of this video asks for, if it is clear without opening the video: by its name, by its
- * cursor, or as a log, which is the live chat's if that is stored. Undefined for the chat that is there now.
+ * The chat that a viewer of this video asks for, if it is clear without opening the video: by its name, by
+ * its cursor, or as a log, which is the live chat's if that is stored. Undefined for the chat that is there
+ * now.
  */
 export function chatAsked(
   stored: readonly StoredChat[],

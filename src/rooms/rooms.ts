@@ -187,9 +187,9 @@ export class Rooms {
   }
 
   /**
-   * The room that serves a viewer whose chat is over, without opening the video; undefined if the chat that is
-   * there now is the viewer's, or while the store does not say. Rejects with `RelayError` OFFSET_GONE if the
-   * log that it reads does not have the position.
+   * The room that serves a viewer whose chat is over, without opening the video; undefined if the chat that
+   * is there now is the viewer's, or while the store does not say. Rejects with `RelayError` OFFSET_GONE if
+   * the log that it reads does not have the position.
    */
   async #past(request: StreamRequest): Promise<Room | undefined> {
     const { videoId, chat, lastEventId, log } = request;
@@ -216,7 +216,7 @@ export class Rooms {
     );
   }
 
-  /** A room of what is stored of a chat, which all who ask for the same part share. `end`: how it ends. */
+  /** A room of the stored part of a chat, which all who ask for the same part share. `end`: how it ends. */
   #serve(chat: StoredChat, end: "over" | readonly StoredChat[]): Room {
     const isOver = end === "over";
     const part = `${chat.videoId} ${chat.head} ${isOver ? end : `${end.length} ${chat.isGoingOn}`}`;

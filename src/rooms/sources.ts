@@ -72,8 +72,8 @@ export interface RoomSources {
   readonly isBlocked: boolean;
   /**
    * Opens the room of a video that is not open here, if its chat is there; or if it may come back, and a
-   * viewer that waits has a cursor of it. Rejects with `RelayError`, `UpstreamError` or `StoreError`, and with
-   * the reason of `stopped`.
+   * viewer that waits has a cursor of it. Rejects with `RelayError`, `UpstreamError` or `StoreError`, and
+   * with the reason of `stopped`.
    */
   open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<RoomSource | NoRoom>;
   /**

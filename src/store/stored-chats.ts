@@ -24,8 +24,9 @@ export function chatWith<R extends Cursors>(stored: readonly R[], cursor: number
 }
 
 /**
- * The stored chat that a request means: the one that it names, else the one that has its cursor, else the live
- * one. Throws `RelayError` NOT_STORED, and INVALID_REQUEST if it names one chat and a cursor of the other.
+ * The stored chat that a request means: the one that it names, else the one that has its cursor, else the
+ * live one. Throws `RelayError` NOT_STORED, and INVALID_REQUEST if it names one chat and a cursor of the
+ * other.
  */
 export function askedOf<R extends Cursors>(stored: readonly R[], videoId: string, asked: ChatAsked): R {
   const { chat, after, before } = asked;

@@ -1,6 +1,6 @@
 /**
- * Stores of the schemas in which a video had one room, with the replay behind the live chat: opened, each room
- * is the chat that its first messages are of, with everything under its cursor.
+ * Stores of the schemas in which a video had one room, with the replay behind the live chat: opened, each
+ * room is the chat that its first messages are of, with everything under its cursor.
  */
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
@@ -31,7 +31,10 @@ const ROOMS: Record<string, [checkpoint: string, said: (typeof SAID)[], end: Roo
   "a room that cannot be read": ["damaged", [REPLAYED], null, "damaged"],
 };
 
-/** Fills a store, lets `undo` take it back to the schema before, and checks what it is once it is opened again. */
+/**
+ * Fills a store, lets `undo` take it back to the schema before, and checks what it is once it is opened
+ * again.
+ */
 async function check(t: TestContext, url: string, undo: () => Promise<unknown>): Promise<void> {
   const before = await openFor(t, url);
   for (const [checkpoint, said, end, key] of Object.values(ROOMS)) {

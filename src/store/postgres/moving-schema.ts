@@ -1,6 +1,6 @@
 /**
- * The function that moves all rooms, with their messages, to cursors that no client can hold. A video's replay
- * moves behind its live chat, so that their cursors stay apart.
+ * The function that moves all rooms, with their messages, to cursors that no client can hold. A video's
+ * replay moves behind its live chat, so that their cursors stay apart.
  */
 import { REPLAY_SUFFIX } from "../../protocol/chat-key.ts";
 
