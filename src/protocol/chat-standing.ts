@@ -1,17 +1,17 @@
 /**
- * What is known of a video's chat, as one value: whatever remembers, refuses, ends or waits for a chat reads
+ * The standing of a video's chat, as one value: whatever remembers, refuses, ends or waits for a chat reads
  * it alone. It crosses from an origin to its edges in its own words.
  */
 
 /**
- * How a chat stands, if it is not there to be read:
+ * The standing of a chat that is not there to be read:
  * - `over`: its stream has ended, or its replay was read to its end. Final.
  * - `off`: it is switched off, and its stream is live or scheduled.
  * - `hidden`: its video is private, for members, or behind a sign-in, and may still be live.
  * - `none`: the video does not exist, or was never a stream.
- * - `unknown`: a wall, another video's page, a failed load: nothing says how it stands.
+ * - `unknown`: a wall, another video's page, a failed load: its standing is not known.
  */
-export const ABSENCES = ["over", "off", "hidden", "none", "unknown"] as const;
+const ABSENCES = ["over", "off", "hidden", "none", "unknown"] as const;
 
 /**
  * What a wall concerns: the whole address if no video can be the reason, as with a consent form; else perhaps
@@ -27,7 +27,7 @@ export interface Absence {
   wallOf?: WallOf | undefined;
 }
 
-/** A video's chat: there, with what was found of it, or not. */
+/** A video's chat: there, with what a search has found, or not. */
 export type Standing<Found> = ({ is: "there" } & Found) | Absence;
 
 /** A chat that may come back at any time, so that its room waits for it. */
@@ -50,7 +50,7 @@ export function wordsOf({ is, why }: Absence): string {
   return `${is === "unknown" ? FOUND_NOT_SURELY_NONE : FOUND_NONE}${why}`;
 }
 
-/** The header of the error NO_LIVE_CHAT that says how the chat stands. */
+/** The header of the error NO_LIVE_CHAT with the standing of the chat. */
 export const STANDING_HEADER = "chat-standing";
 
 /** The absence in an error of another instance: the value of its header, and its words. */

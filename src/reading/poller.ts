@@ -75,7 +75,7 @@ export class Poller {
   #tokenLostBecause: string | undefined;
   /** Set while the chat is off or hidden: then pages are asked for it, at intervals. */
   #awaited: { absence: AwaitedAbsence; waits: LookWaits } | undefined;
-  /** What the last page has said, if it had no chat. */
+  /** The word of the last page, if it had no chat. */
   #lookedAs: Absence["is"] | undefined;
   /** Wakes a poller that waits for its chat. */
   #wake = () => {};

@@ -72,7 +72,7 @@ export interface JustOpened {
 }
 
 /**
- * How a chat stands of which a page has said this. A chat that was hidden for too long is over.
+ * The standing of a stored chat, after the word of a page. A chat that was hidden for too long is over.
  */
 function ofStored(absence: Absence, room: RoomRecord | undefined, { settings }: OwnedRoomParts): Absence {
   if (!mayReturn(absence) || !room || !isReadable(room)) return absence;

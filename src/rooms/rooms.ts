@@ -274,7 +274,7 @@ export class Rooms {
     return this.#entries.get(videoId)?.owned?.absence;
   }
 
-  /** How a chat stands whose room has ended, as its pages say now. Rejects as `RoomSources.standing` does. */
+  /** The standing of a chat, as its pages say now. Rejects as `RoomSources.standing` does. */
   async standing(videoId: string, signal: AbortSignal): Promise<Standing<{ chatType: ChatType }>> {
     const { standing } = this.#parts.sources;
     if (!standing) return { is: "unknown", why: "no chat is read here" };

@@ -37,7 +37,7 @@ export interface OpenedRoom {
 
 export type RoomSource = { ended: EndedRoom } | JustOpened | { followed: Followed; historyEnd?: number };
 
-/** How the chat of a video stands that has no room. */
+/** The standing of a chat that has no room. */
 export interface NoRoom {
   absence: Absence;
   /** How long another instance remembers it, in milliseconds. */
@@ -77,7 +77,7 @@ export interface RoomSources {
    */
   open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<RoomSource | NoRoom>;
   /**
-   * How a chat stands that its room has ended, as its pages say now. Absent if no chat is read here. Rejects
+   * The standing of a chat, as its pages say now. Absent if no chat is read here. Rejects
    * with `RelayError`, `UpstreamError`, and the signal's reason.
    */
   standing?(videoId: string, signal: AbortSignal): Promise<Standing<{ chatType: ChatType }>>;

@@ -1,6 +1,6 @@
 /**
  * Looks for a video's chat wherever the upstream may show it: on the popout page, on the watch page, and in
- * the answer of `next`. Returns how the chat stands, as a page of this very video says; `unknown` if another
+ * the answer of `next`. Returns the standing of the chat, by a page of this very video; `unknown` if another
  * page was a wall or failed, because it may have shown the chat.
  */
 import type { ChatView } from "../protocol/chat.ts";

@@ -119,7 +119,7 @@ export class LiveChat {
   /**
    * Loads the page of a chat again and keeps its pair. It gets new credentials only if the known ones were
    * refused or are old. A live chat of which a replay is found is over, and a replay that is not there.
-   * Rejects as `find` does, and with `UpstreamError` "unusable" if it is unknown how the chat stands.
+   * Rejects as `find` does, and with `UpstreamError` "unusable" if the standing is unknown.
    */
   async reopen(videoId: string, known: Position, options: CallOptions): Promise<Standing<{ page: Page }>> {
     const standing = await this.find(videoId, options, known);

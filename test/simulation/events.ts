@@ -183,8 +183,7 @@ export const EVENTS: Record<string, Event> = {
     }),
     counts: END_SHAPES.map((shape) => `chats over ${shape}`),
   },
-  // Its stream goes on. What is said meanwhile, which the real upstream allows if the video is hidden, may be
-  // missing.
+  // Its stream goes on. The messages of this time may be missing: a hidden video may have some.
   "chat away": {
     ...event(4, async (world) => {
       const judge = room(world);

@@ -24,7 +24,7 @@ import type { OpeningQueue } from "../opening-queue.ts";
 import { addBounded, Broadcasts, MAX_VIDEOS, type WatchedChannel } from "./broadcasts.ts";
 import { type ChannelStream, streamChosen, streamsInOrder } from "./stream-choice.ts";
 
-/** How long a video is left alone that the pages list, and that is no stream of its own account. */
+/** How long a listed video is left alone that does not exist, or was never a stream. */
 const NO_CHAT_MS = 600_000;
 /** The longest wait before a channel is looked at again that is known, and cannot be found. */
 const MAX_ABSENT_MS = 600_000;
@@ -67,7 +67,7 @@ interface ChannelView {
 
 /** A stream that cannot be read. Without `restsUntil`, it is tried again after the channel's next look. */
 interface Trouble {
-  /** Absent while its pages are asked how it stands, because its room has ended. */
+  /** Absent after the end of its room, until its pages say whether the chat is over. */
   why?: string;
   /** The stream may be chosen again after this time, if no other can be read. */
   restsUntil?: number;
@@ -214,7 +214,7 @@ export class ChannelWatch implements WatchedChannel {
     this.#choose();
   }
 
-  /** How a stream stands whose chat is not there. */
+  /** The chat of a stream is not there. */
   #stands(videoId: string, absence: Absence): void {
     const now = this.#parts.clock.monotonic();
     const { hiddenSince = now } = this.#troubles.get(videoId) ?? {};

@@ -3,7 +3,7 @@
  * as long as the service runs or until the recording is deleted. Each video gets a viewer of its own,
  * which discards everything: it keeps the room open, and the store keeps the messages. If a video has no
  * chat yet, or its room fails, the recorder tries again; after a failure of the store, as soon as the
- * store works. A room that has ended is no proof that its chat is over: the pages of the video are asked.
+ * store works. The end of a room does not prove that its chat is over: the pages of the video do.
  */
 import type { Clock } from "../../base/clock.ts";
 import { withStop } from "../../base/full-stop.ts";
@@ -255,7 +255,7 @@ async function read(
 }
 
 /**
- * How a chat stands whose room has ended. The replay of a live chat goes on for it if nobody has read the end
+ * The standing of a chat after the end of its room. The replay of a live chat goes on for it if nobody has read the end
  * of the live chat.
  */
 async function standingAfter(

@@ -147,7 +147,7 @@ export class Egress {
     return this.#walls.observe(channel, lookAtChannel(channel, memory, this.#calls, signal));
   }
 
-  /** How a video's chat stands, as its pages say. Rejects as `LiveChat.find` does. */
+  /** The standing of a video's chat, as its pages say. Rejects as `LiveChat.find` does. */
   async standingOf(videoId: string, signal: AbortSignal): Promise<Standing<{ chatType: ChatType }>> {
     const standing = await this.liveChat.find(videoId, { lane: "look", maxCooldownMs: 0, signal });
     return standing.is === "there" ? { is: "there", chatType: standing.start.chatType } : standing;

@@ -1,5 +1,5 @@
 /**
- * Why a page has no chat, and how the chat then stands: by what the page says of the stream, unless it is a
+ * Why a page has no chat, and the standing of the chat: by what the page says of the stream, unless it is a
  * wall, shown to an address that the upstream distrusts. The page's structure decides, because its text is
  * translated; the text is quoted for people, and decides only if the structure does not.
  */
@@ -106,7 +106,7 @@ function findingIn(player: JsonObject | undefined, notice: JsonObject | undefine
   ];
 }
 
-/** How the chat stands if the page of the stream can be seen, and shows none. */
+/** The standing of a chat that the page of its stream does not show. */
 const WITHOUT_CHAT = { live: "off", upcoming: "off", ended: "over", never: "none" } as const;
 
 /** The notice instead of the chat: next to the video on a watch page, the only content of a popout page. */

@@ -1,4 +1,4 @@
-/** How a chat stands, for recordings, for viewers of its channel, and for those of an edge. */
+/** The standing of a chat, for recordings, for viewers of its channel, and for those of an edge. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type ListedRecording, Recordings } from "../../../src/rooms/recordings/recordings.ts";

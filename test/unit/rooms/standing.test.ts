@@ -1,5 +1,5 @@
 /**
- * How a chat stands, for rooms with viewers and without, newcomers, viewers with a cursor, and restarts: a
+ * The standing of a chat, for rooms with viewers and without, newcomers, viewers with a cursor, and restarts: a
  * chat that is off or hidden is not over.
  */
 import assert from "node:assert/strict";
@@ -65,7 +65,7 @@ for (const [what, scenario] of Object.entries(AWAITED)) {
       assert.deepEqual([viewer.end, newcomer.end, await stateOf(room)], [undefined, undefined, "polling"]);
     });
 
-    it("is looked for at once and then every 30 s, whoever waits", async () => {
+    it("is looked for at once and then every 30 s, once for all viewers", async () => {
       const room = await virtualRoom(3, { RELAY_LOOK_MS: "30000" });
       const { relay, chat } = room;
       for (let i = 0; i < 5; i++) await room.open();
@@ -186,7 +186,7 @@ describe("a chat that is hidden", () => {
     assert.deepEqual(back.end, ENDED);
   });
 
-  it("is told by a gap with the reason, if what was said meanwhile does not join", async () => {
+  it("leaves a gap with the reason, if the later messages do not join the earlier ones", async () => {
     const { relay, chat, viewer } = await virtualRoom(3, {}, { page: 5, holdsMs: 10_000 });
     const since = relay.clock.now();
     chat.change({ kind: "private" });
@@ -204,7 +204,7 @@ describe("a chat that is hidden", () => {
   });
 });
 
-it("a page that says a chat is off is a good answer: only what was said after it may be missing", async () => {
+it("a page that says a chat is off is a good answer: only later messages may be missing", async () => {
   const { relay, chat, viewer } = await virtualRoom(3, {}, { page: 5, holdsMs: 10_000 });
   chat.change({ kind: "off" });
   await relay.advance(10 * MINUTE);

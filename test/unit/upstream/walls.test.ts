@@ -122,7 +122,7 @@ describe("pages that are throttled", () => {
   }
 });
 
-describe("a first viewer learns how the chat stands, which is remembered unless it is a wall", () => {
+describe("a first viewer learns the standing of the chat, which is remembered unless it is a wall", () => {
   const cases: [what: string, Partial<Scenario>, Trouble[], why: RegExp, isKept: boolean][] = [
     ["a chat that is disabled", { kind: "disabled" }, [], /^No live chat found: .*disabled/, true],
     ["a video without one", { kind: "none" }, [], /^No live chat found: the video has no live chat$/, true],
