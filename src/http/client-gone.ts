@@ -1,58 +1,54 @@
-/** Detects that a caller has disconnected, so that its work can stop. */
-import type { Server, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
-import type { Clock } from "../base/clock.ts";
-import type { AnswersUnderWay } from "./answers-under-way.ts";
-
 /**
- * A signal that aborts if the response's connection closes before the response is complete. With
- * `endsByItself` false, the end of the client's side closes the connection.
+ * Detects that a caller has disconnected, so that its work can stop. A client that has only closed its writing
+ * side still reads, and the system says the same of both. So one that waits is told now and then that its
+ * answer is being made (102 Processing): the system of a client that has gone refuses the first, and the
+ * second fails.
  */
-export function clientGone(response: ServerResponse, endsByItself = true): AbortSignal {
-  if (!endsByItself) endWithClient(response);
+import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+
+/** Usual answers are given within this time, in milliseconds. */
+const EVERY_MS = 1000;
+
+interface GoneOptions {
+  /** Whether the answer ends without the client. If not, the end of the client's side ends it. */
+  endsByItself?: boolean;
+  /** The time between two such notes, in milliseconds. */
+  everyMs?: number;
+}
+
+/** A signal that aborts if the response's connection closes before the response is complete. */
+export function clientGone(
+  response: ServerResponse,
+  { endsByItself = true, everyMs = EVERY_MS }: GoneOptions = {},
+): AbortSignal {
   const gone = new AbortController();
+  const { socket, httpVersion } = response.req;
+  let notes: NodeJS.Timeout | undefined;
+  const onEnd = () => {
+    if (!endsByItself) socket.destroySoon();
+    else if (httpVersion !== "1.0") notes = setInterval(() => note(response, notes), everyMs);
+  };
+  if (socket.readableEnded) onEnd();
+  else socket.once("end", onEnd);
   response.once("close", () => {
+    clearInterval(notes);
+    socket.off("end", onEnd); // the connection may have another request
     if (!response.writableFinished) gone.abort();
   });
   return gone.signal;
 }
 
-function endWithClient(response: ServerResponse): void {
-  const { socket } = response.req;
-  if (socket.readableEnded) socket.destroySoon();
-  socket.once("end", close);
-  response.once("close", () => socket.off("end", close)); // the connection may have another request
+/** A response whose head is sent, or whose connection was taken, says the same by other bytes. */
+function note(response: ServerResponse, notes: NodeJS.Timeout | undefined): void {
+  if (response.headersSent || !response.socket) clearInterval(notes);
+  else response.writeProcessing();
 }
 
-function close(this: Socket): void {
-  this.destroySoon();
-}
+const NOTE = "HTTP/1.1 102 Processing\r\n\r\n";
 
-/** Usual answers are given within this time. */
-const EVERY_MS = 1000;
-
-/**
- * Serves clients that have closed their writing side. The system says the same of a client that has gone
- * altogether. One that waits for long is therefore told each second that its answer is being made (102
- * Processing): the system of a client that has gone refuses the first, and so the second fails, which closes
- * the connection and ends the work.
- */
-export function serveHalfClosed(server: Server, underWay: AnswersUnderWay, clock: Clock): void {
-  Object.assign(server, { httpAllowHalfOpen: true }); // Node's own switch, which its types lack
-  server.on("connection", (socket: Socket) => {
-    socket.once("end", () => {
-      const response = underWay.on(socket)?.response;
-      if (response && response.req.httpVersion !== "1.0") void reassure(response, clock);
-    });
-  });
-}
-
-async function reassure(response: ServerResponse, clock: Clock): Promise<void> {
-  const over = new AbortController();
-  response.once("close", () => over.abort());
-  while (!over.signal.aborted) {
-    await clock.sleep(EVERY_MS, over.signal).catch(() => {});
-    if (response.headersSent || !response.socket) return; // which a waiting poll has taken
-    response.writeProcessing();
-  }
+/** The same on a bare socket, until the result is called. */
+export function noteWhileWaiting(socket: Socket, everyMs: number): () => void {
+  const notes = setInterval(() => socket.write(NOTE), everyMs);
+  return () => clearInterval(notes);
 }

@@ -12,6 +12,9 @@ import { json, routeOptions } from "./schemas/responses.ts";
 
 const EXPECTED = { summary: "Try every upstream client with both endpoints", body: ProbeRequest };
 
+/** A probe makes tens of calls to YouTube, so it ends soon after its caller has gone. */
+const NOTE_MS = 20;
+
 export function probeRoute(app: FastifyInstance, egresses: EgressPool): void {
   const callers = new RequestTurns(PROBES, "callers");
   const probes = new SharedWork<ProbeRow[]>();
@@ -21,7 +24,8 @@ export function probeRoute(app: FastifyInstance, egresses: EgressPool): void {
     async (request, reply) => {
       const videoId = parseVideoId(request.body.videoId);
       const act = (abandoned: AbortSignal) => probe(egresses.best, videoId, abandoned);
-      const rows = await callers.admit(() => probes.run(videoId, act, clientGone(reply.raw)));
+      const gone = clientGone(reply.raw, { everyMs: NOTE_MS });
+      const rows = await callers.admit(() => probes.run(videoId, act, gone));
       return { videoId, rows };
     },
   );

@@ -22,7 +22,6 @@ import { withoutToken } from "./access/grant.ts";
 import { ViewerPlaces } from "./access/viewer-places.ts";
 import { AnswersUnderWay } from "./answers-under-way.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";
-import { serveHalfClosed } from "./client-gone.ts";
 import { allowEveryOrigin } from "./cors.ts";
 import { createHttpServer } from "./create-http-server.ts";
 import { answerErrors, answerUnroutable, refuseUnserved } from "./error-answers.ts";
@@ -132,7 +131,6 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   });
   rawErrors.watch(app.server);
   boundConnections(app.server, settings.maxConnections, telemetry);
-  serveHalfClosed(app.server, underWay, clock);
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   app.setReplySerializer(wireJson); // for errors, which have no schema
   answerErrors(app, telemetry);
@@ -186,7 +184,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
 }
 
 function httpServer(listener: RequestListener, { headersMs, requestMs, checkMs }: RequestTimeouts) {
-  return createHttpServer(
+  const server = createHttpServer(
     {
       maxHeaderSize: MAX_HEAD_BYTES,
       headersTimeout: headersMs,
@@ -197,6 +195,8 @@ function httpServer(listener: RequestListener, { headersMs, requestMs, checkMs }
     },
     listener,
   );
+  // Node's own switch, which its types lack: clients that have closed their writing side get their answers.
+  return Object.assign(server, { httpAllowHalfOpen: true });
 }
 
 /** Limits the connections, whether they ask, wait or stream. */

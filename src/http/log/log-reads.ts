@@ -73,11 +73,6 @@ export class LogReads {
     this.#connections = new Deadlines(clock, log.sseMs, rooms.stopped, end);
   }
 
-  /** Whether connections with events end by themselves. */
-  get endsEvents(): boolean {
-    return this.#parts.log.sseMs > 0;
-  }
-
   /**
    * One page, the same for all who ask for it while it is made; undefined if the origin has it. If nothing
    * of the video is stored, its room is opened first, within `enter`. Rejects with `RelayError`, and as
@@ -143,7 +138,7 @@ export class LogReads {
     const forms = this.#eventForms.for(cursor);
     await this.#enter(asked, gone, () => {
       const sink = open(forms, () => this.#connections.delete(sink));
-      if (this.endsEvents) this.#connections.add(sink);
+      if (this.#parts.log.sseMs > 0) this.#connections.add(sink);
       return sink;
     });
   }

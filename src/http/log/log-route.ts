@@ -141,7 +141,7 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
         place.keep(
           openBody(
             reply,
-            { forms, headers: EVENT_HEADERS, vary: [], endsByItself: reads.endsEvents },
+            { forms, headers: EVENT_HEADERS, vary: [], endsByItself: false },
             gone,
             parts,
             () => {
@@ -167,7 +167,7 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
 
   app.get<LogRoute>("/v1/log/:videoId", LOG_OPTIONS, async (request, reply) => {
     const { live } = request.query;
-    const gone = clientGone(reply.raw, live !== "sse" || reads.endsEvents);
+    const gone = clientGone(reply.raw, { endsByItself: live !== "sse" });
     request.raw.resume(); // as in /v1/stream
     if (live === "sse") return openEvents(request, reply, gone);
     return live === undefined ? sendPage(request, reply, gone) : sendPoll(request, reply, gone);

@@ -6,9 +6,13 @@ import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { privately } from "../access/private-answers.ts";
+import { noteWhileWaiting } from "../client-gone.ts";
 import { giveSocketBack, takeUnanswered } from "../streams/hand-over.ts";
 import type { LogAnswer } from "./log-answer.ts";
 import type { PollSink } from "./poll-sink.ts";
+
+/** The time between two notes to a client that has closed its writing side. */
+const NOTE_MS = 3000;
 
 const pollOf = Symbol("poll");
 
@@ -21,6 +25,9 @@ const LISTENERS: Record<string, (this: PollSocket) => void> = {
   /** The client asks on before it has its answer: it has to ask again on another connection. */
   data() {
     this.destroy();
+  },
+  end() {
+    this[pollOf]?.halfClosed();
   },
   error() {}, // `close` follows
   close() {
@@ -42,6 +49,7 @@ export class WaitingPoll {
   readonly #socket: PollSocket;
   readonly #parts: WaitingParts;
   readonly #giveBack: () => void;
+  #endNotes: (() => void) | undefined;
 
   /** Takes the response's connection, which must have no other request. `giveBack`: called at the end. */
   constructor(response: ServerResponse, sink: PollSink, parts: WaitingParts, giveBack: () => void) {
@@ -52,11 +60,18 @@ export class WaitingPoll {
     this.#socket[pollOf] = this;
     for (const [event, listener] of Object.entries(LISTENERS)) this.#socket.on(event, listener);
     this.#socket.resume();
+    if (this.#socket.readableEnded) this.halfClosed();
     sink.onAnswer = (answer) => this.#answer(answer);
+  }
+
+  /** The client has closed its writing side, or has gone. */
+  halfClosed(): void {
+    this.#endNotes = noteWhileWaiting(this.#socket, NOTE_MS);
   }
 
   /** The client has gone. */
   gone(): void {
+    this.#endNotes?.();
     this.#sink.end();
   }
 
@@ -64,6 +79,7 @@ export class WaitingPoll {
     const socket = this.#socket;
     const { server, clock, head, isPrivate } = this.#parts;
     this.#giveBack();
+    this.#endNotes?.();
     delete socket[pollOf];
     if (!socket.writable) {
       socket.destroy();

@@ -38,7 +38,7 @@ export function mergedRoute(app: FastifyInstance, parts: StreamParts): void {
     },
     async (request, reply) => {
       const asked = mergedAsked(request);
-      const gone = clientGone(reply.raw, asked.isBounded);
+      const gone = clientGone(reply.raw, { endsByItself: asked.isBounded });
       request.raw.resume(); // as in /v1/stream
       const place = parts.viewerPlaces.take(request, asked.videoIds.length);
       const open = () => place.keep(openSink(reply, asked, gone, parts, place.giveBack));

@@ -24,7 +24,7 @@ export function streamRoute(app: FastifyInstance, parts: StreamParts): void {
     { ...routeOptions("/v1/stream", EXPECTED, StreamResponse), exposeHeadRoute: false },
     async (request, reply) => {
       const asked = streamAsked(request);
-      const gone = clientGone(reply.raw, asked.isBounded);
+      const gone = clientGone(reply.raw, { endsByItself: asked.isBounded });
       // The service ignores a body, but an unread one would hide the end of the connection.
       request.raw.resume();
       const place = parts.viewerPlaces.take(request);
