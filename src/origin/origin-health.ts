@@ -39,7 +39,7 @@ export class OriginHealth {
   /** Asks once. Rejects, with one line that says what to do, if something else answers. */
   async ask(signal?: AbortSignal): Promise<void> {
     try {
-      if (!(await this.#origin.isRelay(signal)))
+      if (!(await this.#origin.isRelay(signal, this.#didFail)))
         throw new Error(`--origin: ${this.#origin.url} answers, but is not a livechat-relay: check the URL`);
       this.#aliveAt = this.#clock.monotonic();
       if (this.#didFail) this.#origin.askAgain();

@@ -331,7 +331,7 @@ describe("an edge's request for a page", { timeout: 300_000 }, () => {
 });
 
 describe("an edge's question whether its origin is alive", { timeout: 300_000 }, () => {
-  it("is asked on a connection of its own, as a kept one may be dead without a sign", async (t) => {
+  it("is asked on a connection of its own after a failure, as kept ones may be dead without a sign", async (t) => {
     const ports = new Set<number | undefined>();
     const server = createServer((request, response) => {
       ports.add(request.socket.remotePort);
@@ -344,7 +344,9 @@ describe("an edge's question whether its origin is alive", { timeout: 300_000 },
     t.after(() => connections.close());
     const origin = new Origin({ url, keepaliveMs: 1000, clock: systemClock, connections });
     for (let asked = 0; asked < 3; asked++) assert.equal(await origin.isRelay(), true);
-    assert.equal(ports.size, 3);
+    assert.equal(ports.size, 1);
+    for (let asked = 0; asked < 3; asked++) assert.equal(await origin.isRelay(undefined, true), true);
+    assert.equal(ports.size, 4);
   });
 });
 
