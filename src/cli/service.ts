@@ -88,7 +88,7 @@ export async function startService(
   const watching = { egresses, openings, clock, telemetry, settings };
   const channels = new Channels(
     { telemetry, settings },
-    (channel, address, closed) => new ChannelWatch(channel, address, watching, closed),
+    (channel, address, closed, isKnown) => new ChannelWatch(channel, address, watching, closed, isKnown),
   );
   starting.defer(() => channels.close());
   // Readiness fails first; the endpoint answers until the last stream has ended.

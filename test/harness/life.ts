@@ -112,7 +112,7 @@ export class Life implements OriginService {
     const watching = { ...parts, openings: this.rooms.openings, settings };
     this.channels = new Channels(
       { telemetry, settings },
-      (channel, address, closed) => new ChannelWatch(channel, address, watching, closed),
+      (channel, address, closed, isKnown) => new ChannelWatch(channel, address, watching, closed, isKnown),
     );
     this.peek = peek;
     this.clock = clock;

@@ -32,7 +32,7 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
   const watching = { egresses, openings, clock, telemetry, settings };
   const channels = new Channels(
     { telemetry, settings },
-    (channel, address, closed) => new ChannelWatch(channel, address, watching, closed),
+    (channel, address, closed, isKnown) => new ChannelWatch(channel, address, watching, closed, isKnown),
   );
   const history = new History(store, clock);
   const recording = { rooms, channels, recorded: config.rooms.recorded, store, clock, telemetry, settings };

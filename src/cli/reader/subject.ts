@@ -58,8 +58,10 @@ export function sinceFlag(cursor: Cursor): string {
 /** A channel's state as a sentence without a full stop. */
 export function newsOf({ channel, title = channel, state, videoId, startsAt, reason }: ChannelState): string {
   if (state === "live") return `${title} is live: video ${videoId}`;
-  if (state === "waiting")
-    return `${title} has no stream; waiting${reason === undefined ? "" : `: ${reason}`}`;
+  const why = reason === undefined ? "" : `: ${reason}`;
+  if (state === "waiting" && videoId)
+    return `${title} has a stream without a chat, video ${videoId}; waiting${why}`;
+  if (state === "waiting") return `${title} has no stream; waiting${why}`;
   const begins = startsAt === undefined ? "" : ` at ${startsAt.slice(0, 16).replace("T", " ")} UTC`;
   return `${title} has scheduled a stream${begins}: video ${videoId}`;
 }

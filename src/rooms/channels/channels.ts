@@ -1,7 +1,10 @@
 /** The channels that are watched on this instance, for viewers and for recordings. */
 import { atCapacity } from "../../protocol/capacity.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { WatchedChannel } from "./broadcasts.ts";
+import { addBounded, type WatchedChannel } from "./broadcasts.ts";
+
+/** Channels to remember as known. */
+const MAX_KNOWN = 1000;
 
 /** A watch of a channel that several watchers share. */
 interface SharedWatch extends WatchedChannel {
@@ -35,15 +38,21 @@ export interface WatchedChannels {
 export class Channels<Watch extends SharedWatch> implements WatchedChannels {
   readonly #begin: (channel: string, address: string) => Watch;
   readonly #max: number;
+  /** Channels that pages have shown, of which nobody keeps a watch any more. */
+  readonly #known = new Set<string>();
   readonly #watches = new Map<string, Watch>();
   readonly #closed = new AbortController();
 
-  /** `begin`: creates the watch of a channel for its first watcher; it stops when `closed` aborts. */
+  /**
+   * `begin`: creates the watch of a channel for its first watcher; it stops when `closed` aborts. `isKnown`:
+   * whether pages have shown the channel before.
+   */
   constructor(
     { telemetry, settings }: ChannelsParts,
-    begin: (channel: string, address: string, closed: AbortSignal) => Watch,
+    begin: (channel: string, address: string, closed: AbortSignal, isKnown: boolean) => Watch,
   ) {
-    this.#begin = (channel, address) => begin(channel, address, this.#closed.signal);
+    this.#begin = (channel, address) =>
+      begin(channel, address, this.#closed.signal, this.#known.has(channel));
     this.#max = settings.maxRooms;
     telemetry.channels.watched = () =>
       this.#watches.values().reduce((count, { isWatched }) => count + Number(isWatched), 0);
@@ -52,6 +61,7 @@ export class Channels<Watch extends SharedWatch> implements WatchedChannels {
   watch(channel: string, address: string): Watch {
     let knownCount = 0;
     for (const [name, { isIdle, isKnown }] of this.#watches) {
+      if (isIdle && isKnown) addBounded(this.#known, name, MAX_KNOWN);
       if (isIdle) this.#watches.delete(name);
       else if (isKnown) knownCount += 1;
     }

@@ -86,6 +86,7 @@ export class ChannelWatch implements WatchedChannel {
   /** The address, or network, of its first watcher; empty if that is a recording. */
   readonly #address: string;
   readonly #memory = new ChannelMemory();
+  readonly #wasKnown: boolean;
   #names: Names = {};
   /** The latest successful look, with the chosen stream even if a page does not show it. */
   #look: ChannelLook | undefined;
@@ -114,8 +115,16 @@ export class ChannelWatch implements WatchedChannel {
   /** When the next look may begin, on the monotonic clock. */
   #dueAt = Number.NEGATIVE_INFINITY;
 
-  constructor(channel: string, address: string, parts: ChannelWatchParts, closed: AbortSignal) {
+  /** `wasKnown`: whether pages have shown the channel before. */
+  constructor(
+    channel: string,
+    address: string,
+    parts: ChannelWatchParts,
+    closed: AbortSignal,
+    wasKnown = false,
+  ) {
     this.channel = channel;
+    this.#wasKnown = wasKnown;
     this.#address = address;
     this.#parts = parts;
     this.#closed = closed;
@@ -350,7 +359,7 @@ export class ChannelWatch implements WatchedChannel {
       this.broadcasts.announce();
       return;
     }
-    if (isAbsent && !this.#look) {
+    if (isAbsent && !this.#look && !this.#wasKnown) {
       this.broadcasts.absent = error;
       this.broadcasts.announce();
       return;

@@ -190,6 +190,19 @@ describe("a channel that cannot be read", () => {
     assert.deepEqual(seen.news(), ["live live-secon1"]);
   });
 
+  it("waits for a later watcher, too, if it was known and is not found", async () => {
+    const { relay, channel, settled, watcher } = watched();
+    const first = await settled();
+    first.leave();
+    await relay.advance(5 * MINUTE);
+    watcher("@other").leave(); // the watch of the first is dropped
+    channel.change({ state: "gone" });
+    const seen = watcher();
+    await relay.advance(MINUTE);
+    const why = "waiting There is no channel @somebody on YouTube";
+    assert.deepEqual([seen.error, seen.news()], [undefined, [why]]);
+  });
+
   it("counts towards RELAY_MAX_ROOMS once a page has shown that it exists", async () => {
     const { relay, upstream, watcher } = watched({}, { settings: { RELAY_MAX_ROOMS: "2" } });
     upstream.channel("@other");
