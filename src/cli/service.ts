@@ -12,7 +12,7 @@ import { Rooms } from "../rooms/rooms.ts";
 import { StoredRooms } from "../rooms/stored-rooms.ts";
 import { History } from "../serving/history/history.ts";
 import type { StoreIdentity } from "../store/observed.ts";
-import { assertRestored, isShared } from "../store/open.ts";
+import { assertClock, assertRestored, isShared } from "../store/open.ts";
 import { runRetention } from "../store/retention.ts";
 import { runSizeLimit } from "../store/size-limit.ts";
 import { runTally } from "../store/tallier.ts";
@@ -76,6 +76,7 @@ export async function startService(
   starting.defer(() => store.close());
   starting.defer(() => port.close());
   // Before any room is taken.
+  if (config.restored) await assertClock(store);
   if (config.restored) telemetry.store.cursorsMoved(await store.moveCursors(stopped));
   for (const { name } of specs.filter(({ isNamed }) => isNamed)) {
     const pace = store.paceOf(name);

@@ -7,7 +7,7 @@ import { MISSING, missing } from "../base/file-trouble.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { copyStore, type MigrationEnd, type MigrationProgress } from "./migration.ts";
 import { type ObservedStore, observed, type StoreIdentity } from "./observed.ts";
-import { StoreError } from "./port.ts";
+import { type Retention, StoreError } from "./port.ts";
 import type { PostgresSettings } from "./postgres/postgres.ts";
 import { backupFile } from "./sqlite/backup.ts";
 import { memoryStore } from "./sqlite/inline-thread.ts";
@@ -142,6 +142,19 @@ export function assertRestored(url: string): void {
   if (why !== undefined && why !== MISSING) throw new StoreOpenError(`RELAY_RESTORED: ${path} ${why}`);
   const found = why === undefined ? "the file to restore is empty" : "there is no file to restore";
   throw new StoreOpenError(`RELAY_RESTORED: ${found}: put the backup at ${path}, then start again`);
+}
+
+/**
+ * Rejects with `StoreOpenError` if the clock of a restored store is before its oldest data: the cursors to which
+ * its rooms move come from the clock, and would be those that clients hold.
+ */
+export async function assertClock(store: Retention): Promise<void> {
+  const { now, oldestAt } = await store.age();
+  if (now >= oldestAt || oldestAt === Number.POSITIVE_INFINITY) return;
+  const [shown, oldest] = [now, oldestAt].map((ms) => new Date(ms).toISOString());
+  throw new StoreOpenError(
+    `RELAY_RESTORED: the store's clock shows ${shown}, but its oldest message is of ${oldest}: set the clock, then start again`,
+  );
 }
 
 /** Resolves links, so that one file under two names has one lock. Throws `StoreOpenError` for a folder. */

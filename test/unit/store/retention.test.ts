@@ -199,6 +199,7 @@ describe("in the whole service, a start with a clock that is wrong", () => {
     if (!event) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     whenever(relay.telemetry.store, event, () => resolve());
+    clock.leap(LONGEST_ROUND_MS);
     await clock.leapUntil(promise);
   }
 
@@ -216,6 +217,20 @@ describe("in the whole service, a start with a clock that is wrong", () => {
     await life(url, upstream, 0);
     assert.deepEqual(await idsIn(url), ["a", "b"]);
     await life(url, upstream, 40 * DAY_MS, "unwitnessed");
+    assert.deepEqual(await idsIn(url), ["a", "b"]);
+  });
+
+  it("moves no restored store to cursors of the past: it is refused", async (t) => {
+    const url = `sqlite:${await temporaryFile(t)}`;
+    await using upstream = await startSimulator();
+    upstream.chat(ROOM, { timeoutMs: 5 }).say([says("a"), says("b")]);
+    await life(url, upstream, 0);
+    const clock = { ...systemClock, now: () => systemClock.now() - 40 * DAY_MS };
+    const settings = { RELAY_STORE: url, RELAY_RESTORED: "on" };
+    await assert.rejects(
+      startRelay({ settings, upstream, clock }),
+      /^StoreOpenError: RELAY_RESTORED: the store's clock shows \S+, but its oldest message is of \S+: set the clock/,
+    );
     assert.deepEqual(await idsIn(url), ["a", "b"]);
   });
 
