@@ -50,26 +50,31 @@ export class OptionalPages {
         egress.liveChat.backlog(this.#videoId, batch.position, own),
       ),
     );
-    telemetry.mark(page ? "late: completed from its page" : "late: page not given");
-    if (!page) return batch; // the answer without the page is better than nothing
+    const shown = page && (await this.#allOf(page, options));
+    telemetry.mark(shown ? "late: completed from its page" : "late: page not given");
+    if (!shown) return batch; // the answer without the page is better than nothing
     telemetry.rooms.caughtUp(this.#videoId, unreadMs);
     // The answer has all messages of one window, which ends at some moment of the call. `heldSince`
     // is in that window, whichever moment it is. It is by the upstream's clock, like the times of messages.
     const tookMs = batch.answeredAt - batch.startedAt;
     const heldSince = new Date(batch.sentAt - (settings.windowMs + tookMs) / 2).toISOString();
-    const items = completeInOrder(batch.items, await this.#allOf(page, options), heldSince);
+    const items = completeInOrder(batch.items, shown, heldSince);
     return { ...page, items };
   }
 
-  /** The items of a page, with those that it leaves out of what is read. Polls go before such a call. */
+  /**
+   * The items of a page, with those that it leaves out of what is read; undefined if they do not come: an
+   * overlap with Top chat alone would hide a gap. Polls go before such a call.
+   */
   async #allOf(
     { items, all }: Awaited<ReturnType<LiveChat["backlog"]>>,
     options: CallOptions,
-  ): Promise<readonly Item[]> {
+  ): Promise<readonly Item[] | undefined> {
+    if (!all) return items;
     const { clock, egress } = this.#parts;
     const behind = { ...options, lane: "recovery", dueAt: clock.monotonic() } as const;
-    const answer = all && (await this.#attempt(behind, (own) => egress.liveChat.poll(all, own)));
-    return answer?.kind === "batch" ? mergeInOrder(items, answer.items) : items;
+    const answer = await this.#attempt(behind, (own) => egress.liveChat.poll(all, own));
+    return answer?.kind === "batch" ? mergeInOrder(items, answer.items) : undefined;
   }
 
   /**
