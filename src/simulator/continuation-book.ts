@@ -107,6 +107,17 @@ export function videoIdIn(token: string): string | undefined {
   return /\v([\w-]{11})/.exec(fromBase64(named.toString("latin1")).toString("latin1"))?.[1];
 }
 
+/** The view that a token reads, valid or not. */
+export function viewIn(token: string): Grant["view"] | undefined {
+  const root = decode(fromBase64(token));
+  const [live, replay] = [root.get(LAYOUTS.live.root), root.get(LAYOUTS.replay.root)];
+  const choice = live
+    ? decode(live).get(LAYOUTS.live.view)
+    : replay && decode(replay).get(LAYOUTS.replay.view);
+  const flag = choice?.[1];
+  return (["top", "all"] as const).find((view) => VIEW_FLAGS[view] === flag);
+}
+
 function layout(grant: Grant, channelId: string, usec: bigint, nonce: Buffer): Field[] {
   const { root, view } = LAYOUTS[grant.kind];
   const target: Field[] = [

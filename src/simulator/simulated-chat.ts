@@ -101,6 +101,11 @@ export class Chat {
     );
   }
 
+  /** Whether Top chat leaves the action out. */
+  leavesOut(action: JsonObject): boolean {
+    return this.#scenario.onlyInAll(action);
+  }
+
   /** The time of a raw action that is appended next, in microseconds: no earlier action has a later one. */
   nextUsec(): string {
     return this.#generator.nextUsec(this.#context.clock.now());

@@ -4,7 +4,7 @@
  * room.
  */
 
-import { videoIdIn } from "../../src/simulator/continuation-book.ts";
+import { videoIdIn, viewIn } from "../../src/simulator/continuation-book.ts";
 import { dig, isObject, parseObject } from "../../src/simulator/plain-json.ts";
 import type { IncomingAnswer, OutgoingRequest } from "../../src/upstream/egress/connections.ts";
 import type { GateSettings } from "../../src/upstream/egress/gate.ts";
@@ -35,6 +35,8 @@ interface Offer {
   next: unknown;
   /** The tokens of its view menu. */
   menu: readonly unknown[];
+  /** Whether it shows Top chat, and no call has been made with the menu's token of all messages. */
+  isLeft: boolean;
   /** Whether a page has given its token: it may complete a late answer, and nobody goes on from it. */
   isOfPage: boolean;
 }
@@ -109,7 +111,7 @@ interface UpstreamJudgeHost {
   chatCalled(videoId: string, instance: string): void;
   pageCame(videoId: string): void;
   /** A chat call of the room, begun at `calledAt`, got a good answer. */
-  answered(videoId: string, calledAt: number): void;
+  answered(videoId: string, calledAt: number, view: "all" | "top"): void;
   /** Whether only rooms call its chat, one call at a time. */
   isRoom(videoId: string): boolean;
 }
@@ -126,6 +128,8 @@ export class UpstreamJudge {
   readonly #rhythm = new Map<string, { at: number; fullMs: number; address: Address }>();
   /** Whether everything that rooms share works, so that only a room's own trouble may break its rhythm. */
   isSharedWell = false;
+  /** Whether rooms read all messages wherever a menu offers them. */
+  wantsAll = false;
   /** By room. */
   readonly offered = new Map<string, Offer>();
   /** The text of each room's last page with its chat. */
@@ -179,6 +183,13 @@ export class UpstreamJudge {
     const last = this.offered.get(videoId);
     const inTop = isChat && last?.menu.includes(token) ? last : undefined;
     const text = isChat ? token : "";
+    if (inTop) inTop.isLeft = false;
+    if (this.wantsAll && last?.isLeft && last.next === token && this.#host.isRoom(videoId))
+      this.#journal.violate(
+        "log",
+        videoId,
+        "its room goes on in Top chat, though a menu offers all messages",
+      );
     const call: Call = {
       at: this.#scheduler.monotonic(),
       name,
@@ -276,17 +287,21 @@ export class UpstreamJudge {
     // A replay's answer to the offered token begins again, and may not reach as far as the one before.
     const before = call.name === LIVE ? (call.inTop?.ids ?? []) : [];
     const { instance } = address;
+    const view = viewIn(call.token) ?? "all";
+    const tokens = tokensIn(text);
+    const isLeft = view === "top" && tokens.menu.length > 0;
     const isOfPage = this.#pages.get(call.videoId)?.includes(call.token) ?? false;
     this.offered.set(call.videoId, {
       ids: [...before, ...ids],
       at: now,
       instance,
       isOfPage,
-      ...tokensIn(text),
+      isLeft,
+      ...tokens,
     });
     if (call.name === LIVE)
       this.#rhythm.set(call.videoId, { at: call.at, fullMs: address.fullMs(call.at), address });
-    this.#host.answered(call.videoId, call.at);
+    this.#host.answered(call.videoId, call.at, view);
   }
 }
 

@@ -3,6 +3,7 @@
  * fail. In calm, one new stream is left.
  */
 
+import type { ChatView } from "../../src/protocol/chat.ts";
 import type { Failure, FaultOrder } from "../../src/simulator/faults.ts";
 import type { InProcessSimulator } from "../../src/simulator/index.ts";
 import { WALLS } from "../../src/simulator/pages.ts";
@@ -27,6 +28,7 @@ const PAGE_FAILURES: readonly Failure[] = [
 /** The parts of the world that a channel uses. */
 export interface ChannelWorld {
   seed: number;
+  view: ChatView;
   scheduler: Scheduler;
   journal: Journal;
   upstream: Pick<InProcessSimulator, "channel">;
@@ -98,7 +100,7 @@ export class LiveChannel implements WatchedChannel {
     const videoId = `channel-${String(this.rooms.length + 1).padStart(3, "0")}`;
     const chat = { timeoutMs: 10_000, page: 20, tokens: "reusable", ...HOLD } as const;
     const stream = this.#channel.broadcast(videoId, { startsAt: this.#soon(), chat });
-    const room = new RoomJudge(stream.chat, this.#world.journal);
+    const room = new RoomJudge(stream.chat, this.#world);
     this.#streams.set(stream, room);
     this.rooms.push(room);
     this.#world.rooms.push(room);

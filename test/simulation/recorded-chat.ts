@@ -41,7 +41,7 @@ export class RecordedChat {
     this.#broadcast = world.upstream.channel(RECORDED_CHANNEL).broadcast(RECORDED, { chat });
     const kind = new Random(world.seed, "before").pick(["none", "off", "private"] as const);
     this.#broadcast.chat.change({ kind });
-    this.room = new RoomJudge(this.#broadcast.chat, world.journal);
+    this.room = new RoomJudge(this.#broadcast.chat, world);
   }
 
   /** Whether its viewers may come. */

@@ -4,6 +4,7 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
+import type { ChatView } from "../../src/protocol/chat.ts";
 import { type ChatKey, chatKey } from "../../src/protocol/chat-key.ts";
 import { dig, parseObject } from "../../src/simulator/plain-json.ts";
 import type { Says } from "../../src/simulator/says.ts";
@@ -19,6 +20,11 @@ const PLAIN = new Set(["chat", "donation"]);
 /** In a shorter unread time before a page, a gap needs no message if less than one message was expected. */
 const BRIEF_MS = 10_000;
 const MINUTE_MS = 60_000;
+
+/** The upstream still has all since a page, if the answer after it comes within this time. */
+const PROMPT_MS = 9000;
+/** The least number of messages with which a token of all messages begins. */
+const BACKLOG = 20;
 
 /** Messages in a row, and the cursor before them; undefined while there are none. */
 interface Log {
@@ -74,8 +80,17 @@ export class RoomJudge {
   /** The ledger's index up to which a `gap` message accounts for missing messages. */
   #toldUpTo = -1;
 
-  constructor(chat: Chat, journal: Journal) {
+  /** What its room shall read. */
+  readonly #view: ChatView;
+  /** Times in which only Top chat was read: it leaves messages out. */
+  readonly #inTop: { from: number; to: number }[] = [];
+  /** The begin of such a time that goes on: of the call before a page, or before an answer in Top chat. */
+  #inTopSince: number | undefined;
+  #pageAt = Number.NEGATIVE_INFINITY;
+
+  constructor(chat: Chat, { view, journal }: { view: ChatView; journal: Journal }) {
     this.chat = chat;
+    this.#view = view;
     this.#journal = journal;
   }
 
@@ -130,6 +145,9 @@ export class RoomJudge {
   }
 
   pageCame(at: number): void {
+    if (this.#inTopSince !== undefined) this.#inTop.push({ from: this.#inTopSince, to: at });
+    this.#inTopSince ??= this.#readAt;
+    this.#pageAt = at;
     const { from, to } = this.#unread;
     if (!this.#hasNewPage || at - this.#readAt > to - from) this.#unread = { from: this.#readAt, to: at };
     this.#hasNewPage = true;
@@ -137,10 +155,33 @@ export class RoomJudge {
     this.#isPageStored = false;
   }
 
-  /** A call of its chat, begun at `calledAt`, got a good answer. */
-  answered(calledAt: number): void {
+  /** A call of its chat, begun at `calledAt`, got a good answer of this view. */
+  answered(calledAt: number, view: ChatView): void {
+    if (view === "top") this.#inTopSince ??= this.#readAt;
+    else this.#allCame(calledAt);
     this.#readAt = calledAt;
     this.#isPageFollowed = true;
+  }
+
+  /** An answer with all messages has what a page shortly before it leaves out. */
+  #allCame(calledAt: number): void {
+    if (this.#inTopSince === undefined) return;
+    const reachesPage = (this.chat.ledger.at(-BACKLOG)?.at ?? 0) <= this.#pageAt;
+    const isWhole = reachesPage && calledAt - this.#pageAt < PROMPT_MS;
+    if (!isWhole) this.#inTop.push({ from: this.#inTopSince, to: calledAt });
+    this.#inTopSince = undefined;
+    this.#hasNewPage = true; // what was left out follows, once
+  }
+
+  #isWanted({ action }: Chat["ledger"][number]): boolean {
+    return this.#view === "all" || !this.chat.leavesOut(action);
+  }
+
+  /** Whether the upstream may have shown the message in no answer to the room. */
+  #isLeftOut({ action, at }: Chat["ledger"][number]): boolean {
+    const since = this.#inTopSince ?? Number.POSITIVE_INFINITY;
+    const wasInTop = at >= since || this.#inTop.some(({ from, to }) => at >= from && at <= to);
+    return wasInTop && this.chat.leavesOut(action);
   }
 
   /** A call of its chat begins. */
@@ -207,7 +248,8 @@ export class RoomJudge {
   #judgeGap(from: number, to: number): void {
     const missing = this.chat.ledger
       .slice(from + 1, to)
-      .filter(({ says, at }) => isPlain(says) && !this.#ids.has(says.id) && !this.#isSilent(at));
+      .filter(({ says, at }) => isPlain(says) && !this.#ids.has(says.id) && !this.#isSilent(at))
+      .filter((entry) => this.#isWanted(entry) && !this.#isLeftOut(entry));
     const [first] = missing;
     if (!first) return;
     const what = `a gap of ${missing.length} messages, from ${first.id} on, said at ${Math.round(first.at)}`;
@@ -271,9 +313,12 @@ export class RoomJudge {
   #listen(): void {
     const { ledger } = this.chat;
     for (; this.#heard < ledger.length; this.#heard++) {
-      const { says, action, id = "" } = ledger[this.#heard] ?? {};
-      if (action?.replaceChatItemAction) this.#places.delete(id); // the replacement may come later, or never
-      if (isPlain(says) && !this.#places.has(says.id)) this.#places.set(says.id, this.#heard);
+      const entry = ledger[this.#heard];
+      if (!entry) continue;
+      const { says, action, id } = entry;
+      if (action.replaceChatItemAction) this.#places.delete(id); // the replacement may come later, or never
+      if (isPlain(says) && this.#isWanted(entry) && !this.#places.has(says.id))
+        this.#places.set(says.id, this.#heard);
     }
   }
 

@@ -42,6 +42,7 @@ export function drawConfig({ urls }: InProcessSimulator, drawn: DrawnSettings): 
     RELAY_RECORD: RECORDED,
     RELAY_PUBLIC: `watch:${PUBLIC}`,
     RELAY_TOKEN_KEY: SECRET,
+    RELAY_CHAT_VIEW: new Random(seed, "views").pick(["all", "all", "all", "top"]),
     RELAY_NO_CHAT_MS: random.pick([0, 30_000]),
     RELAY_CHANNEL_MS: new Random(seed, "looks").pick([10_000, 30_000, 60_000]),
     ...(instances > 1 ? drawShared(seed) : {}),

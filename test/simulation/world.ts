@@ -4,10 +4,12 @@
  */
 
 import type { Config } from "../../src/cli/config.ts";
+import type { ChatView } from "../../src/protocol/chat.ts";
 import type { Fault, FaultOrder } from "../../src/simulator/faults.ts";
 import { type InProcessSimulator, simulateInProcess } from "../../src/simulator/index.ts";
 import { Random } from "../../src/simulator/random.ts";
 import type { Scenario } from "../../src/simulator/scenario.ts";
+import type { Chat } from "../../src/simulator/simulated-chat.ts";
 import { Disk } from "../harness/disk.ts";
 import { Journal } from "../harness/journal.ts";
 import { Network } from "../harness/network.ts";
@@ -49,6 +51,8 @@ export class World {
   readonly upstream: InProcessSimulator;
   readonly upstreamJudge: UpstreamJudge;
   readonly seed: number;
+  /** What rooms shall read. */
+  readonly view: ChatView;
   /** The addresses of the service, of all instances. */
   readonly addresses: readonly string[];
   readonly network: Network;
@@ -90,13 +94,16 @@ export class World {
     this.upstreamJudge = new UpstreamJudge(config.upstream.gate, this.scheduler, this.journal, {
       chatCalled: (videoId, instance) => this.#chatCalled(videoId, instance),
       pageCame: (videoId) => this.#room(videoId)?.pageCame(this.scheduler.monotonic()),
-      answered: (videoId, calledAt) => {
-        this.#room(videoId)?.answered(calledAt);
+      answered: (videoId, calledAt, view) => {
+        this.#room(videoId)?.answered(calledAt, view);
         this.cluster?.answered(videoId);
       },
       isRoom: (videoId) => this.#room(videoId) !== undefined,
     });
     this.upstreamJudge.isSharedWell = this.isNeighbourly;
+    this.view = config.upstream.reading.chatView;
+    this.upstreamJudge.wantsAll = this.view === "all";
+    this.journal.count(`runs that read ${this.view}`);
     this.journal.count(
       `runs with ${this.isNeighbourly ? "neighbours' trouble alone" : "trouble of all kinds"}`,
     );
@@ -171,7 +178,7 @@ export class World {
           ...(random.chance(0.7) ? HOLD : {}),
         };
     const chat = this.upstream.chat(`simroom-${String(number).padStart(3, "0")}`, scenario);
-    const room = new RoomJudge(chat, this.journal);
+    const room = new RoomJudge(chat, this);
     room.isReplay = isReplay;
     if (isReplay) room.overSince = 0;
     room.home = this.cluster?.drawHome();
@@ -304,7 +311,8 @@ export class World {
   sayFinalMessages(): void {
     for (const room of this.liveRooms) {
       room.chat.change({ kinds: ["text"], holdsMs: RELAYED_MS });
-      room.finalMessageId = room.chat.say(3).at(-1); // earlier work comes first
+      room.chat.say(2); // earlier work comes first
+      room.finalMessageId = sayInBothViews(room.chat);
     }
     this.journal.note("last words");
   }
@@ -319,5 +327,14 @@ export class World {
       if (lag) return { ...lag, what: `viewer ${viewer.name} ${lag.what}` };
     }
     return this.cluster?.overloaded();
+  }
+}
+
+/** The id of the next message that Top chat shows, too. */
+function sayInBothViews(chat: Chat): string | undefined {
+  for (;;) {
+    const [id] = chat.say(1);
+    const said = chat.ledger.at(-1);
+    if (said && !chat.leavesOut(said.action)) return id;
   }
 }
