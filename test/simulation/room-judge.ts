@@ -146,7 +146,7 @@ export class RoomJudge {
 
   pageCame(at: number): void {
     if (this.#inTopSince !== undefined) this.#inTop.push({ from: this.#inTopSince, to: at });
-    this.#inTopSince ??= this.#readAt;
+    this.#inTopSince ??= this.#knownUntil;
     this.#pageAt = at;
     const { from, to } = this.#unread;
     if (!this.#hasNewPage || at - this.#readAt > to - from) this.#unread = { from: this.#readAt, to: at };
@@ -157,10 +157,15 @@ export class RoomJudge {
 
   /** A call of its chat, begun at `calledAt`, got a good answer of this view. */
   answered(calledAt: number, view: ChatView): void {
-    if (view === "top") this.#inTopSince ??= this.#readAt;
+    if (view === "top") this.#inTopSince ??= this.#knownUntil;
     else this.#allCame(calledAt);
     this.#readAt = calledAt;
     this.#isPageFollowed = true;
+  }
+
+  /** All that was said until then is in the log, or a gap may still be told for it. */
+  get #knownUntil(): number {
+    return Math.min(this.#readAt, this.chat.ledger[this.#lastPlace ?? -1]?.at ?? Number.NEGATIVE_INFINITY);
   }
 
   /** An answer with all messages has what a page shortly before it leaves out. */
