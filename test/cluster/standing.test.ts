@@ -1,0 +1,57 @@
+/** A chat that is off or hidden, for instances on one PostgreSQL: all of them wait, whichever reads the room. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { assertSame, CHAT, setUpInstances, VIDEO } from "../support/instances.ts";
+import { testPostgres } from "../support/postgres-server.ts";
+import { roomsIn } from "../support/relay.ts";
+
+const { skip, server } = await testPostgres();
+const SETTINGS = { RELAY_LOOK_MS: "200", RELAY_LEASE_MS: "1000", RELAY_GRACE_MS: "60000" } as const;
+
+describe("a chat that is not there, on two instances", { skip, timeout: 120_000 }, () => {
+  for (const kind of ["off", "private"] as const) {
+    it(`is waited for on both if it is ${kind}, through the stop of the one that reads it`, async (t) => {
+      const { upstream, start, watch } = await setUpInstances(t, server);
+      const chat = upstream.chat(VIDEO, CHAT);
+      chat.say(3);
+      const owner = await start(SETTINGS);
+      const there = await watch(owner);
+      await there.untilMessages(3);
+      const other = await start(SETTINGS);
+      const here = await watch(other, { lastEventId: 0 });
+      await here.untilMessages(3);
+      chat.change({ kind });
+      await roomsIn(owner, "waiting");
+      const newcomer = await watch(other);
+      await newcomer.untilMessages(3);
+      await owner[Symbol.asyncDispose]();
+      await roomsIn(other, "waiting");
+      const later = await watch(other);
+      chat.change({ kind: "live" });
+      chat.say(2);
+      await assertSame([here, newcomer, later], 5);
+    });
+  }
+
+  it("is waited for by a viewer with a cursor at an instance that has never read it", async (t) => {
+    const { upstream, start, watch } = await setUpInstances(t, server);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(3);
+    const settings = { ...SETTINGS, RELAY_GRACE_MS: "1" };
+    const first = await start(settings);
+    const viewer = await watch(first);
+    await viewer.untilMessages(3);
+    await viewer.close();
+    await roomsIn(first, "polling", 0);
+    await roomsIn(first, "lingering", 0);
+    chat.change({ kind: "off" });
+    const second = await start(settings);
+    const refusal = await fetch(`${second.url}/v1/stream?videoId=${VIDEO}`);
+    assert.deepEqual([refusal.status, refusal.headers.get("chat-standing")], [404, "off"]);
+    const [back, beside] = [await watch(second, { lastEventId: 0 }), await watch(first, { lastEventId: 0 })];
+    await roomsIn(second, "waiting");
+    chat.change({ kind: "live" });
+    chat.say(2);
+    await assertSame([back, beside], 5);
+  });
+});
