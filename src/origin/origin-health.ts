@@ -8,11 +8,10 @@ import type { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Origin } from "./origin.ts";
 
 const ASK_MS = 5000;
-/**
- * The wait after a question without an answer: a single one must not make a good origin count as away, and one
- * that is back must be noticed soon.
- */
+/** The wait after a question without an answer: a single one must not make a good origin count as away. */
 const ASK_AGAIN_MS = 500;
+/** The same while it counts as away: its return must be noticed soon. */
+const AWAY_ASK_MS = 1500;
 /** How long the origin may be away before this instance should get no new viewers. */
 const AWAY_MS = 10_000;
 
@@ -60,7 +59,8 @@ export class OriginHealth {
       if (signal.aborted) return;
       const askedAt = this.#clock.monotonic();
       await this.ask(signal).catch((error: Error) => this.#events.originAway(error.message));
-      waitMs = this.#aliveAt < askedAt ? ASK_AGAIN_MS : ASK_MS;
+      const isAnswered = this.#aliveAt >= askedAt;
+      waitMs = isAnswered ? ASK_MS : this.isGood ? ASK_AGAIN_MS : AWAY_ASK_MS;
     }
   }
 }
