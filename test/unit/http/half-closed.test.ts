@@ -62,6 +62,27 @@ describe("a client that has closed its writing side", () => {
     await eventually(1, () => metric(relay, "relay_viewers"));
   });
 
+  for (const [what, live] of Object.entries({ "events of a log": "sse", "a long poll": "long-poll" })) {
+    it(`is noticed within seconds if it has gone from ${what}, though nobody speaks`, async () => {
+      await using relay = await startRelay();
+      relay.upstream.chat(VIDEO, { kinds: ["text"] }).say(3);
+      await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
+      await viewer.untilMessages(3);
+      const { hostname, port } = new URL(relay.url);
+      const viewers = () => metric(relay, "relay_viewers");
+      const sockets = Array.from({ length: 5 }, () => {
+        const socket = connect(Number(port), hostname).resume();
+        socket.write(`GET ${LOG}?offset=now&live=${live} HTTP/1.1\r\nHost: a\r\n\r\n`);
+        return socket;
+      });
+      await eventually(6, viewers);
+      const gone = performance.now();
+      for (const socket of sockets) socket.destroy();
+      await eventually(1, viewers);
+      assert.ok(performance.now() - gone < 10_000, `${performance.now() - gone} ms`);
+    });
+  }
+
   it("is told that a late answer is being made, and gets it", async () => {
     await using relay = await startRelay();
     relay.upstream.chat(OTHER, { kinds: ["text"] }).say(3);
