@@ -34,7 +34,7 @@ Set.prototype.add = watched(Set.prototype.add);
 
 /** The number of entries, and the largest collections' first keys, for a failure's message. */
 export async function keptEntries(): Promise<{ count: number; largest: string[] }> {
-  await new Promise((resolve) => setImmediate(resolve)); // until then, what was read the last time lives
+  await new Promise((resolve) => setImmediate(resolve)); // which ends the lives of references read before
   collectGarbage();
   const alive = references.flatMap((reference) => reference.deref() ?? []);
   const count = alive.reduce((sum, { size }) => sum + size, 0);
