@@ -33,7 +33,7 @@ sub vcl_recv {
         # An answer depends on the cursor with `live` alone.
         set req.url = regsub(regsub(req.url, "([?&])cursor=[^&]*&?", "\1"), "[?&]$", "");
     }
-    # A token's answers belong to its bearer. A reader of events has a connection of its own, as with /v1/stream. Who asks
+    # A token's answers belong to its bearer. A reader of events has a connection of its own, as with /v1/stream. A request
     # for the end of a log gets an answer that nobody else may have. Varnish would ask with GET for a HEAD that it may
     # keep, and so open the chat.
     if (req.method != "GET" || req.http.Authorization || req.url ~ "[?&](live=sse|offset=now|access_token=[^&]*)(&|$)") {

@@ -31,7 +31,7 @@ export class UpstreamError extends Error {
   readonly proxy: ProxyTrouble | undefined;
   /** Whether a connection broke before an answer began. */
   readonly isBroken: boolean;
-  /** Whether this machine had no free file for the call, which is no fault of the upstream. */
+  /** Whether this machine had no free file for the call, which is not the fault of the upstream. */
   readonly needsFiles: boolean;
   /** The wait that the upstream asked for (`Retry-After`), in milliseconds. */
   readonly retryAfterMs: number | undefined;

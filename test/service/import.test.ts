@@ -201,7 +201,7 @@ describe("import", () => {
     );
   });
 
-  it("refuses lines of what is no video, and does not print it raw", async (t) => {
+  it("refuses lines whose video has an invalid id, and does not print that raw", async (t) => {
     const store = await temporaryFile(t);
     const line = { type: "chat", id: "1", timestamp: "", author: "", message: "", amount: "", color: "" };
     for (const videoId of ["../imported", "e\u001b]0;OWNED\u0007\u001b[2Jx", "\u202eabc"]) {

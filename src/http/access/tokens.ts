@@ -10,7 +10,7 @@ import type { KeySource } from "./keys.ts";
 import type { VerifyingKey } from "./token-key.ts";
 
 /**
- * How far the clock of who signs a token may be ahead of this one, and how long after its end a token still
+ * How far the clock of a token's issuer may be ahead of this one, and how long after its end a token still
  * opens a connection, in seconds.
  */
 const LEEWAY_S = 60;
@@ -66,7 +66,9 @@ export class Tokens {
     }
   }
 
-  /** The claims of a token that one of the keys has signed. Rejects with an error of jose, or as `grant` does. */
+  /**
+   * The claims of a token that one of the keys has signed. Rejects with an error of jose, or as `grant` does.
+   */
   async #verified(token: string): Promise<JWTPayload> {
     const options = {
       requiredClaims: ["exp"],

@@ -38,14 +38,14 @@ export class AddressLimit {
 
 /** For all that a proxy names in place of an address. */
 const NO_ADDRESS = "unknown";
-/** What follows an address in `X-Forwarded-For`, or stands around it: a port, brackets. */
+/** An address in `X-Forwarded-For` may have a port, and brackets around it. */
 const DECORATED = /^\[(?<six>[^\]]*)\](?::\d+)?$|^(?<four>[\d.]+):\d+$/;
-/** As this function writes the network of an IPv6 address: an edge tells it to its origin. */
+/** The network of an IPv6 address, as `networkOf` writes it: an edge sends it to its origin. */
 const NETWORK = /^[\da-f]{1,4}(?::[\da-f]{1,4}){3}$/;
 
 /**
  * The part of an address that one household shares: an IPv4 address, or the first 64 bits of an IPv6 address.
- * The address may have a port and brackets. All that is no address counts as one.
+ * The address may have a port and brackets. Everything else counts as one address.
  */
 export function networkOf(text: string): string {
   const { six, four } = DECORATED.exec(text.trim())?.groups ?? {};

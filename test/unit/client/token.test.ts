@@ -151,7 +151,7 @@ describe("a token given to the SDK", () => {
     assert.deepEqual([sent, thrown?.code], [["Bearer t"], "UNAUTHORIZED"]);
   });
 
-  it("that is not valid yet is tried again, as the clock of who signed it may be ahead", async () => {
+  it("that is not valid yet is tried again, as the clock of its issuer may be ahead", async () => {
     const early = refuses(401, { code: "UNAUTHORIZED", message: "The token is not valid yet." });
     for (const token of ["t", () => "t"]) {
       const { cursors, failures, thrown } = await follow([early, early, early, WHOLE], { token });

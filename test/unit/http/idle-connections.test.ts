@@ -51,7 +51,7 @@ describe("an idle connection", () => {
     assert.match(await ask(polled, "GET /"), /^HTTP\/1\.1 408 /, "a request has begun");
   });
 
-  it("on which nobody has ever asked is closed without a word", async (t) => {
+  it("on which nobody has ever asked is closed silently", async (t) => {
     await using relay = await startRelay({ timeouts: { headersMs: 50, requestMs: 100, checkMs: 10 } });
     assert.equal(await text(dial(t, relay)), "");
   });
