@@ -7,7 +7,7 @@
 import { pollIdOf } from "../chat/draw.ts";
 import type { ShownMessage } from "../chat/shown-message.ts";
 import { type Row, replaceContent, targetOf } from "../chat/transcript.ts";
-import { AFTER_ALL, readStored } from "./stored.ts";
+import { AFTER_ALL, readStored, type ShownChat } from "./stored.ts";
 
 const MAX_KEPT = 10_000;
 /** Maximum older decisions about messages that were read: more than one page of messages can have. */
@@ -36,7 +36,7 @@ export class Aftermath {
   }
 
   /** Reads all decisions about these messages that came after the first of them. */
-  async reach(videoId: string, messages: readonly ShownMessage[], signal: AbortSignal): Promise<void> {
+  async reach(chat: ShownChat, messages: readonly ShownMessage[], signal: AbortSignal): Promise<void> {
     const [first] = messages;
     if (!first) return;
     const subjects = new Set(messages.flatMap(subjectsOf));
@@ -48,7 +48,7 @@ export class Aftermath {
     }
     for (let after = this.#knownAfter; after > first.cursor; ) {
       const query = { before: after + 1, types: "moderation", limit: 1000 };
-      const page = await readStored(videoId, query, signal);
+      const page = await readStored(chat, query, signal);
       const isNext = after === this.#knownAfter; // another read may have come first
       const isRoom = isNext && this.#kept.size + page.messages.length <= MAX_KEPT;
       for (const message of page.messages) {

@@ -16,7 +16,7 @@ import type { Settings } from "./settings.ts";
 import { Standing } from "./standing.ts";
 import { Stats } from "./stats.ts";
 import { type PageState, Status } from "./status.ts";
-import type { StoredQuery } from "./stored.ts";
+import { chatIn, type StoredQuery } from "./stored.ts";
 
 /** What all chats of the page share. */
 export interface Shared {
@@ -136,9 +136,11 @@ export class Column {
   }
 
   /** A connection is there. */
-  opened({ chatType, cursor }: Init): void {
+  opened({ videoId, chatType, cursor }: Init): void {
+    const shown = { videoId, chat: chatIn({ chatType }) };
+    this.#stats.opened(shown);
     if (chatType === "liveChatRenderer") this.#standing.fill();
-    this.#past.connected(cursor, this.#settings?.backfill !== 0);
+    this.#past.connected(shown, cursor, this.#settings?.backfill !== 0);
     this.#options.live.opened(this.#chat);
   }
 

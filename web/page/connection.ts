@@ -9,6 +9,8 @@ import type { Status } from "./status.ts";
 
 /** The chat to open; `backfill` is the service's if it is undefined. */
 interface RequestedChat extends Source {
+  /** Only what is stored of this chat. */
+  storedChat?: "" | "live" | "replay";
   backfill: number | undefined;
   /** Why nothing can be opened. */
   refusal?: RelayError | undefined;
@@ -21,6 +23,9 @@ interface ConnectionOptions {
   /** Messages, and gaps that are not messages. */
   take(items: readonly (ShownMessage | "gap")[]): void;
 }
+
+/** How many messages the page begins with of a chat that is only stored: the service's maximum. */
+const MOST_STORED = 500;
 
 export class Connection {
   readonly #options: ConnectionOptions;
@@ -67,7 +72,10 @@ export class Connection {
       if (this.#room === room) status.wait(state, error, waitMs);
       return waitMs;
     };
-    const room = openChat(SERVICE, this.#source, { ...options, token: TOKEN, retry });
+    const { storedChat, ...source } = this.#source;
+    const part = storedChat ? ({ until: "now", chat: storedChat } as const) : {};
+    const backfill = options.backfill ?? (storedChat ? MOST_STORED : undefined);
+    const room = openChat(SERVICE, source, { ...options, ...part, backfill, token: TOKEN, retry });
     this.#room = room;
     room.on("state", (state) => {
       if (this.#room === room && state !== "closed" && state !== status.state) status.show(state);
@@ -84,7 +92,7 @@ export class Connection {
     room.on("gap", ({ details }) => details || batch.add("gap"));
     room.on("end", ({ reason }) => {
       batch.flush();
-      status.show("ended", reason);
+      status.show("ended", reason === "until" ? storedChat : reason);
     });
     room.on("error", ({ code, message }) => {
       batch.flush();

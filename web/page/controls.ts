@@ -21,6 +21,7 @@ export function startControls(
   const words = find("input[name=q]", HTMLInputElement);
   const images = find("input[name=images]", HTMLInputElement);
   const selects = [...document.querySelectorAll<HTMLSelectElement>("header select")];
+  const looksOf = selects.filter(({ name }) => name !== "chat"); // the page shows which chat it is
   const boxes = new TypeBoxes(find("#types", HTMLElement));
   const tabs = new Tabs(find("header [role=tablist]", HTMLElement), (tab) => write({ tab }));
 
@@ -31,7 +32,7 @@ export function startControls(
     images.checked = settings.images;
     const { theme, timestamps, deleted, looks, size = "" } = settings;
     const shown: Record<string, string> = { theme, timestamps, deleted, ...looks, size: String(size) };
-    for (const select of selects) choose(select, shown[select.name] ?? "");
+    for (const select of looksOf) choose(select, shown[select.name] ?? "");
     boxes.show(settings.types);
     tabs.show(settings.tab);
     for (const panel of document.querySelectorAll<HTMLElement>("[data-part^=panel-]")) {

@@ -2,6 +2,7 @@
 import { find, make } from "../chat/dom.ts";
 import { ask, TOKEN } from "./own-service.ts";
 import { sentence } from "./sentence.ts";
+import type { ShownChat } from "./stored.ts";
 
 /** The offered files, each with its query. */
 const FILES = [
@@ -15,13 +16,10 @@ const FILES = [
 const KEPT_MS = 60_000;
 
 /** Without a video there is nothing to download. Several have a list each. */
-export function offerDownloads(...videoIds: readonly string[]): void {
+export function offerDownloads(...chats: readonly ShownChat[]): void {
   const place = find("#download", HTMLElement);
-  place.hidden = videoIds.length === 0;
-  const lists = videoIds.map((videoId): [videoId: string, links: HTMLElement[]] => [
-    videoId,
-    linksTo(videoId),
-  ]);
+  place.hidden = chats.length === 0;
+  const lists = chats.map((chat): [videoId: string, links: HTMLElement[]] => [chat.videoId, linksTo(chat)]);
   const items =
     lists.length === 1
       ? lists.flatMap(([, links]) => links)
@@ -29,9 +27,9 @@ export function offerDownloads(...videoIds: readonly string[]): void {
   find("ul", HTMLElement, place).replaceChildren(...items);
 }
 
-function linksTo(videoId: string): HTMLElement[] {
+function linksTo({ videoId, chat }: ShownChat): HTMLElement[] {
   return FILES.map(([label, query]) => {
-    const href = `v1/messages?${new URLSearchParams({ videoId, limit: "all", ...query })}`;
+    const href = `v1/messages?${new URLSearchParams({ videoId, ...(chat && { chat }), limit: "all", ...query })}`;
     const link = make("a", { href }, label);
     const words = make("p", { role: "status" });
     // A link sends no header, and a token in its URL would be in the browser's list of downloads.

@@ -68,8 +68,8 @@ class Page {
     const haveMarksChanged = this.#marks.read();
     this.#chats.apply(settings, isNew);
     if (haveMarksChanged) this.#marksChanged("hide", false);
-    const opened = ({ names, channel, backfill, deleted }: Settings) =>
-      [names, channel, backfill, deleted === "remove"].join();
+    const opened = ({ names, channel, storedChat, backfill, deleted }: Settings) =>
+      [names, channel, storedChat, backfill, deleted === "remove"].join();
     if (!before || opened(before) !== opened(settings)) this.#chats.open(settings);
   }
 

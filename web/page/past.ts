@@ -8,7 +8,7 @@ import type { Row } from "../chat/transcript.ts";
 import { Aftermath } from "./aftermath.ts";
 import { partOf } from "./root.ts";
 import type { Log } from "./row-log.ts";
-import { AFTER_ALL, readStored, type StoredPage, type StoredQuery } from "./stored.ts";
+import { AFTER_ALL, readStored, type ShownChat, type StoredPage, type StoredQuery } from "./stored.ts";
 import { focusFirstSeen } from "./tab-stops.ts";
 
 const PER_PAGE = 200;
@@ -38,7 +38,7 @@ export class Past {
   readonly #chat: HTMLElement;
   readonly #older: HTMLButtonElement;
   readonly #beginning: HTMLElement;
-  #videoId = "";
+  #shown: ShownChat = { videoId: "" };
   aftermath = new Aftermath();
   /** Aborts the current load. */
   #loads = new AbortController();
@@ -63,14 +63,15 @@ export class Past {
 
   /** Another chat is shown; `videoId` may be empty. */
   begin(videoId: string): void {
-    this.#videoId = videoId;
+    this.#shown = { videoId };
     this.aftermath = new Aftermath();
     this.#hasMessages = false;
     this.filtered();
   }
 
-  /** The stream begins after this cursor. `hasBackfill`: with stored messages, if there are any. */
-  connected(cursor: number, hasBackfill: boolean): void {
+  /** The stream of this chat begins after this cursor. `hasBackfill`: with stored messages, if there are any. */
+  connected(shown: ShownChat, cursor: number, hasBackfill: boolean): void {
+    this.#shown = shown;
     this.aftermath.begin(cursor);
     this.#hasMessages ||= !hasBackfill;
     this.show();
@@ -190,7 +191,7 @@ export class Past {
 
   /** One load at a time; none while a chat is not open. Resolves to whether it has succeeded. */
   async #load(work: (signal: AbortSignal) => Promise<void>): Promise<boolean> {
-    if (this.#isLoading || this.#videoId === "") return false;
+    if (this.#isLoading || this.#shown.videoId === "") return false;
     const { signal } = this.#loads;
     this.#isLoading = true;
     this.#words = WORDS.loads;
@@ -209,8 +210,8 @@ export class Past {
 
   /** A page of the store, and what became of its messages. */
   async read(query: StoredQuery, signal: AbortSignal): Promise<StoredPage> {
-    const page = await readStored(this.#videoId, { limit: PER_PAGE, ...query }, signal);
-    await this.aftermath.reach(this.#videoId, page.messages, signal);
+    const page = await readStored(this.#shown, { limit: PER_PAGE, ...query }, signal);
+    await this.aftermath.reach(this.#shown, page.messages, signal);
     signal.throwIfAborted();
     return page;
   }

@@ -1,6 +1,6 @@
 /** The totals of the whole room, from `GET /v1/rooms/{videoId}`. */
 import { ask } from "./own-service.ts";
-import { AFTER_ALL, readStored } from "./stored.ts";
+import { AFTER_ALL, readStored, type ShownChat } from "./stored.ts";
 
 export interface Totals {
   /** Number of messages by type; a type that did not occur is absent. */
@@ -20,11 +20,12 @@ export interface Totals {
 }
 
 /** Undefined if nothing of the video is stored. Rejects with the service's own words. */
-export async function readTotals(videoId: string, signal: AbortSignal): Promise<Totals | undefined> {
+export async function readTotals(shown: ShownChat, signal: AbortSignal): Promise<Totals | undefined> {
   // Asked for first: a message that is stored meanwhile is counted twice, until the next request corrects
   // it. If it were missing, a chat that is silent afterwards would never be corrected.
-  const { head } = await readStored(videoId, { before: AFTER_ALL, limit: 1 }, signal);
-  const response = await ask(`v1/rooms/${encodeURIComponent(videoId)}`, signal);
+  const chat = shown.chat ? `?chat=${shown.chat}` : "";
+  const { head } = await readStored(shown, { before: AFTER_ALL, limit: 1 }, signal);
+  const response = await ask(`v1/rooms/${encodeURIComponent(shown.videoId)}${chat}`, signal);
   const body = await response.json();
   if (body.code === "NOT_STORED") return undefined;
   if (!response.ok) throw new Error(body.message);

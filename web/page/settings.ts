@@ -18,6 +18,8 @@ type Tab = (typeof TABS)[number];
 export interface Settings extends Source, Videos {
   /** The video whose tab is chosen, if there are several. */
   chat: string;
+  /** The stored chat of the one video that is shown; empty: the one that a new viewer gets. */
+  storedChat: "" | "live" | "replay";
   /** Undefined: all types. */
   types: ReadonlySet<string> | undefined;
   q: string;
@@ -52,6 +54,7 @@ export function readSettings(search: string): Settings {
   return {
     ...videos,
     chat: first === undefined ? "" : parameters.oneOf("chat", [first, ...others]),
+    storedChat: first === undefined ? parameters.oneOf("chat", ["", "live", "replay"]) : "",
     channel: parameters.text("channel").trim(),
     types: parameters.types(),
     q: parameters.text("q"),

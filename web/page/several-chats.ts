@@ -44,7 +44,7 @@ export class SeveralChats {
     document.documentElement.classList.remove("one-chat"); // each column is one now
     for (const tab of document.querySelectorAll<HTMLButtonElement>("header [role=tab]"))
       tab.setAttribute("aria-controls", videoIds.map((id) => `panel-${tab.value}-${id}`).join(" "));
-    offerDownloads(...videoIds);
+    offerDownloads(...videoIds.map((videoId) => ({ videoId })));
     const columns = [...this.#byVideo].map(([videoId, { column }]) => [videoId, column] as const);
     this.#connection = new MergedConnection(new Map(columns));
     WIDE.addEventListener("change", () => this.#giveRoles());

@@ -10,6 +10,7 @@ import { Chart } from "./chart.ts";
 import { Minutes } from "./minutes.ts";
 import { readTotals, type Totals } from "./room-totals.ts";
 import { partOf } from "./root.ts";
+import type { ShownChat } from "./stored.ts";
 
 const DRAW_MS = 1000;
 /** The pause between two requests for the totals, which are only requested while messages come. */
@@ -38,7 +39,7 @@ export class Stats {
   readonly #chart: Chart;
   readonly #root: HTMLElement;
   readonly #openAuthor: (id: string, name: string) => void;
-  #videoId = "";
+  #shown: ShownChat = { videoId: "" };
   #isVisible = false;
   #totals = NONE;
   /** Messages that came after the totals. */
@@ -58,9 +59,14 @@ export class Stats {
     this.#openAuthor = openAuthor;
   }
 
+  /** It is known which chat of the video is shown. */
+  opened(shown: ShownChat): void {
+    this.#shown = shown;
+  }
+
   /** Another chat is shown; `videoId` may be empty. */
   begin(videoId: string): void {
-    this.#videoId = videoId;
+    this.#shown = { videoId };
     this.#reads.abort();
     this.#reads = new AbortController();
     this.#totals = NONE;
@@ -101,7 +107,7 @@ export class Stats {
   async #read(): Promise<void> {
     const { signal } = this.#reads;
     const waitMs = this.#readAt - performance.now();
-    if (this.#videoId === "" || this.#isReading) return;
+    if (this.#shown.videoId === "" || this.#isReading) return;
     if (waitMs > 0) {
       if (this.#newer > 0) this.#timer ??= setTimeout(() => this.#look(), waitMs);
       return;
@@ -109,7 +115,7 @@ export class Stats {
     this.#isReading = true;
     this.#late = [];
     try {
-      const totals = await readTotals(this.#videoId, signal);
+      const totals = await readTotals(this.#shown, signal);
       signal.throwIfAborted();
       if (totals) {
         this.#totals = totals;

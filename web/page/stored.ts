@@ -1,10 +1,13 @@
 /** Reads the stored messages of one video, page by page, from `GET /v1/messages`. */
+import type { Init } from "../../client/index.ts";
 import { completed, type ShownMessage } from "../chat/shown-message.ts";
 import { ask } from "./own-service.ts";
 
 export interface StoredPage {
   /** In the order of cursors. */
   messages: ShownMessage[];
+  /** The chats of the video that are stored. */
+  chats: readonly string[];
   /** The newest stored cursor, of all messages; 0 if nothing is stored. */
   head: number;
   /** The `after` of the next page; null at the newest message, and at `before`. */
@@ -23,17 +26,29 @@ export const CHANNEL_ID = /^UC[\w-]{22}$/;
 /** The `before` of the newest page. */
 export const AFTER_ALL = Number.MAX_SAFE_INTEGER;
 
+/** A chat as the page shows it. */
+export interface ShownChat {
+  videoId: string;
+  /** Undefined until it is known which one it is. */
+  chat?: "live" | "replay" | undefined;
+}
+
+export function chatIn({ chatType }: Pick<Init, "chatType">): NonNullable<ShownChat["chat"]> {
+  return chatType === "liveChatReplayRenderer" ? "replay" : "live";
+}
+
 /** Rejects with the service's own words, and when `signal` aborts. */
 export async function readStored(
-  videoId: string,
+  { videoId, chat }: ShownChat,
   query: StoredQuery,
   signal: AbortSignal,
 ): Promise<StoredPage> {
   const search = new URLSearchParams({ videoId, details: "true" });
+  if (chat) search.set("chat", chat);
   for (const [name, value] of Object.entries(query)) search.set(name, String(value));
   const response = await ask(`v1/messages?${search}`, signal);
   const body = await response.json();
-  if (body.code === "NOT_STORED") return { messages: [], head: 0, next: null, prev: null };
+  if (body.code === "NOT_STORED") return { messages: [], chats: [], head: 0, next: null, prev: null };
   if (!response.ok) throw new Error(body.message);
   return { ...body, messages: body.messages.map(completed) };
 }

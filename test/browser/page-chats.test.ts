@@ -1,0 +1,52 @@
+/** The viewer page of a video whose live chat and replay are both stored. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { idsOf, NO_CHROMIUM, until } from "../support/browser.ts";
+import { usePages } from "../support/pages.ts";
+import { roomsIn, startRelay } from "../support/relay.ts";
+import { Stream } from "../support/stream.ts";
+
+describe("the viewer page of a video with two stored chats", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/", { width: 1000, height: 600 });
+
+  it("shows one of them, says which, and the other one if the reader chooses it", async () => {
+    const { page, videoId } = pages;
+    await using relay = await startRelay({ settings: { RELAY_GRACE_MS: "1" } });
+    const chat = relay.upstream.chat(videoId, { kinds: ["text"] });
+    const said = chat.say(2);
+    await using live = await Stream.open(relay.url, { videoId });
+    await live.untilMessages(2);
+    chat.end("reload-only");
+    await live.ended();
+    await roomsIn(relay, "ended", 0);
+    const later = chat.say(2);
+    chat.change({ kind: "replay" });
+
+    await page.goto(`${relay.url}/?videoId=${videoId}`);
+    await pages.has(later[1] ?? "");
+    const choice = page.locator("#which-chat select");
+    await choice.waitFor();
+    assert.equal(await choice.inputValue(), "replay");
+    assert.deepEqual(await idsOf(page), [...said, ...later]);
+    await choice.selectOption("live");
+    await pages.stateIs("ended");
+    await until(
+      page,
+      `document.querySelector("#status").textContent.includes("The live chat, as it is stored.")`,
+    );
+    assert.deepEqual(await idsOf(page), said);
+    assert.match(new URL(page.url()).search, /chat=live/);
+    await page.reload();
+    await pages.has(said[1] ?? "");
+    await choice.waitFor();
+    assert.equal(await choice.inputValue(), "live");
+    assert.deepEqual(await idsOf(page), said);
+  });
+
+  it("offers no choice of a video with one stored chat", async () => {
+    pages.chat.say(3);
+    await pages.visit();
+    await pages.stateIs("open");
+    assert.equal(await pages.page.locator("#which-chat").isHidden(), true);
+  });
+});
