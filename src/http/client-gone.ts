@@ -23,17 +23,17 @@ export function clientGone(
   { endsByItself = true, everyMs = EVERY_MS }: GoneOptions = {},
 ): AbortSignal {
   const gone = new AbortController();
-  const { socket, httpVersion } = response.req;
+  const { socket } = response;
   let notes: NodeJS.Timeout | undefined;
   const onEnd = () => {
-    if (!endsByItself) socket.destroySoon();
-    else if (httpVersion !== "1.0") notes = setInterval(() => note(response, notes), everyMs);
+    if (!endsByItself) socket?.destroySoon();
+    else if (response.req.httpVersion !== "1.0") notes = setInterval(() => note(response, notes), everyMs);
   };
-  if (socket.readableEnded) onEnd();
-  else socket.once("end", onEnd);
+  if (socket?.readableEnded) onEnd();
+  else socket?.once("end", onEnd);
   response.once("close", () => {
     clearInterval(notes);
-    socket.off("end", onEnd); // the connection may have another request
+    socket?.off("end", onEnd); // the connection may have another request
     if (!response.writableFinished) gone.abort();
   });
   return gone.signal;
