@@ -80,7 +80,8 @@ export class Door {
   }
 
   async #check(request: FastifyRequest, gone: AbortSignal): Promise<void> {
-    const raw = new EventEmitter() as ServerResponse;
+    const connection = { socket: new EventEmitter(), httpVersion: "1.1" };
+    const raw = Object.assign(new EventEmitter(), { req: connection }) as unknown as ServerResponse;
     gone.addEventListener("abort", () => raw.emit("close"), { once: true });
     const reply = { request, raw, header: () => reply } as unknown as FastifyReply;
     // Only the check of a signature waits for the system.
