@@ -36,7 +36,12 @@ export class Aftermath {
   }
 
   /** Reads all decisions about these messages that came after the first of them. */
-  async reach(chat: ShownChat, messages: readonly ShownMessage[], signal: AbortSignal): Promise<void> {
+  async reach(
+    videoId: string,
+    messages: readonly ShownMessage[],
+    signal: AbortSignal,
+    chat?: ShownChat["chat"],
+  ): Promise<void> {
     const [first] = messages;
     if (!first) return;
     const subjects = new Set(messages.flatMap(subjectsOf));
@@ -48,7 +53,7 @@ export class Aftermath {
     }
     for (let after = this.#knownAfter; after > first.cursor; ) {
       const query = { before: after + 1, types: "moderation", limit: 1000 };
-      const page = await readStored(chat, query, signal);
+      const page = await readStored({ videoId, chat }, query, signal);
       const isNext = after === this.#knownAfter; // another read may have come first
       const isRoom = isNext && this.#kept.size + page.messages.length <= MAX_KEPT;
       for (const message of page.messages) {

@@ -210,8 +210,9 @@ export class Past {
 
   /** A page of the store, and what became of its messages. */
   async read(query: StoredQuery, signal: AbortSignal): Promise<StoredPage> {
-    const page = await readStored(this.#shown, { limit: PER_PAGE, ...query }, signal);
-    await this.aftermath.reach(this.#shown, page.messages, signal);
+    const { videoId, chat } = this.#shown;
+    const page = await readStored({ videoId, chat }, { limit: PER_PAGE, ...query }, signal);
+    await this.aftermath.reach(videoId, page.messages, signal, chat);
     signal.throwIfAborted();
     return page;
   }

@@ -281,8 +281,11 @@ describe("an edge", { timeout: 300_000 }, () => {
   it("opens no stream on a connection that its origin closes after another stream", async (t) => {
     const { origin, line, startEdge, watch } = await setUp(t);
     await (await watch(origin)).untilMessages(3);
-    const edge = await startEdge();
-    for (let i = 0; i < 3; i++) assert.equal((await bounded(edge.url)).match(/^id: /gm)?.length, 3);
+    for (let i = 0; i < 3; i++) {
+      const edge = await startEdge();
+      await (await watch(edge)).untilMessages(3);
+      assert.equal((await bounded(edge.url)).match(/^id: /gm)?.length, 3);
+    }
     const streams = line.requests.filter((head) => head.startsWith("GET /v1/stream"));
     assert.equal(streams.length, 3);
     for (const head of streams) assert.match(head, /^connection: close\r$/m);
