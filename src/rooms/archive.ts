@@ -64,8 +64,9 @@ export interface Archive {
   /** Undefined if the store has nothing of this video, or has not said what it has of it. */
   room?: Room | undefined;
   /**
-   * Set if a page has said that the chat is not there: so every viewer without a cursor of the room is told.
-   * While the store has not said what it has of the room, one with a cursor gets the failure of the store.
+   * Set if a page has said that the chat is not there: every viewer without a cursor of the room is refused
+   * with this. While the store has not said what it has of the room, one with a cursor gets the failure of the
+   * store.
    */
   noChat?: { absence: Absence; range?: CursorRange | undefined; failure?: StoreError };
 }
