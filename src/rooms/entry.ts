@@ -150,10 +150,10 @@ export class VideoEntry {
   }
 
   /** Rejects with `RelayError` NOT_STORED if the viewer wants the other chat of the video. */
-  async #enterRoom(room: Room, request: StreamRequest, historyEnd?: number): Promise<void> {
+  #enterRoom(room: Room, request: StreamRequest, historyEnd?: number): Promise<void> {
     const { chat } = request;
-    if (chat && chatNamed(room.chatType) !== chat) throw notStored(this.videoId, chat);
-    await room.enter(request, historyEnd);
+    if (chat && chatNamed(room.chatType) !== chat) return Promise.reject(notStored(this.videoId, chat));
+    return room.enter(request, historyEnd);
   }
 
   /** The chat whose viewers they are: until it is found, the live one. */

@@ -181,9 +181,26 @@ export class Rooms {
 
   async #admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (request.isBounded) return await this.#enterExcerpt(request);
-    const past = await this.#past(request);
-    if (past) return await past.enter(request);
-    await this.#entry(request.videoId).enter(request, signal);
+    const past = this.#isOfOpening(request) ? undefined : await this.#past(request);
+    await (past ? past.enter(request) : this.#entry(request.videoId).enter(request, signal));
+  }
+
+  /**
+   * Whether a viewer gets the chat that is open, or that is found now. A live chat that goes on has no replay,
+   * and a cursor that the open chat holds is its own. Where neither is open, a newcomer gets what is found.
+   */
+  #isOfOpening({ videoId, chat, lastEventId, log }: StreamRequest): boolean {
+    if (chat) return false;
+    const open = this.#openRoom(videoId);
+    return open
+      ? open.chatType === "liveChatRenderer" || open.tail.holds(lastEventId ?? 0)
+      : log === undefined && !lastEventId;
+  }
+
+  /** The room of the chat that is read or followed. */
+  #openRoom(videoId: string): Room | undefined {
+    const entry = this.#entries.get(videoId);
+    return entry?.chatType && entry.room;
   }
 
   /**
@@ -192,20 +209,13 @@ export class Rooms {
    * the log that it reads does not have the position.
    */
   async #past(request: StreamRequest): Promise<Room | undefined> {
-    const { videoId, chat, lastEventId, log } = request;
-    const entry = this.#entries.get(videoId);
-    const open = entry?.chatType && entry.room;
-    // A live chat that goes on has no replay, and a cursor of the open chat needs no look at the other. Where
-    // neither is open, the opening finds out which one is a newcomer's.
-    const isClear = open
-      ? open.chatType === "liveChatRenderer" || open.tail.holds(lastEventId ?? 0)
-      : log === undefined && !lastEventId;
-    if (isClear && !chat) return undefined;
+    const { videoId, log } = request;
     const stored = await this.#stored(videoId).catch(ifUnavailable<StoredChat[]>([]));
     const past = pastChat(stored, request, this.#parts.settings.graceMs);
     if (past) return this.#serve(past, "over");
-    const asked = log === undefined || open ? undefined : chatAsked(stored, request);
-    if (log !== undefined && asked) positionIn(log, asked.floor, asked.head);
+    if (log === undefined || this.#openRoom(videoId)) return undefined;
+    const asked = chatAsked(stored, request);
+    if (asked) positionIn(log, asked.floor, asked.head);
     return undefined;
   }
 
