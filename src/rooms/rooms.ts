@@ -186,8 +186,9 @@ export class Rooms {
   }
 
   /**
-   * Whether a viewer gets the chat that is open, or that is found now. A live chat that goes on has no replay,
-   * and a cursor that the open chat holds is its own. Where neither is open, a newcomer gets what is found.
+   * Whether a viewer gets the open chat, or the one that an opening finds. A live chat that goes on has no
+   * replay, and a cursor that the open chat holds is its own. Where no chat is open, a newcomer takes the one
+   * that is found.
    */
   #isOfOpening({ videoId, chat, lastEventId, log }: StreamRequest): boolean {
     if (chat) return false;

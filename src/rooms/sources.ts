@@ -88,7 +88,7 @@ export interface RoomSources {
   follow?(room: Room, restMs: number): Followed;
   /** The chats of a video that are stored, the live one first. Rejects with `StoreError`. */
   stored(videoId: string): Promise<StoredChat[]>;
-  /** A room that serves what is stored of a chat, and follows nothing. */
+  /** A room that serves the stored messages of a chat, and follows nothing. */
   serve(chat: StoredChat): Room;
   /** The reasons why it serves no new viewers; empty if there are none. */
   unreadiness(): Promise<string[]>;

@@ -9,7 +9,7 @@ import type { Status } from "./status.ts";
 
 /** The chat to open; `backfill` is the service's if it is undefined. */
 interface RequestedChat extends Source {
-  /** Only what is stored of this chat. */
+  /** Only the stored messages of this chat. */
   storedChat?: "" | "live" | "replay";
   backfill: number | undefined;
   /** Why nothing can be opened. */

@@ -69,7 +69,7 @@ export class Past {
     this.filtered();
   }
 
-  /** The stream of this chat begins after this cursor. `hasBackfill`: with stored messages, if there are any. */
+  /** Its stream begins after this cursor. `hasBackfill`: with stored messages, if there are any. */
   connected(shown: ShownChat, cursor: number, hasBackfill: boolean): void {
     this.#shown = shown;
     this.aftermath.begin(cursor);

@@ -28,7 +28,7 @@ async function endedRoom(
 }
 
 describe("a room that nobody read when its chat ended", () => {
-  it("ends with a gap and an end for whoever comes first, and for all others", async () => {
+  it("ends with a gap and an end for its first viewer, and for all others", async () => {
     const { relay, viewer, upstream, open } = await unreadEnd();
     const last = viewer.cursors.at(-1) ?? 0;
     const back = await open({ lastEventId: last });
