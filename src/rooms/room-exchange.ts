@@ -3,6 +3,7 @@
  * hands on those that another one should read.
  */
 import { retry } from "../base/retry.ts";
+import type { ChatKey } from "../protocol/chat-key.ts";
 import { isUnavailable } from "../store/port.ts";
 import { background } from "../telemetry/background.ts";
 import type { VideoEntry } from "./entry.ts";
@@ -52,10 +53,10 @@ export class RoomExchange {
     const { clock, egresses, settings, store } = this.#parts;
     const signal = this.#stopped;
     await retry(ADOPT_RETRY, clock, signal, isUnavailable, async () => {
-      for await (const videoIds of store.ownership.orphans(settings.graceMs, signal)) {
+      for await (const keys of store.ownership.orphans(settings.graceMs, signal)) {
         await egresses.reach.reachable(signal);
         if (this.#rooms.isDraining) continue;
-        for (const videoId of videoIds) if (!this.#isLeftToOthers(videoId)) this.#rooms.adopt(videoId);
+        for (const key of keys) if (!this.#isLeftToOthers(key)) this.#rooms.adopt(key);
       }
     });
   }
@@ -76,7 +77,7 @@ export class RoomExchange {
         if (wanted.length > 0) egresses.reach.cutOff();
         const tooMany = await this.#oneTooMany();
         if (tooMany !== undefined) wanted.push(tooMany);
-        await Promise.all(wanted.map((videoId) => this.#rooms.entryOf(videoId)?.handOn()));
+        await Promise.all(wanted.map((key) => this.#rooms.entryOf(key)?.handOn()));
       } catch (error) {
         if (!isUnavailable(error)) throw error; // already reported; the next round tries again
       }
@@ -90,10 +91,10 @@ export class RoomExchange {
   async #oneTooMany(): Promise<string | undefined> {
     const { clock, store } = this.#parts;
     const now = clock.monotonic();
-    for (const [videoId, at] of this.#handedOn) {
-      const isBack = this.#rooms.entryOf(videoId)?.owned !== undefined;
+    for (const [key, at] of this.#handedOn) {
+      const isBack = this.#rooms.entryOf(key)?.owned !== undefined;
       if (isBack) this.#keepsUntil = now + IN_VAIN_MS;
-      if (isBack || now > at + TAKEN_MS) this.#handedOn.delete(videoId);
+      if (isBack || now > at + TAKEN_MS) this.#handedOn.delete(key);
     }
     if (now < this.#keepsUntil) return undefined;
     const tooMany = await store.ownership.oneTooMany();
@@ -102,14 +103,14 @@ export class RoomExchange {
   }
 
   /** Whether the room was handed on so recently that it is left to the other instances. */
-  #isLeftToOthers(videoId: string): boolean {
-    const at = this.#handedOn.get(videoId) ?? Number.NEGATIVE_INFINITY;
+  #isLeftToOthers(key: ChatKey): boolean {
+    const at = this.#handedOn.get(key) ?? Number.NEGATIVE_INFINITY;
     return this.#parts.clock.monotonic() < at + HAND_ON.restMs;
   }
 
   async #wantedElsewhere(entries: readonly VideoEntry[]): Promise<string[]> {
     if (entries.length === 0) return [];
-    const videoIds = entries.map(({ videoId }) => videoId);
-    return [...(await this.#parts.store.ownership.wantedElsewhere(videoIds))];
+    const keys = entries.flatMap(({ room }) => room?.key ?? []);
+    return [...(await this.#parts.store.ownership.wantedElsewhere(keys))];
   }
 }
