@@ -147,6 +147,8 @@ export class OwnedRoom {
       telemetry.mark("room: read by another one meanwhile");
       return { owned: OwnedRoom.#fromCheckpoint(hold, hold.room, asked, parts) };
     }
+    const replayKey = chatKey(videoId, "replay");
+    if (isGoingOn(await parts.store.getRoom(replayKey), parts)) return undefined;
     if (hold.room && !isReadable(hold.room)) {
       telemetry.mark("room: checkpoint unreadable");
       telemetry.rooms.checkpointUnreadable(videoId, "position");
@@ -161,7 +163,6 @@ export class OwnedRoom {
       const absence = ofStored(opened.absence, hold.room, parts);
       if (isFinal(absence)) {
         if (isOpen(hold.room)) return await OwnedRoom.#close(hold, asked, parts);
-        const replayKey = chatKey(videoId, "replay");
         if (isOpen(await parts.store.getRoom(replayKey))) {
           await using replay = await parts.store.ownership.take(replayKey);
           if (isOpen(replay?.room)) return await OwnedRoom.#close(replay as Hold, asked, parts);
