@@ -73,6 +73,8 @@ export class OriginChannelWatch implements WatchedChannel {
     void this.#watch(this.#closed);
   }
 
+  onUnwatched: (() => void) | undefined;
+
   get isWatched(): boolean {
     return this.#watchers > 0;
   }
@@ -93,7 +95,9 @@ export class OriginChannelWatch implements WatchedChannel {
 
   [Symbol.dispose](): void {
     this.#watchers -= 1;
-    if (!this.isWatched) this.#unwatched.abort("nobody waits");
+    if (this.isWatched) return;
+    this.#unwatched.abort("nobody waits");
+    this.onUnwatched?.();
   }
 
   /** The viewers of a video share one question. The origin may answer it after its next look only. */

@@ -24,7 +24,9 @@ function newMessages(entries: readonly Entry[]): Says[] {
 
 describe("the demo", () => {
   it("prints a stream that brings messages and continues, logs no warning, and stops at Ctrl-C", async () => {
-    const demo = new Run(["demo", "--port", "0", "--log-level", "warn"]);
+    // A limit that the open files of this machine allow: a lower one is a warning.
+    const limits = ["--max-viewers", "100"];
+    const demo = new Run(["demo", "--port", "0", "--log-level", "warn", ...limits]);
     const url = await demo.printed(URL_LINE);
     const stream = await Stream.open(url, { videoId: VIDEO });
     await stream.untilMessages(70);

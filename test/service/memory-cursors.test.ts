@@ -1,6 +1,6 @@
 /** The cursors of a store in memory over restarts with a clock that was set back. */
 import assert from "node:assert/strict";
-import { it } from "node:test";
+import { test } from "node:test";
 import { systemClock } from "../../src/base/clock.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
 import { startRelay } from "../support/relay.ts";
@@ -10,7 +10,7 @@ const VIDEO = "set-back-12";
 const MESSAGES = 20;
 const DAY_MS = 86_400_000;
 
-it("are not those of the store before, although they come from the clock", async () => {
+test("the cursors of a store in memory are not those of the store before, although they come from the clock", async () => {
   await using upstream = await startSimulator();
   upstream.chat(VIDEO, { kinds: ["text"] }).say(MESSAGES);
   const now = Date.now();

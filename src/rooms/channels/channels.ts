@@ -5,6 +5,8 @@ import { addBounded, type WatchedChannel } from "./broadcasts.ts";
 
 /** Channels to remember as known. */
 const MAX_KNOWN = 1000;
+/** Unknown channels to remember until their next look is due: the newest. */
+const MAX_UNKNOWN = 20;
 
 /** A watch of a channel that several watchers share. */
 interface SharedWatch extends WatchedChannel {
@@ -13,6 +15,8 @@ interface SharedWatch extends WatchedChannel {
   readonly isIdle: boolean;
   /** Whether its pages have shown that the channel exists. Strangers choose the number of all others. */
   readonly isKnown: boolean;
+  /** Called each time its last watcher leaves. */
+  onUnwatched: (() => void) | undefined;
   /** Adds a watcher. Disposing removes one. */
   join(): this;
 }
@@ -67,7 +71,15 @@ export class Channels<Watch extends SharedWatch> implements WatchedChannels {
     }
     const isNew = !this.#watches.has(channel);
     if (isNew && address !== "" && knownCount >= this.#max) throw atCapacity("channels");
-    return this.#watches.getOrInsertComputed(channel, () => this.#begin(channel, address)).join();
+    const watch = this.#watches.getOrInsertComputed(channel, () => this.#begin(channel, address));
+    watch.onUnwatched = () => this.#forgetUnknown();
+    return watch.join();
+  }
+
+  /** Strangers choose the names of unknown channels, so few are kept that nobody watches. */
+  #forgetUnknown(): void {
+    const unknown = [...this.#watches].filter(([, { isWatched, isKnown }]) => !isWatched && !isKnown);
+    for (const [name] of unknown.slice(0, -MAX_UNKNOWN)) this.#watches.delete(name);
   }
 
   /** Stops watching all channels. */

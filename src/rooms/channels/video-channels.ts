@@ -35,8 +35,9 @@ export function readVideoChannels(
 ): VideoChannels {
   const sources: VideoChannelSources = {
     stored: async (videoId) => {
-      const live = await store.getChannels(videoId);
-      return live.length > 0 ? live : await store.getChannels(chatKey(videoId, "replay"));
+      // As many reads whatever is stored.
+      const known = await Promise.all(CHATS.map((chat) => store.getChannels(chatKey(videoId, chat))));
+      return known.find((names) => names.length > 0) ?? [];
     },
     remember: async (videoId, names) => {
       await Promise.all(CHATS.map((chat) => store.setChannels(chatKey(videoId, chat), names)));

@@ -134,6 +134,8 @@ export class ChannelWatch implements WatchedChannel {
     return this.#watchers > 0;
   }
 
+  onUnwatched: (() => void) | undefined;
+
   /** Whether nobody watches it, and the next look is due. */
   get isIdle(): boolean {
     return !this.isWatched && this.#parts.clock.monotonic() >= this.#dueAt;
@@ -160,6 +162,7 @@ export class ChannelWatch implements WatchedChannel {
     this.#unwatched.abort("nobody waits");
     // The abort has ended the first look.
     if (!this.broadcasts.state && !this.broadcasts.absent) this.#dueAt = Number.NEGATIVE_INFINITY;
+    this.onUnwatched?.();
   }
 
   /**

@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { it } from "node:test";
+import { test } from "node:test";
 import { commitOf } from "../../../src/base/commit.ts";
 import { temporaryFolder } from "../../support/store-subject.ts";
 
-it("is that of a branch, packed or not, of no branch, and of a worktree", async (t) => {
+test("the commit of a checkout is that of a branch, packed or not, of no branch, and of a worktree", async (t) => {
   const folder = await temporaryFolder(t);
   const git = (...args: string[]) =>
     execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@example.org", ...args], {

@@ -69,12 +69,13 @@ before(async () => {
   }
   relay.upstream.chat(SHORT).say(2);
   await visit(get(`/v1/stream?videoId=${SHORT}`));
-  for (const request of Object.values(CHOSEN)) await visitAll(request, 0, WARM_UP);
+  const apart = (VALUES + WARM_UP) / WARM_UP;
+  for (const request of Object.values(CHOSEN)) await visitAll((n) => request(n * apart), 0, WARM_UP);
   usual = await settled();
 });
 after(() => relay[Symbol.asyncDispose]());
 
-/** The cursor of the n-th message. The first values lead to all messages, so that each is encoded in time. */
+/** The cursor of the n-th message. The first requests lead to all messages, so that each is encoded before. */
 const nth = (n: number) => last - VALUES - WARM_UP + n;
 const get = (path: string, headers = "") => `GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
 const post = (path: string, body: object) => {

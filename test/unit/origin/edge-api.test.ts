@@ -189,7 +189,7 @@ describe("an edge", { timeout: 300_000 }, () => {
     const names = [...metrics.matchAll(/^# TYPE relay_(\w+)/gm)].map(([, name]) => name);
     assert.deepEqual(
       names.sort().join(" "),
-      "build_info capacity_refusals_total channels multiplexed_connections origin_stream_breaks_total origin_streams origin_up publish_delay_seconds request_errors_total rooms sent_bytes_total task_faults_total viewers viewers_by_form viewers_dropped_total",
+      "build_info capacity_refusals_total channels connections_dropped_total limit multiplexed_connections origin_stream_breaks_total origin_streams origin_up publish_delay_seconds request_errors_total rooms sent_bytes_total task_faults_total viewers viewers_by_form viewers_dropped_total",
     );
     assert.match(metrics, /relay_origin_up 1/);
     assert.equal((await fetch(`${edge.url}/`)).status, 200);

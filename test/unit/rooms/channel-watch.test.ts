@@ -339,4 +339,17 @@ describe("channels that nobody knows", () => {
     await relay.advance(30_000);
     assert.ok(again?.error instanceof RelayError && again.error.code === "NO_LIVE_CHAT");
   });
+
+  it("are remembered as absent for a minute, but only the newest twenty", async () => {
+    const { relay, watcher, looks } = watched();
+    flood(watcher, 25, () => "flood");
+    await relay.advance(30_000);
+    const { length } = looks();
+    for (const number of [24, 5]) watcher(`@made-up-${number}`);
+    await relay.advance(1000);
+    assert.equal(looks().length, length);
+    watcher("@made-up-0");
+    await relay.advance(1000);
+    assert.ok(looks().length > length);
+  });
 });

@@ -33,7 +33,8 @@ describe("one room", () => {
     await stream.untilMessages(4);
     const { status, body } = await show(VIDEO);
     assert.equal(status, 200);
-    const { totals, ...room } = body;
+    const { totals, chats, ...room } = body;
+    assert.deepEqual(chats, ["live"]);
     const [listed] = (await ask<{ rooms: ListedRoom[] }>(relay.url, "/v1/rooms")).body.rooms;
     assert.deepEqual({ ...room, lateMs: 0 }, { ...listed, lateMs: 0 });
     const { authors, firstAt, lastAt, ...counts } = totals;
@@ -65,7 +66,7 @@ describe("one room", () => {
     assertRefused(await show("tooshort"), 400, "INVALID_VIDEO_ID");
     assertRefused(await show("x".repeat(3000)), 400, "INVALID_REQUEST");
     const message = assertRefused(await show(`${OTHER}?detials=true`), 400, "INVALID_REQUEST");
-    assert.equal(message, "detials: is not a parameter of this endpoint.");
+    assert.equal(message, "detials: is not a parameter of this endpoint; use one of chat.");
     const wrong = await post(relay.url, `/v1/rooms/${OTHER}`, {});
     assertRefused(wrong, 405, "METHOD_NOT_ALLOWED");
     assert.equal(wrong.headers.get("allow"), "GET, HEAD, OPTIONS");

@@ -105,7 +105,7 @@ test("a bug in one operation fails it as a bug, not as an unavailable store, and
   rounds.accept([
     { id: 1, op: "getRoom", args: [0, ROOM] },
     { id: 2, op: "prune", args: [0, [], 0, 1] },
-    { id: 3, op: "take", args: [1, ROOM] },
+    { id: 3, op: "take", args: [1, ROOM, 0] },
   ]);
   rounds.play();
   assert.deepEqual(replies, [
