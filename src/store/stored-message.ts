@@ -48,8 +48,9 @@ export function typeOf({ body }: EncodedMessage): string {
  * JSON text, only a key has quotes that are not escaped.
  */
 export function lastSaidAt(messages: readonly EncodedMessage[]): number {
-  const times = messages.map(({ details }) => /"publishedAt":"([^"]+)"/.exec(details)?.[1] ?? "");
-  return Math.max(0, ...times.map((time) => Date.parse(time) || 0));
+  const saidAt = ({ details }: EncodedMessage) =>
+    Date.parse(/"publishedAt":"([^"]+)"/.exec(details)?.[1] ?? "") || 0;
+  return messages.reduce((last, message) => Math.max(last, saidAt(message)), 0);
 }
 
 /**

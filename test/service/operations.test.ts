@@ -30,6 +30,7 @@ import { Stream, streamUrl } from "../support/stream.ts";
 
 const VIDEO = "a-whole-run";
 const SLOW_VIDEO = "slow-viewer";
+const TOP_VIDEO = "in-top-chat";
 const FAILING_VIDEO = "failing-one";
 const WALLED_VIDEO = "walled-room";
 const MAX_OF_ADDRESS = 10;
@@ -112,6 +113,16 @@ async function walled({ relay }: Run): Promise<void> {
   const form = relay.upstream.fault({ on: PLACES, videoId: WALLED_VIDEO, times: 3, as: "consent" });
   assert.equal((await ask(relay.url, `/v1/stream?videoId=${WALLED_VIDEO}`)).status, 404);
   assert.equal(form.fired, 3);
+}
+
+/** A chat whose page offers all messages by a token that is then refused. */
+async function inTopChat(run: Run): Promise<void> {
+  const { upstream, url } = run.relay;
+  upstream.chat(TOP_VIDEO, { foundOn: "watch" }).say(10);
+  upstream.fault({ on: "get_live_chat", videoId: TOP_VIDEO, times: 1, as: { delayMs: 0 } });
+  upstream.fault({ on: "get_live_chat", videoId: TOP_VIDEO, times: 1, as: "invalid-argument" });
+  await using _ = await Stream.open(url, { videoId: TOP_VIDEO });
+  await run.until("relay_rooms_in_top_chat", (count) => count === 1);
 }
 
 /** A connection that may carry several chats, until its client leaves; and one with too many chats. */
@@ -241,6 +252,7 @@ async function wholeRun(folder: string): Promise<Run> {
   await run.until("relay_dropped_actions_total", (count) => count > 0);
   await callers(run);
   await walled(run);
+  await inTopChat(run);
   await severalChats(run);
   await flood(run);
   await troubles(run);
@@ -284,6 +296,7 @@ describe("over a run with every kind of event", () => {
       [/^checkpoint unreadable/, UNREADABLE_VIDEO],
       [/^totals unreadable/, UNREADABLE_VIDEO],
       [/^stored message unreadable/, UNREADABLE_VIDEO],
+      [/only Top chat is read/, TOP_VIDEO],
       [/^room failed$/, FAILING_VIDEO],
       [/^poll failed$/, VIDEO],
       [/^messages may be missing/, FAILING_VIDEO],

@@ -20,7 +20,7 @@ const EDGES = { ...ONE, edges: 4, tiers: 3, minutes: 3 };
 describe("in virtual time, no promise is broken, whatever happens", () => {
   const rows: [what: string, options: Omit<RunOptions, "seed">, seeds: number[], kinds: readonly string[]][] =
     [
-      ["to one instance", ONE, [10, 15], FAULT_KINDS.filter((kind) => !isOfOneAnswer(kind))],
+      ["to one instance", ONE, [11, 29], FAULT_KINDS.filter((kind) => !isOfOneAnswer(kind))],
       ["to three instances", THREE, [19, 24], CLUSTER_FAULT_KINDS],
       ["to edges of edges", EDGES, [10, 15], EDGE_FAULT_KINDS],
     ];
@@ -67,7 +67,7 @@ function isOfOneAnswer(kind: string): boolean {
 
 it("nothing in a run waits for the system, which virtual time would not wait for", async () => {
   for (const options of [
-    { ...ONE, seed: 10 },
+    { ...ONE, seed: 11 },
     { ...THREE, seed: 19 },
     { ...EDGES, seed: 10 },
   ])
@@ -77,7 +77,7 @@ it("nothing in a run waits for the system, which virtual time would not wait for
 
 it("a seed always plays the same, line by line, and another seed plays differently", async () => {
   for (const [options, seed, other] of [
-    [ONE, 10, 15],
+    [ONE, 11, 29],
     [THREE, 19, 24],
   ] as const) {
     const { lines } = await run({ ...options, seed });
