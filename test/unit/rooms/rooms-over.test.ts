@@ -148,6 +148,30 @@ describe("a viewer that resumes a released room", () => {
   }
 });
 
+it("a chat that is off is not taken for one without messages if the store fails while it is looked for", async () => {
+  const relay = new VirtualRelay({ hasDisk: true, settings: { RELAY_GRACE_MS: "1000" } });
+  const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
+  const said = chat.say(3);
+  const viewer = await relay.enter({ videoId: VIDEO });
+  await viewer.untilMessages(3);
+  viewer.leave();
+  await relay.advance(10_000);
+  chat.change({ kind: "off" });
+  const calls = relay.upstream.requests.length;
+  const fresh = relay.visit({ videoId: VIDEO });
+  await relay.until(() => relay.upstream.requests.length > calls);
+  relay.disk.goneUntil = Number.POSITIVE_INFINITY;
+  await assert.rejects(relay.when(fresh.entered), { code: "NO_LIVE_CHAT" });
+  relay.disk.calm();
+  await assert.rejects(relay.when(relay.visit({ videoId: VIDEO, lastEventId: 0 }).entered), {
+    code: "STORE_UNAVAILABLE",
+  });
+  await relay.advance(5000);
+  const back = await relay.enter({ videoId: VIDEO, lastEventId: 0 });
+  await back.untilMessages(3);
+  assert.deepEqual(withoutGaps(back.ids), said);
+});
+
 it("a chat that is over is not taken for one without messages if the store fails while it is looked for", async () => {
   const relay = new VirtualRelay({ hasDisk: true, settings: { RELAY_GRACE_MS: "1000" } });
   const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
