@@ -51,7 +51,7 @@ const ALONE = [
   "test/unit/upstream/hostile-text.test.ts", // measures its memory
   "test/unit/upstream/hostile-upstream.test.ts", // measures its memory
   "test/unit/serving/counts.test.ts", // measures its memory
-  "test/unit/http/what-stays.test.ts", // counts all entries of the process
+  "test/unit/http/what-stays.test.ts", // counts its entries
   "test/unit/rooms/crowds.test.ts", // V8 counts its steps
   "test/unit/serving/viewers.test.ts", // has a hook after each test of the process
 ];

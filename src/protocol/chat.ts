@@ -14,7 +14,7 @@ export function isReplayChat(chatType: ChatType): boolean {
   return chatType === "liveChatReplayRenderer";
 }
 
-/** What is read of a chat: all messages, or Top chat, the upstream's selection of them. */
+/** The views of a chat: all messages, or Top chat, the upstream's selection of them. */
 export const CHAT_VIEWS = ["all", "top"] as const;
 
 export type ChatView = (typeof CHAT_VIEWS)[number];

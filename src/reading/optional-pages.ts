@@ -63,7 +63,7 @@ export class OptionalPages {
   }
 
   /**
-   * The items of a page, with those that it leaves out of what is read; undefined if they do not come: an
+   * The items of a page, with those of the view that it leaves out; undefined if they do not come: an
    * overlap with Top chat alone would hide a gap. Polls go before such a call.
    */
   async #allOf(

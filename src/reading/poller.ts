@@ -65,7 +65,7 @@ export class Poller {
   readonly #pace: Pace;
   readonly #optional: OptionalPages;
   #position: Position;
-  /** What is read of the chat. */
+  /** The view of the chat that is read. */
   view: ChatView;
   /** Whether that is Top chat, although all messages are wanted. */
   isInTop = false;

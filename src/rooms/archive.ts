@@ -65,8 +65,8 @@ export interface Archive {
   room?: Room | undefined;
   /**
    * Set if a page has said that the chat is not there: every viewer without a cursor of the room is refused
-   * with this. While the store has not said what it has of the room, one with a cursor gets the failure of the
-   * store.
+   * with this. While the store has not said what it has of the room, one with a cursor gets the failure of
+   * the store.
    */
   noChat?: { absence: Absence; range?: CursorRange | undefined; failure?: StoreError };
 }

@@ -389,7 +389,7 @@ export class OwnedRoom {
     this.#poller.hurry();
   }
 
-  /** What is read of the chat. */
+  /** The view of the chat that is read. */
   get view(): ChatView {
     return this.#poller.view;
   }

@@ -145,8 +145,8 @@ export function assertRestored(url: string): void {
 }
 
 /**
- * Rejects with `StoreOpenError` if the clock of a restored store is before its oldest data: the cursors to which
- * its rooms move come from the clock, and would be those that clients hold.
+ * Rejects with `StoreOpenError` if the clock of a restored store is before its oldest data: the cursors to
+ * which its rooms move come from the clock, and would be those that clients hold.
  */
 export async function assertClock(store: Retention): Promise<void> {
   const { now, oldestAt } = await store.age();

@@ -160,7 +160,7 @@ export interface Store {
 }
 
 export interface Retention {
-  /** The store's clock, in wall milliseconds, and when its oldest data was stored; Infinity if it has none. */
+  /** The store's clock (wall milliseconds), and when its oldest data was stored; Infinity without data. */
   age(): Promise<{ now: number; oldestAt: number }>;
 
   /**
@@ -173,7 +173,7 @@ export interface Retention {
    * if everything is kept (`keptMs` infinite).
    *
    * Resolves to the number of deleted entries: messages, and rooms without messages; at most `limit`. Fewer
-   * than `limit` means that nothing is left to delete. `now`: the store's time, as `age` told it and somebody
+   * than `limit` means that nothing is left to delete. `now`: the store's time, from `age`, once somebody
    * has checked it; by default that of the call.
    */
   prune(keptMs: number, limit: number, now?: number): Promise<number>;

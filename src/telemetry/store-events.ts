@@ -231,7 +231,7 @@ export class StoreEvents {
     this.#log.info({ entries }, "the store is below RELAY_MAX_STORE_BYTES again");
   }
 
-  /** `aheadMs`: by how much the store's clock differs from the upstream's; undefined if that was not heard. */
+  /** `aheadMs`: how far the store's clock is ahead of the upstream's; undefined if that is not known. */
   unwitnessed(now: number, aheadMs: number | undefined): void {
     const clock = new Date(now).toISOString();
     if (aheadMs === undefined)

@@ -269,7 +269,7 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     );
   });
 
-  it("finds a shortened link by what is not shown, and as it is shown", async () => {
+  it("finds a shortened link by its hidden part, and as it is shown", async () => {
     const { page, chat } = pages;
     const runs = [
       { text: "see " },

@@ -1,4 +1,4 @@
-/** A chat that is off or hidden, for instances on one PostgreSQL: all of them wait, whichever reads the room. */
+/** A chat that is off or hidden, for instances on one PostgreSQL: all wait, whichever reads the room. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { assertSame, CHAT, setUpInstances, VIDEO } from "../support/instances.ts";

@@ -19,7 +19,7 @@ interface Call {
   videoId: string;
   /** A chat call; otherwise a page or a script. */
   isChat: boolean;
-  /** Of a chat call. */
+  /** The token of a chat call. */
   token: string;
   /** The answer whose menu has offered the token: only the two together are a batch. */
   inTop: Offer | undefined;

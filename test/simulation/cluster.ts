@@ -61,7 +61,7 @@ export class Cluster {
     return { line, aheadMs, storage: this.#storage(line, new Random(seed, `clock ${name}`)) };
   }
 
-  /** The real store for PostgreSQL, on the simulation's tables. The database's clock may be set at each start. */
+  /** The real store for PostgreSQL, on the simulation's tables. Each start may set the database's clock. */
   #storage(line: StoreLine, clocks: Random): Storage {
     const { store, settings } = this;
     return ({ clock, telemetry, health }) => {

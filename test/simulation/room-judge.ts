@@ -23,7 +23,7 @@ const MINUTE_MS = 60_000;
 
 /** The upstream still has all since a page, if the answer after it comes within this time. */
 const PROMPT_MS = 9000;
-/** The least number of messages with which a token of all messages begins. */
+/** The minimum number of messages with which a token of all messages begins. */
 const BACKLOG = 20;
 
 /** Messages in a row, and the cursor before them; undefined while there are none. */
@@ -80,7 +80,7 @@ export class RoomJudge {
   /** The ledger's index up to which a `gap` message accounts for missing messages. */
   #toldUpTo = -1;
 
-  /** What its room shall read. */
+  /** The view that its room must read. */
   readonly #view: ChatView;
   /** Times in which only Top chat was read: it leaves messages out. */
   readonly #inTop: { from: number; to: number }[] = [];
@@ -163,7 +163,7 @@ export class RoomJudge {
     this.#isPageFollowed = true;
   }
 
-  /** All that was said until then is in the log, or a gap may still be told for it. */
+  /** All that was said until then is in the log, or a gap may still come for it. */
   get #knownUntil(): number {
     return Math.min(this.#readAt, this.chat.ledger[this.#lastPlace ?? -1]?.at ?? Number.NEGATIVE_INFINITY);
   }
@@ -175,7 +175,7 @@ export class RoomJudge {
     const isWhole = reachesPage && calledAt - this.#pageAt < PROMPT_MS;
     if (!isWhole) this.#inTop.push({ from: this.#inTopSince, to: calledAt });
     this.#inTopSince = undefined;
-    this.#hasNewPage = true; // what was left out follows, once
+    this.#hasNewPage = true; // the messages that were left out follow, once
   }
 
   #isWanted({ action }: Chat["ledger"][number]): boolean {

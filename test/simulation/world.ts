@@ -51,7 +51,7 @@ export class World {
   readonly upstream: InProcessSimulator;
   readonly upstreamJudge: UpstreamJudge;
   readonly seed: number;
-  /** What rooms shall read. */
+  /** The view that rooms must read. */
   readonly view: ChatView;
   /** The addresses of the service, of all instances. */
   readonly addresses: readonly string[];

@@ -105,7 +105,7 @@ function namesChannel(named: string): boolean {
   try {
     return isChannel(parseVideoOrChannel(named));
   } catch {
-    return HANDLE.test(named); // the service says what is wrong with it
+    return HANDLE.test(named); // the service names the mistake
   }
 }
 

@@ -22,7 +22,7 @@ import type { FromWorker, Metrics, ToWorker, WorkerReport } from "./worker-messa
 
 /** What a worker runs: `.ts` in the sources, `.js` in the bundle. The one file runs itself. */
 const WORKER = IS_ONE_FILE ? WORKER_COMMAND : new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
-/** Until the worker is loaded, Node.js would open its debugger at a SIGUSR1. The one file has this already. */
+/** Until the worker is loaded, Node.js would open its debugger at a SIGUSR1. One file has this already. */
 const NO_DEBUGGER = [...process.execArgv, "--disable-sigusr1"];
 /** The waits before a worker that has died is started again; they grow until one of them listens. */
 const RESTARTS: RetryWaits = { firstMs: 250, maxMs: 30_000 };

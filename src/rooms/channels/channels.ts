@@ -76,7 +76,7 @@ export class Channels<Watch extends SharedWatch> implements WatchedChannels {
     return watch.join();
   }
 
-  /** Strangers choose the names of unknown channels, so few are kept that nobody watches. */
+  /** Strangers choose the names of unknown channels: of those that nobody watches, the newest are kept. */
   #forgetUnknown(): void {
     const unknown = [...this.#watches].filter(([, { isWatched, isKnown }]) => !isWatched && !isKnown);
     for (const [name] of unknown.slice(0, -MAX_UNKNOWN)) this.#watches.delete(name);

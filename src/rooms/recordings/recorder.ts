@@ -255,8 +255,8 @@ async function read(
 }
 
 /**
- * The standing of a chat after the end of its room. The replay of a live chat goes on for it if nobody has read the end
- * of the live chat.
+ * The standing of a chat after the end of its room. The replay of a live chat goes on for it if nobody has
+ * read the end of the live chat.
  */
 async function standingAfter(
   room: RoomRecord,

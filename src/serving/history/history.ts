@@ -33,7 +33,7 @@ export interface HistoryRequest {
   chat?: Chat | undefined;
   after?: number | undefined;
   before?: number | undefined;
-  /** Whether it reads a log, whose offsets do not tell the chat. */
+  /** Whether it reads a log, whose offsets do not name the chat. */
   isLog?: boolean;
   /** Only messages stored at this time or later. */
   from?: number | undefined;

@@ -42,8 +42,8 @@ export const APPENDING = `${appendFunction("create function", "")}
   end $$;`;
 
 /**
- * The database's clock may be in the past, so `relay_append_2` stores nothing at a time before the last of the
- * messages was `said` (wall milliseconds), or before the time of the message before them.
+ * The database's clock may be in the past, so `relay_append_2` stores nothing at a time before the last of
+ * the messages was `said` (wall milliseconds), or before the time of the message before them.
  */
 export const APPENDING_2 = appendFunction("create or replace function", "", "relay_append_2", AFTER_SAID);
 

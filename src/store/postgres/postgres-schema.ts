@@ -147,8 +147,8 @@ const STEPS: readonly string[] = [
 export const SCHEMA_VERSION = STEPS.length;
 
 /**
- * Brings the database to this program's schema, in one transaction on a connection of its own, and resolves to
- * the schema that it has. `upgrade` plays each step of an older one. Throws
+ * Brings the database to this program's schema, in one transaction on a connection of its own, and resolves
+ * to the schema that it has. `upgrade` plays each step of an older one. Throws
  * `StoreError` if this program cannot use a newer schema, or if the database is `half` of a migration and
  * that is refused; otherwise the errors of PostgreSQL.
  */

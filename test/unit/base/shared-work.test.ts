@@ -41,7 +41,7 @@ describe("shared work", () => {
     assert.equal(await later, 1);
   });
 
-  it("is aborted when the last one gives up, and begins anew for who comes then", async () => {
+  it("is aborted when the last one gives up, and begins again for the next one", async () => {
     const { begun, ask } = stage();
     const [one, other] = [new AbortController(), new AbortController()];
     const asked = [ask("a", one.signal), ask("a", other.signal)];

@@ -83,7 +83,7 @@ describe("a client that has closed its writing side", () => {
     });
   }
 
-  it("is told that a late answer is being made, and gets it", async () => {
+  it("gets a note that a late answer is being made, and then the answer", async () => {
     await using relay = await startRelay();
     relay.upstream.chat(OTHER, { kinds: ["text"] }).say(3);
     relay.upstream.fault({ on: "get_live_chat", times: 1, as: { delayMs: 1500 } });

@@ -34,7 +34,7 @@ describe("a route", () => {
   });
 });
 
-describe("what is asked for by many at the same time", { timeout: 60_000 }, () => {
+describe("an answer that many ask for at the same time", { timeout: 60_000 }, () => {
   for (const path of ["/v1/rooms", "/readyz"]) {
     it(`(${path}) is made once for all who ask meanwhile`, async (t) => {
       const { url, store } = await withRoom(t);

@@ -75,7 +75,7 @@ before(async () => {
 });
 after(() => relay[Symbol.asyncDispose]());
 
-/** The cursor of the n-th message. The first requests lead to all messages, so that each is encoded before. */
+/** The cursor of the n-th message. The first requests lead to all messages, so each is encoded early. */
 const nth = (n: number) => last - VALUES - WARM_UP + n;
 const get = (path: string, headers = "") => `GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
 const post = (path: string, body: object) => {

@@ -1,6 +1,6 @@
 /**
- * The standing of a chat, for rooms with viewers and without, newcomers, viewers with a cursor, and restarts: a
- * chat that is off or hidden is not over.
+ * The standing of a chat, for rooms with viewers and without, newcomers, viewers with a cursor, and restarts:
+ * a chat that is off or hidden is not over.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";

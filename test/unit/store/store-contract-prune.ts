@@ -44,7 +44,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.deepEqual(await readAll(store, ROOM), added);
   });
 
-  test("what was stored with a clock in the past is as old as it was said, and stays once the clock is right", async (t) => {
+  test("a message that is stored with a clock in the past is as old as it was said, and stays once the clock is right", async (t) => {
     const { store, wall } = await subject(t);
     wall.nowMs = BORN_MS - 3652 * DAY_MS;
     const claim = await own(store, ROOM);

@@ -299,7 +299,7 @@ it("a release of unwatched rooms that fails is reported, and its success ends th
   watch.close();
 });
 
-it("the end of an outage of a damaged store is told as that, at warn", async () => {
+it("the end of an outage of a damaged store is logged as that, at warn", async () => {
   const lines: { level: number; msg: string }[] = [];
   const write = (line: string) => void lines.push(JSON.parse(line));
   const health = new StoreHealth(new FakeClock(), new Telemetry(pino({ level: "info" }, { write })));

@@ -102,7 +102,7 @@ describe("a list of authors and words", () => {
     for (const words of ["cafe", "emilie", "が", "Ex"]) assert.ok(!isNamed(said("@x", words)), words);
   });
 
-  it("finds a shortened link by what is not shown, and as it is shown", () => {
+  it("finds a shortened link by its hidden part, and as it is shown", () => {
     const url = "https://example.org/a/long/path";
     const [shown, parts] = ["example.org/a/lo...", [{ kind: "link", text: "example.org/a/lo...", url }]];
     const linked = completed({ type: "chat", cursor: 1, author: "@x", message: shown, parts } as never);
