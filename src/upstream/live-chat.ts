@@ -239,8 +239,9 @@ export class LiveChat {
   /**
    * The next answer of a chat that is not over, for a reader of `chatView`. If all messages are wanted, the
    * token reads Top chat and the answer's menu offers another, that one is taken at once: both answers
-   * become one. If it is refused or silent, the chat is read on as it was; if it fails otherwise, the next
-   * poll tries it again, once. Rejects with `UpstreamError` of any fault.
+   * become one. If it is refused or silent, the chat is read on as it was. If it fails otherwise, the next
+   * poll tries it again, once; after a throttling or without a connection, each poll does. Rejects with
+   * `UpstreamError` of any fault.
    */
   async read(videoId: string, asked: Position, options: CallOptions): Promise<PollAnswer | NoChatAnswer> {
     const { answer: first, header } = await this.#ask(asked, options);
@@ -257,7 +258,7 @@ export class LiveChat {
     };
     const second = await this.#offered(from, first, options);
     if (second.kind === "none") {
-      const position = { ...first.position, offered: second.mayFollow ? inMenu : undefined };
+      const position = { ...first.position, offered: second.mayFollow ? offered : undefined };
       return { ...first, position, inTopBecause: second.why };
     }
     return {
@@ -289,7 +290,9 @@ export class LiveChat {
       const { fault, unreachable, message } = error;
       if (fault === "unusable" && unreachable === undefined && !isLast)
         return this.#offered(asked, inTop, options, true);
-      const mayFollow = fault === "throttled" || (fault === "unusable" && unreachable !== "no answer");
+      const isOfToken = fault !== "throttled" && unreachable !== "no connection";
+      const isRepeated = asked.offered !== undefined;
+      const mayFollow = !isOfToken || (fault === "unusable" && unreachable === undefined && !isRepeated);
       return { kind: "none", why: `the token of all messages brings nothing: ${message}`, mayFollow };
     }
   }

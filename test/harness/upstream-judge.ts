@@ -21,8 +21,10 @@ interface Call {
   isChat: boolean;
   /** The token of a chat call. */
   token: string;
-  /** The answer whose menu has offered the token: only the two together are a batch. */
+  /** The answer in Top chat that it completes with a menu's token: only the two together are a batch. */
   inTop: Offer | undefined;
+  /** The answer that has given its token. */
+  follows: Offer | undefined;
   address: Address;
 }
 
@@ -33,10 +35,12 @@ interface Offer {
   instance: string;
   /** The token to go on with. */
   next: unknown;
-  /** The tokens of its view menu. */
+  /** The tokens of its view menu. Only first answers have one: the others in Top chat keep the last. */
   menu: readonly unknown[];
-  /** Whether it shows Top chat, and no call has been made with the menu's token of all messages. */
+  /** Whether it shows Top chat, and the upstream has not answered the menu's token of all messages. */
   isLeft: boolean;
+  /** The egress that it came by. */
+  egress: string;
   /** Whether a page has given its token: it may complete a late answer, and nobody goes on from it. */
   isOfPage: boolean;
 }
@@ -80,6 +84,7 @@ class Pause {
 
 /** The upstream's view of one address. */
 class Address {
+  readonly egress: string;
   readonly instance: string;
   readonly inFlight = new Set<Call>();
   readonly pauses = { chat: new Pause(), page: new Pause() };
@@ -89,7 +94,8 @@ class Address {
   #fullMs = 0;
   #fullSince: number | undefined;
 
-  constructor(instance: string) {
+  constructor({ egress, instance }: EgressAddress) {
+    this.egress = egress;
     this.instance = instance;
   }
 
@@ -132,6 +138,8 @@ export class UpstreamJudge {
   wantsAll = false;
   /** By room. */
   readonly offered = new Map<string, Offer>();
+  /** The last view menu of each chat: a room keeps its tokens over restarts. */
+  readonly #menus = new Map<string, Offer["menu"]>();
   /** The text of each room's last page with its chat. */
   readonly #pages = new Map<string, string>();
   readonly #gate: GateSettings;
@@ -179,12 +187,13 @@ export class UpstreamJudge {
     const videoId = (isChat ? videoIdIn(token) : searchParams.get("v")) ?? String(asked.videoId ?? "");
     const name = pathname;
     const { instance } = from;
-    const address = this.#addresses.getOrInsertComputed(addressOf(from), () => new Address(instance));
+    const address = this.#addresses.getOrInsertComputed(addressOf(from), () => new Address(from));
     const last = this.offered.get(videoId);
     const inTop = isChat && last?.menu.includes(token) ? last : undefined;
     const text = isChat ? token : "";
     if (inTop) inTop.isLeft = false;
-    if (this.wantsAll && last?.isLeft && last.next === token && this.#host.isRoom(videoId))
+    const follows = isChat && last?.next === token ? last : undefined;
+    if (this.wantsAll && follows?.isLeft && !this.#hasPaused(follows) && this.#host.isRoom(videoId))
       this.#journal.violate(
         "log",
         videoId,
@@ -197,6 +206,7 @@ export class UpstreamJudge {
       isChat,
       token: text,
       inTop,
+      follows,
       address,
     };
     this.#journal.note(`call ${videoId} ${pathname}`);
@@ -212,6 +222,15 @@ export class UpstreamJudge {
     if (last?.isOfPage && last.next !== token) this.offered.delete(videoId);
     if (isChat && !inTop) this.#host.chatCalled(videoId, instance);
     return call;
+  }
+
+  /**
+   * Whether a cooldown came between the answer and the call with its menu's token. The room then stores the
+   * answer alone and takes the token behind the next one, because only beside an answer it sees that the
+   * token is silent.
+   */
+  #hasPaused({ egress, at }: Offer): boolean {
+    return this.#addresses.values().some((other) => other.egress === egress && other.pauses.chat.until > at);
   }
 
   #judge(call: Call): void {
@@ -273,6 +292,7 @@ export class UpstreamJudge {
       const namedMs = 1000 * Number(header("retry-after") ?? 0);
       const pause = call.isChat ? address.pauses.chat : address.pauses.page;
       pause.throttled(call.at, now, this.#gate.cooldownMs, namedMs);
+      if (call.inTop) call.inTop.isLeft = true;
       return;
     }
     if (status !== 200) return;
@@ -286,10 +306,13 @@ export class UpstreamJudge {
     const ids = [...text.matchAll(/"id":"([^"]+)"/g)].map(([, id = ""]) => id);
     // A replay's answer to the offered token begins again, and may not reach as far as the one before.
     const before = call.name === LIVE ? (call.inTop?.ids ?? []) : [];
-    const { instance } = address;
+    const { egress, instance } = address;
     const view = viewIn(call.token) ?? "all";
     const tokens = tokensIn(text);
-    const isLeft = view === "top" && tokens.menu.length > 0;
+    const hasMenu = tokens.menu.length > 0;
+    if (hasMenu) this.#menus.set(call.videoId, tokens.menu);
+    const isLeft = view === "top" && (hasMenu || call.follows?.isLeft === true);
+    const menu = view === "top" ? (this.#menus.get(call.videoId) ?? []) : tokens.menu;
     const isOfPage = this.#pages.get(call.videoId)?.includes(call.token) ?? false;
     this.offered.set(call.videoId, {
       ids: [...before, ...ids],
@@ -297,7 +320,9 @@ export class UpstreamJudge {
       instance,
       isOfPage,
       isLeft,
-      ...tokens,
+      egress,
+      next: tokens.next,
+      menu,
     });
     if (call.name === LIVE)
       this.#rhythm.set(call.videoId, { at: call.at, fullMs: address.fullMs(call.at), address });

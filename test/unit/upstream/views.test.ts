@@ -190,6 +190,20 @@ describe("the token of all messages that an answer offers", () => {
     assert.equal(told(relay).length, 1);
   });
 
+  it("is tried again after each throttling, however many follow each other", async () => {
+    const { relay, chat, ids } = watched({ tokens: "reusable" });
+    chat.say(30);
+    for (let throttlings = 0; throttlings < 3; throttlings++) {
+      relay.upstream.fault({ on: CALLS.live, times: 1, as: { delayMs: 0 } });
+      relay.upstream.fault({ on: CALLS.live, times: 1, as: { status: 429 } });
+    }
+    const viewer = await relay.enter({ videoId: VIDEO });
+    await viewer.untilMessages(30);
+    assert.deepEqual(new Set(viewer.ids), new Set(ids()));
+    assert.equal(await viewOf(relay), "all");
+    assert.equal(told(relay).length, 1);
+  });
+
   it("is looked for by a page again: a room in Top chat reads all as soon as a re-bootstrap offers it", async () => {
     const { relay, chat } = watched();
     chat.say(10);
