@@ -22,11 +22,17 @@ export class ClockWitness {
     if (!Number.isNaN(time)) this.#heard = { time, at: this.#clock.uptime() };
   }
 
-  /** By how much a clock that shows `now` is ahead; undefined if nobody was heard in the last day. */
-  aheadMs(now: number): number | undefined {
+  /** What the clock of the other machine shows now; undefined if nobody was heard in the last day. */
+  get time(): number | undefined {
     if (!this.#heard) return undefined;
     const agoMs = this.#clock.uptime() - this.#heard.at;
-    return agoMs <= HEARD_FOR_MS ? now - this.#heard.time - agoMs : undefined;
+    return agoMs <= HEARD_FOR_MS ? this.#heard.time + agoMs : undefined;
+  }
+
+  /** By how much a clock that shows `now` is ahead; undefined if nobody was heard in the last day. */
+  aheadMs(now: number): number | undefined {
+    const { time } = this;
+    return time === undefined ? undefined : now - time;
   }
 
   /** Whether the other machine agrees that it is `now`. */

@@ -96,7 +96,7 @@ export async function startService(
   starting.defer(async () => void (await Promise.all([rooms.stop(), port.stopWorkers()])));
   const background = new AbortController();
   const { recorded } = config.rooms;
-  const recording = { rooms, channels, recorded, store, clock, telemetry, settings: config.rooms };
+  const recording = { rooms, channels, recorded, store, egresses, clock, telemetry, settings: config.rooms };
   const recordings = new Recordings(config.recordings, recording, background.signal);
   const history = new History(store, clock);
   const list = new RoomList(store, rooms);

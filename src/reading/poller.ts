@@ -18,6 +18,7 @@ import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { Appender } from "./batch/appender.ts";
 import type { Progress } from "./batch/checkpoint.ts";
 import type { Gap, ReadBatch } from "./batch/gap.ts";
+import type { HiddenTime } from "./hidden-time.ts";
 import { type LookSettings, LookWaits } from "./look-waits.ts";
 import { OptionalPages } from "./optional-pages.ts";
 import { Pace, type PaceParts, type PaceSettings } from "./pace.ts";
@@ -25,8 +26,6 @@ import { QuietChat } from "./quiet-chat.ts";
 import { Unread } from "./unread.ts";
 
 export interface PollerSettings extends PaceSettings, LookSettings {
-  /** A chat counts as over if it was hidden for this long, in milliseconds. */
-  hiddenMs: number;
   /** The number of consecutive failures that stops the room. */
   maxFailures: number;
   /** A room does not stop before its last good answer is this old, in milliseconds. */
@@ -42,11 +41,14 @@ export interface PollerStart extends CallTimes, Pick<PollAnswer, "inTopBecause">
   intervalMs: number;
   /** Set if the chat was off or hidden. `isNew`: whether a page has just said so, and the store knows it. */
   awaited?: { absence: AwaitedAbsence; isNew: boolean } | undefined;
+  /** When the chat was last seen not to be hidden, as in `HiddenTime`; undefined if not known. */
+  shownAt?: number | undefined;
 }
 
 interface PollerParts extends PaceParts {
   appender: Appender;
   hold: Hold;
+  hidden: HiddenTime;
   /** Milliseconds by which the room's late calls rank as more overdue. */
   priorityMs: (isQuiet: boolean) => number;
   /** Whether somebody besides a recording waits for the chat. */
@@ -75,6 +77,8 @@ export class Poller {
   #tokenLostBecause: string | undefined;
   /** Set while the chat is off or hidden: then pages are asked for it, at intervals. */
   #awaited: { absence: AwaitedAbsence; waits: LookWaits } | undefined;
+  /** When the chat was last seen not to be hidden, as in `HiddenTime`; undefined if not known. */
+  #shownAt: number | undefined;
   /** The word of the last page, if it had no chat. */
   #lookedAs: Absence["is"] | undefined;
   /** Wakes a poller that waits for its chat. */
@@ -100,6 +104,7 @@ export class Poller {
     this.#optional = new OptionalPages(videoId, parts);
     this.#pace = new Pace(videoId, this.#isReplay, start, parts);
     this.#startedAt = start.startedAt;
+    this.#shownAt = start.shownAt;
     this.#progressedAt = start.answeredAt;
     this.#viewRead(start);
     if (!start.awaited) return;
@@ -223,6 +228,7 @@ export class Poller {
   async #take(batch: PollAnswer, options: CallOptions): Promise<Next> {
     this.#parts.egress.succeeded();
     this.#startedAt = batch.startedAt;
+    this.#shownAt = this.#parts.hidden.now;
     const now = batch.answeredAt;
     const page = this.#unread.onPages;
     const { late, batches } = this.#unread.observe(batch, this.#pace.intervalMs);
@@ -295,6 +301,7 @@ export class Poller {
     egress.answered();
     if (reopened.is !== "there") return this.#absent(reopened, asked, options.signal);
     const { page } = reopened;
+    this.#shownAt = this.#parts.hidden.now;
     this.#tokenLostBecause = undefined;
     this.#awaited = undefined;
     this.#lookedAs = undefined;
@@ -309,9 +316,10 @@ export class Poller {
    * time of the last good answer: a page that says "off" is one, because nothing can be said then.
    */
   async #absent(absence: Absence, asked: CallStart, signal: AbortSignal): Promise<Next> {
-    const { clock, settings, telemetry } = this.#parts;
-    const hiddenMs = clock.monotonic() - this.#startedAt;
-    const isHiddenForLong = absence.is === "hidden" && hiddenMs >= settings.hiddenMs;
+    const { clock, hidden, telemetry } = this.#parts;
+    if (absence.is === "off") this.#shownAt = hidden.now;
+    this.#shownAt ??= hidden.now;
+    const isHiddenForLong = absence.is === "hidden" && hidden.isTooLong(this.#shownAt);
     if (!mayReturn(absence) || isHiddenForLong) return this.#end(signal);
     await this.#appendPendingPages(signal);
     if (!this.#awaited) telemetry.rooms.awaits(this.#videoId, absence.is, absence.why);
@@ -416,6 +424,7 @@ export class Poller {
 
   #progressAt(position: Position): Progress {
     const { name: egress } = this.#parts.egress;
-    return { position, startedAt: this.#startedAt, egress, absence: this.absence };
+    const [startedAt, shownAt] = [this.#startedAt, this.#shownAt];
+    return { position, startedAt, shownAt, egress, absence: this.absence };
   }
 }

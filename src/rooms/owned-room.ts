@@ -24,9 +24,11 @@ import {
   lastReadAgoMs,
   memoryOf,
   positionOf,
+  shownAt,
 } from "../reading/batch/checkpoint.ts";
 import { withAnswer } from "../reading/batch/fresh-pages.ts";
 import type { Gap } from "../reading/batch/gap.ts";
+import { HiddenTime } from "../reading/hidden-time.ts";
 import { waitAfter } from "../reading/interval.ts";
 import { unreadBetween } from "../reading/late-answers.ts";
 import { demandOf, priorityMs } from "../reading/pace.ts";
@@ -54,6 +56,8 @@ export interface OwnedRoomParts extends RoomParts, RoomEgressParts {
     AppenderSettings & {
       /** Ids of the videos that are recorded; may change at any time. */
       recorded: ReadonlySet<string>;
+      /** How long a chat may be hidden before it counts as over, in milliseconds. */
+      hiddenMs: number;
       /**
        * How long a room without viewers lingers, and how long an ended one is still served, in milliseconds.
        */
@@ -71,12 +75,16 @@ export interface JustOpened {
   historyEnd?: number;
 }
 
+function hiddenTime({ egresses, clock, settings }: OwnedRoomParts): HiddenTime {
+  return new HiddenTime(egresses.witness, clock, settings.hiddenMs);
+}
+
 /**
  * The standing of a stored chat, after the word of a page. A chat that was hidden for too long is over.
  */
-function ofStored(absence: Absence, room: RoomRecord | undefined, { settings }: OwnedRoomParts): Absence {
+function ofStored(absence: Absence, room: RoomRecord | undefined, parts: OwnedRoomParts): Absence {
   if (!mayReturn(absence) || !room || !isReadable(room)) return absence;
-  const isHiddenForLong = absence.is === "hidden" && lastReadAgoMs(room) >= settings.hiddenMs;
+  const isHiddenForLong = absence.is === "hidden" && hiddenTime(parts).isTooLong(shownAt(room));
   return isHiddenForLong ? { ...absence, is: "over" } : absence;
 }
 
@@ -250,6 +258,7 @@ export class OwnedRoom {
     const { clock, settings } = parts;
     const agoMs = lastReadAgoMs(record);
     const isGood = absence.is === "off";
+    const { now } = hiddenTime(parts);
     const readAt = asked.startedAt - agoMs;
     const sinceMs = wallAt(asked, clock) - agoMs;
     const isLate = isGood && agoMs > settings.windowMs;
@@ -258,6 +267,7 @@ export class OwnedRoom {
     await appender.appendOnce([{ items: [], after }], {
       position: positionOf(record),
       startedAt: isGood ? asked.startedAt : readAt,
+      shownAt: isGood ? now : (shownAt(record) ?? now),
       egress: lastEgress(record),
       absence,
     });
@@ -318,7 +328,7 @@ export class OwnedRoom {
     telemetry.rooms.resumed(videoId, hold.head);
     const absence = absenceOf(record);
     const awaited = given.awaited ?? (absence && { absence, isNew: false });
-    const start = { position, ...times, intervalMs: 0, awaited };
+    const start = { position, ...times, intervalMs: 0, awaited, shownAt: shownAt(record) };
     return new OwnedRoom(hold, appender, start, egress, parts, given.room);
   }
 
@@ -341,7 +351,7 @@ export class OwnedRoom {
     const { videoId } = room;
     this.#poller = new Poller(videoId, start, {
       ...parts,
-      ...{ egress, appender, hold },
+      ...{ egress, appender, hold, hidden: hiddenTime(parts) },
       priorityMs: (isQuiet) => {
         const isRecorded = parts.settings.recorded.has(videoId);
         return priorityMs({ isRecorded, isWatched: this.room.viewerCount > 0, isQuiet });

@@ -85,6 +85,7 @@ export class Life implements OriginService {
       channels,
       recorded: config.rooms.recorded,
       store,
+      egresses: this.egresses,
       clock,
       telemetry,
       settings: config.rooms,

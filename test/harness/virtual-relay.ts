@@ -53,6 +53,8 @@ export interface VirtualRelayOptions {
   telemetry?: Telemetry;
   /** Whether the store is on `disk` and outlives the service; otherwise it is in memory. */
   hasDisk?: boolean;
+  /** The error of the wall clock in the next life, in milliseconds; 0 by default. */
+  aheadMs?: () => number;
 }
 
 export interface LogLine {
@@ -231,7 +233,8 @@ export class VirtualRelay {
     const log = pino({ level: config.logLevel, base: null }, { write: (line) => this.#written.push(line) });
     const telemetry = this.#options.telemetry ?? new Telemetry(log);
     const storage = this.#options.hasDisk ? onDisk(this.disk) : inMemory();
-    return [new Life({ config, scheduler, network, storage, telemetry }), telemetry];
+    const aheadMs = this.#options.aheadMs?.() ?? 0;
+    return [new Life({ config, scheduler, network, storage, telemetry, aheadMs }), telemetry];
   }
 
   #assertPromises(): void {

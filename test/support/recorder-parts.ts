@@ -9,6 +9,7 @@ export function recorderOf({
   channels,
   config,
   store,
+  egresses,
   clock,
   telemetry,
 }: VirtualRelay): RecorderParts {
@@ -17,6 +18,7 @@ export function recorderOf({
     channels,
     recorded: config.rooms.recorded,
     store,
+    egresses,
     clock,
     telemetry,
     settings: config.rooms,

@@ -35,7 +35,16 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
     (channel, address, closed, isKnown) => new ChannelWatch(channel, address, watching, closed, isKnown),
   );
   const history = new History(store, clock);
-  const recording = { rooms, channels, recorded: config.rooms.recorded, store, clock, telemetry, settings };
+  const recording = {
+    rooms,
+    channels,
+    recorded: config.rooms.recorded,
+    store,
+    egresses,
+    clock,
+    telemetry,
+    settings,
+  };
   const recordings = new Recordings([], recording, new AbortController().signal);
   stack.defer(() => egresses.close());
   stack.defer(() => channels.close());

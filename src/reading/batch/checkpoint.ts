@@ -46,6 +46,8 @@ export interface Progress {
   startedAt: number;
   /** The egress to whose address the upstream gave the position's credentials. */
   egress?: string | undefined;
+  /** When the chat was last seen not to be hidden, as in `HiddenTime`; undefined if not known. */
+  shownAt?: number | undefined;
   /** Set while the chat is off or hidden, and the room waits for it. */
   absence?: AwaitedAbsence | undefined;
   /** Set if the room is imported from a capture. */
@@ -62,13 +64,14 @@ export interface CaptureProgress {
 
 /** `now`: on the monotonic clock. */
 export function encodeCheckpoint(
-  { position, startedAt, egress, absence, capture }: Progress,
+  { position, startedAt, shownAt, egress, absence, capture }: Progress,
   { deletions, gifts, threads, notices, gap, above }: RoomMemory,
   now: number,
 ): string {
   return JSON.stringify({
     position: encodePosition(position),
     readAgoMs: Math.max(0, Math.round(now - startedAt)),
+    shownAt,
     egress,
     absence: absence && { is: absence.is, why: absence.why },
     recording: capture, // the name under which stores have it
@@ -136,6 +139,11 @@ export function lastReadAgoMs({ checkpoint, readAgoMs }: RoomRecord): number {
 function storedAgoMs(stored: unknown): number | undefined {
   const agoMs = dig(stored, "readAgoMs");
   return typeof agoMs === "number" && agoMs >= 0 && agoMs <= MAX_AGO_MS ? agoMs : undefined;
+}
+
+/** When the chat was last seen not to be hidden, as in `HiddenTime`; undefined if not known. */
+export function shownAt({ checkpoint }: RoomRecord): number | undefined {
+  return asNumber(dig(parseJson(checkpoint), "shownAt"));
 }
 
 /** The egress that last read the room; undefined if not known. */

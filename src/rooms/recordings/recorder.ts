@@ -11,7 +11,8 @@ import { isReplayChat, type RoomEnd } from "../../protocol/chat.ts";
 import { chatOf } from "../../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, isFinal, mayReturn } from "../../protocol/chat-standing.ts";
 import { RelayError } from "../../protocol/errors.ts";
-import { lastReadAgoMs } from "../../reading/batch/checkpoint.ts";
+import { shownAt } from "../../reading/batch/checkpoint.ts";
+import { HiddenTime } from "../../reading/hidden-time.ts";
 import { LookWaits } from "../../reading/look-waits.ts";
 import { FORMS } from "../../serving/form.ts";
 import type { StreamRequest } from "../../serving/room.ts";
@@ -22,6 +23,7 @@ import type { RecordingReport } from "../../store/recording-list.ts";
 import { storedChats } from "../../store/stored-chats.ts";
 import { typeOf } from "../../store/stored-message.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
+import type { EgressPool } from "../../upstream/egress/pool.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import type { Channels } from "../channels/channels.ts";
 import { recordedStreams } from "../channels/stream-choice.ts";
@@ -44,6 +46,7 @@ export interface RecorderParts {
   /** The videos that are recorded. The recorder adds the streams of channels while it reads them. */
   recorded: Set<string>;
   store: ObservedStore;
+  egresses: Pick<EgressPool, "witness">;
   clock: Clock;
   telemetry: Telemetry;
   settings: {
@@ -260,7 +263,7 @@ async function read(
  */
 async function standingAfter(
   room: RoomRecord,
-  { rooms, settings, store }: RecorderParts,
+  { rooms, settings, store, clock, egresses }: RecorderParts,
   signal: AbortSignal,
 ): Promise<Absence | { is: "there" }> {
   const { videoId, chat } = chatOf(room.videoId);
@@ -268,7 +271,8 @@ async function standingAfter(
   const standing = await rooms.standing(videoId, signal);
   if (standing.is === "there")
     return isReplayChat(standing.chatType) && (await isReadToEnd(room, store)) ? OVER : standing;
-  return standing.is === "hidden" && lastReadAgoMs(room) >= settings.hiddenMs ? OVER : standing;
+  const hidden = new HiddenTime(egresses.witness, clock, settings.hiddenMs);
+  return standing.is === "hidden" && hidden.isTooLong(shownAt(room)) ? OVER : standing;
 }
 
 /** Whether a chat that is over does not end with a gap. */

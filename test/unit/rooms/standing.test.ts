@@ -186,6 +186,40 @@ describe("a chat that is hidden", () => {
     assert.deepEqual(back.end, ENDED);
   });
 
+  for (const [first, then] of [
+    [40, 0],
+    [-40, 0],
+    [0, 40],
+    [0, -40],
+  ] as const) {
+    for (const isSeenHidden of [true, false]) {
+      const when = isSeenHidden ? "while it is" : "before it was seen to be";
+      it(`does not end sooner by a clock that is ahead by ${first} days, and by ${then} after a restart ${when}`, async () => {
+        let days: number = first;
+        const aheadMs = () => days * 24 * HOUR;
+        const settings = { RELAY_HIDDEN_MS: `${20 * MINUTE}` };
+        const room = await virtualRoom(3, settings, {}, { hasDisk: true, aheadMs });
+        const { relay, chat, viewer } = room;
+        await relay.advance(MINUTE);
+        if (!isSeenHidden) relay.kill();
+        chat.change({ kind: "private" });
+        await relay.advance(MINUTE);
+        if (isSeenHidden) relay.kill();
+        days = then;
+        relay.start();
+        const back = await room.open({ lastEventId: viewer.cursors.at(-1) ?? 0 });
+        await relay.advance(8 * MINUTE);
+        relay.kill();
+        relay.start();
+        const again = await room.open({ lastEventId: viewer.cursors.at(-1) ?? 0 });
+        await relay.advance(8 * MINUTE);
+        assert.deepEqual([back.end, again.end], [undefined, undefined]);
+        await relay.advance(5 * MINUTE);
+        assert.deepEqual(again.end, ENDED);
+      });
+    }
+  }
+
   it("leaves a gap with the reason, if the later messages do not join the earlier ones", async () => {
     const { relay, chat, viewer } = await virtualRoom(3, {}, { page: 5, holdsMs: 10_000 });
     const since = relay.clock.now();
