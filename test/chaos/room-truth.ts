@@ -56,6 +56,11 @@ export class RoomTruth {
     this.#isLossy = isLossy;
   }
 
+  /** The name of its room in a store: a video's live chat and its replay are two. */
+  get key(): string {
+    return this.chatType === "liveChatRenderer" ? this.videoId : `${this.videoId}.replay`;
+  }
+
   /** The cursor before the room's first message: the init of the first viewer that asked for everything. */
   get base(): number | undefined {
     return this.#base;

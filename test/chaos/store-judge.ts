@@ -23,7 +23,7 @@ export function judgeStore(
   );
   for (const room of rooms) {
     const { videoId, chat, messages, base = Number.NaN } = room;
-    const kept = rows.all(videoId);
+    const kept = rows.all(room.key);
     const pruned = isPruned ? messages.length - kept.length : 0;
     verdict.count("messages in the store", kept.length);
     if (
@@ -66,7 +66,7 @@ export function judgeGaps(
     const { videoId, messages, base = Number.NaN } = room;
     for (const gap of room.gaps) {
       if (judged?.has(gap) || (judged && gap.cursor === base + messages.length)) continue;
-      const row = rows.get(videoId, gap.cursor);
+      const row = rows.get(room.key, gap.cursor);
       if (!row) continue; // deleted, or missing: the store's judge reports it
       judged?.add(gap);
       const { since } = JSON.parse(String(row.details)).gap;
