@@ -79,6 +79,11 @@ export class RoomJudge {
   #hasGapSince = false;
   /** The ledger's index up to which a `gap` message accounts for missing messages. */
   #toldUpTo = -1;
+  /**
+   * The ledger's indexes between which `gap` messages stand. A later answer in Top chat may bring a part of
+   * what is missing there: the rest is accounted for all the same.
+   */
+  readonly #told: { from: number; to: number }[] = [];
 
   /** The view that its room must read. */
   readonly #view: ChatView;
@@ -251,8 +256,11 @@ export class RoomJudge {
 
   /** Judges the messages of the chat that are missing between two messages of the log. */
   #judgeGap(from: number, to: number): void {
+    if (this.#hasGapSince) this.#told.push({ from, to });
+    const isTold = (place: number) => this.#told.some((told) => place > told.from && place < told.to);
     const missing = this.chat.ledger
       .slice(from + 1, to)
+      .filter((_, index) => this.#hasGapSince || !isTold(from + 1 + index))
       .filter(({ says, at }) => isPlain(says) && !this.#ids.has(says.id) && !this.#isSilent(at))
       .filter((entry) => this.#isWanted(entry) && !this.#isLeftOut(entry));
     const [first] = missing;
