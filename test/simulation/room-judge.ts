@@ -80,8 +80,8 @@ export class RoomJudge {
   /** The ledger's index up to which a `gap` message accounts for missing messages. */
   #toldUpTo = -1;
   /**
-   * The ledger's indexes between which `gap` messages stand. A later answer in Top chat may bring a part of
-   * what is missing there: the rest is accounted for all the same.
+   * The ledger's indexes between which a `gap` message accounts for all that is missing: also for the rest,
+   * when a later answer in Top chat has brought a part.
    */
   readonly #told: { from: number; to: number }[] = [];
 
