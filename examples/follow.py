@@ -29,7 +29,7 @@ def reason(error):
 
 def messages(service, name, last=None):
     """Yields (id, message) from after the id on, until the chat is over. Reconnects by itself."""
-    is_channel = re.match(r"@|c/|UC.{22}$", name)
+    is_channel = re.match(r"@|c/|user/|UC.{22}$", name)
     query = urllib.parse.urlencode({"channel" if is_channel else "videoId": name, "details": "true"})
     trouble = None
     while True:

@@ -86,7 +86,7 @@ describe("watch", () => {
 
   for (const pasted of [`<https://youtu.be/${VIDEO}&t=5>`, `\u202a${VIDEO}\u202c`, `${VIDEO}?si=x`])
     it(`takes the name of a video as people paste it: ${JSON.stringify(pasted)}`, async () => {
-      const watch = new Run(["watch", pasted, "--server", relay.url]);
+      const watch = new Run(["watch", pasted, "--backfill", "500", "--server", relay.url]);
       await watch.printed(/@ann: one two/);
       watch.signal("SIGINT");
       await watch.exited;

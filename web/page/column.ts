@@ -212,8 +212,9 @@ export class Column {
     const { look, marks } = this.#options;
     if (!letsThrough(types, message.type) || marks.applies("hide", message)) return false;
     const sought = fold(q.trim());
+    if (sought === "") return true;
     const words = fate.deleted && look.deleted === "hide" ? [] : [message.message, wholeText(message)];
-    return sought === "" || [message.author, ...words].some((text) => fold(text).includes(sought));
+    return [message.author, ...words].some((text) => fold(text).includes(sought));
   }
 
   #showStanding(): void {
