@@ -17,7 +17,7 @@ export class HiddenTime {
     this.#hiddenMs = hiddenMs;
   }
 
-  /** The upstream's wall milliseconds; those of the service if the upstream does not tell its own. */
+  /** The upstream's wall milliseconds; those of the service if the upstream does not send its own. */
   get now(): number {
     return this.#witness.time ?? this.#clock.now();
   }

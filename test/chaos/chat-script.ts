@@ -20,8 +20,8 @@ export const LONG_ROOM = "chaos-live4";
  */
 export const LOSSY_ROOM = "chaos-live5";
 /**
- * Every kind but the house rules, which are said again and again: whether one that a page shows is new, cannot
- * be known. The simulation judges them.
+ * Every kind but the house rules, which are said again and again: nobody can know whether one that a page
+ * shows is new. The simulation judges them.
  */
 const KINDS = SPECIES.filter((kind) => kind !== "engagement");
 const LIVE: { videoId: string; perSecond: number; scenario: Partial<Scenario> }[] = [

@@ -193,7 +193,7 @@ export const EVENTS: Record<string, Event> = {
       world.journal.count(`chats ${kind}`);
       const forMs = world.random.pick([3000, 30_000, 120_000]) * world.random.next();
       await sleepUntilCalm(world, world.scheduler.monotonic() + forMs);
-      // While a video is hidden nobody can tell that its stream has ended: its page says so afterwards.
+      // While a video is hidden nobody can know that its stream has ended: its page says so afterwards.
       const isOver = judge.overSince < Number.POSITIVE_INFINITY;
       judge.chat.change({ kind: isOver ? "disabled" : "live" });
       world.journal.note(`${isOver ? "shown as over" : "there again"} ${judge.videoId}`);
