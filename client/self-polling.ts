@@ -36,7 +36,7 @@ async function* messages(
   options: PollOptions,
   clock: Clock,
 ): AsyncGenerator<BareMessage, void, void> {
-  const { includeInitial = true, details = false, minDelayMs = 500, maxDelayMs = 15_000, signal } = options;
+  const { includeInitial = true, details, minDelayMs = 500, maxDelayMs = 15_000, signal } = options;
   const [videoId] = service.names;
   const isWanted = selectTypes(options.types);
   const retries = new Retries(options, clock, MAX_FAILURES);

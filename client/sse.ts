@@ -65,6 +65,6 @@ export class FrameReader {
       }
     }
     if (`${this.#event.data}${this.#rest}`.length > MAX_LENGTH)
-      throw new ChatError("NETWORK", "A frame is over 16 MB.");
+      throw new ChatError("NETWORK", "A frame is too long.");
   }
 }
