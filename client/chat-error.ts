@@ -12,7 +12,7 @@ export type ErrorCode = ServiceCode | "NETWORK" | "HTTP";
 
 interface ChatErrorOptions {
   status?: number;
-  retryAfterMs?: number;
+  retryAfterMs?: number | undefined;
   videoId?: string;
   cause?: unknown;
 }

@@ -168,7 +168,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
         () => connection.abort(new ChatError("NETWORK", `No byte for ${idleMs} ms.`)),
         () => {},
       );
-      return work.finally(() => read.abort("done"));
+      return work.finally(() => read.abort(null));
     };
 
     // After two streams that brought nothing, the log is read in their place.

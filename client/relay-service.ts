@@ -75,8 +75,8 @@ export class Service {
       message = `The answer is ${status}.`;
     }
     const after = headers.get("retry-after") as string; // seconds or a date
-    const retryAfterMs = +after * 1000 || Date.parse(after) - this.#clock.now();
-    throw new ChatError(code, message, { status, ...(retryAfterMs >= 0 && { retryAfterMs }) });
+    const retryAfterMs = +after * 1000 || Date.parse(after) - this.#clock.now() || undefined;
+    throw new ChatError(code, message, { status, retryAfterMs });
   }
 
   /** Resolves to the JSON of the answer, which must have the array `list`. A `body` is posted as JSON. */

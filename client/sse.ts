@@ -64,7 +64,7 @@ export class FrameReader {
         this.retryMs = +value;
       }
     }
-    if (`${this.#event.data}${this.#rest}`.length > MAX_LENGTH)
-      throw new ChatError("NETWORK", "A frame is too long.");
+    if (`${this.#event.data ?? ""}${this.#rest}`.length > MAX_LENGTH)
+      throw new ChatError("NETWORK", "A frame is over 16 MB.");
   }
 }
