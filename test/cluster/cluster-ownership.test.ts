@@ -252,6 +252,7 @@ describe("rooms of several instances", { skip, timeout: 300_000 }, () => {
     await failOver(url);
     const moved = await open(t, url);
     await run(url, "update room set final_at = clock_timestamp() - interval '40 days'");
+    await run(url, "update message set at = at - interval '40 days'");
     assert.equal(await moved.prune(30 * DAY_MS, 20), 20);
     const room = await moved.getRoom(ROOM);
     assert.equal((room?.head ?? 0) - (room?.floor ?? 0), 30);
