@@ -14,6 +14,9 @@ export interface Spoken {
   mutations?: readonly JsonObject[];
 }
 
+/** Types of banners that stand beside others; any other takes the place of the one before. */
+const STACKABLE: ReadonlySet<string> = new Set(["CROSS_CHANNEL_REDIRECT", "CHAT_SUMMARY"]);
+
 /** A banner whose message id names the banner's type. */
 function banner(
   actionId: string,
@@ -27,7 +30,7 @@ function banner(
     contents,
     actionId,
     targetId: "live-chat-banner",
-    isStackable: true,
+    isStackable: STACKABLE.has(type),
   };
   const liveChatBannerRenderer = { ...shown, bannerType: `LIVE_CHAT_BANNER_TYPE_${type}` };
   return {

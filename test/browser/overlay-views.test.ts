@@ -267,7 +267,7 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
     chat.say([POLL_OPENED, textAction("a")]);
     await visit("&hide=@,/(/");
     await has("a");
-    assert.equal((await idsOf(page)).length, 2);
+    assert.equal((await idsOf(page, "body")).length, 2);
     assert.equal(warnings.filter((text) => text.startsWith("hide=")).length, 2, warnings.join());
   });
 });

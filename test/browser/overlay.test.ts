@@ -8,7 +8,7 @@ import { deletionOf, paidAction, textAction, textItem, texts } from "../support/
 import { adding, TEXT } from "../support/chat-items.ts";
 import { bannered } from "../support/every-kind.ts";
 import { usePages } from "../support/pages.ts";
-import { POLL_OPENED } from "../support/poll-items.ts";
+import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED } from "../support/poll-items.ts";
 
 const PROPERTIES =
   "font-family font-size line-height color outline author-color owner-color moderator-color verified-color member-color background radius padding gap avatar-size emoji-size width enter-ms fade-ms";
@@ -37,20 +37,41 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
     assert.ok(ids.length <= 10 && ids.at(-1) === "b-14", ids.join());
   });
 
-  it("counts pinned messages, and always has a place for the newest row", async () => {
+  it("has the newest pinned message and the open poll above the chat, beside `max` rows", async () => {
     const { page, chat } = pages;
     const pinned = (id: string) => bannered(textItem(id), { actionId: `pin-${id}` });
-    chat.say([...texts("a", 3), pinned("a-0"), pinned("a-1"), pinned("a-2")]);
-    for (const [max, expected] of [
-      [2, ["banner:pin-a-2", "b-2"]],
-      [1, ["c-2"]],
-    ] as const) {
-      await visit(`&max=${max}`);
-      const said = texts(max === 2 ? "b" : "c", 3);
-      chat.say(said);
-      await has(expected.at(-1) ?? "");
-      assert.deepEqual(await idsOf(page, "body"), expected);
-    }
+    chat.say([...texts("a", 3), pinned("a-0"), POLL_OPENED, pinned("a-1"), ...texts("b", 3)]);
+    await visit("&max=2&fade=3600&backfill=20");
+    await has("b-2");
+    const poll = "#pinned [data-poll-id='poll:poll-1']";
+    const above = () => idsOf(page, "#pinned").then((ids) => ids.map((id) => id.replace(/^poll:.*/, "poll")));
+    await page.locator(poll).waitFor();
+    assert.deepEqual(
+      [await above(), await idsOf(page)],
+      [
+        ["banner:pin-a-1", "poll"],
+        ["b-1", "b-2"],
+      ],
+    );
+    chat.say([deletionOf("a-1"), textAction("c"), POLL_UPDATED]);
+    await page.locator(`${poll} .share`, { hasText: "53%" }).waitFor();
+    assert.deepEqual([await above(), await idsOf(page)], [["poll"], ["b-2", "c"]]);
+    chat.say([POLL_CLOSED, textAction("d")]);
+    await has("d");
+    assert.deepEqual([await above(), await idsOf(page)], [[], ["c", "d"]]);
+  });
+
+  it("shows a closed poll at its place among the rows", async () => {
+    const { page, chat } = pages;
+    chat.say([textAction("a"), POLL_OPENED, textAction("b")]);
+    await visit();
+    await page.locator("#pinned .poll").waitFor();
+    chat.say([POLL_CLOSED]);
+    await page.locator("#chat [data-poll-state=closed]").waitFor();
+    assert.deepEqual(
+      (await idsOf(page)).map((id) => id.replace(/^poll:.*/, "poll")),
+      ["a", "poll", "b"],
+    );
   });
 
   it("lets rows fade and leave, and then does not begin with old ones", async () => {

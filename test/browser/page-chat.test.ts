@@ -79,7 +79,7 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     );
   });
 
-  it("keeps each pinned message above the chat until it is taken down", async () => {
+  it("keeps the newest pinned message above the chat until it is taken down or deleted", async () => {
     const { page, chat } = pages;
     const pin = (name: string) => bannered(textItem(name), { actionId: `banner-${name}` });
     const unpin = (name: string) => ({
@@ -89,19 +89,30 @@ describe("the viewer page", { skip: NO_CHROMIUM }, () => {
     await visit();
     await has("a");
     const pinned = () => idsOf(page, "#pinned");
-    assert.deepEqual(await pinned(), ["banner:banner-one", "banner:banner-two"]);
-    assert.equal(await page.locator("#pinned [data-field=message]").first().innerText(), "words of one");
+    assert.deepEqual(await pinned(), ["banner:banner-two"]);
+    assert.equal(await page.locator("#pinned [data-field=message]").innerText(), "words of two");
     assert.deepEqual(await idsOf(page), ["a"]);
-    chat.say([unpin("one"), deletionOf("two"), textAction("b")]);
+    chat.say([unpin("one"), textAction("b")]);
     await has("b");
     assert.deepEqual(await pinned(), ["banner:banner-two"]);
-    assert.doesNotMatch(await page.content(), /words of two/);
     await page.locator("input[name=types][value=pinned]").uncheck();
     assert.deepEqual(await pinned(), []);
     await page.locator("input[name=types][value=pinned]").check();
     assert.deepEqual(await pinned(), ["banner:banner-two"]);
     chat.say([unpin("two"), textAction("c")]);
     await has("c");
+    assert.deepEqual(await pinned(), []);
+    for (const deleted of ["hide", "strike", "remove"]) {
+      const [old, next] = [`old-${deleted}`, `next-${deleted}`];
+      chat.say([pin(old), pin(next)]);
+      await visit(`&deleted=${deleted}`);
+      await until(page, `document.querySelector('${rowOf(`banner:banner-${next}`)}') !== null`);
+      chat.say([deletionOf(next), textAction(`after-${deleted}`)]);
+      await has(`after-${deleted}`);
+      assert.deepEqual(await pinned(), [], deleted);
+    }
+    await visit(); // the deleted one that a new page is sent does not leave the place to an older one
+    await has("after-remove");
     assert.deepEqual(await pinned(), []);
   });
 

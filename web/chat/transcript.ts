@@ -16,8 +16,6 @@ export const EVENTS: ReadonlySet<string> = new Set(Object.keys(EVENT_WORDS));
  * deletion may come before its message.
  */
 const MAX_SEEN_IDS = 5000;
-/** Maximum pinned messages, far above real use; the oldest is dropped. */
-const MAX_PINNED = 20;
 
 /** One row of the log. A gap that the SDK detected itself has no message. */
 export interface Row {
@@ -37,7 +35,8 @@ interface Changes {
 }
 
 export class Transcript {
-  readonly pinned = new Map<string, Row>();
+  /** The newest pinned message, until it is unpinned or deleted. The one before does not come back. */
+  #pinned: Row | undefined;
   readonly #rows = new Map<string, Row>();
   readonly #polls = new Map<string, Row>();
   readonly #seen = new Set<string>();
@@ -49,6 +48,10 @@ export class Transcript {
   constructor(look: Look, changes: Changes) {
     this.#look = look;
     this.#changes = changes;
+  }
+
+  get pinned(): Row | undefined {
+    return this.#pinned;
   }
 
   /** Applies the message. Returns its row if it belongs in the log, before any filter. */
@@ -66,11 +69,12 @@ export class Transcript {
     this.#apply(message);
     if (this.#rows.has(message.id)) return undefined; // it was restored from the store before it came
     const row: Row = { message, fate };
-    if (row.fate.deleted && (this.#look.deleted === "remove" || message.type === "banner")) return undefined;
     if (message.type === "banner") {
-      this.#pin(message.id, row);
+      this.#unpin();
+      if (!row.fate.deleted) this.#pinned = row;
       return undefined;
     }
+    if (row.fate.deleted && this.#look.deleted === "remove") return undefined;
     if (message.details.poll && this.#updatePoll(message)) return undefined;
     return this.#keep(message, row);
   }
@@ -152,27 +156,25 @@ export class Transcript {
     } else if (type === "author_deleted") {
       this.#delete("author", (said) => said.details.authorId === authorId);
     } else if (type === "replaced") this.#replace(messageId, message);
-    else if (type === "banner_removed") this.#unpin(`banner:${restOf(id)}`);
+    else if (type === "banner_removed" && this.#pinned?.message?.id === `banner:${restOf(id)}`) this.#unpin();
   }
 
   #delete(deleted: NonNullable<Fate["deleted"]>, isMeant: (said: ShownMessage) => boolean): void {
-    for (const rows of [this.#rows, this.pinned]) {
-      for (const [id, row] of [...rows]) {
-        if (!row.message || !isMeant(row.message)) continue;
-        row.fate.deleted = deleted;
-        if (this.#look.deleted === "remove") {
-          rows.delete(id);
-          this.drop(row);
-          this.#changes.removed(row);
-        } else this.#changes.changed(row);
-      }
+    if (this.#pinned?.message && isMeant(this.#pinned.message)) this.#unpin();
+    for (const row of [...this.#rows.values()]) {
+      if (!row.message || !isMeant(row.message)) continue;
+      row.fate.deleted = deleted;
+      if (this.#look.deleted === "remove") {
+        this.drop(row);
+        this.#changes.removed(row);
+      } else this.#changes.changed(row);
     }
   }
 
   #replace(target: string, replacement: ShownMessage): void {
-    const pinned = [...this.pinned.values()].filter((row) => row.message && showsAgain(row.message, target));
-    for (const row of [this.#rows.get(target), ...pinned]) {
-      if (!row) continue;
+    const pinned = this.#pinned;
+    for (const row of [this.#rows.get(target), pinned]) {
+      if (!row?.message || (row === pinned && !showsAgain(row.message, target))) continue;
       replaceContent(row, replacement);
       this.#changes.changed(row);
     }
@@ -189,18 +191,10 @@ export class Transcript {
     return true;
   }
 
-  #pin(id: string, row: Row): void {
-    this.pinned.set(id, row);
-    this.#changes.changed(row);
-    const [oldest] = this.pinned.keys();
-    if (this.pinned.size > MAX_PINNED && oldest !== undefined) this.#unpin(oldest);
-  }
-
-  #unpin(id: string): void {
-    const row = this.pinned.get(id);
-    if (!row) return;
-    this.pinned.delete(id);
-    this.#changes.removed(row);
+  #unpin(): void {
+    const row = this.#pinned;
+    this.#pinned = undefined;
+    if (row) this.#changes.removed(row);
   }
 }
 

@@ -1,6 +1,7 @@
 /**
- * The pinned messages, above the chat: a third of the source at most, however small it is. Text that does not
- * fit is cut off after a whole line; if not even one line of each fits, the older ones are hidden.
+ * The pinned message and the open poll, above the chat: a third of the source at most, half of it with a
+ * poll. Text that does not fit is cut off after a whole line; if not even one line fits, the message is
+ * hidden.
  */
 
 const MAX_LINES = 40;
@@ -16,24 +17,22 @@ export class Pinned {
     for (const event of ["load", "error"]) place.addEventListener(event, () => this.#fitSoon(), true);
   }
 
-  get count(): number {
-    return this.#place.childElementCount;
-  }
-
-  /** The elements, the oldest first. */
+  /** `elements`: the message, then the poll, as far as there are such. */
   show(elements: readonly HTMLElement[]): void {
-    if (elements.length === this.count && elements.every((each) => each.isConnected)) return;
+    const { children } = this.#place;
+    if (elements.length === children.length && elements.every((each, at) => each === children[at])) return;
     this.#place.replaceChildren(...elements);
+    this.#place.toggleAttribute("data-poll", elements.some(isPoll));
     this.fit();
   }
 
   /** Finds the maximum number of lines that fit. */
   fit(): void {
-    if (this.count === 0) return;
     const rows = [...this.#place.children] as HTMLElement[];
+    if (rows.length === 0) return;
     for (const row of rows) row.toggleAttribute("hidden", false);
     if (this.#hasPlaceFor(MAX_LINES)) return;
-    while (!this.#hasPlaceFor(1) && rows.length > 0) rows.shift()?.toggleAttribute("hidden", true);
+    if (!this.#hasPlaceFor(1)) for (const row of rows) row.toggleAttribute("hidden", !isPoll(row));
     let lines = 1;
     while (lines < MAX_LINES && this.#hasPlaceFor(lines + 1)) lines += 1;
     this.#hasPlaceFor(lines);
@@ -55,4 +54,8 @@ export class Pinned {
     const last = place.lastElementChild as HTMLElement;
     return last.offsetTop + last.offsetHeight - place.offsetTop <= place.clientHeight + 1;
   }
+}
+
+function isPoll({ dataset }: HTMLElement): boolean {
+  return dataset.pollId !== undefined;
 }

@@ -35,6 +35,8 @@ export class Stage {
   /** The time at which each row begins to leave. */
   readonly #rows = new Map<Row, number>();
   readonly #waiting = new Set<Row>();
+  /** The open poll, which stands above the chat and is none of the rows. */
+  #poll: Row | undefined;
   /** The time of the last message of the backfill; undefined before and after it. */
   #backfilledAt: number | undefined;
   #backfillBegan = 0;
@@ -51,6 +53,7 @@ export class Stage {
   /** Another chat begins. */
   clear(): void {
     for (const row of [...this.#rows.keys(), ...this.#waiting]) this.#drop(row);
+    this.#poll = undefined;
     this.#transcript = this.#newTranscript();
     this.#showPinned();
   }
@@ -73,6 +76,7 @@ export class Stage {
       const staysMs = this.#isShown(row) ? this.#staysMs(row, true) : 0;
       if (staysMs === 0) this.#transcript.drop(row);
       else if (this.#view.waits) this.#wait(row);
+      else if (this.#view.hasPinned && isOpenPoll(row)) this.#raise(row);
       else this.#rows.set(row, now + staysMs);
     }
     if (this.#view.hasPinned) this.#showPinned();
@@ -122,13 +126,32 @@ export class Stage {
     if (leastMissed) this.#drop(leastMissed);
   }
 
-  /** Pinned messages count as rows, too; the newest row is always shown. */
+  /** Shows the open poll above the chat. */
+  #raise(row: Row): void {
+    this.#lower();
+    this.#poll = row;
+  }
+
+  /** Gives the poll that stood above the chat its place among the rows. */
+  #lower(): void {
+    const row = this.#poll;
+    if (!row) return;
+    this.#poll = undefined;
+    const inOrder = [...this.#rows, [row, performance.now() + this.#staysMs(row, true)] as const].sort(
+      ([one], [other]) => cursorOf(one) - cursorOf(other),
+    );
+    this.#rows.clear();
+    for (const [each, leavesAt] of inOrder) this.#rows.set(each, leavesAt);
+    const next = inOrder[inOrder.findIndex(([each]) => each === row) + 1]?.[0].element;
+    if (row.element) this.#chat.insertBefore(row.element, next ?? null);
+  }
+
+  /** The newest row is always shown. */
   #limit(): void {
     const { most, backfill } = this.#view;
-    const places = this.#backfilledAt === undefined ? most : Math.min(most, backfill);
-    const left = Math.max(1, places - this.#pinned.count);
+    const places = this.#backfilledAt === undefined ? most : Math.max(1, Math.min(most, backfill));
     for (const row of this.#rows.keys()) {
-      if (this.#rows.size <= left) return;
+      if (this.#rows.size <= places) return;
       this.#drop(row);
     }
   }
@@ -136,12 +159,13 @@ export class Stage {
   /** A change can hide a row, or end the time that it stays. */
   #change(row: Row): void {
     const leavesAt = this.#rows.get(row);
-    if (leavesAt !== undefined && !this.#isShown(row)) {
+    if ((leavesAt !== undefined || row === this.#poll) && !this.#isShown(row)) {
       this.#drop(row);
       return;
     }
     redraw(row, this.#options.look);
-    if (row.message?.type === "banner") this.#pinned.fit();
+    if (row === this.#poll && !isOpenPoll(row)) this.#lower();
+    this.#pinned.fit();
     if (leavesAt === undefined) return;
     const staysMs = this.#staysMs(row, row.element === undefined);
     if (staysMs === 0) this.#drop(row);
@@ -156,15 +180,14 @@ export class Stage {
   #remove(row: Row): void {
     this.#rows.delete(row);
     this.#waiting.delete(row);
+    if (row === this.#poll) this.#poll = undefined;
     row.element?.remove();
     giveUpPictures(row.element);
   }
 
   #showPinned(): void {
-    const rows = [...this.#transcript.pinned.values()].filter((row) => this.#isShown(row));
-    const { max, look } = this.#options;
-    const shown = rows.slice(Math.max(0, rows.length - (max - 1))); // the newest row has a place beside them
-    this.#pinned.show(shown.map((row) => elementOf(row, look)));
+    const above = [this.#transcript.pinned, this.#poll].filter((row) => row && this.#isShown(row)) as Row[];
+    this.#pinned.show(above.map((row) => elementOf(row, this.#options.look)));
   }
 
   #letLeave(): void {
@@ -177,4 +200,14 @@ export class Stage {
     }
     this.#draw();
   }
+}
+
+function isOpenPoll({ message }: Row): boolean {
+  const { state } = message?.details.poll ?? {};
+  return state === "open" || state === "updated";
+}
+
+/** A gap that is no message stands where it came, before all that follows. */
+function cursorOf({ message }: Row): number {
+  return message?.cursor ?? 0;
 }

@@ -219,10 +219,11 @@ export class Column {
 
   #showStanding(): void {
     const { types } = this.#settings ?? {};
-    const pinned = !types || types.has("banner") ? [...this.#transcript.pinned.values()] : [];
-    const { marks } = this.#options;
-    const rows = pinned.filter(({ message }) => !(message && marks.applies("hide", message)));
-    this.#standing.pin(rows.map((row) => elementOf(row, this.#options.look)));
+    const { marks, look } = this.#options;
+    const { pinned } = this.#transcript;
+    const isShown =
+      pinned?.message && (!types || types.has("banner")) && !marks.applies("hide", pinned.message);
+    this.#standing.pin(isShown ? elementOf(pinned, look) : undefined);
     this.#standing.show();
   }
 
@@ -243,8 +244,8 @@ export class Column {
 
   #redrawAll(): void {
     this.#follower.keep(() => {
-      for (const row of [...this.#log.rows, ...this.#transcript.pinned.values()])
-        redraw(row, this.#options.look);
+      const { pinned } = this.#transcript;
+      for (const row of [...this.#log.rows, ...(pinned ? [pinned] : [])]) redraw(row, this.#options.look);
     });
   }
 }

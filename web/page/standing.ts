@@ -1,6 +1,6 @@
 /**
- * What stays above the chat: paid messages and memberships for as long as on the platform, the pinned
- * messages, and the open poll. Bounded.
+ * What stays above the chat: paid messages and memberships for as long as on the platform, the newest
+ * pinned message, and the open poll. Bounded.
  */
 
 import { make } from "../chat/dom.ts";
@@ -120,11 +120,11 @@ export class Standing {
       event.preventDefault(); // it would scroll, too
   }
 
-  /** Shows the pinned messages, and below them the open poll. */
-  pin(elements: readonly HTMLElement[]): void {
+  /** Shows the pinned message, if any, and below it the open poll. */
+  pin(element: HTMLElement | undefined): void {
     const poll = this.#poll;
     const isShown = poll && this.#options.isShown({ message: poll.message, fate: {} });
-    replaceChanged(this.#pinned, [...elements, ...(isShown ? [poll.element] : [])]);
+    replaceChanged(this.#pinned, [...(element ? [element] : []), ...(isShown ? [poll.element] : [])]);
   }
 
   #takePoll(message: ShownMessage): void {
