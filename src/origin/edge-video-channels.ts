@@ -1,15 +1,17 @@
 /** The channels of videos at an edge, as its origin knows them. */
 import type { Clock } from "../base/clock.ts";
-import { VideoChannels } from "../rooms/channels/video-channels.ts";
+import { type ChannelQuestion, VideoChannels } from "../rooms/channels/video-channels.ts";
 import type { Rooms } from "../rooms/rooms.ts";
 import type { Origin } from "./origin.ts";
 
 export function originVideoChannels(origin: Origin, clock: Clock, rooms: Rooms): VideoChannels {
   const sources = {
+    // The origin may know from its store that it is one of these; it looks for the rest.
+    lookOf: (videoId: string, channels: readonly string[] = []) => [videoId, ...channels].join(),
     stored: async () => [],
     remember: async () => {},
-    look: (videoId: string, { address }: { address: string }, signal: AbortSignal) =>
-      origin.channelsOf(videoId, address, signal),
+    look: (question: ChannelQuestion, { address }: { address: string }, signal: AbortSignal) =>
+      origin.channelsOf(question, address, signal),
   };
   return new VideoChannels(sources, rooms.openings, clock, rooms.stopped);
 }

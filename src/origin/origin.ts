@@ -11,6 +11,7 @@ import { ENDED, isChatType } from "../protocol/chat.ts";
 import { type ChatKey, chatKey, chatNamed, chatOf } from "../protocol/chat-key.ts";
 import { absenceIn, ChatAbsent, STANDING_HEADER } from "../protocol/chat-standing.ts";
 import { ERRORS, isErrorCode, RelayError } from "../protocol/errors.ts";
+import type { ChannelQuestion } from "../rooms/channels/video-channels.ts";
 import type { StoredChat } from "../rooms/past-chats.ts";
 import type { CursorRange } from "../serving/resume.ts";
 import type { TypedPart } from "../store/port.ts";
@@ -287,11 +288,16 @@ export class Origin {
    * The names of the channel of a video; none if the origin does not know it, or may not say. `address`: of
    * the client that asks. Rejects as `stream` does.
    */
-  async channelsOf(videoId: string, address: string, signal: AbortSignal): Promise<string[]> {
+  async channelsOf(
+    { videoId, channels }: ChannelQuestion,
+    address: string,
+    signal: AbortSignal,
+  ): Promise<string[]> {
+    const query = channels ? `?${new URLSearchParams({ channels: channels.join() })}` : "";
     using limit = new Deadline(this.#clock, OPENING_TIMEOUT_MS);
     return await this.#reached(limit.or(signal), async () => {
       const headers = address ? { "x-forwarded-for": address } : {};
-      const request = { path: `/v1/videos/${videoId}`, headers, isDownload: true };
+      const request = { path: `/v1/videos/${videoId}${query}`, headers, isDownload: true };
       const answer = await this.#connections.page(request, limit.signal);
       if (answer.statusCode !== 200) {
         const error = await refusal(answer);

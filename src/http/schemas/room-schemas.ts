@@ -34,6 +34,16 @@ const Room = Type.Object({
   ),
 });
 
+export const VideoQuery = Type.Object({
+  channels: Type.Optional(
+    Type.String({
+      description:
+        "Channels, separated by commas: a video of none of them is looked at, and each answer takes as long as that look did.",
+    }),
+  ),
+});
+export type VideoQuery = Static<typeof VideoQuery>;
+
 export const VideoResponse = Type.Object({
   videoId: VideoId,
   channels: Type.Array(Type.String(), {

@@ -3,8 +3,8 @@
  * rooms that clients have asked for with such a right. For other videos, a look at the video's page shows it,
  * once in ten minutes, for all clients together.
  *
- * A refusal never follows from the store alone, but from a look: so it comes as late for a video that is
- * stored as for any other.
+ * A refusal never follows from the store alone, but from a look, and takes as long as that look did: so its
+ * time shows neither whether the video is stored nor whether somebody else has asked for it.
  */
 import type { Clock } from "../../base/clock.ts";
 import { unlessAborted } from "../../base/deadline.ts";
@@ -34,6 +34,7 @@ export function readVideoChannels(
   stopped: AbortSignal,
 ): VideoChannels {
   const sources: VideoChannelSources = {
+    lookOf: (videoId) => videoId,
     stored: async (videoId) => {
       // As many reads whatever is stored.
       const known = await Promise.all(CHATS.map((chat) => store.getChannels(chatKey(videoId, chat))));
@@ -42,7 +43,7 @@ export function readVideoChannels(
     remember: async (videoId, names) => {
       await Promise.all(CHATS.map((chat) => store.setChannels(chatKey(videoId, chat), names)));
     },
-    look: async (videoId, queued, signal) => {
+    look: async ({ videoId }, queued, signal) => {
       using opening = await queued.turn("unknown", signal); // whether it is stored or not
       const options = { lane: "opening", dueAt: clock.monotonic(), maxCooldownMs: 0, signal } as const;
       return await opening.egress.channelOf(videoId, options);
@@ -51,14 +52,31 @@ export function readVideoChannels(
   return new VideoChannels(sources, openings, clock, stopped);
 }
 
+/** The question for the channel of a video. */
+export interface ChannelQuestion {
+  videoId: string;
+  /** The client may watch the videos of these alone; undefined if it may watch all. */
+  channels?: readonly string[] | undefined;
+}
+
 /** The names of the channel of a video; none if it is not known, or the video does not exist. */
 interface VideoChannelSources {
+  /** The name of the look that answers the question: those of one name share it. */
+  lookOf(videoId: string, channels: readonly string[] | undefined): string;
   /** As the store knows them. */
   stored(videoId: string): Promise<readonly string[]>;
   /** As the video's page shows them; `queued`: the place of the client that asks. */
-  look(videoId: string, queued: QueuedOpening<OpeningTurn>, signal: AbortSignal): Promise<readonly string[]>;
+  look(
+    question: ChannelQuestion,
+    queued: QueuedOpening<OpeningTurn>,
+    signal: AbortSignal,
+  ): Promise<readonly string[]>;
   /** Remembers them in the store. */
   remember(videoId: string, names: readonly string[]): Promise<void>;
+}
+
+function areOfOne(names: readonly string[], channels: readonly string[]): boolean {
+  return names.some((name) => channels.includes(name));
 }
 
 /** Whether a look failed because of the video's page, and not because no look was made. */
@@ -68,15 +86,18 @@ function isOfVideo(error: unknown): boolean {
 
 interface Look {
   readonly names: Promise<readonly string[]>;
-  /** On the monotonic clock: until when it counts; Infinity while it is under way. */
+  /** On the monotonic clock: when it began, and until when it counts; Infinity while it is under way. */
+  readonly begunAt: number;
   until: number;
+  /** How long it took, in milliseconds; 0 while it is under way. */
+  tookMs: number;
 }
 
 export class VideoChannels {
   readonly #sources: VideoChannelSources;
   readonly #clock: Clock;
   readonly #stopped: AbortSignal;
-  /** By video, the oldest first. */
+  /** By name, the oldest first. */
   readonly #looks = new Map<string, Look>();
   readonly #openings: OpeningQueue<OpeningTurn>;
 
@@ -92,64 +113,84 @@ export class VideoChannels {
     this.#stopped = stopped;
   }
 
-  /**
-   * Whether the video belongs to one of the channels. Rejects with `RelayError` CAPACITY, with
-   * `UpstreamError` if its page cannot be read, with `StoreError`, and with the signal's reason.
-   */
+  /** Whether the video belongs to one of the channels. Rejects as `namesOf` does. */
   async isOfOne(
     videoId: string,
     channels: readonly string[],
     address: () => string,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const isOne = (names: readonly string[]) => names.some((name) => channels.includes(name));
-    const known = await this.#sources.stored(videoId);
-    signal.throwIfAborted(); // a client that left while the store was slow takes no place
-    if (isOne(known)) return true;
-    const names = await unlessAborted(this.#look(videoId, address), signal);
-    if (!isOne(names)) return false;
-    // The room may not be there yet: then the next viewer's look is remembered.
-    await this.#sources.remember(videoId, names);
-    return true;
+    return areOfOne(await this.namesOf({ videoId, channels }, address, signal), channels);
   }
 
   /**
-   * The names of the video's channel; none if it is not known, or the video does not exist. Rejects as
-   * `isOfOne` does.
+   * The names of the video's channel; none if it is not known, or the video does not exist. Rejects with
+   * `RelayError` CAPACITY, with `UpstreamError` if its page cannot be read, with `StoreError`, and with the
+   * signal's reason. If it is of none of the question's channels, the answer is as late as a look's.
    */
-  async namesOf(videoId: string, address: () => string, signal: AbortSignal): Promise<readonly string[]> {
+  async namesOf(
+    question: ChannelQuestion,
+    address: () => string,
+    signal: AbortSignal,
+  ): Promise<readonly string[]> {
+    const { videoId, channels } = question;
+    const isEnough = (names: readonly string[]) =>
+      channels === undefined ? names.length > 0 : areOfOne(names, channels);
     const known = await this.#sources.stored(videoId);
-    return known.length > 0 ? known : await unlessAborted(this.#look(videoId, address), signal);
+    signal.throwIfAborted(); // a client that left while the store was slow takes no place
+    if (isEnough(known)) return known;
+    const askedAt = this.#clock.monotonic();
+    const look = this.#look(question, address);
+    const names = await unlessAborted(look.names, signal).catch(async (error) => {
+      await this.#asLate(look, askedAt, signal);
+      throw error;
+    });
+    if (!isEnough(names)) await this.#asLate(look, askedAt, signal);
+    // The room may not be there yet: then the next viewer's look is remembered.
+    else if (channels) await this.#sources.remember(videoId, names);
+    return names;
   }
 
-  #look(videoId: string, address: () => string): Promise<readonly string[]> {
+  #look(question: ChannelQuestion, address: () => string): Look {
+    const name = this.#sources.lookOf(question.videoId, question.channels);
     const now = this.#clock.monotonic();
-    const known = this.#looks.get(videoId);
-    if (known && known.until > now) return known.names;
+    const known = this.#looks.get(name);
+    if (known && known.until > now) return known;
     for (const [other, { until }] of this.#looks) {
       if (until > now && this.#looks.size < MAX_LOOKS) break;
       this.#looks.delete(other);
     }
-    const look: Look = { names: this.#lookNow(videoId, address()), until: Number.POSITIVE_INFINITY };
-    this.#looks.delete(videoId);
-    this.#looks.set(videoId, look);
-    look.names.then(
+    const names = this.#lookNow(question, address());
+    const look: Look = { names, begunAt: now, until: Number.POSITIVE_INFINITY, tookMs: 0 };
+    this.#looks.delete(name);
+    this.#looks.set(name, look);
+    names.then(
       () => this.#keep(look, LOOKED_MS),
       (error) => this.#keep(look, isOfVideo(error) ? FAILED_MS : 0),
     );
-    return look.names;
+    return look;
   }
 
   #keep(look: Look, ms: number): void {
-    look.until = this.#clock.monotonic() + ms;
+    const now = this.#clock.monotonic();
+    look.until = now + ms;
+    look.tookMs = now - look.begunAt;
   }
 
-  async #lookNow(videoId: string, address: string): Promise<readonly string[]> {
+  /** Waits until as much time has passed since `askedAt` as the look took, unless the service stops. */
+  async #asLate({ tookMs }: Look, askedAt: number, signal: AbortSignal): Promise<void> {
+    const leftMs = askedAt + tookMs - this.#clock.monotonic();
+    if (leftMs <= 0) return;
+    const ended = AbortSignal.any([signal, this.#stopped]);
+    await this.#clock.sleep(leftMs, ended).catch(() => signal.throwIfAborted());
+  }
+
+  async #lookNow(question: ChannelQuestion, address: string): Promise<readonly string[]> {
     const displaced = new AbortController();
     using queued = this.#openings.join(address, () => displaced.abort(atCapacity("openings")));
     const signal = AbortSignal.any([this.#stopped, displaced.signal]);
     try {
-      return await this.#sources.look(videoId, queued, signal);
+      return await this.#sources.look(question, queued, signal);
     } catch (error) {
       if (this.#stopped.aborted) throw atCapacity("stopping");
       throw error;

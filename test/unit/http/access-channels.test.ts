@@ -213,9 +213,10 @@ describe("the look at a video's page", () => {
     const remembered: string[] = [];
     return {
       ...{ asked, remembered },
+      lookOf: (videoId: string) => videoId,
       stored: async () => [],
       remember: async (videoId: string) => void remembered.push(videoId),
-      look: async (videoId: string) => {
+      look: async ({ videoId }: { videoId: string }) => {
         asked.push(videoId);
         return names[videoId] ?? Promise.reject(failure);
       },
@@ -276,7 +277,7 @@ describe("the look at a video's page", () => {
     const stopped = new AbortController();
     const sources = {
       ...sourcesOf({}),
-      look: (_video: string, _queued: unknown, signal: AbortSignal) =>
+      look: (_question: object, _queued: unknown, signal: AbortSignal) =>
         new Promise<string[]>((_, reject) => {
           signal.addEventListener("abort", () => reject(signal.reason));
         }),
