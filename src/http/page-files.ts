@@ -4,7 +4,7 @@
  * bundle has the same files ready.
  */
 import { globSync, readFileSync } from "node:fs";
-import { extname } from "node:path";
+import { basename, extname } from "node:path";
 import { builtPages, bundled, IS_BUNDLED, PACKAGE_ROOT } from "../base/own-files.ts";
 import { bundleScript, bundleStyle, joinModules, toBrowserModule } from "./browser-modules.ts";
 
@@ -36,8 +36,14 @@ export function pageFiles(): Map<string, () => string> {
       : () => toBrowserModule(file, servedAs);
     return [path.replace(/ts$/, "js"), script];
   });
+  // A page's module that is loaded by itself finds the protocol below `web/`.
+  const protocol = globSync("src/protocol/*.ts", { cwd: root }).map((name): [string, () => string] => [
+    `web/protocol/${basename(name, ".ts")}.js`,
+    () => toBrowserModule(new URL(name.replaceAll("\\", "/"), root), servedAs),
+  ]);
   return new Map([
     ...files,
+    ...protocol,
     [SDK, () => joinModules(new URL("client/index.ts", root), `./${SDK_LOG}`)],
     [SDK_LOG, () => toBrowserModule(new URL("client/log-stream.ts", root), servedAs)],
   ]);
@@ -45,5 +51,6 @@ export function pageFiles(): Map<string, () => string> {
 
 /** The path at which a page finds an imported file. */
 function servedAs(path: string): string {
-  return path.endsWith("client/index.ts") ? `../../${SDK}` : path.replace(/ts$/, "js");
+  if (path.endsWith("client/index.ts")) return `../../${SDK}`;
+  return path.replace("../src/protocol/", "protocol/").replace(/ts$/, "js");
 }

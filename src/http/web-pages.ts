@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { extname } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { PICTURE_HOSTS } from "../protocol/picture-hosts.ts";
 import { nothingAt, pathOf } from "./error-answers.ts";
 import { isKnown } from "./negotiation.ts";
 import { pageFiles } from "./page-files.ts";
@@ -17,24 +18,16 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
   ".js": "text/javascript; charset=utf-8",
 };
 
-/** The hosts that serve the upstream's pictures. */
-const PICTURES = [
-  "https://*.ggpht.com",
-  "https://*.googleusercontent.com",
-  "https://*.ytimg.com",
-  "https://*.gstatic.com",
-  "https://www.youtube.com",
-];
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "connect-src 'self'",
   "base-uri 'none'",
   "object-src 'none'",
-  `img-src 'self' data: ${PICTURES.join(" ")}`,
 ];
+const PICTURES = `img-src 'self' data: ${PICTURE_HOSTS.join(" ")}`;
 
-const STRICT = ["style-src 'self'", "require-trusted-types-for 'script'"];
+const STRICT = [PICTURES, "style-src 'self'", "require-trusted-types-for 'script'"];
 
 /**
  * The pages by path, each with its file, its part of the content security policy, and the pages that may
@@ -53,7 +46,15 @@ const PAGES = {
   // Trusted Types would refuse.
   "/overlay": {
     file: "web/overlay/index.html",
-    policy: ["style-src 'self' 'unsafe-inline'"],
+    // The user's stylesheet may load from other hosts; pictures.ts loads those of messages from the
+    // upstream's alone.
+    policy: [
+      `${PICTURES} https:`,
+      "style-src 'self' 'unsafe-inline' https:",
+      "font-src 'self' https: data:",
+      "media-src 'self' https: data:",
+      "worker-src 'self'",
+    ],
     frameAncestors: undefined,
   },
 } as const;

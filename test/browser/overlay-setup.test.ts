@@ -15,7 +15,7 @@ const JUDGE = `axe.run({ resultTypes: ["violations"], iframes: false }).then(({ 
 
 /** Another value than the default for every parameter, in the order of the page. */
 const EVERY: [name: string, value: string][] = [
-  ["videoId", "https://youtu.be/abcdefghijk"],
+  ["videoId", "abcdefghijk"],
   ["channel", "@somebody"],
   ["view", "ticker"],
   ["demo", "on"],
@@ -186,6 +186,76 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
     const ground =
       "getComputedStyle(document.querySelector('#preview').contentDocument.body).backgroundColor";
     assert.equal(await evaluate(ground), "rgba(0, 0, 0, 0)");
+  });
+
+  it("tries CSS in the preview, which its fields write, and copies it", async () => {
+    const { page } = pages;
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    const row = page.frameLocator("#preview").locator("[data-type=chat]").first();
+    const isStyled = (property: string, value: string) =>
+      until(
+        page,
+        `(({ contentDocument }) => getComputedStyle(contentDocument.querySelector("[data-type=chat]") ?? contentDocument.body)
+          .getPropertyValue("${property}") === "${value}")(document.querySelector("#preview"))`,
+      );
+    await goto();
+    await row.waitFor();
+    await page.locator("#css").fill(".row { letter-spacing: 3px }");
+    await isStyled("letter-spacing", "3px");
+    for (const [name, value] of [
+      ["chat-font-family", "Georgia, serif"],
+      ["chat-color", "#ff0000"],
+      ["chat-author-color", "red; } * { display: none"],
+      ["chat-background", "rgb(1 2 3)"],
+      ["chat-width", "300px"],
+    ] as const)
+      await set(name, value);
+    await isStyled("color", "rgb(255, 0, 0)");
+    await isStyled("background-color", "rgb(1, 2, 3)");
+    await problem("chat-author-color").getByText("Not used").waitFor();
+    await page.locator("#copy-css").click();
+    await page.getByText("Copied.").waitFor();
+    assert.equal(
+      await evaluate("navigator.clipboard.readText()"),
+      ".row { letter-spacing: 3px }\n\n:root {\n  --chat-font-family: Georgia, serif;\n  --chat-color: #ff0000;\n" +
+        "  --chat-background: rgb(1 2 3);\n  --chat-width: 300px;\n}\n",
+    );
+    assert.equal((await url()).search, "");
+    await set("theme", "light"); // loads the preview again
+    await page.frameLocator("#preview").locator("html[data-theme=light] [data-type=chat]").first().waitFor();
+    await isStyled("letter-spacing", "3px");
+    await page.reload();
+    await isStyled("background-color", "rgb(1, 2, 3)");
+  });
+
+  it("keeps the preview in sight while its controls scroll, and leads back to the chat", async () => {
+    const { page } = pages;
+    for (const [width, height] of [
+      [1280, 720],
+      [844, 390],
+      [390, 844],
+    ] as const) {
+      await page.setViewportSize({ width, height });
+      await goto();
+      await until(page, "document.querySelector('#url').value !== ''");
+      await page.locator("#css").scrollIntoViewIfNeeded();
+      await evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))");
+      const { top, bottom } = await evaluate<{ top: number; bottom: number }>(
+        "document.querySelector('#screen').getBoundingClientRect().toJSON()",
+      );
+      assert.ok(
+        top >= 0 && bottom <= height && bottom - top >= height * 0.3,
+        `${width} × ${height}: ${top} to ${bottom}`,
+      );
+    }
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await goto();
+    await set("videoId", `https://youtu.be/${pages.videoId}`);
+    await page.keyboard.press("Tab");
+    assert.equal(await field("videoId").inputValue(), pages.videoId);
+    assert.equal((await url()).search, `?videoId=${pages.videoId}`);
+    await page.locator("#back").click();
+    await page.waitForURL(`${pages.relay.url}/?videoId=${pages.videoId}`);
   });
 
   it("copies the URL, and can be used by the keyboard alone", async () => {

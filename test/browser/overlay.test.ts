@@ -6,6 +6,7 @@ import { init, message } from "../support/answering-server.ts";
 import { countOfMessages, idsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
 import { deletionOf, paidAction, textAction, textItem, texts } from "../support/chat-actions.ts";
 import { adding, TEXT } from "../support/chat-items.ts";
+import { eventually } from "../support/eventually.ts";
 import { bannered } from "../support/every-kind.ts";
 import { usePages } from "../support/pages.ts";
 import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED } from "../support/poll-items.ts";
@@ -72,6 +73,44 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
       (await idsOf(page)).map((id) => id.replace(/^poll:.*/, "poll")),
       ["a", "poll", "b"],
     );
+  });
+
+  it("takes stylesheets, fonts and pictures from other hosts by its CSS, and none that a message names", async () => {
+    const { page, chat } = pages;
+    const asked: string[] = [];
+    await page.route(/^https?:\/\/(?!127\.)/, (route) => {
+      asked.push(route.request().url());
+      const isCss = route.request().url().endsWith(".css");
+      return route.fulfill(
+        isCss
+          ? { contentType: "text/css", body: ".row { letter-spacing: 7px }" }
+          : { contentType: "image/svg+xml", body: '<svg xmlns="http://www.w3.org/2000/svg"/>' },
+      );
+    });
+    chat.say([adding(TEXT)]); // with pictures of img.example
+    await visit();
+    await page.locator(".row").waitFor();
+    const css = `@import url("https://fonts.example/a.css");
+      @font-face { font-family: far; src: url("https://fonts.example/a.woff2") }
+      @font-face { font-family: here; src: url("data:font/woff2;base64,d09GMgABAAAAAA") }
+      body {
+        background: url("https://pictures.example/a.png"), url("http://pictures.example/plain.png");
+        font-family: far, here;
+      }`;
+    await evaluate(`document.head.append(
+      Object.assign(document.createElement("style"), { textContent: ${JSON.stringify(css)} }))`);
+    await until(page, "getComputedStyle(document.querySelector('.row')).letterSpacing === '7px'");
+    const wanted = [
+      "https://fonts.example/a.css",
+      "https://fonts.example/a.woff2",
+      "https://pictures.example/a.png",
+    ];
+    await eventually(true, () => wanted.every((url) => asked.includes(url)));
+    assert.deepEqual(
+      asked.filter((url) => !wanted.includes(url)),
+      [],
+    );
+    await page.unroute(/^https?:\/\/(?!127\.)/);
   });
 
   it("lets rows fade and leave, and then does not begin with old ones", async () => {

@@ -17,7 +17,7 @@ function stackableBanners(actions: readonly unknown[]): Map<string, unknown> {
   );
 }
 
-test("a simulated banner stands beside others if the captured one does", { skip: noCaptures }, async (t) => {
+test("a simulated banner is stackable if the captured one is", { skip: noCaptures }, async (t) => {
   const bodies = capturedFiles("actions").map((name) => capturedJson(name));
   const captured = stackableBanners(bodies.flatMap((body) => asArray(body) ?? [body]));
   const upstream = await startFor(t);

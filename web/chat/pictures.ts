@@ -1,4 +1,5 @@
 /** Pictures from the upstream's hosts, each with a replacement for when it cannot be shown. */
+import { isPictureAddress } from "../../src/protocol/picture-hosts.ts";
 import { toAddress } from "./address.ts";
 import { make } from "./dom.ts";
 
@@ -6,7 +7,7 @@ import { make } from "./dom.ts";
 type Fallback = () => Node | undefined;
 
 /**
- * The picture, or its replacement if the URL is not https. The picture has `data-loaded` once it is there.
+ * The picture, or its replacement if the URL is not one of the upstream's hosts. The picture has `data-loaded` once it is there.
  */
 export function drawPicture(
   url: string | undefined,
@@ -14,7 +15,7 @@ export function drawPicture(
   fallback: Fallback,
 ): Node | undefined {
   const address = url === undefined ? undefined : toAddress(url);
-  if (address?.protocol !== "https:") return fallback();
+  if (!address || !isPictureAddress(address)) return fallback();
   const image = make("img", { decoding: "async", draggable: "false", ...attributes });
   image.alt = attributes.alt ?? "";
   image.addEventListener("load", () => image.setAttribute("data-loaded", ""));

@@ -10,15 +10,22 @@ const BOTH = [
   "connect-src 'self'",
   "base-uri 'none'",
   "object-src 'none'",
-  "img-src 'self' data: https://*.ggpht.com https://*.googleusercontent.com https://*.ytimg.com https://*.gstatic.com https://www.youtube.com",
 ];
-const STRICT = ["style-src 'self'", "require-trusted-types-for 'script'"];
+const PICTURES =
+  "img-src 'self' data: https://*.ggpht.com https://*.googleusercontent.com https://*.ytimg.com https://*.gstatic.com https://www.youtube.com";
+const STRICT = [PICTURES, "style-src 'self'", "require-trusted-types-for 'script'"];
 const OWN_FRAMES = "frame-ancestors 'self'";
 const OWN: Record<string, string[]> = {
   "/": [...STRICT, OWN_FRAMES],
   "/probe": [...STRICT, OWN_FRAMES],
   "/overlay/setup": [...STRICT, "frame-src 'self'", OWN_FRAMES],
-  "/overlay": ["style-src 'self' 'unsafe-inline'"],
+  "/overlay": [
+    `${PICTURES} https:`,
+    "style-src 'self' 'unsafe-inline' https:",
+    "font-src 'self' https: data:",
+    "media-src 'self' https: data:",
+    "worker-src 'self'",
+  ],
 };
 const FILES = [
   "/",

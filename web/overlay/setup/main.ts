@@ -5,6 +5,7 @@
 import { find, make } from "../../chat/dom.ts";
 import { beginAgainAtNewToken, takeToken } from "../../chat/page-token.ts";
 import { fragmentOf } from "../../chat/token-fragment.ts";
+import { DesignFields } from "./design-fields.ts";
 import {
   choiceField,
   type Field,
@@ -19,6 +20,7 @@ import { Preview } from "./preview.ts";
 import { SourceFields } from "./source-fields.ts";
 
 const COPIED = "Copied.";
+const NAMES_CHAT = /^(?:videoId|channel)$/;
 const OVERLAY = new URL("../overlay", location.href).href;
 
 /** In the fragment of the overlay's URL alone, never in that of this page. */
@@ -67,12 +69,13 @@ const GROUPS: Readonly<Record<string, readonly Field[]>> = {
   ],
 };
 const FIELDS = Object.values(GROUPS).flat();
+const design = new DesignFields();
 
 const parametersForm = find("#parameters", HTMLFormElement);
 const viewForm = find("#view", HTMLFormElement);
 const url = find("#url", HTMLInputElement);
 const copied = find("#copied", HTMLElement);
-/** Whether the URL was copied; "" before it is. */
+/** Whether the URL or the stylesheet was copied; "" before it is. */
 let said = "";
 const preview = new Preview();
 
@@ -95,11 +98,35 @@ function draw(): void {
     );
     parametersForm.append(make("fieldset", { class: "group" }, make("legend", {}, title), ...elements));
   }
+  design.css.id = "css";
+  const copyCss = make("button", { type: "button", id: "copy-css" }, "Copy the CSS");
+  copyCss.addEventListener("click", () => void copy(design.css));
+  parametersForm.append(
+    make(
+      "fieldset",
+      { class: "group" },
+      make("legend", {}, "Design"),
+      ...design.elements,
+      make(
+        "div",
+        { class: "field wide" },
+        make("label", { for: "css" }, "CSS"),
+        design.css,
+        make(
+          "p",
+          { class: "hint" },
+          "The preview shows it. Paste it into Custom CSS of the source in OBS: it is not part of the URL. A stylesheet, font or picture from another host tells that host who shows the overlay.",
+        ),
+        copyCss,
+      ),
+    ),
+  );
 }
 
 /** Shows what the page's URL says. */
 function read(): void {
   for (const field of FIELDS) field.show(location.search);
+  design.show(location.search);
   const query = new URLSearchParams(location.search);
   for (const control of viewControls) {
     const usual = usualView.get(control.name) ?? "";
@@ -115,7 +142,7 @@ function write(): void {
   const own = viewControls
     .filter(({ name, value, validity }) => validity.valid && value !== "" && value !== usualView.get(name))
     .map(({ name, value }): [string, string] => [name, value]);
-  history.replaceState(null, "", `${location.pathname}${toQuery([...chosen(), ...own])}`);
+  history.replaceState(null, "", `${location.pathname}${toQuery([...chosen(), ...design.chosen(), ...own])}`);
   said = "";
   show();
 }
@@ -126,6 +153,8 @@ function show(): void {
   judge();
   const isChat = viewValue("preview") === "chat" && namesChat();
   const shown = chosen().filter(([name]) => name !== "demo");
+  preview.dress(design.css.value);
+  find("#back", HTMLAnchorElement).search = toQuery(chosen().filter(([name]) => NAMES_CHAT.test(name)));
   preview.load(OVERLAY + (isChat ? toQuery(shown) + fragment : toQuery([...shown, ["demo", "on"]])));
   const [width, height] = ["width", "height"].map((name) => {
     const control = viewControls.find((each) => each.name === name);
@@ -137,7 +166,7 @@ function show(): void {
 }
 
 function namesChat(): boolean {
-  return chosen().some(([name]) => /^(videoId|channel)$/.test(name));
+  return chosen().some(([name]) => NAMES_CHAT.test(name));
 }
 
 /** Explains the fault of each field below it, and that of a copied URL below the button. */
@@ -168,9 +197,9 @@ function toQuery(parameters: [string, string][]): string {
 }
 
 /** Without a secure context there is no clipboard, but the field's text can be copied. */
-async function copy(): Promise<void> {
-  url.select();
-  const isCopied = await navigator.clipboard?.writeText(url.value).then(
+async function copy(from: HTMLInputElement | HTMLTextAreaElement): Promise<void> {
+  from.select();
+  const isCopied = await navigator.clipboard?.writeText(from.value).then(
     () => true,
     () => false,
   );
@@ -188,6 +217,6 @@ for (const form of [parametersForm, viewForm]) {
 }
 find("#url-form", HTMLFormElement).addEventListener("submit", (event) => {
   event.preventDefault();
-  void copy();
+  void copy(url);
 });
 addEventListener("popstate", read);

@@ -3,6 +3,12 @@ import { find } from "../../chat/dom.ts";
 
 /** While the user types, the overlay must not be loaded at each key. */
 const WAIT_MS = 300;
+/** As in the stylesheet: the preview is beside the controls, else above them. */
+const WIDE = matchMedia("(min-width: 900px)");
+/** Above and below what stays in sight. */
+const MARGIN_PX = 32;
+/** The part of the window's height that the preview has at least, above the controls at most. */
+const LOW = 0.35;
 
 export class Preview {
   readonly #frame = find("#preview", HTMLIFrameElement);
@@ -10,9 +16,12 @@ export class Preview {
   readonly #backdrop = find("#backdrop", HTMLElement);
   #timer: ReturnType<typeof setTimeout> | undefined;
   #url = "";
+  #css = "";
 
   constructor() {
+    this.#frame.addEventListener("load", () => this.#dress());
     new ResizeObserver(() => this.#scale()).observe(this.#backdrop);
+    addEventListener("resize", () => this.#scale());
   }
 
   /** Loads a changed URL once no further change follows for a moment. */
@@ -28,6 +37,22 @@ export class Preview {
     else this.#timer = setTimeout(load, WAIT_MS);
   }
 
+  /** Adds the user's stylesheet to the overlay, as OBS does. */
+  dress(css: string): void {
+    this.#css = css;
+    this.#dress();
+  }
+
+  #dress(): void {
+    const overlay = this.#frame.contentDocument;
+    if (!overlay || overlay.URL === "about:blank") return; // it comes, or no page may embed it
+    const known = overlay.querySelector("#custom-css");
+    if ((known?.textContent ?? "") === this.#css) return;
+    const style = known ?? overlay.head.appendChild(overlay.createElement("style"));
+    style.id = "custom-css";
+    style.textContent = this.#css;
+  }
+
   /** Lengths in CSS pixels. */
   resize(width: number, height: number): void {
     Object.assign(this.#frame.style, { width: `${width}px`, height: `${height}px` });
@@ -36,7 +61,9 @@ export class Preview {
 
   #scale(): void {
     const { offsetWidth, offsetHeight } = this.#frame;
-    const scale = Math.min(1, this.#backdrop.clientWidth / offsetWidth, (innerHeight * 0.7) / offsetHeight);
+    const heightPx = WIDE.matches ? innerHeight - this.#backdrop.offsetTop - MARGIN_PX : innerHeight * LOW;
+    const fitting = Math.max(innerHeight * LOW, heightPx) / offsetHeight;
+    const scale = Math.min(1, this.#backdrop.clientWidth / offsetWidth, fitting);
     this.#frame.style.transform = `scale(${scale})`;
     Object.assign(this.#screen.style, {
       width: `${offsetWidth * scale}px`,

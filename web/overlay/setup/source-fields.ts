@@ -5,6 +5,7 @@
  */
 import { isChannel, parseVideoOrChannel } from "../../../src/protocol/channel.ts";
 import { isPartlyInvisible, quoted, withoutSurroundings } from "../../../src/protocol/pasted-name.ts";
+import { parseVideoId } from "../../../src/protocol/video-id.ts";
 import { withoutHeaders } from "../../chat/page-token.ts";
 import { openChat, type SourceChat } from "../../chat/source.ts";
 import { type Field, judged, textField } from "./fields.ts";
@@ -44,7 +45,8 @@ export class SourceFields {
   constructor(token: () => string, answered: () => void) {
     this.#token = token;
     this.#answered = answered;
-    this.video = this.#field("videoId", textField("videoId", "Video", "URL or id of the stream"));
+    const video = textField("videoId", "Video", "URL or id of the stream");
+    this.video = this.#field("videoId", { ...video, value: () => idIn(video.value()) });
     const channel = textField("channel", "Or channel", "@handle: whatever it streams");
     this.channel = this.#field("channel", {
       ...channel,
@@ -81,7 +83,12 @@ export class SourceFields {
   }
 
   #field(name: Name, field: Field): Field {
-    field.element.addEventListener("change", () => this.look());
+    field.element.addEventListener("change", ({ target }) => {
+      const value = field.value();
+      // The name stands in place of a URL that was pasted.
+      if (target instanceof HTMLInputElement && faultOf(name, value) === "") target.value = value;
+      this.look();
+    });
     return judged(field, () => {
       const value = field.value();
       if (value === "") return "";
@@ -90,6 +97,15 @@ export class SourceFields {
         return "The overlay shows the video above. Clear that field to show the channel.";
       return this.#asked === value ? this.#answer : "";
     });
+  }
+}
+
+/** The video's id, in place of a URL; a name that is none as it is. */
+function idIn(name: string): string {
+  try {
+    return parseVideoId(name);
+  } catch {
+    return name;
   }
 }
 
