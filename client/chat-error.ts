@@ -12,7 +12,7 @@ export type ErrorCode = ServiceCode | "NETWORK" | "HTTP";
 
 interface ChatErrorOptions {
   status?: number;
-  retryAfterMs?: number | undefined;
+  retryAfterMs?: number;
   videoId?: string;
   cause?: unknown;
 }
@@ -45,12 +45,15 @@ export class ChatError extends Error {
    * is not valid yet) or the stream's `error` frame. Without `retry`, the SDK then gives up.
    */
   get isFinal(): boolean {
-    return this.status ? /^4(?!08|29|01.*yet)/.test(`${this.status}${this}`) : this.code !== "NETWORK";
+    const { status, code, message } = this;
+    if (!status) return code !== "NETWORK";
+    if (status === 401) return !/not valid yet/.test(message);
+    return status >= 400 && status < 500 && status !== 408 && status !== 429;
   }
 }
 
 /**
- * The beginnings of the codes after which the service does not open one of several chats again; their names
- * would be 40 bytes more. `errors-table.test.ts` compares them with the service's table.
+ * The codes after which the service does not open one of several chats again. `errors-table.test.ts` compares
+ * them with the service's table.
  */
-export const FINAL_FOR_CHAT = /^(NO_L|NOT|INT)/;
+export const FINAL_FOR_CHAT: readonly ErrorCode[] = ["NO_LIVE_CHAT", "NOT_STORED", "INTERNAL"];

@@ -168,7 +168,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
         () => connection.abort(new ChatError("NETWORK", `No byte for ${idleMs} ms.`)),
         () => {},
       );
-      return work.finally(() => read.abort(null));
+      return work.finally(() => read.abort());
     };
 
     // After two streams that brought nothing, the log is read in their place.
@@ -225,7 +225,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     if (event === "error") {
       const error = new ChatError(code, message, videoId && { videoId });
       if (!videoId) throw error;
-      const isFinal = this.#begun.has(videoId) || FINAL_FOR_CHAT.test(code);
+      const isFinal = this.#begun.has(videoId) || FINAL_FOR_CHAT.includes(code);
       if (isFinal) this.#over.add(videoId);
       if (isFinal && !this.#listenersOf(event)[0]) reportUncaught(error);
       this.#enqueue(event, error);

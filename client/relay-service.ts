@@ -70,13 +70,12 @@ export class Service {
     let { code, message } = (/json/.test(type) && (await jsonOf(response, signal).catch(unlessAbort))) || {};
     response.body?.cancel().catch(() => {}); // it may be read
     if (isAsked && status === 401 && !isRepeated) return this.request(path, signal, added, body, true);
-    if (typeof code + typeof message !== "stringstring") {
+    if (typeof code !== "string" || typeof message !== "string") {
       code = "HTTP";
       message = `The answer is ${status}.`;
     }
-    const after = headers.get("retry-after") as string; // seconds or a date
-    const retryAfterMs = +after * 1000 || Date.parse(after) - this.#clock.now() || undefined;
-    throw new ChatError(code, message, { status, retryAfterMs });
+    const retryAfterMs = waitOf(headers.get("retry-after"), this.#clock.now());
+    throw new ChatError(code, message, { status, ...(retryAfterMs !== undefined && { retryAfterMs }) });
   }
 
   /** Resolves to the JSON of the answer, which must have the array `list`. A `body` is posted as JSON. */
@@ -97,6 +96,13 @@ function unlessAbort(error: unknown): void {
 
 async function jsonOf(response: Response, signal: AbortSignal | undefined) {
   return parseJson(await orNetworkError(() => response.text(), signal, "The connection was cut."));
+}
+
+/** The wait in milliseconds that a `Retry-After` of seconds or a date asks for; undefined if it has neither. */
+function waitOf(retryAfter: string | null, nowMs: number): number | undefined {
+  if (!retryAfter) return undefined;
+  const waitMs = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - nowMs;
+  return Number.isNaN(waitMs) ? undefined : Math.max(waitMs, 0);
 }
 
 /** The value of a JSON text; undefined if the text is not JSON. */

@@ -14,7 +14,7 @@ export class Retries {
   #failures = 0;
 
   /** The last of `maxFailures` failures in a row is final; by default, none is. */
-  constructor(options: RetryOptions, clock: Clock, maxFailures = 1 / 0) {
+  constructor(options: RetryOptions, clock: Clock, maxFailures = Infinity) {
     this.#options = options;
     this.#clock = clock;
     this.#maxFailures = maxFailures;

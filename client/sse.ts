@@ -64,7 +64,8 @@ export class FrameReader {
         this.retryMs = +value;
       }
     }
-    if (`${this.#event.data ?? ""}${this.#rest}`.length > MAX_LENGTH)
+    const { data = "" } = this.#event;
+    if (data.length + this.#rest.length > MAX_LENGTH)
       throw new ChatError("NETWORK", "A frame is over 16 MB.");
   }
 }

@@ -43,7 +43,7 @@ export const MERGED: Stream = {
   path: "v1/merged",
   option: "videoIds",
   form: /^[\w-]{11}(,[\w-]{11})*$/,
-  parse: (id, names) => id.split(".").map((part, index) => [names[index], parseInt(part, 36)]),
+  parse: (id, names) => id.split(".").map((part, index) => [names[index], Number.parseInt(part, 36)]),
   format: (cursors, names) =>
     cursors.size ? names.map((name) => cursors.get(name)?.toString(36) ?? "_").join(".") : undefined,
 };

@@ -14,7 +14,7 @@ const EXPORT = /^export (?=(?:async |abstract )?(?:const|let|function|class)\b)/
 const EXPORTED = /^export (?:async |abstract )?(?:const|let|function\*?|class) ([\w$]+)/gm;
 const IMPORTED = /^import \{([^}]*)\} from "(\.[^"]+)";\n?/gm;
 /** A module that its importer loads when it needs it. */
-const LATER = /\bimport\("\.[^"]+"\)/g;
+const LATER = /\bimport\("\.\/([^"]+)"\)/g;
 const STYLE_IMPORT = /^@import "([^"]+)";\n/gm;
 
 /** The file as one module, with each import renamed to the path at which it is served. */
@@ -24,20 +24,20 @@ export function toBrowserModule(file: URL, rename: (path: string) => string): st
 
 /**
  * The file and all its imports as one module with the file's exports. Top-level names of the files must not
- * clash. `later`: where the module is that the SDK loads later.
+ * clash. `later`: the path, as the module sees it, of a file that the SDK loads later.
  */
-export function joinModules(entry: URL, later: string): string {
+export function joinModules(entry: URL, later: (file: string) => string): string {
   const exported = [...read(entry).matchAll(REEXPORT)].map(([, names = ""]) => names);
   const joined = inOrder(entry, new Set()).join("\n");
-  return `${joined.replaceAll(LATER, `import("${later}")`)}\nexport {${exported.join()}};\n`;
+  return `${withLater(joined, later)}\nexport {${exported.join()}};\n`;
 }
 
 /**
  * The file and all its imports as one script, so that a page needs one request for them. Each file is a
  * function that returns its exports: names of different files do not clash. Imports must not form a circle.
- * `later`: where the module is that the SDK loads later.
+ * `later`: the path, as the script sees it, of a file that the SDK loads later.
  */
-export function bundleScript(entry: URL, later: string): string {
+export function bundleScript(entry: URL, later: (file: string) => string): string {
   const names = new Map<string, string>();
   const parts: string[] = [];
   const add = (file: URL): string => {
@@ -62,7 +62,11 @@ export function bundleScript(entry: URL, later: string): string {
     return name;
   };
   add(entry);
-  return `${parts.join("\n").replaceAll(LATER, `import("${later}")`)}\n`;
+  return `${withLater(parts.join("\n"), later)}\n`;
+}
+
+function withLater(source: string, later: (file: string) => string): string {
+  return source.replaceAll(LATER, (_, file: string) => `import("${later(file)}")`);
 }
 
 /** The stylesheet with those that it imports in place of its imports. */

@@ -9,8 +9,11 @@ import { builtPages, bundled, IS_BUNDLED, PACKAGE_ROOT } from "../base/own-files
 import { bundleScript, bundleStyle, joinModules, toBrowserModule } from "./browser-modules.ts";
 
 const SDK = "client.js";
-/** The part of the SDK that it loads when it needs it. */
-const SDK_LOG = "client-log.js";
+/** The files of the SDK that it loads when it needs them. */
+export const SDK_LATER: Readonly<Record<string, string>> = {
+  "log-stream.ts": "client-log.js",
+  "poll-loop.ts": "client-poll.js",
+};
 /** The scripts of the pages; each contains all that it imports. */
 const SCRIPTS: ReadonlySet<string> = new Set([
   "web/page/first-paint.ts",
@@ -32,7 +35,7 @@ export function pageFiles(): Map<string, () => string> {
     if (type === ".css") return [path, () => bundleStyle(file)];
     if (type !== ".ts") return [path, () => readFileSync(file, "utf8")];
     const script = SCRIPTS.has(path)
-      ? () => bundleScript(file, `${"../".repeat(path.split("/").length - 1)}${SDK_LOG}`)
+      ? () => bundleScript(file, (later) => `${"../".repeat(path.split("/").length - 1)}${SDK_LATER[later]}`)
       : () => toBrowserModule(file, servedAs);
     return [path.replace(/ts$/, "js"), script];
   });
@@ -44,8 +47,11 @@ export function pageFiles(): Map<string, () => string> {
   return new Map([
     ...files,
     ...protocol,
-    [SDK, () => joinModules(new URL("client/index.ts", root), `./${SDK_LOG}`)],
-    [SDK_LOG, () => toBrowserModule(new URL("client/log-stream.ts", root), servedAs)],
+    [SDK, () => joinModules(new URL("client/index.ts", root), (later) => `./${SDK_LATER[later]}`)],
+    ...Object.entries(SDK_LATER).map(([file, path]): [string, () => string] => [
+      path,
+      () => toBrowserModule(new URL(`client/${file}`, root), servedAs),
+    ]),
   ]);
 }
 

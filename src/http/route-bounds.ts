@@ -91,6 +91,7 @@ const ROUTE_BOUNDS: Readonly<Record<string, BoundName | Readonly<Record<string, 
   "/overlay/setup": "memory",
   "/client.js": "memory",
   "/client-log.js": "memory",
+  "/client-poll.js": "memory",
   "/web/*": "memory",
 };
 

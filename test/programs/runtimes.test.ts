@@ -103,10 +103,12 @@ for (const runtime of RUNTIMES) {
       const script = `import * as sdk from "./client.mjs";
         import { suite } from "./suite.mjs";
         for await (const result of suite(sdk, "${stage}")) console.log(JSON.stringify(result));`;
-      const log = await fetch(`${relay.url}/client-log.js`).then((response) => response.text());
       for (const [file, text] of Object.entries({ client: sdk, suite: SUITE, script }))
         await writeFile(join(folder, `${file}.mjs`), text);
-      await writeFile(join(folder, "client-log.js"), log);
+      for (const later of ["client-log.js", "client-poll.js"]) {
+        const response = await fetch(`${relay.url}/${later}`);
+        await writeFile(join(folder, later), await response.text());
+      }
       await writeFile(join(folder, "package.json"), '{"type":"module"}');
       const lines = (await outputOf(runtime, folder, "script.mjs")).trimEnd().split("\n");
       return lines.map((line) => JSON.parse(line));

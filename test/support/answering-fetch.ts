@@ -40,4 +40,7 @@ export const silent: Answer = () => new Promise(() => {});
 export const busy =
   (retryAfter?: string): Answer =>
   () =>
-    new Response("", { status: 503, ...(retryAfter && { headers: { "retry-after": retryAfter } }) });
+    new Response("", {
+      status: 503,
+      ...(retryAfter !== undefined && { headers: { "retry-after": retryAfter } }),
+    });

@@ -25,6 +25,7 @@ export const ROUTE_RIGHTS: Readonly<Record<string, Right | "open">> = {
   "/overlay/setup": "open",
   "/client.js": "open",
   "/client-log.js": "open",
+  "/client-poll.js": "open",
   "/web/*": "open",
 };
 

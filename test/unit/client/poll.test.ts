@@ -11,10 +11,13 @@ const VIDEO = "dQw4w9WgXcQ";
 const FAST = { videoId: "v", minDelayMs: 0, backoff: { baseMs: 1 } };
 const CREDENTIALS = { client: "WEB", endpoint: "get_live_chat", apiKey: "key", webVersion: "2.0" };
 
-const session = { ...CREDENTIALS, token: "t", messages: [] };
+/** What else a session says, which no poll wants back. */
+const SAID = { videoId: "v", chatType: "liveChatRenderer", host: "https://www.youtube.com" };
+
+const session = { ...SAID, ...CREDENTIALS, token: "t", messages: [] };
 const batch = (token: string | null, ids: string[], timeoutMs = 0) => {
   const messages = ids.map((id) => ({ type: "chat", id }));
-  return refuses(200, { ...CREDENTIALS, token, timeoutMs, messages });
+  return refuses(200, { ...SAID, ...CREDENTIALS, token, timeoutMs, messages });
 };
 const EXPIRED = refuses(410, { code: "TOKEN_EXPIRED", message: "m" });
 const BROKEN = refuses(502, { code: "UPSTREAM_ERROR", message: "m" });
@@ -32,7 +35,7 @@ async function idsOf(answers: Answer[], options: Partial<PollOptions> = {}) {
 }
 
 describe("poll() of the SDK", () => {
-  it("opens a session and polls with it and the given options, until the chat ends", async () => {
+  it("opens a session, and polls with those of its fields that a poll needs, until the chat ends", async () => {
     const { ids, calls } = await idsOf([batch("t1", ["a"]), batch("t2", ["b", "a"]), batch(null, ["c"])], {
       details: true,
     });
@@ -41,8 +44,8 @@ describe("poll() of the SDK", () => {
       calls.map(({ path, body }) => [path, body]),
       [
         ["/v1/sessions", { videoId: "v", includeInitial: true, details: true }],
-        ["/v1/poll", { token: "t1", timeoutMs: 0, ...CREDENTIALS, details: true }],
-        ["/v1/poll", { token: "t2", timeoutMs: 0, ...CREDENTIALS, details: true }],
+        ["/v1/poll", { token: "t1", ...CREDENTIALS, details: true }],
+        ["/v1/poll", { token: "t2", ...CREDENTIALS, details: true }],
       ],
     );
   });

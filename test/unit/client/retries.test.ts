@@ -265,6 +265,20 @@ describe("a chat of the SDK, in virtual time", () => {
     );
   });
 
+  for (const [what, header, expected] of [
+    ["0 for no wait", "0", 0],
+    ["0 for a date in the past", "Thu, 01 Jan 1970 00:00:00 GMT", 0],
+    ["nothing for neither seconds nor a date", "soon", undefined],
+    ["nothing for an empty header", "", undefined],
+    ["nothing without a header", undefined, undefined],
+  ] as const)
+    it(`tells ${what} of a Retry-After`, async () => {
+      const errors: ChatError[] = [];
+      await play(1, () => [busy(header)], { retry: (error) => errors.push(error) * 0 });
+      assert.equal(errors[0]?.retryAfterMs, expected);
+      assert.equal("retryAfterMs" in (errors[0] ?? {}), expected !== undefined);
+    });
+
   it("waits as long as the stream asks, unless it has a base of its own", async () => {
     const cut = (clock: FakeClock) => [streamed(clock, "retry: 100\n\n", init(0))];
     assert.deepEqual((await play(1000, cut)).calls, [0, 75]);

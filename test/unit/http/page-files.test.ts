@@ -34,6 +34,7 @@ const FILES = [
   "/probe",
   "/client.js",
   "/client-log.js",
+  "/client-poll.js",
   "/web/page/main.js",
   "/web/page/page.css",
   "/web/page/icon.svg",
@@ -122,17 +123,20 @@ describe("the pages' files", () => {
     ]);
   });
 
-  it("/client-log.js is what the SDK and the pages load when they need it", async () => {
-    const source = await (await fetch(`${relay.url}/client-log.js`)).text();
-    assert.doesNotMatch(source, /^import |^\s*\/[*/]/m);
-    const module = await import(`data:text/javascript,${encodeURIComponent(source)}`);
-    assert.deepEqual(Object.keys(module), ["useLog"]);
+  it("the SDK and the pages load the other modules of the SDK when they need them", async () => {
+    const modules = { "/client-log.js": "useLog", "/client-poll.js": "pollLoop" };
+    for (const [path, exported] of Object.entries(modules)) {
+      const source = await (await fetch(relay.url + path)).text();
+      assert.doesNotMatch(source, /^import |^\s*\/[*/]/m);
+      const module = await import(`data:text/javascript,${encodeURIComponent(source)}`);
+      assert.deepEqual(Object.keys(module), [exported]);
+    }
     for (const path of ["/client.js", "/web/page/main.js", "/web/overlay/main.js"]) {
       const importer = await (await fetch(relay.url + path)).text();
       const found = [...importer.matchAll(/\bimport\("(.*?)"\)/g)].map(([, named = ""]) => named);
       assert.deepEqual(
-        found.map((named) => new URL(named, relay.url + path).pathname),
-        ["/client-log.js"],
+        found.map((named) => new URL(named, relay.url + path).pathname).sort(),
+        Object.keys(modules),
         path,
       );
     }
