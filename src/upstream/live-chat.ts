@@ -16,6 +16,7 @@ import { popoutPath, searchChat } from "./chat-search.ts";
 import { BOOTSTRAP_PAIRS, type ClientLabel } from "./clients.ts";
 import { KeptCredentials, scriptCredentials } from "./credential-sources.ts";
 import type { CallOptions } from "./egress/flights.ts";
+import type { Lane } from "./egress/lanes.ts";
 import type { Walls } from "./egress/walls.ts";
 import { completeInOrder, mergeInOrder } from "./order.ts";
 import { readChatPage } from "./page/chat-page.ts";
@@ -256,7 +257,7 @@ export class LiveChat {
       ...{ continuation: offered, isOfPage: true },
       ...beginningOf(asked.chatType),
     };
-    const second = await this.#offered(from, first, options);
+    const second = await this.#offered(from, first, { ...options, lane: laneAfterAnswer(options.lane) });
     if (second.kind === "none") {
       const position = { ...first.position, offered: second.mayFollow ? offered : undefined };
       return { ...first, position, inTopBecause: second.why };
@@ -353,6 +354,14 @@ function aboveOn(actions: readonly unknown[], items: readonly Item[]): AboveChat
     new Map(),
     items.map(({ message }) => message),
   );
+}
+
+/**
+ * The lane of a call that continues an answer: the room has recovered, and its chat loses messages while the
+ * call waits.
+ */
+function laneAfterAnswer(lane: Lane): Lane {
+  return lane === "recovery" || lane === "retry" ? "poll" : lane;
 }
 
 /** A replay is read from its beginning; a live chat continues from its token. */

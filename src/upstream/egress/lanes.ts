@@ -92,7 +92,8 @@ export class Lanes {
     if (lane !== "poll" && others >= Math.max(1, this.#concurrency - 1)) return false;
     switch (lane) {
       case "recovery":
-        return recovery < half;
+        // Pages that are never answered hold their slots for long: one is left for openings and callers.
+        return recovery < half && recovery + retry < Math.max(1, this.#concurrency - 2);
       case "retry":
         return recovery + retry < half && retry < Math.max(1, half - 1);
       case "look":

@@ -8,7 +8,7 @@ import type { Failure } from "../../../src/simulator/index.ts";
 import type { Scenario } from "../../../src/simulator/scenario.ts";
 import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
 import { pollOf, post, type SessionBody, session } from "../../support/api.ts";
-import { asked } from "../../support/opening.ts";
+import { asked, failAlways } from "../../support/opening.ts";
 import { startRelay } from "../../support/relay.ts";
 import { assertConsecutive } from "../../support/stream.ts";
 import { requestsOf } from "../../support/virtual-room.ts";
@@ -202,6 +202,22 @@ describe("the token of all messages that an answer offers", () => {
     assert.deepEqual(new Set(viewer.ids), new Set(ids()));
     assert.equal(await viewOf(relay), "all");
     assert.equal(told(relay).length, 1);
+  });
+
+  it("is asked in the lane of polls, although the page came only after failures", async () => {
+    const { relay, chat } = watched();
+    chat.say(10);
+    const viewer = await relay.enter({ videoId: VIDEO });
+    await viewer.untilMessages(10);
+    const polls = () => relay.metric('relay_gate_lateness_seconds_count{egress="direct",lane="poll"}');
+    const mend = failAlways(relay, ["popout", "watch", "next"], { status: 503 });
+    chat.expireTokens();
+    await relay.requested("next", { count: 2 });
+    const before = (await polls()) ?? 0;
+    mend();
+    await relay.requested(CALLS.live, { count: 2 });
+    await relay.advance(200);
+    assert.equal(await polls(), before + 1);
   });
 
   it("is looked for by a page again: a room in Top chat reads all as soon as a re-bootstrap offers it", async () => {
