@@ -18,8 +18,8 @@ import { type Absence, type AwaitedAbsence, isFinal, mayReturn } from "../protoc
 import { Appender, type AppenderSettings } from "../reading/batch/appender.ts";
 import {
   absenceOf,
-  closedPosition,
   isReadable,
+  knownPosition,
   lastEgress,
   lastReadAgoMs,
   memoryOf,
@@ -42,7 +42,6 @@ import type { CallOptions } from "../upstream/egress/flights.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import { RoomEgress, type RoomEgressParts } from "../upstream/egress/room-egress.ts";
 import { historyLength } from "../upstream/order.ts";
-import { NO_PANELS } from "../upstream/readers/panels.ts";
 import { OpeningGivenUp } from "./opening-given-up.ts";
 import type { RoomApplicant } from "./sources.ts";
 
@@ -83,7 +82,7 @@ function hiddenTime({ egresses, clock, settings }: OwnedRoomParts): HiddenTime {
  * The standing of a stored chat, after the word of a page. A chat that was hidden for too long is over.
  */
 function ofStored(absence: Absence, room: RoomRecord | undefined, parts: OwnedRoomParts): Absence {
-  if (!mayReturn(absence) || !room || !isReadable(room)) return absence;
+  if (!mayReturn(absence) || !room) return absence;
   const isHiddenForLong = absence.is === "hidden" && hiddenTime(parts).isTooLong(shownAt(room));
   return isHiddenForLong ? { ...absence, is: "over" } : absence;
 }
@@ -177,7 +176,7 @@ export class OwnedRoom {
         }
       }
       const { room } = hold;
-      if (!room || !isReadable(room) || !mayReturn(absence) || !isResumed(room)) return { absence };
+      if (!room || !mayReturn(absence) || !isResumed(room)) return { absence };
       return { owned: await OwnedRoom.#awaiting(hold, room, absence, asked, parts) };
     } catch (error) {
       egress.leave();
@@ -265,7 +264,7 @@ export class OwnedRoom {
     const after = isLate ? { sinceMs, reason: reasonFor(record.end) } : undefined;
     const appender = new Appender(parts, hold, memoryOf(record, false, parts));
     await appender.appendOnce([{ items: [], after }], {
-      position: positionOf(record),
+      position: knownPosition(record),
       startedAt: isGood ? asked.startedAt : readAt,
       shownAt: isGood ? now : (shownAt(record) ?? now),
       egress: lastEgress(record),
@@ -289,7 +288,7 @@ export class OwnedRoom {
     const isLate = chat === "live" && clock.monotonic() - startedAt > settings.windowMs;
     const sinceMs = wallAt(asked, clock) - agoMs;
     const gap: Gap | undefined = isLate ? { sinceMs, reason: reasonFor(room.end) } : undefined;
-    const position = isReadable(room) ? positionOf(room) : closedPosition(chat, NO_PANELS);
+    const position = knownPosition(room);
     const appender = new Appender(parts, hold, memoryOf(room, chat === "replay", parts));
     await appender.appendOnce([{ items: [], after: gap, isLast: true }], { position, startedAt });
     await store.finish(hold, ENDED);

@@ -67,7 +67,7 @@ export function usableCredentials(
   { apiKey = "", clientVersion, ...rest }: FoundCredentials,
   lastFailure?: UpstreamError,
 ): Credentials {
-  if (clientVersion === undefined) throw noCredentials(lastFailure);
+  if (!clientVersion) throw noCredentials(lastFailure); // a position without a token has an empty one
   return { apiKey, clientVersion, ...rest };
 }
 

@@ -7,9 +7,9 @@ import { Appender, type AppenderParts } from "../../reading/batch/appender.ts";
 import {
   type CaptureProgress,
   captureOf,
-  closedPosition,
   memoryOf,
   positionOf,
+  tokenlessPosition,
 } from "../../reading/batch/checkpoint.ts";
 import { SHARED_DEFAULTS } from "../../store/open.ts";
 import type { Hold } from "../../store/ownership.ts";
@@ -106,7 +106,7 @@ async function importFile(
     for await (const { items, panels, progress, unread } of capturedBatches(path, reading, start)) {
       imported.unread += unread;
       if (items.length === 0) continue;
-      const position = closedPosition(first.chat, panels);
+      const position = tokenlessPosition(first.chat, panels);
       const at = { position, startedAt: clock.monotonic(), capture: progress };
       imported.added += (await appender.appendOnce([{ items }], at)).length;
     }

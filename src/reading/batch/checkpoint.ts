@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { asArray, asNumber, asObject, asString, dig, type JsonObject, parseJson } from "../../base/json.ts";
-import { type Chat, typeOfChat } from "../../protocol/chat-key.ts";
+import { type Chat, chatOf, typeOfChat } from "../../protocol/chat-key.ts";
 import type { AwaitedAbsence } from "../../protocol/chat-standing.ts";
 import type { RoomRecord } from "../../store/port.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -17,7 +17,7 @@ import {
 } from "../../upstream/position.ts";
 import type { AboveChat } from "../../upstream/readers/above-chat.ts";
 import { encodeGifts, toGifts } from "../../upstream/readers/join-gifts.ts";
-import type { Panels } from "../../upstream/readers/panels.ts";
+import { NO_PANELS, type Panels } from "../../upstream/readers/panels.ts";
 import { type Gap, toGap } from "./gap.ts";
 import { NO_MEMORY, type ReadMemory } from "./resolve.ts";
 
@@ -100,6 +100,12 @@ export function isReadable(room: RoomRecord): boolean {
   }
 }
 
+/** The position of a room; one without a token if it cannot be read. */
+export function knownPosition(room: RoomRecord): Position {
+  if (isReadable(room)) return positionOf(room);
+  return tokenlessPosition(chatOf(room.videoId).chat, NO_PANELS);
+}
+
 /** Why the room waits for its chat; undefined if it does not. */
 export function absenceOf({ checkpoint }: RoomRecord): AwaitedAbsence | undefined {
   const stored = dig(parseJson(checkpoint), "absence");
@@ -107,11 +113,8 @@ export function absenceOf({ checkpoint }: RoomRecord): AwaitedAbsence | undefine
   return (is === "off" || is === "hidden") && why !== undefined ? { is, why } : undefined;
 }
 
-/**
- * The position of a chat that is over and was not read from the upstream, or by another version of the
- * service: it has no credentials.
- */
-export function closedPosition(chat: Chat, panels: Panels): Position {
+/** The position of a chat that cannot be read on from there: it has no token and no credentials. */
+export function tokenlessPosition(chat: Chat, panels: Panels): Position {
   const endpoint = chat === "replay" ? "get_live_chat_replay" : "get_live_chat";
   const pair = { client: "WEB", endpoint } as const;
   const credentials = { apiKey: "", clientVersion: "" };

@@ -127,6 +127,25 @@ for (const [what, scenario] of Object.entries(AWAITED)) {
       });
     }
 
+    it("is waited for by a viewer with a cursor, although the room's checkpoint cannot be read", async () => {
+      const room = await virtualRoom(3, {}, {}, { hasDisk: true });
+      const { relay, chat, viewer } = room;
+      relay.kill();
+      relay.disk.rewrite(VIDEO, () => '{"position":"of another version"}');
+      chat.change(scenario);
+      await relay.advance(MINUTE);
+      relay.start();
+      const back = await room.open({ lastEventId: viewer.cursors[0] ?? 0 });
+      assert.equal(await stateOf(room), "waiting");
+      await relay.advance(5 * MINUTE);
+      chat.change({ kind: "live" });
+      const said = chat.say(2);
+      await relay.advance(40 * SECOND);
+      const ids = back.messages.flatMap(({ message: { type, id } }) => (type === "gap" ? [] : id));
+      assert.deepEqual(ids, [...room.ids().slice(1, 3), ...said]);
+      assert.equal(back.end, undefined);
+    });
+
     it("is not waited for by one with a cursor of no room", async () => {
       const room = await virtualRoom(3, { RELAY_GRACE_MS: "1000" });
       room.viewer.leave();
