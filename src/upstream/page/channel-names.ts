@@ -7,14 +7,15 @@ import { whyNoChat } from "./no-chat.ts";
 
 /**
  * The id of the channel and its handle in lower case, as far as the page shows them; none for a video that
- * does not exist. Throws `UpstreamError` "unusable" if the page is a wall.
+ * does not exist. Throws `UpstreamError` "unusable" if the page says nothing of the channel: it is a wall, or
+ * the video is hidden now.
  */
 export function channelNamesIn(html: string, videoId: string): string[] {
   const { channel: data, player } = channelData(html);
   const details = dig(player, "videoDetails");
   if (dig(details, "videoId") !== videoId) {
     const { is, why, wallOf } = whyNoChat(html, videoId, data, player);
-    if (is !== "unknown" && is !== "untold" && !wallOf) return [];
+    if (is === "none") return [];
     throw new UpstreamError("unusable", why, { wallOf });
   }
   const id = asString(dig(details, "channelId")) ?? "";

@@ -20,6 +20,7 @@ import { bearer, SECRET, signed } from "../../support/tokens.ts";
 const MINE = "mine-video1";
 const STORED = "other-video";
 const UNSTORED = "never-asked";
+const HIDDEN = "hidden-mine";
 
 let upstream: Simulator;
 let mine: string;
@@ -28,6 +29,7 @@ before(async () => {
   const channel = upstream.channel("@mine");
   mine = channel.channelId;
   channel.broadcast(MINE, { chat: { kinds: ["text"] } }).chat.say(3);
+  channel.broadcast(HIDDEN).chat.change({ kind: "private" });
   const other = upstream.channel("@other");
   for (const video of [STORED, UNSTORED]) other.broadcast(video, { chat: { kinds: ["text"] } }).chat.say(3);
 });
@@ -107,6 +109,16 @@ describe("a right to watch the videos of a channel", () => {
     assert.equal(await statusOf(relay, `/v1/stream?videoId=${UNSTORED}`), 401);
     assert.equal(watchPages(UNSTORED), before + 1);
     assert.equal(await statusOf(relay, "/v1/messages?videoId=no-such-vid"), 401);
+  });
+
+  it("is not denied by the page of a hidden video, which does not name its channel", async () => {
+    await using relay = await limited("watch:@mine");
+    const { status, body } = await ask<{ code: string; message: string }>(
+      relay.url,
+      `/v1/messages?videoId=${HIDDEN}`,
+    );
+    assert.deepEqual([status, body.code], [502, "UPSTREAM_ERROR"]);
+    assert.match(body.message, /^The channel of the video could not be found out: .*private/);
   });
 
   it("in a token is checked by an edge of an edge, which asks its origin once", async () => {
