@@ -3,6 +3,7 @@
  * another instance has viewers of the room, it gives up, so that the other instance can open the room.
  */
 import { atCapacity } from "../protocol/capacity.ts";
+import type { ChatKey } from "../protocol/chat-key.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import { isUnavailable } from "../store/port.ts";
 import { background } from "../telemetry/background.ts";
@@ -22,9 +23,9 @@ export class OpeningGivenUp implements Disposable {
   readonly #exceeded = new AbortController();
   readonly #over = new AbortController();
 
-  /** Begins at once. Dispose of it when the opening is over. */
-  constructor(videoId: string, egress: RoomEgress, parts: LimitParts) {
-    const watch = () => this.#watch(videoId, egress, parts);
+  /** Begins at once. `keys`: the chats that the instance holds. Dispose of it when the opening is over. */
+  constructor(keys: readonly ChatKey[], egress: RoomEgress, parts: LimitParts) {
+    const watch = () => this.#watch(keys, egress, parts);
     void background("limit of an opening", parts, this.#over.signal, watch);
   }
 
@@ -37,12 +38,16 @@ export class OpeningGivenUp implements Disposable {
     this.#over.abort();
   }
 
-  async #watch(videoId: string, egress: RoomEgress, { clock, egresses, store }: LimitParts): Promise<void> {
+  async #watch(
+    keys: readonly ChatKey[],
+    egress: RoomEgress,
+    { clock, egresses, store }: LimitParts,
+  ): Promise<void> {
     const { signal } = this.#over;
     for (let waitMs = OUT_MS; !signal.aborted; waitMs = LOOK_MS) {
       await clock.sleep(waitMs, signal).catch(() => {});
       if (signal.aborted || egress.unreachedMs < OUT_MS) continue;
-      const wanted = await store.ownership.wantedElsewhere([videoId]).catch((error: unknown) => {
+      const wanted = await store.ownership.wantedElsewhere(keys).catch((error: unknown) => {
         if (!isUnavailable(error)) throw error;
         return []; // already reported; the next look tries again
       });

@@ -131,12 +131,12 @@ export class OwnedRoom {
 
   /**
    * Opens a video and bootstraps the chat that it has now. Meanwhile, this instance owns the room of the
-   * live chat, so no other one opens the video. The backlog is durable when it resolves; if it rejects, or
-   * the chat is absent, the store has not changed. A live chat that was read before, and is over, is
-   * closed: then it resolves to "closed". Calls `assertCapacity` when the chat is found, before it is read.
-   * A stored room whose chat may come back waits for it, if `isResumed`. Resolves to undefined if another
-   * instance owns the room. Rejects as `LiveChat.bootstrap` does, with `RelayError` CAPACITY and with
-   * `StoreError`.
+   * live chat, so no other one opens the video, and that of an unfinished replay, so none goes on with it.
+   * The backlog is durable when it resolves; if it rejects, or the chat is absent, the store has not changed.
+   * A live chat that was read before, and is over, is closed: then it resolves to "closed". Calls
+   * `assertCapacity` when the chat is found, before it is read. A stored room whose chat may come back waits
+   * for it, if `isResumed`. Resolves to undefined if another instance owns the room. Rejects as
+   * `LiveChat.bootstrap` does, with `RelayError` CAPACITY and with `StoreError`.
    */
   static async bootstrap(
     videoId: string,
@@ -155,14 +155,17 @@ export class OwnedRoom {
       return { owned: OwnedRoom.#fromCheckpoint(hold, hold.room, asked, parts) };
     }
     const replayKey = chatKey(videoId, "replay");
-    if (isGoingOn(await parts.store.getRoom(replayKey), parts)) return undefined;
+    const isReplayOpen = isUnfinished(await parts.store.getRoom(replayKey));
+    await using replay = isReplayOpen ? await parts.store.ownership.take(replayKey) : undefined;
+    if (isReplayOpen && (!replay || isGoingOn(replay.room, parts))) return undefined;
     if (hold.room && !isReadable(hold.room)) {
       telemetry.mark("room: checkpoint unreadable");
       telemetry.rooms.checkpointUnreadable(videoId, "position");
     }
     const egress = new RoomEgress(videoId, opening.egress, parts);
     try {
-      const opened = await OwnedRoom.#bootstrap(hold, asked, assertCapacity, egress, parts, signal);
+      const holds = { live: hold, replay };
+      const opened = await OwnedRoom.#bootstrap(holds, asked, assertCapacity, egress, parts, signal);
       if (opened && "owned" in opened) return opened;
       egress.leave();
       if (!opened) return undefined;
@@ -171,8 +174,8 @@ export class OwnedRoom {
       if (isFinal(absence)) {
         if (isOpen(hold.room)) return await OwnedRoom.#close(hold, asked, parts);
         if (isOpen(await parts.store.getRoom(replayKey))) {
-          await using replay = await parts.store.ownership.take(replayKey);
-          if (isOpen(replay?.room)) return await OwnedRoom.#close(replay as Hold, asked, parts);
+          await using last = replay ?? (await parts.store.ownership.take(replayKey));
+          if (isOpen(last?.room)) return await OwnedRoom.#close(last as Hold, asked, parts);
         }
       }
       const { room } = hold;
@@ -184,24 +187,30 @@ export class OwnedRoom {
     }
   }
 
+  /** `holds`: of the live chat; and of the replay, if it is taken already. */
   static async #bootstrap(
-    live: Hold,
+    holds: { live: Hold; replay: Hold | undefined },
     asked: CallStart,
     assertCapacity: (chatType: ChatType) => void,
     egress: RoomEgress,
     parts: OwnedRoomParts,
     signal: AbortSignal,
   ): Promise<JustOpened | { absence: Absence } | { isOver: true } | undefined> {
+    const { live } = holds;
     const { videoId } = live;
     const { clock, store, telemetry, settings } = parts;
-    using limit = new OpeningGivenUp(videoId, egress, parts);
+    const held = [live, holds.replay].filter((hold) => hold !== undefined);
+    const keys = held.map((hold) => hold.videoId);
+    using limit = new OpeningGivenUp(keys, egress, parts);
     const until = AbortSignal.any([signal, limit.signal]);
     const options: CallOptions = {
       lane: "opening",
       // Openings run one after the other, and each loads a page that a poll must soon follow.
       dueAt: clock.monotonic(),
       maxCooldownMs: 0,
-      beforeStart: () => live.assertHeld(),
+      beforeStart: () => {
+        for (const hold of held) hold.assertHeld();
+      },
       signal: until,
     };
     const found = (chatType: ChatType) => {
@@ -216,7 +225,8 @@ export class OwnedRoom {
     const { chatType, pair } = position;
     const isReplay = isReplayChat(chatType);
     if (isReplay && isOpen(live.room)) return { isOver: true };
-    await using replay = isReplay ? await store.ownership.take(chatKey(videoId, "replay")) : undefined;
+    const take = async () => holds.replay ?? (await store.ownership.take(chatKey(videoId, "replay")));
+    await using replay = isReplay ? await take() : undefined;
     const hold = isReplay ? replay : live;
     if (!hold) return undefined;
     // From before the room was taken, because the record has the room's age at the moment when it was taken.

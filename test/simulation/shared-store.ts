@@ -58,10 +58,15 @@ export class SharedStore implements Peek {
     return text.startsWith("select pg_notify(") ? this.#notify : this.#statements.get(text);
   }
 
-  /** The row of a video: of its chats, the one that somebody owns, else the replay's. */
+  /**
+   * The row of a video: of its chats, the one that somebody owns, else the replay's. If both are owned, the
+   * replay's: the live chat's also stands for the right to open the video, which an instance takes before it
+   * looks whether another one reads the replay.
+   */
   at(videoId: string): SharedRoom | undefined {
     const rows = CHATS.flatMap((chat) => this.#rooms.get(chatKey(videoId, chat)) ?? []);
-    return rows.find(({ owner, leaseUntil }) => owner !== null && leaseUntil > this.#now) ?? rows.at(-1);
+    const isOwned = ({ owner, leaseUntil }: SharedRoom) => owner !== null && leaseUntil > this.#now;
+    return rows.findLast(isOwned) ?? rows.at(-1);
   }
 
   /** Changes the checkpoints of a video's rooms regardless of their owners. */

@@ -351,3 +351,26 @@ test("an owner whose room another one has taken over follows it soon, even while
   assert.deepEqual([entry()?.owned, entry()?.roomState, entry()?.viewerCount], [undefined, "polling", 1]);
   await world.upstream.close();
 });
+
+test("an instance that opens a video again takes its replay before its first call, so that no other one goes on with it meanwhile", async () => {
+  const { world, first, second, watch, reads, until } = twoInstances(10); // one address each
+  const [{ videoId, chat } = assert.fail()] = world.rooms; // the replay
+  const [from = ""] = first.addresses;
+  chat.say(4000);
+  await until(1000);
+  watch(first, videoId);
+  await until(10_000);
+  watch(second, videoId);
+  await until(20_000);
+  for (const address of [...first.addresses, ...second.addresses]) world.network.lost.add(address);
+  await until(50_000); // it is handed on, and the second one cannot take it
+  void first.restart(0);
+  await until(130_000); // longer than the grace time
+  world.network.lost.clear();
+  world.upstream.fault({ on: "get_live_chat", from, times: 1, as: "silent" });
+  void world.visit(videoId, "other", 600_000, first);
+  await until(150_000);
+  assert.ok(world.journal.lines.some((line) => line.includes("log 2") && line.includes("reached again")));
+  assert.ok(reads(first, videoId));
+  await world.upstream.close();
+});

@@ -79,7 +79,7 @@ const LOOPS: Record<string, { begin(round: Round): unknown; everyMs?: number }> 
     begin: ({ relay, telemetry, step, signal }) => {
       const ownership = { wantedElsewhere: async () => step([]) } as unknown as Ownership;
       const parts = { clock: relay.clock, egresses: relay.egresses, telemetry, store: { ownership } };
-      const limit = new OpeningGivenUp(VIDEO, { unreachedMs: MINUTES } as RoomEgress, parts);
+      const limit = new OpeningGivenUp([VIDEO], { unreachedMs: MINUTES } as RoomEgress, parts);
       signal.addEventListener("abort", () => limit[Symbol.dispose]());
     },
   },
