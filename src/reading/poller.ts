@@ -423,7 +423,7 @@ export class Poller {
   }
 
   #progressAt(position: Position): Progress {
-    const { name: egress } = this.#parts.egress;
+    const { key: egress } = this.#parts.egress;
     const [startedAt, shownAt] = [this.#startedAt, this.#shownAt];
     return { position, startedAt, shownAt, egress, absence: this.absence };
   }

@@ -239,7 +239,7 @@ export class OwnedRoom {
     const after = { gap: isShort ? undefined : gap(page.wallAt, "unreachable"), isShort };
     const batches = withAnswer([unread], first.items, after, telemetry.mark);
     const backlog = batches.flatMap(({ items }) => items);
-    const added = await appender.appendOnce(batches, { position, startedAt, egress: egress.name });
+    const added = await appender.appendOnce(batches, { position, startedAt, egress: egress.key });
     const history = new Set(
       backlog
         .slice(0, historyLength(backlog, page.items))

@@ -71,7 +71,7 @@ export const PROXIES: Record<string, ProxyProgram> = {
 export class RealProxy implements AsyncDisposable {
   /** `RELAY_EGRESS` for it, with user and password if it asks for them. */
   readonly way: string;
-  /** The egress's name by default. */
+  /** Its host and port. */
   readonly name: string;
   readonly #program: string;
   readonly #args: readonly string[];

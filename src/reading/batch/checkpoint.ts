@@ -44,7 +44,7 @@ export interface Progress {
   position: Position;
   /** When the call started whose answer led to the position, on the monotonic clock. */
   startedAt: number;
-  /** The egress to whose address the upstream gave the position's credentials. */
+  /** The key of the egress to whose address the upstream gave the position's credentials. */
   egress?: string | undefined;
   /** When the chat was last seen not to be hidden, as in `HiddenTime`; undefined if not known. */
   shownAt?: number | undefined;
@@ -149,7 +149,7 @@ export function shownAt({ checkpoint }: RoomRecord): number | undefined {
   return asNumber(dig(parseJson(checkpoint), "shownAt"));
 }
 
-/** The egress that last read the room; undefined if not known. */
+/** The key of the egress that last read the room; undefined if not known. */
 export function lastEgress({ checkpoint }: RoomRecord): string | undefined {
   return asString(dig(parseJson(checkpoint), "egress"));
 }

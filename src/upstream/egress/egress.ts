@@ -48,6 +48,8 @@ export interface EgressParts extends Omit<UpstreamCallsParts, "send"> {
 export class Egress {
   /** The `egress` label of metrics. */
   readonly name: string;
+  /** As in its spec. */
+  readonly key: string;
   readonly liveChat: LiveChat;
   /** For all its calls. */
   readonly silence: Silence;
@@ -75,6 +77,7 @@ export class Egress {
     const { gate: settings, reading, clock, telemetry, connectionsOf, isCutOff } = parts;
     const { name } = spec;
     this.name = name;
+    this.key = spec.key;
     this.#parts = parts;
     this.silence = new Silence(clock);
     this.roomSilence = new Silence(clock);

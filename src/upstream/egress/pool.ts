@@ -74,8 +74,8 @@ export class EgressPool {
     return best;
   }
 
-  named(name: string): Egress | undefined {
-    return this.#all.find((egress) => egress.name === name);
+  of(key: string): Egress | undefined {
+    return this.#all.find((egress) => egress.key === key);
   }
 
   /** Other egresses that work, the best first. */
@@ -85,7 +85,7 @@ export class EgressPool {
 
   /** From now on the egress of that name, if any, shares its pace with other instances. */
   share(name: string, pace: SharedPace): void {
-    this.named(name)?.share(pace);
+    this.of(name)?.share(pace);
   }
 
   /**

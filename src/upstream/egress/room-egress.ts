@@ -65,16 +65,16 @@ export class RoomEgress {
     this.#silence = new Silence(parts.clock);
   }
 
-  /** For a room that was read before. `name`: its egress; undefined if not known. */
+  /** For a room that was read before. `key`: of its egress; undefined if not known. */
   static resumed(
     videoId: string,
     demand: Demand,
-    name: string | undefined,
+    key: string | undefined,
     parts: RoomEgressParts,
   ): RoomEgress {
-    const known = name === undefined ? undefined : parts.egresses.named(name);
+    const known = key === undefined ? undefined : parts.egresses.of(key);
     const resumed = new RoomEgress(videoId, known ?? parts.egresses.best, parts);
-    if (name !== undefined && !known) resumed.#moved = "down";
+    if (key !== undefined && !known) resumed.#moved = "down";
     resumed.setDemand(demand);
     return resumed;
   }
@@ -85,6 +85,10 @@ export class RoomEgress {
 
   get name(): string {
     return this.#egress.name;
+  }
+
+  get key(): string {
+    return this.#egress.key;
   }
 
   /** How the room's calls queue. */

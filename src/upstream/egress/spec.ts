@@ -1,7 +1,7 @@
 /**
  * Parses the setting that lists egresses: `direct`, `ip:<local address>`, `http://…`, `socks5://…`, separated
- * by commas, each with an optional name (`office=direct`). A proxy's credentials stay in its URL: no name and
- * no error contains them. Also checks that local addresses are this machine's.
+ * by commas, each with an optional name (`office=direct`). Everybody may see the names, so no name has an
+ * address, and a proxy's credentials stay in its URL. Also checks that local addresses are this machine's.
  */
 import { once } from "node:events";
 import { createServer, isIP } from "node:net";
@@ -10,6 +10,8 @@ import { createServer, isIP } from "node:net";
 export type EgressSpec = {
   /** The egress's name in metrics, log and list of rooms. */
   name: string;
+  /** The same egress has this key also in another list: its name if the setting names it, else its address. */
+  key: string;
   /** Whether the setting names it: instances on one store share the pace of named egresses. */
   isNamed: boolean;
 } & (
@@ -24,18 +26,20 @@ const LOCAL_ADDRESS = /^ip:(?<address>.+)$/s;
 const DEFAULT_PORTS: Record<string, number> = { "http:": 80, "socks5:": 1080 };
 
 const MUST =
-  "a comma-separated list of `direct`, `ip:<local address>`, `http://host:port` and `socks5://host:port`, each with a unique name (`office=direct`; by default its address)";
+  "a comma-separated list of `direct`, `ip:<local address>`, `http://host:port` and `socks5://host:port`, each at most once, with a unique name (`office=direct`; by default its place, as in `proxy-2`)";
 
 /** Throws an error that says which texts are valid, and which entry is not. */
 export function parseEgressSpecs(text: string): EgressSpec[] {
   const specs = text.split(",").map((entry, i) => {
-    const spec = parseSpec(entry.trim());
+    const spec = parseSpec(entry.trim(), i + 1);
     if (!spec) throw new Error(`${MUST}; entry ${i + 1} is none of these`);
     return spec;
   });
-  const names = specs.map(({ name }) => name);
-  const again = names.findIndex((name, i) => names.indexOf(name) !== i);
-  if (again >= 0) throw new Error(`${MUST}; entry ${again + 1} has the name of another, ${names[again]}`);
+  for (const [i, { name, key }] of specs.entries()) {
+    const others = specs.slice(0, i);
+    if (others.some((other) => other.name === name || other.key === key))
+      throw new Error(`${MUST}; entry ${i + 1} is the same as another, or has its name, ${name}`);
+  }
   return specs;
 }
 
@@ -56,13 +60,17 @@ export async function foreignAddress(specs: readonly EgressSpec[]): Promise<stri
   return undefined;
 }
 
-function parseSpec(entry: string): EgressSpec | undefined {
+function parseSpec(entry: string, place: number): EgressSpec | undefined {
   const { name, form = entry } = NAMED.exec(entry)?.groups ?? {};
-  const isNamed = name !== undefined;
-  if (form === "direct") return { name: name ?? form, isNamed, kind: "direct" };
+  const named = (unnamed: string, key: string) => ({
+    name: name ?? unnamed,
+    key: name ?? key,
+    isNamed: name !== undefined,
+  });
+  if (form === "direct") return { ...named(form, form), kind: "direct" };
   const address = LOCAL_ADDRESS.exec(form)?.groups?.address;
   if (address !== undefined) {
-    return isIP(address) ? { name: name ?? address, isNamed, kind: "address", address } : undefined;
+    return isIP(address) ? { ...named(`ip-${place}`, address), kind: "address", address } : undefined;
   }
   const url = form.includes("://") ? proxyUrl(form) : undefined;
   const usualPort = url && DEFAULT_PORTS[url.protocol];
@@ -70,7 +78,7 @@ function parseSpec(entry: string): EgressSpec | undefined {
     return undefined;
   }
   const own = `${url.hostname}:${url.port || usualPort}`;
-  return { name: name ?? own, isNamed, kind: "proxy", url: url.href };
+  return { ...named(`proxy-${place}`, own), kind: "proxy", url: url.href };
 }
 
 /** The URL of a proxy; undefined if the text is none, or has credentials that cannot be decoded. */

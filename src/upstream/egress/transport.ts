@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { Deadline } from "../../base/deadline.ts";
-import { stripMarkup } from "../readers/text.ts";
+import { stripMarkup, withoutAddresses } from "../readers/text.ts";
 import { UpstreamError } from "../upstream-error.ts";
 import type { Connections, IncomingAnswer, OutgoingRequest } from "./connections.ts";
 
@@ -31,6 +31,9 @@ const NO_CONNECTION = new Set([
 const NO_FILES = new Set(["EMFILE", "ENFILE"]);
 /** Prefix of undici's codes for a SOCKS proxy that makes no connection. */
 const SOCKS_REFUSAL = "UND_ERR_SOCKS5";
+/** Prefix of all of undici's codes. */
+const OF_UNDICI = "UND_ERR";
+const UNKNOWN = "for an unknown reason";
 /** This many consecutive connections that break before an answer begins are not a coincidence. */
 const BREAKS_IN_A_ROW = 2;
 
@@ -85,7 +88,7 @@ export class Transport {
       if (signal.aborted) throw signal.reason;
       if (error instanceof UpstreamError) throw error;
       const isLate = deadline.signal.aborted;
-      const { code, words } = isLate ? { code: "", words: "" } : failureIn(error);
+      const { code, words, told } = isLate ? { code: "", words: "", told: "" } : failureIn(error);
       if (NO_FILES.has(code)) {
         throw new UpstreamError("unusable", `the connection failed (${code})`, {
           needsFiles: true,
@@ -96,14 +99,13 @@ export class Transport {
       if (!answer && !isLate && !isRefused) this.#breaks += 1;
       const isBroken = this.#hasOthers && this.#breaks >= BREAKS_IN_A_ROW;
       if (answer || !(isLate || isRefused || isBroken)) {
-        const why = isLate ? late(request) : `the connection failed (${words})`;
+        const why = isLate ? late(request) : `the connection failed (${told})`;
         throw new UpstreamError("unusable", why, { isBroken: !answer, cause: error });
       }
       const place = isLate ? undefined : this.#connections.proxyOf?.(hostname);
       const what =
         place === undefined ? "the connection failed" : "the proxy of the service gives no connection";
-      // Callers see only the code: the words may have an address of the operator's network.
-      const why = isLate ? late(request) : `${what} (${isRefused ? code : words})`;
+      const why = isLate ? late(request) : `${what} (${isRefused ? code : told})`;
       throw new UpstreamError("unusable", `${host} cannot be reached: ${why}`, {
         unreachable: isLate ? "no answer" : "no connection",
         proxy: place === undefined ? undefined : { place, why: words },
@@ -121,11 +123,15 @@ function late({ deadlineMs }: UpstreamRequest): string {
   return `no complete answer within ${deadlineMs} ms`;
 }
 
-/** The innermost cause's code ("" if none) and words for it: `fetch failed` alone explains nothing. */
-function failureIn(error: unknown): { code: string; words: string } {
-  if (!(error instanceof Error)) return { code: "", words: "for an unknown reason" };
+/**
+ * The innermost cause's code ("" if none) and words for it: `fetch failed` alone explains nothing. `told`: the
+ * same for callers. It has no address of the operator's network, which the system and TLS may name.
+ */
+function failureIn(error: unknown): { code: string; words: string; told: string } {
+  if (!(error instanceof Error)) return { code: "", words: UNKNOWN, told: UNKNOWN };
   if (error.cause instanceof Error) return failureIn(error.cause);
   const code = "code" in error && error.code !== undefined ? String(error.code) : "";
-  const words = stripMarkup(error.message.includes(code) ? error.message : `${code}: ${error.message}`);
-  return { code, words };
+  const message = stripMarkup(error.message);
+  const words = message.includes(code) ? message : `${code}: ${message}`;
+  return { code, words, told: code === "" || code.startsWith(OF_UNDICI) ? withoutAddresses(words) : code };
 }

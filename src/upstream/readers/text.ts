@@ -3,6 +3,7 @@
  * parts or plain text. Lengths are bounded, and cuts are between characters, never within one.
  */
 
+import { isIPv6 } from "node:net";
 import { asArray, asObject, asString, dig, type JsonObject } from "../../base/json.ts";
 import type { Part } from "../../protocol/message.ts";
 import { BOUNDS } from "../bounds.ts";
@@ -75,6 +76,19 @@ export function cut(text: string, maxLength: number): string {
 export function stripMarkup(words: string): string {
   const plain = cut(words, 2 * BOUNDS.reasonLength).replaceAll(/<[^>]*>/g, " ");
   return cut(plain.replaceAll(/[\s<>]+/g, " ").trim(), BOUNDS.reasonLength);
+}
+
+const IPV4 = /\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b/g;
+const LIKE_IPV6 = /(?<![\w:])(?:[\da-f]{0,4}:){2,7}[\da-f]{0,4}(?![\w:])/gi;
+
+/** IP addresses become "…". */
+export function withoutAddresses(words: string): string {
+  return words.replaceAll(IPV4, "…").replaceAll(LIKE_IPV6, (like) => (isIPv6(like) ? "…" : like));
+}
+
+/** The upstream's words for callers: it may name the address from which it was called. */
+export function harmless(words: string): string {
+  return withoutAddresses(stripMarkup(words));
 }
 
 /** The runs of a text in any form; a text that is not divided is one run. */

@@ -207,7 +207,7 @@ describe("a proxy that takes connections and never answers", () => {
   const through = (url: string) =>
     new Transport(
       systemClock,
-      new HttpConnections({ name: "silent", isNamed: false, kind: "proxy", url }),
+      new HttpConnections({ name: "silent", key: "silent", isNamed: false, kind: "proxy", url }),
       true,
     );
 
@@ -232,7 +232,13 @@ describe("a proxy that takes connections and never answers", () => {
 
   it("keeps no call that is aborted while the code of connections is loaded", async () => {
     await using host = await silentHost();
-    const connections = new HttpConnections({ name: "silent", isNamed: false, kind: "proxy", url: host.url });
+    const connections = new HttpConnections({
+      name: "silent",
+      key: "silent",
+      isNamed: false,
+      kind: "proxy",
+      url: host.url,
+    });
     const aborted = new AbortController();
     const asked = connections.request(call(DEADLINE_MS), aborted.signal);
     aborted.abort(new Error("aborted by the test"));

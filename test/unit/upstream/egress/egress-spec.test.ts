@@ -14,24 +14,25 @@ const waysIn = (text: string) => toConfig(read(text).values).upstream.specs;
 
 describe("the list of egresses", () => {
   for (const [text, ...expected] of [
-    ["", { name: "direct", isNamed: false, kind: "direct" }],
-    ["office=direct", { name: "office", isNamed: true, kind: "direct" }],
+    ["", { name: "direct", key: "direct", isNamed: false, kind: "direct" }],
+    ["office=direct", { name: "office", key: "office", isNamed: true, kind: "direct" }],
     [
       "direct, ip:192.0.2.7,six=ip:2001:db8::1",
-      { name: "direct", isNamed: false, kind: "direct" },
-      { name: "192.0.2.7", isNamed: false, kind: "address", address: "192.0.2.7" },
-      { name: "six", isNamed: true, kind: "address", address: "2001:db8::1" },
+      { name: "direct", key: "direct", isNamed: false, kind: "direct" },
+      { name: "ip-2", key: "192.0.2.7", isNamed: false, kind: "address", address: "192.0.2.7" },
+      { name: "six", key: "six", isNamed: true, kind: "address", address: "2001:db8::1" },
     ],
     [
       "http://us%2Cer:p%40ss=x@proxy.test:3128,s=socks5://[2001:db8::2],http://proxy.test",
       {
-        name: "proxy.test:3128",
+        name: "proxy-1",
+        key: "proxy.test:3128",
         isNamed: false,
         kind: "proxy",
         url: "http://us%2Cer:p%40ss%3Dx@proxy.test:3128/",
       },
-      { name: "s", isNamed: true, kind: "proxy", url: "socks5://[2001:db8::2]" },
-      { name: "proxy.test:80", isNamed: false, kind: "proxy", url: "http://proxy.test/" },
+      { name: "s", key: "s", isNamed: true, kind: "proxy", url: "socks5://[2001:db8::2]" },
+      { name: "proxy-3", key: "proxy.test:80", isNamed: false, kind: "proxy", url: "http://proxy.test/" },
     ],
   ] as const) {
     it(`is read: ${text || "nothing"}`, () => assert.deepEqual(waysIn(text), expected));
@@ -42,6 +43,7 @@ describe("the list of egresses", () => {
     ["direct,", 2],
     ["direct,direct", 2],
     ["a=direct,a=ip:192.0.2.7", 2],
+    ["proxy-2=direct,http://user:secret@proxy.test", 2],
     ["direct,ip:192.0.2", 2],
     ["ip:proxy.test", 1],
     ["na me=direct", 1],

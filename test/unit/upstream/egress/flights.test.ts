@@ -145,7 +145,7 @@ describe("the outcome of a call, as it is counted", () => {
       ...upstream,
       ...{ clock: systemClock, telemetry, witness, connectionsOf, isCutOff: () => false },
     };
-    const egress = new Egress({ name: "direct", kind: "direct", isNamed: false }, true, parts);
+    const egress = new Egress({ name: "direct", key: "direct", kind: "direct", isNamed: false }, true, parts);
     await assert.rejects(egress.tryOut(limit ?? new AbortController().signal));
     await egress.close();
     const names = ["unusable", "aborted", "bug"];

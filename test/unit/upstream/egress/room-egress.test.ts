@@ -46,14 +46,14 @@ describe("two egresses", () => {
       for (let i = 0; i < 6; i++) void room(`late-${i}`);
     })();
     await relay.advance(300_000);
-    assert.equal(relay.egresses.named("a")?.isUp, true);
+    assert.equal(relay.egresses.of("a")?.isUp, true);
     assert.ok((await read("a")) >= 3, `${await read("a")} rooms`);
   });
 
   it("a room that two egresses throttled continues by the other if one of them throttles for a day", async () => {
     const { relay, room } = twoEgresses();
     const { clock, answers, upstream, egresses } = relay;
-    const pauseMs = (name: string) => egresses.named(name)?.cooldownLeftMs(true) ?? Number.NaN;
+    const pauseMs = (name: string) => egresses.of(name)?.cooldownLeftMs(true) ?? Number.NaN;
     /** Throttles one call, and waits until the egress knows. */
     const throttle = async (from: string, seconds: number) => {
       upstream.fault({ on: ALL, from, times: 1, as: throttled(seconds) });
@@ -89,7 +89,7 @@ describe("two egresses", () => {
 
   it("new rooms go to the egress with capacity, even if another has more places to bootstrap them", async () => {
     const { relay, room } = twoEgresses();
-    const full = relay.egresses.named("b");
+    const full = relay.egresses.of("b");
     for (let i = 0; i < 26; i++) full?.load.set(`other-${i}`, { intervalMs: 9000, windowMs: 10_000 });
     const opened = Array.from({ length: 6 }, (_, i) => room(`new-${i}`));
     const outcome = Promise.allSettled(opened);
