@@ -142,7 +142,7 @@ export class VideoChannels {
     const askedAt = this.#clock.monotonic();
     const look = this.#look(question, address);
     const names = await unlessAborted(look.names, signal).catch(async (error) => {
-      await this.#asLate(look, askedAt, signal);
+      if (isOfVideo(error)) await this.#asLate(look, askedAt, signal);
       throw error;
     });
     if (!isEnough(names)) await this.#asLate(look, askedAt, signal);

@@ -10,7 +10,7 @@ import { createServer, isIP } from "node:net";
 export type EgressSpec = {
   /** The egress's name in metrics, log and list of rooms. */
   name: string;
-  /** The same egress has this key also in another list: its name if the setting names it, else its address. */
+  /** Stays the same if the list changes: its name if the setting names it, else its address. */
   key: string;
   /** Whether the setting names it: instances on one store share the pace of named egresses. */
   isNamed: boolean;

@@ -124,8 +124,8 @@ function late({ deadlineMs }: UpstreamRequest): string {
 }
 
 /**
- * The innermost cause's code ("" if none) and words for it: `fetch failed` alone explains nothing. `told`: the
- * same for callers. It has no address of the operator's network, which the system and TLS may name.
+ * The innermost cause's code ("" if none) and words for it: `fetch failed` alone explains nothing. `told`:
+ * the same for callers, without the addresses of the operator's network that the system and TLS may name.
  */
 function failureIn(error: unknown): { code: string; words: string; told: string } {
   if (!(error instanceof Error)) return { code: "", words: UNKNOWN, told: UNKNOWN };

@@ -1,4 +1,4 @@
-/** The addresses of egresses, which nobody but the operator may learn, and the operator from the log alone. */
+/** The addresses of egresses: only the operator may learn them, and only from the log. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
