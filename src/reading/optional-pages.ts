@@ -44,11 +44,8 @@ export class OptionalPages {
   ): Promise<Pick<Page, "items" | "position"> & Partial<Page>> {
     const { clock, egress, settings, telemetry } = this.#parts;
     const dueAt = clock.monotonic() + Math.min(0, filledAfterMs(batch) - unreadMs);
-    // A lease that cannot be proved now will soon be proved or lost.
     const page = await this.#attempt({ ...options, dueAt }, (own) =>
-      retry(LEASE_RETRY, clock, own.signal, isUnavailable, () =>
-        egress.liveChat.backlog(this.#videoId, batch.position, own),
-      ),
+      egress.liveChat.backlog(this.#videoId, batch.position, own),
     );
     const shown = page && (await this.#allOf(page, options));
     telemetry.mark(shown ? "late: completed from its page" : "late: page not given");
@@ -101,8 +98,8 @@ export class OptionalPages {
   }
 
   /**
-   * The result of the call; undefined if the upstream fails, throttles, or takes too long. Rejects with the
-   * signal's reason, and with any other error of the call.
+   * The result of the call; undefined if the upstream fails, throttles, or takes too long, or if the lease
+   * cannot be proved meanwhile. Rejects with the signal's reason, and with any other error of the call.
    */
   async #attempt<T>(
     options: CallOptions,
@@ -112,7 +109,9 @@ export class OptionalPages {
     using limit = new Deadline(this.#parts.clock, Math.min(OPTIONAL_MS, limitMs));
     const signal = AbortSignal.any([options.signal, limit.signal]);
     try {
-      return await call({ ...options, maxCooldownMs: 0, signal });
+      const own = { ...options, maxCooldownMs: 0, signal };
+      // A lease that cannot be proved now will soon be proved or lost.
+      return await retry(LEASE_RETRY, this.#parts.clock, signal, isUnavailable, () => call(own));
     } catch (error) {
       options.signal.throwIfAborted();
       if (limit.signal.aborted || error instanceof RelayError || error instanceof UpstreamError)

@@ -374,3 +374,22 @@ test("an instance that opens a video again takes its replay before its first cal
   assert.ok(reads(first, videoId));
   await world.upstream.close();
 });
+
+test("an owner that cannot prove its lease while it completes a late answer keeps the answer, and its gap", async () => {
+  const { world, first, watch, until } = twoInstances(10);
+  const [{ videoId, chat } = assert.fail()] = world.liveRooms;
+  await until(1000);
+  watch(first, videoId);
+  await until(20_000);
+  chat.say(30);
+  world.upstream.fault({ on: "get_live_chat", videoId, times: 1, as: "silent" });
+  const asked = () =>
+    world.journal.lines.filter((line) => line.endsWith(`call ${videoId} /live_chat`)).length;
+  await until(60_000, () => {
+    const { clock } = first.life ?? assert.fail();
+    // Its lease is proved by the uptime, which includes the time that the computer sleeps.
+    if (asked() === 2 && clock.sleptMs === 0) clock.sleptMs = 5000;
+  });
+  assert.equal(first.life?.clock.sleptMs, 5000);
+  await world.upstream.close();
+});
