@@ -35,11 +35,13 @@ export function joinModules(entry: URL, later: (file: string) => string): string
 /**
  * The file and all its imports as one script, so that a page needs one request for them. Each file is a
  * function that returns its exports: names of different files do not clash. Imports must not form a circle.
- * `later`: the path, as the script sees it, of a file that the SDK loads later.
+ * The script has the exports of its entry. `later`: the path, as the script sees it, of a file that it loads
+ * later.
  */
 export function bundleScript(entry: URL, later: (file: string) => string): string {
   const names = new Map<string, string>();
   const parts: string[] = [];
+  let exports: readonly string[] = [];
   const add = (file: URL): string => {
     const known = names.get(file.href);
     if (known) return known;
@@ -56,13 +58,15 @@ export function bundleScript(entry: URL, later: (file: string) => string): strin
       .replaceAll(REEXPORT, "")
       .replaceAll(IMPORTED, (_, list: string, path: string) => asConst(list, path))
       .replaceAll(EXPORT, "");
+    exports = exported;
     const name = `file${names.size}`;
     names.set(file.href, name);
     parts.push(`const ${name} = (() => {\n${body}\nreturn { ${exported.join(", ")} };\n})();`);
     return name;
   };
-  add(entry);
-  return `${withLater(parts.join("\n"), later)}\n`;
+  const name = add(entry);
+  const end = exports.length === 0 ? "" : `export const { ${exports.join(", ")} } = ${name};\n`;
+  return `${withLater(parts.join("\n"), later)}\n${end}`;
 }
 
 function withLater(source: string, later: (file: string) => string): string {

@@ -14,12 +14,13 @@ export const SDK_LATER: Readonly<Record<string, string>> = {
   "log-stream.ts": "client-log.js",
   "poll-loop.ts": "client-poll.js",
 };
-/** The scripts of the pages; each contains all that it imports. */
+/** The scripts of the pages, and those that they load later; each contains all that it imports. */
 const SCRIPTS: ReadonlySet<string> = new Set([
   "web/page/first-paint.ts",
   "web/page/main.ts",
   "web/page/probe-page.ts",
   "web/overlay/main.ts",
+  "web/overlay/merged-source.ts",
   "web/overlay/setup/main.ts",
 ]);
 
@@ -35,7 +36,7 @@ export function pageFiles(): Map<string, () => string> {
     if (type === ".css") return [path, () => bundleStyle(file)];
     if (type !== ".ts") return [path, () => readFileSync(file, "utf8")];
     const script = SCRIPTS.has(path)
-      ? () => bundleScript(file, (later) => `${"../".repeat(path.split("/").length - 1)}${SDK_LATER[later]}`)
+      ? () => bundleScript(file, (later) => "../".repeat(path.split("/").length - 1) + laterPath(later))
       : () => toBrowserModule(file, servedAs);
     return [path.replace(/ts$/, "js"), script];
   });
@@ -53,6 +54,12 @@ export function pageFiles(): Map<string, () => string> {
       () => toBrowserModule(new URL(`client/${file}`, root), servedAs),
     ]),
   ]);
+}
+
+/** The path of a script that another loads later. No two of them have the same name. */
+function laterPath(name: string): string {
+  const own = [...SCRIPTS].find((path) => path.endsWith(`/${name}`));
+  return SDK_LATER[name] ?? own?.replace(/ts$/, "js") ?? name;
 }
 
 /** The path at which a page finds an imported file. */

@@ -14,7 +14,7 @@ export interface Spoken {
   mutations?: readonly JsonObject[];
 }
 
-/** Types of banners that stand beside others; any other takes the place of the one before. */
+/** Types of banners that are shown beside others; any other takes the place of the one before. */
 const STACKABLE: ReadonlySet<string> = new Set(["CROSS_CHANNEL_REDIRECT", "CHAT_SUMMARY"]);
 
 /** A banner whose message id names the banner's type. */

@@ -16,6 +16,8 @@ const JUDGE = `axe.run({ resultTypes: ["violations"], iframes: false }).then(({ 
 /** Another value than the default for every parameter, in the order of the page. */
 const EVERY: [name: string, value: string][] = [
   ["videoId", "abcdefghijk"],
+  ["videoIds", "abcdefghijk,abcdefghijl"],
+  ["labels", "abcdefghijk:Wide"],
   ["channel", "@somebody"],
   ["view", "ticker"],
   ["demo", "on"],
@@ -71,7 +73,7 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
     assert.equal((await url()).href, `${pages.relay.url}/overlay`);
     for (const [name, value] of EVERY) await set(name, value);
     assert.deepEqual([...(await url()).searchParams], EVERY);
-    const others = ["videoId", "channel", "types", "hide", "mark"];
+    const others = ["videoId", "videoIds", "labels", "channel", "types", "hide", "mark"];
     const known = [...Object.keys(CHOICES), ...Object.keys(NUMBERS), ...others];
     assert.deepEqual(new Set(EVERY.map(([name]) => name)), new Set(known));
   });

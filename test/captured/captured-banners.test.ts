@@ -1,11 +1,11 @@
-/** Which banners stand beside others: the simulator's as the captured ones with the same contents. */
+/** Which banners are stackable: the simulator's as the captured ones with the same contents. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { asArray, dig } from "../../src/base/json.ts";
 import { capturedFiles, capturedJson, noCaptures } from "../support/captures.ts";
 import { firstToken, poll, startFor } from "../support/simulator-reader.ts";
 
-/** By the renderer of its contents: whether a banner stands beside others. */
+/** By the renderer of its contents: whether a banner is stackable. */
 function stackableBanners(actions: readonly unknown[]): Map<string, unknown> {
   const banners = actions.map((action) =>
     dig(action, "addBannerToLiveChatCommand", "bannerRenderer", "liveChatBannerRenderer"),

@@ -37,6 +37,7 @@ export function draw(element: HTMLElement, message: ShownMessage, fate: Fate, lo
     "data-currency": isHidden ? undefined : (currency ?? undefined),
     "data-value": isHidden ? undefined : (value ?? undefined),
     "data-deleted": fate.deleted,
+    "data-video-id": message.source?.videoId,
     "data-poll-id": details.poll && pollIdOf(message.id),
     "data-poll-state": details.poll && (details.poll.state === "closed" ? "closed" : "open"),
   });
@@ -44,6 +45,8 @@ export function draw(element: HTMLElement, message: ShownMessage, fate: Fate, lo
   element.toggleAttribute("data-gap", type === "gap");
   element.toggleAttribute("data-marked", !isHidden && look.isMarked?.(message) === true);
   const isPainted = paint(element, message);
+  if (message.source)
+    element.style.setProperty("--source-color", `var(--source-color-${message.source.place})`);
   element.style.setProperty("--hue", String(hueOf(details.authorId ?? message.author)));
   element.className = `row ${isPainted ? "card" : (MANNERS.get(type) ?? "")}`.trim();
   const isStruck = fate.deleted !== undefined && look.deleted === "strike";
@@ -88,7 +91,7 @@ function hueOf(text: string): number {
 
 /** Author, time, badges and amount: one line above or before the text. */
 function drawHead(
-  { timestamp, author, amount, details }: ShownMessage,
+  { timestamp, author, amount, details, source }: ShownMessage,
   look: Look,
   isHidden: boolean,
   kept: (node: Node | undefined) => Node | undefined,
@@ -97,6 +100,7 @@ function drawHead(
   const header = [details.header, details.level].filter(Boolean).join(" · ");
   const badges = look.badges ? (details.badges ?? []) : [];
   const drawn = [
+    source?.label ? make("bdi", { "data-source": source.label }, source.label) : undefined,
     drawPinnedBy(details.banner?.header),
     look.timestamps ? drawTime(timestamp, details, look) : undefined,
     event,

@@ -17,7 +17,7 @@ export class Parameters {
   oneOf<const T extends string>(name: string, allowed: readonly [T, ...T[]], otherwise: T = allowed[0]): T {
     const text = this.text(name);
     const found = allowed.find((value) => value === text);
-    if (found === undefined && text !== "") warn(name, text, `use one of ${allowed.join(", ")}`);
+    if (found === undefined && text !== "") refuse(name, text, `use one of ${allowed.join(", ")}`);
     return found ?? otherwise;
   }
 
@@ -26,7 +26,7 @@ export class Parameters {
     if (text === "") return otherwise;
     const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
     if (value >= min && value <= max) return value;
-    warn(name, text, `use a number from ${min} to ${max}`);
+    refuse(name, text, `use a number from ${min} to ${max}`);
     return otherwise;
   }
 
@@ -36,7 +36,7 @@ export class Parameters {
     const chosen = new Set<string>();
     for (const each of names) {
       const types = typesOf(each);
-      if (types.length === 0) warn("types", each, "it is neither a type of messages nor a group");
+      if (types.length === 0) refuse("types", each, "it is neither a type of messages nor a group");
       for (const type of types) chosen.add(type);
     }
     return chosen.size > 0 ? chosen : undefined;
@@ -44,12 +44,12 @@ export class Parameters {
 
   /** Whether the parameter's list of names, channel ids and patterns has the message's author or words. */
   people(name: string): (message: ShownMessage) => boolean {
-    return readPeople(this.text(name), (item, why) => warn(name, item, why));
+    return readPeople(this.text(name), (item, why) => refuse(name, item, why));
   }
 
   /** Names a parameter that cannot be used in the console. */
   refuse(name: string, why: string): void {
-    warn(name, this.text(name), why.replace(/\.$/, ""));
+    refuse(name, this.text(name), why.replace(/\.$/, ""));
   }
 
   list(name: string): string[] {
@@ -68,6 +68,7 @@ export function typesOf(name: string): readonly string[] {
   return [["gap"], ...Object.values(BY_GROUP)].some((types) => types.includes(name)) ? [name] : [];
 }
 
-function warn(name: string, value: string, advice: string): void {
+/** Names a value that cannot be used in the console. */
+export function refuse(name: string, value: string, advice: string): void {
   console.warn(`${name}=${value} cannot be used: ${advice}.`);
 }

@@ -7,6 +7,17 @@ export interface ShownMessage extends EightFields {
   type: string;
   details: Details;
   cursor: number;
+  /** With several chats in one list: which one it is of. */
+  source?: SourceMark;
+}
+
+/** How the messages of one of several chats are marked. */
+export interface SourceMark {
+  videoId: string;
+  /** Its place among the chats, from 1. */
+  place: number;
+  /** Empty: its colour alone marks it. */
+  label: string;
 }
 
 /** Fills in empty values for fields that are absent or of another form in another version of the service. */

@@ -1,5 +1,5 @@
 /** The chat that a page shows: of a video, or of the streams of a channel, one after the other. */
-import { type Chat, type ChatEvents, type ChatOptions, chat } from "../../client/index.ts";
+import { type Chat, type ChatError, type ChatEvents, type ChatOptions, chat } from "../../client/index.ts";
 import type { ChannelState } from "../../src/protocol/channel.ts";
 import type { ShownMessage } from "./shown-message.ts";
 
@@ -27,4 +27,10 @@ export type SourceOptions = Omit<ChatOptions<true>, "videoId" | "cursor" | "deta
 export function openChat(service: string, { videoId, channel }: Source, options: SourceOptions): SourceChat {
   const named = videoId === "" ? { channel } : { videoId };
   return chat(service, { ...options, ...named, details: true } as ChatOptions<true>) as unknown as SourceChat;
+}
+
+/** Milliseconds until the next attempt; undefined leaves it to the SDK, or to the user after a refusal. */
+export function waitAfter({ code, status, retryAfterMs }: ChatError): number | undefined {
+  if (code === "NO_LIVE_CHAT") return NO_CHAT_MS;
+  return status === 429 || status === 503 ? (retryAfterMs ?? NO_CHAT_MS) : undefined;
 }

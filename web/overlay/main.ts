@@ -32,7 +32,8 @@ function start(options: Options): void {
   if (options.demo) {
     ROOT.dataset.state = "open";
     playSamples((message) => stage.take([message]));
-  } else if (options.videoId === "" && options.channel === "")
+  } else if (options.videoIds.length > 0) void followSeveral(options, stage);
+  else if (options.videoId === "" && options.channel === "")
     explain(
       "idle",
       "Add ?channel= and a handle, or ?videoId= and a video, to this source’s URL. /overlay/setup makes one.",
@@ -81,8 +82,7 @@ function follow(options: Options, stage: Stage, cursor?: number | string): void 
   let current: string | undefined;
   room.on("init", ({ videoId }) => {
     wasOpen = true;
-    find("#status", HTMLElement).hidden = true;
-    delete ROOT.dataset.code;
+    hideStatus();
     if (current === videoId) return;
     if (current !== undefined) {
       batch.flush();
@@ -103,6 +103,32 @@ function follow(options: Options, stage: Stage, cursor?: number | string): void 
   });
   room.on("error", ({ code, message }) => explain("failed", message, code));
   room.on("message", (message) => batch.add(completed(message)));
+}
+
+/** Several chats in one list. */
+async function followSeveral(options: Options, stage: Stage): Promise<void> {
+  ROOT.dataset.state = "connecting";
+  const { openMerged } = await import("./merged-source.ts");
+  const { backfill = 0, types } = toRequest(options);
+  openMerged({
+    ...{ service: SERVICE, token: tokenIn(location.hash), backfill, types },
+    ...{ videoIds: options.videoIds, labels: options.labels },
+    releasedMs: RELEASED_MS,
+    failedMs: (attempt) => Math.min(FAILED_MS * 2 ** attempt, MAX_FAILED_MS),
+    begins: () => backfill > 0 && stage.beginBackfill(),
+    take: (items, mark) => stage.take(items, mark),
+    showState: (state) => {
+      ROOT.dataset.state = state;
+    },
+    refused: (message, code) => explain("failed", message, code),
+    none: () => explain("idle", "None of videoIds= in this source’s URL is the id or URL of a video."),
+    opened: hideStatus,
+  });
+}
+
+function hideStatus(): void {
+  find("#status", HTMLElement).hidden = true;
+  delete ROOT.dataset.code;
 }
 
 /** Stops only for an invalid or unknown video; the SDK handles every other wait. */

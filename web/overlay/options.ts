@@ -35,6 +35,9 @@ export const NUMBERS = {
 } as const;
 
 export interface Options extends Source {
+  /** Without `videoId`, the ids or URLs of several chats in one list, and the labels of some (`id:label`). */
+  videoIds: readonly string[];
+  labels: readonly string[];
   view: (typeof CHOICES.view)[number];
   /** Undefined: all types. */
   types: ReadonlySet<string> | undefined;
@@ -63,9 +66,12 @@ export function readOptions(search: string): Options {
     const { min, max, usual } = NUMBERS[name];
     return parameters.number(name, min, max, usual);
   };
+  const videoId = parameters.text("videoId").trim();
   const backfill = parameters.number("backfill", NUMBERS.backfill.min, NUMBERS.backfill.max, undefined);
   return {
-    videoId: parameters.text("videoId").trim(),
+    videoId,
+    videoIds: videoId === "" ? parameters.list("videoIds") : [],
+    labels: parameters.list("labels"),
     channel: parameters.text("channel").trim(),
     view: choice("view"),
     types: parameters.types(),

@@ -4,7 +4,7 @@
  */
 
 import { giveUpPictures } from "../chat/pictures.ts";
-import type { ShownMessage } from "../chat/shown-message.ts";
+import type { ShownMessage, SourceMark } from "../chat/shown-message.ts";
 import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
 import type { Options } from "./options.ts";
 import { Pinned } from "./pinned.ts";
@@ -31,11 +31,14 @@ export class Stage {
   readonly #view: View;
   readonly #chat: HTMLElement;
   readonly #pinned: Pinned;
-  #transcript: Transcript;
+  /** By video; of a source of one chat, the only one has no name. */
+  readonly #transcripts = new Map<string, Transcript>();
+  /** That of the newest pinned message. */
+  #pinning: Transcript | undefined;
   /** The time at which each row begins to leave. */
   readonly #rows = new Map<Row, number>();
   readonly #waiting = new Set<Row>();
-  /** The open poll, which stands above the chat and is none of the rows. */
+  /** The open poll, which is above the chat and is none of the rows. */
   #poll: Row | undefined;
   /** The time of the last message of the backfill; undefined before and after it. */
   #backfilledAt: number | undefined;
@@ -46,7 +49,6 @@ export class Stage {
     this.#view = viewOf(options);
     this.#chat = chat;
     this.#pinned = new Pinned(pinned);
-    this.#transcript = this.#newTranscript();
     setInterval(() => this.#letLeave(), CHECK_MS);
   }
 
@@ -54,7 +56,8 @@ export class Stage {
   clear(): void {
     for (const row of [...this.#rows.keys(), ...this.#waiting]) this.#drop(row);
     this.#poll = undefined;
-    this.#transcript = this.#newTranscript();
+    this.#transcripts.clear();
+    this.#pinning = undefined;
     this.#showPinned();
   }
 
@@ -63,32 +66,51 @@ export class Stage {
     this.#backfilledAt = this.#backfillBegan = performance.now();
   }
 
-  take(items: readonly (ShownMessage | "gap")[]): void {
+  /** `source`: the chat of the messages, if there are several. */
+  take(items: readonly (ShownMessage | "gap")[], source?: SourceMark): void {
+    const transcript = this.#transcriptOf(source);
     const now = performance.now();
     if (this.#backfilledAt !== undefined) {
       const isOver = now - this.#backfilledAt >= QUIET_MS || now - this.#backfillBegan >= LONGEST_MS;
       this.#backfilledAt = isOver ? undefined : now;
     }
     for (const item of items) {
+      const { pinned } = transcript;
       const row: Row | undefined =
-        item === "gap" ? { message: undefined, fate: {} } : this.#transcript.take(item);
+        item === "gap"
+          ? { message: undefined, fate: {} }
+          : transcript.take(source ? { ...item, source } : item);
+      if (transcript.pinned && transcript.pinned !== pinned) this.#pinning = transcript;
       if (!row) continue;
       const staysMs = this.#isShown(row) ? this.#staysMs(row, true) : 0;
-      if (staysMs === 0) this.#transcript.drop(row);
+      if (staysMs === 0) transcript.drop(row);
       else if (this.#view.waits) this.#wait(row);
       else if (this.#view.hasPinned && isOpenPoll(row)) this.#raise(row);
       else this.#rows.set(row, now + staysMs);
     }
+    if (source && this.#backfilledAt !== undefined) this.#sortByTime();
     if (this.#view.hasPinned) this.#showPinned();
     this.#limit();
     this.#draw();
   }
 
-  #newTranscript(): Transcript {
-    return new Transcript(this.#options.look, {
+  #transcriptOf({ videoId }: { videoId: string } = { videoId: "" }): Transcript {
+    const known = this.#transcripts.get(videoId);
+    if (known) return known;
+    const made = new Transcript(this.#options.look, {
       changed: (row) => this.#change(row),
       removed: (row) => this.#remove(row),
     });
+    this.#transcripts.set(videoId, made);
+    return made;
+  }
+
+  /** The backfills of several chats come one after the other: their rows mix by the time of their messages. */
+  #sortByTime(): void {
+    const sorted = [...this.#rows].sort(([one], [other]) => timeOf(one) - timeOf(other));
+    this.#rows.clear();
+    for (const [row, leavesAt] of sorted) this.#rows.set(row, leavesAt);
+    this.#chat.append(...sorted.map(([row]) => elementOf(row, this.#options.look)));
   }
 
   #draw(): void {
@@ -132,7 +154,7 @@ export class Stage {
     this.#poll = row;
   }
 
-  /** Gives the poll that stood above the chat its place among the rows. */
+  /** Gives the poll that was above the chat its place among the rows. */
   #lower(): void {
     const row = this.#poll;
     if (!row) return;
@@ -174,7 +196,7 @@ export class Stage {
 
   #drop(row: Row): void {
     this.#remove(row);
-    this.#transcript.drop(row);
+    this.#transcriptOf(row.message?.source).drop(row);
   }
 
   #remove(row: Row): void {
@@ -186,7 +208,7 @@ export class Stage {
   }
 
   #showPinned(): void {
-    const above = [this.#transcript.pinned, this.#poll].filter((row) => row && this.#isShown(row)) as Row[];
+    const above = [this.#pinning?.pinned, this.#poll].filter((row) => row && this.#isShown(row)) as Row[];
     this.#pinned.show(above.map((row) => elementOf(row, this.#options.look)));
   }
 
@@ -207,7 +229,12 @@ function isOpenPoll({ message }: Row): boolean {
   return state === "open" || state === "updated";
 }
 
-/** A gap that is no message stands where it came, before all that follows. */
+/** A gap without a message comes before all that follows. */
 function cursorOf({ message }: Row): number {
   return message?.cursor ?? 0;
+}
+
+/** In ms since 1970; a message without a time, and a gap, is of now. */
+function timeOf({ message }: Row): number {
+  return Date.parse(String(message?.details.publishedAt)) || Date.now();
 }

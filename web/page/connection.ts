@@ -3,7 +3,7 @@ import type { ChatError, Init } from "../../client/index.ts";
 import type { RelayError } from "../../src/protocol/errors.ts";
 import { Batch } from "../chat/batch.ts";
 import { completed, type ShownMessage } from "../chat/shown-message.ts";
-import { NO_CHAT_MS, openChat, type Source, type SourceChat } from "../chat/source.ts";
+import { openChat, type Source, type SourceChat, waitAfter } from "../chat/source.ts";
 import { SERVICE, TOKEN } from "./own-service.ts";
 import type { Status } from "./status.ts";
 
@@ -107,10 +107,4 @@ export class Connection {
     });
     return batch;
   }
-}
-
-/** Milliseconds until the next attempt; undefined leaves it to the SDK, or to the user after a refusal. */
-export function waitAfter({ code, status, retryAfterMs }: ChatError): number | undefined {
-  if (code === "NO_LIVE_CHAT") return NO_CHAT_MS;
-  return status === 429 || status === 503 ? (retryAfterMs ?? NO_CHAT_MS) : undefined;
 }

@@ -3,9 +3,10 @@
  * tab for each. Their number does not change while the document lives.
  */
 import { find, make, setAttributes } from "../chat/dom.ts";
+import { MergedConnection } from "../chat/merged-connection.ts";
 import { Column, type Shared } from "./column.ts";
 import { offerDownloads } from "./download.ts";
-import { MergedConnection } from "./merged-connection.ts";
+import { SERVICE, TOKEN } from "./own-service.ts";
 import { newRoot, partOf } from "./root.ts";
 import type { Settings } from "./settings.ts";
 import { carryState, type PageState } from "./status.ts";
@@ -46,7 +47,7 @@ export class SeveralChats {
       tab.setAttribute("aria-controls", videoIds.map((id) => `panel-${tab.value}-${id}`).join(" "));
     offerDownloads(...videoIds.map((videoId) => ({ videoId })));
     const columns = [...this.#byVideo].map(([videoId, { column }]) => [videoId, column] as const);
-    this.#connection = new MergedConnection(new Map(columns));
+    this.#connection = new MergedConnection(new Map(columns), { service: SERVICE, token: TOKEN });
     WIDE.addEventListener("change", () => this.#giveRoles());
   }
 

@@ -134,11 +134,18 @@ describe("the pages' files", () => {
     for (const path of ["/client.js", "/web/page/main.js", "/web/overlay/main.js"]) {
       const importer = await (await fetch(relay.url + path)).text();
       const found = [...importer.matchAll(/\bimport\("(.*?)"\)/g)].map(([, named = ""]) => named);
+      const paths = found.map((named) => new URL(named, relay.url + path).pathname).sort();
+      const own = paths.filter((each) => each.startsWith("/web/"));
       assert.deepEqual(
-        found.map((named) => new URL(named, relay.url + path).pathname).sort(),
+        paths.filter((each) => !own.includes(each)),
         Object.keys(modules),
         path,
       );
+      for (const each of own) {
+        const source = await (await fetch(relay.url + each)).text();
+        assert.match(source, /^export const \{ \w+ \} = \w+;$/m);
+        assert.doesNotMatch(source, /^import /m);
+      }
     }
   });
 });

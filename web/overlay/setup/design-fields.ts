@@ -48,7 +48,7 @@ export class DesignFields {
       .filter(([, value]) => value !== "");
   }
 
-  /** `@import` has its place before all rules, so these stand at the end. */
+  /** `@import` must come before all rules, so these are at the end. */
   #write(): void {
     const written = this.#fields
       .filter(({ field }) => field.judge?.() === "" && field.value() !== "")

@@ -20,7 +20,7 @@ import { Preview } from "./preview.ts";
 import { SourceFields } from "./source-fields.ts";
 
 const COPIED = "Copied.";
-const NAMES_CHAT = /^(?:videoId|channel)$/;
+const NAMES_CHAT = /^(?:videoIds?|channel)$/;
 const OVERLAY = new URL("../overlay", location.href).href;
 
 /** In the fragment of the overlay's URL alone, never in that of this page. */
@@ -31,6 +31,8 @@ const source = new SourceFields(token.value, () => judge());
 const GROUPS: Readonly<Record<string, readonly Field[]>> = {
   Chat: [
     source.video,
+    source.videos,
+    textField("labels", "Labels of several videos", "id:Wide, id:Upright"),
     source.channel,
     choiceField("view", "Show", [
       "the chat",

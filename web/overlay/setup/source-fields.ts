@@ -11,6 +11,8 @@ import { openChat, type SourceChat } from "../../chat/source.ts";
 import { type Field, judged, textField } from "./fields.ts";
 
 const SERVICE = new URL("..", location.href).href;
+/** As in the overlay. */
+const MAX_CHATS = 6;
 /** A handle without its `@`, as many people write it. */
 const BARE_HANDLE = /^(?!UC[\w-]{22}$)[\p{L}\p{M}\p{N}\p{Join_Control}_.·-]{3,30}$/u;
 
@@ -30,6 +32,8 @@ type Name = keyof typeof WORDS;
 export class SourceFields {
   readonly video: Field;
   readonly channel: Field;
+  /** Several videos, whose chats are one list. */
+  readonly videos: Field;
   readonly #token: () => string;
   readonly #answered: () => void;
   #room: SourceChat | undefined;
@@ -47,6 +51,26 @@ export class SourceFields {
     this.#answered = answered;
     const video = textField("videoId", "Video", "URL or id of the stream");
     this.video = this.#field("videoId", { ...video, value: () => idIn(video.value()) });
+    const videos = textField("videoIds", "Or several videos", "URLs or ids, with commas between them");
+    const idsIn = (): string =>
+      videos
+        .value()
+        .split(",")
+        .map((name) => idIn(name.trim()))
+        .filter(Boolean)
+        .join();
+    videos.element.addEventListener("change", ({ target }) => {
+      if (target instanceof HTMLInputElement) target.value = idsIn();
+    });
+    this.videos = judged({ ...videos, value: idsIn }, () => {
+      const names = idsIn() === "" ? [] : idsIn().split(",");
+      const wrong = names.find((name) => faultOf("videoId", name) !== "");
+      if (wrong !== undefined) return `${quoted(wrong)} is neither the id nor the URL of a video.`;
+      if (names.length > MAX_CHATS) return `The overlay shows the first ${MAX_CHATS}.`;
+      return names.length > 0 && this.video.value() !== ""
+        ? "The overlay shows the video above. Clear that field to show these."
+        : "";
+    });
     const channel = textField("channel", "Or channel", "@handle: whatever it streams");
     this.channel = this.#field("channel", {
       ...channel,
@@ -85,7 +109,7 @@ export class SourceFields {
   #field(name: Name, field: Field): Field {
     field.element.addEventListener("change", ({ target }) => {
       const value = field.value();
-      // The name stands in place of a URL that was pasted.
+      // The name takes the place of a URL that was pasted.
       if (target instanceof HTMLInputElement && faultOf(name, value) === "") target.value = value;
       this.look();
     });

@@ -3,19 +3,39 @@
  * For a chat that cannot be opened, this tries again as the page of one chat does. Once the chat can be
  * opened, all are requested on a new connection, on which the others resume.
  */
-import { type ChatError, type Init, type MergedChats, merged } from "../../client/index.ts";
+import { type ChatError, type Init, type MergedChats, type MessageType, merged } from "../../client/index.ts";
 import { vectorOf } from "../../src/protocol/cursor-vector.ts";
-import { Batch } from "../chat/batch.ts";
-import { completed, type ShownMessage } from "../chat/shown-message.ts";
-import { openChat, type SourceChat } from "../chat/source.ts";
-import type { Column } from "./column.ts";
-import { waitAfter } from "./connection.ts";
-import { SERVICE, TOKEN } from "./own-service.ts";
+import { Batch } from "./batch.ts";
+import { completed, type ShownMessage } from "./shown-message.ts";
+import { openChat, type SourceChat, waitAfter } from "./source.ts";
+
+/** Where one of the chats is shown. */
+export interface ChatPlace {
+  /** A connection is there. */
+  opened(init: Init): void;
+  /** Messages, and gaps that are not messages. */
+  take(items: readonly (ShownMessage | "gap")[]): void;
+  readonly status: {
+    /** `detail`: the reason of an end, the type of a chat, or the service's own message. */
+    show(state: "connecting" | "open" | "ended" | "failed", detail?: string, code?: string): void;
+    /** `waitMs`: until the next attempt; undefined: soon. */
+    wait(state: "connecting" | "reconnecting", error: ChatError, waitMs?: number): void;
+  };
+}
+
+export interface MergedService {
+  /** The service's base URL. */
+  service: string;
+  token: string | undefined;
+  /** Types and groups; undefined: all. */
+  types?: readonly string[] | undefined;
+}
 
 /** One of the chats. */
 class ConnectedChat {
   readonly videoId: string;
-  readonly column: Column;
+  readonly place: ChatPlace;
+  readonly #service: MergedService;
   /** The cursor of the last message that came; before it, of the last `init`. */
   cursor: number | undefined;
   /**
@@ -26,12 +46,13 @@ class ConnectedChat {
   #lookout: SourceChat | undefined;
   #isClosed = false;
   readonly #batch = new Batch<ShownMessage | "gap">((items) => {
-    if (!this.#isClosed) this.column.take(items);
+    if (!this.#isClosed) this.place.take(items);
   });
 
-  constructor(videoId: string, column: Column) {
+  constructor(videoId: string, place: ChatPlace, service: MergedService) {
     this.videoId = videoId;
-    this.column = column;
+    this.place = place;
+    this.#service = service;
   }
 
   get isAsked(): boolean {
@@ -42,8 +63,8 @@ class ConnectedChat {
     this.#lookout?.close();
     this.state = "open";
     this.cursor = init.cursor;
-    this.column.opened(init);
-    this.column.status.show("open", init.chatType);
+    this.place.opened(init);
+    this.place.status.show("open", init.chatType);
   }
 
   take(item: ShownMessage | "gap"): void {
@@ -56,7 +77,7 @@ class ConnectedChat {
     this.#lookout?.close();
     this.#batch.flush();
     this.state = "over";
-    this.column.status.show(state, detail, code);
+    this.place.status.show(state, detail, code);
   }
 
   /** Asks for this chat alone until it is there. */
@@ -69,7 +90,8 @@ class ConnectedChat {
       return waitMs;
     };
     const source = { videoId: this.videoId, channel: "" };
-    const lookout = openChat(SERVICE, source, { backfill: 0, token: TOKEN, retry });
+    const { service, token } = this.#service;
+    const lookout = openChat(service, source, { backfill: 0, token, retry });
     this.#lookout = lookout;
     lookout.on("init", () => {
       lookout.close();
@@ -82,7 +104,7 @@ class ConnectedChat {
 
   /** `waitMs`: until the next attempt; undefined: soon. */
   wait(error: ChatError, waitMs: number | undefined): void {
-    this.column.status.wait(this.cursor === undefined ? "connecting" : "reconnecting", error, waitMs);
+    this.place.status.wait(this.cursor === undefined ? "connecting" : "reconnecting", error, waitMs);
   }
 
   close(): void {
@@ -92,14 +114,16 @@ class ConnectedChat {
 }
 
 export class MergedConnection {
-  readonly #columns: ReadonlyMap<string, Column>;
+  readonly #places: ReadonlyMap<string, ChatPlace>;
+  readonly #service: MergedService;
   #lines: ReadonlyMap<string, ConnectedChat> = new Map();
   #backfill: number | undefined;
   #room: MergedChats<ShownMessage> | undefined;
 
-  /** `columns`: by video. */
-  constructor(columns: ReadonlyMap<string, Column>) {
-    this.#columns = columns;
+  /** `places`: by video. */
+  constructor(places: ReadonlyMap<string, ChatPlace>, service: MergedService) {
+    this.#places = places;
+    this.#service = service;
   }
 
   /** Opens all chats from their beginning; `backfill` is the service's if it is undefined. */
@@ -107,7 +131,10 @@ export class MergedConnection {
     for (const line of this.#lines.values()) line.close();
     this.#backfill = backfill;
     this.#lines = new Map(
-      [...this.#columns].map(([videoId, column]) => [videoId, new ConnectedChat(videoId, column)]),
+      [...this.#places].map(([videoId, place]) => [
+        videoId,
+        new ConnectedChat(videoId, place, this.#service),
+      ]),
     );
     this.#connect();
   }
@@ -139,7 +166,7 @@ export class MergedConnection {
     const asked = [...this.#lines.values()].filter(({ isAsked }) => isAsked);
     if (asked.length === 0) return;
     for (const line of asked) {
-      if (line.state !== "open") line.column.status.show("connecting");
+      if (line.state !== "open") line.place.status.show("connecting");
       line.state = "asked";
     }
     this.#room = this.#merge(asked);
@@ -170,12 +197,14 @@ export class MergedConnection {
     };
     const cursors = asked.map(({ cursor }) => cursor);
     const isResumed = cursors.some((cursor) => cursor !== undefined);
-    const room = merged(SERVICE, {
+    const { service, token, types } = this.#service;
+    const room = merged(service, {
       videoIds: asked.map(({ videoId }) => videoId),
       cursor: isResumed ? vectorOf(cursors) : undefined,
       backfill: this.#backfill,
       details: true,
-      token: TOKEN,
+      ...(types && { types: types as MessageType[] }),
+      token,
       retry,
     }) as unknown as MergedChats<ShownMessage>;
     return room;

@@ -1,0 +1,98 @@
+/** Several chats in one list of the overlay. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { idsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
+import { authorDeletionOf, deletionOf, textAction, textItem, texts } from "../support/chat-actions.ts";
+import { adding } from "../support/chat-items.ts";
+import { bannered } from "../support/every-kind.ts";
+import { usePages } from "../support/pages.ts";
+
+describe("the overlay of several chats", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/overlay", { width: 600, height: 700 });
+  const { evaluate, has } = pages;
+  /** The test's video, and another with its chat. */
+  const two = () => {
+    const other = pages.videoId.replace("page", "wide");
+    return { other, second: pages.relay.upstream.chat(other, { timeoutMs: 50 }) };
+  };
+  const open = (query: string) => pages.page.goto(`${pages.relay.url}/overlay?${query}`);
+  /** A message of ten minutes ago, and that number of seconds later. */
+  const at = (id: string, seconds: number) => {
+    const { liveChatTextMessageRenderer: item } = textItem(id);
+    const timestampUsec = String((Date.now() - 600_000 + seconds * 1000) * 1000);
+    return adding({ liveChatTextMessageRenderer: { ...item, timestampUsec } });
+  };
+
+  it("begins with the last messages of all by their time, and goes on as they arrive", async () => {
+    const { page, chat, videoId } = pages;
+    const { other, second } = two();
+    chat.say([at("a-1", 1), at("a-3", 3), at("a-5", 5)]);
+    second.say([at("b-2", 2), at("b-4", 4), at("b-6", 6)]);
+    await open(
+      `videoIds=${videoId},${other}&labels=${videoId}:Wide,${encodeURIComponent(other)}:Up%20right&max=5`,
+    );
+    await has("b-6");
+    await has("a-5");
+    await until(page, "document.querySelectorAll('#chat > .row').length === 5");
+    assert.deepEqual(await idsOf(page), ["b-2", "a-3", "b-4", "a-5", "b-6"]);
+    second.say([textAction("c")]);
+    await has("c");
+    chat.say([textAction("d")]);
+    await has("d");
+    assert.deepEqual(await idsOf(page), ["b-4", "a-5", "b-6", "c", "d"]);
+    const marks = await evaluate(`[...document.querySelectorAll("#chat > .row")].slice(-2).map((row) =>
+      [row.dataset.videoId, row.querySelector("[data-source]").textContent])`);
+    assert.deepEqual(marks, [
+      [other, "Up right"],
+      [videoId, "Wide"],
+    ]);
+    await page.addStyleTag({ content: ":root { --source-color-2: rgb(1, 2, 3) }" });
+    assert.equal(
+      await evaluate(
+        `getComputedStyle(document.querySelector('${rowOf("c")} [data-source]')).backgroundColor`,
+      ),
+      "rgb(1, 2, 3)",
+    );
+  });
+
+  it("deletes in the chat of the deletion alone, and has the newest pinned message of all", async () => {
+    const { page, chat, videoId } = pages;
+    const { other, second } = two();
+    await open(`videoIds=${videoId},${other}`);
+    await pages.stateIs("open");
+    const author = { channel: "UCthe-same" };
+    chat.say([textAction("a", author), bannered(textItem("p"), { actionId: "one" })]);
+    await has("banner:one");
+    second.say([textAction("b", author), bannered(textItem("q"), { actionId: "two" })]);
+    await has("banner:two");
+    assert.deepEqual(await idsOf(page, "#pinned"), ["banner:two"]);
+    chat.say([authorDeletionOf(author.channel), textAction("z")]);
+    await has("z");
+    assert.deepEqual(await idsOf(page), ["b", "z"]);
+    second.say([deletionOf("q"), textAction("y")]);
+    await has("y");
+    assert.deepEqual(await idsOf(page, "#pinned"), []);
+  });
+
+  it("goes on with the others when one ends, or has not begun, and names what it leaves out", async () => {
+    const { page, chat, videoId, relay } = pages;
+    const { other, second } = two();
+    const warnings: string[] = [];
+    page.on("console", (message) => warnings.push(message.text()));
+    relay.upstream.chat("not-yet-000", { kind: "none" });
+    const extra = ["extra-00001", "extra-00002", "extra-00003", "extra-00004"];
+    await open(`videoIds=${[videoId, other, "not-yet-000", "no-id", ...extra].join()}`);
+    second.say([textAction("b")]);
+    await has("b");
+    second.end("continuations-absent");
+    chat.say(texts("a", 3));
+    await has("a-2");
+    assert.deepEqual(await idsOf(page), ["b", "a-0", "a-1", "a-2"]);
+    await pages.stateIs("open");
+    assert.equal(await page.locator("#status").isVisible(), false);
+    const named = warnings.filter((text) => text.startsWith("videoIds="));
+    assert.equal(named.length, 2, warnings.join());
+    assert.match(named.join(), /no-id/);
+    assert.match(named.join(), /extra-00004/);
+  });
+});
