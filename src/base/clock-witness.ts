@@ -26,13 +26,22 @@ export class ClockWitness {
   get time(): number | undefined {
     if (!this.#heard) return undefined;
     const agoMs = this.#clock.uptime() - this.#heard.at;
-    return agoMs <= HEARD_FOR_MS ? this.#heard.time + agoMs : undefined;
+    return agoMs <= HEARD_FOR_MS ? Math.floor(this.#heard.time + agoMs) : undefined;
   }
 
   /** By how much a clock that shows `now` is ahead; undefined if nobody was heard in the last day. */
   aheadMs(now: number): number | undefined {
     const { time } = this;
     return time === undefined ? undefined : now - time;
+  }
+
+  /**
+   * What counts as now, in wall milliseconds, where a time is stored by a clock that shows `now`: the time of
+   * the other machine if that is later and the two do not agree. Never an earlier one, by which what is new
+   * would look old.
+   */
+  latest(now: number): number {
+    return this.agrees(now) ? now : Math.max(now, this.time ?? now);
   }
 
   /** Whether the other machine agrees that it is `now`. */

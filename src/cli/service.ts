@@ -72,7 +72,9 @@ export async function startService(
   const file = { isBlanking: config.rooms.isBlanking, aheadMs };
   const { storeUrl, shared } = config;
   if (config.restored) assertRestored(storeUrl);
-  const store = await openNamedStore("RELAY_STORE", storeUrl, clock, telemetry, shared, file, stopped);
+  const { witness } = egresses;
+  const opening = [storeUrl, clock, telemetry, shared, file, stopped, witness] as const;
+  const store = await openNamedStore("RELAY_STORE", ...opening);
   starting.defer(() => store.close());
   starting.defer(() => port.close());
   // Before any room is taken.
@@ -112,7 +114,7 @@ export async function startService(
     if (isShared(config.storeUrl)) await rooms.drain(config.drainMs);
     await running.disposeAsync();
   };
-  void runRetention(store, config.retentionDays, egresses.witness, clock, telemetry, background.signal);
+  void runRetention(store, config.retentionDays, witness, clock, telemetry, background.signal);
   const recordedNames = () => [...config.recordings, ...recorded];
   void runSizeLimit(store, config.maxStoreBytes, recordedNames, clock, telemetry, background.signal);
   void runTally(store, clock, telemetry, background.signal);

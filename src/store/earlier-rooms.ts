@@ -15,13 +15,17 @@ export function isOfReplay(checkpoint: string): string {
 /** Whether a room was read as a replay at last. */
 export const READ_REPLAY = isOfReplay("checkpoint");
 
+/** Whether a room was imported from a capture. `find` is as in `beganAsReplay`. */
+export function isImported(find: "instr" | "strpos"): string {
+  return `${find}(checkpoint, ',"recording":{') > 0`;
+}
+
 /**
  * Whether a room that was read as a replay is one from its beginning. `find`: the database's function that
  * finds a text in another one. `firstDetails`: the details of the room's first message.
  */
 export function beganAsReplay(find: "instr" | "strpos", firstDetails: string): string {
-  const isImported = `${find}(checkpoint, ',"recording":{') > 0`;
-  return `(${isImported} or coalesce(${find}(${firstDetails}, '"offsetMs":') > 0, true))`;
+  return `(${isImported(find)} or coalesce(${find}(${firstDetails}, '"offsetMs":') > 0, true))`;
 }
 
 /** How a live chat ended into which a replay was read. */

@@ -25,6 +25,8 @@ export interface MovedRoom extends Claim, Omit<RoomRecord, "readAgoMs" | "end" |
   endedAt: number | null;
   /** The names of the room's channel, as stored; null if they are not known. */
   channels: string | null;
+  /** Whether the retention leaves the room out. */
+  isKept: boolean;
   /** The room's totals as stored, and the cursor up to which they count; null if nothing is counted yet. */
   totals: string | null;
   countedTo: number | null;

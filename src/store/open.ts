@@ -2,6 +2,7 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Clock } from "../base/clock.ts";
+import { ClockWitness } from "../base/clock-witness.ts";
 import { unlessAborted } from "../base/deadline.ts";
 import { MISSING, missing } from "../base/file-trouble.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -47,8 +48,8 @@ export const SHARED_DEFAULTS: PostgresSettings = {
 
 /**
  * Opens `sqlite:<path>` (creates its folder if necessary), `memory:`, or `postgres://…`, whose code is loaded
- * only then. Rejects with `StoreOpenError`, or with the reason of `stopped` if that aborts while it waits for
- * a server or a disk.
+ * only then. `witness` bears out the times that it stores. Rejects with `StoreOpenError`, or with the reason
+ * of `stopped` if that aborts while it waits for a server or a disk.
  */
 export async function openStore(
   url: string,
@@ -57,16 +58,17 @@ export async function openStore(
   shared = SHARED_DEFAULTS,
   file = FILE_DEFAULTS,
   stopped?: AbortSignal,
+  witness = new ClockWitness(clock),
 ): Promise<OpenedStore> {
   if (url === "memory:") {
-    const engine = memoryStore(clock, telemetry.store.unreadable, nextTurn, file.aheadMs);
+    const engine = memoryStore(clock, telemetry.store.unreadable, nextTurn, file.aheadMs, witness);
     const identity = { place: url, schema: SCHEMA_VERSION };
     return { ...observed(engine, clock, telemetry), identity };
   }
   if (isShared(url)) {
     const { openPostgres } = await import("./postgres/open-postgres.ts");
     const health = new StoreHealth(clock, telemetry);
-    const opened = await openPostgres(url, shared, clock, telemetry, health, stopped).catch(refuse);
+    const opened = await openPostgres(url, shared, clock, telemetry, health, witness, stopped).catch(refuse);
     return { ...observed(opened, clock, telemetry, health), identity: opened.identity };
   }
   const [, path] = SQLITE_URL.exec(url) ?? [];
@@ -80,7 +82,7 @@ export async function openStore(
   const why = missing(path);
   const isEmpty = why === undefined && statSync(path).size === 0;
   const real = realPath(path);
-  const engine = new SqliteStore(clock, new SqliteThread(real, telemetry, file));
+  const engine = new SqliteStore(clock, new SqliteThread(real, telemetry, file), 0, witness);
   try {
     await unlessAborted(engine.probeWrite(0), stopped);
     if (why === MISSING || isEmpty) telemetry.store.made(real, isEmpty);

@@ -36,6 +36,8 @@ export interface RoomSummary extends Pick<RoomRecord, "videoId" | "floor" | "hea
   lastAt: number | null;
   /** The number of kept messages of type `gap`. */
   gaps: number;
+  /** Whether the retention leaves the room out. */
+  isKept: boolean;
 }
 
 /** One room with its totals. */
@@ -130,6 +132,12 @@ export interface Store {
   /** Remembers the names of the room's channel, which have no spaces. Without effect if there is no room. */
   setChannels(videoId: string, names: readonly string[]): Promise<void>;
 
+  /**
+   * From now on, the retention leaves this room out; a limit of the store's size does not. Without effect if
+   * there is no room.
+   */
+  keep(videoId: string): Promise<void>;
+
   /** At most `limit` rooms, those read most recently first. */
   listRooms(limit: number): Promise<RoomSummary[]>;
 
@@ -160,13 +168,16 @@ export interface Store {
 }
 
 export interface Retention {
-  /** The store's clock (wall milliseconds), and when its oldest data was stored; Infinity without data. */
+  /**
+   * The store's clock (wall milliseconds), and when the oldest data was stored that `prune` may delete;
+   * Infinity without such data.
+   */
   age(): Promise<{ now: number; oldestAt: number }>;
 
   /**
    * Deletes data that was stored longer ago than `keptMs`, in one bounded step and one
    * commit. First come rooms that were finished before that time, the earliest first, and open rooms that
-   * nobody has owned or read since. Each loses its oldest messages first, and is deleted with its last. Then
+   * nobody has owned or read since. Rooms that are kept (`Store.keep`) are left out. Each loses its oldest messages first, and is deleted with its last. Then
    * come the oldest messages of all other rooms, in the order of their commits. A message with a time in the
    * future was stored while the clock was wrong: it is deleted together with the next one after it. Floors
    * rise accordingly. Rooms that were taken but never read, by an instance that died, are deleted too, even
@@ -192,7 +203,8 @@ export interface SizeLimited {
    * that finished first, or else of the open room that was created first. Rooms that a recording names, by
    * their video or by their channel, come after all others: `recorded` has the names that the store's list
    * of recordings does not have. Messages of the last `keptMs`, and a room that finished since, stay
-   * (by the store's clock). An open room loses no more than its messages.
+   * (by the store's clock). Neither does a room stay that finished by more than `keptMs` in the future: the clock is
+   * wrong now, or was wrong then. An open room loses no more than its messages.
    *
    * Resolves to the number of deleted entries, as `prune` does; 0 if nothing may be deleted now.
    */

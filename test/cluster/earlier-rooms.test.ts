@@ -64,6 +64,8 @@ async function check(t: TestContext, url: string, undo: () => Promise<unknown>):
     const { base, floor, head } = room;
     const found = { base, floor, head, messages: await readAll(store, key) };
     assert.deepEqual({ ...found, totals: (await store.getAccount(key))?.totals }, records.get(key), what);
+    const [listed] = (await store.listRooms(100)).filter(({ videoId }) => videoId === key);
+    assert.equal(listed?.isKept, what === "an imported chat", what);
     const isOver = key === "both" || key === "released";
     assert.deepEqual(room.end, isOver ? ENDED : end, what);
     const hold = await own(store, key);
@@ -83,7 +85,7 @@ describe("the rooms of an earlier store", () => {
     await check(t, `sqlite:${path}`, async () => {
       using database = new DatabaseSync(path);
       database.exec(`update room set checkpoint = replace(checkpoint, 'liveChatRepl_y', 'liveChatReplay');
-        pragma user_version = 3`);
+        alter table room drop column is_kept; pragma user_version = 3`);
     });
   });
 
@@ -91,7 +93,11 @@ describe("the rooms of an earlier store", () => {
     const url = await ownSchema(t, server as PostgresServer);
     await check(t, url, async () => {
       await run(url, "update room set checkpoint = replace(checkpoint, 'liveChatRepl_y', 'liveChatReplay')");
-      await run(url, "update store set schema_version = 4");
+      await run(
+        url,
+        `alter table room drop column is_kept; drop function relay_prune_room_2, relay_first_unkept;
+         update store set schema_version = 4`,
+      );
     });
   });
 

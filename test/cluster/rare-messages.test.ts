@@ -15,7 +15,8 @@ import { fileStore, openFor, ROOM } from "../support/store-subject.ts";
 const { skip, server } = await testPostgres();
 const COUNT = 20_000;
 /** Takes a store back to the first schema. */
-const UNDO_LATER_STEPS = "drop index message_rare; alter table room drop column channels";
+const UNDO_LATER_STEPS =
+  "drop index message_rare; alter table room drop column channels; alter table room drop column is_kept";
 /** Pages of 8 KB or less: the depth of the index and of the table for each of a few messages. */
 const FEW_PAGES = 64;
 
@@ -64,7 +65,7 @@ describe("rare messages of a PostgreSQL database", { skip }, () => {
     await store.close();
     await run(
       url,
-      `${UNDO_LATER_STEPS}; drop function relay_prune_room, relay_prune_oldest, relay_append_2; update store set schema_version = 1`,
+      `${UNDO_LATER_STEPS}; drop function relay_prune_room, relay_prune_room_2, relay_first_unkept, relay_prune_oldest, relay_append_2; update store set schema_version = 1`,
     );
 
     const reopened = await openFor(t, url);

@@ -103,7 +103,7 @@ export class Life implements OriginService {
     const connectionsOf = ({ name }: EgressSpec) => network.connectionsOf(clock, name, instance);
     this.egresses = new EgressPool({ ...config.upstream, clock, telemetry, connectionsOf });
     const health = new StoreHealth(clock, telemetry);
-    const { engine, peek } = storage({ clock, telemetry, health });
+    const { engine, peek } = storage({ clock, telemetry, health, witness: this.egresses.witness });
     const store = observed(engine, clock, telemetry, health);
     const parts = { store, egresses: this.egresses, clock, telemetry };
     const settings = config.rooms;

@@ -1,6 +1,7 @@
 /** The store of a life of the service, and a judge's view of it. */
 
 import type { Clock } from "../../src/base/clock.ts";
+import type { ClockWitness } from "../../src/base/clock-witness.ts";
 import type { StoreEngine } from "../../src/store/observed.ts";
 import { memoryStore } from "../../src/store/sqlite/inline-thread.ts";
 import { SqliteStore } from "../../src/store/sqlite/sqlite.ts";
@@ -14,6 +15,7 @@ interface StorageParts {
   clock: MortalClock;
   telemetry: Telemetry;
   health: StoreHealth;
+  witness: ClockWitness;
 }
 
 /** Makes the store of a new life. */
@@ -22,8 +24,9 @@ export type Storage = (life: StorageParts) => { engine: StoreEngine; peek: Peek 
 /** `aheadMs`: the error of the store's wall clock in the next life, in milliseconds. */
 export function onDisk(disk: Disk, aheadMs = () => 0): Storage {
   const { tables } = disk;
-  return ({ clock }) => {
-    const engine = new SqliteStore(aheadBy(aheadMs(), clock), simulatedThread(disk, clock));
+  return ({ clock, witness }) => {
+    const thread = simulatedThread(disk, clock);
+    const engine = new SqliteStore(aheadBy(aheadMs(), clock), thread, 0, witness);
     const peek: Peek = {
       room: async (videoId) => tables.getRoom(clock.now(), videoId),
       account: async (videoId) => tables.getAccount(clock.now(), videoId),

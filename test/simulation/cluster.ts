@@ -64,9 +64,9 @@ export class Cluster {
   /** The real store for PostgreSQL, on the simulation's tables. Each start may set the database's clock. */
   #storage(line: StoreLine, clocks: Random): Storage {
     const { store, settings } = this;
-    return ({ clock, telemetry, health }) => {
+    return ({ clock, telemetry, health, witness }) => {
       store.contentAheadMs = drawClock(clocks, this.#world.journal);
-      const parts = { connections: line.connections(clock), clock, telemetry, health, settings };
+      const parts = { connections: line.connections(clock), clock, telemetry, health, witness, settings };
       return { engine: new PostgresStore(parts), peek: store };
     };
   }

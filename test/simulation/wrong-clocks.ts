@@ -8,11 +8,7 @@ import type { Journal } from "../harness/journal.ts";
 export const WRONG_CLOCKS = "wrong clocks at starts";
 
 const DAY_MS = 24 * 3_600_000;
-/**
- * Not in the past: a replay that is stored with such a clock has no time of its own, and is deleted once the
- * clock is right.
- */
-const ERRORS_MS = [40, 3652].map((days) => days * DAY_MS);
+const ERRORS_MS = [40, -40, 3652, -3652].map((days) => days * DAY_MS);
 
 /** The error of a clock at a start, in milliseconds; of half of them 0. */
 export function drawClock(random: Random, journal: Journal): number {

@@ -3,7 +3,6 @@
  * operation.
  */
 import type { TestContext } from "node:test";
-import type { Clock } from "../../src/base/clock.ts";
 import { type ObservedStore, observed, type StoreEngine } from "../../src/store/observed.ts";
 import { SHARED_DEFAULTS } from "../../src/store/open.ts";
 import type { Ownership } from "../../src/store/ownership.ts";
@@ -12,6 +11,7 @@ import { StoreHealth } from "../../src/store/store-health.ts";
 import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { ownSchemaAndTime, type PostgresServer, UNHEARD } from "./postgres-server.ts";
+import type { Wall } from "./store-subject.ts";
 
 /** Resolves once the database has the clock's time; undefined if it has it already. */
 type OnTime = () => Promise<void> | undefined;
@@ -22,7 +22,7 @@ const SETTINGS = { ...SHARED_DEFAULTS, graceMs: 0, listenUrl: UNHEARD };
  * A database of the test's own: `open` opens a store on it, as often as it is called. From a call of `poison`
  * on, each commit with a message of that id fails.
  */
-export async function clockedPostgres(t: TestContext, server: PostgresServer, clock: Clock) {
+export async function clockedPostgres(t: TestContext, server: PostgresServer, clock: Wall) {
   const { url, setTime, execute } = await ownSchemaAndTime(t, server);
   let shown = clock.now();
   await setTime(shown);
@@ -45,7 +45,7 @@ export async function clockedPostgres(t: TestContext, server: PostgresServer, cl
     await onTime();
     const now = () => clock.now();
     const ownClock = { ...clock, monotonic: now, uptime: now }; // run as the database's does
-    const engine = await openPostgres(url, SETTINGS, ownClock, telemetry, health);
+    const engine = await openPostgres(url, SETTINGS, ownClock, telemetry, health, clock.witness);
     const store = observed(timely(engine, onTime), clock, telemetry, health);
     t.after(() => store.close());
     return store;

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { TestContext } from "node:test";
 import { type Clock, systemClock } from "../../src/base/clock.ts";
+import { ClockWitness } from "../../src/base/clock-witness.ts";
 import { type ObservedStore, observed, type StoreEngine } from "../../src/store/observed.ts";
 import { openStore } from "../../src/store/open.ts";
 import { StoreError } from "../../src/store/port.ts";
@@ -39,13 +40,15 @@ export async function ownedRoom(subject: NewSubject, t: TestContext) {
 export const isFenced = (error: unknown) => error instanceof StoreError && error.kind === "fenced";
 export const isUnavailable = (error: unknown) => error instanceof StoreError && error.kind === "unavailable";
 
-/** A wall clock that the test moves; all else is the system's. */
+/** A wall clock that the test moves, and the witness of it, whom nobody was heard to tell the time; all else is the system's. */
 export interface Wall extends Clock {
   nowMs: number;
+  witness: ClockWitness;
 }
 
 export function wallAt(nowMs: number): Wall {
-  const wall: Wall = { ...systemClock, nowMs, now: () => wall.nowMs };
+  const witness = new ClockWitness(systemClock);
+  const wall: Wall = { ...systemClock, nowMs, witness, now: () => wall.nowMs };
   return wall;
 }
 
@@ -95,8 +98,13 @@ export function observe(
 }
 
 /** Opens a store that is closed with the test. */
-export async function openFor(t: TestContext, url: string, clock: Clock = systemClock): Promise<FullStore> {
-  const store = await openStore(url, clock, new Telemetry(silentLog));
+export async function openFor(
+  t: TestContext,
+  url: string,
+  clock: Clock & Partial<Pick<Wall, "witness">> = systemClock,
+): Promise<FullStore> {
+  const unset = [undefined, undefined, undefined] as const;
+  const store = await openStore(url, clock, new Telemetry(silentLog), ...unset, clock.witness);
   t.after(() => store.close());
   return store;
 }

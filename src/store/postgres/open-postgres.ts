@@ -1,5 +1,6 @@
 /** Opens a PostgreSQL store, or says in one line why that fails. Loaded only for a PostgreSQL URL. */
 import type { Clock } from "../../base/clock.ts";
+import type { ClockWitness } from "../../base/clock-witness.ts";
 import { unlessAborted } from "../../base/deadline.ts";
 import { retry } from "../../base/retry.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -27,6 +28,7 @@ export async function openPostgres(
   clock: Clock,
   telemetry: Telemetry,
   health: StoreHealth,
+  witness: ClockWitness,
   stopped?: AbortSignal,
 ): Promise<PostgresStore & { identity: StoreIdentity }> {
   const connections = fromUrl(() => new Pools(url, settings.listenUrl, clock));
@@ -56,7 +58,7 @@ export async function openPostgres(
     stopped?.throwIfAborted();
     throw cannotOpen(error, connections.place);
   }
-  const store = new PostgresStore({ connections, clock, telemetry, health, settings });
+  const store = new PostgresStore({ connections, clock, telemetry, health, witness, settings });
   return Object.assign(store, { identity: { place: connections.place, schema } });
 }
 

@@ -8,7 +8,7 @@ import { BEGINS_PLAIN } from "../stored-message.ts";
 import { APPENDING, APPENDING_2 } from "./append-schema.ts";
 import { ROOMS_OF_CHATS } from "./chats-schema.ts";
 import { MOVING } from "./moving-schema.ts";
-import { PRUNING, PRUNING_BY_LAST, ROOM_PRUNING } from "./pruning-schema.ts";
+import { KEEPING, PRUNING, PRUNING_BY_LAST, ROOM_PRUNING } from "./pruning-schema.ts";
 import { TALLIES } from "./tally-schema.ts";
 
 /** The time limit of a step: an index is built in about a second per million messages. */
@@ -142,6 +142,8 @@ const STEPS: readonly string[] = [
   ROOM_PRUNING,
   ROOMS_OF_CHATS,
   `${APPENDING_2} ${PRUNING_BY_LAST}`,
+  // What was imported is kept.
+  KEEPING,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

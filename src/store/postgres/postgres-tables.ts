@@ -32,6 +32,7 @@ export const FAR_AHEAD = "lease_until > clock_timestamp() + interval '1 hour'";
 export const SUMMARY = `r.video_id as "videoId", r.floor, r.head, r.detail as "end", ${ago("r.checkpoint_at")} as "readAgoMs",
   (select ${ms("at")} from message where video_id = r.video_id and cursor = r.floor - r.shift + 1) as "firstAt",
   (select ${ms("at")} from message where video_id = r.video_id and cursor = r.head - r.shift) as "lastAt",
+  r.is_kept as "isKept",
   (select count(*) from message where video_id = r.video_id and id >= 'gap:' and id < 'gap;') as gaps`;
 
 /**
@@ -114,12 +115,15 @@ export const SQL = {
   room: `select ${ROOM} from room r where video_id = $1 and checkpoint is not null`,
   channels: "select channels from room where video_id = $1",
   setChannels: "update room set channels = $2 where video_id = $1 and channels is distinct from $2",
+  keep: "update room set is_kept = true where video_id = $1 and not is_kept",
   listRooms: `select ${SUMMARY} from room r where checkpoint is not null order by checkpoint_at desc limit $1`,
   age: `select ${ms("clock_timestamp()")} as now, ${ms("least(first, ended)")} as "oldestAt"
-    from (select (select at from message order by seq limit 1) as first, (select min(final_at) from room) as ended) kept`,
+    from (select (select at from message where seq = relay_first_unkept()) as first,
+      (select min(final_at) from room where not is_kept) as ended) pruned`,
   prune: `select * from relay_prune(case when $1::float8 < 'Infinity'
     then coalesce(to_timestamp($3::float8 / 1000), clock_timestamp()) - $1 * interval '1 ms' else '-infinity' end, $2)`,
-  pruneRoom: "select * from relay_prune_room($1, clock_timestamp() - $2::float8 * interval '1 ms', $3)",
+  pruneRoom: `select * from relay_prune_room_2($1, greatest(clock_timestamp(), to_timestamp($4::float8 / 1000)),
+    $2::float8 * interval '1 ms', $3)`,
   // The files do not shrink, so the rows that are there are counted, as statistics know them, and the newest
   // ones measured.
   used: `select coalesce(sum(n_live_tup), 0)::float8 * (

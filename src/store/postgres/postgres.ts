@@ -6,6 +6,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
+import type { ClockWitness } from "../../base/clock-witness.ts";
 import { Deadline, unlessAborted } from "../../base/deadline.ts";
 import { dig, parseJson } from "../../base/json.ts";
 import type { RoomEnd } from "../../protocol/chat.ts";
@@ -73,6 +74,8 @@ interface PostgresParts {
   clock: Clock;
   telemetry: Telemetry;
   health: StoreHealth;
+  /** Bears out the database's clock. */
+  witness: ClockWitness;
   settings: PostgresSettings;
 }
 
@@ -88,13 +91,14 @@ export class PostgresStore implements StoreEngine {
   readonly #tallies: Tallies;
   readonly #clock: Clock;
   readonly #databaseClock: DatabaseClock;
+  readonly #witness: ClockWitness;
   readonly #viewerCounts: ViewerCounts;
   readonly #watch: ClusterWatch;
   readonly #notifications: Notifications;
   readonly #writes = new Set<Promise<unknown>>();
   #isClosing = false;
 
-  constructor({ connections, clock, telemetry, health, settings }: PostgresParts) {
+  constructor({ connections, clock, telemetry, health, witness, settings }: PostgresParts) {
     const { graceMs, leaseMs, isSynchronous } = settings;
     const instance = this.#instance;
     this.#leaseMs = leaseMs;
@@ -103,6 +107,7 @@ export class PostgresStore implements StoreEngine {
     this.#tallies = new Tallies(connections, this.#onUnreadable);
     this.#clock = clock;
     this.#databaseClock = new DatabaseClock(clock);
+    this.#witness = witness;
     this.followers = new Followers(clock);
     this.recordings = new PostgresRecordings(instance, connections);
     const { followers } = this;
@@ -153,7 +158,7 @@ export class PostgresStore implements StoreEngine {
           toColumn(checkpoint),
           this.#leaseMs,
           written,
-          lastSaidAt(messages),
+          Math.max(lastSaidAt(messages), this.#earliest),
           ...(overwriting.length > 0 ? columns(overwriting, CONTENT) : []),
         ],
       );
@@ -255,6 +260,10 @@ export class PostgresStore implements StoreEngine {
     await this.#begun(this.#connections.query("writes", SQL.setChannels, [videoId, names.join(" ")]));
   }
 
+  async keep(videoId: string): Promise<void> {
+    await this.#begun(this.#connections.query("writes", SQL.keep, [videoId]));
+  }
+
   async listRooms(limit: number): Promise<RoomSummary[]> {
     const rows = await this.#connections.query<SummaryRow>("reads", SQL.listRooms, [limit]);
     return rows.map((row) => withEnd(row, this.#onUnreadable));
@@ -279,7 +288,12 @@ export class PostgresStore implements StoreEngine {
 
   async pruneRooms(recorded: readonly string[], keptMs: number, limit: number): Promise<number> {
     for (;;) {
-      const [row] = await this.#connections.query<Pruned>("writes", SQL.pruneRoom, [recorded, keptMs, limit]);
+      const [row] = await this.#connections.query<Pruned>("writes", SQL.pruneRoom, [
+        recorded,
+        keptMs,
+        limit,
+        this.#earliest,
+      ]);
       if (!row?.behind) return row?.entries ?? 0;
       await this.tally(row.behind, limit);
     }
@@ -332,6 +346,11 @@ export class PostgresStore implements StoreEngine {
     ).catch(() => {});
     this.#notifications.close();
     await this.#connections.close();
+  }
+
+  /** Nothing is stored at a time before this one; 0 as long as neither the database nor the witness was heard. */
+  get #earliest(): number {
+    return this.#witness.latest(this.#databaseClock.now() ?? 0);
   }
 
   async #begun<T>(write: Promise<T>): Promise<T> {

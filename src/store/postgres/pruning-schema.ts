@@ -3,9 +3,32 @@
  * room as `behind`.
  */
 import { REPLAY_SUFFIX } from "../../protocol/chat-key.ts";
+import { isImported } from "../earlier-rooms.ts";
+
+/** Which messages are pruned in the order of their commits, and from which on. */
+interface PrunedMessages {
+  /** A condition on the message `m`. */
+  are: string;
+  /** The place in the order of commits before the first of them. */
+  begin: string;
+  /** Ends the function if nothing is to be deleted. */
+  unless: string;
+}
+
+const ALL: PrunedMessages = { are: "true", begin: "0", unless: "" };
+const NOT_KEPT: PrunedMessages = {
+  are: "not exists (select from room r where r.video_id = m.video_id and r.is_kept)",
+  begin: "relay_first_unkept() - 1",
+  // What is kept may lie between messages that are all too young.
+  unless: `if begun is null or exists (select from message where seq = begun + 1 and at between before and moment) then
+      return query select most - places, null::text;
+      return;
+    end if;`,
+};
 
 /** `gone`: the argument that names the room to `relay_prune_oldest`. */
-function pruning(create: string, isDue: string, gone: string): string {
+function pruning(create: string, isDue: string, gone: string, messages = ALL): string {
+  const oldest = `(select seq, at, video_id, cursor from message m where seq > begun and ${messages.are} order by seq limit places)`;
   return `${create} relay_prune(before timestamptz, most int)
   returns table (entries int, behind text) language plpgsql as $$
   #variable_conflict use_column
@@ -15,6 +38,7 @@ function pruning(create: string, isDue: string, gone: string): string {
     gone room;
     pruned int;
     last bigint;
+    begun bigint;
     stay bigint;
     passed_last bigint;
     old_last bigint;
@@ -44,19 +68,21 @@ function pruning(create: string, isDue: string, gone: string): string {
       return query select most, null::text;
       return;
     end if;
-    select min(seq) into stay from (select seq, at from message order by seq limit places) o
-      where at >= before and at <= moment;
-    select coalesce(max(seq), 0), coalesce(max(seq) filter (where at < before), 0) into passed_last, old_last
-      from (select seq, at from message order by seq limit places) o where stay is null or seq < stay;
-    select at into next_at from message where seq > passed_last and at <= moment order by seq limit 1;
+    begun := ${messages.begin};
+    ${messages.unless}
+    select min(seq) into stay from ${oldest} o where at >= before and at <= moment;
+    select coalesce(max(seq), begun), coalesce(max(seq) filter (where at < before), 0) into passed_last, old_last
+      from ${oldest} o where stay is null or seq < stay;
+    select at into next_at from message m
+      where seq > passed_last and at <= moment and ${messages.are} order by seq limit 1;
     last := case when next_at < before then passed_last else old_last end;
     select m.seq, m.video_id into uncounted, late
-      from (select seq, video_id, cursor from message order by seq limit places) m
+      from ${oldest} m
       join room r on r.video_id = m.video_id
       left join tally t on t.video_id = r.video_id and t.born = r.base - r.shift
       where m.seq <= last and m.cursor > coalesce(t.cursor, r.floor - r.shift) order by m.seq limit 1;
     last := least(last, uncounted - 1);
-    with deleted as (delete from message where seq <= last returning video_id, cursor),
+    with deleted as (delete from message m where seq <= last and seq > begun and ${messages.are} returning video_id, cursor),
       raised as (
         update room r set floor = greatest(r.floor, d.last + r.shift)
         from (select video_id, max(cursor) as last from deleted group by 1) d where r.video_id = d.video_id
@@ -106,12 +132,38 @@ function oldestPruning(given: "gone room" | "v text"): string {
 /** What a recording may name of the room `r`: its video, whichever of its chats the room is. */
 export const VIDEO_OF_ROOM = `replace(r.video_id, '${REPLAY_SUFFIX}', '')`;
 
+/** Which rooms have not just ended, of the room `r`. */
+interface EndedRooms {
+  /** The function's name, and its parameters for the time. */
+  name: string;
+  time: string;
+  /** Further variables. */
+  declared: string;
+  endedAt: string;
+  areOver: string;
+}
+
+const BEFORE: EndedRooms = {
+  ...{ name: "relay_prune_room", time: "before timestamptz", declared: "" },
+  ...{ endedAt: "r.final_at", areOver: "r.final_at < before" },
+};
+
+/** A room ends no earlier than its last message was stored, as the clock may be in the past. */
+const LAST_AT = `(select greatest(r.final_at, max(m.at)) from message m
+          where r.final_at is not null and m.video_id = r.video_id and m.cursor = r.head - r.shift)`;
+const NOT_AROUND: EndedRooms = {
+  ...{ name: "relay_prune_room_2", time: "moment timestamptz, kept interval" },
+  declared: "before timestamptz := moment - kept;",
+  ...{ endedAt: LAST_AT, areOver: `${LAST_AT} not between before and moment + kept` },
+};
+
 /** `video`: what of the room `r` a recording may name. */
-export function roomPruning(create: string, video: string, room = "gone"): string {
-  return `${create} relay_prune_room(recorded text[], before timestamptz, most int)
+export function roomPruning(create: string, video: string, room = "gone", ended = BEFORE): string {
+  return `${create} ${ended.name}(recorded text[], ${ended.time}, most int)
   returns table (entries int, behind text) language plpgsql as $$
   #variable_conflict use_column
   declare
+    ${ended.declared}
     names text[] := recorded || array(select name from recording);
     gone room;
     stay bigint;
@@ -125,9 +177,9 @@ export function roomPruning(create: string, video: string, room = "gone"): strin
     select r.* into gone from room r
       where case when r.final_at is null
           then (select m.at from message m where m.video_id = r.video_id order by m.cursor limit 1) < before
-          else r.final_at < before and r.lease_until < clock_timestamp() end
+          else ${ended.areOver} and r.lease_until < clock_timestamp() end
       order by ${video} = any(names) or coalesce(string_to_array(r.channels, ' ') && names, false),
-        r.final_at nulls last, r.base
+        ${ended.endedAt} nulls last, r.base
       limit 1 for update;
     if not found then
       return query select 0, null::text;
@@ -163,3 +215,38 @@ export const PRUNING_BY_LAST = `${oldestPruning("v text")}
   ${pruning("create or replace function", `${ENDED_BEFORE} and ${LAST_STORED_BEFORE}`, "gone.video_id")}
   ${roomPruning("create or replace function", VIDEO_OF_ROOM, "gone.video_id")}
   drop function if exists relay_prune_oldest(room, bigint, int);`;
+
+/**
+ * The retention leaves out rooms that are kept: what was imported is no cache. Messages that one room has in
+ * one run of the order of commits are passed at once, by a binary search of their last one.
+ */
+export const KEEPING = `alter table room add column is_kept boolean not null default false;
+  update room set is_kept = true where ${isImported("strpos")};
+  create or replace function relay_first_unkept() returns bigint language plpgsql as $$
+  declare
+    passed bigint := 0;
+    oldest record;
+    low bigint;
+    high bigint;
+    middle bigint;
+  begin
+    loop
+      select m.seq, m.cursor, m.video_id, r.head - r.shift as last, r.is_kept into oldest
+        from message m left join room r on r.video_id = m.video_id where m.seq > passed order by m.seq limit 1;
+      if oldest.is_kept is not true then return oldest.seq; end if;
+      low := oldest.cursor;
+      high := oldest.last;
+      while low < high loop
+        middle := (low + high + 1) / 2;
+        if exists (select from message where video_id = oldest.video_id and cursor = middle
+            and seq - oldest.seq = cursor - oldest.cursor) then
+          low := middle;
+        else
+          high := middle - 1;
+        end if;
+      end loop;
+      passed := oldest.seq + low - oldest.cursor;
+    end loop;
+  end $$;
+  ${pruning("create or replace function", `not r.is_kept and ${ENDED_BEFORE} and ${LAST_STORED_BEFORE}`, "gone.video_id", NOT_KEPT)}
+  ${roomPruning("create or replace function", VIDEO_OF_ROOM, "gone.video_id", NOT_AROUND)}`;

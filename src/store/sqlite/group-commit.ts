@@ -53,6 +53,7 @@ const OPERATIONS: Readonly<Record<Operation, "read" | "write">> = {
   getRoom: "read",
   getChannels: "read",
   setChannels: "write",
+  keep: "write",
   unfinishedRooms: "read",
   listRooms: "read",
   getAccount: "read",

@@ -3,6 +3,7 @@
  * it. It groups calls into rounds as the thread does, and lets the event loop run between two rounds.
  */
 import type { Clock } from "../../base/clock.ts";
+import type { ClockWitness } from "../../base/clock-witness.ts";
 import { unlessAborted } from "../../base/deadline.ts";
 import { StoreError } from "../port.ts";
 import type { OnUnreadable } from "../strict-rows.ts";
@@ -123,6 +124,7 @@ export function memoryStore(
   onUnreadable?: OnUnreadable,
   pause?: () => Promise<void>,
   aheadMs?: number,
+  witness?: ClockWitness,
 ): SqliteStore {
-  return new SqliteStore(clock, new InlineThread(inMemory(onUnreadable), pause), aheadMs);
+  return new SqliteStore(clock, new InlineThread(inMemory(onUnreadable), pause), aheadMs, witness);
 }

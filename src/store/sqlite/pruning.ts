@@ -4,11 +4,12 @@
  */
 import type { DatabaseSync } from "node:sqlite";
 import { REPLAY_SUFFIX } from "../../protocol/chat-key.ts";
+import { lastBefore } from "../last-before.ts";
 import { prepared } from "./sqlite-schema.ts";
 import type { Tallies } from "./sqlite-tallies.ts";
 
 type Room = Record<"key" | "floor" | "head", number>;
-type OldMessage = Record<"seq" | "room" | "cursor" | "at", number>;
+type OldMessage = Record<"seq" | "room" | "cursor" | "at" | "head" | "isKept", number>;
 
 /** An open room that was read within this time may be adopted, however short the retention is. */
 const ADOPTABLE_MS = 3_600_000;
@@ -23,26 +24,26 @@ const OF_RECORDINGS = `exists (
 const IS_LAST_OLD = "not exists (select 1 from message where room = key and cursor = head and at >= :before)";
 
 const SQL = {
-  longestFinished: `select key, floor, head from room where ended_at < :before and ${IS_LAST_OLD}
+  longestFinished: `select key, floor, head from room where ended_at < :before and is_kept = 0 and ${IS_LAST_OLD}
     order by ended_at limit 1`,
   // Left by a process that was stopped or killed, and not taken since.
   abandoned: `select key, floor, head from room where ended_at is null and checkpoint_at < :before
-    and ${IS_LAST_OLD} and video_id not in (select value from json_each(:held)) order by key limit 1`,
+    and is_kept = 0 and ${IS_LAST_OLD} and video_id not in (select value from json_each(:held)) order by key limit 1`,
   deleteUpTo: "delete from message where room = ? and cursor <= ?",
   raiseFloor: "update room set floor = ? where key = ?",
   deleteRoom: "delete from room where key = ?",
-  oldest: "select seq, room, cursor, at from message order by seq limit ?",
-  nextInTime: "select at from message where seq > ? and at <= ? order by seq limit 1",
-  deleteOldest: "delete from message where seq <= ?",
+  next: `select seq, room, cursor, at, head, is_kept as isKept from message left join room on key = room
+    where seq > ? and at <= ? order by seq limit 1`,
+  seqOf: "select seq from message where room = ? and cursor = ?",
+  deleteMessage: "delete from message where seq = ?",
   finishedFirst: `select key, floor, head from room
-    where ended_at < :before and ${OF_RECORDINGS} order by ended_at limit 1`,
+    where ended_at not between :before and :after and ${OF_RECORDINGS} order by ended_at limit 1`,
   openedFirst: `select key, floor, head from room
     where ended_at is null and ${OF_RECORDINGS}
       and (select at from message where room = key order by cursor limit 1) < :before
     order by key limit 1`,
   oldestOfRoom: "select cursor, at from message where room = ? order by cursor limit ?",
-  oldestAt: `select coalesce(min(at), 9e999) as at from (
-    select * from (select at from message order by seq limit 1) union all select min(ended_at) from room)`,
+  firstEnd: "select min(ended_at) as at from room where is_kept = 0",
   usedBytes: `select (page_count - freelist_count) * page_size as bytes
     from pragma_page_count, pragma_freelist_count, pragma_page_size`,
 } as const;
@@ -63,12 +64,33 @@ export function pruningOn(database: DatabaseSync, tallies: Tallies) {
     sql.deleteUpTo.run(key, upTo);
   }
 
+  /**
+   * The messages after `seq` that were stored by the time `latest`, in the order of their commits, without
+   * those of rooms that are kept. An import is one run of commits, which is passed at once.
+   */
+  function* unkept(seq: number, latest: number): Generator<OldMessage> {
+    for (let after = seq; ; ) {
+      const found = sql.next.get(after, latest) as OldMessage | undefined;
+      if (!found) return;
+      after = found.isKept ? lastOfRun(found) : found.seq;
+      if (!found.isKept) yield found;
+    }
+  }
+
+  /** The last of the room's messages that follow this one without another room's between them. */
+  function lastOfRun({ room, cursor, seq, head }: OldMessage): number {
+    const isOfRun = (later: number) => Number(sql.seqOf.get(room, later)?.seq) - seq === later - cursor;
+    return seq + lastBefore({ floor: cursor, head }, isOfRun) - cursor;
+  }
+
   /** Examines no more rows than it may delete, plus those stored while the clock was ahead. */
   function deleteOldest(before: number, limit: number, now: number): number {
-    const oldest = sql.oldest.all(limit) as unknown as OldMessage[];
-    const firstToStay = oldest.findIndex(({ at }) => at >= before && at <= now);
-    if (firstToStay !== -1) oldest.length = firstToStay;
-    const next = sql.nextInTime.get(oldest.at(-1)?.seq ?? 0, now) as Pick<OldMessage, "at"> | undefined;
+    const oldest: OldMessage[] = [];
+    for (const message of unkept(0, Number.MAX_SAFE_INTEGER)) {
+      if (message.at >= before && message.at <= now) break;
+      if (oldest.push(message) === limit) break;
+    }
+    const [next] = unkept(oldest.at(-1)?.seq ?? 0, now).take(1);
     const isNextOld = next !== undefined && next.at < before;
     const gone = isNextOld ? oldest : oldest.slice(0, oldest.findLastIndex(({ at }) => at < before) + 1);
     const floors = new Map(gone.map(({ room, cursor }) => [room, cursor])); // the last one per room
@@ -76,7 +98,7 @@ export function pruningOn(database: DatabaseSync, tallies: Tallies) {
       tallies.count(room, floor, gone.length);
       sql.raiseFloor.run(floor, room);
     }
-    sql.deleteOldest.run(gone.at(-1)?.seq ?? 0);
+    for (const { seq } of gone) sql.deleteMessage.run(seq);
     return gone.length;
   }
 
@@ -97,7 +119,7 @@ export function pruningOn(database: DatabaseSync, tallies: Tallies) {
       const before = now - keptMs;
       for (const isRecorded of [0, 1]) {
         const asked = { recorded: JSON.stringify(recorded), isRecorded, before };
-        const finished = sql.finishedFirst.get(asked) as Room | undefined;
+        const finished = sql.finishedFirst.get({ ...asked, after: now + keptMs }) as Room | undefined;
         if (finished) {
           const upTo = Math.min(finished.head, finished.floor + limit);
           deleteUpTo(finished, upTo);
@@ -110,7 +132,13 @@ export function pruningOn(database: DatabaseSync, tallies: Tallies) {
     },
 
     /** See `Retention.age`. */
-    oldestAt: (): number => Number(sql.oldestAt.get()?.at),
+    oldestAt(): number {
+      const [first] = unkept(0, Number.MAX_SAFE_INTEGER).take(1);
+      return Math.min(
+        first?.at ?? Number.POSITIVE_INFINITY,
+        Number(sql.firstEnd.get()?.at ?? Number.POSITIVE_INFINITY),
+      );
+    },
 
     /** See `Retention.prune`. `held`: the rooms that this process owns. */
     prune(now: number, held: readonly string[], keptMs: number, limit: number): number {

@@ -13,18 +13,18 @@ import { FILE_DEFAULTS, isHalf, MIGRATION_TABLE, openDatabase, prepared } from "
 
 const SQL = {
   rooms: `select video_id as videoId, epoch, base, floor, head, checkpoint, checkpoint_at as checkpointAt,
-      ending as "end", ended_at as endedAt, channels, totals, cursor as countedTo
+      ending as "end", ended_at as endedAt, channels, is_kept as isKept, totals, cursor as countedTo
     from room left join tally on room = key where video_id > ? order by video_id limit ?`,
   messages: `select seq, video_id as videoId, cursor, id, body, details, at from message join room on key = room
     where seq > ? order by seq limit ?`,
   count: "select count(*) as messages from message",
   anyRoom: "select 1 from room limit 1",
   putRoom: `insert into room (video_id, epoch, base, floor, head, checkpoint, checkpoint_at, ending, ended_at,
-      channels)
-    values (:videoId, :epoch, :base, :floor, :head, :checkpoint, :checkpointAt, :end, :endedAt, :channels)
+      channels, is_kept)
+    values (:videoId, :epoch, :base, :floor, :head, :checkpoint, :checkpointAt, :end, :endedAt, :channels, :isKept)
     on conflict (video_id) do update set epoch = :epoch, base = :base, floor = :floor, head = :head,
       checkpoint = :checkpoint, checkpoint_at = :checkpointAt, ending = :end, ended_at = :endedAt,
-      channels = :channels`,
+      channels = :channels, is_kept = :isKept`,
   putMessage: `insert into message (room, cursor, at, id, body, details)
     values ((select key from room where video_id = :videoId), :cursor, :at, :id, :body, :details)
     on conflict (room, cursor) do update set body = :body, details = :details`,
@@ -41,6 +41,8 @@ const SQL = {
   incomplete: `select video_id as videoId from room where head > floor and (head - floor, floor + 1, head)
     is not (select count(*), min(cursor), max(cursor) from message where room = key) limit 1`,
 } as const;
+
+type RoomRow = Omit<MovedRoom, "isKept"> & { isKept: number };
 
 export class SqliteMigrationEnd implements MigrationEnd {
   readonly place: string;
@@ -68,7 +70,10 @@ export class SqliteMigrationEnd implements MigrationEnd {
 
   rooms(after: string, limit: number): Promise<MovedRoom[]> {
     return this.#do(() =>
-      (this.#sql.rooms.all(after, limit) as unknown as MovedRoom[]).map((room) => ({ ...room })),
+      (this.#sql.rooms.all(after, limit) as unknown as RoomRow[]).map((room) => ({
+        ...room,
+        isKept: room.isKept === 1,
+      })),
     );
   }
 
@@ -113,7 +118,7 @@ export class SqliteMigrationEnd implements MigrationEnd {
   putRooms(rooms: readonly MovedRoom[]): Promise<void> {
     return this.#commit(() => {
       for (const { totals, countedTo, ...room } of rooms) {
-        this.#sql.putRoom.run(room);
+        this.#sql.putRoom.run({ ...room, isKept: Number(room.isKept) });
         this.#sql.putTally.run({ videoId: room.videoId, totals, countedTo });
       }
     });

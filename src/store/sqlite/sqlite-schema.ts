@@ -4,7 +4,7 @@
  */
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { REPLAY_SUFFIX } from "../../protocol/chat-key.ts";
-import { beganAsReplay, ENDED_TEXT, READ_REPLAY } from "../earlier-rooms.ts";
+import { beganAsReplay, ENDED_TEXT, isImported, READ_REPLAY } from "../earlier-rooms.ts";
 import { HALF_FILLED, StoreError } from "../port.ts";
 import { BEGINS_PLAIN } from "../stored-message.ts";
 
@@ -115,6 +115,9 @@ const STEPS: readonly string[] = [
      where video_id not like '%${REPLAY_SUFFIX}' and ${READ_REPLAY} and ${BEGAN_AS_REPLAY};
    update room set ending = '${ENDED_TEXT}', ended_at = coalesce(ended_at, checkpoint_at)
      where video_id not like '%${REPLAY_SUFFIX}' and ${READ_REPLAY};`,
+  // What was imported is kept: the retention leaves it out.
+  `alter table room add column is_kept integer not null default 0;
+   update room set is_kept = 1 where ${isImported("instr")};`,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

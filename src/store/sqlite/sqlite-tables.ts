@@ -30,11 +30,8 @@ interface RoomRow extends Omit<RoomRecord, "readAgoMs" | "end" | "endedAgoMs"> {
 }
 
 type TallyRow = Record<"key" | "head" | "uncounted", number>;
-type AccountRow = Omit<RoomAccount, "end" | "totals"> & {
-  end: string | null;
-  totals: string | null;
-  kept: number;
-};
+type SummaryRow = Omit<RoomSummary, "end" | "isKept"> & { end: string | null; isKept: number };
+type AccountRow = SummaryRow & { totals: string | null; uncounted: number; kept: number };
 
 /** With this many messages, a step of `moveCursors` takes no further room. */
 const MOVED_AT_ONCE = 200_000;
@@ -44,7 +41,7 @@ const ROOM = `key, video_id as videoId, epoch, base, floor, head, checkpoint, ch
 
 const SUMMARY = `video_id as videoId, floor, head, ending as end, :now - checkpoint_at as readAgoMs,
   (select at from message where room = key and cursor = floor + 1) as firstAt,
-  (select at from message where room = key and cursor = head) as lastAt,
+  (select at from message where room = key and cursor = head) as lastAt, is_kept as isKept,
   (select count(*) from message where room = key and id >= 'gap:' and id < 'gap;') as gaps`;
 
 /** The number of stored messages that the totals do not count yet. */
@@ -62,6 +59,7 @@ const SQL = {
   room: `select ${ROOM} from room where video_id = ?`,
   channels: "select channels from room where video_id = ?",
   setChannels: "update room set channels = :names where video_id = :videoId and channels is not :names",
+  keep: "update room set is_kept = 1 where video_id = ? and is_kept = 0",
   unfinishedRooms: "select video_id as videoId from room where ended_at is null and checkpoint_at >= ?",
   listRooms: `select ${SUMMARY} from room order by checkpoint_at desc limit :limit`,
   account: `select ${SUMMARY}, totals, ${UNCOUNTED}, head - floor as kept
@@ -225,20 +223,22 @@ export class RoomTables {
     this.#sql.setChannels.run({ videoId, names: names.join(" ") });
   }
 
+  keep(videoId: string): void {
+    this.#sql.keep.run(videoId);
+  }
+
   unfinishedRooms(since: number): string[] {
     return this.#sql.unfinishedRooms.all(since).map(({ videoId }) => String(videoId));
   }
 
   listRooms(now: number, limit: number): RoomSummary[] {
-    const rows = this.#sql.listRooms.all({ limit, now }) as unknown as (RoomSummary & {
-      end: string | null;
-    })[];
-    return rows.map((row) => withEnd(row, this.#onUnreadable));
+    const rows = this.#sql.listRooms.all({ limit, now }) as unknown as SummaryRow[];
+    return rows.map((row) => ({ ...withEnd(row, this.#onUnreadable), isKept: row.isKept === 1 }));
   }
 
   getAccount(now: number, videoId: string): RoomAccount | undefined {
     const row = this.#sql.account.get({ videoId, now }) as unknown as AccountRow | undefined;
-    return row && withTotals(withEnd(row, this.#onUnreadable));
+    return row && { ...withTotals(withEnd(row, this.#onUnreadable)), isKept: row.isKept === 1 };
   }
 
   /** See `Tallying.tally`. */

@@ -4,6 +4,7 @@
  * on to the thread, and hands committed messages to the room's followers.
  */
 import type { Clock } from "../../base/clock.ts";
+import { ClockWitness } from "../../base/clock-witness.ts";
 import { Deadline } from "../../base/deadline.ts";
 import type { RoomEnd } from "../../protocol/chat.ts";
 import { Followers } from "../follow.ts";
@@ -31,6 +32,7 @@ export class SqliteStore implements StoreEngine {
   readonly lost: Promise<StoreError>;
   readonly #clock: Clock;
   readonly #thread: StoreThread;
+  readonly #witness: ClockWitness;
 
   readonly read = this.#passed("read");
   readonly readTypes = this.#passed("readTypes");
@@ -38,6 +40,7 @@ export class SqliteStore implements StoreEngine {
   readonly find = this.#passed("find");
   readonly getChannels = this.#passed("getChannels");
   readonly setChannels = this.#passed("setChannels");
+  readonly keep = this.#passed("keep");
   readonly tally = this.#passed("tally");
   readonly tallyRooms = this.#passed("tallyRooms");
   readonly probeWrite = this.#passed("probeWrite");
@@ -54,14 +57,15 @@ export class SqliteStore implements StoreEngine {
   };
 
   /** `aheadMs`: how far the first cursors of rooms are ahead of the clock. */
-  constructor(clock: Clock, thread: StoreThread, aheadMs = 0) {
+  constructor(clock: Clock, thread: StoreThread, aheadMs = 0, witness = new ClockWitness(clock)) {
     this.#clock = clock;
     this.#thread = thread;
+    this.#witness = witness;
     this.lost = thread.lost;
     this.followers = new Followers(clock);
     this.ownership = new LocalOwnership({
-      take: (videoId) => thread.call("take", clock.now(), videoId, aheadMs),
-      unfinishedRooms: (maxAgoMs) => thread.call("unfinishedRooms", clock.now() - maxAgoMs),
+      take: (videoId) => thread.call("take", this.#now, videoId, aheadMs),
+      unfinishedRooms: (maxAgoMs) => thread.call("unfinishedRooms", this.#now - maxAgoMs),
     });
   }
 
@@ -73,7 +77,12 @@ export class SqliteStore implements StoreEngine {
   /** The operation, at the time of the call. */
   #timed<O extends TimedOperation>(op: O) {
     return (...args: WithoutTime<O>) =>
-      this.#thread.call(op, ...([this.#clock.now(), ...args] as unknown as Parameters<Tables[O]>));
+      this.#thread.call(op, ...([this.#now, ...args] as unknown as Parameters<Tables[O]>));
+  }
+
+  /** The time of whatever is stored, and of all ages. Only the retention insists on the clock's own. */
+  get #now(): number {
+    return this.#witness.latest(this.#clock.now());
   }
 
   async append(
@@ -86,7 +95,7 @@ export class SqliteStore implements StoreEngine {
     const claim = { videoId, epoch }; // the other fields of a hold cannot be posted to the thread
     const batch = messages.map(wellFormed);
     const over = overwriting.map(wellFormed);
-    const now = this.#clock.now();
+    const now = this.#now;
     const indexes = await this.#write(claim, () =>
       this.#thread.call("append", now, claim, expectedHead, batch, checkpoint, over),
     );
@@ -101,7 +110,7 @@ export class SqliteStore implements StoreEngine {
 
   async finish({ videoId, epoch }: Claim, end: RoomEnd): Promise<void> {
     const claim = { videoId, epoch };
-    const head = await this.#write(claim, () => this.#thread.call("finish", this.#clock.now(), claim, end));
+    const head = await this.#write(claim, () => this.#thread.call("finish", this.#now, claim, end));
     this.ownership.end(claim);
     this.followers.finished(videoId, head, end);
   }
@@ -120,7 +129,7 @@ export class SqliteStore implements StoreEngine {
   }
 
   async moveCursors(stopped?: AbortSignal): Promise<number> {
-    const now = this.#clock.now();
+    const now = this.#now;
     for (let moved = 0; ; ) {
       stopped?.throwIfAborted();
       const rooms = await this.#thread.call("moveCursors", now);

@@ -14,7 +14,8 @@ import {
   ROOM,
 } from "../../support/store-subject.ts";
 
-const DAY_MS = 24 * 3_600_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 /** A room's cursors from its birth, or undefined if it is gone. */
 async function kept(store: FullStore, videoId: string): Promise<[floor: number, head: number] | undefined> {
@@ -64,6 +65,41 @@ export function pruneContract(subject: NewSubject): void {
     assert.equal(await store.prune(DAY_MS, 100, BORN_MS + 1000), 0, "by the time that was checked");
     assert.equal(await store.prune(DAY_MS, 100), 3);
   });
+
+  test("a message that is stored with a clock in the past is as old as the witness says, and stays once the clock is right", async (t) => {
+    const { store, wall } = await subject(t);
+    wall.nowMs = BORN_MS - 3652 * DAY_MS;
+    wall.witness.hear(BORN_MS);
+    const claim = await own(store, ROOM);
+    await store.append(claim, claim.head, messages(["a"]), "");
+    await store.append(claim, claim.head + 1, messages(["b"]), "");
+    await store.finish(claim, ENDED);
+    assert.equal(await store.cursorAt(ROOM, BORN_MS), claim.head);
+    assert.equal(await store.cursorAt(ROOM, BORN_MS + HOUR_MS), claim.head + 2);
+    assert.equal(
+      (await store.age()).now,
+      wall.nowMs,
+      "the clock that the retention compares with the witness",
+    );
+    wall.nowMs = BORN_MS + 1000;
+    assert.equal(await store.prune(DAY_MS, 100), 0);
+    wall.nowMs = BORN_MS + 2 * DAY_MS;
+    assert.equal(await store.prune(DAY_MS, 100), 2);
+    assert.equal(await store.getRoom(ROOM), undefined);
+  });
+
+  for (const [what, heardMs] of [
+    ["agrees", BORN_MS + HOUR_MS - 5000],
+    ["is behind", BORN_MS - 3652 * DAY_MS],
+  ] as const) {
+    test(`a witness that ${what} changes no time`, async (t) => {
+      const { store, wall, claim } = await ownedRoom(subject, t);
+      wall.witness.hear(heardMs);
+      await store.append(claim, claim.head, messages(["a"]), "");
+      assert.equal(await store.cursorAt(ROOM, BORN_MS), claim.head);
+      assert.equal(await store.cursorAt(ROOM, BORN_MS + 1000), claim.head + 1);
+    });
+  }
 
   test("a step deletes no more than its limit, the oldest first over all open rooms, even in the middle of a batch", async (t) => {
     const { store, wall } = await subject(t);
@@ -186,6 +222,45 @@ export function pruneContract(subject: NewSubject): void {
         [0, 1],
       ],
     );
+  });
+
+  test("rooms that are kept lose nothing, however old, and what others stored between goes", async (t) => {
+    const { store, wall } = await subject(t);
+    const names = ["kept-ended", "kept-open", "ended", "open"];
+    const holds = new Map<string, Hold>();
+    for (const name of names) holds.set(name, await own(store, name));
+    const append = async (name: string, count: number) => {
+      const hold = holds.get(name) as Hold;
+      const { head } = (await store.getRoom(name)) ?? hold;
+      await store.append(hold, head, messages(Array.from({ length: count }, (_, n) => head + n)), "");
+    };
+    for (const counts of [
+      [70, 1, 0, 2],
+      [30, 5, 3, 1],
+      [20, 4, 2, 2],
+    ])
+      for (const [index, name] of names.entries()) await append(name, counts[index] ?? 0);
+    for (const name of ["kept-ended", "kept-open"]) await store.keep(name);
+    for (const name of ["kept-ended", "ended"]) await store.finish(holds.get(name) as Hold, ENDED);
+    const listed = await store.listRooms(10);
+    assert.deepEqual(
+      listed
+        .filter(({ isKept }) => isKept)
+        .map(({ videoId }) => videoId)
+        .sort(),
+      names.slice(0, 2),
+    );
+    wall.nowMs += 365 * DAY_MS;
+    await append("open", 1);
+    wall.nowMs += 1;
+    for (let step = 3; step === 3; ) step = await store.prune(30 * DAY_MS, 3);
+    const left = await Promise.all(names.map((name) => kept(store, name)));
+    assert.deepEqual(left, [[0, 120], [0, 10], undefined, [5, 6]]);
+    assert.equal((await readAll(store, "kept-ended")).length, 120);
+    wall.nowMs += 365 * DAY_MS;
+    assert.equal(await store.prune(30 * DAY_MS, 100), 1);
+    assert.equal(await store.prune(30 * DAY_MS, 100), 0);
+    assert.equal((await store.age()).oldestAt, Number.POSITIVE_INFINITY);
   });
 
   test("a finished room that was taken again and is pruned meanwhile continues where its owner took it", async (t) => {

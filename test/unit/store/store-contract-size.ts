@@ -13,6 +13,9 @@ import {
   ROOM,
 } from "../../support/store-subject.ts";
 
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
 /** A room with two messages, which is open. */
 async function filled(store: FullStore, videoId: string, channels: string[] = []) {
   const hold = await own(store, videoId);
@@ -91,6 +94,54 @@ export function sizeContract(subject: NewSubject): void {
     assert.equal((await readAll(store, OTHER)).length, 2);
     const added = await store.append(claim, BORN_MS + 3, messages(["d"]), "");
     assert.deepEqual(added, stored(BORN_MS + 3, ["d"]));
+  });
+
+  test("a room that is kept for good goes as any other", async (t) => {
+    const { store, wall } = await subject(t);
+    const hold = await filled(store, "imported");
+    await store.keep("imported");
+    await store.finish(hold, ENDED);
+    wall.nowMs += 10;
+    assert.equal(await store.pruneRooms([], 0, 10), 2);
+    assert.equal(await store.getRoom("imported"), undefined);
+  });
+
+  for (const [what, heardMs] of [
+    ["", undefined],
+    [", as the witness says", BORN_MS + HOUR_MS],
+  ] as const) {
+    test(`with a clock in the past, rooms that ended before it was wrong go, and one that has just ended stays${what}`, async (t) => {
+      const { store, wall } = await subject(t);
+      for (const videoId of ["first", "second"]) {
+        await store.finish(await filled(store, videoId), ENDED);
+        wall.nowMs += 10;
+      }
+      wall.nowMs = BORN_MS - 40 * 24 * HOUR_MS;
+      if (heardMs !== undefined) wall.witness.hear(heardMs);
+      await store.finish(await filled(store, "third"), ENDED);
+      wall.nowMs += 10;
+      const left = async () => (await store.listRooms(10)).map(({ videoId }) => videoId).sort();
+      assert.equal(await store.pruneRooms([], MINUTE_MS, 10), 2);
+      assert.deepEqual(await left(), ["second", "third"]);
+      assert.equal(await store.pruneRooms([], MINUTE_MS, 10), 2);
+      assert.equal(await store.pruneRooms([], MINUTE_MS, 10), 0);
+      assert.deepEqual(await left(), ["third"]);
+      if (heardMs === undefined) wall.nowMs += HOUR_MS;
+      else wall.witness.hear(heardMs + HOUR_MS);
+      assert.equal(await store.pruneRooms([], MINUTE_MS, 10), 2);
+    });
+  }
+
+  test("of rooms that ended with a clock in the past, the one that ended first goes first, as the witness says", async (t) => {
+    const { store, wall } = await subject(t);
+    await store.finish(await filled(store, "first"), ENDED);
+    wall.nowMs = BORN_MS - 40 * 24 * HOUR_MS;
+    wall.witness.hear(BORN_MS + HOUR_MS);
+    await store.finish(await filled(store, "second"), ENDED);
+    wall.witness.hear(BORN_MS + 2 * HOUR_MS);
+    assert.equal(await store.pruneRooms([], MINUTE_MS, 10), 2);
+    assert.equal(await store.getRoom("first"), undefined);
+    assert.equal((await readAll(store, "second")).length, 2);
   });
 
   test("messages are counted into the totals of their room before they go", async (t) => {

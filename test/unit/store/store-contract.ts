@@ -4,7 +4,6 @@
  */
 import assert from "node:assert/strict";
 import { describe, type TestContext, test } from "node:test";
-import type { Clock } from "../../../src/base/clock.ts";
 import { ENDED } from "../../../src/protocol/chat.ts";
 import { message, messages, own, readAll, saying, stored } from "../../support/store-reading.ts";
 import {
@@ -16,6 +15,7 @@ import {
   ownedRoom,
   ROOM,
   type Subject,
+  type Wall,
   wallAt,
 } from "../../support/store-subject.ts";
 import { channelsContract } from "./store-contract-channels.ts";
@@ -36,7 +36,7 @@ import { typesContract } from "./store-contract-types.ts";
 /** Opens a store, and closes it when the test ends. The rest is absent if the store is not on a disk. */
 export type OpenForTest = (
   t: TestContext,
-  clock: Clock,
+  clock: Wall,
 ) => Promise<Pick<Subject, "store"> & Partial<Pick<Subject, "reopen" | "poison">>>;
 
 /** `runs`: how many random logs this store takes in a third of a second or so. */
@@ -186,8 +186,15 @@ function listContract(subject: NewSubject): void {
     await store.finish(other, ENDED);
     await own(store, "never-read1");
     const first = { videoId: ROOM, floor: BORN_MS, head: BORN_MS + 4, end: null };
-    const kept = { readAgoMs: 1000, firstAt: BORN_MS, lastAt: BORN_MS + 1000, gaps: 1 };
-    const empty = { floor: other.head, head: other.head, firstAt: null, lastAt: null, gaps: 0 };
+    const kept = { readAgoMs: 1000, firstAt: BORN_MS, lastAt: BORN_MS + 1000, gaps: 1, isKept: false };
+    const empty = {
+      floor: other.head,
+      head: other.head,
+      firstAt: null,
+      lastAt: null,
+      gaps: 0,
+      isKept: false,
+    };
     const second = { videoId: OTHER, ...empty, end: ENDED, readAgoMs: 0 };
     assert.deepEqual(await store.listRooms(9), [second, { ...first, ...kept }]);
     assert.deepEqual(await store.listRooms(1), [second]);

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pino } from "pino";
+import { ClockWitness } from "../../../src/base/clock-witness.ts";
 import { ENDED } from "../../../src/protocol/chat.ts";
 import { Random } from "../../../src/simulator/random.ts";
 import { observed } from "../../../src/store/observed.ts";
@@ -31,7 +32,7 @@ function simulated() {
   const logged: string[] = [];
   const telemetry = new Telemetry(pino({}, { write: (line) => void logged.push(JSON.parse(line).msg) }));
   const health = new StoreHealth(clock, telemetry);
-  const { engine } = onDisk(disk)({ clock, telemetry, health });
+  const { engine } = onDisk(disk)({ clock, telemetry, health, witness: new ClockWitness(clock) });
   const steps: { from: number; to: number }[] = [];
   /** Why no step succeeds now. */
   const refusal: { error?: Error | undefined } = {};
