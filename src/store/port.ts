@@ -177,11 +177,11 @@ export interface Retention {
   /**
    * Deletes data that was stored longer ago than `keptMs`, in one bounded step and one
    * commit. First come rooms that were finished before that time, the earliest first, and open rooms that
-   * nobody has owned or read since. Rooms that are kept (`Store.keep`) are left out. Each loses its oldest messages first, and is deleted with its last. Then
-   * come the oldest messages of all other rooms, in the order of their commits. A message with a time in the
-   * future was stored while the clock was wrong: it is deleted together with the next one after it. Floors
-   * rise accordingly. Rooms that were taken but never read, by an instance that died, are deleted too, even
-   * if everything is kept (`keptMs` infinite).
+   * nobody has owned or read since. Each loses its oldest messages first, and is deleted with its last. Then
+   * come the oldest messages of all other rooms, in the order of their commits. Rooms that are kept
+   * (`Store.keep`) are left out. A message with a time in the future was stored while the clock was wrong: it
+   * is deleted together with the next one after it. Floors rise accordingly. Rooms that were taken but never
+   * read, by an instance that died, are deleted too, even if everything is kept (`keptMs` infinite).
    *
    * Resolves to the number of deleted entries: messages, and rooms without messages; at most `limit`. Fewer
    * than `limit` means that nothing is left to delete. `now`: the store's time, from `age`, once somebody
@@ -203,8 +203,8 @@ export interface SizeLimited {
    * that finished first, or else of the open room that was created first. Rooms that a recording names, by
    * their video or by their channel, come after all others: `recorded` has the names that the store's list
    * of recordings does not have. Messages of the last `keptMs`, and a room that finished since, stay
-   * (by the store's clock). Neither does a room stay that finished by more than `keptMs` in the future: the clock is
-   * wrong now, or was wrong then. An open room loses no more than its messages.
+   * (by the store's clock); a room that finished later than `keptMs` from now does not, as the clock is wrong
+   * or was. An open room loses no more than its messages.
    *
    * Resolves to the number of deleted entries, as `prune` does; 0 if nothing may be deleted now.
    */

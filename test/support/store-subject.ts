@@ -40,7 +40,7 @@ export async function ownedRoom(subject: NewSubject, t: TestContext) {
 export const isFenced = (error: unknown) => error instanceof StoreError && error.kind === "fenced";
 export const isUnavailable = (error: unknown) => error instanceof StoreError && error.kind === "unavailable";
 
-/** A wall clock that the test moves, and the witness of it, whom nobody was heard to tell the time; all else is the system's. */
+/** A wall clock that the test moves, with a witness that has heard nothing; all else is the system's. */
 export interface Wall extends Clock {
   nowMs: number;
   witness: ClockWitness;

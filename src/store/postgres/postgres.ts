@@ -348,7 +348,7 @@ export class PostgresStore implements StoreEngine {
     await this.#connections.close();
   }
 
-  /** Nothing is stored at a time before this one; 0 as long as neither the database nor the witness was heard. */
+  /** The time before which nothing is stored; 0 until the database or the witness was heard. */
   get #earliest(): number {
     return this.#witness.latest(this.#databaseClock.now() ?? 0);
   }
