@@ -142,7 +142,7 @@ const STEPS: readonly string[] = [
   ROOM_PRUNING,
   ROOMS_OF_CHATS,
   `${APPENDING_2} ${PRUNING_BY_LAST}`,
-  // What was imported is kept.
+  // The retention leaves imported chats out.
   KEEPING,
 ];
 

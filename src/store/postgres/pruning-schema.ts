@@ -19,7 +19,7 @@ const ALL: PrunedMessages = { are: "true", begin: "0", unless: "" };
 const NOT_KEPT: PrunedMessages = {
   are: "not exists (select from room r where r.video_id = m.video_id and r.is_kept)",
   begin: "relay_first_unkept() - 1",
-  // What is kept may lie between messages that are all too young.
+  // Kept messages may lie between others that are all too young.
   unless: `if begun is null or exists (select from message where seq = begun + 1 and at between before and moment) then
       return query select most - places, null::text;
       return;
@@ -217,8 +217,8 @@ export const PRUNING_BY_LAST = `${oldestPruning("v text")}
   drop function if exists relay_prune_oldest(room, bigint, int);`;
 
 /**
- * The retention leaves out rooms that are kept: what was imported is no cache. Messages that one room has in
- * one run of the order of commits are passed at once, by a binary search of their last one.
+ * The retention leaves out rooms that are kept. Messages that such a room has in one run of the order of
+ * commits are passed at once, by a binary search of their last one.
  */
 export const KEEPING = `alter table room add column is_kept boolean not null default false;
   update room set is_kept = true where ${isImported("strpos")};

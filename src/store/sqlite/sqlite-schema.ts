@@ -115,7 +115,7 @@ const STEPS: readonly string[] = [
      where video_id not like '%${REPLAY_SUFFIX}' and ${READ_REPLAY} and ${BEGAN_AS_REPLAY};
    update room set ending = '${ENDED_TEXT}', ended_at = coalesce(ended_at, checkpoint_at)
      where video_id not like '%${REPLAY_SUFFIX}' and ${READ_REPLAY};`,
-  // What was imported is kept: the retention leaves it out.
+  // The retention leaves imported chats out.
   `alter table room add column is_kept integer not null default 0;
    update room set is_kept = 1 where ${isImported("instr")};`,
 ];
