@@ -5,6 +5,7 @@
  */
 import { buffer } from "node:stream/consumers";
 import { unlessAborted } from "../../src/base/deadline.ts";
+import { ChatAbsent } from "../../src/protocol/chat-standing.ts";
 import { offsetOf, parseOffset } from "../../src/serving/log-position.ts";
 import { parseObject } from "../../src/simulator/plain-json.ts";
 import type { Random } from "../../src/simulator/random.ts";
@@ -19,7 +20,7 @@ import type { Host } from "./host.ts";
 import { Instance } from "./instance.ts";
 import { LogCache } from "./log-cache.ts";
 import type { RoomJudge } from "./room-judge.ts";
-import type { Viewer } from "./viewer.ts";
+import { codeOf, type Viewer } from "./viewer.ts";
 
 /** `cached`: pages until the end, then long polls, all through a cache. */
 export const WAYS = ["pages", "long-poll", "sse", "cached"] as const;
@@ -210,9 +211,12 @@ export class LogReader implements Watcher {
   }
 
   #refused(offset: string, error: unknown): void {
-    const code = (error as { code?: string }).code ?? `${error}`;
+    const code = codeOf(error);
     if (code === "OFFSET_GONE") this.#took(offset, { status: 410, headers: {}, text: "" });
     else this.#refusal = code;
+    const isSure = error instanceof ChatAbsent && error.absence.is !== "unknown";
+    if (isSure && this.#parts.room.isStored(Number(offset)))
+      this.#violate(`is refused at ${offset} as if nothing were stored: ${error.message}`);
   }
 
   /** Takes an answer; it is judged later. Returns whether the reader can go on. */

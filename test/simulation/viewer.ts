@@ -255,7 +255,8 @@ export class Viewer {
   }
 }
 
-function codeOf(error: unknown): string {
+/** The code with which somebody is refused; "left" if that is the client itself. */
+export function codeOf(error: unknown): string {
   if (error instanceof ChatAbsent) return "NO_LIVE_CHAT";
   if (error instanceof RelayError) return error.code;
   return error instanceof UpstreamError ? error.fault : "left";
