@@ -34,6 +34,11 @@ export class ChannelFrames {
     this.#violate = violate;
   }
 
+  /** Whether the connection has named a stream of the channel. */
+  get hasSeen(): boolean {
+    return this.#shown !== undefined || this.#begun.size > 0;
+  }
+
   get current(): ChatFrames | undefined {
     return this.#current;
   }

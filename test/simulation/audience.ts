@@ -78,8 +78,9 @@ export class Audience {
 
   #addChannel(): LiveChannel {
     const channel = new LiveChannel(this.#world);
+    const { isNeighbourly } = this.#world;
     for (let left = CHANNEL_VIEWERS; left > 0; left--)
-      this.#add((judge, violate) => new ChannelChats(channel, judge, violate));
+      this.#add((judge, violate) => new ChannelChats(channel, judge, violate, isNeighbourly));
     return channel;
   }
 

@@ -1,5 +1,6 @@
 /** The chats of a channel's streams, one after the other on one connection. */
 
+import { parseObject } from "../../src/simulator/plain-json.ts";
 import type { Random } from "../../src/simulator/random.ts";
 import { ChannelFrames } from "../harness/channel-frames.ts";
 import type { Violate } from "../harness/chat-frames.ts";
@@ -21,16 +22,25 @@ export interface WatchedChannel {
 
 export class ChannelChats implements Subscription {
   readonly name: string;
-  readonly mayEnd = false;
+  /** Only a connection that is refused. */
+  mayEnd = false;
   readonly isBroken = false;
   readonly hasEnded = false;
   readonly #channel: WatchedChannel;
+  /** Whether everything that rooms share works. */
+  readonly #isSharedWell: boolean;
   readonly #judge: (room: RoomJudge) => ChatJudge;
   readonly #chats = new Map<string, ChatJudge>();
   readonly #frames: ChannelFrames;
 
-  constructor(channel: WatchedChannel, judge: (room: RoomJudge) => ChatJudge, violate: Violate) {
+  constructor(
+    channel: WatchedChannel,
+    judge: (room: RoomJudge) => ChatJudge,
+    violate: Violate,
+    isSharedWell: boolean,
+  ) {
     this.#channel = channel;
+    this.#isSharedWell = isSharedWell;
     this.name = channel.handle;
     this.#judge = judge;
     this.#frames = new ChannelFrames(channel.handle, (videoId) => this.#chat(videoId), violate);
@@ -60,11 +70,19 @@ export class ChannelChats implements Subscription {
   }
 
   begin(lastEventId: string | undefined): void {
+    this.mayEnd = false;
     this.#frames.begin(lastEventId);
   }
 
   take(frame: Frame): void {
-    this.#frames.take(frame);
+    this.mayEnd = this.#isRefusal(frame);
+    if (!this.mayEnd) this.#frames.take(frame);
+  }
+
+  /** A look at a channel that is not known waits in the queue for 30 s at most; its viewers wait meanwhile. */
+  #isRefusal({ event, data }: Frame): boolean {
+    const isFull = event === "error" && parseObject(data)?.code === "CAPACITY";
+    return isFull && !this.#isSharedWell && !this.#frames.hasSeen;
   }
 
   lag() {
