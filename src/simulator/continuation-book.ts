@@ -29,6 +29,8 @@ type Field = readonly [number: number, value: number | bigint | string | Buffer 
 
 /** The outer field, and the field with the view, by kind. */
 const LAYOUTS = { live: { root: 119_693_434, view: 16 }, replay: { root: 156_074_452, view: 14 } } as const;
+/** The field with the time at which the token was made. */
+const MADE_AT = 20;
 const VIEW_FLAGS = { top: 4, all: 1 } as const;
 
 /**
@@ -118,6 +120,14 @@ export function viewIn(token: string): Grant["view"] | undefined {
   return (["top", "all"] as const).find((view) => VIEW_FLAGS[view] === flag);
 }
 
+/** When a token was made, in microseconds since 1970; undefined if it does not say so. */
+export function madeAt(token: string): number | undefined {
+  const root = decode(fromBase64(token));
+  const inner = root.get(LAYOUTS.live.root) ?? root.get(LAYOUTS.replay.root);
+  const usec = inner && decode(inner).get(MADE_AT);
+  return usec?.reduceRight((value, byte) => value * 128 + (byte & 127), 0);
+}
+
 function layout(grant: Grant, channelId: string, usec: bigint, nonce: Buffer): Field[] {
   const { root, view } = LAYOUTS[grant.kind];
   const target: Field[] = [
@@ -154,7 +164,7 @@ function layout(grant: Grant, channelId: string, usec: bigint, nonce: Buffer): F
             [4, 0],
           ],
         ],
-        [20, usec],
+        [MADE_AT, usec],
         [23, nonce],
       ],
     ],
@@ -189,7 +199,7 @@ function varint(value: bigint): Buffer {
   return Buffer.from(bytes);
 }
 
-/** The length-delimited fields of a message; stops silently at bytes that are not a message. */
+/** The bytes of the fields of a message; stops silently at bytes that are not a message. */
 function decode(bytes: Buffer): Map<number, Buffer> {
   const fields = new Map<number, Buffer>();
   let offset = 0;
@@ -205,11 +215,13 @@ function decode(bytes: Buffer): Map<number, Buffer> {
   };
   while (offset < bytes.length) {
     const tag = read();
+    const from = offset;
     const size = read();
-    if (tag % 8 === 0) continue;
-    if (tag % 8 !== 2) break;
-    fields.set(Math.floor(tag / 8), bytes.subarray(offset, offset + size));
-    offset += size;
+    if (tag % 8 !== 0 && tag % 8 !== 2) break;
+    const isNumber = tag % 8 === 0;
+    const [start, end] = isNumber ? [from, offset] : [offset, offset + size];
+    fields.set(Math.floor(tag / 8), bytes.subarray(start, end));
+    offset = end;
   }
   return fields;
 }

@@ -2,6 +2,7 @@
  * Judges the service from the upstream's side: one poller per room, calls as far apart and as few at once as
  * configured, silence during a cooldown, no poll for a room that nobody has watched for long.
  */
+import { madeAt, viewIn } from "../../src/simulator/continuation-book.ts";
 import type { Simulator } from "../../src/simulator/index.ts";
 import type { RequestRecord } from "../../src/simulator/requests.ts";
 import type { Promised } from "../harness/promises.ts";
@@ -28,7 +29,7 @@ const LOOK_BACK_MS = 20_000;
 const CHAT_KINDS: readonly string[] = ["get_live_chat", "get_live_chat_replay"];
 
 export class UpstreamJudge {
-  readonly #upstream: Simulator;
+  readonly #upstream: Pick<Simulator, "requests">;
   readonly #limits: Limits;
   readonly #verdict: Verdict;
   #lifeBeganAt = Number.POSITIVE_INFINITY;
@@ -40,7 +41,7 @@ export class UpstreamJudge {
   readonly #lateness: { at: number; ms: number }[] = [];
   readonly #ticking: NodeJS.Timeout;
 
-  constructor(upstream: Simulator, limits: Limits, verdict: Verdict) {
+  constructor(upstream: Pick<Simulator, "requests">, limits: Limits, verdict: Verdict) {
     this.#upstream = upstream;
     this.#limits = limits;
     this.#verdict = verdict;
@@ -121,17 +122,21 @@ export class UpstreamJudge {
     const last = ofRoom.findLast(
       (other) => other.status === 200 && !other.faulted && other.kind === kind && other.client === client,
     );
+    const beforeLast = ofRoom.findLast((other) => last !== undefined && other.at < last.at);
+    // The answer to a page's token completes the late answer before it, which goes on with its own token.
+    const isBehindLate = last !== undefined && (madeOf(request) ?? 0) < (madeOf(last) ?? 0);
+    const previous = isBehindLate ? beforeLast : last;
     // An interval runs from start to start: after a slow answer the next poll may go out at once.
-    const intervalMs = at - (last?.at ?? Number.NEGATIVE_INFINITY);
+    const intervalMs = at - (previous?.at ?? Number.NEGATIVE_INFINITY);
     const minMs = this.#limits.pollMinMs - this.#slackMs((last?.at ?? at) - WINDOW_MS, at);
     const isPageBetween = (from: number, to: number) =>
       before.some(
         (other) => other.videoId === videoId && from < other.at && other.at < to && !isOfChat(other),
       );
     const isOpening = isPageBetween(last?.at ?? 0, at);
-    // The first answer to a page's token offers that of all messages, which is called at once.
-    const beforeLast = ofRoom.findLast((other) => last !== undefined && other.at < last.at);
-    const isOfMenu = last !== undefined && isPageBetween(beforeLast?.at ?? 0, last.at);
+    // The first answer to a page's token of Top chat offers that of all messages, which is called at once.
+    const isOfPage = last !== undefined && isPageBetween(beforeLast?.at ?? 0, last.at);
+    const isOfMenu = isOfPage && viewOf(last) === "top" && viewOf(request) === "all";
     this.#expect(
       "gate",
       isOpening || isOfMenu || intervalMs > minMs,
@@ -148,4 +153,14 @@ export class UpstreamJudge {
   ): void {
     if (!holds) this.#verdict.violate(promise, `${kind} of ${videoId} at ${Math.round(at)}: ${what}`);
   }
+}
+
+/** The view that a chat call reads. */
+function viewOf({ continuation = "" }: RequestRecord) {
+  return viewIn(continuation);
+}
+
+/** When the token of a chat call was made. */
+function madeOf({ continuation = "" }: RequestRecord) {
+  return madeAt(continuation);
 }
