@@ -16,25 +16,27 @@ import type {
   TypesIn,
 } from "./types.ts";
 
-type MessagesOf<D extends boolean, T extends TypeOrGroup> = MessageOf<TypesIn<T> | "gap", D>;
-
 /**
  * The chat of a video or of a channel, not connected yet. Throws `TypeError` for an unusable URL or `cursor`,
  * or without a `videoId` or `channel`. The loop throws `ChatError` if the service refuses the chat or the
  * chat fails, and the signal's reason. The chat of a channel does not end.
  */
-export function chat<D extends boolean = false, T extends TypeOrGroup = MessageType>(
+export function chat<
+  D extends boolean = false,
+  T extends TypeOrGroup = MessageType,
+  V extends string | null | undefined = null,
+>(
   url: string | URL,
-  options: ChatOptions<D, T>,
-): Chat<MessagesOf<D, T>>;
-export function chat<D extends boolean = false, T extends TypeOrGroup = MessageType>(
-  url: string | URL,
-  options: ChannelOptions<D, T>,
-): ChannelChat<MessagesOf<D, T>>;
-/** With the clock of a test. */
+  options: ChatOptions<D, T, V> | ChannelOptions<D, T>,
+): V extends string ? Chat<MessageOf<TypesIn<T> | "gap", D>> : ChannelChat<MessageOf<TypesIn<T> | "gap", D>>;
+/**
+ * With the clock of a test.
+ * @internal
+ */
 export function chat(url: string | URL, options: AnyOptions, clock: Clock): Chat;
-export function chat(url: string | URL, options: AnyOptions, clock = systemClock): unknown {
-  return new Room(options?.channel === undefined ? VIDEO : CHANNEL, clock, url, options);
+export function chat(url: string | URL, options: object, clock = systemClock): unknown {
+  const { channel } = (options ?? {}) as AnyOptions;
+  return new Room(channel === undefined ? VIDEO : CHANNEL, clock, url, options);
 }
 
 /**
@@ -46,6 +48,6 @@ export function chat(url: string | URL, options: AnyOptions, clock = systemClock
 export function merged<D extends boolean = false, T extends TypeOrGroup = MessageType>(
   url: string | URL,
   options: MergedOptions<D, T>,
-): MergedChats<MessagesOf<D, T>> {
+): MergedChats<MessageOf<TypesIn<T> | "gap", D>> {
   return new Room(MERGED, systemClock, url, options) as MergedChats<never>;
 }

@@ -10,6 +10,8 @@ export { probe } from "./probe-video.ts";
 export { poll } from "./self-polling.ts";
 export { history } from "./stored-messages.ts";
 export type {
+  AmountDetails,
+  BareMessageOf,
   ChannelChat,
   ChannelEvents,
   ChannelOptions,
@@ -18,10 +20,13 @@ export type {
   ChatEvents,
   ChatOptions,
   Details,
+  EightFields,
   End,
+  EventDetails,
   Gap,
   HistoryOptions,
   Init,
+  ItemDetails,
   MergedChats,
   MergedEvents,
   MergedOptions,
@@ -29,6 +34,7 @@ export type {
   MessageOf,
   MessageType,
   OfVideo,
+  PaidDetails,
   Part,
   PollOptions,
   ProbeOptions,

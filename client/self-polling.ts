@@ -18,7 +18,10 @@ export function poll<D extends boolean = false, T extends TypeOrGroup = MessageT
   url: string | URL,
   options: PollOptions<D, T>,
 ): AsyncGenerator<BareMessageOf<TypesIn<T> | "gap", D>, void, void>;
-/** With the clock of a test. */
+/**
+ * With the clock of a test.
+ * @internal
+ */
 export function poll(url: string | URL, options: PollOptions, clock: Clock): AsyncGenerator<BareMessage>;
 export function poll(url: string | URL, options: PollOptions, clock = systemClock): AsyncGenerator<never> {
   return messages(new Service(url, options, clock), options, clock) as AsyncGenerator<never>;

@@ -22,7 +22,10 @@ export function history<D extends boolean = false, T extends TypeOrGroup = Messa
   url: string | URL,
   options: HistoryOptions<D, T>,
 ): AsyncGenerator<MessageOf<TypesIn<T> | "gap", D>, void, void>;
-/** With the clock of a test. */
+/**
+ * With the clock of a test.
+ * @internal
+ */
 export function history(
   url: string | URL,
   options: HistoryOptions,

@@ -2,23 +2,37 @@
 
 import type { ChannelState } from "../src/protocol/channel.ts";
 import type { Init } from "../src/protocol/chat.ts";
-import type { GROUPS, Group, MessageType } from "../src/protocol/kinds.ts";
+import type { DetailsOf, GROUPS, Group, MessageType } from "../src/protocol/kinds.ts";
 import type * as protocol from "../src/protocol/message.ts";
 import type { ChatError } from "./chat-error.ts";
 
 export type { ChannelState } from "../src/protocol/channel.ts";
 export type { Init } from "../src/protocol/chat.ts";
-export type { Details, MessageType } from "../src/protocol/kinds.ts";
-export type { Part } from "../src/protocol/message.ts";
+export type {
+  AmountDetails,
+  Details,
+  EventDetails,
+  ItemDetails,
+  MessageType,
+  PaidDetails,
+} from "../src/protocol/kinds.ts";
+export type { EightFields, Part } from "../src/protocol/message.ts";
 
-/** A message of type `T` without its cursor; with `details` if `D` is true. */
-export type BareMessageOf<T extends MessageType, D extends boolean = false> = T extends MessageType
-  ? D extends true
-    ? protocol.MessageOf<T>
-    : Omit<protocol.MessageOf<T>, "details">
-  : never;
+/**
+ * A message of type `T` without its cursor. It has `details` if `D` is true; if `D` is `boolean`, as that of
+ * options whose `details` is not a literal, it may have them.
+ */
+export type BareMessageOf<T extends MessageType, D extends boolean = false> = {
+  [Each in T]: protocol.EightFields & { type: Each } & DetailsIf<D, Each>;
+}[T];
 
-/** The message of type `T`, or of each of several types; with `details` if `D` is true. */
+type DetailsIf<D extends boolean, T extends MessageType> = [D] extends [true]
+  ? { details: DetailsOf<T> }
+  : true extends D
+    ? { details?: DetailsOf<T> }
+    : unknown;
+
+/** The message of type `T`, or of each of several types; with `details` as `BareMessageOf` has them. */
 export type MessageOf<T extends MessageType, D extends boolean = false> = BareMessageOf<T, D> & {
   /** Its position in the chat: pass it as the option `cursor` to continue just after this message. */
   cursor: number;
@@ -175,12 +189,20 @@ interface StoredChatOption {
   chat?: "live" | "replay" | undefined;
 }
 
-/** Options of `chat` for a video. `chat` needs `until`. */
-export interface ChatOptions<D extends boolean = boolean, T extends TypeOrGroup = TypeOrGroup>
-  extends StreamOptions<D, T>,
+/**
+ * Options of `chat` for a video. `chat` needs `until`. `V` is the type of `videoId`, by which `chat` knows
+ * what it returns.
+ */
+export interface ChatOptions<
+  D extends boolean = boolean,
+  T extends TypeOrGroup = TypeOrGroup,
+  V extends string | null | undefined = string,
+> extends StreamOptions<D, T>,
     UntilOption,
-    StoredChatOption,
-    VideoOption {
+    StoredChatOption {
+  /** The id of the video, or any usual URL of it. */
+  videoId: V;
+  channel?: undefined;
   /** Continue after this cursor; 0 asks for all stored messages. */
   cursor?: number | undefined;
   /**
@@ -195,6 +217,7 @@ export interface ChannelOptions<D extends boolean = boolean, T extends TypeOrGro
   extends StreamOptions<D, T> {
   /** The channel's handle (`@name`) or id (`UC…`), or the URL of any of its pages. */
   channel: string;
+  videoId?: undefined;
   /** Continue after this place: the `cursor` of an earlier room, `<videoId>.<cursor>`. */
   cursor?: string | undefined;
 }

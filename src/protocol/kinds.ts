@@ -32,29 +32,52 @@ export interface Colors {
   timestamp?: string;
 }
 
-/** The fields of a message beyond the eight standard ones. A key without a value is absent. */
-export interface Details {
-  authorId?: string;
-  authorPhoto?: string;
-  badges?: Badge[];
-  /** The author's place on the leaderboard, 1 to 3. */
-  rank?: number;
+/** The details of every event. A key without a value is absent, here and below. */
+export interface EventDetails {
   /** ISO 8601 in UTC with the upstream's microseconds. */
   publishedAt?: string;
   /** Replay: milliseconds since the stream began; negative before it. */
   offsetMs?: number;
-  header?: string;
-  /** A milestone's number of months. */
-  months?: number;
-  /** `value` is null if it is ambiguous, `currency` (ISO 4217) if the text does not contain it. */
+  /** The upstream's name of the kind: its renderer or action key. */
+  upstreamKind?: string;
+}
+
+/** The details of what an author said or did. */
+export interface ItemDetails extends EventDetails {
+  /** The author's channel id. */
+  authorId?: string;
+  /** The URL of the author's picture. */
+  authorPhoto?: string;
+  /** What the author is in this chat: owner, moderator, verified, member. */
+  badges?: Badge[];
+  /** The author's place on the leaderboard, 1 to 3. */
+  rank?: number;
+}
+
+export interface AmountDetails {
+  /**
+   * What was paid, as a number. `value` is null if it is ambiguous, `currency` (ISO 4217) if the text does not
+   * contain it.
+   */
   amount?: { value: number | null; currency: string | null };
+}
+
+/** The details of Super Chats and Super Stickers. */
+export interface PaidDetails extends ItemDetails, AmountDetails {
   /** 1 (blue) to 7 (red), derived from the header's colour. */
   tier?: number;
   likes?: number;
   replies?: number;
+  colors?: Colors;
+}
+
+/** The fields of a message beyond the eight standard ones. */
+export interface Details extends PaidDetails {
+  header?: string;
+  /** A milestone's number of months. */
+  months?: number;
   /** The paid message to which it replies: its author, and its id if the room held it then. */
   replyTo?: { author: string; messageId?: string };
-  colors?: Colors;
   sticker?: { label: string; url?: string };
   gift?: { count: number };
   /** The display name of the giver of a membership that was received. */
@@ -73,13 +96,8 @@ export interface Details {
   raid?: { direction: (typeof RAID_DIRECTIONS)[number]; videoId?: string; url?: string };
   /** `since`: the time when the room was last read, ISO 8601 in UTC. */
   gap?: { since: string; reason: (typeof GAP_REASONS)[number] };
-  /** The upstream's name of the kind: its renderer or action key. */
-  upstreamKind?: string;
 }
 
-type EventDetails = Pick<Details, "publishedAt" | "offsetMs" | "upstreamKind">;
-type ItemDetails = EventDetails & Pick<Details, "authorId" | "authorPhoto" | "badges" | "rank">;
-type PaidDetails = ItemDetails & Pick<Details, "amount" | "tier" | "likes" | "replies" | "colors">;
 type BannerDetails = EventDetails & Pick<Details, "banner">;
 
 /** The details of each type of message. */
@@ -88,7 +106,7 @@ type DetailsByType = {
   superchat: PaidDetails;
   supersticker: PaidDetails & Required<Pick<Details, "sticker">>;
   jewels: ItemDetails & Required<Pick<Details, "jewels">> & Pick<Details, "sticker" | "target">;
-  donation: ItemDetails & Pick<Details, "amount">;
+  donation: ItemDetails & AmountDetails;
   membership: ItemDetails & Pick<Details, "level">;
   milestone: ItemDetails & Pick<Details, "header" | "months" | "level">;
   gift: ItemDetails & Pick<Details, "gift">;
@@ -111,10 +129,16 @@ type DetailsByType = {
   gap: EventDetails & Required<Pick<Details, "gap">>;
 };
 
-export type MessageType = keyof DetailsByType;
+/** Written so that a compiler shows this name, not the table. */
+export type MessageType = { [T in keyof DetailsByType]: T }[keyof DetailsByType];
 
-/** The details of a message of type `T`. */
-export type DetailsOf<T extends MessageType> = DetailsByType[T];
+/**
+ * The details of a message of type `T`. Who said it and what was paid can be read of every type: where a type
+ * has none of it, it is undefined.
+ */
+export type DetailsOf<T extends MessageType> = {
+  [Each in T]: DetailsByType[Each] & { [K in Exclude<keyof PaidDetails, keyof DetailsByType[Each]>]?: never };
+}[T];
 
 /** The types of each group. `gap` has none: every viewer receives it, whatever types it chooses. */
 export const GROUPS = {

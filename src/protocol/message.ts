@@ -14,12 +14,15 @@ export interface EightFields {
   id: string;
   /** The time as display text. */
   timestamp: string;
+  /** The author's display name; empty if nobody said it. */
   author: string;
   /** The texts of all parts, joined. */
   message: string;
+  /** What was paid, in the upstream's own words (`€5.00`); empty if nothing was. */
   amount: string;
-  /** `#rrggbb`, or empty. */
+  /** The colour of what was paid: `#rrggbb`, or empty. */
   color: string;
+  /** The message in pieces: texts, links and emojis. */
   parts: Part[];
 }
 

@@ -197,8 +197,8 @@ describe("the types of the packed SDK, as its users and its documents use them,"
     );
     const typed = NAMES.map((name) => uses.replace("../../../client/index.ts", name));
     const samples = pages.flatMap((page) => [...page.matchAll(/^```ts\n(.*?)^```$/gms)]);
-    const bundler = await written("module", [...typed, ...samples.map(([, code = ""]) => code)]);
-    const node10 = await written("commonjs", typed);
+    const bundler = await written("module", "module", [...typed, ...samples.map(([, code = ""]) => code)]);
+    const node10 = await written("commonjs", "commonjs", typed);
     files = { node10, node16: [...bundler, ...node10], bundler };
   });
 
@@ -214,11 +214,43 @@ describe("the types of the packed SDK, as its users and its documents use them,"
   }
 });
 
+/** What a library built on the SDK exports without naming its types. */
+const EXPORTED = `import { chat, history, merged, poll, probe } from "livechat-relay-client";
+const url = "https://relay.example";
+export const room = chat(url, { videoId: "v", details: true });
+export const some = chat(url, { videoId: "v", types: ["paid"] });
+export const channel = chat(url, { channel: "@c", details: true });
+export const several = merged(url, { videoIds: ["v"], details: true });
+export const past = history(url, { videoId: "v" });
+export const polled = poll(url, { videoId: "v", details: true });
+export const probed = probe(url, { videoId: "v" });
+export const first = async () => { for await (const m of room) return m; };
+`;
+
+it("declarations of what the packed SDK returns need no types that it does not export", async () => {
+  const [file = ""] = await written("declared", "module", [EXPORTED]);
+  const tsc = join(ROOT, "node_modules/.bin/tsc");
+  const args = [
+    "--declaration",
+    "--emitDeclarationOnly",
+    "--strict",
+    "--target",
+    "es2022",
+    "--module",
+    "nodenext",
+  ];
+  await run(process.execPath, [tsc, ...args, "--outDir", "declared/out", file], { cwd: folder });
+});
+
 /** The names of TypeScript files with these contents, in a folder of modules of this type. */
-async function written(type: "module" | "commonjs", contents: readonly string[]): Promise<string[]> {
-  await mkdir(join(folder, type));
-  await writeFile(join(folder, type, "package.json"), JSON.stringify({ type }));
-  const names = contents.map((_, index) => join(type, `sample-${index}.ts`));
+async function written(
+  name: string,
+  type: "module" | "commonjs",
+  contents: readonly string[],
+): Promise<string[]> {
+  await mkdir(join(folder, name));
+  await writeFile(join(folder, name, "package.json"), JSON.stringify({ type }));
+  const names = contents.map((_, index) => join(name, `sample-${index}.ts`));
   for (const [index, name] of names.entries()) await writeFile(join(folder, name), contents[index] ?? "");
   return names;
 }

@@ -1,5 +1,6 @@
 /** Uses of the SDK that must compile, and uses that must not. The compiler is the test. */
 import {
+  type BareMessageOf,
   type ChannelChat,
   type ChannelOptions,
   type ChannelState,
@@ -8,6 +9,7 @@ import {
   type ChatOptions,
   chat,
   type Details,
+  type EightFields,
   type End,
   type ErrorCode,
   type Gap,
@@ -79,6 +81,43 @@ export async function readSomeTypes(): Promise<void> {
   // @ts-expect-error: no such option
   chat(URL, { videoId, backfil: 3 });
 }
+
+export async function readDetails(given: ChatOptions | ChannelOptions): Promise<void> {
+  for await (const m of chat(URL, { videoId, details: true, types: ["paid"] }))
+    console.log(m.details.amount?.value, m.details.authorId, m.details.tier);
+  for await (const m of chat(URL, { videoId, details: true }))
+    console.log(m.details.amount?.currency, m.details.authorId);
+
+  const satisfied = { videoId, details: true, types: ["polls"] } satisfies ChatOptions;
+  for await (const m of chat(URL, satisfied)) {
+    same<typeof m.type, "poll" | "poll_result" | "gap">(true);
+    console.log(m.details.authorId);
+  }
+  const typed: ChatOptions<true> = { videoId, details: true };
+  for await (const m of chat(URL, typed)) console.log(m.details.authorId);
+  const ofChannel: ChannelOptions<true> = { channel: "@somebody", details: true };
+  for await (const m of chat(URL, ofChannel)) console.log(m.videoId, m.details.authorId);
+  // What is not known to be true or false may have details.
+  for await (const m of chat(URL, options)) {
+    console.log(m.details?.authorId);
+    // @ts-expect-error: they may be missing
+    console.log(m.details.authorId);
+  }
+  chat(URL, given);
+  chat(URL, { ...typed, transport: "log", until: "now" });
+
+  const wrapped = <D extends boolean = false>(own: Omit<ChatOptions<D>, "videoId">) =>
+    chat(URL, { ...own, videoId });
+  for await (const m of wrapped({ details: true })) console.log(m.details.authorId);
+  // @ts-expect-error: details were not asked for
+  for await (const m of wrapped({})) console.log(m.details);
+}
+
+export async function readGeneric<D extends boolean>(own: ChatOptions<D>): Promise<void> {
+  for await (const m of chat(URL, own)) if (m.type === "superchat") console.log(m.author, m.amount);
+}
+
+export const bare = (m: BareMessageOf<"chat"> & EightFields): string => m.author;
 
 export async function readHistory(): Promise<void> {
   const options: HistoryOptions<true, "polls"> = { videoId, from: "2026-11-20T20:00:00Z", to: Date.now() };
