@@ -164,12 +164,9 @@ export class Rooms {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const open: StreamRequest["open"] = (cursor, room) => {
       if (this.stopped.aborted) throw atCapacity("stopping"); // it has been refused
-      signal.throwIfAborted();
       return request.open(cursor, room);
     };
-    const leave = () => reject(signal.reason); // at once, also while the store is slow: its places are free
     this.#entering.add(reject);
-    signal.addEventListener("abort", leave, { once: true });
     try {
       this.#admit({ ...request, open }, signal).then(resolve, reject);
       await promise;
@@ -179,7 +176,6 @@ export class Rooms {
       return refuseUnavailable(error);
     } finally {
       this.#entering.delete(reject);
-      signal.removeEventListener("abort", leave);
     }
   }
 

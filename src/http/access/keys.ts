@@ -58,7 +58,12 @@ class KeySet implements KeySource {
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
   /** Through the proxy of the environment, if any. */
-  readonly #connections = new HttpConnections({ kind: "direct", name: "direct", key: "direct", isNamed: false });
+  readonly #connections = new HttpConnections({
+    kind: "direct",
+    name: "direct",
+    key: "direct",
+    isNamed: false,
+  });
   readonly #closed = new AbortController();
   #keys: readonly NamedKey[] | undefined;
   /** The load under way. */

@@ -23,10 +23,17 @@ export class ViewerPlaces {
   }
 
   /**
-   * Takes the places of a connection: `count` of its address, and one of its subject. Throws `RelayError`
+   * Takes the places of a connection: `count` of its address, and one of its subject. They are given back at
+   * once if its client is `gone`, even while its request still waits for the store. Throws `RelayError`
    * CAPACITY if there is none.
    */
-  take(request: FastifyRequest, count = 1): Place {
+  take(request: FastifyRequest, gone: AbortSignal, count = 1): Place {
+    const place = this.#take(request, count);
+    gone.addEventListener("abort", place.giveBack, { once: true });
+    return place;
+  }
+
+  #take(request: FastifyRequest, count: number): Place {
     const giveBack = this.#addresses.take(request, count);
     const terms = grantOf(request)?.terms;
     if (!terms) return { giveBack, keep: (connection) => connection };

@@ -5,12 +5,16 @@
 import assert from "node:assert/strict";
 import { get, type IncomingMessage } from "node:http";
 import { describe, it } from "node:test";
+import type { FastifyRequest } from "fastify";
 import { pino } from "pino";
+import { Expiries } from "../../../src/http/access/expiries.ts";
+import { ViewerPlaces } from "../../../src/http/access/viewer-places.ts";
 import { AddressLimit } from "../../../src/http/streams/address-limit.ts";
 import { RelayError } from "../../../src/protocol/errors.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { ask, assertRefused } from "../../support/api.ts";
 import { eventually } from "../../support/eventually.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
 import { startRelay, type TestRelayOptions } from "../../support/relay.ts";
 import { streamUrl } from "../../support/stream.ts";
 
@@ -188,4 +192,17 @@ describe("what counts as one address", () => {
   for (const [one, other] of different) {
     it(`${one} and ${other} are two`, () => assert.equal(bothFit(one, other), true));
   }
+});
+
+it("the place of a client that has gone is free at once, although its request waits for the store", () => {
+  const clock = new FakeClock();
+  const expiries = new Expiries(clock, new AbortController().signal);
+  const places = new ViewerPlaces(new AddressLimit(1), expiries);
+  const request = { ip: "192.0.2.1", raw: {} } as FastifyRequest;
+  const gone = new AbortController();
+  places.take(request, gone.signal);
+  const { signal } = new AbortController();
+  assert.throws(() => places.take(request, signal), { code: "CAPACITY" });
+  gone.abort();
+  places.take(request, signal);
 });
