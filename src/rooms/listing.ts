@@ -29,6 +29,8 @@ export interface ListedRoom {
   lateMs: number | null;
   /** The number of `gap` messages among the stored ones. */
   gaps: number;
+  /** Present if the room was imported, so that only a limit of the store's size deletes it. */
+  kept?: true;
   /**
    * What this instance reads of the chat, or has read of one that has ended; null if it does not know.
    */
@@ -108,7 +110,7 @@ export function stateOf(end: RoomEnd | null, local: RoomState | undefined): Room
 }
 
 function listedRoom(
-  { videoId: key, floor, head, end, readAgoMs, firstAt, lastAt, gaps }: RoomSummary,
+  { videoId: key, floor, head, end, readAgoMs, firstAt, lastAt, gaps, isKept }: RoomSummary,
   local: LocalRoom | undefined,
 ): ListedRoom {
   const state = stateOf(end, local?.state);
@@ -124,6 +126,7 @@ function listedRoom(
     viewers: local?.viewers ?? 0,
     lateMs: isRead ? Math.max(0, Math.round(readAgoMs)) : null,
     gaps,
+    ...(isKept && { kept: true }),
     view: local?.view ?? null,
     egress: local?.reading?.egress ?? null,
     fullAnswers: local?.reading?.fullAnswers ?? null,

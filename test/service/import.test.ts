@@ -1,7 +1,7 @@
 /** `import`: captured chats become rooms, as if the service had read them. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { createWriteStream } from "node:fs";
+import { createWriteStream, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -14,15 +14,17 @@ import { asReplay } from "../../src/simulator/replay.ts";
 import type { StoredMessage } from "../../src/store/stored-message.ts";
 import { timeOfDay } from "../../src/upstream/readers/timestamp.ts";
 import { videoIdIn } from "../../src/upstream/readers/video.ts";
-import { outcome, Run } from "../support/command.ts";
+import { ask } from "../support/api.ts";
+import { outcome, ROOT, Run } from "../support/command.ts";
 import { startRelay } from "../support/relay.ts";
 import { own, readAll } from "../support/store-reading.ts";
-import { fileStore, openFor, temporaryFile } from "../support/store-subject.ts";
+import { fileStore, openFor, temporaryFile, wallAt } from "../support/store-subject.ts";
 import { Stream } from "../support/stream.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
 /** More than one batch. */
 const COUNT = 1300;
+const DAY_MS = 24 * 3_600_000;
 const READING = { timeOfDay: timeOfDay("UTC"), now: Date.now };
 
 /** The lines of a replay as yt-dlp writes them, and the messages that the service reads from it. */
@@ -69,9 +71,34 @@ describe("import", () => {
     const store = await temporaryFile(t);
     const path = await captured(t, `A stream [${VIDEO}].live_chat.json`);
     const { code, error } = await importing(store, path);
-    assert.equal(error, `livechat-relay: ${path}: room ${VIDEO}: ${read.length} new messages\n`);
+    const kept = "imported chats are kept until you delete them: RELAY_RETENTION_DAYS does not apply to them";
+    assert.equal(
+      error,
+      `livechat-relay: ${kept}, RELAY_MAX_STORE_BYTES does\n` +
+        `livechat-relay: ${path}: room ${VIDEO}: ${read.length} new messages\n`,
+    );
     assert.equal(code, 0);
     assert.deepEqual(await messagesIn(t, store), withoutCursors());
+  });
+
+  it("stores a chat that the retention deletes once its mark is removed as documented, and not before", async (t) => {
+    const path = await temporaryFile(t);
+    await importing(path, await captured(t, `[${VIDEO}].live_chat.json`));
+    const wall = wallAt(Date.now() + 400 * DAY_MS);
+    const store = await openFor(t, `sqlite:${path}`, wall);
+    assert.equal(await store.prune(30 * DAY_MS, 10_000), 0);
+    assert.deepEqual(
+      (await store.listRooms(10)).map(({ isKept }) => isKept),
+      [true],
+    );
+    await store.close();
+    const documents = readFileSync(join(ROOT, "docs/terminal.md"), "utf8");
+    const command = /^update room set is_kept .*$/m.exec(documents)?.[0] ?? assert.fail("no such command");
+    using database = new DatabaseSync(path);
+    database.exec(command);
+    const again = await openFor(t, `sqlite:${path}`, wall);
+    assert.equal(await again.prune(30 * DAY_MS, 10_000), read.length);
+    assert.deepEqual(await again.listRooms(10), []);
   });
 
   it("stores an export with the ids of its messages", async (t) => {
@@ -278,7 +305,8 @@ describe("import", () => {
     assert.match(said[1] ?? "", /^the video's id is neither in the file nor in its name: add --video/);
     assert.match(said[2] ?? "", /^cannot be read: there is no such file: check its name \(ENOENT\)$/);
     assert.match(said[3] ?? "", /^is a pipe or a device, which can be read only once: write a file first$/);
-    assert.match(said[4] ?? "", /^room dQw4w9WgXcQ: \d+ new messages$/);
+    assert.match(said[4] ?? "", /imported chats are kept until you delete them/);
+    assert.match(said[5] ?? "", /^room dQw4w9WgXcQ: \d+ new messages$/);
   });
 
   for (const [signal, code] of [
@@ -316,6 +344,10 @@ it("an imported room is served whole from the store at any time, without an upst
   await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
   assert.equal((await viewer.ended())?.event, "end");
   assert.equal(viewer.messages.length, read.length);
+  type Listed = { videoId: string; kept?: boolean };
+  const { body } = await ask<{ rooms: Listed[] }>(relay.url, "/v1/rooms");
+  assert.partialDeepStrictEqual(body.rooms, [{ videoId: VIDEO, kept: true }]);
+  assert.equal((await ask<Listed>(relay.url, `/v1/rooms/${VIDEO}`)).body.kept, true);
   assert.deepEqual(relay.upstream.requests, []);
 });
 

@@ -209,6 +209,10 @@ describe("recordings while the service runs", () => {
     const record = (...args: string[]) => outcome(["record", ...args], { env });
     const added = await record("add", VIDEO);
     assert.deepEqual([added.code, added.out], [0, ""], added.error);
+    assert.match(
+      added.error,
+      /: recorded-ab is recorded\n.*messages are deleted after 30 days: to keep them, .*=0, or /s,
+    );
     await eventually("recording", () => stateOf(relay, VIDEO));
     const { code, out } = await record("list");
     assert.equal(code, 0);

@@ -29,6 +29,8 @@ import type { IMPORT_FLAGS } from "./import-flags.ts";
 const NOT_A_CAPTURE =
   "is not a captured chat: give a .live_chat.json of yt-dlp, the JSON of chat-downloader, or JSON lines of export or of watch --json --details";
 const READ_ONCE = "is a pipe or a device, which can be read only once: write a file first";
+const KEPT =
+  "imported chats are kept until you delete them: RELAY_RETENTION_DAYS does not apply to them, RELAY_MAX_STORE_BYTES does";
 const NO_VIDEO = "the video's id is neither in the file nor in its name: add --video";
 
 /** Number of messages that one step counts into the totals of a room. */
@@ -65,11 +67,15 @@ export async function importFiles(
     await openNamedStore("RELAY_STORE", url, clock, telemetry, SHARED_DEFAULTS, { isBlanking }),
     (store) => store.close(),
   );
+  const say = (line: string) => void surroundings.stderr.write(`livechat-relay: ${line}\n`);
   let exitCode = 0;
+  let isSaid = false;
   for (const path of paths) {
     let line: string;
     try {
       line = summary(await importFile(path, video, { store, settings, clock, telemetry }, surroundings));
+      if (!isSaid) say(KEPT);
+      isSaid = true;
     } catch (error) {
       if (isUnavailable(error))
         throw new Error(`${path}: ${error.message}; import it again when the store works`);
@@ -77,12 +83,12 @@ export async function importFiles(
       line = error.message;
       exitCode = EXIT.failed;
     }
-    surroundings.stderr.write(`livechat-relay: ${path}: ${line}\n`);
+    say(`${path}: ${line}`);
   }
   return exitCode;
 }
 
-/** Rejects with `CaptureError` and `StoreError`. */
+/** The room is kept, also if it is not stored completely. Rejects with `CaptureError` and `StoreError`. */
 async function importFile(
   path: string,
   video: string | undefined,
@@ -101,7 +107,9 @@ async function importFile(
   const appender = new Appender(parts, hold, memoryOf(room, first.chat === "replay", parts));
   const imported: Imported = { videoId, added: 0, unread: 0 };
   const hideProgress = showProgress(surroundings, () => `${path}: ${counted(imported.added, "message")}`);
+  const keep = () => parts.store.keep(hold.videoId);
   try {
+    await keep(); // a room that is there: its old messages must not go meanwhile
     const start = room && { lines: captureOf(room)?.lines ?? 0, panels: positionOf(room).panels };
     for await (const { items, panels, progress, unread } of capturedBatches(path, reading, start)) {
       imported.unread += unread;
@@ -109,6 +117,7 @@ async function importFile(
       const position = tokenlessPosition(first.chat, panels);
       const at = { position, startedAt: clock.monotonic(), capture: progress };
       imported.added += (await appender.appendOnce([{ items }], at)).length;
+      await keep();
     }
     while ((await parts.store.tally(hold.videoId, MESSAGES_AT_ONCE)) > 0); // the totals of the room
   } finally {

@@ -1,13 +1,16 @@
 /** `record`: lists, adds and deletes the recordings of a service. */
 
+import { ChatError } from "../../../client/index.ts";
 import { suggest } from "../../base/suggest.ts";
 import { jsonLine } from "../../formats/harmless-text.ts";
 import type { ListedRecording } from "../../rooms/recordings/recordings.ts";
+import { counted } from "../counted.ts";
 import { type Input, UsageError } from "../flags.ts";
 import type { Surroundings } from "../surroundings.ts";
 import { ask } from "./ask.ts";
 import { Output } from "./output.ts";
 import type { RECORD_FLAGS } from "./reader-flags.ts";
+import type { Access } from "./sent-token.ts";
 import { runSession } from "./session.ts";
 import { tableOf } from "./text-table.ts";
 
@@ -25,6 +28,18 @@ const COLUMNS = {
   fixed: ({ fixed }: ListedRecording) => (fixed ? "yes" : "no"),
   error: ({ error = "-" }: ListedRecording) => error,
 };
+
+/** After how many days the service deletes messages; 0 if it does not, or does not say so to this caller. */
+async function retentionDays(access: Access, signal: AbortSignal): Promise<number> {
+  const rooms = ask<{ retentionDays: number; rooms: unknown[] }>(access, "/v1/rooms", { signal }, "rooms");
+  return await rooms.then(
+    (answer) => answer.retentionDays,
+    (error) => {
+      if (error instanceof ChatError) return 0;
+      throw error;
+    },
+  );
+}
 
 /** Resolves to the exit code. Throws `UsageError`; rejects with `CommandError`. */
 export async function record(
@@ -47,6 +62,11 @@ export async function record(
       const path = `/v1/recordings/${encodeURIComponent(name)}`;
       await ask(access, path, { method: METHODS[action] ?? "", signal: stopped });
       notice(action === "add" ? `${name} is recorded` : `${name} is no longer recorded`);
+      const days = action === "add" ? await retentionDays(access, stopped) : 0;
+      if (days > 0)
+        notice(
+          `messages are deleted after ${counted(days, "day")}: to keep them, start the service with RELAY_RETENTION_DAYS=0, or export the chat and import it into another store`,
+        );
       return 0;
     }
     const output = new Output(surroundings.stdout);

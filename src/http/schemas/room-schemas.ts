@@ -21,6 +21,9 @@ const Room = Type.Object({
     Type.Number({ description: "If the room is read: milliseconds since the last good answer." }),
   ),
   gaps: count("Number of messages of type `gap` among them."),
+  kept: Type.Optional(
+    Type.Boolean({ description: "It was imported: `retentionDays` does not apply to it." }),
+  ),
   view: orNull(
     Type.Enum([...CHAT_VIEWS], {
       description: "What this instance reads of the chat: all messages, or YouTube's selection (Top chat).",
@@ -52,7 +55,9 @@ export const VideoResponse = Type.Object({
 });
 
 export const RoomsResponse = Type.Object({
-  retentionDays: Type.Number({ description: "Messages are deleted after this many days; 0: never." }),
+  retentionDays: Type.Number({
+    description: "Messages of rooms that are not `kept` are deleted after this many days; 0: never.",
+  }),
   rooms: Type.Array(Room),
 });
 
