@@ -20,6 +20,8 @@ const SCRIPTS: ReadonlySet<string> = new Set([
   "web/page/main.ts",
   "web/page/probe-page.ts",
   "web/overlay/main.ts",
+  "web/overlay/alert-effects.ts",
+  "web/overlay/goal.ts",
   "web/overlay/merged-source.ts",
   "web/overlay/setup/main.ts",
 ]);

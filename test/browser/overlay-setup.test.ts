@@ -36,6 +36,18 @@ const EVERY: [name: string, value: string][] = [
   ["hold", "5"],
   ["deleted", "strike"],
   ["commands", "off"],
+  ["minTier", "3"],
+  ["minAmount", "5EUR"],
+  ["sound", "on"],
+  ["volume", "30"],
+  ["speech", "paid"],
+  ["speechFrom", "2USD"],
+  ["picture", "https://pictures.example/a.png"],
+  ["goal", "paid"],
+  ["target", "500"],
+  ["currency", "USD"],
+  ["since", "2026-01-31T18:00Z"],
+  ["title", "New camera"],
   ["hide", "@bot,UCx,/a+b, c/"],
   ["mark", "@me"],
 ];
@@ -73,7 +85,8 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
     assert.equal((await url()).href, `${pages.relay.url}/overlay`);
     for (const [name, value] of EVERY) await set(name, value);
     assert.deepEqual([...(await url()).searchParams], EVERY);
-    const others = ["videoId", "videoIds", "labels", "channel", "types", "hide", "mark"];
+    const others = ["minAmount", "sound", "speechFrom", "picture", "currency", "since", "title"];
+    others.push("videoId", "videoIds", "labels", "channel", "types", "hide", "mark");
     const known = [...Object.keys(CHOICES), ...Object.keys(NUMBERS), ...others];
     assert.deepEqual(new Set(EVERY.map(([name]) => name)), new Set(known));
   });
@@ -267,7 +280,7 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
     const reached: string[] = [];
     const focused =
       "(({ id, name, value, type }) => type === 'radio' ? name : id && !/^field/.test(id) ? id : name)(document.activeElement)";
-    while (reached.at(-1) !== "mark" && reached.length < 60) {
+    while (reached.at(-1) !== "mark" && reached.length < 90) {
       await page.keyboard.press("Tab");
       const now = await evaluate<string>(focused);
       reached.push(now);

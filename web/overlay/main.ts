@@ -3,7 +3,7 @@
  * from the stream's viewers. It shows text only for a missing or invalid video id, for the person who sets it
  * up.
  */
-import type { ChatError, MessageType } from "../../client/index.ts";
+import { type ChatError, type HistoryOptions, history, type MessageType } from "../../client/index.ts";
 import { Batch } from "../chat/batch.ts";
 import { find } from "../chat/dom.ts";
 import { beginAgainAtNewToken, withoutHeaders } from "../chat/page-token.ts";
@@ -11,6 +11,7 @@ import { completed, type ShownMessage } from "../chat/shown-message.ts";
 import { NO_CHAT_MS, openChat, type SourceOptions } from "../chat/source.ts";
 import { tokenIn } from "../chat/token-fragment.ts";
 import { EVENTS } from "../chat/transcript.ts";
+import type { AlertEffects } from "./alert-effects.ts";
 import { type Options, readOptions } from "./options.ts";
 import { playSamples } from "./samples.ts";
 import { Stage } from "./stage.ts";
@@ -25,20 +26,80 @@ const RELEASED_MS = 3000;
 
 const ROOT = document.documentElement;
 
-function start(options: Options): void {
+/** What shows the messages: the rows, or a goal. */
+interface Shows {
+  take(items: readonly (ShownMessage | "gap")[]): void;
+  /** Another chat begins. */
+  clear(): void;
+  /** The next messages are the backfill. */
+  beginBackfill(): void;
+  /** The messages before this one are wanted, too. */
+  readPast?(videoId: string, before: number): void;
+}
+
+async function start(options: Options): Promise<void> {
   const chatElement = find("#chat", HTMLElement);
   dress(options, chatElement);
-  const stage = new Stage(options, chatElement, find("#pinned", HTMLElement));
+  if (options.view === "goal") {
+    const goal = await openGoal(options, chatElement);
+    showChat(options, goal);
+    return;
+  }
+  const effects = await effectsOf(options);
+  const stage = new Stage(options, chatElement, find("#pinned", HTMLElement), effects);
+  if (!options.demo && options.videoIds.length > 0) await followSeveral(options, stage);
+  else showChat(options, stage);
+}
+
+function showChat(options: Options, stage: Shows): void {
   if (options.demo) {
     ROOT.dataset.state = "open";
     playSamples((message) => stage.take([message]));
-  } else if (options.videoIds.length > 0) void followSeveral(options, stage);
-  else if (options.videoId === "" && options.channel === "")
+  } else if (options.videoId === "" && options.channel === "")
     explain(
       "idle",
       "Add ?channel= and a handle, or ?videoId= and a video, to this source’s URL. /overlay/setup makes one.",
     );
   else follow(options, stage);
+}
+
+/** The sound, voice and picture of alerts; undefined if none is asked for. */
+async function effectsOf({ view, effects }: Options): Promise<AlertEffects | undefined> {
+  if (view !== "alerts" || (effects.sound === "off" && effects.speech === "off" && !effects.picture)) return;
+  const { startEffects } = await import("./alert-effects.ts");
+  return startEffects(effects);
+}
+
+async function openGoal(options: Options, place: HTMLElement): Promise<Shows> {
+  const { Goal } = await import("./goal.ts");
+  const goal = new Goal(options.goal, place);
+  const token = tokenIn(location.hash);
+  const take = (items: readonly (ShownMessage | "gap")[]): void => {
+    for (const item of items) if (item !== "gap") goal.take(item);
+    goal.show();
+  };
+  let reading: AbortController | undefined;
+  return {
+    take,
+    clear: () => goal.clear(),
+    beginBackfill: () => {},
+    readPast: async (videoId, before) => {
+      reading?.abort();
+      reading = new AbortController();
+      const { signal } = reading;
+      const { types } = toRequest(options);
+      const retry = (error: ChatError): number | undefined => (error.isFinal ? undefined : NO_CHAT_MS);
+      try {
+        for await (const message of history(SERVICE, {
+          ...{ videoId, before, types, details: true, token, signal, retry },
+          from: options.goal.since,
+        } as HistoryOptions<true>))
+          take([completed(message)]);
+      } catch (error) {
+        if (!signal.aborted) console.error("what was stored cannot be counted:", error);
+      }
+    },
+  };
 }
 
 /**
@@ -66,7 +127,7 @@ function toRequest(options: Options): SourceOptions {
 }
 
 /** `cursor`: the place of the last message shown, if any; the stream resumes after it. */
-function follow(options: Options, stage: Stage, cursor?: number | string): void {
+function follow(options: Options, stage: Shows, cursor?: number | string): void {
   const batch = new Batch<ShownMessage | "gap">((items) => stage.take(items));
   const request = toRequest(options);
   let wasOpen = cursor !== undefined;
@@ -80,7 +141,7 @@ function follow(options: Options, stage: Stage, cursor?: number | string): void 
     if (state !== "closed") ROOT.dataset.state = state;
   });
   let current: string | undefined;
-  room.on("init", ({ videoId }) => {
+  room.on("init", ({ videoId, cursor: begin }) => {
     wasOpen = true;
     hideStatus();
     if (current === videoId) return;
@@ -88,6 +149,7 @@ function follow(options: Options, stage: Stage, cursor?: number | string): void 
       batch.flush();
       stage.clear(); // the channel's next stream
     }
+    stage.readPast?.(videoId, begin + 1);
     if (request.backfill && (cursor === undefined || current !== undefined)) stage.beginBackfill();
     current = videoId;
   });
@@ -148,4 +210,4 @@ function explain(state: "idle" | "failed", words: string, code?: string): void {
 }
 
 beginAgainAtNewToken();
-start(readOptions(location.search));
+void start(readOptions(location.search));

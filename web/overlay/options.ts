@@ -3,6 +3,7 @@
  * tables.
  */
 
+import { type Money, moneyIn } from "../chat/amounts.ts";
 import { Parameters } from "../chat/parameters.ts";
 import type { Look, ShownMessage } from "../chat/shown-message.ts";
 import type { Source } from "../chat/source.ts";
@@ -12,7 +13,7 @@ const OFF = ["off", "on"] as const;
 
 /** Parameters with a choice of values; the first one is the default. */
 export const CHOICES = {
-  view: ["chat", "alerts", "poll", "ticker"],
+  view: ["chat", "alerts", "poll", "ticker", "goal"],
   theme: ["dark", "light", "bubbles", "plate", "terminal", "none"],
   direction: ["up", "down"],
   align: ["left", "right"],
@@ -23,6 +24,8 @@ export const CHOICES = {
   commands: ON,
   deleted: ["remove", "hide", "strike"],
   demo: OFF,
+  speech: ["off", "paid", "all"],
+  goal: ["members", "paid"],
 } as const;
 
 /** Parameters that are numbers; the default of one without `usual` depends on others. */
@@ -32,7 +35,34 @@ export const NUMBERS = {
   hold: { min: 0.1, max: 60 * 60, usual: 8 },
   backfill: { min: 0, max: 500 },
   size: { min: 8, max: 96, usual: 24 },
+  minTier: { min: 1, max: 7 },
+  volume: { min: 0, max: 100, usual: 50 },
+  target: { min: 1, max: 1e9, usual: 100 },
 } as const;
+
+/** What an alert has besides its card. */
+export interface EffectOptions {
+  /** `off`, `on` (a sound of our own), or the URL of one. */
+  sound: string;
+  /** 0 to 1. */
+  volume: number;
+  speech: "off" | "paid" | "all";
+  /** Only messages that paid this much are read. */
+  speechFrom: Money | undefined;
+  /** URL; empty: none. */
+  picture: string;
+}
+
+/** What a goal counts. */
+export interface GoalOptions {
+  counts: "members" | "paid";
+  target: number;
+  /** ISO 4217, for `paid`; empty: that of the first payment. */
+  currency: string;
+  /** In ms since 1970; undefined: the first stored message. */
+  since: number | undefined;
+  title: string;
+}
 
 export interface Options extends Source {
   /** Without `videoId`, the ids or URLs of several chats in one list, and the labels of some (`id:label`). */
@@ -55,6 +85,11 @@ export interface Options extends Source {
   look: Look;
   isHidden: (message: ShownMessage) => boolean;
   commands: boolean;
+  /** Paid messages below it are left out. */
+  minTier: number | undefined;
+  minAmount: Money | undefined;
+  effects: EffectOptions;
+  goal: GoalOptions;
   demo: boolean;
 }
 
@@ -62,10 +97,18 @@ export function readOptions(search: string): Options {
   const parameters = new Parameters(search);
   const choice = <N extends keyof typeof CHOICES>(name: N): (typeof CHOICES)[N][number] =>
     parameters.oneOf<(typeof CHOICES)[N][number]>(name, CHOICES[name]);
-  const number = (name: Exclude<keyof typeof NUMBERS, "backfill">): number => {
+  const number = (name: Exclude<keyof typeof NUMBERS, "backfill" | "minTier">): number => {
     const { min, max, usual } = NUMBERS[name];
     return parameters.number(name, min, max, usual);
   };
+  const money = (name: string): Money | undefined => {
+    const found = moneyIn(parameters.text(name));
+    if (!found && parameters.text(name) !== "") parameters.refuse(name, "use an amount such as 5EUR");
+    return found;
+  };
+  const since = Date.parse(parameters.text("since"));
+  if (Number.isNaN(since) && parameters.text("since") !== "")
+    parameters.refuse("since", "use a time such as 2026-01-31T18:00:00Z");
   const videoId = parameters.text("videoId").trim();
   const backfill = parameters.number("backfill", NUMBERS.backfill.min, NUMBERS.backfill.max, undefined);
   return {
@@ -94,6 +137,22 @@ export function readOptions(search: string): Options {
     },
     isHidden: parameters.people("hide"),
     commands: choice("commands") === "on",
+    minTier: parameters.number("minTier", NUMBERS.minTier.min, NUMBERS.minTier.max, undefined),
+    minAmount: money("minAmount"),
+    effects: {
+      sound: parameters.text("sound") || "off",
+      volume: number("volume") / 100,
+      speech: choice("speech"),
+      speechFrom: money("speechFrom"),
+      picture: parameters.text("picture"),
+    },
+    goal: {
+      counts: choice("goal"),
+      target: number("target"),
+      currency: parameters.text("currency").toUpperCase(),
+      since: Number.isNaN(since) ? undefined : since,
+      title: parameters.text("title"),
+    },
     demo: choice("demo") === "on",
   };
 }

@@ -3,9 +3,11 @@
  * Nothing is kept of a message that is not shown.
  */
 
+import { isPaid, reaches } from "../chat/amounts.ts";
 import { giveUpPictures } from "../chat/pictures.ts";
 import type { ShownMessage, SourceMark } from "../chat/shown-message.ts";
 import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
+import type { AlertEffects } from "./alert-effects.ts";
 import type { Options } from "./options.ts";
 import { Pinned } from "./pinned.ts";
 import { type View, viewOf } from "./views.ts";
@@ -31,6 +33,7 @@ export class Stage {
   readonly #view: View;
   readonly #chat: HTMLElement;
   readonly #pinned: Pinned;
+  readonly #effects: AlertEffects | undefined;
   /** By video; of a source of one chat, the only one has no name. */
   readonly #transcripts = new Map<string, Transcript>();
   /** That of the newest pinned message. */
@@ -44,7 +47,9 @@ export class Stage {
   #backfilledAt: number | undefined;
   #backfillBegan = 0;
 
-  constructor(options: Options, chat: HTMLElement, pinned: HTMLElement) {
+  /** `effects`: of alerts, if the options ask for any. */
+  constructor(options: Options, chat: HTMLElement, pinned: HTMLElement, effects?: AlertEffects) {
+    this.#effects = effects;
     this.#options = options;
     this.#view = viewOf(options);
     this.#chat = chat;
@@ -122,7 +127,10 @@ export class Stage {
     }
     const fresh = document.createDocumentFragment();
     for (const row of this.#rows.keys()) {
-      if (!row.element) fresh.append(elementOf(row, this.#options.look));
+      if (row.element) continue;
+      const element = elementOf(row, this.#options.look);
+      fresh.append(element);
+      if (row.message) this.#effects?.shown(row.message, element);
     }
     this.#chat.append(fresh);
   }
@@ -136,6 +144,11 @@ export class Stage {
     const { types } = this.#view;
     if (!message || message.type === "gap") return this.#options.view === "chat";
     if (types ? !types.has(message.type) : EVENTS.has(message.type)) return false;
+    const { minTier, minAmount } = this.#options;
+    if (isPaid(message) && (minTier || minAmount)) {
+      if (minTier && (message.details.tier ?? 0) < minTier) return false;
+      if (minAmount && !reaches(message, minAmount)) return false;
+    }
     if (!this.#options.commands && message.type === "chat" && message.message.startsWith("!")) return false;
     return !this.#options.isHidden(message);
   }
@@ -186,6 +199,7 @@ export class Stage {
       return;
     }
     redraw(row, this.#options.look);
+    if (row.fate.deleted && row.message) this.#effects?.deleted(row.message);
     if (row === this.#poll && !isOpenPoll(row)) this.#lower();
     this.#pinned.fit();
     if (leavesAt === undefined) return;
@@ -203,6 +217,7 @@ export class Stage {
     this.#rows.delete(row);
     this.#waiting.delete(row);
     if (row === this.#poll) this.#poll = undefined;
+    if (row.fate.deleted && row.message) this.#effects?.deleted(row.message);
     row.element?.remove();
     giveUpPictures(row.element);
   }
@@ -216,7 +231,7 @@ export class Stage {
     const now = performance.now();
     const fadingMs = document.hidden ? 0 : this.#view.fadingMs;
     for (const [row, leavesAt] of this.#rows) {
-      if (now < leavesAt) continue;
+      if (now < leavesAt || (row.message && this.#effects?.isReading(row.message))) continue;
       row.element?.setAttribute("data-fading", "");
       if (now >= leavesAt + fadingMs) this.#drop(row);
     }

@@ -24,10 +24,15 @@ const FOR_EVER = Number.POSITIVE_INFINITY;
 const FADING_MS = 1000;
 const CHANGING_MS = 300;
 
+/** Without deletions, which every view gets. */
+const GOAL_TYPES: Record<Options["goal"]["counts"], ReadonlySet<string>> = {
+  members: new Set(["membership", "gift"]),
+  paid: new Set(["superchat", "supersticker"]),
+};
 const OF_SUPPORT: ReadonlySet<string> = new Set([...GROUPS.paid, ...GROUPS.members]);
 
 /** The view that the options ask for. `types` narrows what it shows. */
-export function viewOf({ view, types, max, fadeMs, holdMs, backfill }: Options): View {
+export function viewOf({ view, types, max, fadeMs, holdMs, backfill, goal }: Options): View {
   const common = { most: max, waits: false, hasPinned: false, fadingMs: CHANGING_MS };
   const views: Record<Options["view"], View> = {
     chat: {
@@ -60,9 +65,16 @@ export function viewOf({ view, types, max, fadeMs, holdMs, backfill }: Options):
       backfill: max,
       staysMs: (message) => standsInTickerMs(message, Date.now(), holdMs),
     },
+    // It has no rows, and reads older messages itself.
+    goal: {
+      ...common,
+      types: GOAL_TYPES[goal.counts],
+      backfill: 0,
+      staysMs: () => 0,
+    },
   };
   const chosen = views[view];
-  return backfill === undefined ? chosen : { ...chosen, backfill };
+  return backfill === undefined || view === "goal" ? chosen : { ...chosen, backfill };
 }
 
 /** Those of the view's types that are asked for; all of them if none is. */

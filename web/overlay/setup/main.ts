@@ -39,6 +39,7 @@ const GROUPS: Readonly<Record<string, readonly Field[]>> = {
       "alerts: Super Chats and members, one at a time",
       "the open poll",
       "a ticker of Super Chats and members",
+      "a goal: members or money",
     ]),
     switchField("demo", "Samples instead of the chat, to place the source"),
   ],
@@ -60,6 +61,22 @@ const GROUPS: Readonly<Record<string, readonly Field[]>> = {
     numberField("hold", "Hold for", "Seconds for an alert or a closed poll."),
     choiceField("deleted", "Deleted messages", ["disappear", "become a notice", "are struck through"]),
     switchField("commands", "Commands, such as !uptime"),
+  ],
+  Payments: [
+    numberField("minTier", "Super Chats from", "Tier, 1 (blue) to 7 (red).", "all"),
+    textField("minAmount", "Paid from", "5EUR"),
+  ],
+  "Alerts and goal": [
+    textField("sound", "Sound", "off, on, or a URL"),
+    numberField("volume", "Volume", "0 to 100."),
+    choiceField("speech", "Read aloud", ["nothing", "what is paid", "all alerts"]),
+    textField("speechFrom", "Read aloud from", "5EUR"),
+    textField("picture", "Picture", "URL"),
+    choiceField("goal", "Goal", ["members", "money"]),
+    numberField("target", "Target", "Of the goal."),
+    textField("currency", "Currency", "EUR"),
+    textField("since", "Count since", "2026-01-31T18:00Z"),
+    textField("title", "Title of the goal", "Road to 100 members"),
   ],
   Authors: [
     peopleField(

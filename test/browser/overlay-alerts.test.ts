@@ -1,0 +1,222 @@
+/** What an alert has besides its card, which alerts there are, and the goal. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
+import { authorDeletionOf, deletionOf, paidAction, textAction } from "../support/chat-actions.ts";
+import { adding, COMMON, PAID } from "../support/chat-items.ts";
+import { usePages } from "../support/pages.ts";
+
+/** In the page: notes what is played and read, in `played` and `spoken`. A voice ends as `endSpeech` is called. */
+const NOTE_EFFECTS = `
+  window.played = [];
+  window.spoken = [];
+  HTMLMediaElement.prototype.play = function () {
+    played.push([this.src, this.volume]);
+    return Promise.resolve();
+  };
+  const voices = location.search.includes("mute-browser") ? [] : [{}];
+  Object.defineProperty(window, "speechSynthesis", { value: {
+    getVoices: () => voices,
+    cancel: () => spoken.push("cancelled"),
+    speak: (utterance) => {
+      spoken.push(utterance.text);
+      window.endSpeech = () => utterance.onend({});
+    },
+  } });`;
+
+/** A Super Chat with the colours of a tier: 1 (blue) or 7 (red). */
+const tiered = (id: string, tier: 1 | 7, amount: string) =>
+  adding({
+    liveChatPaidMessageRenderer: {
+      ...PAID.liveChatPaidMessageRenderer,
+      id,
+      timestampUsec: String(Date.now() * 1000),
+      purchaseAmountText: { simpleText: amount },
+      headerBackgroundColor: tier === 1 ? 0xff1565c0 : 0xffd00000,
+      bodyBackgroundColor: tier === 1 ? 0xff1e88e5 : 0xffe62117,
+    },
+  });
+const membership = (id: string) =>
+  adding({
+    liveChatMembershipItemRenderer: {
+      ...COMMON,
+      id,
+      timestampUsec: String(Date.now() * 1000),
+      headerSubtext: { runs: [{ text: "Welcome to Crew!" }] },
+    },
+  });
+
+describe("alerts of the overlay", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/overlay", { width: 600, height: 400 });
+  const { evaluate, has, stateIs } = pages;
+  const open = async (query: string) => {
+    await pages.page.addInitScript(NOTE_EFFECTS);
+    await pages.visit(query);
+    await stateIs("open");
+  };
+
+  it("play a sound, by a URL or of our own, at the volume; and none by default", async () => {
+    const { chat } = pages;
+    await open("&view=alerts&hold=0.2");
+    chat.say([paidAction("none", "$5.00")]);
+    await has("none");
+    assert.deepEqual(await evaluate("played"), []);
+    await open("&view=alerts&hold=0.2&sound=https://sounds.example/a.mp3&volume=30");
+    chat.say([paidAction("file", "$5.00")]);
+    await has("file");
+    assert.deepEqual(await evaluate("played"), [["https://sounds.example/a.mp3", 0.3]]);
+    await open("&view=alerts&hold=0.2&sound=on");
+    chat.say([paidAction("own", "$5.00")]);
+    await has("own");
+    const [[source, volume] = ["", 0]] = await evaluate<[string, number][]>("played");
+    assert.equal(volume, 0.5);
+    assert.match(source, /^data:audio\/wav/);
+    const seconds = evaluate(`new Promise((resolve, reject) => {
+      const audio = new Audio(played[0][0]);
+      audio.onloadedmetadata = () => resolve(audio.duration);
+      audio.onerror = () => reject(new Error("not audio"));
+    })`);
+    assert.ok(Number(await seconds) > 0.3);
+  });
+
+  it("are read aloud from an amount on, stay while they are read, and are not if they were deleted before", async () => {
+    const { page, chat } = pages;
+    await open("&view=alerts&hold=0.2&speech=paid&speechFrom=5USD");
+    chat.say([
+      paidAction("first", "$5.00", { author: "@ann", text: "see https://example.org/long" }),
+      paidAction("gone", "$50.00"),
+    ]);
+    await has("first");
+    chat.say([
+      deletionOf("gone"),
+      paidAction("little", "$4.99"),
+      paidAction("euros", "€50.00"),
+      membership("member"),
+      paidAction("last", "$6.00", { author: "@bob", text: "bye" }),
+    ]);
+    await until(page, "spoken.length === 1");
+    await evaluate("new Promise((resolve) => setTimeout(resolve, 800))"); // four times as long as it is held
+    await has("first");
+    await evaluate("endSpeech()");
+    await has("last");
+    assert.deepEqual(await evaluate("spoken"), ["ann, $5.00: see link", "bob, $6.00: bye"]);
+    chat.say([deletionOf("last")]);
+    await until(page, `!document.querySelector('${rowOf("last")}')`);
+    assert.equal(await evaluate("spoken.at(-1)"), "cancelled");
+  });
+
+  it("stay silent where the browser has no voice, and say so in the console", async () => {
+    const { page, chat } = pages;
+    const warnings: string[] = [];
+    page.on("console", (message) => warnings.push(message.text()));
+    await open("&view=alerts&hold=0.2&speech=all&mute-browser");
+    chat.say([membership("member"), paidAction("paid", "$5.00")]);
+    await has("paid");
+    assert.deepEqual(await evaluate("spoken"), []);
+    assert.equal(warnings.filter((text) => text.startsWith("speech: ")).length, 1);
+  });
+
+  it("have a picture, a look by tier, and a long text that is cut", async () => {
+    const { page, chat } = pages;
+    const picture = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg'/%3E";
+    await open(`&view=alerts&hold=60&picture=${encodeURIComponent(picture)}`);
+    chat.say([paidAction("long", "$5.00", { text: "many words of one message ".repeat(60) })]);
+    await page.locator(`${rowOf("long")} .alert-picture`).waitFor();
+    for (const height of [200, 300, 400, 800]) {
+      await page.setViewportSize({ width: 600, height });
+      const { bottom, right } = await evaluate<{ bottom: number; right: number }>(
+        `document.querySelector('${rowOf("long")}').getBoundingClientRect().toJSON()`,
+      );
+      assert.ok(bottom <= height && right <= 600, `${bottom} of ${height}`);
+      const isCut = `(({ scrollHeight, clientHeight }) => scrollHeight > clientHeight)(document.querySelector("[data-field=message]"))`;
+      assert.equal(await evaluate(isCut), true, "it ends in …");
+    }
+    await page.setViewportSize({ width: 600, height: 400 });
+  });
+
+  it("leave out what is below a tier or an amount, here and in the chat", async () => {
+    const { chat } = pages;
+    for (const query of ["&view=alerts&hold=0.1&minTier=2", "&minTier=2", "&minAmount=20USD"]) {
+      await open(`${query}&backfill=0`);
+      const id = (name: string) => `${name}${query}`;
+      chat.say([
+        tiered(id("blue"), 1, "$2.00"),
+        tiered(id("euros"), 1, "€500.00"),
+        membership(id("member")),
+        textAction(id("text")),
+        tiered(id("red"), 7, "$500.00"),
+      ]);
+      await evaluate(`window.seen = new Set()`);
+      await has(id("red"));
+      assert.equal(await pages.page.locator(rowOf(id("blue"))).count(), 0);
+      assert.equal(await pages.page.locator(rowOf(id("euros"))).count(), 0);
+      if (!query.includes("view")) {
+        await has(id("member"));
+        await has(id("text"));
+      }
+    }
+  });
+});
+
+describe("the goal of the overlay", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/overlay", { width: 600, height: 400 });
+  const goalIs = (value: number) => pages.page.locator(`#goal[data-value="${value}"]`).waitFor();
+
+  it("counts members, given ones too, before it was opened and after, once each over a reconnect", async () => {
+    const { chat, page, visit } = pages;
+    const gift = (id: string) =>
+      adding({
+        liveChatSponsorshipsGiftPurchaseAnnouncementRenderer: {
+          id,
+          timestampUsec: String(Date.now() * 1000),
+          authorExternalChannelId: "UCgiver",
+          header: {
+            liveChatSponsorshipsHeaderRenderer: {
+              authorName: { simpleText: "@giver" },
+              primaryText: { runs: [{ text: "Sent 5 Crew gift memberships" }] },
+            },
+          },
+        },
+      });
+    chat.say([membership("a"), gift("g"), paidAction("p", "$5.00"), textAction("t")]);
+    await visit("&view=goal&target=8&title=Crew");
+    await goalIs(6);
+    chat.say([membership("b"), membership("c"), membership("d")]);
+    await goalIs(9);
+    const bar = page.getByRole("progressbar", { name: "Crew" });
+    assert.equal(await bar.getAttribute("aria-valuenow"), "8");
+    assert.equal(await bar.getAttribute("data-target"), "8");
+    assert.equal(await bar.innerText(), "Crew\n9 / 8");
+    await page.reload();
+    await goalIs(9);
+  });
+
+  it("sums what was paid in one currency since a moment, less what was deleted", async () => {
+    const { chat, page, visit } = pages;
+    const { liveChatPaidMessageRenderer: item } = PAID;
+    const old = {
+      ...item,
+      id: "old",
+      timestampUsec: "1767323045678901",
+      purchaseAmountText: { simpleText: "$70.00" },
+    };
+    chat.say([
+      adding({ liveChatPaidMessageRenderer: old }),
+      paidAction("a", "$0.10"),
+      paidAction("b", "$0.20", { channel: "UCother" }),
+      paidAction("euros", "€5.00"),
+      paidAction("early", "$9.00"),
+      deletionOf("early"),
+      textAction("t"),
+    ]);
+    await visit("&view=goal&goal=paid&currency=usd&target=100&since=2026-02-01T00:00:00Z");
+    await goalIs(0.3);
+    assert.equal(await page.locator("#goal").innerText(), "Super Chats\n$0.30 / $100");
+    chat.say([paidAction("c", "$10.00"), paidAction("d", "$3.00", { channel: "UCother" })]);
+    await goalIs(13.3);
+    chat.say([deletionOf("c")]);
+    await goalIs(3.3);
+    chat.say([authorDeletionOf("UCother")]);
+    await goalIs(0.1);
+  });
+});
