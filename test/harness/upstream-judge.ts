@@ -140,8 +140,11 @@ export class UpstreamJudge {
   readonly offered = new Map<string, Offer>();
   /** The last view menu of each chat: a room keeps its tokens over restarts. */
   readonly #menus = new Map<string, Offer["menu"]>();
-  /** The text of each room's last page with its chat. */
-  readonly #pages = new Map<string, string>();
+  /**
+   * By room, the text of its last page of each kind: a room may complete an answer from one while another is
+   * loaded for somebody's rights.
+   */
+  readonly #pages = new Map<string, Map<string, string>>();
   readonly #gate: GateSettings;
   readonly #scheduler: Scheduler;
   readonly #journal: Journal;
@@ -299,7 +302,7 @@ export class UpstreamJudge {
     for (const pause of Object.values(address.pauses)) pause.succeeded();
     if (call.name === POPOUT && text.includes("liveChatRenderer")) tally(this.pagesWithChat, call.videoId);
     if (!call.isChat) {
-      this.#pages.set(call.videoId, text);
+      this.#pages.getOrInsertComputed(call.videoId, () => new Map()).set(call.name, text);
       this.#host.pageCame(call.videoId);
     }
     if (!call.isChat || !text.includes('"continuationContents"')) return;
@@ -313,7 +316,8 @@ export class UpstreamJudge {
     if (hasMenu) this.#menus.set(call.videoId, tokens.menu);
     const isLeft = view === "top" && (hasMenu || call.follows?.isLeft === true);
     const menu = view === "top" ? (this.#menus.get(call.videoId) ?? []) : tokens.menu;
-    const isOfPage = this.#pages.get(call.videoId)?.includes(call.token) ?? false;
+    const pages = this.#pages.get(call.videoId)?.values() ?? [];
+    const isOfPage = pages.some((page) => page.includes(call.token));
     this.offered.set(call.videoId, {
       ids: [...before, ...ids],
       at: now,
