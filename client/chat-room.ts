@@ -5,13 +5,23 @@
  */
 
 import { ChatError, FINAL_FOR_CHAT } from "./chat-error.ts";
-import { orNetworkError, parseJson, Service, withQuery } from "./relay-service.ts";
+import { foreignAnswer, orNetworkError, parseJson, Service, withQuery } from "./relay-service.ts";
 import { Retries } from "./retries.ts";
 import type { Clock } from "./sdk-clock.ts";
 import { selectTypes } from "./selection.ts";
 import { type Frame, FrameReader } from "./sse.ts";
 import { CHANNEL, type Cursors, moveTo, type Place, type Stream, VIDEO } from "./stream-table.ts";
-import type { AnyEvents, AnyMessage, AnyOptions, Chat, Gap, Init, Message, State } from "./types.ts";
+import type {
+  AnyEvents,
+  AnyMessage,
+  AnyOptions,
+  Chat,
+  DeadChat,
+  Gap,
+  Init,
+  Message,
+  State,
+} from "./types.ts";
 
 const READ_AHEAD = 1000;
 /** A stream that was open for this long does not count as a failure, even if it brought nothing. */
@@ -28,9 +38,14 @@ const FIELDS: Record<string, string> = {
 type Emission = { [E in keyof AnyEvents]: [event: E, value: AnyEvents[E]] }[keyof AnyEvents];
 /**
  * An entry of the queue. When it is handed out, the room's cursor moves to its `place`. `passed`: all
- * messages since the last place were excluded by `types`. `over`: the last chat is over.
+ * messages since the last place were excluded by `types`. `dead`: one of several chats cannot be read any
+ * more. `over`: the last chat is over.
  */
-type Entry = [...Emission, place?: Place] | ["passed", value: undefined, place: Place] | ["over"];
+type Entry =
+  | [...Emission, place?: Place]
+  | ["passed", value: undefined, place: Place]
+  | ["dead", value: ChatError, place?: Place]
+  | ["over"];
 
 export class Room implements Chat<Message, number | string, AnyEvents> {
   state: State = "connecting";
@@ -71,14 +86,24 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     this.#options = options;
     this.#retries = new Retries(options, clock);
     this.#isWanted = selectTypes(options.types);
+    const { names } = this.#service;
     const asked = `${options.cursor ?? ""}`;
-    this.#received = new Map(stream.parse(asked, this.#service.names).filter(isPlace));
+    this.#received = new Map(stream.parse(asked, names).filter(isPlace));
     this.#handed = new Map(this.#received);
-    if (`${this.cursor ?? ""}` !== asked) throw new TypeError("cursor: is invalid.");
+    if (`${this.cursor ?? ""}` !== asked) throw new TypeError(`cursor: ${asked} is invalid.`);
+    for (const place of Object.entries(options.cursors ?? {})) {
+      if (!isPlace(place)) throw new TypeError(`cursors: ${place.join(": ")} is invalid.`);
+      if (names.includes(place[0]))
+        for (const cursors of [this.#received, this.#handed]) moveTo(cursors, place);
+    }
   }
 
   get cursor(): number | string | undefined {
     return this.#stream.format(this.#handed, this.#service.names);
+  }
+
+  get cursors(): Record<string, number> {
+    return Object.fromEntries(this.#handed);
   }
 
   on<E extends keyof AnyEvents>(event: E, listener: (value: AnyEvents[E]) => void): () => void {
@@ -104,7 +129,10 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
         const waiting = this.#queue.shift();
         if (waiting) {
           this.#handOut(waiting);
-          if (waiting[0] === "message") return { value: waiting[1], done: false };
+          const [event, value] = waiting;
+          if (event === "message") return { value, done: false };
+          if (event === "dead" && !this.#listenersOf("error")[0])
+            return { value: this.#messageOf(value) as never, done: false };
         } else if (this.state !== "closed") {
           await this.#change();
         } else {
@@ -122,6 +150,14 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     return { next, return: leave };
   }
 
+  /** The end of one of several chats as a message of the loop. */
+  #messageOf(error: ChatError): DeadChat {
+    const { videoId = "", message } = error;
+    const cursor = this.#handed.get(videoId) ?? 0;
+    const unsaid = { id: "", timestamp: "", author: "", amount: "", color: "", parts: [], details: {} };
+    return { ...unsaid, videoId, cursor, type: "error", message, error };
+  }
+
   /** Starts in a microtask, so that a caller that adds several listeners misses nothing. */
   #start(): void {
     queueMicrotask(() => {
@@ -137,21 +173,26 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     if (signal?.aborted) this.#abort();
     else this.#emit("state", this.state);
     while (!this.#isClosed()) {
+      let waitMs: number;
       try {
-        return await this.#follow();
+        if (await this.#follow()) return;
+        waitMs = this.#retries.pause(this.#retryMs);
       } catch (error) {
         if (this.#isClosed()) return;
-        const waitMs = this.#retries.fail(error, this.#retryMs);
-        if (this.#isClosed()) return;
-        this.#connection = new AbortController(); // before the listeners, which may close the chat
-        this.#setState(this.#wasOpen ? "reconnecting" : "connecting");
-        await this.#clock.sleep(waitMs, this.#connection.signal).catch(() => {}); // closed meanwhile
+        waitMs = this.#retries.fail(error, this.#retryMs);
       }
+      if (this.#isClosed()) return;
+      this.#connection = new AbortController(); // before the listeners, which may close the chat
+      this.#setState(this.#wasOpen ? "reconnecting" : "connecting");
+      await this.#clock.sleep(waitMs, this.#connection.signal).catch(() => {}); // closed meanwhile
     }
   }
 
-  /** One connection: resolves at the end of the last chat, and rejects if it ends for any other reason. */
-  async #follow(): Promise<void> {
+  /**
+   * One connection: resolves to true at the end of the last chat, and to false if the service ends it where a
+   * token may have ended. Rejects if it ends for any other reason.
+   */
+  async #follow(): Promise<boolean> {
     const connection = new AbortController();
     this.#connection = connection;
     const { signal } = connection;
@@ -185,17 +226,18 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     const body = response.body?.getReader();
     try {
       if (!/event-stream/i.test(response.headers.get("content-type") as string))
-        throw new ChatError("HTTP", "The answer is not the service's.", { status: response.status });
+        throw foreignAnswer(response.status);
       this.#wasOpen = true;
       this.#setState("open");
       while (body) {
         const { done, value } = await whileNotIdle(
           orNetworkError(() => body.read(), signal, "The connection was cut."),
         );
+        if (done && this.#options.token) return false;
         if (done) break;
         for (const frame of frames.read(value)) {
           this.#service.sent = 0;
-          if (this.#take(frame, names, `${id}`)) return;
+          if (this.#take(frame, names, `${id}`)) return true;
           while (this.#queue.length >= READ_AHEAD && !signal.aborted) await this.#change();
           signal.throwIfAborted();
         }
@@ -227,8 +269,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
       if (!videoId) throw error;
       const isFinal = this.#begun.has(videoId) || FINAL_FOR_CHAT.includes(code);
       if (isFinal) this.#over.add(videoId);
-      if (isFinal && !this.#listenersOf(event)[0]) reportUncaught(error);
-      this.#enqueue(event, error);
+      this.#enqueue(isFinal ? "dead" : event, error);
     }
     for (const place of places) this.#receive(place, place[0] === videoId ? value : undefined);
     const isOver = this.#over.size >= this.#service.names.length;
@@ -288,11 +329,11 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     if (place) moveTo(this.#handed, place, event === "init");
     if (event === "end") this.end = value;
     if (event === "over") this.#finish();
-    else this.#emit(event as never, value as never); // nobody listens to "passed"
-    if (event === "error" && !value.videoId) {
-      if (!this.#isPulled && !this.#listenersOf(event)[0]) reportUncaught(value);
-      this.#finish({ error: value });
-    }
+    else this.#emit((event === "dead" ? "error" : event) as never, value as never); // nobody listens to "passed"
+    const isFailure = event === "error" && !value.videoId;
+    if ((isFailure || event === "dead") && !this.#isPulled && !this.#listenersOf("error")[0])
+      reportUncaught(value);
+    if (isFailure) this.#finish({ error: value });
     this.#wake();
   }
 

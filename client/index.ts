@@ -19,6 +19,7 @@ export type {
   Chat,
   ChatEvents,
   ChatOptions,
+  DeadChat,
   Details,
   EightFields,
   End,

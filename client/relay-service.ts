@@ -85,8 +85,13 @@ export class Service {
     const response = await this.request(path, signal, type, body);
     const answer = await jsonOf(response, signal);
     if (Array.isArray(answer?.[list])) return answer;
-    throw new ChatError("HTTP", "The answer is not the service's.", { status: response.status });
+    throw foreignAnswer(response.status);
   }
+}
+
+/** The error for an answer with a good status that something else than the service has sent. */
+export function foreignAnswer(status: number): ChatError {
+  return new ChatError("HTTP", "The answer is not the service's.", { status });
 }
 
 /** Ignores that the body of a refusal was cut or stalls: its status says enough. */

@@ -25,18 +25,23 @@ export class Retries {
   }
 
   /** The wait before the next attempt in milliseconds. Throws the error if it is final. */
-  fail(error: unknown, baseMs = 3000): number {
+  fail(error: unknown, baseMs?: number): number {
     if (!(error instanceof ChatError)) throw error;
-    const { backoff = {}, retry } = this.#options;
-    const attempt = this.#failures++;
-    let waitMs = retry?.(error, attempt) ?? -1;
+    let waitMs = this.#options.retry?.(error, this.#failures) ?? -1;
     if (waitMs === false) throw error;
+    const pauseMs = this.pause(baseMs);
     if (!(waitMs >= 0)) {
       if (error.isFinal || this.#failures >= this.#maxFailures) throw error;
-      // Jitter: clients that were disconnected together must not all come back at once.
-      const fullMs = (backoff.baseMs ?? baseMs) * 2 ** attempt || 0; // 0 * Infinity is NaN
-      waitMs = Math.min(fullMs, backoff.maxMs ?? 30_000) * (1 - this.#clock.random() / 2);
+      waitMs = pauseMs;
     }
     return Math.max(waitMs, error.retryAfterMs || 0);
+  }
+
+  /** The wait in milliseconds before an attempt that needs no permission. The next pause is twice as long. */
+  pause(baseMs = 3000): number {
+    const { baseMs: firstMs = baseMs, maxMs = 30_000 } = this.#options.backoff ?? {};
+    // Jitter: clients that were disconnected together must not all come back at once.
+    const fullMs = firstMs * 2 ** this.#failures++ || 0; // 0 * Infinity is NaN
+    return Math.min(fullMs, maxMs) * (1 - this.#clock.random() / 2);
   }
 }

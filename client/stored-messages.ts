@@ -1,16 +1,9 @@
 /** The stored messages of a chat, from `/v1/messages`. */
 import type { MessageType } from "../src/protocol/kinds.ts";
-import { ChatError } from "./chat-error.ts";
-import { Service, withQuery } from "./relay-service.ts";
+import { foreignAnswer, Service, withQuery } from "./relay-service.ts";
 import { MAX_FAILURES, Retries } from "./retries.ts";
 import { type Clock, systemClock } from "./sdk-clock.ts";
 import type { HistoryOptions, Message, MessageOf, TypeOrGroup, TypesIn } from "./types.ts";
-
-interface Page {
-  messages: Message[];
-  /** The cursor after which the next page begins; null after the last one. */
-  next: number | null;
-}
 
 /**
  * Yields the stored messages of a chat from the oldest to the newest, and reads each page when the caller
@@ -44,24 +37,7 @@ async function* pages(
   options: HistoryOptions,
   clock: Clock,
 ): AsyncGenerator<Message, void, void> {
-  const { chat, before, from, to, types, q, author, details, signal } = options;
-  const [videoId] = service.names;
+  const { pageLoop } = await import("./stored-pages.ts");
   const retries = new Retries(options, clock, MAX_FAILURES);
-  // Without `after`, `before` would ask for the last page before it.
-  let after: number | null | undefined = options.after ?? (before === undefined ? undefined : 0);
-  while (after !== null) {
-    // The limit is the service's maximum.
-    const query = { videoId, chat, before, from, to, types, q, author, details, limit: 1000, after };
-    const path = withQuery("v1/messages", query);
-    const page = await service
-      .ask<Page>(path, "messages")
-      .catch((error) => clock.sleep(retries.fail(error), signal));
-    if (!page) continue;
-    retries.succeed();
-    // A cache may answer with an earlier page. Stop then, or the loop would never end.
-    if (page.next && page.next <= (after as number))
-      throw new ChatError("HTTP", "The answer is not the service's.");
-    yield* page.messages;
-    after = page.next ?? null;
-  }
+  yield* pageLoop(options, { service, clock, retries, withQuery, foreignAnswer });
 }

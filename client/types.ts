@@ -2,7 +2,7 @@
 
 import type { ChannelState } from "../src/protocol/channel.ts";
 import type { Init } from "../src/protocol/chat.ts";
-import type { DetailsOf, GROUPS, Group, MessageType } from "../src/protocol/kinds.ts";
+import type { DetailsOf, GROUPS, Group, MessageType, PaidDetails } from "../src/protocol/kinds.ts";
 import type * as protocol from "../src/protocol/message.ts";
 import type { ChatError } from "./chat-error.ts";
 
@@ -97,6 +97,20 @@ export interface ChannelEvents<M = Message> extends Omit<ChatEvents<OfVideo<M>>,
   /** The channel's state: before all other events, and again at each change. */
   channel: ChannelState;
 }
+
+/**
+ * What the loop over several chats yields in place of a message when one of them cannot be read any more and
+ * nobody listens to `error`. `message` says why; the others continue.
+ */
+export type DeadChat = protocol.EightFields & {
+  type: "error";
+  videoId: string;
+  /** The last cursor of the chat; 0 if it had none. */
+  cursor: number;
+  error: ChatError;
+  /** Empty. */
+  details: { [Key in keyof PaidDetails]?: never };
+};
 
 /** The events of several chats on one connection. */
 export interface MergedEvents<M = Message> extends ChatEvents<OfVideo<M>> {
@@ -200,9 +214,10 @@ export interface ChatOptions<
 > extends StreamOptions<D, T>,
     UntilOption,
     StoredChatOption {
+  // Before videoId: compilers choose by the first of the two that options do not name (they may be spread).
+  channel?: undefined;
   /** The id of the video, or any usual URL of it. */
   videoId: V;
-  channel?: undefined;
   /** Continue after this cursor; 0 asks for all stored messages. */
   cursor?: number | undefined;
   /**
@@ -230,6 +245,8 @@ export interface MergedOptions<D extends boolean = boolean, T extends TypeOrGrou
   videoIds: readonly string[];
   /** Continue each chat after this place: the `cursor` of an earlier room with the same `videoIds`. */
   cursor?: string | undefined;
+  /** Continue these chats after their cursors: the `cursors` of an earlier room, with any `videoIds`. */
+  cursors?: Readonly<Record<string, number>> | undefined;
 }
 
 /** Options of any of these, for the code that all of them share. */
@@ -239,6 +256,7 @@ export interface AnyOptions
     StoredChatOption,
     NamedOptions {
   cursor?: number | string | undefined;
+  cursors?: Readonly<Record<string, number>> | undefined;
   transport?: "sse" | "log" | undefined;
 }
 
@@ -321,5 +339,10 @@ export interface Chat<M = Message, C extends number | string = number, E = ChatE
 /** The chats of a channel's streams, one after the other. Its cursor is `<videoId>.<cursor>`. */
 export type ChannelChat<M = Message> = Chat<OfVideo<M>, string, ChannelEvents<M>>;
 
-/** Several chats on one connection. Its cursor contains the cursors of all chats. */
-export type MergedChats<M = Message> = Chat<OfVideo<M>, string, MergedEvents<M>>;
+/**
+ * Several chats on one connection. Its cursor contains the cursors of all chats, in the order of `videoIds`.
+ */
+export type MergedChats<M = Message> = Chat<OfVideo<M> | DeadChat, string, MergedEvents<M>> & {
+  /** The cursor of each chat that has one, by video. Store them, and pass them as `cursors`. */
+  readonly cursors: Readonly<Record<string, number>>;
+};

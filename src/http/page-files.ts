@@ -13,6 +13,7 @@ const SDK = "client.js";
 export const SDK_LATER: Readonly<Record<string, string>> = {
   "log-stream.ts": "client-log.js",
   "poll-loop.ts": "client-poll.js",
+  "stored-pages.ts": "client-history.js",
 };
 /** The scripts of the pages, and those that they load later; each contains all that it imports. */
 const SCRIPTS: ReadonlySet<string> = new Set([

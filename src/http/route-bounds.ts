@@ -92,6 +92,7 @@ const ROUTE_BOUNDS: Readonly<Record<string, BoundName | Readonly<Record<string, 
   "/client.js": "memory",
   "/client-log.js": "memory",
   "/client-poll.js": "memory",
+  "/client-history.js": "memory",
   "/web/*": "memory",
 };
 

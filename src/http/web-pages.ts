@@ -86,7 +86,7 @@ export function pageRoutes(app: FastifyInstance, settings: PageSettings): void {
     if (path !== "/") app.get(`${path}/`, (request, reply) => redirectToPage(path, request, reply));
   }
   // A route for each file would cost more than all other routes of the service.
-  for (const url of ["/client.js", "/client-log.js", "/client-poll.js", "/web/*"])
+  for (const url of ["/client.js", "/client-log.js", "/client-poll.js", "/client-history.js", "/web/*"])
     app.get(url, (request, reply) => {
       const path = pathOf(request);
       const file = files().get(path);

@@ -105,7 +105,7 @@ for (const runtime of RUNTIMES) {
         for await (const result of suite(sdk, "${stage}")) console.log(JSON.stringify(result));`;
       for (const [file, text] of Object.entries({ client: sdk, suite: SUITE, script }))
         await writeFile(join(folder, `${file}.mjs`), text);
-      for (const later of ["client-log.js", "client-poll.js"]) {
+      for (const later of ["client-log.js", "client-poll.js", "client-history.js"]) {
         const response = await fetch(`${relay.url}/${later}`);
         await writeFile(join(folder, later), await response.text());
       }

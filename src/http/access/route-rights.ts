@@ -26,6 +26,7 @@ export const ROUTE_RIGHTS: Readonly<Record<string, Right | "open">> = {
   "/client.js": "open",
   "/client-log.js": "open",
   "/client-poll.js": "open",
+  "/client-history.js": "open",
   "/web/*": "open",
 };
 

@@ -155,11 +155,10 @@ describe("the chat of a channel", () => {
 
   it("throws TypeError at once without a channel, and if its cursor is of no channel", () => {
     for (const cursor of ["nonsense", "5", 5, `${A}.`, `${A}.-4`, `${A}.5.6`])
-      assert.throws(
-        () => Reflect.apply(chat, undefined, ["http://relay", { ...CHANNEL, cursor }]),
-        /^TypeError: cursor: is invalid\.$/,
-        `${cursor}`,
-      );
+      assert.throws(() => Reflect.apply(chat, undefined, ["http://relay", { ...CHANNEL, cursor }]), {
+        name: "TypeError",
+        message: `cursor: ${cursor} is invalid.`,
+      });
     for (const channel of ["", " ", []])
       assert.throws(
         () => Reflect.apply(chat, undefined, ["http://relay", { channel }]),
@@ -300,26 +299,59 @@ describe("several chats of the SDK on one connection", () => {
     assert.deepEqual(await placesOf(room), [`${A}.2`]);
   });
 
-  it("report a chat's error as uncaught if nobody listens, with and without a loop", async () => {
+  it("yield a chat that fails as a value of the loop if nobody listens for errors, and go on", async () => {
+    await using server = await AnsweringServer.start(
+      streams(
+        ...[began(A, 10), began(B, 1), inMerged(A, 11, 1), failed(A, "UPSTREAM_ERROR")],
+        ...[inMerged(B, 11, 2), over(B)],
+      ),
+    );
+    const room = merged(server.url, { ...MERGED, details: true });
+    const values: unknown[] = [];
+    for await (const m of room) {
+      if (m.type !== "error") values.push(m.id);
+      else values.push([m.videoId, m.cursor, m.message, m.error.code, m.error.videoId, m.parts, m.details]);
+    }
+    assert.deepEqual(values, [
+      `said ${vector(11, 1)}`,
+      [A, 11, "m", "UPSTREAM_ERROR", A, [], {}],
+      `said ${vector(11, 2)}`,
+    ]);
+  });
+
+  it("yield nothing of a chat that the service tries to open again", async () => {
+    await using server = await AnsweringServer.start(
+      streams(failed(A, "CAPACITY"), began(B, 1), inMerged(B, undefined, 2), over(B), began(A, 5), over(A)),
+    );
+    assert.deepEqual(await placesOf(merged(server.url, MERGED)), [`${B}.2`]);
+  });
+
+  it("continue after the cursors of each video, in any order and with other videos", async () => {
+    await using server = await AnsweringServer.start(
+      streams(began(B, 500), began(C, 9), inMerged(B, 501, undefined, 9), over(A), over(B), over(C)),
+    );
+    const cursors = { [A]: 7, [C]: 9, [B]: 500, "video-ddddd": 3 };
+    const room = merged(server.url, { ...FAST, videoIds: [B, A, C], cursors });
+    room.on("gap", () => assert.fail("a gap"));
+    assert.deepEqual(room.cursors, { [A]: 7, [C]: 9, [B]: 500 });
+    assert.deepEqual(await placesOf(room), [`${B}.501`]);
+    assert.equal(server.calls[0]?.lastEventId, vector(500, 7, 9));
+    assert.deepEqual(room.cursors, { [A]: 7, [C]: 9, [B]: 501 });
+  });
+
+  it("report a chat's error as uncaught if there is neither a loop nor a listener for errors", async () => {
     await using server = await AnsweringServer.start(
       streams(began(B, 1), failed(A, "NO_LIVE_CHAT"), inMerged(B, undefined, 2), over(B)),
     );
     const own = process.listeners("uncaughtException");
     process.removeAllListeners("uncaughtException");
     try {
-      for (const read of [
-        () => placesOf(merged(server.url, MERGED)),
-        () => {
-          const room = merged(server.url, MERGED);
-          room.on("message", () => {});
-          return new Promise((resolve) => room.on("end", resolve));
-        },
-      ]) {
-        const uncaught = once(process, "uncaughtException");
-        await read();
-        const [error] = (await uncaught) as [ChatError];
-        assert.deepEqual([error.code, error.videoId], ["NO_LIVE_CHAT", A]);
-      }
+      const uncaught = once(process, "uncaughtException");
+      const room = merged(server.url, MERGED);
+      room.on("message", () => {});
+      await new Promise((resolve) => room.on("end", resolve));
+      const [error] = (await uncaught) as [ChatError];
+      assert.deepEqual([error.code, error.videoId], ["NO_LIVE_CHAT", A]);
     } finally {
       for (const listener of own) process.on("uncaughtException", listener);
     }
@@ -335,10 +367,14 @@ describe("several chats of the SDK on one connection", () => {
 
   it("throw TypeError at once if videoIds are not ids, or if the cursor is not theirs", () => {
     for (const cursor of ["nonsense", "5", "1.2.3", "1.-2", "_._"])
+      assert.throws(() => merged("http://relay", { videoIds: [A, B], cursor }), {
+        name: "TypeError",
+        message: `cursor: ${cursor} is invalid.`,
+      });
+    for (const cursor of [1.5, -1, Number.NaN, "5"])
       assert.throws(
-        () => merged("http://relay", { videoIds: [A, B], cursor }),
-        /^TypeError: cursor:/,
-        cursor,
+        () => Reflect.apply(merged, undefined, ["http://relay", { videoIds: [A], cursors: { [A]: cursor } }]),
+        { name: "TypeError", message: `cursors: ${A}: ${cursor} is invalid.` },
       );
     for (const videoIds of [undefined, [], [A, ""], [A, `https://youtu.be/${B}`], [`${A},`]])
       assert.throws(

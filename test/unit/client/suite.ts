@@ -230,13 +230,15 @@ export const CASES: Record<string, (stage: Stage) => Promise<void>> = {
       return `${await stage.act("token")}`;
     };
     const ids: string[] = [];
-    for await (const { id } of sdk.chat(guarded, { ...FAST, videoId, token })) {
+    const failures: string[] = [];
+    const retry = ({ code }: Sdk.ChatError) => void failures.push(code);
+    for await (const { id } of sdk.chat(guarded, { ...FAST, videoId, token, retry })) {
       ids.push(id);
       if (ids.length === 10) await isRenewed;
       if (ids.length === 10) said.push(...(await stage.act("say", 5)));
       if (ids.length === 15) await stage.act("end");
     }
-    same(ids, said);
+    same([ids, failures], [said, []]);
   },
 
   "throws the service's refusal": async ({ sdk, service }) => {

@@ -124,6 +124,22 @@ describe("a token given to the SDK", () => {
     );
   });
 
+  it("ends a stream without a failure, and the next one is asked for after the default wait", async () => {
+    const { token } = counting();
+    const ends =
+      (...frames: string[]): Answer =>
+      (response) =>
+        response.writeHead(200, { "content-type": "text/event-stream" }).end(frames.join(""));
+    const ended = ends(init(0), messages(1, 2));
+    const { sent, cursors, failures } = await follow([ended, ends(init(2)), REST], { token });
+    assert.deepEqual([sent, cursors, failures], [["Bearer t1", "Bearer t2", "Bearer t3"], [1, 2, 3], []]);
+    const { failures: withoutToken } = await follow([ended, REST], {});
+    assert.deepEqual(
+      withoutToken.map(({ code }) => code),
+      ["NETWORK"],
+    );
+  });
+
   it("is asked for once more after a 401, which then does not count as a failure", async () => {
     const { token } = counting();
     const answers = [REFUSED, cuts(init(0), messages(1, 2)), REFUSED, REST];

@@ -8,6 +8,7 @@ import {
   ChatError,
   type ChatOptions,
   chat,
+  type DeadChat,
   type Details,
   type EightFields,
   type End,
@@ -181,10 +182,16 @@ export async function readSeveral(saved: string | undefined): Promise<void> {
   room.on("gap", (gap: OfVideo<Gap>) => console.log(gap.videoId, gap.after));
   for await (const m of room) {
     same<typeof m.videoId, string>(true);
-    same<typeof m.type, "superchat" | "supersticker" | "jewels" | "donation" | "gap">(true);
+    same<typeof m.type, "superchat" | "supersticker" | "jewels" | "donation" | "gap" | "error">(true);
     // @ts-expect-error: details were not asked for
     console.log(m.details);
+    console.log(m.cursor, m.author, m.message);
+    if (m.type === "error") console.log((m satisfies DeadChat).error.code);
   }
+  for await (const m of merged(URL, { videoIds: [videoId], details: true, cursors: room.cursors }))
+    console.log(m.details.authorId, m.details.amount?.value);
+  // @ts-expect-error: a cursor is a number
+  merged(URL, { videoIds: [videoId], cursors: { [videoId]: "5" } });
   same<typeof room.cursor, string | undefined>(true);
   const any: MergedChats = merged(URL, { videoIds: [videoId] });
   // @ts-expect-error: several

@@ -35,6 +35,7 @@ const FILES = [
   "/client.js",
   "/client-log.js",
   "/client-poll.js",
+  "/client-history.js",
   "/web/page/main.js",
   "/web/page/page.css",
   "/web/page/icon.svg",
@@ -124,7 +125,11 @@ describe("the pages' files", () => {
   });
 
   it("the SDK and the pages load the other modules of the SDK when they need them", async () => {
-    const modules = { "/client-log.js": "useLog", "/client-poll.js": "pollLoop" };
+    const modules = {
+      "/client-log.js": "useLog",
+      "/client-poll.js": "pollLoop",
+      "/client-history.js": "pageLoop",
+    };
     for (const [path, exported] of Object.entries(modules)) {
       const source = await (await fetch(relay.url + path)).text();
       assert.doesNotMatch(source, /^import |^\s*\/[*/]/m);
@@ -138,7 +143,7 @@ describe("the pages' files", () => {
       const own = paths.filter((each) => each.startsWith("/web/"));
       assert.deepEqual(
         paths.filter((each) => !own.includes(each)),
-        Object.keys(modules),
+        Object.keys(modules).sort(),
         path,
       );
       for (const each of own) {
