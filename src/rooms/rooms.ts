@@ -206,12 +206,15 @@ export class Rooms {
 
   /**
    * The room that serves a viewer whose chat is over, without opening the video; undefined if the chat that
-   * is there now is the viewer's, or while the store does not say. Rejects with `RelayError` OFFSET_GONE if
-   * the log that it reads does not have the position.
+   * is there now is the viewer's, or for a newcomer while the store does not say. Rejects with `RelayError`
+   * OFFSET_GONE if the log that it reads does not have the position, and with `StoreError`: only the store
+   * says which chat has a cursor, and is a video's log.
    */
   async #past(request: StreamRequest): Promise<Room | undefined> {
-    const { videoId, log } = request;
-    const stored = await this.#stored(videoId).catch(ifUnavailable<StoredChat[]>([]));
+    const { videoId, log, lastEventId } = request;
+    const look = this.#stored(videoId);
+    const isNew = log === undefined && !lastEventId;
+    const stored = isNew ? await look.catch(ifUnavailable<StoredChat[]>([])) : await look;
     const past = pastChat(stored, request, this.#parts.settings.graceMs);
     if (past) return this.#serve(past, "over");
     if (log === undefined || this.#openRoom(videoId)) return undefined;

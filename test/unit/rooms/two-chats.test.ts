@@ -64,6 +64,25 @@ describe("a viewer with a cursor of a live chat that is over", () => {
     }
   });
 
+  it("never gets the replay if the store fails while it is asked whose cursor that is", async () => {
+    const refusals = new Set<string>();
+    for (let forMs = 0; forMs < 10; forMs++) {
+      const room = await replayed();
+      const { relay, viewer } = room;
+      await whole(room, {});
+      const lastEventId = viewer.cursors[5] ?? 0;
+      relay.disk.goneUntil = relay.clock.monotonic() + forMs;
+      const back = relay.visit({ videoId: VIDEO, lastEventId });
+      const refusal = await relay.when(back.entered).then(
+        () => undefined,
+        ({ code }) => code,
+      );
+      if (refusal) refusals.add(refusal);
+      else assert.equal(back.init?.chatType, "liveChatRenderer", `${forMs} ms`);
+    }
+    assert.deepEqual([...refusals], ["STORE_UNAVAILABLE"]);
+  });
+
   it("counts as one without a cursor once the live chat is not stored any more", async () => {
     const room = await replayed();
     const { relay, viewer } = room;
