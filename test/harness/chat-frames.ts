@@ -1,4 +1,5 @@
 /** What a client is sent of one chat on a connection that carries several, and what its judge knows of it. */
+import type { ChatType } from "../../src/protocol/chat.ts";
 
 export interface ChatFrames {
   readonly videoId: string;
@@ -24,7 +25,7 @@ export interface ChatFrames {
 
 export interface InitFrame {
   videoId: string;
-  chatType: string;
+  chatType: ChatType;
   cursor: number;
 }
 

@@ -15,6 +15,7 @@ import {
   type OriginAnswer,
   type OriginRequest,
 } from "../../src/origin/origin-connections.ts";
+import { CHATS } from "../../src/protocol/chat-key.ts";
 import { ChatAbsent, STANDING_HEADER } from "../../src/protocol/chat-standing.ts";
 import { RelayError } from "../../src/protocol/errors.ts";
 import { type BodyForm, FORMS } from "../../src/serving/form.ts";
@@ -77,6 +78,7 @@ function logAsked(path: string, address: string): LogAsked & { live: string | nu
   const { pathname, searchParams } = new URL(path, "http://origin");
   return {
     videoId: pathname.replace(/.*\//, ""),
+    chat: CHATS.find((chat) => chat === searchParams.get("chat")),
     position: parseOffset(searchParams.get("offset") ?? undefined) ?? "begin",
     cursor: searchParams.get("cursor") ?? undefined,
     isGzip: false,

@@ -4,6 +4,7 @@
  * room.
  */
 
+import { CHATS, type ChatKey, chatKey } from "../../src/protocol/chat-key.ts";
 import { videoIdIn, viewIn } from "../../src/simulator/continuation-book.ts";
 import { dig, isObject, parseObject } from "../../src/simulator/plain-json.ts";
 import type { IncomingAnswer, OutgoingRequest } from "../../src/upstream/egress/connections.ts";
@@ -113,11 +114,11 @@ class Address {
 }
 
 interface UpstreamJudgeHost {
-  /** The next call of a room begins: all messages offered to it before must be stored. */
-  chatCalled(videoId: string, instance: string): void;
+  /** The next call of a chat begins: all messages offered to its room before must be stored. */
+  chatCalled(key: ChatKey, instance: string): void;
   pageCame(videoId: string): void;
-  /** A chat call of the room, begun at `calledAt`, got a good answer. */
-  answered(videoId: string, calledAt: number, view: "all" | "top"): void;
+  /** A chat call, begun at `calledAt`, got a good answer. */
+  answered(key: ChatKey, calledAt: number, view: "all" | "top"): void;
   /** Whether only rooms call its chat, one call at a time. */
   isRoom(videoId: string): boolean;
 }
@@ -137,7 +138,7 @@ export class UpstreamJudge {
   /** Whether rooms read all messages wherever a menu offers them. */
   wantsAll = false;
   /** By room. */
-  readonly offered = new Map<string, Offer>();
+  readonly offered = new Map<ChatKey, Offer>();
   /** The last view menu of each chat: a room keeps its tokens over restarts. */
   readonly #menus = new Map<string, Offer["menu"]>();
   /**
@@ -171,8 +172,8 @@ export class UpstreamJudge {
     for (const [videoId, { address }] of this.#rhythm) {
       if (address.instance === instance) this.#rhythm.delete(videoId);
     }
-    for (const [videoId, offer] of this.offered) {
-      if (offer.instance === instance) this.offered.delete(videoId);
+    for (const [key, offer] of this.offered) {
+      if (offer.instance === instance) this.offered.delete(key);
     }
   }
 
@@ -191,7 +192,8 @@ export class UpstreamJudge {
     const name = pathname;
     const { instance } = from;
     const address = this.#addresses.getOrInsertComputed(addressOf(from), () => new Address(from));
-    const last = this.offered.get(videoId);
+    const key = keyOf(videoId, name);
+    const last = this.offered.get(key);
     const inTop = isChat && last?.menu.includes(token) ? last : undefined;
     const text = isChat ? token : "";
     if (inTop) inTop.isLeft = false;
@@ -216,14 +218,14 @@ export class UpstreamJudge {
     this.#judge(call);
     if (!isChat) {
       if (name === POPOUT) tally(this.pageLoads, videoId);
-      this.offered.delete(videoId); // the page may replace an answer that was given up
+      for (const chat of CHATS) this.offered.delete(chatKey(videoId, chat)); // it may replace an answer that was given up
     }
     this.#judgeRhythm(call);
     address.lastAt = call.at;
     address.inFlight.add(call);
     address.look(call.at, this.#gate.concurrency);
-    if (last?.isOfPage && last.next !== token) this.offered.delete(videoId);
-    if (isChat && !inTop) this.#host.chatCalled(videoId, instance);
+    if (last?.isOfPage && last.next !== token) this.offered.delete(key);
+    if (isChat && !inTop) this.#host.chatCalled(key, instance);
     return call;
   }
 
@@ -318,7 +320,8 @@ export class UpstreamJudge {
     const menu = view === "top" ? (this.#menus.get(call.videoId) ?? []) : tokens.menu;
     const pages = this.#pages.get(call.videoId)?.values() ?? [];
     const isOfPage = pages.some((page) => page.includes(call.token));
-    this.offered.set(call.videoId, {
+    const key = keyOf(call.videoId, call.name);
+    this.offered.set(key, {
       ids: [...before, ...ids],
       at: now,
       instance,
@@ -330,7 +333,7 @@ export class UpstreamJudge {
     });
     if (call.name === LIVE)
       this.#rhythm.set(call.videoId, { at: call.at, fullMs: address.fullMs(call.at), address });
-    this.#host.answered(call.videoId, call.at, view);
+    this.#host.answered(key, call.at, view);
   }
 }
 
@@ -343,6 +346,11 @@ function tokensIn(text: string): Pick<Offer, "next" | "menu"> {
     next: continuation(dig(chat, "continuations", 0)),
     menu: Array.isArray(entries) ? entries.map((entry) => continuation(dig(entry, "continuation"))) : [],
   };
+}
+
+/** The chat that a call reads. */
+function keyOf(videoId: string, path: string): ChatKey {
+  return chatKey(videoId, path === LIVE ? "live" : "replay");
 }
 
 function tokenOf(data: unknown): unknown {

@@ -7,13 +7,14 @@ import { Random } from "../../src/simulator/random.ts";
 import { FrameReader } from "../harness/frames.ts";
 import { ChannelChats } from "./channel-chats.ts";
 import type { Edge } from "./edges.ts";
+import type { FinishedStream } from "./finished-stream.ts";
 import { asUser } from "./guests.ts";
 import type { Host } from "./host.ts";
 import { type ChannelWorld, LiveChannel } from "./live-channel.ts";
-import { LogReader, WAYS, type Watcher } from "./log-reader.ts";
+import { LogReader, type LogReaderParts, WAYS, type Watcher } from "./log-reader.ts";
 import { MergedChats } from "./merged-chats.ts";
 import { RECORDED_CHANNEL, type RecordedChat } from "./recorded-chat.ts";
-import { OneChat } from "./subscription.ts";
+import { Newcomer, OneChat } from "./subscription.ts";
 import { Viewer, type ViewerParts } from "./viewer.ts";
 
 const VIEWERS_PER_ROOM = 2;
@@ -31,6 +32,7 @@ interface AudienceWorld extends ChannelWorld {
   /** Whether each trouble affects only one party. */
   isNeighbourly: boolean;
   recorded: RecordedChat;
+  finished: readonly FinishedStream[];
 }
 
 export class Audience {
@@ -56,6 +58,7 @@ export class Audience {
     this.#addForEdges();
     this.#addReaders();
     this.#addUsers();
+    for (const [number, stream] of world.finished.entries()) this.#addOfBothChats(stream, number);
   }
 
   /** From a sequence of its own, so that the rest of a seed stays the same. */
@@ -96,20 +99,32 @@ export class Audience {
 
   /** From sequences of their own, as every seed has them in addition to the others. */
   #addReaders(): void {
-    const { seed, rooms, scheduler, journal, isNeighbourly: isSharedWell } = this.#world;
+    const { seed, rooms } = this.#world;
     const chosen = new Random(seed, "rooms of readers");
-    for (const way of WAYS) {
-      const name = `log ${way}`;
-      const random = new Random(seed, name);
-      const room = chosen.pick(rooms);
-      this.viewers.push(
-        new LogReader(name, {
-          ...{ scheduler, random, journal, room, way, isSharedWell },
-          host: () => this.#hostFor(room.home, random),
-          onFrames: this.#onFrames,
-        }),
-      );
-    }
+    for (const way of WAYS) this.#addReader(`log ${way}`, { room: chosen.pick(rooms), way });
+  }
+
+  #addReader(name: string, read: Pick<LogReaderParts, "room" | "way" | "named">): void {
+    const { seed, scheduler, journal, isNeighbourly: isSharedWell } = this.#world;
+    const random = new Random(seed, name);
+    this.viewers.push(
+      new LogReader(name, {
+        ...{ scheduler, random, journal, isSharedWell },
+        ...read,
+        host: () => this.#hostFor(read.room.home, random),
+        onFrames: this.#onFrames,
+      }),
+    );
+  }
+
+  /** Those who come back with their cursors, newcomers, and readers of the log of the video and of its replay. */
+  #addOfBothChats({ live, replay }: FinishedStream, number: number): void {
+    const ways = new Random(this.#world.seed, `ways of finished stream ${number}`);
+    for (let left = VIEWERS_PER_ROOM; left > 0; left--) this.#add((judge) => new OneChat(judge(live)));
+    this.#add((judge) => new Newcomer(judge(live)));
+    this.#addReader(`log of finished stream ${number}`, { room: live, way: ways.pick(WAYS) });
+    const way = ways.pick(WAYS);
+    this.#addReader(`log of replay ${number}`, { room: replay, way, named: "replay" });
   }
 
   /** A user with the right to a video, and one with the right to a channel, whose chat is recorded. */

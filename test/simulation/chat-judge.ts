@@ -1,12 +1,13 @@
 /**
- * Judges what one viewer is sent of one chat, over all its connections: its room's log from the beginning of
- * each connection, without a gap.
+ * Judges what one viewer is sent of a video, over all its connections: from the beginning of each, the log of
+ * one chat, without a gap. A cursor of the live chat or of the replay leads to that chat alone.
  */
 
 import { isDeepStrictEqual } from "node:util";
+import { type ChatType, isReplayChat } from "../../src/protocol/chat.ts";
 import { parseObject } from "../../src/simulator/plain-json.ts";
 import type { Random } from "../../src/simulator/random.ts";
-import type { ChatFrames, InitFrame } from "../harness/chat-frames.ts";
+import type { ChatFrames } from "../harness/chat-frames.ts";
 import { type Filter, passes } from "../harness/filters.ts";
 import type { Journal } from "../harness/journal.ts";
 import type { Promised } from "../harness/promises.ts";
@@ -26,13 +27,17 @@ interface ChatJudgeParts {
 }
 
 export class ChatJudge implements ChatFrames {
-  readonly room: RoomJudge;
+  /** The chats that it may be sent: of a video whose stream ends in the run, the live chat and the replay. */
+  readonly rooms: readonly RoomJudge[];
+  /** The chat of its last connection. */
+  room: RoomJudge;
   readonly #parts: ChatJudgeParts;
   readonly #sequence: Sequence;
   #asked: number | undefined;
-  #headWhenAsked = 0;
+  readonly #headsWhenAsked = new Map<RoomJudge, number>();
 
   constructor(room: RoomJudge, parts: ChatJudgeParts) {
+    this.rooms = room.replay ? [room, room.replay] : [room];
     this.room = room;
     this.#parts = parts;
     this.#sequence = new Sequence((cursor) => passes(parts.filter, this.#typeAt(cursor)));
@@ -60,13 +65,14 @@ export class ChatJudge implements ChatFrames {
   }
 
   get lacksOld(): boolean {
-    const isBehind = (this.cursor ?? 0) < this.#headWhenAsked;
-    return this.#isHonoured && isBehind && this.#sequence.lacks(this.#headWhenAsked);
+    const head = this.#headsWhenAsked.get(this.room) ?? 0;
+    const isBehind = (this.cursor ?? 0) < head;
+    return this.#isHonoured && isBehind && this.#sequence.lacks(head);
   }
 
   /** A cursor that this viewer was never sent, or hardly ever. */
   forged(random: Random): number {
-    const { base = 1000, rows } = this.room;
+    const { base = 1000, rows } = this.rooms.length > 1 ? random.pick(this.rooms) : this.room;
     return random.pick([
       0,
       1,
@@ -80,17 +86,31 @@ export class ChatJudge implements ChatFrames {
 
   asks(cursor: number | undefined): void {
     this.#asked = cursor;
-    this.#headWhenAsked = this.room.head ?? 0;
+    for (const room of this.rooms) this.#headsWhenAsked.set(room, room.head ?? 0);
   }
 
-  /** Whether the cursor that the viewer asked for is one of the room, so that it begins there. */
+  /** Whether the cursor that the viewer asked for is one of its chat, so that it begins there. */
   get #isHonoured(): boolean {
     const { base = Number.NaN } = this.room;
-    const asked = this.#asked === 0 ? base : this.#asked;
-    return asked !== undefined && asked >= base && asked <= this.#headWhenAsked;
+    return this.#holds(this.room, this.#asked === 0 ? base : this.#asked);
   }
 
-  begin({ cursor: start }: Pick<InitFrame, "cursor">): void {
+  /** Whether the chat had the cursor when the viewer asked, and still has it. */
+  #holds(room: RoomJudge, cursor = Number.NaN): boolean {
+    const { base = Number.NaN } = room;
+    return cursor >= base && cursor <= (this.#headsWhenAsked.get(room) ?? 0);
+  }
+
+  /** A connection begins after the cursor. `chatType`: where an answer does not tell, its cursors do. */
+  begin({ cursor: start, chatType }: { cursor: number; chatType?: ChatType | undefined }): void {
+    const [first = this.room] = this.rooms;
+    const isOfChat = (room: RoomJudge) =>
+      chatType ? room.isReplay === isReplayChat(chatType) : room.isStored(start);
+    const found = this.rooms.find(isOfChat);
+    if (chatType && !found) this.#violate(`is sent a ${chatType}`);
+    this.room = found ?? first;
+    const other = this.rooms.find((room) => room !== this.room && this.#holds(room, this.#asked));
+    if (other) this.#violate(`asked for what follows ${this.#asked}, it is sent the other chat`);
     const { base = Number.NaN, head = Number.NaN } = this.room;
     const asked = this.#asked === 0 ? base : this.#asked;
     this.#violate(this.#sequence.begin(start, this.#isHonoured ? asked : undefined));

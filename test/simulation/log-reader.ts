@@ -5,6 +5,7 @@
  */
 import { buffer } from "node:stream/consumers";
 import { unlessAborted } from "../../src/base/deadline.ts";
+import type { Chat } from "../../src/protocol/chat-key.ts";
 import { ChatAbsent } from "../../src/protocol/chat-standing.ts";
 import { offsetOf, parseOffset } from "../../src/serving/log-position.ts";
 import { parseObject } from "../../src/simulator/plain-json.ts";
@@ -46,11 +47,13 @@ export interface LogReply {
   isCached?: boolean;
 }
 
-interface LogReaderParts {
+export interface LogReaderParts {
   scheduler: Scheduler;
   random: Random;
   journal: Journal;
   room: RoomJudge;
+  /** The chat that it names; undefined if it reads the video's log. */
+  named?: Chat | undefined;
   way: Way;
   /** Whether everything that rooms share works. */
   isSharedWell: boolean;
@@ -100,7 +103,7 @@ export class LogReader implements Watcher {
   }
 
   get rooms(): readonly RoomJudge[] {
-    return [this.#parts.room];
+    return this.#chat.rooms;
   }
 
   /** Between two answers it is in no room. */
@@ -149,7 +152,8 @@ export class LogReader implements Watcher {
   async #read(offset: string, way: Way): Promise<boolean> {
     const isLive = way === "long-poll" || (way === "cached" && this.#isUpToDate);
     const live = isLive ? `&live=long-poll${this.#cursor ? `&cursor=${this.#cursor}` : ""}` : "";
-    const path = `/v1/log/${this.#parts.room.videoId}?offset=${offset}`;
+    const { room, named } = this.#parts;
+    const path = `/v1/log/${room.videoId}?offset=${offset}${named ? `&chat=${named}` : ""}`;
     if (way === "sse") return await this.#watch(offset, `${path}&live=sse`);
     const ask = () => this.#ask(path + live);
     const reply = await (way === "cached" ? this.#cache.get(path + live, ask) : ask()).catch(() => undefined);
@@ -284,7 +288,7 @@ export class LogReader implements Watcher {
     const isAtEnd = headers["stream-up-to-date"] === "true";
     if (status === 204 && !isAtEnd) this.#violate("is answered 204, and not told that it is up to date");
     // A replay that is opened again may go on, behind the end of its log.
-    if (isClosed && !room.isReplay) this.#chat.end(text);
+    if (isClosed && !this.#chat.room.isReplay) this.#chat.end(text);
     this.#judgeClosure({ isClosed, isOwn: host instanceof Instance && !isCached, isAtEnd }, offsetOf(next));
   }
 
@@ -299,10 +303,11 @@ export class LogReader implements Watcher {
 
   /** What it lacks, in calm; undefined if it has everything. */
   lag(): { room: RoomJudge; what: string } | undefined {
-    const { room, way } = this.#parts;
+    const { room, way, named } = this.#parts;
     const isOver = room.overSince < Number.POSITIVE_INFINITY;
     // Pages alone do not ask whether a chat is over that nobody has read to its end.
-    const isTold = this.#hasEnded || way === "pages" || this.#refusal === "NO_LIVE_CHAT";
+    const isRefused = this.#refusal === "NO_LIVE_CHAT" || (named && this.#refusal === "NOT_STORED");
+    const isTold = this.#hasEnded || way === "pages" || isRefused;
     if (isOver) return isTold ? undefined : { room, what: `is not told the end: ${this.#refusal}` };
     if (this.#chat.isUpToDate) return undefined;
     return {

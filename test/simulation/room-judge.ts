@@ -38,6 +38,9 @@ export class RoomJudge {
   burstHeldUntil = 0;
   /** Whether the chat is a replay: all of it can be read at any time. */
   isReplay = false;
+  /** The judge of the video's replay, if its stream ends in the run; a replay's, of the live chat before it. */
+  replay: RoomJudge | undefined;
+  live: RoomJudge | undefined;
   /** The time at which the chat ended; infinite while it is open. */
   overSince = Number.POSITIVE_INFINITY;
   /** The home instance of its viewers; undefined if they come to any. */
@@ -77,6 +80,8 @@ export class RoomJudge {
   /** The ledger's index of the last plain message in the log. */
   #lastPlace: number | undefined;
   #hasGapSince = false;
+  /** Whether the store has the replay, so that this log, of the live chat, must not grow. */
+  #isClosed = false;
   /** The ledger's index up to which a `gap` message accounts for missing messages. */
   #toldUpTo = -1;
   /**
@@ -120,6 +125,7 @@ export class RoomJudge {
     this.rows = [];
     this.#ids.clear();
     this.#lastPlace = undefined;
+    this.#isClosed = false;
   }
 
   at(cursor: number): StoredMessage | undefined {
@@ -205,6 +211,7 @@ export class RoomJudge {
       const record = await peek.room(this.key);
       if (!record) return; // a store in memory is lost before `forget` is called
       this.#emptyBase = record.base;
+      if (this.live) await this.live.#close(record.base, peek);
       if (record.head === record.base) return;
       this.base = record.base;
     }
@@ -215,8 +222,19 @@ export class RoomJudge {
     if (this.#isPageStored) this.#hasNewPage = false;
   }
 
+  /** The store has the replay, whose log begins after `base`. */
+  async #close(base: number, peek: Peek): Promise<void> {
+    await this.look(peek);
+    this.#isClosed = true;
+    const { head = 0 } = this;
+    if (base < head) this.#violate(`it goes on to ${head}, and its replay begins after ${base}`);
+  }
+
   #take(row: StoredMessage): void {
     const expected = (this.head ?? 0) + 1;
+    this.#judgeKind(row);
+    if (this.#isClosed) this.#violate(`${row.id} is stored at ${row.cursor}, behind the replay`);
+    if (isGap(row) && isGap(this.rows.at(-1))) this.#violate(`${row.id} is stored behind a gap`);
     if (row.cursor !== expected)
       this.#violate(`cursor ${row.cursor} is stored where ${expected} was to come`);
     if (this.#ids.has(row.id)) this.#violate(`id ${row.id} is stored twice`);
@@ -225,8 +243,15 @@ export class RoomJudge {
     this.rows.push(row);
   }
 
+  /** Only in a replay, messages have a time in the video, and each has. */
+  #judgeKind({ id, cursor, details }: StoredMessage): void {
+    const isOfReplay = parseObject(details)?.offsetMs !== undefined;
+    if (isOfReplay !== this.isReplay)
+      this.#violate(`${id} at ${cursor} is of the ${isOfReplay ? "replay" : "live chat"}`);
+  }
+
   #place(row: StoredMessage): void {
-    if (row.id.startsWith("gap:")) this.#hasGapSince = true;
+    if (isGap(row)) this.#hasGapSince = true;
     this.#judgeTakenDown(row);
     const place = this.#places.get(row.id);
     if (place === undefined) return;
@@ -342,6 +367,10 @@ export class RoomJudge {
 
 function isIn({ base = Number.NaN, rows }: Log, cursor: number): boolean {
   return cursor >= base && cursor <= base + rows.length;
+}
+
+function isGap(row: StoredMessage | undefined): boolean {
+  return row?.id.startsWith("gap:") === true;
 }
 
 function isPlain(says: Says | undefined): says is Says {

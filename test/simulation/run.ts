@@ -80,6 +80,7 @@ export async function run(options: RunOptions): Promise<Outcome> {
     rivalOpenings(world, calmAt),
     strangers(world, calmAt),
     world.recorded.live(calmAt),
+    ...world.finished.map((stream) => stream.play(calmAt)),
     ...addresses,
     ...channel,
     ...world.viewers.map((viewer) => viewer.live()),
@@ -126,7 +127,7 @@ export async function run(options: RunOptions): Promise<Outcome> {
   }
   journal.count(
     "messages",
-    world.rooms.reduce((sum, { rows }) => sum + rows.length, 0),
+    world.judged.reduce((sum, { rows }) => sum + rows.length, 0),
   );
   const { violation, counts, lines } = journal;
   const last = violation ? journal.lastAbout(violation.videoId, LAST_LINES) : [];

@@ -2,6 +2,7 @@
 
 import { parseObject } from "../../src/simulator/plain-json.ts";
 import type { Random } from "../../src/simulator/random.ts";
+import type { InitFrame } from "../harness/chat-frames.ts";
 import type { Frame } from "../harness/frames.ts";
 import type { ChatJudge } from "./chat-judge.ts";
 import type { RoomJudge } from "./room-judge.ts";
@@ -34,7 +35,6 @@ export interface Subscription {
 /** One chat, as `/v1/stream?videoId=` serves it. */
 export class OneChat implements Subscription {
   readonly name: string;
-  readonly rooms: readonly RoomJudge[];
   readonly mayEnd = true;
   readonly isBroken = false;
   readonly #chat: ChatJudge;
@@ -43,8 +43,11 @@ export class OneChat implements Subscription {
 
   constructor(chat: ChatJudge) {
     this.#chat = chat;
-    this.name = chat.room.videoId;
-    this.rooms = [chat.room];
+    this.name = chat.videoId;
+  }
+
+  get rooms(): readonly RoomJudge[] {
+    return this.#chat.rooms;
   }
 
   get path(): string {
@@ -56,7 +59,7 @@ export class OneChat implements Subscription {
   }
 
   get watching(): readonly RoomJudge[] {
-    return this.#isBegun && !this.hasEnded ? this.rooms : [];
+    return this.#isBegun && !this.hasEnded ? [this.#chat.room] : [];
   }
 
   get hasEnded(): boolean {
@@ -75,7 +78,7 @@ export class OneChat implements Subscription {
   take({ event, cursor = Number.NaN, data }: Frame): void {
     if (event === "init") {
       this.#isBegun = true;
-      this.#chat.begin({ cursor: Number(parseObject(data)?.cursor) });
+      this.#chat.begin(parseObject(data) as unknown as InitFrame);
     } else if (event === "message") this.#chat.message(cursor, data);
     else if (event === "cursor") this.#chat.moved(cursor);
     else if (event === "end") this.#chat.end(data);
@@ -84,6 +87,13 @@ export class OneChat implements Subscription {
 
   lag() {
     return lagOf(this.#chat);
+  }
+}
+
+/** The same for a viewer that never has a cursor. */
+export class Newcomer extends OneChat {
+  override get lastEventId(): undefined {
+    return undefined;
   }
 }
 

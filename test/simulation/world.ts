@@ -5,6 +5,7 @@
 
 import type { Config } from "../../src/cli/config.ts";
 import type { ChatView } from "../../src/protocol/chat.ts";
+import { type ChatKey, chatOf } from "../../src/protocol/chat-key.ts";
 import type { Fault, FaultOrder } from "../../src/simulator/faults.ts";
 import { type InProcessSimulator, simulateInProcess } from "../../src/simulator/index.ts";
 import { Random } from "../../src/simulator/random.ts";
@@ -21,6 +22,7 @@ import { UpstreamJudge } from "../harness/upstream-judge.ts";
 import { Audience } from "./audience.ts";
 import { Cluster } from "./cluster.ts";
 import { type Edge, type EdgeTiers, edgesIn } from "./edges.ts";
+import { FinishedStream } from "./finished-stream.ts";
 import { Instance } from "./instance.ts";
 import { judgedLog } from "./judged-events.ts";
 import type { LiveChannel } from "./live-channel.ts";
@@ -41,6 +43,8 @@ export interface WorldOptions extends Partial<EdgeTiers> {
 const LOOK_MS = 15_000;
 /** How long the upstream holds the final messages of a run. */
 const RELAYED_MS = 60_000;
+/** The number of streams that end, and have a replay. */
+const FINISHED = 2;
 /** A fault that has hit no request within this time is cancelled, in milliseconds. */
 const ORDER_MS = 30_000;
 
@@ -69,6 +73,8 @@ export class World {
   /** Undefined in a run without one. */
   readonly channel: LiveChannel | undefined;
   readonly recorded: RecordedChat;
+  /** Their rooms are none of `rooms`, of which events choose. */
+  readonly finished: readonly FinishedStream[];
   /** All faults are over. */
   isCalm = false;
   readonly #dirty = new Set<Watcher>();
@@ -92,13 +98,15 @@ export class World {
       ...{ seed, random: this.random, instances, concurrencies, maxRooms },
     });
     this.upstreamJudge = new UpstreamJudge(config.upstream.gate, this.scheduler, this.journal, {
-      chatCalled: (videoId, instance) => this.#chatCalled(videoId, instance),
-      pageCame: (videoId) => this.#room(videoId)?.pageCame(this.scheduler.monotonic()),
-      answered: (videoId, calledAt, view) => {
-        this.#room(videoId)?.answered(calledAt, view);
-        this.cluster?.answered(videoId);
+      chatCalled: (key, instance) => this.#chatCalled(key, instance),
+      pageCame: (videoId) => {
+        for (const room of this.#roomsOf(videoId)) room.pageCame(this.scheduler.monotonic());
       },
-      isRoom: (videoId) => this.#room(videoId) !== undefined,
+      answered: (key, calledAt, view) => {
+        this.#room(key)?.answered(calledAt, view);
+        this.cluster?.answered(chatOf(key).videoId);
+      },
+      isRoom: (videoId) => this.#roomsOf(videoId).length > 0,
     });
     this.upstreamJudge.isSharedWell = this.isNeighbourly;
     this.view = config.upstream.reading.chatView;
@@ -132,6 +140,7 @@ export class World {
     for (let number = 1; number < rooms; number++) this.#addRoom(number); // the last one is recorded
     this.upstream.chat(PUBLIC, { tokens: "reusable" }).say(10);
     this.recorded = new RecordedChat(this);
+    this.finished = Array.from({ length: FINISHED }, (_, number) => new FinishedStream(this, number + 1));
     const audience = new Audience(this, (viewer) => void this.#dirty.add(viewer));
     this.viewers = audience.viewers;
     this.channel = audience.channel;
@@ -149,7 +158,7 @@ export class World {
       viewers: () => this.#viewersOf(name),
       isOpen: (videoId) => this.liveRooms.some((room) => room.videoId === videoId),
       started: () => {
-        if (!disk && !cluster) for (const room of this.rooms) room.forget();
+        if (!disk && !cluster) for (const room of this.judged) room.forget();
       },
     });
   }
@@ -185,6 +194,11 @@ export class World {
     this.rooms.push(room);
     chat.say(isReplay ? 600 : random.below(60));
     if (!isReplay) chat.speak(random.pick([0.02, 0.05, 0.1, 0.3, 0.8]));
+  }
+
+  /** All rooms that have a judge. */
+  get judged(): RoomJudge[] {
+    return [...this.rooms, ...this.finished.flatMap(({ live, replay }) => [live, replay])];
   }
 
   get liveRooms(): RoomJudge[] {
@@ -251,18 +265,23 @@ export class World {
    * If an owner gives the room up before it stores an answer, the next owner is offered the same messages
    * again.
    */
-  #chatCalled(videoId: string, instance: string): void {
-    const offer = this.upstreamJudge.offered.get(videoId);
-    const room = this.#room(videoId);
+  #chatCalled(key: ChatKey, instance: string): void {
+    const { videoId } = chatOf(key);
+    const offer = this.upstreamJudge.offered.get(key);
+    const room = this.#room(key);
     room?.called();
     if (room) this.cluster?.called(videoId, instance);
-    this.upstreamJudge.offered.delete(videoId);
+    this.upstreamJudge.offered.delete(key);
     const isOwn = offer?.instance === instance && !this.cluster?.hasNewOwner(videoId);
     if (isOwn && room) this.#offers.push({ room, ...offer });
   }
 
-  #room(videoId: string): RoomJudge | undefined {
-    return this.rooms.find((room) => room.videoId === videoId);
+  #room(key: ChatKey): RoomJudge | undefined {
+    return this.judged.find((room) => room.key === key);
+  }
+
+  #roomsOf(videoId: string): RoomJudge[] {
+    return this.judged.filter((room) => room.videoId === videoId);
   }
 
   /** Call it when everything that a timer started has come to rest. */
@@ -272,7 +291,7 @@ export class World {
     const peek = this.#peek;
     if (peek && (isDue || this.#dirty.size > 0 || this.#offers.length > 0)) {
       const rooms = isDue
-        ? this.rooms
+        ? this.judged
         : new Set([
             ...[...this.#dirty].flatMap(({ rooms }) => rooms),
             ...this.#offers.map(({ room }) => room),
@@ -299,7 +318,7 @@ export class World {
   /** Call it at the end of a run. */
   async judgeTotals(): Promise<void> {
     const peek = this.#peek;
-    for (const room of peek ? this.rooms : []) await room.judgeTotals(peek as Peek);
+    for (const room of peek ? this.judged : []) await room.judgeTotals(peek as Peek);
   }
 
   /** A view of the service's store, of its last life. */

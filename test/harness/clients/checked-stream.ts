@@ -3,12 +3,12 @@
  * events and broken rules to the observer, and knows the cursor from which the next connection must resume.
  * It reports nothing after a cut, and is closed once.
  */
+import { isChatType } from "../../../src/protocol/chat.ts";
 import { dig, parseObject } from "../../../src/simulator/plain-json.ts";
 import type { ChatObserver, ChatsObserver, Observer } from "./observer.ts";
 import { isStream, type SseFrame, type SseListener } from "./sse.ts";
 
 const RETRY_MS = 3000;
-const CHAT_TYPES: readonly unknown[] = ["liveChatRenderer", "liveChatReplayRenderer"];
 
 type State = "calling" | "refused" | "begun" | "primed" | "open" | "terminal" | "cut" | "closed";
 
@@ -143,10 +143,10 @@ export class CheckedStream implements SseListener {
   #init(observer: ChatObserver, value: unknown): void {
     const [videoId, chatType, cursor] = ["videoId", "chatType", "cursor"].map((key) => dig(value, key));
     if (this.#state === "open") this.malformed("a second init");
-    else if (typeof videoId === "string" && CHAT_TYPES.includes(chatType) && isCursor(cursor)) {
+    else if (typeof videoId === "string" && isChatType(chatType) && isCursor(cursor)) {
       this.#state = "open";
       const asked = this.#resumedFrom === undefined ? undefined : Number(this.#resumedFrom);
-      observer.opened({ videoId, chatType: String(chatType), cursor }, asked);
+      observer.opened({ videoId, chatType, cursor }, asked);
     } else this.malformed(`init: ${JSON.stringify(value)}`);
   }
 
