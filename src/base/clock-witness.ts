@@ -10,10 +10,10 @@ const AGREEMENT_MS = 3_600_000;
 const HEARD_FOR_MS = 24 * 3_600_000;
 
 export class ClockWitness {
-  readonly #clock: Pick<Clock, "uptime">;
+  readonly #clock: Pick<Clock, "now" | "uptime">;
   #heard: { time: number; at: number } | undefined;
 
-  constructor(clock: Pick<Clock, "uptime">) {
+  constructor(clock: Pick<Clock, "now" | "uptime">) {
     this.#clock = clock;
   }
 
@@ -27,6 +27,11 @@ export class ClockWitness {
     if (!this.#heard) return undefined;
     const agoMs = this.#clock.uptime() - this.#heard.at;
     return agoMs <= HEARD_FOR_MS ? Math.floor(this.#heard.time + agoMs) : undefined;
+  }
+
+  /** The wall milliseconds of the other machine; those of this one if nobody was heard in the last day. */
+  get now(): number {
+    return this.time ?? this.#clock.now();
   }
 
   /** By how much a clock that shows `now` is ahead; undefined if nobody was heard in the last day. */

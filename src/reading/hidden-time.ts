@@ -2,24 +2,21 @@
  * How long a chat has been hidden. A chat that is hidden for too long is over for good, so the upstream's
  * clock decides: that of the service or its store may be wrong by years at any start.
  */
-import type { Clock } from "../base/clock.ts";
 import type { ClockWitness } from "../base/clock-witness.ts";
 
 export class HiddenTime {
-  readonly #witness: ClockWitness;
-  readonly #clock: Clock;
+  readonly #witness: Pick<ClockWitness, "now">;
   readonly #hiddenMs: number;
 
   /** `hiddenMs`: how long a chat may be hidden before it counts as over, in milliseconds. */
-  constructor(witness: ClockWitness, clock: Clock, hiddenMs: number) {
+  constructor(witness: Pick<ClockWitness, "now">, hiddenMs: number) {
     this.#witness = witness;
-    this.#clock = clock;
     this.#hiddenMs = hiddenMs;
   }
 
   /** The upstream's wall milliseconds; those of the service if the upstream does not send its own. */
   get now(): number {
-    return this.#witness.time ?? this.#clock.now();
+    return this.#witness.now;
   }
 
   /**

@@ -74,8 +74,8 @@ export interface JustOpened {
   historyEnd?: number;
 }
 
-function hiddenTime({ egresses, clock, settings }: OwnedRoomParts): HiddenTime {
-  return new HiddenTime(egresses.witness, clock, settings.hiddenMs);
+function hiddenTime({ egresses, settings }: OwnedRoomParts): HiddenTime {
+  return new HiddenTime(egresses.witness, settings.hiddenMs);
 }
 
 /**

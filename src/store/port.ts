@@ -234,9 +234,10 @@ export interface Tallying {
  */
 export interface Restoration {
   /**
-   * Moves each room that was created before now to cursors that no client can hold, each in one commit. The
-   * base becomes the clock's milliseconds, or the cursor after the head if that is higher; floor, head and
-   * messages move by the same amount. Epochs change too. Call it before any room is taken or followed.
+   * Moves each room that was not created just now to cursors that no client can hold, each in one commit. The
+   * base becomes the clock's milliseconds, or the cursor after the head if that is higher; if the clock is
+   * before the room's beginning or its last message, a cursor far after the head. Floor, head and messages
+   * move by the same amount. Epochs change too. Call it before any room is taken or followed.
    * Resolves to the number of moved rooms. Rejects with the reason of `stopped` if that aborts before a store
    * that moves rooms one after another is done: call it again at the next start.
    */

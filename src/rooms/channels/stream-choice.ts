@@ -24,7 +24,7 @@ export interface ChannelStream extends Omit<ScheduledStream, "note"> {
   isFar: boolean;
 }
 
-/** `now`: wall time in milliseconds. A stream without a time comes after those that begin soon. */
+/** `now`: the upstream's wall time in milliseconds. A stream without a time comes after those that begin soon. */
 export function streamsInOrder(
   { live, upcoming }: Pick<ChannelSight, "live" | "upcoming">,
   now: number,
@@ -56,7 +56,7 @@ export function streamChosen(
 
 /**
  * The videos that a channel's recording reads. A stream that is far (`isFar`) is read only if there is no
- * other. `now`: wall time in milliseconds.
+ * other. `now`: the upstream's wall time in milliseconds.
  */
 export function recordedStreams(streams: readonly ChannelStream[], now: number): Set<string> {
   const next = streams.find(({ state, isFar }) => state === "upcoming" && !isFar);

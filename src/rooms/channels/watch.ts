@@ -405,7 +405,7 @@ export class ChannelWatch implements WatchedChannel {
 
   #streams(): ChannelStream[] {
     if (!this.#look) return [];
-    const streams = streamsInOrder(this.#look, this.#parts.clock.now());
+    const streams = streamsInOrder(this.#look, this.#parts.egresses.witness.now);
     return streams.filter(({ videoId }) => !this.#over.has(videoId));
   }
 

@@ -134,7 +134,7 @@ function afterRoom(end: RoomEnd | undefined): News {
  */
 export async function recordChannel(channel: string, parts: RecorderParts, run: RecordingRun): Promise<void> {
   const { signal, report } = run;
-  const { channels, clock, store, telemetry } = parts;
+  const { channels, clock, egresses, store, telemetry } = parts;
   const recordings = new Map<string, AbortController>();
   /** The latest news of each stream that is wanted or still recorded. */
   const streamNews = new Map<string, News>();
@@ -149,7 +149,7 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
     try {
       using watch = channels.watch(channel, "");
       for await (const { streams, trouble } of watch.streams(signal)) {
-        const wanted = recordedStreams(streams, clock.now()).union(unfinished);
+        const wanted = recordedStreams(streams, egresses.witness.now).union(unfinished);
         unfinished = new Set();
         for (const { videoId, isFar } of streams) {
           if (isFar && !wanted.has(videoId)) recordings.get(videoId)?.abort();
@@ -263,7 +263,7 @@ async function read(
  */
 async function standingAfter(
   room: RoomRecord,
-  { rooms, settings, store, clock, egresses }: RecorderParts,
+  { rooms, settings, store, egresses }: RecorderParts,
   signal: AbortSignal,
 ): Promise<Absence | { is: "there" }> {
   const { videoId, chat } = chatOf(room.videoId);
@@ -271,7 +271,7 @@ async function standingAfter(
   const standing = await rooms.standing(videoId, signal);
   if (standing.is === "there")
     return isReplayChat(standing.chatType) && (await isReadToEnd(room, store)) ? OVER : standing;
-  const hidden = new HiddenTime(egresses.witness, clock, settings.hiddenMs);
+  const hidden = new HiddenTime(egresses.witness, settings.hiddenMs);
   return standing.is === "hidden" && hidden.isTooLong(shownAt(room)) ? OVER : standing;
 }
 

@@ -7,7 +7,7 @@ import { HALF_FILLED, StoreError } from "../port.ts";
 import { BEGINS_PLAIN } from "../stored-message.ts";
 import { APPENDING, APPENDING_2 } from "./append-schema.ts";
 import { ROOMS_OF_CHATS } from "./chats-schema.ts";
-import { MOVING } from "./moving-schema.ts";
+import { MOVING, MOVING_BEYOND } from "./moving-schema.ts";
 import { KEEPING, PRUNING, PRUNING_BY_LAST, ROOM_PRUNING } from "./pruning-schema.ts";
 import { TALLIES } from "./tally-schema.ts";
 
@@ -142,8 +142,8 @@ const STEPS: readonly string[] = [
   ROOM_PRUNING,
   ROOMS_OF_CHATS,
   `${APPENDING_2} ${PRUNING_BY_LAST}`,
-  // The retention leaves imported chats out.
-  KEEPING,
+  // The retention leaves imported chats out. No clock of the past reuses cursors.
+  `${KEEPING} ${MOVING_BEYOND}`,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

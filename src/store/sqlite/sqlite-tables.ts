@@ -14,6 +14,7 @@ import type { Claim, MessageSearch, RoomAccount, RoomRecord, RoomSummary, TypedP
 import { type EncodedMessage, lastSaidAt, type StoredMessage } from "../stored-message.ts";
 import { withTotals } from "../stored-totals.ts";
 import { gapInPlaceOf, isReadable, namesIn, type OnUnreadable, withEnd } from "../strict-rows.ts";
+import { UNHELD } from "../unheld-cursors.ts";
 import { pruningOn } from "./pruning.ts";
 import { diskFull } from "./sqlite-error.ts";
 import { recordingsOn } from "./sqlite-recordings.ts";
@@ -52,6 +53,12 @@ const TALLIED = "room left join tally on tally.room = key";
 const OF_TYPE = `select cursor from message where room = :room and ${IS_RARE} and ${TYPE} = :type
   and cursor > :after and cursor <= :to order by cursor`;
 
+/** The base to which a room moves: the clock's time, or a cursor after its head that no client can hold. */
+function movedBase(room: "room" | "live"): string {
+  return `max(:now, ${room}.head + 1 + case when ${room}.base > :now or exists (select 1 from message
+    where message.room = ${room}.key and cursor = ${room}.head and at > :now) then ${UNHELD} else 0 end)`;
+}
+
 const SQL = {
   take: `update room set epoch = epoch + 1 where video_id = ? returning ${ROOM}`,
   newborn: `insert into room (video_id, epoch, base, floor, head) values (:videoId, :epoch, :head, :head, :head)
@@ -88,12 +95,14 @@ const SQL = {
   overwrite: "update message set body = ?, details = ? where room = ? and id = ?",
   // Shifts by more than the room's span, so the new cursors exceed all old ones, and none collide on the way.
   // A replay moves behind its live chat, whichever of the two moves first.
-  moves: `select key, by from (select room.key, max(:now, room.head + 1, coalesce(live.head
-        + case when live.base < :now then max(:now, live.head + 1) - live.base else 0 end + 1, 0)) - room.base as by,
+  moves: `select key, by from (select room.key, max(${movedBase("room")}, coalesce(live.head
+        + case when live.base <> :now and live.key > :after then ${movedBase("live")} - live.base else 0 end + 1,
+        0)) - room.base as by,
       sum(room.head - room.floor + 1) over (order by room.key) - (room.head - room.floor + 1) as others
       from room left join room live on live.key <> room.key
-        and live.video_id = replace(room.video_id, '${REPLAY_SUFFIX}', '') where room.base < :now)
-    where others < ${MOVED_AT_ONCE}`,
+        and live.video_id = replace(room.video_id, '${REPLAY_SUFFIX}', '')
+      where room.base <> :now and room.key > :after)
+    where others < ${MOVED_AT_ONCE} order by key`,
   moveRoom: `update room set epoch = max(epoch, :now) + 1, base = base + :by, floor = floor + :by, head = head + :by
     where key = :key`,
   moveMessages: "update message set cursor = cursor + :by where room = :key",
@@ -262,15 +271,18 @@ export class RoomTables {
     return rooms.length < limit ? undefined : done;
   }
 
-  /** A step of `Restoration.moveCursors`. Returns the number of rooms that it has moved; 0 at the end. */
-  moveCursors(now: number): number {
-    const moves = this.#sql.moves.all({ now }) as unknown as { key: number; by: number }[];
+  /**
+   * A step of `Restoration.moveCursors`: moves the next rooms after this key, in the order of their keys.
+   * Returns the keys of the rooms that it has moved; none at the end.
+   */
+  moveCursors(now: number, after: number): number[] {
+    const moves = this.#sql.moves.all({ now, after }) as unknown as { key: number; by: number }[];
     for (const { key, by } of moves) {
       this.#sql.moveMessages.run({ key, by });
       this.#sql.moveRoom.run({ key, by, now });
       this.#tallies.move(key, by);
     }
-    return moves.length;
+    return moves.map(({ key }) => key);
   }
 
   /**

@@ -130,11 +130,13 @@ export class SqliteStore implements StoreEngine {
 
   async moveCursors(stopped?: AbortSignal): Promise<number> {
     const now = this.#now;
-    for (let moved = 0; ; ) {
+    for (let [moved, after] = [0, 0]; ; ) {
       stopped?.throwIfAborted();
-      const rooms = await this.#thread.call("moveCursors", now);
-      if (rooms === 0) return moved;
-      moved += rooms;
+      const rooms = await this.#thread.call("moveCursors", now, after);
+      const last = rooms.at(-1);
+      if (last === undefined) return moved;
+      moved += rooms.length;
+      after = last;
     }
   }
 

@@ -115,25 +115,26 @@ describe("a recorded channel", () => {
     assert.ok(pages.length <= 2 * looks.length);
   });
 
-  it("records all streams that are live at once, and a scheduled one that begins beside another", async () => {
-    const { relay, stream, in: from } = recorded();
-    const [first, second] = [stream("live-first1"), stream("live-secon1")];
-    stream("late-one-01", from(2 * MINUTE)); // begins late, so that it is the next one for long
-    const next = stream("scheduled-1", from(4 * MINUTE));
-    const speeches = [first, second].map(({ chat }) => chat.speak(0.5));
-    await relay.advance(3 * MINUTE);
-    next.chat.say(60); // more than a page shows
-    await relay.advance(3 * MINUTE);
-    await goesLive(relay, next, 4 * MINUTE);
-    for (const speech of speeches) speech.stop();
-    for (const each of [first, second]) each.end();
-    await relay.advance(MINUTE);
-    for (const each of [first, second, next]) {
-      await assertWhole(relay, each);
-      // So that a full store knows what it keeps longest.
-      assert.deepEqual(await relay.store.getChannels(each.videoId), [HANDLE]);
-    }
-  });
+  for (const days of [0, 40, -40])
+    it(`records all streams that are live at once, and a scheduled one that begins beside another, with a clock ahead by ${days} days`, async () => {
+      const { relay, stream, in: from } = recorded({}, { aheadMs: () => days * 24 * HOUR });
+      const [first, second] = [stream("live-first1"), stream("live-secon1")];
+      stream("late-one-01", from(2 * MINUTE)); // begins late, so that it is the next one for long
+      const next = stream("scheduled-1", from(4 * MINUTE));
+      const speeches = [first, second].map(({ chat }) => chat.speak(0.5));
+      await relay.advance(3 * MINUTE);
+      next.chat.say(60); // more than a page shows
+      await relay.advance(3 * MINUTE);
+      await goesLive(relay, next, 4 * MINUTE);
+      for (const speech of speeches) speech.stop();
+      for (const each of [first, second]) each.end();
+      await relay.advance(MINUTE);
+      for (const each of [first, second, next]) {
+        await assertWhole(relay, each);
+        // So that a full store knows what it keeps longest.
+        assert.deepEqual(await relay.store.getChannels(each.videoId), [HANDLE]);
+      }
+    });
 
   it("joins a room for free chat only while there is nothing else, and a far stream when it is near", async () => {
     const { relay, stream, isRead, in: from } = recorded();

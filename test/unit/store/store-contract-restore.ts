@@ -2,8 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ENDED, RELEASED } from "../../../src/protocol/chat.ts";
+import { chatKey } from "../../../src/protocol/chat-key.ts";
 import { followed, messages, own, readAll, stored } from "../../support/store-reading.ts";
 import { BORN_MS, isFenced, type NewSubject, OTHER, ownedRoom, ROOM } from "../../support/store-subject.ts";
+
+const HOUR_MS = 3_600_000;
+const REPLAY = chatKey(ROOM, "replay");
 
 export function restoreContract(subject: NewSubject): void {
   test("rooms begin at the clock, whole and in order, and continue there", async (t) => {
@@ -76,14 +80,41 @@ export function restoreContract(subject: NewSubject): void {
     assert.ok(epoch > BORN_MS + 1000, "a claim of the lost time could pass for a new one");
   });
 
-  test("a store without rooms, or with only rooms younger than the clock, has none to move", async (t) => {
-    const { store, wall } = await subject(t);
+  test("a store without rooms, or with only rooms as young as the clock, has none to move", async (t) => {
+    const { store } = await subject(t);
     assert.equal(await store.moveCursors(), 0);
     const claim = await own(store, ROOM);
     const added = await store.append(claim, BORN_MS, messages(["a"]), "");
     assert.equal(await store.moveCursors(), 0);
-    wall.nowMs -= 1000;
-    assert.equal(await store.moveCursors(), 0);
     assert.deepEqual(await readAll(store, ROOM), added);
   });
+
+  /** What the messages that a backup lacks cannot exceed: a thousand a second, for a month. */
+  const MOST_LOST = 1000 * 30 * 24 * 3600;
+  for (const [what, bornMs, restoredMs] of [
+    ["that are younger than the clock", BORN_MS, BORN_MS - 40 * 24 * HOUR_MS],
+    ["that were read until the clock was set back", BORN_MS, BORN_MS + 1],
+  ] as const)
+    test(`rooms ${what} move beyond all cursors that clients may hold, each once`, async (t) => {
+      const { store, wall } = await subject(t);
+      wall.nowMs = bornMs;
+      for (const key of [OTHER, REPLAY, ROOM]) {
+        const hold = await own(store, key);
+        await store.append(hold, hold.head, messages([1, 2]), "");
+        wall.nowMs = BORN_MS + HOUR_MS;
+        await store.append(hold, hold.head + 2, messages([3, 4]), "");
+        wall.nowMs = bornMs;
+      }
+      const before = await Promise.all([OTHER, REPLAY, ROOM].map((key) => store.getRoom(key)));
+      wall.nowMs = restoredMs;
+      assert.equal(await store.moveCursors(), 3);
+      const after = await Promise.all([OTHER, REPLAY, ROOM].map((key) => store.getRoom(key)));
+      for (const [index, room] of after.entries()) {
+        const { base = 0, head = 0 } = before[index] ?? {};
+        assert.ok(room && room.base > head + MOST_LOST, `${room?.base} after ${base} to ${head}`);
+        assert.deepEqual(await readAll(store, room.videoId), stored(room.base, [1, 2, 3, 4]));
+      }
+      const [, replay, live] = after;
+      assert.ok((replay?.base ?? 0) > (live?.head ?? Number.POSITIVE_INFINITY));
+    });
 }
