@@ -72,8 +72,7 @@ export class RoomExchange {
       await clock.sleep(HAND_ON_MS, signal).catch(() => {});
       if (signal.aborted || this.#rooms.isDraining) continue;
       try {
-        const out = this.#rooms.ownedEntries().filter(({ owned }) => (owned?.egress.outMs ?? 0) > OUT_MS);
-        const wanted = await this.#wantedElsewhere(out);
+        const wanted = await this.#wantedElsewhere(this.#rooms.ownedEntries().filter(this.#isOut));
         if (wanted.length > 0) egresses.reach.cutOff();
         const tooMany = await this.#oneTooMany();
         if (tooMany !== undefined) wanted.push(tooMany);
@@ -83,6 +82,16 @@ export class RoomExchange {
       }
     }
   }
+
+  /**
+   * Whether this instance cannot reach the upstream for the room. One that waits for its chat asks so seldom
+   * that it learns this from the other rooms.
+   */
+  #isOut = ({ owned }: VideoEntry): boolean => {
+    if (owned === undefined) return false;
+    const isWaiting = owned.absence !== undefined;
+    return owned.egress.outMs > OUT_MS || (isWaiting && this.#parts.egresses.reach.isCutOff);
+  };
 
   /**
    * A room to hand on because this instance reads too many. After one came back, undefined for a while:

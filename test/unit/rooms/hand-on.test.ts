@@ -86,6 +86,26 @@ test("an owner that cannot reach the upstream leaves the room to an instance wit
   await world.upstream.close();
 });
 
+test("an owner that has lost the upstream leaves a room, too, that waits for its chat and asks seldom", async () => {
+  const { world, first, second, now, watch, reads, until } = twoInstances(10, 2);
+  const [one, other] = world.liveRooms;
+  const { videoId: polled } = one ?? assert.fail();
+  const { videoId: waiting, chat } = other ?? assert.fail();
+  await until(1000);
+  for (const videoId of [polled, waiting]) watch(first, videoId);
+  await until(10_000);
+  for (const videoId of [polled, waiting]) watch(second, videoId);
+  await until(20_000);
+  chat.change({ kind: "off" });
+  const state = () => first.life?.rooms.entryOf(waiting)?.roomState;
+  while (state() !== "waiting") await until(now() + 1000);
+  for (const address of first.addresses) world.network.lost.add(address);
+  await until(now() + 22_000);
+  assert.ok(reads(second, polled));
+  assert.ok(reads(second, waiting));
+  await world.upstream.close();
+});
+
 test("an instance whose rooms are read every nine seconds does not take a break of a few seconds for an unreachable upstream", async () => {
   const { world, first, second, now, reads, watch, until } = twoInstances(10); // one address each
   const videoId = "slow-room-1";
