@@ -11,7 +11,7 @@ const FAR_APART = `greatest(moment, head + 1, coalesce((
              + l.head + 1
            from room l where l.video_id = replace(room.video_id, '${REPLAY_SUFFIX}', '') and l.video_id <> room.video_id and l.checkpoint is not null), 0)) - base`;
 
-/** Where the clock is before the beginning or the last message of the room `r`, it is no measure. */
+/** If the clock is before the beginning or the last message of the room `r`, it does not count. */
 const beyond = (
   r: string,
 ) => `greatest(moment, ${r}.head + 1 + case when ${r}.base > moment or exists (select from message m
