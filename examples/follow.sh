@@ -2,24 +2,37 @@
 # Prints a chat as JSON, over restarts of the service and of this script. Needs only curl.
 #
 #     sh examples/follow.sh http://127.0.0.1:8080 demo-stream
-service=$1 video=$2 file=$2.last-id
+if [ $# -ne 2 ]; then echo "usage: sh follow.sh http://127.0.0.1:8080 <video id>" >&2; exit 2; fi
+service=$1 video=$2 file=$2.last-id pipe=$2.pipe.$$
+trap 'kill "$curl" 2>/dev/null' EXIT # no reader outlives this script
+trap exit INT TERM HUP
 while :; do
   last=$(cat "$file" 2>/dev/null) # empty: from the most recent messages on
-  curl -sSfN -H "Last-Event-ID: $last" "$service/v1/stream?videoId=$video" | {
-    while IFS= read -r line; do
-      case $line in
-        'id: '*) id=${line#id: } ;;
-        'event: '*) event=${line#event: } ;;
-        'data: '*)
-          if [ "$event" = end ]; then exit 3; fi
-          if [ "$event" = message ]; then
-            printf '%s %s\n' "$id" "${line#data: }"
-            # After the message is handled, and at once: a kill leaves the old id or the new one.
-            echo "$id" >"$file.new" && mv "$file.new" "$file"
-          fi ;;
-      esac
-    done
-  }
-  if [ $? -eq 3 ]; then exit; fi # the chat is over
+  rm -f "$pipe" && mkfifo "$pipe" || exit 1
+  # A keepalive comes every 15 s: curl leaves a connection that brings nothing for 45 s.
+  curl -sSN --speed-limit 1 --speed-time 45 -w '\nstatus: %{http_code}\n' \
+    -H "Last-Event-ID: $last" "$service/v1/stream?videoId=$video" >"$pipe" &
+  curl=$! status='' answer=''
+  exec 3<"$pipe" && rm -f "$pipe"
+  while IFS= read -r line <&3; do
+    case $line in
+      'id: '*) id=${line#id: } ;;
+      'event: '*) event=${line#event: } ;;
+      'status: '*) status=${line#status: } ;;
+      'data: '*)
+        if [ "$event" = end ]; then exit; fi # the chat is over
+        if [ "$event" = message ]; then
+          printf '%s %s\n' "$id" "${line#data: }"
+          # After the message is handled, and at once: a kill leaves the old id or the new one.
+          echo "$id" >"$file.new" && mv "$file.new" "$file"
+        elif [ "$event" = error ]; then echo "${line#data: }" >&2; fi ;; # it cannot be read now
+      '{'*) answer=$line ;; # of a refusal: {"code":"…","message":"…"}
+    esac
+  done
+  if [ -n "$answer" ]; then echo "$answer" >&2; fi
+  case $status in
+    408 | 429) ;; # worth another try, as 5xx and a broken connection are
+    4??) exit 1 ;;
+  esac
   sleep 3
 done

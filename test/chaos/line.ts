@@ -39,6 +39,11 @@ export class Line implements AsyncDisposable {
     return this.#port;
   }
 
+  /** The ends of connections; in a silence, those that were left are among them. */
+  get connections(): number {
+    return this.#sockets.size;
+  }
+
   get url(): string {
     return `http://127.0.0.1:${this.port}`;
   }

@@ -1,4 +1,7 @@
-/** The examples in other languages: each follows a chat over a broken connection, and over a kill. */
+/**
+ * The examples in other languages: each follows a chat over a broken connection, a dead line and a kill, and
+ * shows why it is refused.
+ */
 import assert from "node:assert/strict";
 import { execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -11,9 +14,11 @@ import { Line } from "../chaos/line.ts";
 import { freePorts } from "../chaos/service.ts";
 import { ask } from "../support/api.ts";
 import { ROOT } from "../support/command.ts";
+import { eventually } from "../support/eventually.ts";
 import { without } from "../support/needs.ts";
-import { startRelay } from "../support/relay.ts";
+import { metric, startRelay } from "../support/relay.ts";
 import { temporaryFolder } from "../support/store-subject.ts";
+import { SECRET } from "../support/tokens.ts";
 import { Changes } from "../support/viewers.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
@@ -28,15 +33,56 @@ const WITH_HTTPX = `import pathlib, sys
 ${/^```python\n(import httpx.*?)^```$/ms.exec(PAGE)?.[1]}
 ${FOLLOW.slice(FOLLOW.indexOf("if __name__"))}`;
 
-/** By language: what starts its example, and why it cannot. */
-const LANGUAGES: Record<string, { command: string[]; skip: string | false }> = {
-  python3: { command: ["python3", "examples/follow.py"], skip: without("python3") },
-  sh: { command: ["sh", "examples/follow.sh"], skip: without("curl") },
+interface Language {
+  /** The example, and the name of its file. */
+  source: string;
+  file: string;
+  /** What starts the file. */
+  command: readonly string[];
+  /** Makes a program of the file, in place of `command`. */
+  build?: readonly string[];
+  skip: string | false;
+}
+
+const example = (file: string) => ({ file, source: readFileSync(join(ROOT, "examples", file), "utf8") });
+const LANGUAGES: Record<string, Language> = {
+  python3: { ...example("follow.py"), command: ["python3"], skip: without("python3") },
+  sh: { ...example("follow.sh"), command: ["sh"], skip: without("curl") },
 };
 // Go is large, and httpx is not part of Python: no test is skipped if they are missing.
 if (runs(["python3", "-c", "import httpx"]))
-  LANGUAGES.httpx = { command: ["python3", "-c", WITH_HTTPX], skip: false };
-if (runs(["go", "version"])) LANGUAGES.go = { command: ["go", "run", "examples/follow.go"], skip: false };
+  LANGUAGES.httpx = { source: WITH_HTTPX, file: "with-httpx.py", command: ["python3"], skip: false };
+if (runs(["go", "version"]))
+  LANGUAGES.go = { ...example("follow.go"), command: [], build: ["go", "build", "-o"], skip: false };
+
+/** The waits of the examples, shortened: between attempts, and for a byte of a connection. */
+const SHORTENED: [long: string, short: string][] = [
+  ["wait = 3\n", "wait = 0.1\n"],
+  ["wait, headers = 3,", "wait, headers = 0.1,"],
+  ["sleep 3", "sleep 0.1"],
+  ["3 * time.Second", "100 * time.Millisecond"],
+  ["timeout=45", "timeout=1"],
+  ["--speed-time 45", "--speed-time 1"],
+  ["45 * time.Second", "time.Second"],
+];
+
+/** Writes the example into the folder, with the waits that `changed` replaces; resolves to what starts it. */
+async function written(
+  folder: string,
+  { source, file, command, build }: Language,
+  changed: readonly (readonly [string, string])[],
+): Promise<string[]> {
+  const path = join(folder, file);
+  await writeFile(
+    path,
+    changed.reduce((text, [long, short]) => text.replace(long, short), source),
+  );
+  if (!build) return [...command, path];
+  const [program = "", ...args] = build;
+  const built = join(folder, "follow");
+  await promisify(execFile)(program, [...args, built, path]);
+  return [built];
+}
 
 class Follower implements AsyncDisposable {
   /** The lines of all its lives. */
@@ -46,7 +92,7 @@ class Follower implements AsyncDisposable {
   #child: ReturnType<typeof spawn>;
 
   constructor(command: readonly string[], url: string, cwd: string, name = VIDEO) {
-    const [program = "", ...args] = command.map((word) => word.replace("examples/", join(ROOT, "examples/")));
+    const [program = "", ...args] = command;
     this.#start = () => {
       let text = "";
       const child = spawn(program, [...args, url, name], {
@@ -73,6 +119,12 @@ class Follower implements AsyncDisposable {
     await this.changes.until(() => (this.cursors.at(-1) ?? 0) >= cursor, `cursor ${cursor}`);
   }
 
+  /** Ends the program alone, not what it has started. */
+  async end(signal: NodeJS.Signals): Promise<void> {
+    this.#child.kill(signal);
+    await once(this.#child, "exit");
+  }
+
   async kill(): Promise<void> {
     const { pid = Number.NaN, exitCode, signalCode } = this.#child;
     if (exitCode !== null || signalCode !== null) return;
@@ -90,7 +142,9 @@ class Follower implements AsyncDisposable {
 }
 
 describe("the examples in other languages", { concurrency: true }, () => {
-  for (const [language, { command, skip }] of Object.entries(LANGUAGES)) {
+  for (const [language, own] of Object.entries(LANGUAGES)) {
+    const { skip } = own;
+
     it(`${language} follows a chat across a cut connection and its own restart`, { skip }, async (t) => {
       await using relay = await startRelay();
       await using line = await Line.to(Number(new URL(relay.url).port));
@@ -99,7 +153,7 @@ describe("the examples in other languages", { concurrency: true }, () => {
       const folder = await temporaryFolder(t);
       const cwd = join(folder, "work");
       await mkdir(cwd);
-      await using follower = new Follower(command, line.url, cwd);
+      await using follower = new Follower(await written(folder, own, SHORTENED), line.url, cwd);
       await follower.changes.until(() => follower.lines.length >= 3, "the first messages");
       const first = follower.cursors[0] ?? Number.NaN;
       line.cut();
@@ -119,6 +173,55 @@ describe("the examples in other languages", { concurrency: true }, () => {
       assert.ok(follower.cursors.length <= cursors.length + 1);
       assert.match(follower.lines.find((line) => line.includes("héllo")) ?? "", /wörld.*สวัสดี/);
     });
+
+    it(`${language} leaves a line that is dead, not one that is only quiet`, { skip }, async (t) => {
+      await using relay = await startRelay({ settings: { RELAY_KEEPALIVE_MS: "200" } });
+      await using line = await Line.to(Number(new URL(relay.url).port));
+      const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 50 });
+      chat.say(3);
+      const folder = await temporaryFolder(t);
+      await using follower = new Follower(await written(folder, own, SHORTENED), line.url, folder);
+      await follower.changes.until(() => follower.lines.length >= 3, "the first messages");
+      const first = follower.cursors[0] ?? Number.NaN;
+      const before = line.connections;
+      line.silence();
+      chat.say(3);
+      await eventually(true, () => line.connections > before); // it tries again
+      line.speak();
+      await follower.reached(first + 5);
+    });
+
+    it(`${language} shows why it is refused, and ends`, { skip }, async (t) => {
+      await using open = await startRelay();
+      await using guarded = await startRelay({ settings: { RELAY_PUBLIC: "none", RELAY_TOKEN_KEY: SECRET } });
+      const folder = await temporaryFolder(t);
+      const [program = "", ...args] = await written(folder, own, []);
+      for (const [url, name, expected] of [
+        [guarded.url, VIDEO, 401],
+        [open.url, "jNQXAC9IVRw", 404],
+        [open.url, "x", 400],
+      ] as const) {
+        const { status, body } = await ask<{ message: string }>(url, `/v1/stream?videoId=${name}`);
+        assert.equal(status, expected);
+        const { code, stderr } = await promisify(execFile)(program, [...args, url, name], {
+          cwd: folder,
+          timeout: 30_000,
+        }).catch((failure) => failure);
+        assert.deepEqual([code, stderr.includes(body.message)], [1, true], stderr);
+        assert.equal(stderr.trimEnd().split("\n").length, 1, stderr);
+      }
+    });
+
+    for (const signal of ["SIGTERM", "SIGKILL"] as const)
+      it(`${language} leaves no reader behind after ${signal}`, { skip }, async (t) => {
+        await using relay = await startRelay({ settings: { RELAY_KEEPALIVE_MS: "200" } });
+        relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 50 }).say(3);
+        const folder = await temporaryFolder(t);
+        await using follower = new Follower(await written(folder, own, SHORTENED), relay.url, folder);
+        await follower.changes.until(() => follower.lines.length >= 3, "the first messages");
+        await follower.end(signal);
+        await eventually(0, () => metric(relay, "relay_viewers"));
+      });
   }
 });
 
@@ -131,7 +234,12 @@ describe("examples/follow.py", () => {
     const first = channel.broadcast(A, { chat: { kinds: ["text"], timeoutMs: 5 } });
     first.chat.say([textAction("in the first")]);
     const cwd = await temporaryFolder(t);
-    await using follower = new Follower(LANGUAGES.python3?.command ?? [], relay.url, cwd, "@somebody");
+    await using follower = new Follower(
+      ["python3", join(ROOT, "examples/follow.py")],
+      relay.url,
+      cwd,
+      "@somebody",
+    );
     const reached = (count: number) =>
       follower.changes.until(() => new Set(follower.lines).size === count, `${count} messages`);
     await reached(1);
