@@ -10,6 +10,8 @@ const IMPORT = /^import\b[^;]*?\bfrom "(\.[^"]+)";\n?/gm;
 const REEXPORT = /^export \{([^}]*)\} from "(\.[^"]+)";\n?/gm;
 /** Lines that consist of a comment. */
 const COMMENT = /^\s*(?:\/\*[\s\S]*?\*\/|\/\/.*)$/gm;
+/** But for one that names a licence. */
+const CSS_COMMENT = /^\s*\/\*(?!.*\blicence\b)[\s\S]*?\*\/\n/gm;
 const EXPORT = /^export (?=(?:async |abstract )?(?:const|let|function|class)\b)/gm;
 const EXPORTED = /^export (?:async |abstract )?(?:const|let|function\*?|class) ([\w$]+)/gm;
 const IMPORTED = /^import \{([^}]*)\} from "(\.[^"]+)";\n?/gm;
@@ -73,9 +75,9 @@ function withLater(source: string, later: (file: string) => string): string {
   return source.replaceAll(LATER, (_, file: string) => `import("${later(file)}")`);
 }
 
-/** The stylesheet with those that it imports in place of its imports. */
+/** The stylesheet with those that it imports in place of its imports, without comments on their own lines. */
 export function bundleStyle(entry: URL): string {
-  const css = readFileSync(entry, "utf8");
+  const css = readFileSync(entry, "utf8").replaceAll(CSS_COMMENT, "");
   return css.replaceAll(STYLE_IMPORT, (_, path: string) => bundleStyle(new URL(path, entry)));
 }
 

@@ -21,6 +21,8 @@ const SCRIPTS: ReadonlySet<string> = new Set([
   "web/page/main.ts",
   "web/page/probe-page.ts",
   "web/overlay/main.ts",
+  "web/chat/shared-stream.ts",
+  "web/chat/shared-worker.ts",
   "web/overlay/alert-effects.ts",
   "web/overlay/goal.ts",
   "web/overlay/merged-source.ts",

@@ -2,11 +2,12 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Locator } from "playwright-core";
 import { CHOICES, NUMBERS } from "../../web/overlay/options.ts";
 import { faultsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
 import { textAction } from "../support/chat-actions.ts";
+import { eventually } from "../support/eventually.ts";
 import { usePages } from "../support/pages.ts";
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
@@ -294,6 +295,32 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
     await page.keyboard.press("Enter");
     await page.getByText("Copied.", { exact: true }).waitFor();
     assert.equal(await evaluate("navigator.clipboard.readText()"), (await url()).href);
+  });
+
+  it("gives a file that waits for the service", async () => {
+    const { page, relay, chat } = pages;
+    await goto(`?videoId=${pages.videoId}&title=%3C/script%3E`);
+    await until(page, "document.querySelector('#url').value !== ''");
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Download overlay.html" }).click(),
+    ]);
+    assert.equal(download.suggestedFilename(), "overlay.html");
+    chat.say([textAction("there")]);
+    await using obs = await pages.browser.newPage();
+    await obs.clock.install();
+    let asked = 0;
+    await obs.route(`${relay.url}/overlay**`, (route) => {
+      asked += 1;
+      return asked < 3 ? route.abort() : route.continue();
+    });
+    await obs.goto(pathToFileURL(await download.path()).href);
+    await eventually(true, async () => {
+      await obs.clock.fastForward(2000);
+      return asked >= 3;
+    });
+    await obs.locator(rowOf("there")).waitFor();
+    assert.equal(new URL(obs.url()).searchParams.get("title"), "</script>");
   });
 
   it("warns at a copy of a URL without a chat, or beside a field with a fault", async () => {

@@ -55,6 +55,24 @@ describe("the overlay of several chats", { skip: NO_CHROMIUM }, () => {
     );
   });
 
+  it("moves no row when others join it", async () => {
+    const { page, chat, videoId } = pages;
+    const { other, second } = two();
+    chat.say([at("a-1", 1), at("a-3", 3)]);
+    second.say([at("b-2", 2)]);
+    await page.addInitScript(`document.addEventListener("animationstart", ({ target }) => {
+      const id = target.dataset?.messageId;
+      if (id) (window.entered ??= []).push(id);
+    })`);
+    await open(`videoIds=${videoId},${other}`);
+    for (const id of ["a-3", "b-2"]) await has(id);
+    chat.say([textAction("z")]);
+    await has("z");
+    await until(page, "entered?.includes('z')");
+    const entered = await evaluate<string[]>("entered");
+    assert.equal(new Set(entered).size, entered.length, entered.join());
+  });
+
   it("deletes in the chat of the deletion alone, and has the newest pinned message of all", async () => {
     const { page, chat, videoId } = pages;
     const { other, second } = two();

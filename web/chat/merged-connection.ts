@@ -6,6 +6,7 @@
 import { type ChatError, type Init, type MergedChats, type MessageType, merged } from "../../client/index.ts";
 import { vectorOf } from "../../src/protocol/cursor-vector.ts";
 import { Batch } from "./batch.ts";
+import { register, type Sharable, sharedStream } from "./sharing.ts";
 import { completed, type ShownMessage } from "./shown-message.ts";
 import { openChat, type SourceChat, waitAfter } from "./source.ts";
 
@@ -113,7 +114,7 @@ class ConnectedChat {
   }
 }
 
-export class MergedConnection {
+export class MergedConnection implements Sharable {
   readonly #places: ReadonlyMap<string, ChatPlace>;
   readonly #service: MergedService;
   #lines: ReadonlyMap<string, ConnectedChat> = new Map();
@@ -126,10 +127,15 @@ export class MergedConnection {
     this.#service = service;
   }
 
+  changeOver(): void {
+    this.#connect();
+  }
+
   /** Opens all chats from their beginning; `backfill` is the service's if it is undefined. */
   open(backfill: number | undefined): void {
     for (const line of this.#lines.values()) line.close();
     this.#backfill = backfill;
+    register(this, this.#service.service, this.#service.token);
     this.#lines = new Map(
       [...this.#places].map(([videoId, place]) => [
         videoId,
@@ -187,7 +193,7 @@ export class MergedConnection {
   #merge(asked: readonly ConnectedChat[]): MergedChats<ShownMessage> {
     const retry = (error: ChatError): number | undefined => {
       const waitMs = waitAfter(error);
-      if (this.#room === room)
+      if (this.#room === opened)
         for (const line of asked)
           if (line.isAsked) {
             line.state = "asked";
@@ -196,18 +202,19 @@ export class MergedConnection {
       return waitMs;
     };
     const cursors = asked.map(({ cursor }) => cursor);
-    const isResumed = cursors.some((cursor) => cursor !== undefined);
+    const videoIds = asked.map(({ videoId }) => videoId);
     const { service, token, types } = this.#service;
-    const room = merged(service, {
-      videoIds: asked.map(({ videoId }) => videoId),
-      cursor: isResumed ? vectorOf(cursors) : undefined,
-      backfill: this.#backfill,
-      details: true,
-      ...(types && { types: types as MessageType[] }),
-      token,
-      retry,
-    }) as unknown as MergedChats<ShownMessage>;
-    return room;
+    const chosen = types && { types: types as MessageType[] };
+    const backfill = this.#backfill;
+    const isResumed = cursors.some((cursor) => cursor !== undefined);
+    const opened: MergedChats<ShownMessage> =
+      sharedStream()?.openSeveral(videoIds, cursors, { backfill, token, trouble: retry, ...chosen }) ??
+      (merged(service, {
+        ...{ videoIds, backfill, token, retry, ...chosen },
+        cursor: isResumed ? vectorOf(cursors) : undefined,
+        details: true,
+      }) as unknown as MergedChats<ShownMessage>);
+    return opened;
   }
 
   /** A chat that has not begun may be there later, unless the service refuses the whole connection. */

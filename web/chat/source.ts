@@ -1,17 +1,12 @@
 /** The chat that a page shows: of a video, or of the streams of a channel, one after the other. */
 import { type Chat, type ChatError, type ChatEvents, type ChatOptions, chat } from "../../client/index.ts";
 import type { ChannelState } from "../../src/protocol/channel.ts";
+import { SharableChat } from "./sharable-chat.ts";
 import type { ShownMessage } from "./shown-message.ts";
+import type { Source } from "./source-name.ts";
 
 /** The wait before the next attempt to open a chat that has not begun: pages are often open before it. */
 export const NO_CHAT_MS = 30_000;
-
-export interface Source {
-  /** Id or URL of a video; empty: the channel's streams. */
-  videoId: string;
-  /** A handle, or the id or URL of a channel. */
-  channel: string;
-}
 
 /** `channel` comes only for a channel, `end` only for a video. */
 interface SourceEvents extends Omit<ChatEvents, "message"> {
@@ -20,13 +15,27 @@ interface SourceEvents extends Omit<ChatEvents, "message"> {
 }
 
 export type SourceChat = Chat<ShownMessage, number | string, SourceEvents>;
-export type SourceOptions = Omit<ChatOptions<true>, "videoId" | "cursor" | "details"> & {
+export type SourceOptions = Omit<ChatOptions<true>, "videoId" | "cursor" | "details" | "token"> & {
+  token?: string | undefined;
   cursor?: number | string | undefined;
 };
 
-export function openChat(service: string, { videoId, channel }: Source, options: SourceOptions): SourceChat {
+export function openChat(service: string, source: Source, options: SourceOptions): SourceChat {
+  const { videoId, channel } = source;
   const named = videoId === "" ? { channel } : { videoId };
-  return chat(service, { ...options, ...named, details: true } as ChatOptions<true>) as unknown as SourceChat;
+  const after = (cursor: number | string | undefined): SourceOptions =>
+    cursor === undefined ? options : { ...options, cursor };
+  const own = (cursor: number | string | undefined): SourceChat =>
+    chat(service, {
+      ...after(cursor),
+      ...named,
+      details: true,
+    } as ChatOptions<true>) as unknown as SourceChat;
+  if (options.until) return own(undefined);
+  return new SharableChat(service, options.token, {
+    own,
+    shared: (stream, cursor) => stream.open(source, after(cursor)),
+  }) as unknown as SourceChat;
 }
 
 /** Milliseconds until the next attempt; undefined leaves it to the SDK, or to the user after a refusal. */

@@ -19,7 +19,7 @@ const MAX_CHARACTERS = 300;
 /** Samples per second of our own sounds. */
 const RATE = 11_025;
 const NOTE_MS = 160;
-/** The notes of our own sounds in Hz: of memberships and that has no tier, and of tiers 1 to 7. */
+/** The notes of our own sounds in Hz: for messages without a tier, then for tiers 1 to 7. */
 const NOTES: readonly (readonly number[])[] = [
   [523, 784],
   [659],
@@ -59,8 +59,10 @@ export function startEffects(options: EffectOptions): AlertEffects {
 
   return {
     shown: (message, element) => {
-      if (picture)
-        element.prepend(make("img", { class: "alert-picture", src: picture, alt: "", draggable: "false" }));
+      if (picture) {
+        element.setAttribute("data-picture", "");
+        element.append(make("img", { class: "alert-picture", src: picture, alt: "", draggable: "false" }));
+      }
       if (sound && sound !== "off") {
         const audio = new Audio(sound === "on" ? ownSound(message.details.tier ?? 0) : sound);
         audio.volume = volume;

@@ -2,15 +2,54 @@
  * `view=goal`: how many members, or how much money in one currency, there has been since a moment, against a
  * target. Counts the stored messages first, and then those that come.
  */
+import type { ChatError, HistoryOptions, history } from "../../client/index.ts";
 import { make } from "../chat/dom.ts";
-import type { ShownMessage } from "../chat/shown-message.ts";
+import { completed, type ShownMessage } from "../chat/shown-message.ts";
 import type { GoalOptions } from "./options.ts";
 
+interface Stored {
+  service: string;
+  token: string | undefined;
+  /** The types that the goal counts, and deletions. */
+  types: readonly string[] | undefined;
+}
+
+/** `read`: the SDK's `history`, which the page has already. */
+export function openGoal(options: GoalOptions, place: HTMLElement, stored: Stored, read: typeof history) {
+  const { service, ...selection } = stored;
+  const goal = new Goal(options, place);
+  let reading = new AbortController();
+  return {
+    take: (items: readonly (ShownMessage | "gap")[]): void => {
+      for (const item of items) if (item !== "gap") goal.take(item);
+      goal.show();
+    },
+    clear: (): void => goal.clear(),
+    beginBackfill: (): void => {},
+    /** Counts the stored messages before this cursor. */
+    readPast: async (videoId: string, before: number): Promise<void> => {
+      reading.abort();
+      reading = new AbortController();
+      const { signal } = reading;
+      const query = { ...selection, videoId, before, from: options.since, details: true, signal };
+      const retry = (error: ChatError): number | undefined => (error.isFinal ? undefined : RETRY_MS);
+      try {
+        for await (const message of read(service, { ...query, retry } as unknown as HistoryOptions<true>))
+          goal.take(completed(message));
+        goal.show();
+      } catch (error) {
+        if (!signal.aborted) console.error("stored messages cannot be counted:", error);
+      }
+    },
+  };
+}
+
+const RETRY_MS = 10_000;
 const TITLES = { members: "Members", paid: "Super Chats" };
 /** Amounts are added in thousandths, which all currencies have as whole numbers. */
 const PARTS = 1000;
 
-export class Goal {
+class Goal {
   readonly #options: GoalOptions;
   readonly #bar = make("div", { id: "goal", role: "progressbar", "aria-valuemin": 0 });
   readonly #numbers = make("span", { class: "goal-numbers" });

@@ -3,10 +3,11 @@
  * from the stream's viewers. It shows text only for a missing or invalid video id, for the person who sets it
  * up.
  */
-import { type ChatError, type HistoryOptions, history, type MessageType } from "../../client/index.ts";
+import { type ChatError, history, type MessageType } from "../../client/index.ts";
 import { Batch } from "../chat/batch.ts";
 import { find } from "../chat/dom.ts";
 import { beginAgainAtNewToken, withoutHeaders } from "../chat/page-token.ts";
+import { SLOW_MS, SLOW_WORDS } from "../chat/sharing.ts";
 import { completed, type ShownMessage } from "../chat/shown-message.ts";
 import { NO_CHAT_MS, openChat, type SourceOptions } from "../chat/source.ts";
 import { tokenIn } from "../chat/token-fragment.ts";
@@ -41,8 +42,10 @@ async function start(options: Options): Promise<void> {
   const chatElement = find("#chat", HTMLElement);
   dress(options, chatElement);
   if (options.view === "goal") {
-    const goal = await openGoal(options, chatElement);
-    showChat(options, goal);
+    const { openGoal } = await import("./goal.ts");
+    const { types } = toRequest(options);
+    const stored = { service: SERVICE, token: tokenIn(location.hash), types };
+    showChat(options, openGoal(options.goal, chatElement, stored, history));
     return;
   }
   const effects = await effectsOf(options);
@@ -68,38 +71,6 @@ async function effectsOf({ view, effects }: Options): Promise<AlertEffects | und
   if (view !== "alerts" || (effects.sound === "off" && effects.speech === "off" && !effects.picture)) return;
   const { startEffects } = await import("./alert-effects.ts");
   return startEffects(effects);
-}
-
-async function openGoal(options: Options, place: HTMLElement): Promise<Shows> {
-  const { Goal } = await import("./goal.ts");
-  const goal = new Goal(options.goal, place);
-  const token = tokenIn(location.hash);
-  const take = (items: readonly (ShownMessage | "gap")[]): void => {
-    for (const item of items) if (item !== "gap") goal.take(item);
-    goal.show();
-  };
-  let reading: AbortController | undefined;
-  return {
-    take,
-    clear: () => goal.clear(),
-    beginBackfill: () => {},
-    readPast: async (videoId, before) => {
-      reading?.abort();
-      reading = new AbortController();
-      const { signal } = reading;
-      const { types } = toRequest(options);
-      const retry = (error: ChatError): number | undefined => (error.isFinal ? undefined : NO_CHAT_MS);
-      try {
-        for await (const message of history(SERVICE, {
-          ...{ videoId, before, types, details: true, token, signal, retry },
-          from: options.goal.since,
-        } as HistoryOptions<true>))
-          take([completed(message)]);
-      } catch (error) {
-        if (!signal.aborted) console.error("what was stored cannot be counted:", error);
-      }
-    },
-  };
 }
 
 /**
@@ -131,7 +102,9 @@ function follow(options: Options, stage: Shows, cursor?: number | string): void 
   const batch = new Batch<ShownMessage | "gap">((items) => stage.take(items));
   const request = toRequest(options);
   let wasOpen = cursor !== undefined;
+  const slow = wasOpen ? undefined : setTimeout(() => explain("connecting", SLOW_WORDS), SLOW_MS);
   const retry = (error: ChatError, attempt: number): number | false | undefined => {
+    clearTimeout(slow);
     // Only the person who sets it up sees a source that was never open.
     if (!wasOpen && /^40[13]$/.test(`${error.status}`)) explain("failed", error.message, error.code);
     return waitAfter(error, attempt);
@@ -143,6 +116,7 @@ function follow(options: Options, stage: Shows, cursor?: number | string): void 
   let current: string | undefined;
   room.on("init", ({ videoId, cursor: begin }) => {
     wasOpen = true;
+    clearTimeout(slow);
     hideStatus();
     if (current === videoId) return;
     if (current !== undefined) {
@@ -200,7 +174,7 @@ function waitAfter({ code, isFinal }: ChatError, attempt: number): number | fals
   return isFinal ? Math.min(FAILED_MS * 2 ** attempt, MAX_FAILED_MS) : undefined;
 }
 
-function explain(state: "idle" | "failed", words: string, code?: string): void {
+function explain(state: "idle" | "connecting" | "failed", words: string, code?: string): void {
   ROOT.dataset.state = state;
   if (code !== undefined) ROOT.dataset.code = code;
   const status = find("#status", HTMLElement);

@@ -6,7 +6,7 @@
 import { type Money, moneyIn } from "../chat/amounts.ts";
 import { Parameters } from "../chat/parameters.ts";
 import type { Look, ShownMessage } from "../chat/shown-message.ts";
-import type { Source } from "../chat/source.ts";
+import type { Source } from "../chat/source-name.ts";
 
 const ON = ["on", "off"] as const;
 const OFF = ["off", "on"] as const;

@@ -115,7 +115,12 @@ export class Stage {
     const sorted = [...this.#rows].sort(([one], [other]) => timeOf(one) - timeOf(other));
     this.#rows.clear();
     for (const [row, leavesAt] of sorted) this.#rows.set(row, leavesAt);
-    this.#chat.append(...sorted.map(([row]) => elementOf(row, this.#options.look)));
+    let next = this.#chat.firstElementChild;
+    for (const [row] of sorted) {
+      const element = elementOf(row, this.#options.look);
+      if (element === next) next = next.nextElementSibling;
+      else this.#chat.insertBefore(element, next); // the others stay where they are: a move would animate them
+    }
   }
 
   #draw(): void {

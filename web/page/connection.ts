@@ -3,7 +3,8 @@ import type { ChatError, Init } from "../../client/index.ts";
 import type { RelayError } from "../../src/protocol/errors.ts";
 import { Batch } from "../chat/batch.ts";
 import { completed, type ShownMessage } from "../chat/shown-message.ts";
-import { openChat, type Source, type SourceChat, waitAfter } from "../chat/source.ts";
+import { openChat, type SourceChat, waitAfter } from "../chat/source.ts";
+import type { Source } from "../chat/source-name.ts";
 import { SERVICE, TOKEN } from "./own-service.ts";
 import type { Status } from "./status.ts";
 

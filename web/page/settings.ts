@@ -1,6 +1,6 @@
 /** The page's settings, kept in its URL: the controls change the URL, so a link reproduces the view. */
 import { Parameters } from "../chat/parameters.ts";
-import type { Source } from "../chat/source.ts";
+import type { Source } from "../chat/source-name.ts";
 import { remember, remembered, THEMES } from "./remembered.ts";
 import { readVideos, type Videos } from "./videos.ts";
 

@@ -1,5 +1,6 @@
 /** States the connection's condition, and what to do next if something is wrong. */
 import type { ChannelState } from "../../src/protocol/channel.ts";
+import { SLOW_MS, SLOW_WORDS } from "../chat/sharing.ts";
 import { partOf } from "./root.ts";
 import { sentence } from "./sentence.ts";
 import { focusFirstSeen } from "./tab-stops.ts";
@@ -21,10 +22,6 @@ const REASONS: Readonly<Record<string, string>> = {
   "room released":
     "The service has stopped reading this chat (room released). Open the video again to continue.",
 };
-/** A connection that takes longer may be queued by the browser, which limits connections per host. */
-const SLOW_MS = 10_000;
-const SLOW =
-  "Still connecting. A browser opens at most six streams to one host: if other tabs show chats from here, close one of them.";
 
 export class Status {
   readonly #changed: (state: PageState, code?: string) => void;
@@ -50,7 +47,8 @@ export class Status {
     if (state === "idle" || state === "connecting") this.#news = "";
     const words = state === "open" && this.#news !== "" ? this.#news : wordsFor(state, detail);
     this.#set(state, words, state === "failed" ? "Try again" : undefined, code);
-    if (state === "connecting" && detail === "") this.#slow = setTimeout(() => this.#say(SLOW), SLOW_MS);
+    if (state === "connecting" && detail === "")
+      this.#slow = setTimeout(() => this.#say(SLOW_WORDS), SLOW_MS);
   }
 
   /** After a failed attempt. `waitMs`: until the next one; undefined: soon. */

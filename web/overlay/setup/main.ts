@@ -18,6 +18,7 @@ import {
 } from "./fields.ts";
 import { Preview } from "./preview.ts";
 import { SourceFields } from "./source-fields.ts";
+import { downloadFor } from "./waiting-file.ts";
 
 const COPIED = "Copied.";
 const NAMES_CHAT = /^(?:videoIds?|channel)$/;
@@ -238,4 +239,5 @@ find("#url-form", HTMLFormElement).addEventListener("submit", (event) => {
   event.preventDefault();
   void copy(url);
 });
+find("#download", HTMLButtonElement).addEventListener("click", () => downloadFor(url.value));
 addEventListener("popstate", read);

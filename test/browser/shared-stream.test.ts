@@ -1,0 +1,103 @@
+/** The sources and tabs of one service in one browser share one stream. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import type { BrowserContext, Page } from "playwright-core";
+import { idsOf, NO_CHROMIUM, rowOf } from "../support/browser.ts";
+import { paidAction, textAction, texts } from "../support/chat-actions.ts";
+import { eventually } from "../support/eventually.ts";
+import { type Pages, usePages } from "../support/pages.ts";
+
+/** Event streams that are open: answers of `/v1/stream` and `/v1/merged` that have not ended. */
+async function streamsOf({ relay }: Pages): Promise<number> {
+  const metrics = await (await fetch(`${relay.url}/metrics`)).text();
+  return Number(/^relay_viewers(?:\{[^}]*\})? (\d+)$/m.exec(metrics)?.[1] ?? Number.NaN);
+}
+
+describe("sources of one service in one browser", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/overlay", { width: 600, height: 400 });
+  let context: BrowserContext;
+  before(async () => {
+    context = await pages.browser.newContext();
+  });
+  after(() => context?.close());
+
+  const open = async (path: string): Promise<Page> => {
+    const page = await context.newPage();
+    await page.goto(pages.relay.url + path);
+    return page;
+  };
+  const isShared = (page: Page) =>
+    page.locator("html[data-shared=on][data-state=open]").waitFor({ state: "attached" });
+
+  it("share one stream, ten at once, each with its past and its filter; none loses or repeats a message", async () => {
+    const { chat, relay, videoId } = pages;
+    const other = videoId.replace("page", "also");
+    const second = relay.upstream.chat(other, { timeoutMs: 50 });
+    chat.say([...texts("old", 5), paidAction("old-paid", "$5.00")]);
+    second.say(texts("second", 2));
+    const first = await open(`/overlay?videoId=${videoId}`);
+    await first.locator(rowOf("old-4")).waitFor();
+    assert.equal(await first.locator("html").getAttribute("data-shared"), "off");
+    const paths = [
+      ...["", "&types=paid", "&view=ticker", "&view=alerts&hold=600", "&max=3"].map(
+        (query) => `/overlay?videoId=${videoId}${query}`,
+      ),
+      `/overlay?videoId=${other}`,
+      `/?videoId=${videoId}`,
+      `/?videoIds=${videoId},${other}`,
+      `/overlay?videoIds=${videoId},${other}`,
+    ];
+    const [whole, paid, , alerts, three, others, page, several, list] = await Promise.all(paths.map(open));
+    assert.ok(whole && paid && alerts && three && others && page && several && list);
+    const all = [first, whole, paid, three, others, page, several, list];
+    await Promise.all(all.map(isShared));
+    await eventually(2, () => streamsOf(pages)); // one connection, which is a viewer of each of its two chats
+    chat.say([...texts("new", 3), paidAction("new-paid", "$6.00")]);
+    second.say(texts("second-new", 2));
+    const has = (each: Page, id: string) => each.locator(rowOf(id)).first().waitFor({ state: "attached" });
+    await Promise.all([first, whole, paid, alerts, page, several, list].map((each) => has(each, "new-paid")));
+    await Promise.all([others, several, list].map((each) => has(each, "second-new-1")));
+    const ofChat = [
+      "old-0",
+      "old-1",
+      "old-2",
+      "old-3",
+      "old-4",
+      "old-paid",
+      "new-0",
+      "new-1",
+      "new-2",
+      "new-paid",
+    ];
+    for (const each of [first, whole, page]) assert.deepEqual(await idsOf(each), ofChat);
+    assert.deepEqual(await idsOf(paid), ["old-paid", "new-paid"]);
+    assert.deepEqual(await idsOf(three), ofChat.slice(-3));
+    assert.deepEqual(await idsOf(alerts), ["new-paid"]);
+    assert.deepEqual(await idsOf(others), ["second-0", "second-1", "second-new-0", "second-new-1"]);
+    assert.equal((await idsOf(list)).length, 14);
+
+    // One that goes, and one that comes, cut none of the others.
+    await whole.evaluate(`window.states = [];
+      new MutationObserver(() => states.push(document.documentElement.dataset.state))
+        .observe(document.documentElement, { attributeFilter: ["data-state"] })`);
+    await others.close();
+    const late = await open(`/overlay?videoId=${videoId.replace("page", "late")}`);
+    relay.upstream.chat(videoId.replace("page", "late"), { timeoutMs: 50 }).say([textAction("late")]);
+    chat.say([textAction("after")]);
+    await has(whole, "after");
+    assert.deepEqual(await whole.evaluate("states"), []);
+    await late.close();
+
+    // A worker that dies is made anew.
+    const devtools = await context.newCDPSession(whole);
+    await devtools.send("Target.setDiscoverTargets", { discover: true });
+    const { targetInfos } = await devtools.send("Target.getTargets");
+    const worker = targetInfos.find(({ type }) => type === "shared_worker");
+    assert.ok(worker, JSON.stringify(targetInfos));
+    await devtools.send("Target.closeTarget", { targetId: worker.targetId });
+    chat.say([textAction("meanwhile")]);
+    await has(whole, "meanwhile");
+    await has(page, "meanwhile");
+    assert.deepEqual(await idsOf(whole), [...ofChat, "after", "meanwhile"]);
+  });
+});

@@ -1,0 +1,17 @@
+/** What the pages of a browser and their shared worker say to each other. */
+
+/** What a line of the worker carries. */
+export type LineName = { videoId: string } | { channel: string };
+
+export type ToWorker =
+  | { open: number; name: LineName }
+  | { close: number }
+  | { alive: true }
+  /** The page is gone. */
+  | { leave: true };
+
+/** `id`: the number that the page gave. `full`: the worker has as many chats as it can carry. */
+export type FromWorker = { beat: true } | { id: number; event: string; value: unknown };
+
+/** The worker says at this interval that it lives, and each page answers. */
+export const BEAT_MS = 4000;
