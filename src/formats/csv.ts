@@ -43,6 +43,11 @@ const COLUMNS: Columns = {
   giver: (_, { giver }) => giver,
   replyToAuthor: (_, { replyTo }) => replyTo?.author,
   replyToMessageId: (_, { replyTo }) => replyTo?.messageId,
+  storedAt: (_, { storedAt }) => storedAt,
+  gap: (_, { gap }) => gap?.until && Date.parse(gap.until) - Date.parse(gap.since),
+  reason: (_, { gap }) => gap?.reason,
+  since: (_, { gap }) => gap?.since,
+  until: (_, { gap }) => gap?.until,
 };
 
 /** How the messages of one chat are written, or of several. */

@@ -1,6 +1,6 @@
 /** The lines of an origin's NDJSON, and the messages in them, whose text is kept byte for byte. */
 import { asString, dig, parseJson } from "../base/json.ts";
-import type { StoredMessage } from "../store/stored-message.ts";
+import { detailsFrom, type StoredMessage } from "../store/stored-message.ts";
 import { OriginAway } from "./origin-away.ts";
 
 /** Maximum size of a line. Messages are far smaller. */
@@ -49,5 +49,5 @@ export function messageIn(line: string, opening: string): StoredMessage {
   const id = asString(dig(parseJson(body), "id"));
   if (!line.startsWith(opening) || details < 0 || !Number.isSafeInteger(cursor) || id === undefined)
     throw new OriginAway("a line of its answer is not a message");
-  return { cursor, id, body, details: line.slice(details + DETAILS.length, -1) };
+  return { cursor, id, body, ...detailsFrom(line.slice(details + DETAILS.length, -1)) };
 }

@@ -34,6 +34,11 @@ export interface Colors {
 
 /** The details of every event. A key without a value is absent, here and below. */
 export interface EventDetails {
+  /**
+   * When the message was made durable, but never before it was said or before the message before it: ISO 8601
+   * in UTC with milliseconds. Absent in `poll` and `session`, which store nothing.
+   */
+  storedAt?: string;
   /** ISO 8601 in UTC with the upstream's microseconds. */
   publishedAt?: string;
   /** Replay: milliseconds since the stream began; negative before it. */
@@ -94,8 +99,11 @@ export interface Details extends PaidDetails {
   };
   banner?: { kind: string; header?: string };
   raid?: { direction: (typeof RAID_DIRECTIONS)[number]; videoId?: string; url?: string };
-  /** `since`: the time when the room was last read, ISO 8601 in UTC. */
-  gap?: { since: string; reason: (typeof GAP_REASONS)[number] };
+  /**
+   * `since`: the last good answer before it, `until`: the first one after it; both ISO 8601 in UTC. Earlier
+   * versions stored no `until`.
+   */
+  gap?: { since: string; until?: string; reason: (typeof GAP_REASONS)[number] };
 }
 
 type BannerDetails = EventDetails & Pick<Details, "banner">;

@@ -40,6 +40,7 @@ export class Unread {
   readonly #lateAnswers: LateAnswers;
   readonly #rate: RecentRate;
   readonly #mark: Marker;
+  readonly #clock: Clock;
   /**
    * The fresh pages, until the answer that follows them comes. The answer and the last page form one list.
    */
@@ -52,6 +53,7 @@ export class Unread {
     this.#windowMs = windowMs;
     this.#mark = telemetry.mark;
     this.#isReplay = isReplay;
+    this.#clock = clock;
     this.#lateAnswers = new LateAnswers(windowMs, clock, last);
     this.#rate = new RecentRate(isFresh, clock.monotonic());
   }
@@ -85,7 +87,7 @@ export class Unread {
       const batches: ObservedAnswer["batches"] = ({ items }) => withAnswer(pages, items, before, this.#mark);
       return { late: undefined, batches };
     }
-    const after = late && this.#gapSince(late.sinceMs);
+    const after = late && this.#gapBetween(late.sinceMs, answer.wallAt);
     return { late, batches: ({ items, above }) => [{ items, above, after }] };
   }
 
@@ -122,7 +124,7 @@ export class Unread {
   /** The gap before the end of a chat that is found over now; undefined if it was read in time until now. */
   atEnd(intervalMs: number): Gap | undefined {
     const isLate = this.#pages.length === 0 && this.#lateAnswers.isLate(intervalMs);
-    return isLate ? this.#gapSince(this.#lateAnswers.last.wallAt) : undefined;
+    return isLate ? this.#gapBetween(this.#lateAnswers.last.wallAt, this.#clock.now()) : undefined;
   }
 
   /** An answer advanced the reading: unless something holds it up again, only this service can. */
@@ -150,11 +152,11 @@ export class Unread {
     const unreadMs = wasMute ? Number.POSITIVE_INFINITY : unreadBetween(last, read);
     const isShort = unreadMs <= this.#windowMs;
     const mayMiss = !isShort || this.#rate.expectedIn(unreadMs, read.answeredAt, read.items) >= 1;
-    return { gap: mayMiss ? this.#gapSince(last.wallAt) : undefined, isShort };
+    return { gap: mayMiss ? this.#gapBetween(last.wallAt, read.wallAt) : undefined, isShort };
   }
 
   /** Replays have no gaps: their reading continues at their position. */
-  #gapSince(sinceMs: number): Gap | undefined {
-    return this.#isReplay ? undefined : { sinceMs, reason: this.#reason };
+  #gapBetween(sinceMs: number, untilMs: number): Gap | undefined {
+    return this.#isReplay ? undefined : { sinceMs, untilMs, reason: this.#reason };
   }
 }

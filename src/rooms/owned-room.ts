@@ -232,11 +232,11 @@ export class OwnedRoom {
     // From before the room was taken, because the record has the room's age at the moment when it was taken.
     const readAt = hold.room && wallAt(asked, clock) - lastReadAgoMs(hold.room);
     const appender = new Appender(parts, hold, memoryOf(hold.room, isReplay, parts));
-    const gap = (sinceMs: number | undefined, reason: Gap["reason"]) =>
-      isReplay || sinceMs === undefined ? undefined : { sinceMs, reason };
-    const unread = { ...page, gap: gap(readAt, reasonFor(hold.room?.end)) };
+    const gap = (sinceMs: number | undefined, untilMs: number, reason: Gap["reason"]) =>
+      isReplay || sinceMs === undefined ? undefined : { sinceMs, untilMs, reason };
+    const unread = { ...page, gap: gap(readAt, page.wallAt, reasonFor(hold.room?.end)) };
     const isShort = unreadBetween(page, first) <= settings.windowMs;
-    const after = { gap: isShort ? undefined : gap(page.wallAt, "unreachable"), isShort };
+    const after = { gap: isShort ? undefined : gap(page.wallAt, first.wallAt, "unreachable"), isShort };
     const batches = withAnswer([unread], first.items, after, telemetry.mark);
     const backlog = batches.flatMap(({ items }) => items);
     const added = await appender.appendOnce(batches, { position, startedAt, egress: egress.key });
@@ -271,7 +271,9 @@ export class OwnedRoom {
     const readAt = asked.startedAt - agoMs;
     const sinceMs = wallAt(asked, clock) - agoMs;
     const isLate = isGood && agoMs > settings.windowMs;
-    const after = isLate ? { sinceMs, reason: reasonFor(record.end) } : undefined;
+    const after = isLate
+      ? { sinceMs, untilMs: wallAt(asked, clock), reason: reasonFor(record.end) }
+      : undefined;
     const appender = new Appender(parts, hold, memoryOf(record, false, parts));
     await appender.appendOnce([{ items: [], after }], {
       position: knownPosition(record),
@@ -297,7 +299,9 @@ export class OwnedRoom {
     const startedAt = asked.startedAt - agoMs;
     const isLate = chat === "live" && clock.monotonic() - startedAt > settings.windowMs;
     const sinceMs = wallAt(asked, clock) - agoMs;
-    const gap: Gap | undefined = isLate ? { sinceMs, reason: reasonFor(room.end) } : undefined;
+    const gap: Gap | undefined = isLate
+      ? { sinceMs, untilMs: wallAt(asked, clock), reason: reasonFor(room.end) }
+      : undefined;
     const position = knownPosition(room);
     const appender = new Appender(parts, hold, memoryOf(room, chat === "replay", parts));
     await appender.appendOnce([{ items: [], after: gap, isLast: true }], { position, startedAt });

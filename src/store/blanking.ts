@@ -117,7 +117,7 @@ export function storedTarget(message: StoredMessage): Target | undefined {
 export function afterDeletions(stored: StoredMessage, deletions: Deletions): StoredMessage {
   const message = decodeMessage(stored);
   const isDeleted = !targetOf(message) && deletions.affect(message, stored.cursor);
-  return isDeleted ? { ...encodeMessage(blank(message)), cursor: stored.cursor } : stored;
+  return isDeleted ? { ...stored, ...encodeMessage(blank(message)) } : stored;
 }
 
 function targetOf(message: Message): Target | undefined {

@@ -7,9 +7,10 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../base/clock.ts";
+import type { LastTimes } from "./message-times.ts";
 import { type Claim, type RoomRecord, StoreError } from "./port.ts";
 import type { Recording } from "./recording-list.ts";
-import type { StoredMessage } from "./stored-message.ts";
+import type { EncodedMessage } from "./stored-message.ts";
 import type { TallyItem } from "./totals.ts";
 
 const ROOMS_AT_ONCE = 200;
@@ -27,19 +28,18 @@ export interface MovedRoom extends Claim, Omit<RoomRecord, "readAgoMs" | "end" |
   channels: string | null;
   /** Whether the retention leaves the room out. */
   isKept: boolean;
+  /** What the video is, as stored; null if it is not known. */
+  video: string | null;
   /** The room's totals as stored, and the cursor up to which they count; null if nothing is counted yet. */
   totals: string | null;
   countedTo: number | null;
 }
 
-/**
- * A message with its place in the order of all commits, and the wall time in milliseconds at which it was
- * stored.
- */
-export interface MovedMessage extends StoredMessage {
+/** A message with its place in the order of all commits, and its times as stored; see `MessageTimes`. */
+export interface MovedMessage extends EncodedMessage, LastTimes {
   seq: number;
   videoId: string;
-  at: number;
+  cursor: number;
 }
 
 /**

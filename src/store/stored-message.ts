@@ -3,6 +3,7 @@
  * form.
  */
 import { asString, dig, parseJson } from "../base/json.ts";
+import type { Details } from "../protocol/kinds.ts";
 import type { Message } from "../protocol/message.ts";
 
 const PLAIN = "chat";
@@ -20,18 +21,38 @@ export interface EncodedMessage {
   id: string;
   /** JSON object text of the eight fields, the type first: by it, the store finds rare messages. */
   body: string;
-  /** JSON object text of the details. */
+  /** JSON object text of the details, without `storedAt`. */
   details: string;
+  /**
+   * When the message was made durable, in wall milliseconds. The store sets it; only a message that another
+   * store has kept brings its own.
+   */
+  storedAt?: number;
 }
 
-/** A stored message with its cursor. */
+/** A stored message with its cursor. Without `storedAt` if an origin of an earlier version sends none. */
 export interface StoredMessage extends EncodedMessage {
   cursor: number;
 }
 
+/** When a message was said, in milliseconds; undefined where that is not known. */
+export interface SaidTimes {
+  /** Wall time: `publishedAt`. */
+  said: number | undefined;
+  /** Place in the video: `offsetMs`. */
+  offset: number | undefined;
+}
+
 export function encodeMessage(message: Message): EncodedMessage {
-  const { type, details, ...others } = message;
-  return { id: message.id, body: JSON.stringify({ type, ...others }), details: JSON.stringify(details) };
+  const { type, details: all, ...others } = message;
+  const { storedAt, ...details }: Details = all;
+  const encoded = {
+    id: message.id,
+    body: JSON.stringify({ type, ...others }),
+    details: JSON.stringify(details),
+  };
+  const at = Date.parse(storedAt ?? "");
+  return Number.isNaN(at) ? encoded : { ...encoded, storedAt: at };
 }
 
 export function decodeMessage({ body, details }: EncodedMessage): Message {
@@ -43,14 +64,14 @@ export function typeOf({ body }: EncodedMessage): string {
   return /^{"type":"(\w+)"/.exec(body)?.[1] ?? asString(dig(parseJson(body), "type")) ?? "";
 }
 
-/**
- * When the last of the messages was said, in wall milliseconds; 0 if that is not known. Parses no JSON: in a
- * JSON text, only a key has quotes that are not escaped.
- */
-export function lastSaidAt(messages: readonly EncodedMessage[]): number {
-  const saidAt = ({ details }: EncodedMessage) =>
-    Date.parse(/"publishedAt":"([^"]+)"/.exec(details)?.[1] ?? "") || 0;
-  return messages.reduce((last, message) => Math.max(last, saidAt(message)), 0);
+/** Parses no JSON: in a JSON text, only a key has quotes that are not escaped. */
+export function saidTimes({ details }: EncodedMessage): SaidTimes {
+  const said = Date.parse(/"publishedAt":"([^"]+)"/.exec(details)?.[1] ?? "");
+  const offset = Number(/"offsetMs":([^,}]+)/.exec(details)?.[1] ?? Number.NaN);
+  return {
+    said: Number.isNaN(said) ? undefined : said,
+    offset: Number.isSafeInteger(offset) ? offset : undefined,
+  };
 }
 
 /**
@@ -69,5 +90,32 @@ export function isBlank({ author, message, amount, parts }: Omit<Message, "detai
 
 /** The message's JSON for a viewer: the eight fields, and `details` as a ninth if the viewer requested it. */
 export function messageJson(message: EncodedMessage, withDetails: boolean): string {
-  return withDetails ? `${message.body.slice(0, -1)},"details":${message.details}}` : message.body;
+  return withDetails ? `${message.body.slice(0, -1)},"details":${detailsJson(message)}}` : message.body;
+}
+
+/** The last millisecond that `Date` can show. */
+const MAX_MS = 8.64e15;
+/** Messages that are stored together have the same time. */
+let shown = { ms: Number.NaN, iso: "" };
+
+/** A time in wall milliseconds as ISO 8601 in UTC; a damaged one as the nearest that has this form. */
+export function isoOf(ms: number): string {
+  if (shown.ms !== ms) shown = { ms, iso: new Date(Math.max(-MAX_MS, Math.min(ms, MAX_MS))).toISOString() };
+  return shown.iso;
+}
+
+const STORED_AT = /^\{"storedAt":"([^"]{1,30})"(?:,(?=")|(?=\}$))/;
+
+/** The details as viewers get them: `storedAt` first, then what is stored. */
+function detailsJson({ details, storedAt }: EncodedMessage): string {
+  if (storedAt === undefined) return details;
+  return `{"storedAt":"${isoOf(storedAt)}"${details === "{}" ? "" : ","}${details.slice(1)}`;
+}
+
+/** The inverse of `detailsJson`. */
+export function detailsFrom(json: string): Pick<EncodedMessage, "details" | "storedAt"> {
+  const [first = "", iso = ""] = STORED_AT.exec(json) ?? [];
+  const storedAt = Date.parse(iso);
+  if (Number.isNaN(storedAt)) return { details: json };
+  return { details: `{${json.slice(first.length)}`, storedAt };
 }

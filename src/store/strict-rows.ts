@@ -11,6 +11,7 @@ import {
   decodeMessage,
   type EncodedMessage,
   encodeMessage,
+  isoOf,
   type StoredMessage,
   typeOf,
 } from "./stored-message.ts";
@@ -25,18 +26,15 @@ const UNKNOWN_END: RoomEnd = {
   error: { code: "INTERNAL", message: "How this chat ended cannot be read from the store." },
 };
 
-/**
- * The `gap` in place of a damaged message. It keeps the row's id, which the room still holds. `at`: when the
- * message was stored, in wall milliseconds.
- */
-export function gapInPlaceOf({ id, cursor }: StoredMessage, at: number): StoredMessage {
+/** The `gap` in place of a damaged message. It keeps the row's id, which the room still holds. */
+export function gapInPlaceOf({ id, cursor, storedAt: at = 0 }: StoredMessage): StoredMessage {
   const gap: MessageOf<"gap"> = {
     ...{ type: "gap", id: `gap:${cursor - 1}`, timestamp: "", author: "", message: MISSING, amount: "" },
     color: "",
     parts: [{ kind: "text", text: MISSING }],
-    details: { gap: { since: new Date(at).toISOString(), reason: "down" } },
+    details: { gap: { since: isoOf(at), until: isoOf(at), reason: "down" } },
   };
-  return { ...encodeMessage(gap), id, cursor };
+  return { ...encodeMessage(gap), id, cursor, storedAt: at };
 }
 
 /** Whether it is a `gap` in place of a damaged message: only its id is from the row. */

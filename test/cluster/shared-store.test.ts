@@ -67,7 +67,11 @@ function draw(random: Random, { epochs, heads, bases }: Known): Statement {
   };
   const written = pick([null, 0, 500, FAR]);
   const appended = () => {
-    return [video, epoch, head, ...batch(), "checkpoint", LEASE_MS, written, 0];
+    const texts = batch();
+    // Two clocks never agree to the millisecond, so each message brings its time.
+    const times = (of: readonly (number | null)[]) => texts[0]?.map((_, i) => of[(head + i) % of.length]);
+    const own = [times([3000, 1000, 2000, 4000]), times([null, 1500, 9000]), times([null, -1, 7])];
+    return [video, epoch, head, ...texts, "checkpoint", LEASE_MS, written, 0, ...own];
   };
   const drawn: (() => Statement)[] = [
     () => ({ text: SQL.take, values: [video, pick(INSTANCES), LEASE_MS, otherChat(video)] }),

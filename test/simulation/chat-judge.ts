@@ -124,8 +124,9 @@ export class ChatJudge implements ChatFrames {
     if (!row) this.#violate(`is sent ${cursor}, which is not durable`, "log");
     else if (!passes(filter, this.#typeAt(cursor)))
       this.#violate(`is sent ${cursor} of type ${this.#typeAt(cursor)}, wants ${filter.types}`);
-    const { body = "", details = "" } = row ?? {};
-    const text = isDetailed ? `${body.slice(0, -1)},"details":${details}}` : body;
+    const { body = "", details = "", storedAt = 0 } = row ?? {};
+    const detailed = `{"storedAt":"${new Date(storedAt).toISOString()}",${details.slice(1)}`;
+    const text = isDetailed ? `${body.slice(0, -1)},"details":${detailed}}` : body;
     if (/[\p{Cc}\u2028\u2029]/u.test(data)) this.#violate(`is sent ${cursor} with a raw control character`);
     // equal except for the escapes
     if (data !== text && !isDeepStrictEqual(JSON.parse(data), parseObject(text)))

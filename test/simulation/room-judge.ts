@@ -237,6 +237,8 @@ export class RoomJudge {
     if (isGap(row) && isGap(this.rows.at(-1))) this.#violate(`${row.id} is stored behind a gap`);
     if (row.cursor !== expected)
       this.#violate(`cursor ${row.cursor} is stored where ${expected} was to come`);
+    if ((row.storedAt ?? -1) < (this.rows.at(-1)?.storedAt ?? 0))
+      this.#violate(`${row.id} at ${row.cursor} is stored at a time before the message before it`);
     if (this.#ids.has(row.id)) this.#violate(`id ${row.id} is stored twice`);
     this.#ids.add(row.id);
     if (row.id === this.finalMessageId) this.finalCursor = row.cursor;

@@ -194,32 +194,40 @@ export class SharedStore implements Peek {
     checkpoint: string,
     leaseMs: number,
     written: number | null,
-    said: number,
+    earliest: number,
+    storedAt: readonly (number | undefined)[],
+    said: readonly (number | undefined)[],
+    _offset: readonly (number | undefined)[],
     ...overwriting: (readonly string[])[]
   ): object[] => {
     const room = this.#rooms.get(videoId);
     if (!room) return [];
     if (room.epoch !== epoch || room.head !== expected || room.owner === null) {
-      return [{ epoch: room.epoch, head: room.head, added: null }];
+      return [{ epoch: room.epoch, head: room.head, added: null, times: null }];
     }
     const now = this.#now;
     const [overIds = [], overBodies = [], overDetails = []] = overwriting;
     for (const message of messagesIn(overIds, overBodies, overDetails)) {
       const before = room.byId.get(message.id); // one of this append is not yet there for the statement
-      if (before) this.#put(room, { ...message, cursor: before.cursor });
+      if (before) this.#put(room, { ...before, ...message });
     }
     const added: number[] = [];
+    const times: number[] = [];
+    const wall = Math.max(this.#wall, earliest);
+    let last = room.times.at(-1) ?? 0;
     for (const [i, message] of messagesIn(ids, bodies, details).entries()) {
+      last = Math.max(last, Math.min(storedAt[i] ?? wall, wall), said[i] ?? 0);
       if (room.byId.has(message.id)) continue;
       added.push(i + 1);
+      times.push(last);
       room.head += 1;
-      this.#put(room, { ...message, cursor: room.head });
-      room.times.push(Math.max(this.#wall, said, room.times.at(-1) ?? 0));
+      this.#put(room, { ...message, cursor: room.head, storedAt: last });
+      room.times.push(last);
     }
     const open = { detail: null, finalAt: null };
     const checkpointAt = Math.min(now, written ?? now);
     Object.assign(room, { checkpoint, checkpointAt, leaseUntil: now + leaseMs, ...open });
-    return [{ epoch, head: room.head, added }];
+    return [{ epoch, head: room.head, added, times }];
   };
 
   #put(room: SharedRoom, message: StoredMessage): void {

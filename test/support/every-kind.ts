@@ -87,7 +87,9 @@ export const GAP: MessageOf<"gap"> = {
   amount: "",
   color: "",
   parts: [{ kind: "text", text: "Messages may be missing here." }],
-  details: { gap: { since: "2026-01-02T15:01:00.000Z", reason: "unreachable" } },
+  details: {
+    gap: { since: "2026-01-02T15:01:00.000Z", until: "2026-01-02T15:04:05.000Z", reason: "unreachable" },
+  },
 };
 
 /** The types as which something of the upstream is read. */

@@ -38,9 +38,16 @@ export async function own(store: Pick<StoreEngine, "ownership">, videoId: string
   return hold;
 }
 
-/** What a room holds if these ids were added to it after cursor `after`. */
-export function stored(after: number, ids: readonly (string | number)[]): StoredMessage[] {
-  return messages(ids).map((each, index) => ({ ...each, cursor: after + 1 + index }));
+/** When the tests of a store begin, by its clock. */
+export const BORN_MS = 1_700_000_000_000;
+
+/** What a room holds if these ids were added to it after cursor `after`, at the time `storedAt`. */
+export function stored(
+  after: number,
+  ids: readonly (string | number)[],
+  storedAt = BORN_MS,
+): StoredMessage[] {
+  return messages(ids).map((each, index) => ({ ...each, cursor: after + 1 + index, storedAt }));
 }
 
 export async function readAll(store: Pick<Store, "read">, videoId: string): Promise<StoredMessage[]> {

@@ -13,7 +13,9 @@ import { openStore } from "../../src/store/open.ts";
 import { StoreError } from "../../src/store/port.ts";
 import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
-import { messages, own } from "./store-reading.ts";
+import { BORN_MS, messages, own } from "./store-reading.ts";
+
+export { BORN_MS };
 
 export type FullStore = ObservedStore;
 
@@ -29,7 +31,6 @@ export type NewSubject = (t: TestContext) => Promise<Subject>;
 
 export const ROOM = "dQw4w9WgXcQ";
 export const OTHER = "-_0aZ9aaaaa";
-export const BORN_MS = 1_700_000_000_000;
 
 /** A store in which the test owns `ROOM`. */
 export async function ownedRoom(subject: NewSubject, t: TestContext) {

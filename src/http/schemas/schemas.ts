@@ -60,6 +60,10 @@ const Color = Type.Optional(Type.String({ pattern: "^#[0-9a-f]{6}$" }));
 
 export const Details = Type.Partial(
   Type.Object({
+    storedAt: Type.String({
+      description:
+        "When the message was made durable, but never before it was said or before the message before it: ISO 8601 in UTC with milliseconds. `from` and `to` compare it. Not in `/v1/sessions` and `/v1/poll`, which store nothing.",
+    }),
     authorId: Type.String({ description: "Channel id." }),
     authorPhoto: Type.String(),
     badges: Type.Array(
@@ -117,7 +121,12 @@ export const Details = Type.Partial(
     raid: Type.Object({ direction: Type.Enum([...RAID_DIRECTIONS]), videoId: Text, url: Text }),
     gap: Type.Object(
       {
-        since: Type.String({ description: "When the room was last read, ISO 8601 in UTC." }),
+        since: Type.String({ description: "The last good answer before it, ISO 8601 in UTC." }),
+        until: Type.Optional(
+          Type.String({
+            description: "The first good answer after it. Earlier versions did not store it.",
+          }),
+        ),
         reason: Type.Enum([...GAP_REASONS]),
       },
       { description: "Between this message and the one before it, others may be missing." },

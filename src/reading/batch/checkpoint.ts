@@ -169,7 +169,7 @@ export function memoryOf(
   telemetry.mark("room: memory unreadable");
   telemetry.rooms.checkpointUnreadable(room.videoId, "memory");
   const sinceMs = clock.now() - lastReadAgoMs(room);
-  return { ...NOTHING_READ, gap: isReplay ? undefined : { sinceMs, reason: "down" } };
+  return { ...NOTHING_READ, gap: isReplay ? undefined : { sinceMs, untilMs: clock.now(), reason: "down" } };
 }
 
 const NOTHING_READ: RoomMemory = { ...NO_MEMORY, gap: undefined, above: new Map() };

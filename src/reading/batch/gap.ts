@@ -12,6 +12,8 @@ import type { TimeOfDay } from "../../upstream/readers/timestamp.ts";
 export interface Gap {
   /** Wall time of the last good answer before it, in milliseconds since 1970. */
   sinceMs: number;
+  /** Wall time of the first good answer after it. Earlier versions did not store it. */
+  untilMs?: number;
   reason: NonNullable<Details["gap"]>["reason"];
 }
 
@@ -24,11 +26,13 @@ const SENTENCES: Record<Gap["reason"], string> = {
 };
 
 /** The message that marks a gap. `cursor`: of the message before it. */
-function gapMessage({ sinceMs, reason }: Gap, cursor: number, moment: ActionTime): Message {
+function gapMessage({ sinceMs, untilMs, reason }: Gap, cursor: number, moment: ActionTime): Message {
+  const since = new Date(sinceMs).toISOString();
+  const until = new Date(untilMs ?? moment.receivedAt).toISOString();
   return event(`gap:${cursor}`, moment, {
     type: "gap",
     parts: [{ kind: "text", text: SENTENCES[reason] }],
-    details: { gap: { since: new Date(sinceMs).toISOString(), reason } },
+    details: { gap: { since, until, reason } },
   });
 }
 
@@ -118,8 +122,15 @@ export function showGaps(
 
 /** Reads a gap from a checkpoint; undefined if it is invalid. */
 export function toGap(stored: unknown): Gap | undefined {
-  const { sinceMs, reason } = (stored ?? {}) as Partial<Gap>;
-  const isTime = typeof sinceMs === "number" && !Number.isNaN(new Date(sinceMs).valueOf());
-  if (!isTime || typeof reason !== "string" || !Object.hasOwn(SENTENCES, reason)) return undefined;
-  return { sinceMs, reason };
+  const { sinceMs, untilMs, reason } = (stored ?? {}) as Partial<Gap>;
+  const isTime = (ms: unknown): ms is number =>
+    typeof ms === "number" && !Number.isNaN(new Date(ms).valueOf());
+  if (
+    !isTime(sinceMs) ||
+    (untilMs !== undefined && !isTime(untilMs)) ||
+    typeof reason !== "string" ||
+    !Object.hasOwn(SENTENCES, reason)
+  )
+    return undefined;
+  return { sinceMs, ...(untilMs !== undefined && { untilMs }), reason };
 }

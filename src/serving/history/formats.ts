@@ -8,7 +8,7 @@ import { BOM, CHAT_TABLE } from "../../formats/csv.ts";
 import { LinePrinter, plain } from "../../formats/line-printer.ts";
 import type { ReceivedMessage } from "../../formats/received-message.ts";
 import { chatOf, typeOfChat } from "../../protocol/chat-key.ts";
-import { decodeMessage, messageJson, type StoredMessage } from "../../store/stored-message.ts";
+import { decodeMessage, isoOf, messageJson, type StoredMessage } from "../../store/stored-message.ts";
 import type { Slices } from "../slices.ts";
 import type { HistoryPage } from "./history.ts";
 
@@ -69,8 +69,14 @@ export function itemJson(message: StoredMessage, withDetails: boolean): string {
   return `{"cursor":${message.cursor},${onOneLine(messageJson(message, withDetails)).slice(1)}`;
 }
 
-function received(message: StoredMessage): ReceivedMessage {
-  return { ...decodeMessage(message), cursor: message.cursor };
+function received(stored: StoredMessage): ReceivedMessage {
+  const { details, ...message } = decodeMessage(stored);
+  const { cursor, storedAt } = stored;
+  return {
+    ...message,
+    cursor,
+    details: { ...details, ...(storedAt !== undefined && { storedAt: isoOf(storedAt) }) },
+  };
 }
 
 /**

@@ -47,6 +47,59 @@ export const APPENDING = `${appendFunction("create function", "")}
  */
 export const APPENDING_2 = appendFunction("create or replace function", "", "relay_append_2", AFTER_SAID);
 
+/**
+ * Appends with the times of `MessageTimes`, and returns when each added message was stored, in milliseconds.
+ * `own_at`, `own_said`, `own_offset`: when each message was stored first, if another store has kept it, and
+ * its times, in milliseconds. The clock counts as no earlier than `earliest`, in milliseconds.
+ */
+export const APPENDING_3 = `create or replace function relay_append_3(
+    v text, e bigint, expected bigint, ids text[], bodies text[], more text[], cp text, ttl interval, written timestamptz,
+    earliest float8, own_at float8[], own_said float8[], own_offset float8[]
+  ) returns table (epoch bigint, head bigint, added int[], times float8[]) language plpgsql as $$
+  #variable_conflict use_column
+  declare
+    stored int[] := '{}';
+    stored_at float8[] := '{}';
+    moved bigint;
+    moment timestamptz;
+    last message;
+  begin
+    select shift into moved from room where video_id = v and epoch = e and head = expected and owner is not null
+      for no key update;
+    if not found then
+      return query select r.epoch, r.head, null::int[], null::float8[] from room r where r.video_id = v;
+      return;
+    end if;
+    if cardinality(ids) > 0 then
+      moment := greatest(clock_timestamp(), to_timestamp(earliest / 1000));
+      select * into last from message where video_id = v and cursor = expected - moved;
+      with timed as (
+        select b.id, b.body, b.details, b.ord,
+          greatest(last.at, max(greatest(least(to_timestamp(b.own_at / 1000), moment), to_timestamp(b.own_said / 1000)))
+            over so_far) as at,
+          greatest(last.said, max(b.own_said::bigint) over so_far) as said,
+          greatest(last.offset_ms, max(b.own_offset::bigint) over so_far) as offset_ms
+        from unnest(ids, bodies, more, own_at, own_said, own_offset) with ordinality
+          as b (id, body, details, own_at, own_said, own_offset, ord)
+        window so_far as (order by b.ord)
+      ), fresh as (
+        select ord, id, body, details, at, said, offset_ms, expected - moved + row_number() over (order by ord) as cursor
+        from (select distinct on (t.id) t.* from timed t order by t.id, t.ord) once
+        where not exists (select from message m where m.video_id = v and m.id = once.id)
+      ), inserted as (
+        insert into message (video_id, cursor, id, body, details, at, said, offset_ms)
+        select v, cursor, id, body, details, at, said, offset_ms from fresh order by cursor
+      )
+      select coalesce(array_agg(ord::int order by ord), '{}'),
+          coalesce(array_agg(round(extract(epoch from at) * 1000)::float8 order by ord), '{}')
+        into stored, stored_at from fresh;
+    end if;
+    return query update room r set head = expected + cardinality(stored), checkpoint = cp,
+        checkpoint_at = least(clock_timestamp(), written), lease_until = clock_timestamp() + ttl, state = 'polling',
+        detail = null, final_at = null
+      where r.video_id = v returning r.epoch, r.head, stored, stored_at;
+  end $$;`;
+
 /** `fence`: a further condition of an append. */
 export function appendFunction(create: string, fence: string, name = "relay_append", time = CLOCK): string {
   return `${create} ${name}(

@@ -27,12 +27,13 @@ const SQL = {
       union all select until from interest where viewers > 0
     ) as uses where until > clock_timestamp()`,
   rooms: `select r.video_id as "videoId", epoch, base, floor, head, checkpoint, ${ms("checkpoint_at")} as "checkpointAt",
-      detail as "end", ${ms("final_at")} as "endedAt", channels, is_kept as "isKept", totals, cursor + shift as "countedTo"
+      detail as "end", ${ms("final_at")} as "endedAt", channels, is_kept as "isKept", video, totals, cursor + shift as "countedTo"
     from ${TALLIED} where checkpoint is not null and r.video_id > $1 order by r.video_id limit $2`,
   tallyItems: `select key, author, first, payment from tally_item i
     join room r on r.video_id = i.video_id and i.born = r.base - r.shift
     where i.video_id = $1 and key > $2 order by key limit $3`,
-  messages: `select m.seq, m.video_id as "videoId", m.cursor + r.shift as cursor, id, body, details, ${ms("at")} as at
+  messages: `select m.seq, m.video_id as "videoId", m.cursor + r.shift as cursor, id, body, details, ${ms("at")} as at,
+      said, offset_ms as "offset"
     from message m join room r on r.video_id = m.video_id and m.cursor > r.floor - r.shift
     where seq > $1 order by seq limit $2`,
   count: "select count(*) as messages from message",
@@ -47,25 +48,27 @@ const SQL = {
       on conflict (video_id, born) do update set cursor = excluded.cursor, totals = excluded.totals
     )
     insert into room (video_id, epoch, base, floor, head, checkpoint, checkpoint_at, detail, final_at, state,
-      lease_until, channels, is_kept)
+      lease_until, channels, is_kept, video)
     select v, e, b, f, h, c, to_timestamp(c_at / 1000), d, to_timestamp(f_at / 1000),
-      s, 'epoch', n, k
+      s, 'epoch', n, k, w
     from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::float8[], $8::text[],
-      $9::float8[], $12::text[], $13::text[], $14::bool[]) as moved (v, e, b, f, h, c, c_at, d, f_at, s, n, k)
+      $9::float8[], $12::text[], $13::text[], $14::bool[], $15::text[])
+      as moved (v, e, b, f, h, c, c_at, d, f_at, s, n, k, w)
     on conflict (video_id) do update set epoch = excluded.epoch, base = excluded.base, floor = excluded.floor,
       head = excluded.head, checkpoint = excluded.checkpoint, checkpoint_at = excluded.checkpoint_at,
       detail = excluded.detail, final_at = excluded.final_at, state = excluded.state,
-      channels = excluded.channels, is_kept = excluded.is_kept`,
+      channels = excluded.channels, is_kept = excluded.is_kept,
+      video = excluded.video`,
   putTallyItems: `insert into tally_item (video_id, born, key, author, first, payment)
     select $1, base, item.* from room, unnest($2::text[], $3::text[], $4::text[], $5::text[]) as item
     where video_id = $1
     on conflict (video_id, born, key) do update
       set author = excluded.author, first = excluded.first, payment = excluded.payment`,
   putMessages: `with filled as (update ${MIGRATION_TABLE} set seq = $1)
-    insert into message (video_id, cursor, id, body, details, at)
-    select v, c, i, b, d, to_timestamp(a / 1000)
-    from unnest($2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::float8[]) with ordinality
-      as moved (v, c, i, b, d, a, place) order by place
+    insert into message (video_id, cursor, id, body, details, at, said, offset_ms)
+    select v, c, i, b, d, to_timestamp(a / 1000), s, o
+    from unnest($2::text[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::float8[], $8::bigint[], $9::bigint[])
+      with ordinality as moved (v, c, i, b, d, a, s, o, place) order by place
     on conflict (video_id, cursor) do update set body = excluded.body, details = excluded.details`,
   putRecordings: `insert into recording (name, since, state, video_id, error)
     select n, to_timestamp(s / 1000), t, v, e
@@ -136,7 +139,7 @@ export class PostgresMigrationEnd implements MigrationEnd {
 
   async messages(seq: number, limit: number): Promise<MovedMessage[]> {
     const rows = await this.#query<MovedMessage>(SQL.messages, [seq, limit]);
-    return rows.map((row) => ({ ...row, ...toMessage(row) }));
+    return rows.map(toMessage);
   }
 
   async countMessages(): Promise<number> {
@@ -178,6 +181,7 @@ export class PostgresMigrationEnd implements MigrationEnd {
       "state",
       "channels",
       "isKept",
+      "video",
     ] as const;
     await this.#query(SQL.putRooms, columns(rows, keys));
   }
@@ -187,7 +191,7 @@ export class PostgresMigrationEnd implements MigrationEnd {
   }
 
   async putMessages(messages: readonly MovedMessage[]): Promise<void> {
-    const keys = ["videoId", "cursor", "id", "body", "details", "at"] as const;
+    const keys = ["videoId", "cursor", "id", "body", "details", "at", "said", "offset"] as const;
     await this.#query(SQL.putMessages, [messages.at(-1)?.seq ?? 0, ...columns(messages, keys)]);
   }
 

@@ -5,7 +5,7 @@
 import type { Client, QueryConfig } from "pg";
 import { HALF_FILLED, StoreError } from "../port.ts";
 import { BEGINS_PLAIN } from "../stored-message.ts";
-import { APPENDING, APPENDING_2 } from "./append-schema.ts";
+import { APPENDING, APPENDING_2, APPENDING_3 } from "./append-schema.ts";
 import { ROOMS_OF_CHATS } from "./chats-schema.ts";
 import { MOVING, MOVING_BEYOND } from "./moving-schema.ts";
 import { KEEPING, PRUNING, PRUNING_BY_LAST, ROOM_PRUNING } from "./pruning-schema.ts";
@@ -144,6 +144,10 @@ const STEPS: readonly string[] = [
   `${APPENDING_2} ${PRUNING_BY_LAST}`,
   // The retention leaves imported chats out. No clock of the past reuses cursors.
   `${KEEPING} ${MOVING_BEYOND}`,
+  // The times of \`MessageTimes\`, which earlier messages lack, and what the room's video is, as JSON.
+  `alter table message add column said bigint, add column offset_ms bigint;
+   alter table room add column video text;
+   ${APPENDING_3}`,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

@@ -3,7 +3,7 @@
  * database's.
  */
 import type { RoomRecord, RoomSummary } from "../port.ts";
-import type { StoredMessage } from "../stored-message.ts";
+import type { EncodedMessage } from "../stored-message.ts";
 import { type OnUnreadable, withEnd } from "../strict-rows.ts";
 import { fromColumn } from "./column-text.ts";
 import { IS_RARE, LINEAGE, TYPE } from "./postgres-schema.ts";
@@ -19,7 +19,7 @@ const ROOM = `r.video_id as "videoId", r.base, r.floor, r.head, r.checkpoint, ${
  * index.
  */
 const ofRoom = (value: string) => `(select ${value} from room where video_id = $1)`;
-const MESSAGE = `cursor + ${ofRoom("shift")} as cursor, id, body, details`;
+const MESSAGE = `cursor + ${ofRoom("shift")} as cursor, id, body, details, ${ms("at")} as "storedAt"`;
 const KEPT = `from message where video_id = $1 and cursor > ${ofRoom("floor - shift")}`;
 
 /** What a message takes in the three indexes that find it, in bytes. */
@@ -50,8 +50,8 @@ const ofTypes = (order: "asc" | "desc") => {
     ) order by message.cursor`;
 };
 
-const APPEND = `select * from relay_append_2($1, $2, $3, $4, $5, $6, $7, $8::float8 * interval '1 ms',
-  to_timestamp($9::float8 / 1000), $10)`;
+const APPEND = `select * from relay_append_3($1, $2, $3, $4, $5, $6, $7, $8::float8 * interval '1 ms',
+  to_timestamp($9::float8 / 1000), $10, $11, $12, $13)`;
 
 export const SQL = {
   // The epoch of a new room comes from the clock, as its cursors do, so it exceeds every epoch of an
@@ -86,7 +86,7 @@ export const SQL = {
       ${APPEND}
     ), over as (
       update message m set body = o.body, details = o.details
-      from unnest($11::text[], $12::text[], $13::text[]) as o (id, body, details), done
+      from unnest($14::text[], $15::text[], $16::text[]) as o (id, body, details), done
       where done.added is not null and m.video_id = $1 and m.id = o.id
     )
     select * from done`,
@@ -105,8 +105,6 @@ export const SQL = {
         lateral (select ${ms("at")} < $2 as is_before from message where video_id = $1 and cursor = middle) look
     )
     select low + ${ofRoom("shift")} as cursor from search where low = high`,
-  storedAt: `select cursor + ${ofRoom("shift")} as cursor, ${ms("at")} as at from message
-    where video_id = $1 and cursor in (select c - ${ofRoom("shift")} from unnest($2::bigint[]) c)`,
   messagesById: `select ${MESSAGE} ${KEPT} and id = any($2)`,
   byIdPrefix: `select ${MESSAGE} ${KEPT} and id >= $2 and id < $2 || chr(1114111)`,
   // Examines all messages after $3 up to $4: an index by author would slow every append down.
@@ -148,8 +146,9 @@ export function toRecord(row: RoomRow, onUnreadable: OnUnreadable): RoomRecord {
   return { ...withEnd(row, onUnreadable), checkpoint: fromColumn(row.checkpoint) };
 }
 
-export function toMessage({ cursor, id, body, details }: StoredMessage): StoredMessage {
-  return { id: fromColumn(id), body: fromColumn(body), details: fromColumn(details), cursor };
+export function toMessage<Row extends EncodedMessage>(row: Row): Row {
+  const { id, body, details } = row;
+  return { ...row, id: fromColumn(id), body: fromColumn(body), details: fromColumn(details) };
 }
 
 /** The room's current state, which a fenced write returns. */

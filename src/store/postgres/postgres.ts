@@ -25,7 +25,7 @@ import {
   type TypedPart,
 } from "../port.ts";
 import type { StoreHealth } from "../store-health.ts";
-import { type EncodedMessage, lastSaidAt, type StoredMessage, wellFormed } from "../stored-message.ts";
+import { type EncodedMessage, type StoredMessage, saidTimes, wellFormed } from "../stored-message.ts";
 import { gapInPlaceOf, isInPlace, isReadable, namesIn, type OnUnreadable, withEnd } from "../strict-rows.ts";
 import { ClusterWatch } from "./cluster-watch.ts";
 import { columns, toColumn } from "./column-text.ts";
@@ -51,6 +51,7 @@ const CLOSE_LIMIT_MS = 500;
 const SEARCHED_AT_ONCE = 50_000;
 
 const CONTENT = ["id", "body", "details"] as const;
+const TIMES = ["storedAt", "said", "offset"] as const;
 
 export interface PostgresSettings {
   /** How long an owner's lease lasts without a renewal, in milliseconds. */
@@ -147,7 +148,7 @@ export class PostgresStore implements StoreEngine {
     return this.#write(claim, expectedHead, async () => {
       const { videoId, epoch } = claim;
       const sentAt = this.#clock.uptime();
-      const [row] = await this.#connections.query<FenceRow & { added: number[] | null }>(
+      const [row] = await this.#connections.query<FenceRow & { added: number[] | null; times: number[] }>(
         "writes",
         overwriting.length > 0 ? SQL.appendAndOverwrite : SQL.append,
         [
@@ -158,16 +159,21 @@ export class PostgresStore implements StoreEngine {
           toColumn(checkpoint),
           this.#leaseMs,
           written,
-          Math.max(lastSaidAt(messages), this.#earliest),
+          this.#earliest,
+          ...columns(
+            messages.map((message) => ({ storedAt: message.storedAt, ...saidTimes(message) })),
+            TIMES,
+          ),
           ...(overwriting.length > 0 ? columns(overwriting, CONTENT) : []),
         ],
       );
       if (!row?.added) return { fencedBy: row };
       this.ownership.prove(claim, sentAt);
       const added: StoredMessage[] = [];
-      for (const place of row.added) {
+      for (const [i, place] of row.added.entries()) {
         const message = messages[place - 1];
-        if (message) added.push({ ...wellFormed(message), cursor: expectedHead + added.length + 1 });
+        const at = { cursor: expectedHead + i + 1, storedAt: Number(row.times[i]) };
+        if (message) added.push({ ...wellFormed(message), ...at });
       }
       this.followers.added(videoId, added);
       if (added.length > 0) this.#notifications.publish(videoId, expectedHead + added.length);
@@ -231,16 +237,10 @@ export class PostgresStore implements StoreEngine {
 
   async #messages(videoId: string, sql: string, values: unknown[]): Promise<StoredMessage[]> {
     const messages = (await this.#connections.query<StoredMessage>("reads", sql, values)).map(toMessage);
-    const damaged = messages.flatMap((message) => (isReadable(message) ? [] : message.cursor));
-    if (damaged.length === 0) return messages;
-    for (const cursor of damaged) this.#onUnreadable({ part: "message", videoId, cursor });
-    type Row = { cursor: number; at: number };
-    const rows = await this.#connections.query<Row>("reads", SQL.storedAt, [videoId, damaged]);
-    const times = new Map(rows.map(({ cursor, at }) => [cursor, at]));
-    return messages.flatMap((message) => {
-      if (!damaged.includes(message.cursor)) return message;
-      const at = times.get(message.cursor);
-      return at === undefined ? [] : gapInPlaceOf(message, at); // pruned meanwhile
+    return messages.map((message) => {
+      if (isReadable(message)) return message;
+      this.#onUnreadable({ part: "message", videoId, cursor: message.cursor });
+      return gapInPlaceOf(message);
     });
   }
 

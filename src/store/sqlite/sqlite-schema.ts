@@ -118,6 +118,10 @@ const STEPS: readonly string[] = [
   // The retention leaves imported chats out.
   `alter table room add column is_kept integer not null default 0;
    update room set is_kept = 1 where ${isImported("instr")};`,
+  // The times of \`MessageTimes\`, which earlier messages lack, and what the room's video is, as JSON.
+  `alter table message add column said integer;
+   alter table message add column offset_ms integer;
+   alter table room add column video text;`,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

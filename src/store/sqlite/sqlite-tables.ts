@@ -9,9 +9,10 @@ import type { RoomEnd } from "../../protocol/chat.ts";
 import { otherChat, REPLAY_SUFFIX } from "../../protocol/chat-key.ts";
 import { assertOwner } from "../fence.ts";
 import { lastBefore } from "../last-before.ts";
+import { type LastTimes, MessageTimes } from "../message-times.ts";
 import type { TakenRoom } from "../ownership.ts";
 import type { Claim, MessageSearch, RoomAccount, RoomRecord, RoomSummary, TypedPart } from "../port.ts";
-import { type EncodedMessage, lastSaidAt, type StoredMessage } from "../stored-message.ts";
+import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
 import { withTotals } from "../stored-totals.ts";
 import { gapInPlaceOf, isReadable, namesIn, type OnUnreadable, withEnd } from "../strict-rows.ts";
 import { UNHELD } from "../unheld-cursors.ts";
@@ -30,6 +31,12 @@ interface RoomRow extends Omit<RoomRecord, "readAgoMs" | "end" | "endedAgoMs"> {
   endedAt: number | null;
 }
 
+/** A message that an append has added, by its index among those given. */
+export interface AddedMessage {
+  index: number;
+  storedAt: number;
+}
+
 type TallyRow = Record<"key" | "head" | "uncounted", number>;
 type SummaryRow = Omit<RoomSummary, "end" | "isKept"> & { end: string | null; isKept: number };
 type AccountRow = SummaryRow & { totals: string | null; uncounted: number; kept: number };
@@ -44,6 +51,8 @@ const SUMMARY = `video_id as videoId, floor, head, ending as end, :now - checkpo
   (select at from message where room = key and cursor = floor + 1) as firstAt,
   (select at from message where room = key and cursor = head) as lastAt, is_kept as isKept,
   (select count(*) from message where room = key and id >= 'gap:' and id < 'gap;') as gaps`;
+
+const MESSAGE = "cursor, id, body, details, at as storedAt";
 
 /** The number of stored messages that the totals do not count yet. */
 const UNCOUNTED = "head - max(floor, coalesce(tally.cursor, floor)) as uncounted";
@@ -74,23 +83,23 @@ const SQL = {
   tally: `select key, head, ${UNCOUNTED} from ${TALLIED} where video_id = ?`,
   tallies: `select key, head, ${UNCOUNTED}, video_id as videoId from ${TALLIED}
     where video_id > ? order by video_id limit ?`,
-  insert: `insert into message (room, cursor, at, id, body, details) values (?, ?, ?, ?, ?, ?)
+  insert: `insert into message (room, cursor, at, said, offset_ms, id, body, details) values (?, ?, ?, ?, ?, ?, ?, ?)
     on conflict (room, id) do nothing`,
   moveOn: `update room set head = ?, checkpoint = ?, checkpoint_at = ?, ending = null, ended_at = null
     where key = ?`,
   finish: "update room set ending = ?, ended_at = ? where key = ?",
-  read: `select cursor, id, body, details from message
+  read: `select ${MESSAGE} from message
     where room = (select key from room where video_id = ?) and cursor > ? order by cursor limit ?`,
   firstOfType: `${OF_TYPE} limit :limit`,
   lastOfType: `${OF_TYPE} desc limit :limit`,
-  messageAt: "select cursor, id, body, details from message where room = ? and cursor = ?",
-  storedAt: "select at from message where room = ? and cursor = ?",
-  messageById: `select cursor, id, body, details from message
+  messageAt: `select ${MESSAGE} from message where room = ? and cursor = ?`,
+  times: "select at, said, offset_ms as offset from message where room = ? and cursor = ?",
+  messageById: `select ${MESSAGE} from message
     where room = (select key from room where video_id = ?) and id = ?`,
-  byIdPrefix: `select cursor, id, body, details from message
+  byIdPrefix: `select ${MESSAGE} from message
     where room = (select key from room where video_id = :videoId)
       and id >= :idPrefix and id < :idPrefix || char(0x10ffff)`,
-  byAuthor: `select cursor, id, body, details from message
+  byAuthor: `select ${MESSAGE} from message
     where room = (select key from room where video_id = :videoId) and ${AUTHOR_ID} in (:authorId, ${LOST_AUTHOR})`,
   overwrite: "update message set body = ?, details = ? where room = ? and id = ?",
   // Shifts by more than the room's span, so the new cursors exceed all old ones, and none collide on the way.
@@ -143,8 +152,8 @@ export class RoomTables {
   }
 
   /**
-   * Returns the indexes of the added messages, whose cursors start at `expectedHead + 1`. The clock may be in
-   * the past, so no message is stored at a time before it was said, or before that of the one before it.
+   * Returns the added messages, whose cursors start at `expectedHead + 1`: their indexes, and when they were
+   * stored, as `MessageTimes` says.
    */
   append(
     now: number,
@@ -153,16 +162,18 @@ export class RoomTables {
     messages: readonly EncodedMessage[],
     checkpoint: string,
     overwriting: readonly EncodedMessage[],
-  ): number[] {
+  ): AddedMessage[] {
     const room = this.#row(claim.videoId) ?? this.#newborn(claim, expectedHead);
     assertOwner(room, claim, expectedHead);
-    const added: number[] = [];
-    const last = messages.length > 0 ? Number(this.#sql.storedAt.get(room.key, expectedHead)?.at ?? 0) : 0;
-    const at = Math.max(now, last, lastSaidAt(messages));
-    for (const [index, { id, body, details }] of messages.entries()) {
+    const added: AddedMessage[] = [];
+    const last = messages.length > 0 ? this.#sql.times.get(room.key, expectedHead) : undefined;
+    const times = new MessageTimes(now, last as LastTimes | undefined);
+    for (const [index, message] of messages.entries()) {
+      const { id, body, details } = message;
       const cursor = expectedHead + added.length + 1;
-      const { changes } = this.#sql.insert.run(room.key, cursor, at, id, body, details);
-      if (changes === 1) added.push(index);
+      const { at, said, offset } = times.of(message);
+      const { changes } = this.#sql.insert.run(room.key, cursor, at, said, offset, id, body, details);
+      if (changes === 1) added.push({ index, storedAt: at });
     }
     for (const { id, body, details } of overwriting) this.#sql.overwrite.run(body, details, room.key, id);
     this.#sql.moveOn.run(expectedHead + added.length, checkpoint, now, room.key);
@@ -200,7 +211,7 @@ export class RoomTables {
   /** See `Store.cursorAt`. */
   cursorAt(videoId: string, time: number): number | undefined {
     const room = this.#row(videoId);
-    return room && lastBefore(room, (cursor) => Number(this.#sql.storedAt.get(room.key, cursor)?.at) < time);
+    return room && lastBefore(room, (cursor) => Number(this.#sql.times.get(room.key, cursor)?.at) < time);
   }
 
   messagesById(videoId: string, ids: readonly string[]): StoredMessage[] {
@@ -308,12 +319,11 @@ export class RoomTables {
 
   #messages(videoId: string, rows: readonly object[]): StoredMessage[] {
     // The driver's rows have no prototype; messages are plain objects, as they are after a thread.
-    return (rows as StoredMessage[]).map(({ cursor, id, body, details }) => {
-      const row = { cursor, id, body, details };
+    return (rows as StoredMessage[]).map((found) => {
+      const row = { ...found };
       if (isReadable(row)) return row;
       this.#onUnreadable({ part: "message", videoId, cursor: row.cursor });
-      const stored = this.#sql.storedAt.get(this.#row(videoId)?.key ?? 0, row.cursor);
-      return gapInPlaceOf(row, Number(stored?.at ?? 0));
+      return gapInPlaceOf(row);
     });
   }
 

@@ -96,13 +96,13 @@ export class SqliteStore implements StoreEngine {
     const batch = messages.map(wellFormed);
     const over = overwriting.map(wellFormed);
     const now = this.#now;
-    const indexes = await this.#write(claim, () =>
+    const places = await this.#write(claim, () =>
       this.#thread.call("append", now, claim, expectedHead, batch, checkpoint, over),
     );
     const added: StoredMessage[] = [];
-    for (const index of indexes) {
+    for (const { index, storedAt } of places) {
       const message = batch[index];
-      if (message) added.push({ ...message, cursor: expectedHead + added.length + 1 });
+      if (message) added.push({ ...message, cursor: expectedHead + added.length + 1, storedAt });
     }
     this.followers.added(videoId, added);
     return added;

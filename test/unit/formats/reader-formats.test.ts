@@ -163,6 +163,8 @@ describe("CSV", () => {
       months: 6,
       giver: "@giver",
       replyTo: { author: "@donor", messageId: "m2" },
+      storedAt: "2026-11-20T20:17:33.000Z",
+      gap: { since: "2026-11-20T20:17:31.500Z", until: "2026-11-20T20:17:32.750Z", reason: "down" },
     },
   });
 
@@ -203,6 +205,11 @@ describe("CSV", () => {
       giver: "@giver",
       replyToAuthor: "@donor",
       replyToMessageId: "m2",
+      storedAt: "2026-11-20T20:17:33.000Z",
+      gap: "1250",
+      reason: "down",
+      since: "2026-11-20T20:17:31.500Z",
+      until: "2026-11-20T20:17:32.750Z",
     });
   });
 

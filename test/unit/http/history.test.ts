@@ -127,7 +127,8 @@ describe("a page of history", () => {
   it("includes the details on request", async (t) => {
     const { get } = await withRoom(t);
     const { body } = await get({ videoId: `https://youtu.be/${ROOM}`, details: "true", limit: 1 });
-    assert.deepEqual(body.messages[0]?.details, { authorId: channel("ines") });
+    const storedAt = new Date(B).toISOString();
+    assert.deepEqual(body.messages[0]?.details, { storedAt, authorId: channel("ines") });
     assert.equal(body.videoId, ROOM);
   });
 

@@ -191,8 +191,9 @@ class Client {
     } else if (event === "message") {
       this.#assert(this.#sequence.next(cursor));
       assert.ok(this.#lets(cursor), `${cursor} is of type ${this.#world.typeAt(cursor)}`);
-      const { body = "", details = "" } = this.#world.at(cursor) ?? {};
-      assert.equal(data, this.#asked.isDetailed ? `${body.slice(0, -1)},"details":${details}}` : body);
+      const { body = "", details = "", storedAt = Number.NaN } = this.#world.at(cursor) ?? {};
+      const detailed = `{"storedAt":"${new Date(storedAt).toISOString()}",${details.slice(1)}`;
+      assert.equal(data, this.#asked.isDetailed ? `${body.slice(0, -1)},"details":${detailed}}` : body);
       this.known = cursor;
     } else if (event === "cursor") {
       this.#assert(this.#sequence.moved(cursor));

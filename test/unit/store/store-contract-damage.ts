@@ -40,12 +40,14 @@ export function damageContract(subject: NewSubject): void {
       assert.deepEqual([a, c], [before, after]);
       assert.ok(gap);
       assert.deepEqual([gap.cursor, gap.id], [BORN_MS + 2, "b"]);
+      assert.equal(gap.storedAt, wall.nowMs);
       const { parts, ...fields } = decodeMessage(gap);
+      const now = new Date(wall.nowMs).toISOString();
       const sentence = "A message is missing here: the stored one is damaged.";
       assert.deepEqual(fields, {
         ...{ type: "gap", id: `gap:${BORN_MS + 1}`, timestamp: "", author: "", message: sentence },
         ...{ amount: "", color: "" },
-        details: { gap: { since: new Date(wall.nowMs).toISOString(), reason: "down" } },
+        details: { gap: { since: now, until: now, reason: "down" } },
       });
       assert.deepEqual(parts, [{ kind: "text", text: sentence }]);
       assert.deepEqual(await store.messagesById(ROOM, ["b"]), [gap]);

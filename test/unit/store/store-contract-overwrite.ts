@@ -19,7 +19,7 @@ export function overwriteContract(subject: NewSubject): void {
     const added = await store.append(claim, BORN_MS + 3, messages(["d"]), "two", over);
     assert.deepEqual(added, stored(BORN_MS + 3, ["d"]), "what it overwrote is not among what it added");
     const expected = stored(BORN_MS, ["a", "b", "c", "d"]);
-    expected[1] = { ...empty("b"), cursor: BORN_MS + 2 };
+    expected[1] = { ...empty("b"), cursor: BORN_MS + 2, storedAt: BORN_MS };
     assert.deepEqual(await readAll(store, ROOM), expected);
     assert.deepEqual(await store.messagesById(ROOM, ["b"]), [expected[1]]);
     assert.deepEqual(await readAll(store, OTHER), stored(other.head, ["b"]), "another room's stays");
@@ -45,8 +45,8 @@ export function overwriteContract(subject: NewSubject): void {
     assert.equal(await store.prune(500, 10), 1);
     await store.append(claim, BORN_MS + 3, [], "", [empty("c"), empty("a")]);
     assert.deepEqual(await readAll(store, ROOM), [
-      ...stored(BORN_MS + 1, ["b"]),
-      { ...empty("c"), cursor: BORN_MS + 3 },
+      ...stored(BORN_MS + 1, ["b"], wall.nowMs),
+      { ...empty("c"), cursor: BORN_MS + 3, storedAt: wall.nowMs },
     ]);
     wall.nowMs += 10_000;
     await store.moveCursors();
@@ -68,7 +68,7 @@ export function overwriteContract(subject: NewSubject): void {
     await store.append(claim, BORN_MS, batch, "");
     await store.append(other, other.head, batch.slice(0, 1), "");
     const [first] = await store.find(ROOM, { idPrefix: "a:1" });
-    assert.deepEqual(first, { ...batch[0], cursor: BORN_MS + 1 });
+    assert.deepEqual(first, { ...batch[0], cursor: BORN_MS + 1, storedAt: BORN_MS });
     assert.deepEqual(idsOf(await store.find(ROOM, { idPrefix: "a:" })), ["a:1", "a:2"]);
     assert.deepEqual(idsOf(await store.find(ROOM, { idPrefix: "%" })), ["%"]);
     assert.deepEqual(idsOf(await store.find(ROOM, { authorId: "UC1" })), ["a:1"]);

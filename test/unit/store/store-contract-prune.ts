@@ -33,15 +33,15 @@ export function pruneContract(subject: NewSubject): void {
     assert.equal(await store.prune(0, 100), 2);
     const room = await store.getRoom(ROOM);
     assert.deepEqual([room?.base, room?.floor, room?.head], [BORN_MS, BORN_MS + 2, BORN_MS + 3]);
-    assert.deepEqual(await store.read(ROOM, BORN_MS, 10), stored(BORN_MS + 2, ["c"]));
-    assert.deepEqual(await store.messagesById(ROOM, ["a", "c"]), stored(BORN_MS + 2, ["c"]));
+    assert.deepEqual(await store.read(ROOM, BORN_MS, 10), stored(BORN_MS + 2, ["c"], wall.nowMs));
+    assert.deepEqual(await store.messagesById(ROOM, ["a", "c"]), stored(BORN_MS + 2, ["c"], wall.nowMs));
 
     wall.nowMs = BORN_MS + 101;
     assert.equal(await store.prune(0, 100), 1);
     assert.equal((await store.getRoom(ROOM))?.floor, BORN_MS + 3);
     assert.deepEqual(await readAll(store, ROOM), []);
     const added = await store.append(claim, BORN_MS + 3, messages(["d"]), "");
-    assert.deepEqual(added, stored(BORN_MS + 3, ["d"]));
+    assert.deepEqual(added, stored(BORN_MS + 3, ["d"], wall.nowMs));
     assert.deepEqual(await readAll(store, ROOM), added);
   });
 
@@ -272,7 +272,7 @@ export function pruneContract(subject: NewSubject): void {
     await store.prune(0, 10);
     again.assertHeld();
     const added = await store.append(again, again.head, messages(["c"]), "");
-    assert.deepEqual(added, stored(BORN_MS + 2, ["c"]));
+    assert.deepEqual(added, stored(BORN_MS + 2, ["c"], wall.nowMs));
     assert.equal((await store.getRoom(ROOM))?.end, null);
     assert.deepEqual((await readAll(store, ROOM)).slice(-1), added);
   });
@@ -291,7 +291,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.equal(await store.prune(0, 10), 1);
     assert.equal(await store.prune(0, 10), 0);
     assert.deepEqual(await kept(store, ROOM), [3, 4]);
-    assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS + 3, ["d"]));
+    assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS + 3, ["d"], wall.nowMs));
   });
 
   test("the remaining messages of a room stay in order, whatever was pruned and when", async (t) => {
@@ -311,10 +311,16 @@ export function pruneContract(subject: NewSubject): void {
     await store.append(again, BORN_MS + 12, [], "");
     assert.deepEqual(await kept(store, ROOM), [5, 12]);
     assert.equal(await store.prune(2, 4), 4);
-    assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS + 6, [6, 7, 8, 9, 10, 11]));
-    assert.deepEqual(await readAll(store, OTHER), stored(BORN_MS + 3, [3, 4, 5]));
+    assert.deepEqual(
+      await readAll(store, ROOM),
+      [6, 7, 8, 9, 10, 11].flatMap((n) => stored(BORN_MS + n, [n], BORN_MS + Math.floor(n / 2))),
+    );
+    assert.deepEqual(
+      await readAll(store, OTHER),
+      [3, 4, 5].flatMap((n) => stored(BORN_MS + n, [n], BORN_MS + n)),
+    );
     const added = await store.append(again, BORN_MS + 12, messages([5, 11, 12]), "");
-    assert.deepEqual(added, stored(BORN_MS + 12, [5, 12]));
+    assert.deepEqual(added, stored(BORN_MS + 12, [5, 12], wall.nowMs));
   });
 
   for (const [count, step] of [
@@ -378,7 +384,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.equal(await pruning, 251);
     // How many is the machine's business; a store that pruned in one go would let one or two through.
     assert.ok(appends > 5, `${appends} appends`);
-    assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, [...Array(appends).keys()]));
+    assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, [...Array(appends).keys()], wall.nowMs));
   });
 
   test("a room that is created again begins above its old cursors, and its old owners are fenced", async (t) => {
@@ -393,7 +399,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.ok(reborn.epoch > old.epoch);
     await assert.rejects(store.finish(old, ENDED), isFenced);
     const added = await store.append(reborn, reborn.head, messages(["b", "a"]), "");
-    assert.deepEqual(added, stored(BORN_MS + 1000, ["b", "a"]));
+    assert.deepEqual(added, stored(BORN_MS + 1000, ["b", "a"], wall.nowMs));
   });
 
   test("a follower whose next message was pruned gets an error instead of skipping ahead", async (t) => {
@@ -418,6 +424,6 @@ export function pruneContract(subject: NewSubject): void {
     const following = followed(store, ROOM, BORN_MS + 1);
     await store.append(claim, BORN_MS + 1, messages(["b"]), "");
     await store.finish(claim, ENDED);
-    assert.deepEqual((await following).messages, stored(BORN_MS + 1, ["b"]));
+    assert.deepEqual((await following).messages, stored(BORN_MS + 1, ["b"], wall.nowMs));
   });
 }

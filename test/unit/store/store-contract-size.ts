@@ -89,11 +89,11 @@ export function sizeContract(subject: NewSubject): void {
     await store.finish(other, ENDED);
     wall.nowMs += 500;
     assert.equal(await store.pruneRooms([], 600, 10), 2);
-    assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS + 2, ["c"]));
+    assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS + 2, ["c"], BORN_MS + 1000));
     assert.equal(await store.pruneRooms([], 600, 10), 0);
     assert.equal((await readAll(store, OTHER)).length, 2);
     const added = await store.append(claim, BORN_MS + 3, messages(["d"]), "");
-    assert.deepEqual(added, stored(BORN_MS + 3, ["d"]));
+    assert.deepEqual(added, stored(BORN_MS + 3, ["d"], wall.nowMs));
   });
 
   test("a room that is kept for good goes as any other", async (t) => {

@@ -1,7 +1,7 @@
 /** The part of the stores' contract that is about the cursor of a time. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { messages, own } from "../../support/store-reading.ts";
+import { followed, message, messages, own, readAll, saying, stored } from "../../support/store-reading.ts";
 import {
   BORN_MS,
   type FullStore,
@@ -78,5 +78,41 @@ export function timeContract(subject: NewSubject): void {
       const { [place]: behind = Number.POSITIVE_INFINITY } = times;
       assert.ok(before < time && time <= behind, `${time - BORN_MS}: ${before} and ${behind}`);
     }
+  });
+
+  test("a message has the time at which it was stored, at once and to followers", async (t) => {
+    const { store, wall, claim } = await ownedRoom(subject, t);
+    const following = followed(store, ROOM, BORN_MS, { count: 3 });
+    wall.nowMs += 1234;
+    const added = await store.append(claim, BORN_MS, messages(["a", "b"]), "");
+    wall.nowMs -= 500;
+    added.push(...(await store.append(claim, BORN_MS + 2, messages(["c"]), "")));
+    assert.deepEqual(added, stored(BORN_MS, ["a", "b", "c"], BORN_MS + 1234));
+    assert.deepEqual((await following).messages, added);
+    assert.deepEqual(await readAll(store, ROOM), added);
+    assert.deepEqual(await store.messagesById(ROOM, ["c"]), added.slice(2));
+  });
+
+  test("a message is never stored before it was said, and keeps the time that another store gave it", async (t) => {
+    const { store, claim } = await ownedRoom(subject, t);
+    const saidAfter = (ms: number) => new Date(BORN_MS + ms).toISOString();
+    const added = await store.append(
+      claim,
+      BORN_MS,
+      [
+        { ...message("kept"), storedAt: BORN_MS - 9000 },
+        { ...saying("said later", "", { publishedAt: saidAfter(-8000) }), storedAt: BORN_MS - 8500 },
+        { ...message("before"), storedAt: BORN_MS - 9500 },
+        message("new"),
+        { ...message("ahead"), storedAt: BORN_MS + 1 },
+        saying("in the future", "", { publishedAt: saidAfter(50) }),
+        message("last"),
+      ],
+      "",
+    );
+    const times = added.map(({ storedAt = 0 }) => storedAt - BORN_MS);
+    assert.deepEqual(times, [-9000, -8000, -8000, 0, 0, 50, 50]);
+    assert.deepEqual(await readAll(store, ROOM), added);
+    assert.equal(await store.cursorAt(ROOM, BORN_MS - 8000), BORN_MS + 1);
   });
 }

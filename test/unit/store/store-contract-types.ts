@@ -69,7 +69,9 @@ export function typesContract(subject: NewSubject): void {
     const over = saying("1", "blank", {}, "superchat");
     await store.append(claim, BORN_MS + 2, [], "", [over]);
     const part = { types: ["superchat"], after: BORN_MS, to: BORN_MS + 2, limit: 1, isNewest: true };
-    assert.deepEqual(await store.readTypes(ROOM, part), [{ ...over, cursor: BORN_MS + 2 }]);
+    assert.deepEqual(await store.readTypes(ROOM, part), [
+      { ...over, cursor: BORN_MS + 2, storedAt: BORN_MS },
+    ]);
   });
 
   test("a damaged message is found by its type, and as a gap if that is lost", async (t) => {

@@ -99,8 +99,8 @@ function logContract(subject: NewSubject): void {
     const one = store.append(claim, BORN_MS, messages(["a", "b"]), "one");
     const two = store.append(other, BORN_MS + 5, messages(["b", "a"]), "two");
     await Promise.all([one, two]);
-    assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, ["a", "b"]));
-    assert.deepEqual(await readAll(store, OTHER), stored(BORN_MS + 5, ["b", "a"]));
+    assert.deepEqual(await readAll(store, ROOM), stored(BORN_MS, ["a", "b"], wall.nowMs));
+    assert.deepEqual(await readAll(store, OTHER), stored(BORN_MS + 5, ["b", "a"], wall.nowMs));
   });
 
   test("its size grows with the stored messages, by about as much", async (t) => {
@@ -242,7 +242,7 @@ function textContract(subject: NewSubject): void {
     await store.append(claim, BORN_MS, batch, texts.join());
     const back = await readAll(store, ROOM);
     assert.deepEqual(
-      back.map(({ cursor: _, ...text }) => text),
+      back.map(({ cursor: _, storedAt: __, ...text }) => text),
       batch,
     );
     assert.equal((await store.getRoom(ROOM))?.checkpoint, texts.join());
@@ -255,8 +255,8 @@ function textContract(subject: NewSubject): void {
     const added = await store.append(claim, BORN_MS, [message("before"), odd, message("after")], "");
     assert.equal(added.length, 3);
     assert.deepEqual(await readAll(store, ROOM), added);
-    assert.deepEqual(added[0], { ...message("before"), cursor: BORN_MS + 1 });
-    assert.deepEqual(added[2], { ...message("after"), cursor: BORN_MS + 3 });
+    assert.deepEqual(added[0], { ...message("before"), cursor: BORN_MS + 1, storedAt: BORN_MS });
+    assert.deepEqual(added[2], { ...message("after"), cursor: BORN_MS + 3, storedAt: BORN_MS });
     assert.deepEqual(await store.append(claim, BORN_MS + 3, [odd], ""), []);
   });
 
@@ -266,7 +266,7 @@ function textContract(subject: NewSubject): void {
     const added = await store.append(claim, BORN_MS, batch, "");
     assert.deepEqual(await readAll(store, ROOM), added);
     assert.deepEqual(
-      added.map(({ cursor: _, ...text }) => text),
+      added.map(({ cursor: _, storedAt: __, ...text }) => text),
       batch,
     );
   });
@@ -320,7 +320,7 @@ function reopenContract(subject: NewSubject): void {
     const next = await own(again, ROOM);
     assert.ok(next.epoch > claim.epoch);
     const added = await again.append(next, BORN_MS + 2, messages(["b", "c", "a"]), "two");
-    assert.deepEqual(added, stored(BORN_MS + 2, ["c"]));
+    assert.deepEqual(added, stored(BORN_MS + 2, ["c"], wall.nowMs));
     await assert.rejects(again.append(claim, BORN_MS + 3, [], ""), isFenced);
   });
 

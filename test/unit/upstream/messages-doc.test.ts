@@ -7,6 +7,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
+import { CHATS_TABLE } from "../../../src/formats/csv.ts";
 import { Message as MessageSchema } from "../../../src/http/schemas/schemas.ts";
 import { MESSAGE_TYPES } from "../../../src/protocol/kinds.ts";
 import type { Message } from "../../../src/protocol/message.ts";
@@ -32,19 +33,25 @@ function section(heading: string): string {
 const rowsOf = (heading: string): string[] =>
   [...section(heading).matchAll(/^\| `(\w+)` \|/gm)].map(([, name = ""]) => name);
 
+/** The message as a room shows it, which stored it at once. */
+const stored = (message: Message) => {
+  const storedAt = new Date(CONTEXT.receivedAt).toISOString();
+  return { ...message, details: { storedAt, ...message.details } };
+};
 const messagesOf = (action: object): Message[] => readMessages([action], CONTEXT).messages;
 const forHolder = readMessages([REPLACED], CONTEXT).items.flatMap(({ replaces }) => replaces?.as ?? []);
 
 describe("docs/messages.md", () => {
   for (const [type, [first]] of Object.entries(SENT)) {
-    it(`shows ${type} as it is read`, () => assert.deepEqual([EXAMPLES.get(type)], messagesOf(first)));
+    it(`shows ${type} as it is read`, () =>
+      assert.deepEqual([EXAMPLES.get(type)], messagesOf(first).map(stored)));
   }
 
   it("shows replaced as a room with the message gets it", () => {
-    assert.deepEqual([EXAMPLES.get("replaced")], forHolder);
+    assert.deepEqual([EXAMPLES.get("replaced")], forHolder.map(stored));
   });
 
-  it("shows the gap that a room writes", () => assert.deepEqual(EXAMPLES.get("gap"), GAP));
+  it("shows the gap that a room writes", () => assert.deepEqual(EXAMPLES.get("gap"), stored(GAP)));
 
   it("lists every type, and nothing else", () => {
     const types = MESSAGE_TYPES.toSorted();
@@ -53,9 +60,13 @@ describe("docs/messages.md", () => {
   });
 
   it("lists every field of the details of any kind", () => {
-    const messages = [...Object.values(SENT).flat().flatMap(messagesOf), ...forHolder, GAP];
+    const messages = [...Object.values(SENT).flat().flatMap(messagesOf), ...forHolder, GAP].map(stored);
     const fields = new Set(messages.flatMap(({ details }) => Object.keys(details)));
     assert.deepEqual(new Set(rowsOf("Details")), fields.add("offsetMs"));
+  });
+
+  it("lists the columns of CSV in their order", () => {
+    assert.deepEqual(rowsOf("CSV").join(","), CHATS_TABLE.header.trimEnd());
   });
 
   it("lists every known kind in the right place", () => {
