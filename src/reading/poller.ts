@@ -67,6 +67,8 @@ export class Poller {
   readonly #pace: Pace;
   readonly #optional: OptionalPages;
   #position: Position;
+  /** What is being stored, and the position behind it; a stop tries once more. */
+  #inHand: { batches: readonly ReadBatch[]; position: Position } | undefined;
   /** The view of the chat that is read. */
   view: ChatView;
   /** Whether that is Top chat, although all messages are wanted. */
@@ -152,7 +154,7 @@ export class Poller {
     } catch (error) {
       if (isFenced(windDown.reason)) throw windDown.reason;
       if (!windDown.aborted && !stop.aborted) throw error;
-      await this.#appendPendingPages(stop).catch((failure) => {
+      await this.#appendInHand(stop).catch((failure) => {
         if (!stop.aborted) throw failure;
       });
     } finally {
@@ -348,6 +350,13 @@ export class Poller {
     return waits;
   }
 
+  /** Stores what has been read and is not stored yet. */
+  #appendInHand(signal: AbortSignal): Promise<unknown> {
+    const inHand = this.#inHand;
+    if (!inHand) return this.#appendPendingPages(signal);
+    return this.#append(inHand.batches, inHand.position, signal);
+  }
+
   /** Stores the items of pages that no answer has followed. */
   async #appendPendingPages(signal: AbortSignal): Promise<void> {
     if (!this.#unread.hasPages) return;
@@ -416,7 +425,9 @@ export class Poller {
 
   /** Resolves to the number of new items. */
   async #append(batches: readonly ReadBatch[], position: Position, signal: AbortSignal): Promise<number> {
+    this.#inHand = { batches, position };
     const added = await this.#parts.appender.append(batches, this.#progressAt(position), signal);
+    this.#inHand = undefined;
     this.#position = position;
     this.#unread.stored();
     return added;

@@ -107,6 +107,26 @@ describe("a page and the answer that follows it", () => {
     assert.equal(fault.fired, 2);
   });
 
+  it("are stored together at a stop, even if the store has failed since the answer", async () => {
+    const relay = new VirtualRelay({ hasDisk: true });
+    const saidFrom = speaker(relay);
+    const chat = relay.upstream.chat(VIDEO, { tokens: "reusable", page: 50, overlap: 60, onlyInAll: isOdd });
+    chat.say(saidFrom(1, 5));
+    const viewer = await relay.enter({ videoId: VIDEO });
+    await viewer.untilMessages(5);
+    chat.expireTokens();
+    chat.say(saidFrom(6, 9));
+    await relay.requested("popout");
+    relay.disk.goneUntil = relay.clock.monotonic() + 6000;
+    await relay.requested("get_live_chat", { finished: true });
+    await relay.advance(4200); // the appends are some seconds apart by now
+    await relay.stop();
+    assert.deepEqual(
+      (await relay.stored(VIDEO)).map(({ id }) => Number(id)),
+      numbers(1, 9),
+    );
+  });
+
   it("are the page alone if the room ends before any answer", async () => {
     const relay = new VirtualRelay({ settings: { RELAY_FAILING_MS: "0" } });
     const saidFrom = speaker(relay);
