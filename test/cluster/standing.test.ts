@@ -1,6 +1,10 @@
-/** A chat that is off or hidden, for instances on one PostgreSQL: all wait, whichever reads the room. */
+/**
+ * The standing of a chat for instances on one PostgreSQL: whichever reads the room, all wait for a chat that is
+ * off or hidden, or whose standing is not known, and for all it ends if it is over.
+ */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { eventually } from "../support/eventually.ts";
 import { assertSame, CHAT, setUpInstances, VIDEO } from "../support/instances.ts";
 import { testPostgres } from "../support/postgres-server.ts";
 import { roomsIn } from "../support/relay.ts";
@@ -32,6 +36,47 @@ describe("a chat that is not there, on two instances", { skip, timeout: 120_000 
       await assertSame([here, newcomer, later], 5);
     });
   }
+
+  for (const kind of ["disabled", "replay", "none"] as const) {
+    it(`ends on both if it is ${kind} then, also for who comes back`, async (t) => {
+      const { upstream, start, watch } = await setUpInstances(t, server);
+      const chat = upstream.chat(VIDEO, CHAT);
+      chat.say(3);
+      const owner = await start(SETTINGS);
+      const there = await watch(owner);
+      await there.untilMessages(3);
+      const other = await start(SETTINGS);
+      const here = await watch(other, { lastEventId: 0 });
+      const { cursor: first = 0 } = (await here.untilMessages(3))[0] ?? {};
+      chat.change({ kind });
+      const back = async (instance: typeof owner) => await watch(instance, { lastEventId: first });
+      for (const stream of [there, here]) assert.equal((await stream.ended())?.event, "end");
+      for (const stream of [await back(owner), await back(other)]) {
+        assert.equal((await stream.ended())?.event, "end");
+        assert.equal(stream.messages.length, 2);
+      }
+    });
+  }
+
+  it("goes on for both while its pages are a wall, through the stop of the one that reads it", async (t) => {
+    const { upstream, start, watch } = await setUpInstances(t, server);
+    const chat = upstream.chat(VIDEO, CHAT);
+    chat.say(3);
+    const owner = await start(SETTINGS);
+    const there = await watch(owner);
+    await there.untilMessages(3);
+    const other = await start(SETTINGS);
+    const here = await watch(other, { lastEventId: 0 });
+    await here.untilMessages(3);
+    const wall = upstream.fault({ on: ["popout", "watch", "next"], times: 1000, as: "bot" });
+    chat.expireTokens();
+    await eventually(true, () => wall.fired > 0);
+    await owner[Symbol.asyncDispose]();
+    const newcomer = await watch(other);
+    wall.cancel();
+    chat.say(2);
+    await assertSame([here, newcomer], 5);
+  });
 
   it("is waited for by a viewer with a cursor at an instance that has never read it", async (t) => {
     const { upstream, start, watch } = await setUpInstances(t, server);

@@ -1,0 +1,247 @@
+/**
+ * A chat that is over, or that never was one, ends for everybody; one whose standing is not known ends for
+ * nobody: in a room that lingers, after a restart, in a recording, for viewers of its channel, and at an edge.
+ */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { type ListedRecording, Recordings } from "../../../src/rooms/recordings/recordings.ts";
+import type { Scenario } from "../../../src/simulator/scenario.ts";
+import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
+import { ChannelVisitor } from "../../support/channel-visitor.ts";
+import { recorderOf } from "../../support/recorder-parts.ts";
+import { virtualEdge } from "../../support/virtual-edge.ts";
+import { VIDEO, virtualRoom, withoutGaps } from "../../support/virtual-room.ts";
+import { MINUTE, watched } from "../../support/watched-channel.ts";
+
+const SECOND = 1000;
+const TEXT = { kinds: ["text"], timeoutMs: 5000 } as const;
+const ENDED = { event: "end", data: { reason: "no more continuations" } };
+const PAGES = ["popout", "watch", "next"] as const;
+
+/** By what its pages say of a chat that was read. */
+const FINAL: Record<string, Partial<Scenario>> = {
+  "over, and its chat is disabled": { kind: "disabled" },
+  "over, and private to others": { kind: "members-only", stream: "ended" },
+  "a replay now": { kind: "replay" },
+  "no stream": { kind: "none" },
+  gone: { kind: "unavailable" },
+};
+
+/** What stands in place of its pages. */
+const UNKNOWN = {
+  "a sign-in of a bot": "bot",
+  "a consent form": "consent",
+  "a page without data": "no-data",
+  "another video's page": "other-video",
+  "pages that fail": { status: 503 },
+} as const;
+
+/** Hides the pages of all videos, and what they have said, until it is cancelled. */
+function hide({ upstream }: VirtualRelay, as: (typeof UNKNOWN)[keyof typeof UNKNOWN]) {
+  return upstream.fault({ on: PAGES, times: 10_000, as });
+}
+
+/** A relay that records the video, and the recording's state. */
+function recorded(options: VirtualRelayOptions = {}) {
+  const relay = new VirtualRelay({ hasDisk: true, ...options });
+  const chat = relay.upstream.chat(VIDEO, TEXT);
+  chat.say(3);
+  const recordings = new Recordings([VIDEO], recorderOf(relay), new AbortController().signal);
+  recordings.start({ isListRun: false });
+  const state = async () => {
+    const [listed]: ListedRecording[] = await relay.when(recordings.list());
+    return listed?.state;
+  };
+  return { relay, chat, state, said: () => chat.ledger.map(({ id }) => id) };
+}
+
+for (const [what, scenario] of Object.entries(FINAL)) {
+  describe(`a chat that was read and is ${what}`, () => {
+    it("ends a room that lingers: who comes back gets the rest and the end, and a newcomer the same", async () => {
+      const room = await virtualRoom(3, { RELAY_GRACE_MS: "90000" });
+      const { relay, chat, viewer } = room;
+      const [first = 0] = viewer.cursors;
+      viewer.leave();
+      chat.change(scenario);
+      await relay.advance(30 * SECOND);
+      for (const lastEventId of [first, undefined]) {
+        const back = await room.open({ lastEventId });
+        assert.deepEqual(await back.ended(), ENDED);
+        assert.deepEqual(back.ids, room.ids().slice(lastEventId === undefined ? 0 : 1));
+      }
+    });
+
+    it("is over for who comes back after a restart, with one gap at its unread end", async () => {
+      const room = await virtualRoom(3, { RELAY_GRACE_MS: "1000" }, {}, { hasDisk: true });
+      const { relay, chat, viewer } = room;
+      const last = viewer.cursors.at(-1) ?? 0;
+      await relay.advance(SECOND);
+      relay.kill();
+      chat.say(2);
+      chat.change(scenario);
+      await relay.advance(10 * MINUTE);
+      relay.start();
+      for (let times = 0; times < 2; times++) {
+        const back = await room.open({ lastEventId: last });
+        assert.deepEqual(await back.ended(), ENDED);
+        assert.deepEqual(back.ids, [`gap:${last}`]);
+        await relay.advance(MINUTE);
+      }
+    });
+
+    it("ends its recording", async () => {
+      const { relay, chat, state } = recorded();
+      await relay.advance(30 * SECOND);
+      assert.equal(await state(), "recording");
+      chat.change(scenario);
+      await relay.advance(2 * MINUTE);
+      assert.equal(await state(), "ended");
+    });
+
+    it("is left by the viewers of its channel, who read the next stream", async () => {
+      const { relay, channel } = watched();
+      const { chat } = channel.broadcast(VIDEO, { chat: TEXT });
+      const said = chat.say(3);
+      const viewer = new ChannelVisitor(relay.service);
+      await relay.advance(MINUTE);
+      chat.change(scenario);
+      await relay.advance(2 * MINUTE);
+      const { state, videoId } = viewer.events.at(-1)?.data ?? {};
+      assert.deepEqual([state, videoId], ["waiting", undefined]);
+      const next = channel.broadcast("another-one", { chat: TEXT });
+      said.push(...next.chat.say(2));
+      await relay.advance(2 * MINUTE);
+      const news = viewer.news();
+      assert.deepEqual(viewer.ids, said, news.join());
+    });
+
+    it("ends for the viewers of an edge, and for who comes back there", async () => {
+      const room = await virtualRoom(3);
+      const { relay, chat } = room;
+      const { life } = await virtualEdge(relay);
+      const viewer = await relay.enter({ videoId: VIDEO }, life.rooms);
+      const [first = 0] = viewer.cursors;
+      chat.change(scenario);
+      assert.deepEqual(await viewer.ended(), ENDED);
+      await relay.advance(10 * MINUTE);
+      const back = await relay.enter({ videoId: VIDEO, lastEventId: first }, life.rooms);
+      assert.deepEqual(await back.ended(), ENDED);
+      assert.deepEqual(back.ids, room.ids().slice(1));
+    });
+  });
+}
+
+for (const [what, as] of Object.entries(UNKNOWN)) {
+  describe(`a chat in whose place there is ${what}`, () => {
+    it("goes on with its viewers, and those that come meanwhile", async () => {
+      const room = await virtualRoom(3);
+      const { relay, chat, viewer } = room;
+      const wall = hide(relay, as);
+      chat.expireTokens();
+      await relay.advance(40 * SECOND);
+      const newcomer = await room.open();
+      const back = await room.open({ lastEventId: viewer.cursors[0] });
+      wall.cancel();
+      chat.say(2);
+      await relay.advance(MINUTE);
+      assert.deepEqual(withoutGaps(viewer.ids), room.ids());
+      assert.deepEqual(withoutGaps(newcomer.ids), room.ids());
+      assert.deepEqual(withoutGaps(back.ids), room.ids().slice(1));
+      assert.deepEqual([viewer.end, newcomer.end, back.end], [undefined, undefined, undefined]);
+    });
+
+    it("goes on in a room that lingers", async () => {
+      const room = await virtualRoom(3, { RELAY_GRACE_MS: "90000" });
+      const { relay, chat, viewer } = room;
+      viewer.leave();
+      const wall = hide(relay, as);
+      chat.expireTokens();
+      await relay.advance(40 * SECOND);
+      const back = await room.open({ lastEventId: viewer.cursors[0] });
+      wall.cancel();
+      chat.say(2);
+      await relay.advance(MINUTE);
+      assert.deepEqual(withoutGaps(back.ids), room.ids().slice(1));
+      assert.equal(back.end, undefined);
+    });
+
+    it("is not over for who comes back after a restart, and not remembered", async () => {
+      const room = await virtualRoom(3, { RELAY_GRACE_MS: "1000" }, {}, { hasDisk: true });
+      const { relay, chat, viewer } = room;
+      relay.kill();
+      await relay.advance(10 * MINUTE);
+      relay.start();
+      const wall = hide(relay, as);
+      for (const lastEventId of [0, viewer.cursors[0], undefined]) {
+        const refusal = await relay.refusal({ videoId: VIDEO, lastEventId });
+        assert.doesNotMatch(refusal.message, /^No live chat found: /);
+      }
+      wall.cancel();
+      chat.say(2);
+      const back = await room.open({ lastEventId: viewer.cursors[0] });
+      await relay.advance(10 * SECOND);
+      assert.deepEqual(withoutGaps(back.ids), room.ids().slice(1));
+      assert.equal(back.end, undefined);
+    });
+
+    it("is recorded on, before it was there as in its midst", async () => {
+      const { relay, chat, state, said } = recorded();
+      const walls = [hide(relay, as)];
+      for (let times = 0; times < 2; times++) {
+        chat.expireTokens();
+        await relay.advance(5 * MINUTE);
+        assert.notEqual(await state(), "ended");
+        for (const wall of walls.splice(0)) wall.cancel();
+        chat.say(2);
+        await relay.advance(3 * MINUTE);
+        assert.equal(await state(), "recording");
+        const stored = (await relay.stored(VIDEO)).map(({ id }) => id);
+        assert.deepEqual(withoutGaps(stored), said());
+        walls.push(hide(relay, as));
+      }
+    });
+
+    it("is waited for by the viewers of its channel, with the reason, and read again", async () => {
+      const { relay, channel } = watched();
+      const { chat } = channel.broadcast(VIDEO, { chat: TEXT });
+      const said = chat.say(3);
+      const viewer = new ChannelVisitor(relay.service);
+      await relay.advance(MINUTE);
+      viewer.news();
+      const wall = hide(relay, as);
+      chat.expireTokens();
+      await relay.advance(4 * MINUTE);
+      const { state, reason } = viewer.events.at(-1)?.data ?? {};
+      assert.equal(state, "waiting");
+      assert.ok(reason);
+      wall.cancel();
+      said.push(...chat.say(2));
+      await relay.advance(3 * MINUTE);
+      const news = viewer.news();
+      assert.ok(!news.includes("end"), news.join());
+      assert.deepEqual(withoutGaps(viewer.ids), said);
+    });
+
+    it("ends for nobody at an edge, whose newcomers are told what its origin says", async () => {
+      const room = await virtualRoom(3, { RELAY_GRACE_MS: "1000" });
+      const { relay, chat } = room;
+      const { life } = await virtualEdge(relay);
+      const viewer = await relay.enter({ videoId: VIDEO }, life.rooms);
+      room.viewer.leave();
+      const wall = hide(relay, as);
+      chat.expireTokens();
+      await relay.advance(40 * SECOND);
+      const newcomer = await relay.enter({ videoId: VIDEO }, life.rooms);
+      const stranger = { videoId: "another-one" };
+      relay.upstream.chat(stranger.videoId, TEXT);
+      const [there, here] = [await relay.refusal(stranger), await relay.refusal(stranger, life.rooms)];
+      assert.deepEqual(here.body, there.body);
+      wall.cancel();
+      chat.say(2);
+      await relay.advance(MINUTE);
+      for (const each of [viewer, newcomer])
+        assert.deepEqual([withoutGaps(each.ids), each.end], [room.ids(), undefined]);
+      assert.equal((await relay.enter(stranger, life.rooms)).end, undefined);
+    });
+  });
+}
