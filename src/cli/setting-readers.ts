@@ -136,6 +136,27 @@ export function frameAncestors(value: string): string | undefined {
   return ["'self'", ...origins].join(" ");
 }
 
+/** The origins of a list; undefined for `*`. */
+export function corsOrigins(value: string): ReadonlySet<string> | undefined {
+  if (value === "*") return undefined;
+  const origins = value.split(",").map((origin) => origin.trim());
+  if (!origins.every((origin) => /^[a-z][a-z\d+.-]*:\/\/[\w.-]+(:\d+)?$/.test(origin)))
+    throw new Error("a comma-separated list of origins such as https://example.org, or `*`");
+  return new Set(origins);
+}
+
+/** The names of a list in lower case; each may end with `*`. */
+export function corsHeaders(value: string): string[] {
+  const names = value
+    .toLowerCase()
+    .split(",")
+    .map((name) => name.trim())
+    .filter(Boolean);
+  if (!names.every((name) => /^[\w-]+\*?$/.test(name)))
+    throw new Error("a comma-separated list of header names such as traceparent or x-*");
+  return names;
+}
+
 export function hostName(value: string): string {
   if (!/^[\w.:%-]+$/.test(value)) throw new Error("an address or a host name");
   return value;

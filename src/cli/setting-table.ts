@@ -11,6 +11,8 @@ import {
   adminToken,
   baseUrl,
   clientsFile,
+  corsHeaders,
+  corsOrigins,
   days,
   flag,
   frameAncestors,
@@ -120,6 +122,16 @@ const ACCESS = {
     "which sites may embed the pages in a frame: a comma-separated list of origins such as `https://example.org` or `https://*.example.org`, `*` for all sites, or `none` for no site. If not set, any site may embed `/overlay`, and only the service itself the other pages",
     frameAncestors,
     "not set",
+  ),
+  RELAY_CORS_ORIGINS: flag(
+    "*",
+    "which sites' pages may call the API from a browser (CORS): a comma-separated list of origins such as `https://example.org`, or `*` for all sites",
+    corsOrigins,
+  ),
+  RELAY_CORS_HEADERS: flag(
+    "traceparent,tracestate",
+    "further request headers that pages of other sites may send: a comma-separated list of names; `x-*` stands for all that begin with `x-`",
+    corsHeaders,
   ),
 };
 
@@ -300,6 +312,8 @@ const OF_PORT = [
   "RELAY_MAX_VIEWERS_PER_ADDRESS",
   "RELAY_MAX_ROOMS",
   "RELAY_FRAME_ANCESTORS",
+  "RELAY_CORS_ORIGINS",
+  "RELAY_CORS_HEADERS",
   "RELAY_PUBLIC",
   "RELAY_ADMIN_TOKEN",
   "RELAY_TOKEN_KEY",

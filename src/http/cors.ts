@@ -1,22 +1,59 @@
-/** CORS: which headers pages of other origins may send and read. */
+/** CORS: which pages of other origins may call the service, and which headers they may send and read. */
 import type { FastifyInstance } from "fastify";
 import { METHODS } from "./error-answers.ts";
 
-/** Allows pages of every origin to call the service and read its answers. */
-export function allowEveryOrigin(app: FastifyInstance): void {
-  app.addHook("onRequest", async ({ method }, reply) => {
+export interface CorsSettings {
+  /** The origins whose pages may call the service; undefined: every one. */
+  origins: ReadonlySet<string> | undefined;
+  /** Further request headers that pages may send, in lower case; `x-*` stands for all that begin so. */
+  headers: readonly string[];
+}
+
+/** How long a browser may keep the answer to a preflight: Chromium keeps it for two hours at most. */
+const MAX_AGE_S = 7200;
+/** The request headers that the service itself reads. */
+const OWN_HEADERS = "Content-Type, Last-Event-ID, Cache-Control, If-None-Match, Authorization";
+
+export function allowOrigins(app: FastifyInstance, settings: CorsSettings): void {
+  const { origins } = settings;
+  app.addHook("onRequest", async ({ method, headers }, reply) => {
+    const origin = allowedOrigin(settings, headers.origin);
     reply.headers({
-      "access-control-allow-origin": "*",
+      ...(origin !== undefined && { "access-control-allow-origin": origin }),
+      ...(origins && { vary: "Origin" }),
       "access-control-expose-headers":
         "ETag, Link, Retry-After, Stream-Next-Offset, Stream-Up-To-Date, Stream-Closed, Stream-Cursor",
     });
     if (method !== "OPTIONS") return;
+    const further = furtherHeaders(settings, headers["access-control-request-headers"] ?? "");
     const preflight = {
       "access-control-allow-methods": METHODS.join(", "),
-      "access-control-allow-headers":
-        "Content-Type, Last-Event-ID, Cache-Control, If-None-Match, Authorization",
+      "access-control-allow-headers": [OWN_HEADERS, ...further].join(", "),
+      "access-control-max-age": MAX_AGE_S,
       "content-length": "0",
     };
     return reply.code(204).headers(preflight).send();
   });
+  if (!origins) return;
+  // Routes name what else their answers vary by.
+  app.addHook("onSend", async (_request, reply) => {
+    const vary = `${reply.getHeader("vary") ?? ""}`;
+    if (!/\borigin\b/i.test(vary)) reply.header("vary", vary ? `${vary}, Origin` : "Origin");
+  });
+}
+
+/** The value of `Access-Control-Allow-Origin` for a request of this origin; undefined if it may not call. */
+export function allowedOrigin({ origins }: CorsSettings, origin: string | undefined): string | undefined {
+  if (!origins) return "*";
+  return origin !== undefined && origins.has(origin) ? origin : undefined;
+}
+
+/** Those of the requested headers that the setting allows. */
+function furtherHeaders({ headers }: CorsSettings, requested: string): string[] {
+  const names = requested.split(",").map((name) => name.trim().toLowerCase());
+  return names.filter((name) =>
+    headers.some((allowed) =>
+      allowed.endsWith("*") ? name.startsWith(allowed.slice(0, -1)) : name === allowed,
+    ),
+  );
 }

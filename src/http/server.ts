@@ -22,7 +22,7 @@ import { withoutToken } from "./access/grant.ts";
 import { ViewerPlaces } from "./access/viewer-places.ts";
 import { AnswersUnderWay } from "./answers-under-way.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";
-import { allowEveryOrigin } from "./cors.ts";
+import { allowedOrigin, allowOrigins, type CorsSettings } from "./cors.ts";
 import { createHttpServer } from "./create-http-server.ts";
 import { answerErrors, answerUnroutable, refuseUnserved } from "./error-answers.ts";
 import { type Group, healthRoutes } from "./health-routes.ts";
@@ -77,6 +77,7 @@ export interface HttpSettings extends PageSettings, Partial<ReadingSettings> {
   compression: boolean;
   /** The interval of keepalives on connections of several chats; each room has its own. */
   keepaliveMs: number;
+  cors: CorsSettings;
   log: LogSettings;
   /** Infinity means no limit. */
   maxViewersPerAddress: number;
@@ -127,7 +128,10 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     rewriteUrl: (raw) => withoutToken(raw, normalized(raw.url ?? "")),
     routerOptions: { maxParamLength: MAX_URL_LENGTH }, // the parser of video ids has a limit of its own
     schemaController: { compilersFactory },
-    frameworkErrors: (error, _request, reply) => answerUnroutable(error, reply as FastifyReply, telemetry),
+    frameworkErrors: (error, { headers }, reply) => {
+      const origin = allowedOrigin(settings.cors, headers.origin);
+      answerUnroutable(error, reply as FastifyReply, origin, telemetry);
+    },
   });
   rawErrors.watch(app.server);
   boundConnections(app.server, settings.maxConnections, telemetry);
@@ -136,7 +140,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   answerErrors(app, telemetry);
   if (settings.isForWorkers) refuseStrangers(app, settings.access.workerToken ?? "");
   guardLogs(app);
-  allowEveryOrigin(app);
+  allowOrigins(app, settings.cors);
   boundRequests(app);
   boundUntakenAnswers(app, answers);
   if (

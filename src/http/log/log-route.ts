@@ -58,7 +58,7 @@ export function guardLogs(app: FastifyInstance): void {
 
 export function logRoute(app: FastifyInstance, parts: LogParts): void {
   const { reads, viewerPlaces, clock, underWay, handsOver, compresses } = parts;
-  const vary = compresses ? { vary: "Accept-Encoding" } : {};
+  const vary: { vary?: string } = compresses ? { vary: "Accept-Encoding" } : {};
   /** What waiting polls share, by the headers of their answers: these are the same for most. */
   const waiting = new Map<string, WaitingParts>();
 
@@ -108,7 +108,9 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
     if (!sink.answer && mayTake(reply)) {
       reply.hijack();
       underWay.forget(request.raw.socket);
-      const head = headerLines({ ...reply.getHeaders(), ...vary });
+      const { vary: byOrigin, ...headers } = reply.getHeaders();
+      const varies = [byOrigin, vary.vary].filter(Boolean).join(", ");
+      const head = headerLines({ ...headers, ...(varies && { vary: varies }) });
       const isOwn = isPrivate(request as FastifyRequest);
       const shared = waiting.getOrInsertComputed(`${isOwn} ${head}`, () => ({
         ...{ server: app.server, clock, head },

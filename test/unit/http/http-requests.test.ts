@@ -317,6 +317,37 @@ describe("preflights", () => {
     });
   }
 
+  it("are kept by browsers for two hours, and allow the headers of tracing", async () => {
+    const preflight = (url: string, requested: string) =>
+      fetch(`${url}/v1/stream`, {
+        method: "OPTIONS",
+        headers: { origin: "https://a.example", "access-control-request-headers": requested },
+      });
+    const { headers } = await preflight(relay.url, "traceparent, tracestate, x-request-id");
+    assert.equal(headers.get("access-control-max-age"), "7200");
+    assert.match(
+      headers.get("access-control-allow-headers") ?? "",
+      /, Authorization, traceparent, tracestate$/,
+    );
+    await using open = await startRelay({ settings: { RELAY_CORS_HEADERS: "X-*, b3" } });
+    const { headers: further } = await preflight(open.url, "x-request-id,B3,traceparent");
+    assert.match(further.get("access-control-allow-headers") ?? "", /, Authorization, x-request-id, b3$/);
+  });
+
+  it("and answers are for the origins of RELAY_CORS_ORIGINS alone, and say that they vary by it", async () => {
+    const [a, b, other] = ["https://a.example", "http://b.example:8080", "https://a.example.evil"];
+    await using closed = await startRelay({ settings: { RELAY_CORS_ORIGINS: `${a}, ${b}` } });
+    for (const path of ["/v1/stream", "/v1/nothing", "/client.js", "/v1/messages?videoId=dQw4w9WgXcQ", "/%"])
+      for (const method of ["OPTIONS", "GET"])
+        for (const origin of [a, b, other, undefined]) {
+          const init = { method, ...(origin && { headers: { origin } }) };
+          const { headers } = await fetch(closed.url + path, init);
+          const allowed = headers.get("access-control-allow-origin");
+          assert.equal(allowed, origin === other ? null : (origin ?? null), `${method} ${path} ${origin}`);
+          if (path !== "/%") assert.match(headers.get("vary") ?? "", /\bOrigin$/, `${method} ${path}`);
+        }
+  });
+
   it("let pages read Retry-After, the links and tags of the history, and the places of a log", async () => {
     const { headers } = await ask(relay.url, "/v1/nothing");
     const places = "Stream-Next-Offset, Stream-Up-To-Date, Stream-Closed, Stream-Cursor";
