@@ -5,9 +5,10 @@ import { promisify } from "node:util";
 import { createGzip, gzip } from "node:zlib";
 import type { FastifyInstance } from "fastify";
 import { Semaphore } from "../base/semaphore.ts";
+import { SharedWork } from "../base/shared-work.ts";
 import { chatOf } from "../protocol/chat-key.ts";
 import type { Rooms } from "../rooms/rooms.ts";
-import { FORMATS, pageBody, wholeBody } from "../serving/history/formats.ts";
+import { FORMATS, type Piece, pageBody, wholeBody } from "../serving/history/formats.ts";
 import type { History } from "../serving/history/history.ts";
 import { clientGone } from "./client-gone.ts";
 import { type HistoryQuery, linksOf, readQuery } from "./history-query.ts";
@@ -47,6 +48,22 @@ interface MessagesParts extends PageParts {
   compresses: boolean;
 }
 
+/** The pieces of all downloads: few are made at a time, and clients that wait for the same one share it. */
+class Pieces {
+  readonly #turns = new Semaphore(PIECES_AT_ONCE);
+  readonly #shared = new SharedWork<Piece>();
+
+  /** `key`: undefined if no other download shares it. Rejects also with the signal's reason. */
+  make(
+    key: string | undefined,
+    make: (signal: AbortSignal) => Promise<Piece>,
+    signal: AbortSignal,
+  ): Promise<Piece> {
+    const inTurn = (wanted: AbortSignal) => this.#turns.run(() => make(wanted), wanted);
+    return key === undefined ? inTurn(signal) : this.#shared.run(key, inTurn, signal);
+  }
+}
+
 interface Answer {
   headers: Record<string, string>;
   /** Changes with the answer. */
@@ -61,7 +78,7 @@ export const MESSAGES_OPTIONS = {
 
 export function messagesRoute(app: FastifyInstance, parts: MessagesParts): void {
   const { turns } = parts;
-  const pieces = new Semaphore(PIECES_AT_ONCE);
+  const pieces = new Pieces();
   app.get<{ Querystring: MessagesQuery }>(
     "/v1/messages",
     MESSAGES_OPTIONS,
@@ -109,16 +126,19 @@ async function download(
   query: MessagesQuery,
   { request, format, options }: HistoryQuery,
   { history }: PageParts,
-  pieces: Semaphore,
+  pieces: Pieces,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const { room, after, last, next } = await history.whole(request, signal);
+  const whole = await history.whole(request);
+  const { room, after, last } = whole;
   const { extension, header } = FORMATS[format].file ?? {};
   // A deletion that blanks a message is a message itself, and so changes the head.
   const content = JSON.stringify([query, format, header?.(options), room.base, room.head, after, last]);
   return {
     headers: { "content-disposition": `attachment; filename="${chatOf(room.videoId).videoId}.${extension}"` },
     hash: createHash("sha256").update(content).digest("base64url").slice(0, 22),
-    body: wholeBody(next, FORMATS[format], options, history.slices, (make) => pieces.run(make, signal)),
+    body: wholeBody(whole, FORMATS[format], options, history.slices, (key, make) =>
+      pieces.make(key, make, signal),
+    ),
   };
 }

@@ -10,7 +10,7 @@ import type { ReceivedMessage } from "../../formats/received-message.ts";
 import { chatOf, typeOfChat } from "../../protocol/chat-key.ts";
 import { decodeMessage, isoOf, messageJson, type StoredMessage } from "../../store/stored-message.ts";
 import type { Slices } from "../slices.ts";
-import type { HistoryPage } from "./history.ts";
+import type { HistoryPage, WholeHistory } from "./history.ts";
 
 export interface WritingOptions {
   /** JSON: whether messages have their details. The other formats always use them. */
@@ -25,6 +25,8 @@ interface Format {
   mediaType: string;
   /** Present if the format consists of lines, so that it can be sent while it is read. */
   file?: { extension: string; header(options: WritingOptions): string };
+  /** Whether a message is written differently after others. */
+  remembers?: boolean;
   /** A function that writes the messages of one answer in their order. */
   writer(options: WritingOptions): (message: StoredMessage) => string;
 }
@@ -55,6 +57,7 @@ export const FORMATS: Readonly<Record<FormatName, Format>> = {
   },
   text: {
     mediaType: "text/plain; charset=utf-8",
+    remembers: true,
     file: { extension: "txt", header: () => "" },
     writer: () => {
       const printer = new LinePrinter(plain);
@@ -110,30 +113,43 @@ export async function pageBody(
   return { body: Buffer.concat(pieces), hash: hash.digest("base64url").slice(0, 22) };
 }
 
-/** Makes one piece of a download when its turn comes. */
-type MakePiece = (make: () => Promise<Buffer | undefined>) => Promise<Buffer | undefined>;
+/** A piece of a download. */
+export interface Piece {
+  bytes: Buffer;
+  /** After which the next one begins. */
+  end: { to: number; limit: number };
+}
+
+/** Makes a piece, or shares it with other downloads by its key; undefined if it is of this download alone. */
+type MakePiece = (key: string | undefined, make: (signal: AbortSignal) => Promise<Piece>) => Promise<Piece>;
 
 /**
  * The body of a download, in pieces that are made when they are asked for. A piece that waits for its client
  * is all that the download holds.
  */
 export async function* wholeBody(
-  next: () => Promise<StoredMessage[] | undefined>,
-  { file, writer }: Format,
+  { key, place: placeAfter, read }: WholeHistory,
+  format: Format,
   options: WritingOptions,
   slices: Slices,
   inTurn: MakePiece,
 ): AsyncGenerator<Buffer> {
+  const { mediaType, file, writer, remembers } = format;
   const write = writer(options);
   const header = file?.header(options) ?? "";
   if (header !== "") yield Buffer.from(header);
-  const make = async () => {
-    const batch = await next();
-    const texts: string[] = [];
-    await inPieces(batch ?? [], write, slices, (text) => texts.push(text));
-    return batch && Buffer.from(texts.join(""));
-  };
-  for (let piece = await inTurn(make); piece; piece = await inTurn(make)) yield piece;
+  for (let place = placeAfter(); place; ) {
+    const { after, to, limit } = place;
+    const name = remembers ? undefined : JSON.stringify([key, mediaType, options, after, to, limit]);
+    const { bytes, end } = await inTurn(name, async (signal) => {
+      const { messages, ...end } = await read({ after, to, limit }, signal);
+      const texts: string[] = [];
+      await inPieces(messages, write, slices, (text) => texts.push(text));
+      return { bytes: Buffer.from(texts.join("")), end };
+    });
+    place = placeAfter(end);
+    if (bytes.length > 0) yield bytes;
+  }
 }
 
 /** Collected text is passed on once it has this length. */

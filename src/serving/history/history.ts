@@ -56,17 +56,33 @@ export interface HistoryPage {
   prev: number | null;
 }
 
+/** The next messages of a download: those after a cursor, up to another one, of at most `limit`. */
+export interface Place {
+  after: number;
+  to: number;
+  limit: number;
+}
+
+interface Batch {
+  messages: StoredMessage[];
+  /** The last cursor that was read. */
+  to: number;
+  /** The `limit` of the next place. */
+  limit: number;
+}
+
 /** Everything that a request asks for, in batches that are read when they are asked for. */
-interface WholeHistory {
+export interface WholeHistory {
   room: RoomRecord;
   /** The part's first cursor, exclusive, and its last one. */
   after: number;
   last: number;
-  /**
-   * Resolves to the next messages, undefined after the last ones. Waits while the store is unavailable.
-   * Rejects with the signal's reason.
-   */
-  next(): Promise<StoredMessage[] | undefined>;
+  /** The same for the same messages, of whatever request. */
+  key: string;
+  /** The place after a batch, or the first one; undefined if there is none. */
+  place(after?: Pick<Batch, "to" | "limit">): Place | undefined;
+  /** Reads a place. Waits while the store is unavailable. Rejects with the signal's reason. */
+  read(place: Place, signal: AbortSignal): Promise<Batch>;
 }
 
 /** A part that is read: the messages in it that pass the filter, and the number of all that were read. */
@@ -140,32 +156,25 @@ export class History {
   }
 
   /** Everything up to the head at the moment of the call. Rejects as `page` does. */
-  async whole(request: HistoryRequest, signal: AbortSignal): Promise<WholeHistory> {
+  async whole(request: HistoryRequest): Promise<WholeHistory> {
     const { room, after, last } = await this.#part(request).catch(refuseUnavailable);
-    return { room, after, last, next: this.#batches(room.videoId, request.filter, after, last, signal) };
+    const { filter } = request;
+    const hasAll = rareTypesOf(filter.types ?? ALL) === undefined;
+    return {
+      ...{ room, after, last },
+      key: JSON.stringify([room.videoId, filter]),
+      place: ({ to, limit } = { to: after, limit: FIRST_MESSAGES }) =>
+        to < last ? { after: to, to: hasAll ? Math.min(last, to + limit) : last, limit } : undefined,
+      read: (place, signal) => this.#batch(room.videoId, filter, place, signal),
+    };
   }
 
-  /** A function, and not a generator, which would keep its latest batch while it waits for its caller. */
-  #batches(
-    key: ChatKey,
-    filter: MessageFilter,
-    after: number,
-    last: number,
-    signal: AbortSignal,
-  ): WholeHistory["next"] {
-    let limit = FIRST_MESSAGES;
-    let from = after;
-    return async () => {
-      while (from < last) {
-        const range = { after: from, to: last, limit, isNewest: false };
-        const read = () => this.#read(key, range, filter, signal);
-        const { messages, to } = await retryRead(this.#clock, signal, read);
-        from = to;
-        limit = lengthOf(messages) > BATCH_LENGTH ? Math.ceil(limit / 2) : Math.min(2 * limit, READ_MESSAGES);
-        if (messages.length > 0) return messages;
-      }
-      return undefined;
-    };
+  async #batch(key: ChatKey, filter: MessageFilter, place: Place, signal: AbortSignal): Promise<Batch> {
+    const { limit } = place;
+    const read = () => this.#read(key, { ...place, isNewest: false }, filter, signal);
+    const { messages, to } = await retryRead(this.#clock, signal, read);
+    const isLong = lengthOf(messages) > BATCH_LENGTH;
+    return { messages, to, limit: isLong ? Math.ceil(limit / 2) : Math.min(2 * limit, READ_MESSAGES) };
   }
 
   async #part({ videoId, chat, isLog, after = 0, before, from, to }: HistoryRequest): Promise<HistoryRange> {

@@ -164,6 +164,37 @@ describe("a download", () => {
     assert.equal((await fetch(bounded, { headers: known })).status, 200);
   });
 
+  for (const [format, begun] of [
+    ["csv", 1],
+    ["text", 2], // at a time: a line may name the author of an earlier one
+  ] as const)
+    it(`as ${format} ${begun === 1 ? "shares" : "does not share"} its pieces with those that wait for the same`, async (t) => {
+      const { path, store } = await withRoom(t, several(2000));
+      const released = Promise.withResolvers<void>();
+      let [requests, reads] = [0, 0];
+      const { getRoom, read } = store;
+      store.getRoom = (videoId) => {
+        requests += 1;
+        return getRoom(videoId);
+      };
+      store.read = async (...args) => {
+        reads += 1;
+        await released.promise;
+        return read(...args);
+      };
+      const download = async () => {
+        const response = await fetch(`${path}&limit=all&format=${format}`, { headers: PLAIN });
+        return await response.text();
+      };
+      const downloads = Array.from({ length: 10 }, download);
+      await standstill(() => requests);
+      assert.equal(reads, begun);
+      released.resolve();
+      const [first = "", ...others] = new Set(await Promise.all(downloads));
+      assert.equal(others.length, 0);
+      assert.ok(linesOf(first).length >= 2000);
+    });
+
   it("is read no faster than its client takes it, and stops when the client is gone", async (t) => {
     const long = Array.from({ length: 2500 }, (_, n) => said(n, { message: "x".repeat(5000) }));
     const { url, store } = await withRoom(t, long);
@@ -232,12 +263,14 @@ describe("the store of a history", () => {
   it("is waited for in the middle of a download, but not for a page", async () => {
     const { relay, history } = await onDisk();
     const request = { videoId: VIDEO, filter: {} };
-    const whole = await relay.when(history.whole(request, NEVER));
+    const whole = await relay.when(history.whole(request));
     const seen: StoredMessage[] = [];
     const copying = (async () => {
-      for (let batch = await whole.next(); batch; batch = await whole.next()) {
-        seen.push(...batch);
-        const isMiddle = seen.length > 500 && seen.length - batch.length <= 500;
+      for (let place = whole.place(); place; ) {
+        const batch = await whole.read(place, NEVER);
+        place = whole.place(batch);
+        seen.push(...batch.messages);
+        const isMiddle = seen.length > 500 && seen.length - batch.messages.length <= 500;
         if (isMiddle) relay.disk.goneUntil = relay.clock.monotonic() + 20_000;
       }
     })();
