@@ -4,9 +4,12 @@ import "./check-node.js";
 import { existsSync } from "node:fs";
 import module from "node:module";
 import { dirname } from "node:path";
+import { setFlagsFromString } from "node:v8";
 
 // Before anything else is loaded: Node.js would open its debugger at this signal, to every user of the machine.
 process.on("SIGUSR1", () => {});
+// src/cli/garbage-collections.ts says why.
+setFlagsFromString("--heap-growing-percent=50");
 // In the system's folder for temporary files: a start takes half the time and less memory where it is not the first.
 // Threads and processes that this one starts find it in the environment.
 const { directory } = module.enableCompileCache();

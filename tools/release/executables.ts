@@ -16,6 +16,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { HEAP_GROWTH } from "../../src/cli/garbage-collections.ts";
 import { bundleOneFile, ROOT } from "./bundle.ts";
 
 /** The platforms, with the npm package that has their Node. */
@@ -54,13 +55,13 @@ export async function buildExecutables(platforms: readonly Platform[], folder: s
         main: "bundle/one-file.js", // relative, as the path is kept in the file
         ...{ executable, output },
         disableExperimentalSEAWarning: true,
-        execArgv: ["--disable-sigusr1"], // the debugger
+        execArgv: ["--disable-sigusr1", HEAP_GROWTH], // the first is the debugger
         useCodeCache: isOwn, // compiled code is that of the machine which builds
         assets: { "package.json": join(ROOT, "package.json"), ...Object.fromEntries(assets) },
       }),
     );
     // With a random seed the compiled code would differ each time. It does not stay in the file.
-    execFileSync(process.execPath, ["--random-seed=1", "--build-sea", config], {
+    execFileSync(process.execPath, ["--random-seed=1", HEAP_GROWTH, "--build-sea", config], {
       cwd: temporary.path,
       stdio: "ignore",
     });
