@@ -186,7 +186,9 @@ export class RoomJudge {
     const isWhole = reachesPage && calledAt - this.#pageAt < PROMPT_MS;
     if (!isWhole) this.#inTop.push({ from: this.#inTopSince, to: calledAt });
     this.#inTopSince = undefined;
-    this.#hasNewPage = true; // the messages that were left out follow, once
+    // The messages that were left out follow, once; those of the last page may have been stored long ago.
+    this.#hasNewPage = true;
+    this.#isPageStored = false;
   }
 
   #isWanted({ action }: Chat["ledger"][number]): boolean {
