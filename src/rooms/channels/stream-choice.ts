@@ -24,7 +24,7 @@ export interface ChannelStream extends Omit<ScheduledStream, "note"> {
   isFar: boolean;
 }
 
-/** `now`: the upstream's wall time in milliseconds. A stream without a time comes after those that begin soon. */
+/** `now`: the upstream's time in milliseconds. A stream without a time comes after those that begin soon. */
 export function streamsInOrder(
   { live, upcoming }: Pick<ChannelSight, "live" | "upcoming">,
   now: number,
