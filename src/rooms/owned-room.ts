@@ -92,6 +92,14 @@ function isOpen(room: RoomRecord | undefined): room is RoomRecord {
   return room !== undefined && room.end?.state !== "ended";
 }
 
+/**
+ * Whether a chat was read to its end, and all of it is kept. A replay like this brings nothing new, and its
+ * log, which is closed, must not go on.
+ */
+function isWhole(room: RoomRecord | undefined): boolean {
+  return room?.end?.state === "ended" && room.floor === room.base;
+}
+
 /** Whether a room could continue from its checkpoint: nobody has read its chat to the end. */
 export function isUnfinished(room: RoomRecord | undefined): room is RoomRecord {
   return room?.end === null && isReadable(room);
@@ -133,15 +141,15 @@ export class OwnedRoom {
    * Opens a video and bootstraps the chat that it has now. Meanwhile, this instance owns the room of the
    * live chat, so no other one opens the video, and that of an unfinished replay, so none goes on with it.
    * The backlog is durable when it resolves; if it rejects, or the chat is absent, the store has not changed.
-   * A live chat that was read before, and is over, is closed: then it resolves to "closed". Calls
-   * `assertCapacity` when the chat is found, before it is read. A stored room whose chat may come back waits
-   * for it, if `isResumed`. Resolves to undefined if another instance owns the room. Rejects as
-   * `LiveChat.bootstrap` does, with `RelayError` CAPACITY and with `StoreError`.
+   * A live chat that was read before, and is over, is closed, and a replay that is kept whole stays so: then
+   * it resolves to "closed". Calls `assertCapacity` when the chat is found, before it is read. A stored room
+   * whose chat may come back waits for it, if `isResumed`. Resolves to undefined if another instance owns the
+   * room. Rejects as `LiveChat.bootstrap` does, with `RelayError` CAPACITY and with `StoreError`.
    */
   static async bootstrap(
     videoId: string,
     opening: OpeningTurn,
-    { assertCapacity, isResumed }: Pick<RoomApplicant, "assertCapacity" | "isResumed">,
+    applicant: Pick<RoomApplicant, "assertCapacity" | "isResumed" | "reopens">,
     parts: OwnedRoomParts,
     signal: AbortSignal,
   ): Promise<JustOpened | { absence: Absence } | "closed" | undefined> {
@@ -165,10 +173,10 @@ export class OwnedRoom {
     const egress = new RoomEgress(videoId, opening.egress, parts);
     try {
       const holds = { live: hold, replay };
-      const opened = await OwnedRoom.#bootstrap(holds, asked, assertCapacity, egress, parts, signal);
-      if (opened && "owned" in opened) return opened;
+      const opened = await OwnedRoom.#bootstrap(holds, asked, applicant, egress, parts, signal);
+      if (typeof opened === "object" && "owned" in opened) return opened;
       egress.leave();
-      if (!opened) return undefined;
+      if (typeof opened !== "object") return opened;
       if ("isOver" in opened) return await OwnedRoom.#close(hold, asked, parts);
       const absence = ofStored(opened.absence, hold.room, parts);
       if (isFinal(absence)) {
@@ -179,7 +187,7 @@ export class OwnedRoom {
         }
       }
       const { room } = hold;
-      if (!room || !mayReturn(absence) || !isResumed(room)) return { absence };
+      if (!room || !mayReturn(absence) || !applicant.isResumed(room)) return { absence };
       return { owned: await OwnedRoom.#awaiting(hold, room, absence, asked, parts) };
     } catch (error) {
       egress.leave();
@@ -191,11 +199,11 @@ export class OwnedRoom {
   static async #bootstrap(
     holds: { live: Hold; replay: Hold | undefined },
     asked: CallStart,
-    assertCapacity: (chatType: ChatType) => void,
+    { assertCapacity, reopens }: Pick<RoomApplicant, "assertCapacity" | "reopens">,
     egress: RoomEgress,
     parts: OwnedRoomParts,
     signal: AbortSignal,
-  ): Promise<JustOpened | { absence: Absence } | { isOver: true } | undefined> {
+  ): Promise<JustOpened | { absence: Absence } | { isOver: true } | "closed" | undefined> {
     const { live } = holds;
     const { videoId } = live;
     const { clock, store, telemetry, settings } = parts;
@@ -229,6 +237,10 @@ export class OwnedRoom {
     await using replay = isReplay ? await take() : undefined;
     const hold = isReplay ? replay : live;
     if (!hold) return undefined;
+    if (isReplay && isWhole(hold.room) && !reopens()) {
+      await store.finish(hold, ENDED); // as of now: it has just been found again
+      return "closed";
+    }
     // From before the room was taken, because the record has the room's age at the moment when it was taken.
     const readAt = hold.room && wallAt(asked, clock) - lastReadAgoMs(hold.room);
     const appender = new Appender(parts, hold, memoryOf(hold.room, isReplay, parts));

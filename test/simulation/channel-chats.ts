@@ -79,7 +79,7 @@ export class ChannelChats implements Subscription {
     if (!this.mayEnd) this.#frames.take(frame);
   }
 
-  /** A look at a channel that is not known waits in the queue for 30 s at most; its viewers wait meanwhile. */
+  /** A look at an unknown channel waits in the queue for 30 s at most; its viewers wait meanwhile. */
   #isRefusal({ event, data }: Frame): boolean {
     const isFull = event === "error" && parseObject(data)?.code === "CAPACITY";
     return isFull && !this.#isSharedWell && !this.#frames.hasSeen;

@@ -258,6 +258,24 @@ describe("a replay", () => {
     }
     assert.equal(room.upstream.requests.length, calls);
   });
+
+  it("that was read to its end and is still there after an hour is not read again: its log stays closed", async () => {
+    const relay = new VirtualRelay({ settings: { RELAY_GRACE_MS: "1000" } });
+    const ids = relay.upstream.chat(VIDEO, { ...TEXT, ...REPLAY }).say(400);
+    await (await relay.enter({ videoId: VIDEO })).ended();
+    const reads = () => relay.upstream.requests.filter(({ kind }) => kind === "get_live_chat_replay").length;
+    const before = reads();
+    await relay.advance(61 * 60_000);
+    const newcomer = await relay.enter({ videoId: VIDEO });
+    assert.equal((await newcomer.ended())?.event, "end");
+    assert.deepEqual(newcomer.ids, ids);
+    assert.equal(reads() - before, 2, "they prove that it is there: ten would read it");
+    await relay.advance(59 * 60_000);
+    const calls = relay.upstream.requests.length;
+    const later = await relay.enter({ videoId: VIDEO });
+    assert.equal((await later.ended())?.event, "end");
+    assert.equal(relay.upstream.requests.length, calls);
+  });
 });
 
 describe("a video without a chat", () => {
