@@ -20,7 +20,7 @@ function object(properties: Record<string, Schema>, options?: Options): Schema {
 const functions = {
   Array: (items: Schema, options?: Options) => ({ type: "array", items, ...options }),
   Boolean: plain("boolean"),
-  Enum: (values: readonly unknown[], options?: Options) => ({ enum: values, ...options }),
+  Enum: (values: readonly unknown[], options?: Options) => ({ type: "string", enum: values, ...options }),
   Integer: plain("integer"),
   Literal: (value: string) => ({ type: "string", const: value }),
   Null: plain("null"),

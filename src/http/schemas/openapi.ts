@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifySchema } from "fastify";
 import { VERSION } from "../../base/own-files.ts";
 import { wireJson } from "../../base/wire-json.ts";
+import { BACKFILL_MAX } from "../../serving/resume.ts";
 import { NAMED_SCHEMAS } from "./schemas.ts";
 
 declare module "fastify" {
@@ -19,13 +20,47 @@ interface ValueSchema {
   required?: string[];
 }
 
+/**
+ * What the texts of these query parameters mean, for generators of clients. A query has only texts, so the
+ * schemas that validate it say no more.
+ */
+const MEANINGS: Readonly<Record<string, object>> = {
+  after: { type: "integer", minimum: 0 },
+  backfill: { type: "integer", minimum: 0, maximum: BACKFILL_MAX },
+  before: { type: "integer", minimum: 0 },
+  bom: { type: "boolean" },
+  details: { type: "boolean" },
+  limit: {
+    anyOf: [
+      { type: "integer", minimum: 1 },
+      { type: "string", enum: ["all"] },
+    ],
+  },
+  raw: { type: "boolean" },
+};
+
+const SECURITY_SCHEMES = {
+  token: {
+    type: "http",
+    scheme: "bearer",
+    description: "A token of the service. What its operator has made public needs none.",
+  },
+  tokenInQuery: {
+    type: "apiKey",
+    in: "query",
+    name: "access_token",
+    description: "The same token, for clients that cannot send headers, such as EventSource.",
+  },
+};
+
 /** Describes the routes that are added after this call. */
 export function describeApi(app: FastifyInstance): void {
   const paths: Record<string, object> = {};
   app.addHook("onRoute", ({ url, method, schema }) => {
     if (!schema?.summary || method === "HEAD") return; // a GET without its body
     const path = url.replaceAll(/:(\w+)/g, "{$1}");
-    paths[path] = { ...paths[path], [String(method).toLowerCase()]: operationOf(schema) };
+    const operationId = idOf(String(method), path);
+    paths[path] = { ...paths[path], [String(method).toLowerCase()]: { operationId, ...operationOf(schema) } };
   });
   const document = {
     openapi: "3.1.0",
@@ -37,13 +72,24 @@ export function describeApi(app: FastifyInstance): void {
     },
     servers: [{ url: ".." }], // relative to this document, as the service may be below a path
     paths,
-    components: { schemas: NAMED_SCHEMAS },
+    security: [{}, { token: [] }, { tokenInQuery: [] }],
+    components: { schemas: NAMED_SCHEMAS, securitySchemes: SECURITY_SCHEMES },
   };
   let body: Buffer | undefined;
   app.get("/v1/openapi.json", async (_request, reply) => {
     body ??= Buffer.from(wireJson(document));
     return reply.type("application/json; charset=utf-8").send(body);
   });
+}
+
+/** Such as `getRoomsByVideoId` for `GET /v1/rooms/{videoId}`. */
+function idOf(method: string, path: string): string {
+  const words = path
+    .split("/")
+    .slice(2)
+    .map((word) => word.replace(/^\{(.*)\}$/, "by-$1"));
+  const name = words.flatMap((word) => word.split("-")).map((word) => word[0]?.toUpperCase() + word.slice(1));
+  return method.toLowerCase() + name.join("");
 }
 
 function operationOf({ summary, params, querystring, headers, body, response }: FastifySchema): object {
@@ -61,14 +107,23 @@ function operationOf({ summary, params, querystring, headers, body, response }: 
 
 function parametersIn(place: "path" | "query" | "header", schema: unknown): object[] {
   const { properties = {}, required = [] } = (schema ?? {}) as ValueSchema;
-  return Object.entries(properties).map(([name, { description, examples, ...value }]) => ({
-    name,
-    in: place,
-    required: required.includes(name),
-    description,
-    schema: value,
-    ...examplesOf(examples),
-  }));
+  const described = Object.entries(properties).filter(([name]) => name !== "authorization"); // a security scheme
+  return described.map(([name, { description, examples, ...value }]) => {
+    const meaning = place === "query" ? MEANINGS[name] : undefined;
+    return {
+      name,
+      in: place,
+      required: required.includes(name),
+      description,
+      schema: meaning ?? value,
+      ...examplesOf(meaning ? examples?.map(asMeant) : examples),
+    };
+  });
+}
+
+/** The text as the number or the boolean that it means. */
+function asMeant(text: unknown): unknown {
+  return /^\d+$/.test(`${text}`) ? Number(text) : text;
 }
 
 function jsonContent(schema: unknown): object {

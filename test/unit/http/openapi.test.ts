@@ -33,12 +33,15 @@ interface Examples {
   examples?: Record<string, { value: string }>;
 }
 interface Operation {
-  parameters?: (Record<"name" | "in" | "description", string> & Examples)[];
+  operationId: string;
+  parameters?: (Record<"name" | "in" | "description", string> & Examples & { schema: object })[];
   requestBody?: { content: Record<string, { schema: object; example: Record<string, unknown> }> };
   responses: Record<string, Described>;
 }
 interface Description {
   openapi: string;
+  security: object[];
+  components: { securitySchemes: object };
   paths: Record<string, Record<string, Operation>>;
 }
 
@@ -144,6 +147,28 @@ function assertDescribed(path: Path, { status, body }: Answer): void {
 }
 
 describe("the description", () => {
+  it("names each operation, the token, and what the texts of a query mean", () => {
+    const operations = Object.values(description.paths).flatMap((path) => Object.values(path));
+    const ids = operations.map(({ operationId }) => operationId);
+    assert.equal(new Set(ids).size, operations.length);
+    for (const id of ids) assert.match(id, /^(get|post|put|delete)[A-Za-z]+$/);
+    const { security, components } = description;
+    assert.deepEqual(security.flatMap(Object.keys), Object.keys(components.securitySchemes));
+    const typeOf = (path: Path, name: string) => {
+      const schema = operationOf(path).parameters?.find((parameter) => parameter.name === name)?.schema;
+      return schema && "type" in schema && schema.type;
+    };
+    assert.deepEqual(
+      [typeOf("/v1/stream", "backfill"), typeOf("/v1/messages", "after"), typeOf("/v1/messages", "details")],
+      ["integer", "integer", "boolean"],
+    );
+    for (const { parameters = [] } of operations)
+      for (const { name, schema } of parameters) {
+        assert.ok("type" in schema || "anyOf" in schema, name);
+        assert.notEqual(name, "authorization");
+      }
+  });
+
   it("is valid OpenAPI 3.1", async () => {
     const { valid, errors } = await new Validator().validate({ ...structuredClone(description) });
     assert.ok(valid, JSON.stringify(errors));
