@@ -1,6 +1,7 @@
 /** The overlay's set-up page: its controls, its preview, and the URL that it makes. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Locator } from "playwright-core";
@@ -9,6 +10,7 @@ import { faultsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
 import { textAction } from "../support/chat-actions.ts";
 import { eventually } from "../support/eventually.ts";
 import { usePages } from "../support/pages.ts";
+import { temporaryFolder } from "../support/store-subject.ts";
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 const JUDGE = `axe.run({ resultTypes: ["violations"], iframes: false }).then(({ violations }) =>
@@ -297,7 +299,7 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
     assert.equal(await evaluate("navigator.clipboard.readText()"), (await url()).href);
   });
 
-  it("gives a file that waits for the service", async () => {
+  it("gives a file that waits for the service", async (t) => {
     const { page, relay, chat } = pages;
     await goto(`?videoId=${pages.videoId}&title=%3C/script%3E`);
     await until(page, "document.querySelector('#url').value !== ''");
@@ -314,7 +316,9 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
       asked += 1;
       return asked < 3 ? route.abort() : route.continue();
     });
-    await obs.goto(pathToFileURL(await download.path()).href);
+    const file = join(await temporaryFolder(t), "overlay.html");
+    await download.saveAs(file);
+    await obs.goto(pathToFileURL(file).href);
     await eventually(true, async () => {
       await obs.clock.fastForward(2000);
       return asked >= 3;

@@ -88,7 +88,7 @@ describe("sources of one service in one browser", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(await whole.evaluate("states"), []);
     await late.close();
 
-    // A worker that dies is made anew.
+    // Another worker takes the place of one that dies.
     const devtools = await context.newCDPSession(whole);
     await devtools.send("Target.setDiscoverTargets", { discover: true });
     const { targetInfos } = await devtools.send("Target.getTargets");
@@ -99,5 +99,30 @@ describe("sources of one service in one browser", { skip: NO_CHROMIUM }, () => {
     await has(whole, "meanwhile");
     await has(page, "meanwhile");
     assert.deepEqual(await idsOf(whole), [...ofChat, "after", "meanwhile"]);
+  });
+
+  it("has an own stream without shared workers, and says after 3 s why it waits, until it is open", async () => {
+    const { chat, relay, videoId } = pages;
+    chat.say([textAction("a")]);
+    for (const path of ["/overlay", "/"]) {
+      const page = await pages.browser.newPage();
+      await page.clock.install();
+      await page.addInitScript("delete window.SharedWorker");
+      const answers: (() => Promise<void>)[] = [];
+      await page.route(/v1\/stream/, (route) => void answers.push(() => route.continue()));
+      await page.goto(`${relay.url}${path}?videoId=${videoId}`);
+      await eventually(1, () => answers.length);
+      assert.doesNotMatch(await page.locator("#status").innerText(), /six streams/);
+      await page.clock.fastForward(3000);
+      await page
+        .locator("#status")
+        .getByText(/six streams to one host/)
+        .waitFor();
+      await answers[0]?.();
+      await page.locator(rowOf("a")).waitFor();
+      assert.doesNotMatch(await page.locator("#status").innerText(), /six streams/);
+      assert.equal(await page.locator("html").getAttribute("data-shared"), "off");
+      await page.close();
+    }
   });
 });

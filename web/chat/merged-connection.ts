@@ -127,6 +127,10 @@ export class MergedConnection implements Sharable {
     this.#service = service;
   }
 
+  get isOver(): boolean {
+    return false; // the page keeps it
+  }
+
   changeOver(): void {
     this.#connect();
   }

@@ -7,7 +7,8 @@ import { make } from "./dom.ts";
 type Fallback = () => Node | undefined;
 
 /**
- * The picture, or its replacement if the URL is not one of the upstream's hosts. The picture has `data-loaded` once it is there.
+ * The picture, or its replacement if the URL is not one of the upstream's hosts. The picture has
+ * `data-loaded` once it is there.
  */
 export function drawPicture(
   url: string | undefined,

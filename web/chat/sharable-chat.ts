@@ -1,6 +1,6 @@
 /** A chat that goes on over the shared stream once there is one, and its listeners notice nothing. */
 import type { SharedStream } from "./shared-stream.ts";
-import { forget, register, type Sharable, sharedStream } from "./sharing.ts";
+import { register, type Sharable, sharedStream } from "./sharing.ts";
 import type { SourceChat } from "./source.ts";
 
 type EventName = Parameters<SourceChat["on"]>[0];
@@ -29,6 +29,10 @@ export class SharableChat implements Sharable {
     return this.#chat.state;
   }
 
+  get isOver(): boolean {
+    return this.state === "closed";
+  }
+
   get cursor(): number | string | undefined {
     return this.#chat.cursor;
   }
@@ -44,16 +48,11 @@ export class SharableChat implements Sharable {
   }
 
   close(): void {
-    forget(this);
     this.#chat.close();
   }
 
   changeOver(stream: SharedStream | undefined): void {
     const before = this.#chat;
-    if (before.state === "closed") {
-      forget(this);
-      return;
-    }
     for (const { off } of this.#listeners) off();
     before.close();
     this.#chat = this.#opened(stream, before.cursor);

@@ -7,6 +7,8 @@ import type { SharedStream } from "./shared-stream.ts";
 
 /** A chat that can change over. */
 export interface Sharable {
+  /** Whether it has ended, and is only forgotten. */
+  readonly isOver: boolean;
   changeOver(stream: SharedStream | undefined): void;
 }
 
@@ -25,8 +27,9 @@ export function sharedStream(): SharedStream | undefined {
   return stream;
 }
 
-/** From now on, the chat hears when the page changes over. Undo it with `forget`. */
+/** From now on, the chat hears when the page changes over. */
 export function register(sharable: Sharable, service: string, token: string | undefined): void {
+  for (const each of sharables) if (each.isOver) sharables.delete(each);
   sharables.add(sharable);
   document.documentElement.dataset.shared ??= "off";
   if (channel || !("SharedWorker" in globalThis && "BroadcastChannel" in globalThis)) return;
@@ -37,10 +40,6 @@ export function register(sharable: Sharable, service: string, token: string | un
     void changeOver(service, token);
   });
   channel.postMessage("here");
-}
-
-export function forget(sharable: Sharable): void {
-  sharables.delete(sharable);
 }
 
 async function changeOver(service: string, token: string | undefined): Promise<void> {
@@ -57,5 +56,5 @@ async function changeOver(service: string, token: string | undefined): Promise<v
 
 function show(): void {
   document.documentElement.dataset.shared = stream ? "on" : "off";
-  for (const sharable of [...sharables]) sharable.changeOver(stream);
+  for (const sharable of [...sharables]) if (!sharable.isOver) sharable.changeOver(stream);
 }

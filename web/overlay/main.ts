@@ -163,7 +163,9 @@ async function followSeveral(options: Options, stage: Stage): Promise<void> {
 }
 
 function hideStatus(): void {
-  find("#status", HTMLElement).hidden = true;
+  const status = find("#status", HTMLElement);
+  status.hidden = true;
+  status.textContent = "";
   delete ROOT.dataset.code;
 }
 

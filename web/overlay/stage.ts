@@ -110,7 +110,7 @@ export class Stage {
     return made;
   }
 
-  /** The backfills of several chats come one after the other: their rows mix by the time of their messages. */
+  /** The backfills of several chats come one after the other, and their rows mix by time. */
   #sortByTime(): void {
     const sorted = [...this.#rows].sort(([one], [other]) => timeOf(one) - timeOf(other));
     this.#rows.clear();
@@ -119,7 +119,7 @@ export class Stage {
     for (const [row] of sorted) {
       const element = elementOf(row, this.#options.look);
       if (element === next) next = next.nextElementSibling;
-      else this.#chat.insertBefore(element, next); // the others stay where they are: a move would animate them
+      else this.#chat.insertBefore(element, next); // the others stay: a move would animate them
     }
   }
 
