@@ -291,6 +291,13 @@ export function notStored(videoId: string, chat?: Chat): RelayError {
   return new RelayError("NOT_STORED", `Nothing is stored of ${what} ${videoId}; ${advice}.`);
 }
 
+/**
+ * How far a room moves beyond its head (`Restoration.moveCursors`) if the clock is before the room's beginning
+ * or its last message, so that it does not measure how many cursors clients hold: more than the messages of
+ * any chat between a backup and its restore.
+ */
+export const UNHELD = 10_000_000_000;
+
 /** Refuses a store that a migration has not filled completely. */
 export const HALF_FILLED = "is incomplete: let livechat-relay migrate-store finish, or use another store";
 

@@ -3,7 +3,7 @@
  * replay moves behind its live chat, so that their cursors stay apart.
  */
 import { REPLAY_SUFFIX } from "../../protocol/chat-key.ts";
-import { UNHELD } from "../unheld-cursors.ts";
+import { UNHELD } from "../port.ts";
 
 const FAR = "greatest(moment, head + 1) - base";
 const FAR_APART = `greatest(moment, head + 1, coalesce((

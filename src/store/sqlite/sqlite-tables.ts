@@ -11,11 +11,18 @@ import { assertOwner } from "../fence.ts";
 import { lastBefore } from "../last-before.ts";
 import { type LastTimes, MessageTimes } from "../message-times.ts";
 import type { TakenRoom } from "../ownership.ts";
-import type { Claim, MessageSearch, RoomAccount, RoomRecord, RoomSummary, TypedPart } from "../port.ts";
+import {
+  type Claim,
+  type MessageSearch,
+  type RoomAccount,
+  type RoomRecord,
+  type RoomSummary,
+  type TypedPart,
+  UNHELD,
+} from "../port.ts";
 import type { EncodedMessage, StoredMessage } from "../stored-message.ts";
 import { withTotals } from "../stored-totals.ts";
 import { gapInPlaceOf, isReadable, namesIn, type OnUnreadable, withEnd } from "../strict-rows.ts";
-import { UNHELD } from "../unheld-cursors.ts";
 import { pruningOn } from "./pruning.ts";
 import { diskFull } from "./sqlite-error.ts";
 import { recordingsOn } from "./sqlite-recordings.ts";
