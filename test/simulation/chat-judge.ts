@@ -125,7 +125,8 @@ export class ChatJudge implements ChatFrames {
     else if (!passes(filter, this.#typeAt(cursor)))
       this.#violate(`is sent ${cursor} of type ${this.#typeAt(cursor)}, wants ${filter.types}`);
     const { body = "", details = "", storedAt = 0 } = row ?? {};
-    const detailed = `{"storedAt":"${new Date(storedAt).toISOString()}",${details.slice(1)}`;
+    const rest = details === "{}" ? "}" : `,${details.slice(1)}`;
+    const detailed = `{"storedAt":"${new Date(storedAt).toISOString()}"${rest}`;
     const text = isDetailed ? `${body.slice(0, -1)},"details":${detailed}}` : body;
     if (/[\p{Cc}\u2028\u2029]/u.test(data)) this.#violate(`is sent ${cursor} with a raw control character`);
     // equal except for the escapes
