@@ -45,7 +45,10 @@ async function start(options: Options): Promise<void> {
     const { openGoal } = await import("./goal.ts");
     const { types } = toRequest(options);
     const stored = { service: SERVICE, token: tokenIn(location.hash), types };
-    showChat(options, openGoal(options.goal, chatElement, stored, history));
+    showChat(
+      { ...options, videoId: options.videoId || (options.videoIds[0] ?? "") },
+      openGoal(options.goal, chatElement, stored, history),
+    );
     return;
   }
   const effects = await effectsOf(options);
