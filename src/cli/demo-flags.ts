@@ -1,6 +1,8 @@
 /** The flags of `demo`: its own, and the settings of `serve` that it does not replace. */
 
+import { readScript, type Step } from "./demo-script.ts";
 import type { Flag } from "./flags.ts";
+import { duration } from "./setting-readers.ts";
 import { SETTINGS } from "./setting-table.ts";
 
 const MAX_RATE = 1000;
@@ -42,4 +44,21 @@ const rate: Flag<number> = {
   },
 };
 
-export const DEMO_FLAGS = { rate, capture, store, ...SHARED };
+const script: Flag<Step[]> = {
+  default: "",
+  unset: "the stream is live from the start, and does not end",
+  meaning:
+    "what happens to the stream, as `time:step`: `start` (it is scheduled until then), `off` and `on` (its chat), `gap` (YouTube's chat fails for 15 s), `end`, `next` (the channel's next stream begins). For example `10s:start,60s:gap,90s:end,100s:next`",
+  isList: true,
+  read: readScript,
+};
+
+const endsAfter: Flag<Step[]> = {
+  default: "",
+  unset: "it does not end",
+  meaning: "the stream ends after this time, such as 60s",
+  option: "ends-after",
+  read: (text) => (text ? [{ afterMs: duration(text), act: "end" }] : []),
+};
+
+export const DEMO_FLAGS = { rate, capture, store, script, endsAfter, ...SHARED };

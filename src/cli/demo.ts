@@ -2,11 +2,12 @@
 import { existsSync } from "node:fs";
 import { systemClock } from "../base/clock.ts";
 import { COMMAND_NAME } from "../base/own-files.ts";
-import { type Channel, type Simulator, SPECIES, startSimulator } from "../simulator/index.ts";
+import { type Broadcast, type Channel, type Simulator, SPECIES, startSimulator } from "../simulator/index.ts";
 import { silentLog } from "../telemetry/logger.ts";
 import { Telemetry } from "../telemetry/telemetry.ts";
 import { toConfig } from "./config.ts";
 import { type DEMO_FLAGS, REPLACED } from "./demo-flags.ts";
+import { playScript, type Step } from "./demo-script.ts";
 import { type Input, UsageError } from "./flags.ts";
 import { openNamedStore } from "./open-store.ts";
 import { print } from "./reader/output.ts";
@@ -19,6 +20,8 @@ const VIDEO_ID = "demo-stream";
 const CHANNEL = "@demo";
 /** The stream of another channel, with fewer messages. */
 const SECOND_VIDEO_ID = "demo-second";
+/** How the ids of the channel's next streams begin; the number of the stream follows. */
+const NEXT = "demo-next-";
 /** How long the simulated upstream keeps its messages. */
 const HOLDS_MS = 60_000;
 /** The page of the chat shows the messages of that time, in these bounds. */
@@ -43,7 +46,12 @@ export async function demo(
       if (existsSync(values.capture))
         surroundings.stderr.write(`${COMMAND_NAME}: reading ${values.capture}\n`);
       await playCapture(upstream, values.capture);
-    } else speak(upstream, values.rate);
+      if (values.script.length + values.endsAfter.length > 0)
+        throw new UsageError("--script and --ends-after are of the generated chat, not of --capture");
+    } else
+      speak(upstream, values.rate, [...values.script, ...values.endsAfter], (act) =>
+        surroundings.stderr.write(`${COMMAND_NAME}: ${VIDEO_ID}: ${act}\n`),
+      );
     const simulated = {
       RELAY_UPSTREAM_URL: upstream.urls.main,
       RELAY_UPSTREAM_MUSIC_URL: upstream.urls.music,
@@ -79,7 +87,8 @@ async function assertOwnStore(url: string): Promise<void> {
   );
   const rooms = await store.listRooms(MAX_ROOMS);
   const foreign = rooms.find(
-    ({ videoId, end }) => end === null && videoId !== VIDEO_ID && videoId !== SECOND_VIDEO_ID,
+    ({ videoId, end }) =>
+      end === null && ![VIDEO_ID, SECOND_VIDEO_ID].includes(videoId) && !videoId.startsWith(NEXT),
   );
   if (foreign)
     throw new UsageError(
@@ -87,14 +96,26 @@ async function assertOwnStore(url: string): Promise<void> {
     );
 }
 
-/** The live streams of the demo. */
-function speak(upstream: Simulator, perSecond: number): void {
-  speakOn(upstream.channel(CHANNEL, { title: "Demo" }), VIDEO_ID, perSecond);
+/** The live streams of the demo, and what happens to the first. */
+function speak(
+  upstream: Simulator,
+  perSecond: number,
+  steps: readonly Step[],
+  told: (act: string) => void,
+): void {
+  const channel = upstream.channel(CHANNEL, { title: "Demo" });
+  const start = steps.find(({ act }) => act === "start");
+  const startsAt = start && systemClock.now() + start.afterMs;
+  const broadcast = speakOn(channel, VIDEO_ID, perSecond, startsAt);
   speakOn(upstream.channel("@demo-second", { title: "Second demo" }), SECOND_VIDEO_ID, perSecond / 5);
+  let streams = 1;
+  const next = () => void speakOn(channel, `${NEXT}${++streams}`, perSecond);
+  const later = (ms: number, act: () => void) => void setTimeout(act, ms).unref();
+  playScript(steps, { upstream, broadcast, next, later }, told);
 }
 
 /** A chat that continues while the demo does not run, as a real one does. */
-function speakOn(channel: Channel, videoId: string, perSecond: number): void {
+function speakOn(channel: Channel, videoId: string, perSecond: number, startsAt?: number): Broadcast {
   const held = Math.round((perSecond * HOLDS_MS) / 1000);
   const shown = Math.min(Math.max(held, MIN_SHOWN), MAX_SHOWN);
   const scenario = {
@@ -104,7 +125,9 @@ function speakOn(channel: Channel, videoId: string, perSecond: number): void {
     page: shown,
     kinds: SPECIES.filter((kind) => kind !== "unknown"), // their warnings would look like a defect
   } as const;
-  channel.broadcast(videoId, { chat: scenario }).chat.speakEndlessly(perSecond, shown);
+  const broadcast = channel.broadcast(videoId, { chat: scenario, ...(startsAt && { startsAt }) });
+  broadcast.chat.speakEndlessly(perSecond, shown);
+  return broadcast;
 }
 
 async function playCapture(upstream: Simulator, path: string): Promise<void> {

@@ -3,7 +3,7 @@ export { END_SHAPES, type EndShape } from "./answers.ts";
 export type { Failure } from "./faults.ts";
 export { SPECIES } from "./generator.ts";
 export { realisticHold } from "./scenario.ts";
-export type { Channel } from "./simulated-channel.ts";
+export type { Broadcast, Channel } from "./simulated-channel.ts";
 export {
   type InProcessSimulator,
   type Simulator,

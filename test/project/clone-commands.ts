@@ -203,11 +203,12 @@ it("docs/deployment.md and docs/operations.md install, back up, restore and upgr
   const curl = `curl -sN 'http://127.0.0.1:${port}/v1/stream?videoId=${VIDEO}'`;
   await cursorsOf(start(curl, clone));
   const packages = join(clone, "tools/release/packages");
+  await start("npm pack --workspace client", clone).ended(); // as both pages say
   for (const page of ["docs/sdk.md", "client/README.md"]) {
     const project = await mkdtemp(within("project-"));
     for (const block of blocksOf(page)) {
       const commands = block
-        .replace("PATH", packages)
+        .replace("PATH", clone)
         .replaceAll("CHECKOUT", clone)
         .replace("127.0.0.1:8080 demo-stream", `127.0.0.1:${port} ${VIDEO}`);
       const running = start(commands, project);

@@ -58,6 +58,35 @@ describe("the demo", () => {
     assert.equal(await demo.exited, 0);
   });
 
+  it("plays a script: a stream that is scheduled, off, on, has a gap and ends, and the channel's next one", async () => {
+    const script = "4s:start,6s:off,9s:on,10s:gap,31s:next";
+    const faster = ["--look-ms", "1000", "--channel-ms", "2000"];
+    const demo = new Run(["demo", "--port", "0", "--script", script, "--ends-after", "30s", ...faster]);
+    const url = await demo.printed(/Channel +curl -N '(\S+)'/);
+    let text = "";
+    const steps = [
+      ...['"state":"upcoming","videoId":"demo-stream"', '"state":"live","videoId":"demo-stream"'],
+      ...['"videoId":"demo-stream","type":"gap"', '"state":"live","videoId":"demo-next-2"'],
+      '"videoId":"demo-next-2","type"',
+    ];
+    const inOrder = new RegExp(steps.join(".*"), "s");
+    for await (const part of (await fetch(url)).body ?? []) {
+      text += Buffer.from(part);
+      if (inOrder.test(text)) break;
+    }
+    assert.match(text, inOrder);
+    const told = [...demo.error.matchAll(/demo-stream: (\w+)/g)].map(([, step]) => step);
+    assert.deepEqual(told, ["start", "off", "on", "gap", "end", "next"]);
+    demo.signal("SIGTERM");
+    assert.equal(await demo.exited, 0);
+  });
+
+  it("refuses a step that it does not know, in one line", async () => {
+    const { code, error } = await outcome(["demo", "--script", "5s:explode"]);
+    assert.equal(code, 2);
+    assert.match(error, /^livechat-relay: --script: .*start, off, on, gap, end, next.*\n$/);
+  });
+
   it("prints the settings with which a real service reads its simulated YouTube", async () => {
     const demo = new Run(["demo", "--port", "0"]);
     const settings = await demo.printed(/Upstream +(RELAY_UPSTREAM_URL=.*)/);

@@ -1,8 +1,8 @@
 /** docs/sdk.md and the examples: the page has every name, and every example runs. */
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, it } from "node:test";
 import { parseSync } from "oxc-parser";
@@ -118,4 +118,14 @@ describe("the examples", () => {
     for (const page of ["examples/page.html", "examples/seven-chats.html"])
       assert.ok(read(page).trimEnd().split("\n").length <= 20, page);
   });
+});
+
+it("docs/sdk.md has a test of a bot, without a service, that runs", async (t) => {
+  const page = read("docs/sdk.md");
+  const samples = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = ""]) => code);
+  const sample = samples.find((code) => code.includes("http://relay.test")) ?? assert.fail("no sample");
+  const file = `${await temporaryFile(t)}.ts`;
+  writeFileSync(file, sample.replace("livechat-relay-client", join(ROOT, "client/index.ts")));
+  const ran = spawnSync(process.execPath, [file], { encoding: "utf8" });
+  assert.equal(ran.stdout, "hello,!uptime\n", ran.stderr);
 });
