@@ -104,8 +104,13 @@ export class RoomList {
   }
 }
 
-/** The state of the open room on this instance (`local`); if it is not open here, its last state. */
+/**
+ * The state of the open room on this instance (`local`); if it is not open here, its last state. If the chat
+ * is over, what is being opened or released is the video's other chat.
+ */
 export function stateOf(end: RoomEnd | null, local: RoomState | undefined): RoomState {
+  const isOfOther = local === "bootstrapping" || local === "released";
+  if (end?.state === "ended" && isOfOther) return "ended";
   return local ?? end?.state ?? "released";
 }
 

@@ -5,6 +5,7 @@ import { chatKey } from "../../../src/protocol/chat-key.ts";
 import type { VirtualRelayOptions } from "../../harness/virtual-relay.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { failAlways, PLACES } from "../../support/opening.ts";
+import { virtualEdge } from "../../support/virtual-edge.ts";
 
 const VIDEO = "two-chats-1";
 const REPLAY = chatKey(VIDEO, "replay");
@@ -81,6 +82,19 @@ describe("a viewer with a cursor of a live chat that is over", () => {
       else assert.equal(back.init?.chatType, "liveChatRenderer", `${forMs} ms`);
     }
     assert.deepEqual([...refusals], ["STORE_UNAVAILABLE"]);
+  });
+
+  it("gets the same at an edge while the origin opens the replay for others", async () => {
+    const { relay, viewer } = await replayed();
+    const { life } = await virtualEdge(relay);
+    relay.upstream.fault({ on: "popout", times: 1, as: { delayMs: 5000 } });
+    const newcomer = relay.visit({ videoId: VIDEO });
+    await relay.advance(1000);
+    const back = await relay.enter({ videoId: VIDEO, lastEventId: viewer.cursors[5] ?? 0 }, life.rooms);
+    assert.equal((await back.ended())?.event, "end");
+    assert.deepEqual([back.init?.chatType, back.ids], ["liveChatRenderer", viewer.ids.slice(6)]);
+    await relay.when(newcomer.entered);
+    assert.equal(newcomer.init?.chatType, "liveChatReplayRenderer");
   });
 
   it("counts as one without a cursor once the live chat is not stored any more", async () => {
