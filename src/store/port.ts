@@ -293,8 +293,8 @@ export function notStored(videoId: string, chat?: Chat): RelayError {
 
 /**
  * How far `Restoration.moveCursors` moves a room beyond its head if the clock is before the room's beginning
- * or its last message. Then the clock does not measure how many cursors clients hold. This is more than the messages
- * of any chat between a backup and its restore.
+ * or its last message. Then the clock does not measure how many cursors clients hold. This is more than the
+ * messages of any chat between a backup and its restore.
  */
 export const UNHELD = 10_000_000_000;
 

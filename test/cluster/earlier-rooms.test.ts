@@ -8,6 +8,7 @@ import { describe, it, type TestContext } from "node:test";
 import { ENDED, RELEASED, type RoomEnd } from "../../src/protocol/chat.ts";
 import { run } from "../chaos/cluster/postgres.ts";
 import { ownSchema, type PostgresServer, testPostgres } from "../support/postgres-server.ts";
+import { UNDO_LAST_STEPS } from "../support/schema-steps.ts";
 import { own, readAll, saying } from "../support/store-reading.ts";
 import { fileStore, openFor } from "../support/store-subject.ts";
 
@@ -85,7 +86,7 @@ describe("the rooms of an earlier store", () => {
     await check(t, `sqlite:${path}`, async () => {
       using database = new DatabaseSync(path);
       database.exec(`update room set checkpoint = replace(checkpoint, 'liveChatRepl_y', 'liveChatReplay');
-        alter table room drop column is_kept; pragma user_version = 3`);
+        ${UNDO_LAST_STEPS}; pragma user_version = 3`);
     });
   });
 
@@ -95,7 +96,7 @@ describe("the rooms of an earlier store", () => {
       await run(url, "update room set checkpoint = replace(checkpoint, 'liveChatRepl_y', 'liveChatReplay')");
       await run(
         url,
-        `alter table room drop column is_kept; drop function relay_prune_room_2, relay_first_unkept;
+        `${UNDO_LAST_STEPS}; drop function relay_prune_room_2, relay_first_unkept, relay_append_3;
          update store set schema_version = 4`,
       );
     });

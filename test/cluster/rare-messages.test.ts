@@ -9,14 +9,18 @@ import { describe, it, type TestContext } from "node:test";
 import { SQL } from "../../src/store/postgres/postgres-tables.ts";
 import { run } from "../chaos/cluster/postgres.ts";
 import { ownSchema, type PostgresServer, testPostgres } from "../support/postgres-server.ts";
+import { UNDO_LAST_STEPS } from "../support/schema-steps.ts";
 import { own, saying } from "../support/store-reading.ts";
 import { fileStore, openFor, ROOM } from "../support/store-subject.ts";
 
 const { skip, server } = await testPostgres();
 const COUNT = 20_000;
 /** Takes a store back to the first schema. */
-const UNDO_LATER_STEPS =
-  "drop index message_rare; alter table room drop column channels; alter table room drop column is_kept";
+const UNDO_LATER_STEPS = [
+  "drop index message_rare",
+  "alter table room drop column channels",
+  UNDO_LAST_STEPS,
+].join("; ");
 /** Pages of 8 KB or less: the depth of the index and of the table for each of a few messages. */
 const FEW_PAGES = 64;
 
@@ -65,7 +69,7 @@ describe("rare messages of a PostgreSQL database", { skip }, () => {
     await store.close();
     await run(
       url,
-      `${UNDO_LATER_STEPS}; drop function relay_prune_room, relay_prune_room_2, relay_first_unkept, relay_prune_oldest, relay_append_2; update store set schema_version = 1`,
+      `${UNDO_LATER_STEPS}; drop function relay_prune_room, relay_prune_room_2, relay_first_unkept, relay_prune_oldest, relay_append_2, relay_append_3; update store set schema_version = 1`,
     );
 
     const reopened = await openFor(t, url);

@@ -51,11 +51,11 @@ async function firstDump(t: TestContext, ids: readonly string[]): Promise<string
     `insert into room (video_id, base, floor, head, state, epoch, lease_until, checkpoint, checkpoint_at)
      values ('${ROOM}', ${first}, ${first}, ${last}, 'polling', 1, 'epoch', '', clock_timestamp())`,
   );
-  for (const { cursor, id, body, details } of stored(first, ids))
+  for (const { cursor, id, body, details, storedAt } of stored(first, ids))
     await run(
       url,
-      "insert into message (video_id, cursor, id, body, details, at) values ($1, $2, $3, $4, $5, clock_timestamp())",
-      [ROOM, cursor, id, body, details],
+      "insert into message (video_id, cursor, id, body, details, at) values ($1, $2, $3, $4, $5, to_timestamp($6::float8 / 1000))",
+      [ROOM, cursor, id, body, details, storedAt],
     );
   const file = await temporaryFile(t);
   await inShell(documented(/^pg_dump .*$/m), url, file);
