@@ -28,13 +28,14 @@ export async function* pageLoop(
   options: HistoryOptions,
   { service, clock, retries, withQuery, foreignAnswer }: PageParts,
 ): AsyncGenerator<Message, void, void> {
-  const { chat, before, from, to, types, q, author, details, signal } = options;
+  const { chat, before, from, to, saidFrom, saidTo, types, q, text, author, details, signal } = options;
   const [videoId] = service.names;
   // Without `after`, `before` would ask for the last page before it.
   let after: number | null | undefined = options.after ?? (before === undefined ? undefined : 0);
   while (after !== null) {
     // The limit is the service's maximum.
-    const query = { videoId, chat, before, from, to, types, q, author, details, limit: 1000, after };
+    const said = { saidFrom, saidTo, text };
+    const query = { videoId, chat, before, from, to, ...said, types, q, author, details, limit: 1000, after };
     const path = withQuery("v1/messages", query);
     const page = await service
       .ask<Page>(path, "messages")

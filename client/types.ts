@@ -292,8 +292,16 @@ export interface HistoryOptions<D extends boolean = boolean, T extends TypeOrGro
    */
   from?: string | number | undefined;
   to?: string | number | undefined;
+  /**
+   * The same by the chat's own time: in the forms of `from`, or, of a replay, a place in the video such as
+   * `1:02:03`.
+   */
+  saidFrom?: string | number | undefined;
+  saidTo?: string | number | undefined;
   /** Only messages whose text or author contains this, in any case and Unicode form. */
   q?: string | undefined;
+  /** As `q`, in the words alone. */
+  text?: string | undefined;
   /** Only messages of the author with this channel id. */
   author?: string | undefined;
 }

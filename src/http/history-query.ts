@@ -9,7 +9,7 @@ import { FORMAT_NAMES, FORMATS, type FormatName, type WritingOptions } from "../
 import type { HistoryPage, HistoryRequest } from "../serving/history/history.ts";
 import { ALL, filterOf, type TypeFilter } from "../serving/type-filter.ts";
 import { preferred } from "./negotiation.ts";
-import { timeIn } from "./query-time.ts";
+import { saidTimeIn, timeIn } from "./query-time.ts";
 import { DEFAULT_LIMIT, MAX_LIMIT, type MessagesQuery } from "./schemas/history-schemas.ts";
 
 export interface HistoryQuery {
@@ -35,7 +35,9 @@ export function readQuery(query: MessagesQuery, accept: string | undefined): His
       before: query.before === undefined ? undefined : Number(query.before),
       from: timeIn(query, "from"),
       to: timeIn(query, "to"),
-      filter: { types: typesIn(query), authorId: query.author, text: query.q },
+      saidFrom: saidTimeIn(query, "saidFrom"),
+      saidTo: saidTimeIn(query, "saidTo"),
+      filter: { types: typesIn(query), authorId: query.author, anyText: query.q, text: query.text },
     },
     limit: limitIn(query, format),
     format,

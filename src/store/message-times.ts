@@ -4,17 +4,23 @@
  */
 import { type EncodedMessage, type SaidTimes, saidTimes } from "./stored-message.ts";
 
-/** In milliseconds. Null: no message up to this one has such a time. */
+/** In milliseconds. */
 export interface LastTimes {
   /** When it was stored, by the wall clock. */
   at: number;
-  /** When the last of all messages up to this one was said, by the wall clock. */
+  /**
+   * When the last of all messages up to this one was said, by the wall clock; 0 if none has such a time. Null
+   * if an earlier version stored the message: then `at` is in its place.
+   */
   said: number | null;
-  /** The furthest place in the video of all messages up to this one. */
+  /** The furthest place in the video of all messages up to this one; null if none has one. */
   offset: number | null;
 }
 
-const NEVER: LastTimes = { at: 0, said: null, offset: null };
+/** The times by which a place in a room is found. */
+export type TimeKind = keyof LastTimes;
+
+const NEVER: LastTimes = { at: 0, said: 0, offset: null };
 
 export class MessageTimes {
   readonly #now: number;
@@ -35,14 +41,14 @@ export class MessageTimes {
     const { at, said, offset } = this.#last;
     this.#last = {
       at: Math.max(at, Math.min(message.storedAt ?? this.#now, this.#now), own.said ?? 0),
-      said: latest(said, own.said),
+      said: Math.max(said ?? at, own.said ?? 0),
       offset: latest(offset, own.offset),
     };
     return this.#last;
   }
 }
 
-function latest(before: number | null, own: SaidTimes["said"]): number | null {
+function latest(before: number | null, own: SaidTimes["offset"]): number | null {
   if (before === null || own === undefined) return own ?? before;
   return Math.max(before, own);
 }

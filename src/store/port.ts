@@ -6,6 +6,7 @@
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { Chat } from "../protocol/chat-key.ts";
 import { RelayError } from "../protocol/errors.ts";
+import type { TimeKind } from "./message-times.ts";
 import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
 import type { Totals } from "./totals.ts";
 
@@ -111,9 +112,10 @@ export interface Store {
    * The last cursor before the first message that was stored at or after a time, in wall milliseconds: the
    * floor if that is the oldest message, the head if there is none. Undefined if the room does not exist. A
    * binary search, so it assumes that later messages were stored later. If the store's clock was set back,
-   * several places may fit a time: the result is one of them.
+   * several places may fit a time: the result is one of them. `kind`: "said" and "offset" find, in the same
+   * way, the first message that was said at or after a time, or at or after a place in the video.
    */
-  cursorAt(videoId: string, time: number): Promise<number | undefined>;
+  cursorAt(videoId: string, time: number, kind?: TimeKind): Promise<number | undefined>;
 
   /** The stored messages with these ids, in any order. */
   messagesById(videoId: string, ids: readonly string[]): Promise<StoredMessage[]>;

@@ -5,6 +5,7 @@ import { cleanText } from "../../formats/harmless-text.ts";
 import { counted } from "../counted.ts";
 import { EXIT } from "../exit-codes.ts";
 import type { Input } from "../flags.ts";
+import { ask } from "./ask.ts";
 import { type ExportFile, type FileMode, openExportFile } from "./export-file.ts";
 import type { Format, LastMessage } from "./export-formats.ts";
 import { placeInRoom } from "./export-place.ts";
@@ -47,7 +48,8 @@ export async function exportChat(
   { name, path, format, label }: ChatTarget,
   values: ExportInput["values"],
 ): Promise<Exported> {
-  const { follow, force, raw, since, from, to, types, chat } = values;
+  const { follow, force, raw, since, from, to, types, chat, q, text, author } = values;
+  const { "said-from": saidFrom, "said-to": saidTo } = values;
   const notice = (text: string) => print(label + text);
   const mode = modeOf(values);
   const cursorInRoom = (last: LastMessage) =>
@@ -57,17 +59,37 @@ export async function exportChat(
       ? standardOutput(session.surroundings.stdout, format, session.stopped)
       : await openExportFile(path, format, mode, force, cursorInRoom, session.stopped);
   const signal = AbortSignal.any([session.stopped, file.output.failed]);
-  const placeOf = async <T>(time: number | undefined, none: T) =>
-    time === undefined ? none : cursorBefore(session, { videoId: name, chat }, time, signal);
+  const place = { ...session, videoId: name, chat, signal };
+  const bounds = [from, to, saidFrom, saidTo].filter((bound) => bound !== undefined);
   let room: Room | undefined;
   let first = file.cursor;
   let [last, messages, isComplete] = [Number.POSITIVE_INFINITY, 0, false];
-  const reached = () => (typeof room?.cursor === "number" ? Math.min(room.cursor, last) : room?.cursor);
+  let found: Cursor | undefined;
+  const reached = () => {
+    const cursor = room ? room.cursor : found;
+    return typeof cursor === "number" ? Math.min(cursor, last) : cursor;
+  };
   try {
     const isChannel = channelIn(name) !== undefined;
-    const cursor = file.cursor ?? since ?? (await placeOf(from, isChannel ? undefined : 0));
-    last = await placeOf(to, last);
-    if (typeof cursor !== "number" || cursor < last) {
+    const begin = isChannel ? undefined : await cursorBefore(place, { from, saidFrom }, 0);
+    const cursor = file.cursor ?? since ?? begin;
+    const ends = [{ from: to }, { saidFrom: saidTo }].map((end) => cursorBefore(place, end, last));
+    last = Math.min(...(await Promise.all(ends)));
+    const isEmpty = typeof cursor === "number" && cursor >= last;
+    const copying = { format, raw, last, label };
+    if (!isEmpty && (q ?? text ?? author) !== undefined) {
+      const range = { after: Number(cursor), ...(last < Number.POSITIVE_INFINITY && { before: last + 1 }) };
+      const filter = { types, q, text, author, details: true };
+      const selected = history(session.server, { ...place, ...range, ...filter, retry: () => false });
+      const seen = async function* () {
+        for await (const message of selected) {
+          found = message.cursor;
+          first ??= message.cursor - 1;
+          yield message;
+        }
+      };
+      messages = await copy(session, seen(), file.output, copying);
+    } else if (!isEmpty) {
       const until = follow ? undefined : ("now" as const);
       const backfill = isChannel ? CHANNEL_BACKFILL : undefined;
       const asked = { name, chat, cursor, backfill, types, until, signal, details: true };
@@ -75,7 +97,14 @@ export async function exportChat(
       room.on("message", () => {
         first ??= room?.cursor;
       });
-      messages = await copy({ ...session, notice }, room, file.output, { format, raw, last, label });
+      room.on("gap", ({ after, cursor }) =>
+        notice(`messages may be missing between cursors ${after} and ${cursor}`),
+      );
+      messages = await copy(session, room, file.output, copying);
+    }
+    if (messages === 0 && bounds.length > 0) {
+      const where = await outside(place, { from, to, saidFrom, saidTo });
+      if (where !== undefined) notice(where);
     }
     isComplete = true;
     await file.close(true);
@@ -94,17 +123,39 @@ export async function exportChat(
   }
 }
 
-/** The cursor before the first message stored at or after this time; infinite if there is none. */
-async function cursorBefore(
-  { server, token }: Access,
-  of: Pick<HistoryOptions, "videoId" | "chat">,
-  from: number,
-  signal: AbortSignal,
-): Promise<number> {
-  const messages = history(server, { ...of, token, from, signal, retry: () => false });
+type Place = Access & Pick<HistoryOptions, "videoId" | "chat"> & { signal: AbortSignal };
+type Bounds = Pick<HistoryOptions, "from" | "to" | "saidFrom" | "saidTo">;
+
+/** The cursor before the first message within the bounds: infinite if there is none, `none` without bounds. */
+async function cursorBefore({ server, ...place }: Place, bounds: Bounds, none: number): Promise<number> {
+  if (Object.values(bounds).every((bound) => bound === undefined)) return none;
+  const messages = history(server, { ...place, ...bounds, retry: () => false });
   for await (const { cursor } of messages) return cursor - 1;
   return Number.POSITIVE_INFINITY;
 }
+
+/** Where the messages are that these bounds leave out; undefined if something is within them. */
+async function outside(
+  { videoId, chat, signal, ...place }: Place,
+  bounds: Bounds,
+): Promise<string | undefined> {
+  const asked = Object.entries({ videoId, chat, ...bounds, limit: 1 }).filter(
+    ([, value]) => value !== undefined,
+  );
+  const query = new URLSearchParams(asked.map(([name, value]) => [name, String(value)]));
+  const path = `/v1/messages?${query}`;
+  const page = await ask<{ outside?: Outside }>(place, path, { signal });
+  if (!page.outside) return undefined;
+  const { storedFrom, storedTo, saidFrom, saidTo, offsetFromMs, offsetToMs } = page.outside;
+  const said = saidFrom ? `; they were said from ${saidFrom} to ${saidTo}` : "";
+  const offsets = [offsetFromMs, offsetToMs].filter((ms) => ms !== undefined).map(clockTime);
+  const places = offsets.length > 0 ? `; their places in the video are ${offsets.join(" to ")}` : "";
+  return `no message is within these times. Those that are stored were stored from ${storedFrom} to ${storedTo}${said}${places}`;
+}
+
+/** As `/v1/messages` names it. */
+type Outside = Record<"storedFrom" | "storedTo", string> &
+  Partial<Record<"saidFrom" | "saidTo", string> & Record<"offsetFromMs" | "offsetToMs", number>>;
 
 interface CopyOptions {
   format: Format;
@@ -116,8 +167,8 @@ interface CopyOptions {
 
 /** Resolves to the number of messages written. */
 async function copy(
-  { notice, stopped, surroundings }: Pick<Session, "notice" | "stopped" | "surroundings">,
-  room: Room,
+  { stopped, surroundings }: Pick<Session, "stopped" | "surroundings">,
+  source: AsyncIterable<Parameters<ReturnType<Format["encoder"]>>[0]>,
   output: Output,
   { format, raw, last, label }: CopyOptions,
 ): Promise<number> {
@@ -131,11 +182,8 @@ async function copy(
     const place = Number.isNaN(offsetMs) ? "" : `, ${clockTime(offsetMs)} into the video`;
     return `${label}${counted(written, "message")}, ${rate} a second${place}`;
   };
-  room.on("gap", ({ after, cursor }) =>
-    notice(`messages may be missing between cursors ${after} and ${cursor}`),
-  );
   try {
-    for await (const message of room) {
+    for await (const message of source) {
       if (message.cursor > last) break;
       written += 1;
       offsetMs = message.details?.offsetMs ?? offsetMs;

@@ -32,9 +32,11 @@ export function exportChats(input: ExportInput, surroundings: Surroundings): Pro
     throw new UsageError("--append and --force need --output; see --help");
   if (append && (force || given.has("since")))
     throw new UsageError("--append cannot be combined with --force or --since");
-  if (given.has("from") && given.has("since")) throw new UsageError("--from cannot be combined with --since");
-  if (follow && (given.has("from") || given.has("to")))
-    throw new UsageError("--follow cannot be combined with --from or --to");
+  for (const bound of ["from", "said-from"] as const)
+    if (given.has(bound) && given.has("since"))
+      throw new UsageError(`--${bound} cannot be combined with --since`);
+  for (const name of ["from", "to", "said-from", "said-to", "q", "text", "author"] as const)
+    if (follow && given.has(name)) throw new UsageError(`--follow cannot be combined with --${name}`);
   if (follow && values.chat)
     throw new UsageError("--follow cannot be combined with --chat: it reads the chat that goes on");
   const { from = 0, to = Number.POSITIVE_INFINITY } = values;

@@ -3,6 +3,7 @@
 import { suggestOrList } from "../../base/suggest.ts";
 import { CHATS } from "../../protocol/chat-key.ts";
 import { GROUPS, type MessageType, typeNames, typesOf } from "../../protocol/kinds.ts";
+import { parseOffset } from "../../protocol/offset.ts";
 import { parseTime } from "../../protocol/time.ts";
 import { type Argument, EntryError, type Flag, type FlagTable, type Input } from "../flags.ts";
 import { durationIn, httpUrl, oneOf, serviceUrl, whole } from "../setting-readers.ts";
@@ -124,6 +125,14 @@ export const EXPORT_FLAGS = {
   ),
   from: optional(`only messages stored at this time or later: a time such as ${TIME}`, time),
   to: optional(`only messages stored before this time: a time such as ${TIME}`, time),
+  "said-from": optional(
+    `only messages from the first one said at this time or later, by the chat's own time: a time such as ${TIME}; or, of a replay, a place in the video such as 1:02:03`,
+    saidTime,
+  ),
+  "said-to": optional("only messages before the first one said at this time or later", saidTime),
+  q: optional("only messages whose text or author contains this", (words) => words),
+  text: optional("only messages whose text contains this", (words) => words),
+  author: optional("only messages of the author with this channel id", (id) => id),
   types,
   bom: toggle("CSV: begin with a byte order mark, which some spreadsheets need"),
   raw: toggle("CSV: leave texts unchanged that a spreadsheet would run as formulas"),
@@ -165,6 +174,11 @@ function time(text: string): number {
   const ms = age === undefined ? parseTime(text) : Date.now() - age;
   if (ms === undefined) throw new Error(`a time with a zone, such as ${TIME}`);
   return ms;
+}
+
+/** In milliseconds since 1970, or a place in the video as it is written. */
+function saidTime(text: string): number | string {
+  return parseOffset(text) === undefined ? time(text) : text;
 }
 
 /** Refuses a name that is neither a type nor a group: what it was meant to select would be missing. */

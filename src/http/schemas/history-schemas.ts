@@ -27,6 +27,11 @@ export const MessagesQuery = Type.Object({
     "2026-11-20T20:00:00Z",
   ),
   to: text("Only messages stored before this time."),
+  saidFrom: text(
+    "Only messages from the first one on that was said at this time or later, by the chat's own time: in the forms of `from`; or, of a replay or an import with offsets, a place in the video (`12:30`, `1:02:03`, `-0:12`, `PT12M`).",
+    "1:02:03",
+  ),
+  saidTo: text("Only messages before the first one that was said at this time or later, in the same forms."),
   limit: text(
     `Maximum number of messages: 1 to ${MAX_LIMIT}, by default ${DEFAULT_LIMIT}; or \`all\`, as a download in a format other than JSON.`,
   ),
@@ -45,6 +50,13 @@ export const MessagesQuery = Type.Object({
       minLength: 1,
       maxLength: 100,
       description: "Only messages whose text or author contains this, in any case and in any Unicode form.",
+    }),
+  ),
+  text: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 100,
+      description: "As `q`, in the words alone: names of authors do not count.",
     }),
   ),
   details: flag("Whether messages carry `details`. CSV and text always use them."),
@@ -74,6 +86,22 @@ export const MessagesResponse = Type.Object({
   prev: orNull(
     Cursor(
       "The `before` of the previous page; null at the floor or `from`, and at `after` if the request has `before`, too.",
+    ),
+  ),
+  outside: Type.Optional(
+    Type.Object(
+      {
+        storedFrom: Type.String(),
+        storedTo: Type.String(),
+        saidFrom: Type.Optional(Type.String()),
+        saidTo: Type.Optional(Type.String()),
+        offsetFromMs: Type.Optional(Type.Number()),
+        offsetToMs: Type.Optional(Type.Number()),
+      },
+      {
+        description:
+          "Only if the times asked for leave out everything that is stored: when the first and the last message were stored and said, and where in the video.",
+      },
     ),
   ),
 });

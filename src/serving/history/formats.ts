@@ -10,7 +10,7 @@ import type { ReceivedMessage } from "../../formats/received-message.ts";
 import { chatOf, typeOfChat } from "../../protocol/chat-key.ts";
 import { decodeMessage, isoOf, messageJson, type StoredMessage } from "../../store/stored-message.ts";
 import type { Slices } from "../slices.ts";
-import type { HistoryPage, WholeHistory } from "./history.ts";
+import type { HistoryPage, StoredTimes, WholeHistory } from "./history.ts";
 
 export interface WritingOptions {
   /** JSON: whether messages have their details. The other formats always use them. */
@@ -88,7 +88,7 @@ function received(stored: StoredMessage): ReceivedMessage {
  * shows. `isFinal`: the page has no more to come; then the hash covers nothing of the room, which goes on.
  */
 export async function pageBody(
-  { room, chats, messages, next, prev }: HistoryPage,
+  { room, chats, messages, next, prev, outside }: HistoryPage,
   state: string,
   { mediaType, file, writer }: Format,
   options: WritingOptions,
@@ -109,8 +109,18 @@ export async function pageBody(
     pieces.push(piece);
   };
   await inPieces(messages, writer(options), slices, add);
-  if (!file) add(`],"next":${next},"prev":${prev}}`);
+  if (!file)
+    add(`],"next":${next},"prev":${prev}${outside ? `,"outside":${wireJson(shownTimes(outside))}` : ""}}`);
   return { body: Buffer.concat(pieces), hash: hash.digest("base64url").slice(0, 22) };
+}
+
+function shownTimes({ stored, said, offset }: StoredTimes) {
+  return {
+    storedFrom: isoOf(stored[0]),
+    storedTo: isoOf(stored[1]),
+    ...(said && { saidFrom: isoOf(said[0]), saidTo: isoOf(said[1]) }),
+    ...(offset && { offsetFromMs: offset[0], offsetToMs: offset[1] }),
+  };
 }
 
 /** A piece of a download. */

@@ -13,7 +13,9 @@ export interface MessageFilter {
   types?: TypeFilter;
   /** The channel id of the messages' author. */
   authorId?: string | undefined;
-  /** A part of the messages' text or of their author's name, as `fold` compares them. */
+  /** A part of the messages' words or of their author's name, as `fold` compares them. */
+  anyText?: string | undefined;
+  /** A part of the messages' words alone. */
   text?: string | undefined;
 }
 
@@ -23,19 +25,20 @@ type Test = (message: StoredMessage) => boolean;
  * The test for messages that pass all parts of the filter, and for messages of type `gap`, which always pass.
  * Undefined if the filter is empty.
  */
-export function testOf({ types = ALL, authorId, text }: MessageFilter): Test | undefined {
+export function testOf({ types = ALL, authorId, anyText, text }: MessageFilter): Test | undefined {
   const tests: Test[] = [];
   if (types !== ALL) tests.push((message) => (typeBit(message) & types) !== 0);
   if (authorId !== undefined) tests.push(isBy(authorId));
-  if (text !== undefined) tests.push(contains(text));
+  if (anyText !== undefined) tests.push(contains(anyText, (author, words) => [author, ...words]));
+  if (text !== undefined) tests.push(contains(text, (_, words) => words));
   if (tests.length === 0) return undefined;
   return (message) => typeOf(message) === "gap" || tests.every((test) => test(message));
 }
 
 /** Whether all messages that are read for the filter pass. */
-export function isFoundAtOnce({ types = ALL, authorId, text }: MessageFilter): boolean {
+export function isFoundAtOnce({ types = ALL, authorId, anyText, text }: MessageFilter): boolean {
   const isOfTypes = types === ALL || rareTypesOf(types) !== undefined;
-  return isOfTypes && authorId === undefined && text === undefined;
+  return isOfTypes && authorId === undefined && anyText === undefined && text === undefined;
 }
 
 function isBy(authorId: string): Test {
@@ -47,12 +50,15 @@ function mayShorten(body: string): boolean {
   return body.includes('"kind":"link"') && /(?:…|\.\.\.)"/.test(body);
 }
 
-function contains(text: string): Test {
+/** `looked`: the texts that may contain it, of the author and the words. */
+function contains(text: string, looked: (author: string, words: string[]) => string[]): Test {
   const sought = fold(text);
   return ({ body }) => {
     // Without escapes and shortened links, the body has every text of the message as it is.
     if (!body.includes("\\") && !mayShorten(body) && !fold(body).includes(sought)) return false;
     const { author, message, parts }: EightFields = JSON.parse(body);
-    return [author, message, wholeText({ message, parts })].some((text) => fold(text).includes(sought));
+    return looked(author, [message, wholeText({ message, parts })]).some((text) =>
+      fold(text).includes(sought),
+    );
   };
 }

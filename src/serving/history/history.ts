@@ -6,11 +6,12 @@
 import type { Clock } from "../../base/clock.ts";
 import { Semaphore } from "../../base/semaphore.ts";
 import { type Chat, type ChatKey, chatOf } from "../../protocol/chat-key.ts";
+import { RelayError } from "../../protocol/errors.ts";
 import { type ReadPart, readPart } from "../../store/log-reader.ts";
 import type { RoomRecord, Store, TypedPart } from "../../store/port.ts";
 import { retryRead } from "../../store/retry-read.ts";
 import { askedOf, storedChats } from "../../store/stored-chats.ts";
-import type { StoredMessage } from "../../store/stored-message.ts";
+import { type StoredMessage, saidTimes } from "../../store/stored-message.ts";
 import { Slices } from "../slices.ts";
 import { refuseUnavailable } from "../store-refusal.ts";
 import { ALL, rareTypesOf } from "../type-filter.ts";
@@ -23,6 +24,8 @@ const FIRST_MESSAGES = 50;
 const BATCH_LENGTH = 16_384;
 /** Reads at a time, of all requests: one is processed while the next one is read. */
 const READS_AT_ONCE = 2;
+/** How many messages at either end of a room are looked at for one that has a time of the chat's own. */
+const EDGE_MESSAGES = 100;
 /** Maximum stored messages that one page looks at. */
 const MAX_EXAMINED = 20_000;
 
@@ -39,8 +42,27 @@ export interface HistoryRequest {
   from?: number | undefined;
   /** Only messages stored earlier than this. */
   to?: number | undefined;
+  /** The same by the chat's own time: the running maximum of it is what counts. */
+  saidFrom?: SaidTime | undefined;
+  saidTo?: SaidTime | undefined;
   filter: MessageFilter;
 }
+
+/** A time of the chat's own, in milliseconds: wall time, or a place in the video. */
+export interface SaidTime {
+  kind: "said" | "offset";
+  ms: number;
+}
+
+/** The times of the first and the last stored message; of the chat's own, where messages have any. */
+export interface StoredTimes {
+  stored: Span;
+  said?: Span | undefined;
+  offset?: Span | undefined;
+}
+
+/** In milliseconds. */
+type Span = readonly [first: number, last: number];
 
 export interface HistoryPage {
   room: RoomRecord;
@@ -54,6 +76,8 @@ export interface HistoryPage {
    * request has a `before`, too.
    */
   prev: number | null;
+  /** Where the messages are, if the times asked for leave all of them out. */
+  outside?: StoredTimes | undefined;
 }
 
 /** The next messages of a download: those after a cursor, up to another one, of at most `limit`. */
@@ -152,6 +176,7 @@ export class History {
       messages: found,
       next: end < last ? end : null,
       prev: start > floor ? start + 1 : null,
+      outside: await this.#outside(request, room, { after, last }).catch(refuseUnavailable),
     };
   }
 
@@ -177,17 +202,43 @@ export class History {
     return { messages, to, limit: isLong ? Math.ceil(limit / 2) : Math.min(2 * limit, READ_MESSAGES) };
   }
 
-  async #part({ videoId, chat, isLog, after = 0, before, from, to }: HistoryRequest): Promise<HistoryRange> {
+  async #part(request: HistoryRequest): Promise<HistoryRange> {
+    const { videoId, chat, isLog, after = 0, before, from, to, saidFrom, saidTo } = request;
     const stored = await storedChats(this.#store, videoId);
     const room = askedOf(stored, videoId, isLog ? { chat } : { chat, after, before });
-    const cursorOf = async (time: number | undefined, none: number) =>
-      time === undefined ? none : ((await this.#store.cursorAt(room.videoId, time)) ?? none);
-    const [floor, end] = await Promise.all([cursorOf(from, room.floor), cursorOf(to, room.head)]);
-    const last = Math.min(room.head, end, (before ?? Number.POSITIVE_INFINITY) - 1);
-    const lowest = Math.max(room.floor, floor);
+    if (chatOf(room.videoId).chat === "live") refuseOffsets({ saidFrom, saidTo });
+    const cursorOf = async (time: number | undefined, none: number, kind?: SaidTime["kind"]) =>
+      time === undefined ? none : ((await this.#store.cursorAt(room.videoId, time, kind)) ?? none);
+    const [floor, end, saidFloor, saidEnd] = await Promise.all([
+      cursorOf(from, room.floor),
+      cursorOf(to, room.head),
+      cursorOf(saidFrom?.ms, room.floor, saidFrom?.kind),
+      cursorOf(saidTo?.ms, room.head, saidTo?.kind),
+    ]);
+    const last = Math.min(room.head, end, saidEnd, (before ?? Number.POSITIVE_INFINITY) - 1);
+    const lowest = Math.max(room.floor, floor, saidFloor);
     const first = Math.max(lowest, after);
     const chats = stored.map(({ videoId: key }) => chatOf(key).chat);
     return { room, chats, after: first, last, floor: before === undefined ? lowest : first };
+  }
+
+  async #outside(
+    { from, to, saidFrom, saidTo }: HistoryRequest,
+    { videoId, floor, head }: RoomRecord,
+    { after, last }: Pick<HistoryRange, "after" | "last">,
+  ): Promise<StoredTimes | undefined> {
+    const isBounded = [from, to, saidFrom, saidTo].some((bound) => bound !== undefined);
+    if (!isBounded || last > after || head === floor) return undefined;
+    const first = await this.#store.read(videoId, floor, EDGE_MESSAGES);
+    const newest = await this.#store.read(videoId, Math.max(floor, head - EDGE_MESSAGES), EDGE_MESSAGES);
+    const spanOf = (time: (message: StoredMessage) => number | undefined): Span | undefined => {
+      const begin = first.map(time).find((ms) => ms !== undefined);
+      const end = newest.map(time).findLast((ms) => ms !== undefined);
+      return begin === undefined || end === undefined ? undefined : [begin, end];
+    };
+    const stored = spanOf(({ storedAt }) => storedAt);
+    const said = spanOf((message) => saidTimes(message).said);
+    return stored && { stored, said, offset: spanOf((message) => saidTimes(message).offset) };
   }
 
   /** A part of the range, of which only the messages that pass the filter are kept. */
@@ -208,6 +259,14 @@ export class History {
       return { ...part, messages, examined: part.messages.length };
     }, signal);
   }
+}
+
+/** Throws `RelayError` INVALID_REQUEST for a place in the video, which messages of a live chat do not have. */
+function refuseOffsets(bounds: Partial<Record<"saidFrom" | "saidTo", SaidTime | undefined>>): void {
+  const [name] = Object.entries(bounds).find(([, bound]) => bound?.kind === "offset") ?? [];
+  if (name === undefined) return;
+  const why = "only a replay has places in the video, and this is the live chat: give a date, or chat=replay";
+  throw new RelayError("INVALID_REQUEST", `${name}: ${why}.`);
 }
 
 function lengthOf(batch: readonly StoredMessage[]): number {

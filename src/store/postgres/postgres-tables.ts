@@ -50,6 +50,20 @@ const ofTypes = (order: "asc" | "desc") => {
     ) order by message.cursor`;
 };
 
+/**
+ * A binary search for the place of the time $2: one look at the index of the primary key per step. `low` and
+ * `high` are as in `last-before.ts`.
+ */
+const placeBefore = (time: string) =>
+  `with recursive search (low, high) as (
+      select floor - shift, head - shift from room where video_id = $1 and checkpoint is not null
+      union all
+      select case when is_before then middle else low end, case when is_before then high else middle - 1 end
+      from (select low, high, (low + high + 1) / 2 as middle from search where low < high) step,
+        lateral (select coalesce(${time} < $2, true) as is_before from message where video_id = $1 and cursor = middle) look
+    )
+    select low + ${ofRoom("shift")} as cursor from search where low = high`;
+
 const APPEND = `select * from relay_append_3($1, $2, $3, $4, $5, $6, $7, $8::float8 * interval '1 ms',
   to_timestamp($9::float8 / 1000), $10, $11, $12, $13)`;
 
@@ -95,16 +109,11 @@ export const SQL = {
     where video_id = $1 and cursor > ${ofRoom("greatest($2, floor) - shift")} order by message.cursor limit $3`,
   firstOfTypes: ofTypes("asc"),
   lastOfTypes: ofTypes("desc"),
-  // A binary search: one look at the index of the primary key per step. `low` and `high` are as in
-  // `last-before.ts`.
-  cursorAt: `with recursive search (low, high) as (
-      select floor - shift, head - shift from room where video_id = $1 and checkpoint is not null
-      union all
-      select case when is_before then middle else low end, case when is_before then high else middle - 1 end
-      from (select low, high, (low + high + 1) / 2 as middle from search where low < high) step,
-        lateral (select ${ms("at")} < $2 as is_before from message where video_id = $1 and cursor = middle) look
-    )
-    select low + ${ofRoom("shift")} as cursor from search where low = high`,
+  cursorAt: placeBefore(ms("at")),
+  cursorSaid: placeBefore(`coalesce(said, ${ms("at")})`),
+  cursorOffset: placeBefore(
+    "coalesce(offset_ms, substring(details from '\"offsetMs\":(-?\\d{1,15})')::bigint)",
+  ),
   messagesById: `select ${MESSAGE} ${KEPT} and id = any($2)`,
   byIdPrefix: `select ${MESSAGE} ${KEPT} and id >= $2 and id < $2 || chr(1114111)`,
   // Examines all messages after $3 up to $4: an index by author would slow every append down.

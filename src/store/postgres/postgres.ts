@@ -13,6 +13,7 @@ import type { RoomEnd } from "../../protocol/chat.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { assertOwner } from "../fence.ts";
 import { Followers } from "../follow.ts";
+import type { TimeKind } from "../message-times.ts";
 import type { StoreEngine } from "../observed.ts";
 import {
   type Claim,
@@ -209,8 +210,9 @@ export class PostgresStore implements StoreEngine {
     return this.#messages(videoId, sql, [videoId, types, after, to, limit]);
   }
 
-  async cursorAt(videoId: string, time: number): Promise<number | undefined> {
-    const [row] = await this.#connections.query<{ cursor: number }>("reads", SQL.cursorAt, [videoId, time]);
+  async cursorAt(videoId: string, time: number, kind: TimeKind = "at"): Promise<number | undefined> {
+    const sql = { at: SQL.cursorAt, said: SQL.cursorSaid, offset: SQL.cursorOffset }[kind];
+    const [row] = await this.#connections.query<{ cursor: number }>("reads", sql, [videoId, time]);
     return row?.cursor;
   }
 

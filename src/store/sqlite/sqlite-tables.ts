@@ -9,7 +9,7 @@ import type { RoomEnd } from "../../protocol/chat.ts";
 import { otherChat, REPLAY_SUFFIX } from "../../protocol/chat-key.ts";
 import { assertOwner } from "../fence.ts";
 import { lastBefore } from "../last-before.ts";
-import { type LastTimes, MessageTimes } from "../message-times.ts";
+import { type LastTimes, MessageTimes, type TimeKind } from "../message-times.ts";
 import type { TakenRoom } from "../ownership.ts";
 import {
   type Claim,
@@ -75,6 +75,16 @@ function movedBase(room: "room" | "live"): string {
     where message.room = ${room}.key and cursor = ${room}.head and at > :now) then ${UNHELD} else 0 end)`;
 }
 
+/** For messages that an earlier version stored. */
+const OWN_OFFSET = "case when json_valid(details) then details ->> '$.offsetMs' end";
+
+/** The statements that tell whether a message is before a time, by the kind of time. */
+function placesOf(times: Record<TimeKind, string>): Record<`${TimeKind}Before`, string> {
+  const before = (kind: TimeKind) =>
+    `select coalesce(${times[kind]} < ?, 1) as isBefore from message where room = ? and cursor = ?`;
+  return { atBefore: before("at"), saidBefore: before("said"), offsetBefore: before("offset") };
+}
+
 const SQL = {
   take: `update room set epoch = epoch + 1 where video_id = ? returning ${ROOM}`,
   newborn: `insert into room (video_id, epoch, base, floor, head) values (:videoId, :epoch, :head, :head, :head)
@@ -101,6 +111,7 @@ const SQL = {
   lastOfType: `${OF_TYPE} desc limit :limit`,
   messageAt: `select ${MESSAGE} from message where room = ? and cursor = ?`,
   times: "select at, said, offset_ms as offset from message where room = ? and cursor = ?",
+  ...placesOf({ at: "at", said: "coalesce(said, at)", offset: `coalesce(offset_ms, ${OWN_OFFSET})` }),
   messageById: `select ${MESSAGE} from message
     where room = (select key from room where video_id = ?) and id = ?`,
   byIdPrefix: `select ${MESSAGE} from message
@@ -216,9 +227,10 @@ export class RoomTables {
   }
 
   /** See `Store.cursorAt`. */
-  cursorAt(videoId: string, time: number): number | undefined {
+  cursorAt(videoId: string, time: number, kind: TimeKind = "at"): number | undefined {
     const room = this.#row(videoId);
-    return room && lastBefore(room, (cursor) => Number(this.#sql.times.get(room.key, cursor)?.at) < time);
+    const before = this.#sql[`${kind}Before`];
+    return room && lastBefore(room, (cursor) => before.get(time, room.key, cursor)?.isBefore === 1);
   }
 
   messagesById(videoId: string, ids: readonly string[]): StoredMessage[] {

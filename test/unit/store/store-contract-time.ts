@@ -115,4 +115,30 @@ export function timeContract(subject: NewSubject): void {
     assert.deepEqual(await readAll(store, ROOM), added);
     assert.equal(await store.cursorAt(ROOM, BORN_MS - 8000), BORN_MS + 1);
   });
+
+  test("a message is found by the running maximum of the times said, and of the places in the video", async (t) => {
+    const { store, wall, claim } = await ownedRoom(subject, t);
+    wall.nowMs += 100_000;
+    const details = [{}, [1, -5], [4, 20], {}, [2, 10], [9, 30]].map((times) => {
+      const [said, offsetMs] = Array.isArray(times) ? times : [];
+      return said === undefined ? {} : { publishedAt: new Date(BORN_MS + said).toISOString(), offsetMs };
+    });
+    const batch = details.map((each, n) => saying(`${n}`, "", each));
+    await store.append(claim, BORN_MS, batch.slice(0, 4), "");
+    await store.append(claim, BORN_MS + 4, batch.slice(4), "");
+    const rows: [kind: "said" | "offset", time: number, place: number][] = [
+      ["said", BORN_MS, 1],
+      ["said", BORN_MS + 1, 1],
+      ["said", BORN_MS + 2, 2],
+      ["said", BORN_MS + 4, 2],
+      ["said", BORN_MS + 5, 5],
+      ["said", BORN_MS + 10, 6],
+      ["offset", -6, 1],
+      ["offset", 10, 2],
+      ["offset", 21, 5],
+      ["offset", 31, 6],
+    ];
+    for (const [kind, time, place] of rows)
+      assert.equal(await store.cursorAt(ROOM, time, kind), BORN_MS + place, `${kind} ${time}`);
+  });
 }
