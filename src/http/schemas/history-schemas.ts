@@ -29,7 +29,7 @@ export const MessagesQuery = Type.Object({
   to: text("Only messages stored before this time."),
   saidFrom: text(
     "Only messages from the first one on that was said at this time or later, by the chat's own time: in the forms of `from`; or, of a replay or an import with offsets, a place in the video (`12:30`, `1:02:03`, `-0:12`, `PT12M`).",
-    "1:02:03",
+    "2026-11-20T20:00:00Z",
   ),
   saidTo: text("Only messages before the first one that was said at this time or later, in the same forms."),
   limit: text(

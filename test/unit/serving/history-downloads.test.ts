@@ -9,6 +9,7 @@ import { describe, it } from "node:test";
 import { systemClock } from "../../../src/base/clock.ts";
 import { CHAT_TABLE } from "../../../src/formats/csv.ts";
 import { LinePrinter, plain } from "../../../src/formats/line-printer.ts";
+import type { Message } from "../../../src/protocol/message.ts";
 import { History } from "../../../src/serving/history/history.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { encodeMessage, type StoredMessage } from "../../../src/store/stored-message.ts";
@@ -20,7 +21,11 @@ import { own } from "../../support/store-reading.ts";
 import { observe, ROOM } from "../../support/store-subject.ts";
 
 /** One message of each type, with all that it may have. */
-const EVERY_TYPE = documentedMessages().map((message, n) => ({ ...message, id: `${message.id}-${n}` }));
+const EVERY_TYPE = documentedMessages().map((message, n) => {
+  // The clock of the store is in the past, so all are stored when the first one was said.
+  const details = { ...message.details, storedAt: "2026-01-02T03:04:05.678Z" };
+  return { ...message, id: `${message.id}-${n}`, details } as Message;
+});
 const RECEIVED = EVERY_TYPE.map((message, n) => ({ ...message, cursor: B + 1 + n }));
 const STORED = EVERY_TYPE.map(encodeMessage);
 const TYPES = {
