@@ -106,7 +106,7 @@ export function isoOf(ms: number): string {
 
 const STORED_AT = /^\{"storedAt":"([^"]{1,30})"(?:,(?=")|(?=\}$))/;
 
-/** The details as viewers get them: `storedAt` first, then what is stored. */
+/** The details as viewers get them: `storedAt` first, then the stored fields. */
 function detailsJson({ details, storedAt }: EncodedMessage): string {
   if (storedAt === undefined) return details;
   return `{"storedAt":"${isoOf(storedAt)}"${details === "{}" ? "" : ","}${details.slice(1)}`;

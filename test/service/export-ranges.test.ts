@@ -7,7 +7,7 @@ import { channel, said, serve } from "../support/history.ts";
 import { own } from "../support/store-reading.ts";
 import { BORN_MS, openFor, ROOM, wallAt } from "../support/store-subject.ts";
 
-it("writes what the chat's own time, words or an author select, and names the times of what is stored if that is nothing", async (t) => {
+it("selects by the chat's own time, words or author, and names the stored times if there is nothing", async (t) => {
   const store = await openFor(t, "memory:", wallAt(BORN_MS));
   const { url } = await serve(t, store);
   const hold = await own(store, chatKey(ROOM, "replay"));

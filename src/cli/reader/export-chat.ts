@@ -126,7 +126,7 @@ export async function exportChat(
 type Place = Access & Pick<HistoryOptions, "videoId" | "chat"> & { signal: AbortSignal };
 type Bounds = Pick<HistoryOptions, "from" | "to" | "saidFrom" | "saidTo">;
 
-/** The cursor before the first message within the bounds: infinite if there is none, `none` without bounds. */
+/** The cursor before the first message within the bounds; infinite without one, `none` without bounds. */
 async function cursorBefore({ server, ...place }: Place, bounds: Bounds, none: number): Promise<number> {
   if (Object.values(bounds).every((bound) => bound === undefined)) return none;
   const messages = history(server, { ...place, ...bounds, retry: () => false });

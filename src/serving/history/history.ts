@@ -261,7 +261,7 @@ export class History {
   }
 }
 
-/** Throws `RelayError` INVALID_REQUEST for a place in the video, which messages of a live chat do not have. */
+/** Throws `RelayError` INVALID_REQUEST for a place in the video: messages of a live chat have none. */
 function refuseOffsets(bounds: Partial<Record<"saidFrom" | "saidTo", SaidTime | undefined>>): void {
   const [name] = Object.entries(bounds).find(([, bound]) => bound?.kind === "offset") ?? [];
   if (name === undefined) return;

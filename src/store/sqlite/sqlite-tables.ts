@@ -78,7 +78,7 @@ function movedBase(room: "room" | "live"): string {
 /** For messages that an earlier version stored. */
 const OWN_OFFSET = "case when json_valid(details) then details ->> '$.offsetMs' end";
 
-/** The statements that tell whether a message is before a time, by the kind of time. */
+/** The statements that find whether a message is before a time, by the kind of time. */
 function placesOf(times: Record<TimeKind, string>): Record<`${TimeKind}Before`, string> {
   const before = (kind: TimeKind) =>
     `select coalesce(${times[kind]} < ?, 1) as isBefore from message where room = ? and cursor = ?`;

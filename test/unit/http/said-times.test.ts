@@ -90,7 +90,7 @@ describe("the time at which messages were said", () => {
       );
   });
 
-  it("that nothing was said at is answered with the times of what is stored", async (t) => {
+  it("at which nothing was said is answered with the times of the stored messages", async (t) => {
     const { get } = await withChat(t, "replay", [{ offsetMs: -500, publishedAt: at(0) }, { offsetMs: 9000 }]);
     const storedAt = at(3_600_000);
     const outside = { storedFrom: storedAt, storedTo: storedAt, saidFrom: at(0), saidTo: at(0) };
