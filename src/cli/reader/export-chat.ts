@@ -76,7 +76,7 @@ export async function exportChat(
     const ends = [{ from: to }, { saidFrom: saidTo }].map((end) => cursorBefore(place, end, last));
     last = Math.min(...(await Promise.all(ends)));
     const isEmpty = typeof cursor === "number" && cursor >= last;
-    const copying = { format, raw, last, label };
+    const copying = { format, raw, last, label, notice: follow ? print : undefined };
     if (!isEmpty && (q ?? text ?? author) !== undefined) {
       const range = { after: Number(cursor), ...(last < Number.POSITIVE_INFINITY && { before: last + 1 }) };
       const filter = { types, q, text, author, details: true };
@@ -163,6 +163,8 @@ interface CopyOptions {
   /** The cursor of the last message to write. */
   last: number;
   label: string;
+  /** Prints the progress where there is no terminal. */
+  notice: ((line: string) => void) | undefined;
 }
 
 /** Resolves to the number of messages written. */
@@ -170,13 +172,13 @@ async function copy(
   { stopped, surroundings }: Pick<Session, "stopped" | "surroundings">,
   source: AsyncIterable<Parameters<ReturnType<Format["encoder"]>>[0]>,
   output: Output,
-  { format, raw, last, label }: CopyOptions,
+  { format, raw, last, label, notice }: CopyOptions,
 ): Promise<number> {
   const isShown = output.isTerminal;
   const startedAt = performance.now();
   const encode = format.encoder(raw);
   let [written, offsetMs] = [0, Number.NaN];
-  const hideProgress = isShown ? () => {} : showProgress(surroundings, () => progressText());
+  const hideProgress = isShown ? () => {} : showProgress(surroundings, () => progressText(), notice);
   const progressText = () => {
     const rate = Math.round((written / (performance.now() - startedAt)) * 1000);
     const place = Number.isNaN(offsetMs) ? "" : `, ${clockTime(offsetMs)} into the video`;

@@ -1,0 +1,26 @@
+/** The progress of a command on standard error. */
+import assert from "node:assert/strict";
+import { PassThrough } from "node:stream";
+import { it } from "node:test";
+import { showProgress } from "../../../src/cli/reader/progress.ts";
+import type { Surroundings } from "../../../src/cli/surroundings.ts";
+
+it("is a line every five seconds elsewhere than on a terminal, if the command asks for it", (t) => {
+  t.mock.timers.enable({ apis: ["setInterval"] });
+  const stderr = new PassThrough() as unknown as Surroundings["stderr"];
+  const lines: string[] = [];
+  let count = 0;
+  const hide = showProgress(
+    { stderr, env: {} },
+    () => `${count} messages`,
+    (line) => lines.push(line),
+  );
+  const silent = showProgress({ stderr, env: {} }, () => "unasked");
+  for (count = 1; count <= 10; count++) t.mock.timers.tick(1000);
+  assert.deepEqual(lines, ["5 messages", "10 messages"]);
+  hide();
+  silent();
+  t.mock.timers.tick(60_000);
+  assert.equal(lines.length, 2);
+  assert.equal((stderr as unknown as PassThrough).read(), null);
+});
