@@ -329,7 +329,8 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     if (place) moveTo(this.#handed, place, event === "init");
     if (event === "end") this.end = value;
     if (event === "over") this.#finish();
-    else this.#emit((event === "dead" ? "error" : event) as never, value as never); // nobody listens to "passed"
+    // Nobody listens to "passed".
+    else this.#emit((event === "dead" ? "error" : event) as never, value as never);
     const isFailure = event === "error" && !value.videoId;
     if ((isFailure || event === "dead") && !this.#isPulled && !this.#listenersOf("error")[0])
       reportUncaught(value);

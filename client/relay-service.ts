@@ -103,7 +103,7 @@ async function jsonOf(response: Response, signal: AbortSignal | undefined) {
   return parseJson(await orNetworkError(() => response.text(), signal, "The connection was cut."));
 }
 
-/** The wait in milliseconds that a `Retry-After` of seconds or a date asks for; undefined if it has neither. */
+/** The wait in milliseconds that a `Retry-After` asks for, in seconds or as a date; else undefined. */
 function waitOf(retryAfter: string | null, nowMs: number): number | undefined {
   if (!retryAfter) return undefined;
   const waitMs = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - nowMs;

@@ -32,7 +32,7 @@ type Refusal struct {
 
 func (r Refusal) Error() string { return r.Message }
 
-// isFinal tells whether the same request would be refused again.
+// isFinal reports whether the same request would be refused again.
 func (r Refusal) isFinal() bool {
 	return r.Status >= 400 && r.Status < 500 && r.Status != 408 && r.Status != 429
 }

@@ -20,7 +20,7 @@ const ACTS = {
   off: ({ broadcast }) => broadcast.chat.change({ kind: "off" }),
   on: ({ broadcast }) => broadcast.chat.change({ kind: "live" }),
   gap: ({ upstream, broadcast: { videoId, chat }, later }) => {
-    chat.change({ page: 5, holdsMs: GAP_MS / 3 }); // what is shown afterwards does not join
+    chat.change({ page: 5, holdsMs: GAP_MS / 3 }); // the messages shown afterwards do not join
     const fault = upstream.fault({ on: "get_live_chat", videoId, times: Infinity, as: { status: 503 } });
     later(GAP_MS, () => fault.cancel());
   },

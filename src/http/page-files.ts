@@ -10,7 +10,7 @@ import { bundleScript, bundleStyle, joinModules, toBrowserModule } from "./brows
 
 const SDK = "client.js";
 /** The files of the SDK that it loads when it needs them. */
-export const SDK_LATER: Readonly<Record<string, string>> = {
+const SDK_LATER: Readonly<Record<string, string>> = {
   "log-stream.ts": "client-log.js",
   "poll-loop.ts": "client-poll.js",
   "stored-pages.ts": "client-history.js",

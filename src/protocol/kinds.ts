@@ -61,8 +61,8 @@ export interface ItemDetails extends EventDetails {
 
 export interface AmountDetails {
   /**
-   * What was paid, as a number. `value` is null if it is ambiguous, `currency` (ISO 4217) if the text does not
-   * contain it.
+   * The payment as a number. `value` is null if it is ambiguous, `currency` (ISO 4217) if the text does
+   * not contain it.
    */
   amount?: { value: number | null; currency: string | null };
 }
@@ -141,8 +141,8 @@ type DetailsByType = {
 export type MessageType = { [T in keyof DetailsByType]: T }[keyof DetailsByType];
 
 /**
- * The details of a message of type `T`. Who said it and what was paid can be read of every type: where a type
- * has none of it, it is undefined.
+ * The details of a message of type `T`. The author and the payment can be read from those of every type; they
+ * are undefined if a type has none.
  */
 export type DetailsOf<T extends MessageType> = {
   [Each in T]: DetailsByType[Each] & { [K in Exclude<keyof PaidDetails, keyof DetailsByType[Each]>]?: never };

@@ -18,9 +18,9 @@ export interface EightFields {
   author: string;
   /** The texts of all parts, joined. */
   message: string;
-  /** What was paid, in the upstream's own words (`€5.00`); empty if nothing was. */
+  /** The payment in the upstream's own words (`€5.00`); empty if there was none. */
   amount: string;
-  /** The colour of what was paid: `#rrggbb`, or empty. */
+  /** The colour of the payment: `#rrggbb`, or empty. */
   color: string;
   /** The message in pieces: texts, links and emojis. */
   parts: Part[];

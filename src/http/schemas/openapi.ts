@@ -107,7 +107,8 @@ function operationOf({ summary, params, querystring, headers, body, response }: 
 
 function parametersIn(place: "path" | "query" | "header", schema: unknown): object[] {
   const { properties = {}, required = [] } = (schema ?? {}) as ValueSchema;
-  const described = Object.entries(properties).filter(([name]) => name !== "authorization"); // a security scheme
+  // A token is a security scheme, not a parameter.
+  const described = Object.entries(properties).filter(([name]) => name !== "authorization");
   return described.map(([name, { description, examples, ...value }]) => {
     const meaning = place === "query" ? MEANINGS[name] : undefined;
     return {

@@ -1,4 +1,4 @@
-/** What an editor shows of the SDK: the documentation of fields and options, and what is wrong with an option. */
+/** What an editor shows of the SDK: the meaning of fields and options, and the fault of a wrong option. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { join } from "node:path";

@@ -98,7 +98,7 @@ export async function readDetails(given: ChatOptions | ChannelOptions): Promise<
   for await (const m of chat(URL, typed)) console.log(m.details.authorId);
   const ofChannel: ChannelOptions<true> = { channel: "@somebody", details: true };
   for await (const m of chat(URL, ofChannel)) console.log(m.videoId, m.details.authorId);
-  // What is not known to be true or false may have details.
+  // Options whose `details` may be true or false: there may be details.
   for await (const m of chat(URL, options)) {
     console.log(m.details?.authorId);
     // @ts-expect-error: they may be missing
