@@ -40,7 +40,8 @@ before(async () => {
   await using viewer = await Stream.open(relay.url, { videoId: VIDEO, lastEventId: 0, details: true });
   await viewer.ended();
   read = viewer.messages.map(({ cursor, message: { details, ...body } }) => {
-    const { likes: _, replies: __, ...captured }: Details = details ?? {}; // they come beside the actions
+    // Likes and replies come beside the actions; the time is that of the import.
+    const { likes: _, replies: __, storedAt: ___, ...captured }: Details = details ?? {};
     return { cursor, id: body.id, body: JSON.stringify(body), details: JSON.stringify(captured) };
   });
 });
@@ -61,7 +62,7 @@ async function messagesIn(t: TestContext, store: string) {
   const opened = await openFor(t, `sqlite:${store}`);
   const messages = [...(await readAll(opened, VIDEO)), ...(await readAll(opened, REPLAY))];
   await opened.close();
-  return messages.map(({ cursor: _, ...message }) => message);
+  return messages.map(({ cursor: _, storedAt: __, ...message }) => message);
 }
 
 const withoutCursors = () => read.map(({ cursor: _, ...message }) => message);
