@@ -6,7 +6,7 @@ import { authorDeletionOf, deletionOf, paidAction, textAction } from "../support
 import { adding, COMMON, PAID } from "../support/chat-items.ts";
 import { usePages } from "../support/pages.ts";
 
-/** In the page: notes what is played and read, in `played` and `spoken`. A voice ends as `endSpeech` is called. */
+/** In the page: notes sounds and speech in `played` and `spoken`. A voice ends as `endSpeech` is called. */
 const NOTE_EFFECTS = `
   window.played = [];
   window.spoken = [];
@@ -135,7 +135,7 @@ describe("alerts of the overlay", { skip: NO_CHROMIUM }, () => {
     await page.setViewportSize({ width: 600, height: 400 });
   });
 
-  it("leave out what is below a tier or an amount, here and in the chat", async () => {
+  it("leave out payments below a tier or an amount, here and in the chat", async () => {
     const { chat } = pages;
     for (const query of ["&view=alerts&hold=600&types=paid&minTier=2", "&minTier=2", "&minAmount=20USD"]) {
       await open(`${query}&backfill=0`);
@@ -191,7 +191,7 @@ describe("the goal of the overlay", { skip: NO_CHROMIUM }, () => {
     await goalIs(9);
   });
 
-  it("sums what was paid in one currency since a moment, less what was deleted", async () => {
+  it("sums payments in one currency since a moment, without deleted ones", async () => {
     const { chat, page, visit } = pages;
     const { liveChatPaidMessageRenderer: item } = PAID;
     const old = {
