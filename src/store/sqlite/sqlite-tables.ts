@@ -39,7 +39,7 @@ interface RoomRow extends Omit<RoomRecord, "readAgoMs" | "end" | "endedAgoMs"> {
 }
 
 /** A message that an append has added, by its index among those given. */
-export interface AddedMessage {
+interface AddedMessage {
   index: number;
   storedAt: number;
 }
