@@ -67,7 +67,7 @@ export class Poller {
   readonly #pace: Pace;
   readonly #optional: OptionalPages;
   #position: Position;
-  /** What is being stored, and the position behind it; a stop tries once more. */
+  /** The batches on their way into the store, and the position behind them; a stop tries once more. */
   #inHand: { batches: readonly ReadBatch[]; position: Position } | undefined;
   /** The view of the chat that is read. */
   view: ChatView;
@@ -350,7 +350,7 @@ export class Poller {
     return waits;
   }
 
-  /** Stores what has been read and is not stored yet. */
+  /** Stores the batches in hand, or else the pages that no answer has followed. */
   #appendInHand(signal: AbortSignal): Promise<unknown> {
     const inHand = this.#inHand;
     if (!inHand) return this.#appendPendingPages(signal);

@@ -10,7 +10,7 @@ import { Verdict } from "./verdict.ts";
 const LIMITS = { spacingMs: 1, concurrency: 8, cooldownMs: 1000, pollMinMs: 1000 };
 
 /**
- * What is wrong with requests that come every ten milliseconds. Chat calls are named by the view they read;
+ * The faults of requests that come every ten milliseconds. Chat calls are named by the view they read;
  * `behind`: with a token that was made before all others.
  */
 function faults(...asked: ("page" | "behind" | Grant["view"])[]): string[] {

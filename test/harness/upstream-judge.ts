@@ -220,7 +220,7 @@ export class UpstreamJudge {
     this.#judge(call);
     if (!isChat) {
       if (name === POPOUT) tally(this.pageLoads, videoId);
-      for (const chat of CHATS) this.offered.delete(chatKey(videoId, chat)); // it may replace an answer that was given up
+      for (const chat of CHATS) this.offered.delete(chatKey(videoId, chat)); // it may replace one given up
     }
     this.#judgeRhythm(call);
     address.lastAt = call.at;

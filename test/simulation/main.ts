@@ -1,9 +1,9 @@
 /**
  * Plays minutes of the service in virtual time, seed after seed, on all cores. Without a first seed, all
  * seeds that have failed before and some of rare faults come first, then as many as asked for, from 1 on;
- * `--draw N` adds N from one on that the commit's hash draws. A seed draws the number of instances (one to three, unless given), the
- * edges that follow them (none to six in up to three tiers, unless given), and the kinds of events with their
- * frequencies; with `--even` each kind has its usual share.
+ * `--draw N` adds N from one on that the commit's hash draws. A seed draws the number of instances (one to
+ * three, unless given), the edges that follow them (none to six in up to three tiers, unless given), and the
+ * kinds of events with their frequencies; with `--even` each kind has its usual share.
  *
  *     npm run simulate -- --seeds 1000 [--from SEED] [--draw N] [--minutes 10] [--rooms 20] [--instances N]
  *         [--edges N [--tiers N]] [--even] [--until-failure]
