@@ -20,7 +20,7 @@ import { aboveAfter } from "../../upstream/readers/above-chat.ts";
 import type { Item } from "../../upstream/readers/reader.ts";
 import type { TimeOfDay } from "../../upstream/readers/timestamp.ts";
 import { encodeCheckpoint, type Progress, type RoomMemory } from "./checkpoint.ts";
-import { type Gap, type ReadBatch, showGaps } from "./gap.ts";
+import { type Gap, gapId, type ReadBatch, showGaps } from "./gap.ts";
 import { type HeldNotices, noticesToLookUp } from "./notices.ts";
 import { type HeldMessage, type HeldReplacements, replacedBefore } from "./replacements.ts";
 import { idsToLookUp, type Resolved, resolve } from "./resolve.ts";
@@ -127,7 +127,7 @@ export class Appender {
     const { clock, settings, telemetry } = this.#parts;
     const ids = new Set([
       ...idsToLookUp(items, memory),
-      ...(isSuspect ? [...items.flatMap(formsOf), ...memory.above.values()] : []),
+      ...(isSuspect ? [gapId(this.#head - 1), ...items.flatMap(formsOf), ...memory.above.values()] : []),
       ...(settings.isBlanking ? deletionIds(items.flatMap(messagesOf)) : []),
     ]);
     const found = ids.size > 0 ? await this.#parts.store.messagesById(this.#claim.videoId, [...ids]) : [];

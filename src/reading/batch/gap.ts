@@ -25,11 +25,16 @@ const SENTENCES: Record<Gap["reason"], string> = {
   hidden: "Messages may be missing here: the video was private, or not open to everybody.",
 };
 
+/** The id of a gap behind the message with this cursor. */
+export function gapId(cursor: number): string {
+  return `gap:${cursor}`;
+}
+
 /** The message that marks a gap. `cursor`: of the message before it. */
 function gapMessage({ sinceMs, untilMs, reason }: Gap, cursor: number, moment: ActionTime): Message {
   const since = new Date(sinceMs).toISOString();
   const until = new Date(untilMs ?? moment.receivedAt).toISOString();
-  return event(`gap:${cursor}`, moment, {
+  return event(gapId(cursor), moment, {
     type: "gap",
     parts: [{ kind: "text", text: SENTENCES[reason] }],
     details: { gap: { since, until, reason } },
@@ -95,6 +100,12 @@ export function showGaps(
     known.set(message.id, message);
     messages.push(message);
   };
+  /** Behind a gap that is stored, another one says nothing new. */
+  const show = (lost: Gap) => {
+    if (isKnown(gapId(cursor - 1))) return;
+    messages.push(gapMessage(lost, cursor++, moment));
+    shown.push(lost);
+  };
   /** The messages that take down all that this page lacks. */
   const downBehind = (shownAbove: AboveChat): Message[] =>
     takenDown(aboveAfter(stood, messages), shownAbove, new Map([...held, ...known]), moment);
@@ -105,16 +116,14 @@ export function showGaps(
     next += items.length;
     for (const message of own) {
       if (gap && !isKnown(message.id)) {
-        messages.push(gapMessage(gap, cursor++, moment));
-        shown.push(gap);
+        show(gap);
         gap = undefined;
         if (shownAbove) for (const down of downBehind(shownAbove)) add(down);
       }
       add(message);
     }
     if (!gap || !isLast) continue;
-    messages.push(gapMessage(gap, cursor++, moment));
-    shown.push(gap);
+    show(gap);
     gap = undefined;
   }
   return { messages, shown, gap };

@@ -192,6 +192,25 @@ describe("a live chat that ends while nobody reads it", () => {
       } else assert.equal((await relay.refusal({ videoId: VIDEO })).code, "NO_LIVE_CHAT");
     });
 
+  it("gets one last gap, also if the store fails before the chat is closed", async () => {
+    const relay = new VirtualRelay({ hasDisk: true });
+    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
+    chat.say(5);
+    const viewer = await relay.enter({ videoId: VIDEO, lastEventId: 0 });
+    await viewer.untilMessages(5);
+    const last = viewer.cursors.at(-1) ?? 0;
+    relay.kill();
+    chat.end("reload-only");
+    await relay.advance(600_000);
+    relay.start();
+    relay.disk.failAtCommit(3, "refused");
+    await relay.enter({ videoId: VIDEO, lastEventId: last }).catch(() => {});
+    await relay.advance(10_000);
+    const back = await relay.enter({ videoId: VIDEO, lastEventId: last });
+    assert.equal((await back.ended())?.event, "end");
+    assert.deepEqual(back.ids, [`gap:${last}`]);
+  });
+
   it("has no gap if it was read within the last ten seconds", async () => {
     const { relay, viewer } = await readToEnd();
     assert.ok(!viewer.ids.some((id) => id.startsWith("gap:")));
