@@ -14,7 +14,7 @@ import { type ChannelWorld, LiveChannel } from "./live-channel.ts";
 import { LogReader, type LogReaderParts, WAYS, type Watcher } from "./log-reader.ts";
 import { MergedChats } from "./merged-chats.ts";
 import { RECORDED_CHANNEL, type RecordedChat } from "./recorded-chat.ts";
-import { Newcomer, OneChat } from "./subscription.ts";
+import { Newcomer, OneChat, StoredReplay } from "./subscription.ts";
 import { Viewer, type ViewerParts } from "./viewer.ts";
 
 const VIEWERS_PER_ROOM = 2;
@@ -117,11 +117,12 @@ export class Audience {
     );
   }
 
-  /** Those who come back with their cursors, newcomers, and readers of the log of the video and of its replay. */
+  /** Those who return with their cursors, newcomers, readers of the stored replay, and of each log. */
   #addOfBothChats({ live, replay }: FinishedStream, number: number): void {
     const ways = new Random(this.#world.seed, `ways of finished stream ${number}`);
     for (let left = VIEWERS_PER_ROOM; left > 0; left--) this.#add((judge) => new OneChat(judge(live)));
     this.#add((judge) => new Newcomer(judge(live)));
+    this.#add((judge) => new StoredReplay(judge(replay)));
     this.#addReader(`log of finished stream ${number}`, { room: live, way: ways.pick(WAYS) });
     const way = ways.pick(WAYS);
     this.#addReader(`log of replay ${number}`, { room: replay, way, named: "replay" });

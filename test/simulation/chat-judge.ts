@@ -166,6 +166,14 @@ export class ChatJudge implements ChatFrames {
     }
   }
 
+  /** The end of a connection for what was stored when the viewer came. */
+  endPart(): void {
+    this.#violate(this.#sequence.end("end"));
+    const stored = this.#headsWhenAsked.get(this.room) ?? 0;
+    if (this.#sequence.lacks(stored))
+      this.#violate(`is sent a part up to ${this.cursor}, of ${stored} stored`);
+  }
+
   #typeAt(cursor: number): string {
     return String(parseObject(this.room.at(cursor)?.body ?? "")?.type);
   }

@@ -81,8 +81,12 @@ export class OneChat implements Subscription {
       this.#chat.begin(parseObject(data) as unknown as InitFrame);
     } else if (event === "message") this.#chat.message(cursor, data);
     else if (event === "cursor") this.#chat.moved(cursor);
-    else if (event === "end") this.#chat.end(data);
+    else if (event === "end") this.ended(this.#chat, data);
     else this.#chat.failed(data, true);
+  }
+
+  protected ended(chat: ChatJudge, data: string): void {
+    chat.end(data);
   }
 
   lag() {
@@ -94,6 +98,17 @@ export class OneChat implements Subscription {
 export class Newcomer extends OneChat {
   override get lastEventId(): undefined {
     return undefined;
+  }
+}
+
+/** What is stored of a video's replay when the viewer comes. */
+export class StoredReplay extends Newcomer {
+  override get path(): string {
+    return `${super.path}&chat=replay&until=now`;
+  }
+
+  protected override ended(chat: ChatJudge): void {
+    chat.endPart();
   }
 }
 
