@@ -251,15 +251,16 @@ describe("fairness", () => {
   it("keeps a slot for an opening when failing rooms use all of theirs", async () => {
     const { clock, call, starts } = gateBench();
     const failing = ["retry", "recovery", "recovery"] as const;
-    const stuck = Promise.all(failing.map((lane) => call(lane, { lane, takesMs: 15_000 })));
+    const stuck = failing.map((lane, i) => call(`${lane} ${i}`, { lane, takesMs: 15_000 }));
     await clock.advance(1000);
-    await Promise.all([call("opening", { lane: "opening" }), clock.advance(300)]);
+    stuck.push(call("opening", { lane: "opening" }));
+    await clock.advance(300);
     assert.deepEqual(
       starts.map(({ name }) => name),
-      ["retry", "recovery", "opening"],
+      ["retry 0", "recovery 1", "opening"],
     );
     await clock.advance(60_000);
-    await stuck;
+    await Promise.all(stuck);
   });
 
   it("gives all lanes except polls 3 of 4 slots together", async () => {
