@@ -1,8 +1,7 @@
 /** The flags of `demo`: its own, and the settings of `serve` that it does not replace. */
 
-import { readScript, type Step } from "./demo-script.ts";
 import type { Flag } from "./flags.ts";
-import { duration } from "./setting-readers.ts";
+import { duration, durationIn } from "./setting-readers.ts";
 import { SETTINGS } from "./setting-table.ts";
 
 const MAX_RATE = 1000;
@@ -16,6 +15,30 @@ export const REPLACED = {
   RELAY_UPSTREAM_MUSIC_URL,
   RELAY_UPSTREAM_MOBILE_URL,
 };
+
+/** What a script can do to the demo's stream. */
+const ACTS = ["start", "off", "on", "gap", "end", "next"] as const;
+export type Act = (typeof ACTS)[number];
+
+/** A step of a script. */
+export interface Step {
+  /** Milliseconds since the demo's start. */
+  afterMs: number;
+  act: Act;
+}
+
+/** Reads a script such as `10s:start,60s:end`. */
+function readScript(text: string): Step[] {
+  const steps = text.split(",").filter(Boolean);
+  return steps.map((step) => {
+    const [time = "", name = ""] = step.trim().split(":");
+    const afterMs = durationIn(time);
+    const act = ACTS.find((act) => act === name);
+    if (afterMs === undefined || !act)
+      throw new Error(`steps such as 30s:off,50s:on, each one of ${ACTS.join(", ")}`);
+    return { afterMs, act };
+  });
+}
 
 /** Not `RELAY_STORE`, which in most shells names the store of the real service. */
 const store: Flag<string> = {

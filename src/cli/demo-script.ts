@@ -1,6 +1,6 @@
 /** What happens to the demo's stream while it runs, so that bots and scenes can be rehearsed. */
 import type { Broadcast, Simulator } from "../simulator/index.ts";
-import { durationIn } from "./setting-readers.ts";
+import type { Act, Step } from "./demo-flags.ts";
 
 /** What the steps act on. */
 export interface Stage {
@@ -15,7 +15,7 @@ export interface Stage {
 /** Longer than a poll may be late before messages count as missing. */
 const GAP_MS = 15_000;
 
-const ACTS = {
+const PLAY: Readonly<Record<Act, (stage: Stage) => void>> = {
   start: ({ broadcast }) => broadcast.start(),
   off: ({ broadcast }) => broadcast.chat.change({ kind: "off" }),
   on: ({ broadcast }) => broadcast.chat.change({ kind: "live" }),
@@ -26,34 +26,12 @@ const ACTS = {
   },
   end: ({ broadcast }) => broadcast.end(),
   next: ({ next }) => next(),
-} as const satisfies Record<string, (stage: Stage) => void>;
-type Act = keyof typeof ACTS;
-
-export interface Step {
-  /** Milliseconds since the demo's start. */
-  afterMs: number;
-  act: Act;
-}
-
-const isAct = (name: string): name is Act => Object.hasOwn(ACTS, name);
-
-/** Reads a script such as `10s:start,60s:end`. */
-export function readScript(text: string): Step[] {
-  const steps = text.split(",").filter(Boolean);
-  return steps.map((step) => {
-    const [time = "", act = ""] = step.trim().split(":");
-    const afterMs = durationIn(time);
-    if (afterMs === undefined || !isAct(act))
-      throw new Error(`steps such as 30s:off,50s:on, each one of ${Object.keys(ACTS).join(", ")}`);
-    return { afterMs, act };
-  });
-}
-
+};
 /** Plays the steps from now on. `told` hears of each when it happens. */
 export function playScript(steps: readonly Step[], stage: Stage, told: (act: Act) => void): void {
   for (const { afterMs, act } of steps)
     stage.later(afterMs, () => {
-      ACTS[act](stage);
+      PLAY[act](stage);
       told(act);
     });
 }

@@ -6,8 +6,8 @@ import { type Broadcast, type Channel, type Simulator, SPECIES, startSimulator }
 import { silentLog } from "../telemetry/logger.ts";
 import { Telemetry } from "../telemetry/telemetry.ts";
 import { toConfig } from "./config.ts";
-import { type DEMO_FLAGS, REPLACED } from "./demo-flags.ts";
-import { playScript, type Step } from "./demo-script.ts";
+import { type DEMO_FLAGS, REPLACED, type Step } from "./demo-flags.ts";
+import { playScript } from "./demo-script.ts";
 import { type Input, UsageError } from "./flags.ts";
 import { openNamedStore } from "./open-store.ts";
 import { print } from "./reader/output.ts";
