@@ -1,9 +1,11 @@
 /**
- * Strangers that flood the service for the whole of a run: openings of made-up ids, tokens that are refused,
- * long polls that they give up. Meanwhile a chat without viewers is recorded, whose recording must lose
+ * Strangers that flood the service for the whole of a run: openings of made-up ids and channels, sessions,
+ * tokens that are refused, pages, events and downloads that they give up, each with another value of all that
+ * a client chooses, and connections that ask nothing. Meanwhile a chat without viewers is recorded, whose recording must lose
  * nothing, whatever strangers and events do.
  */
-import { Agent, get } from "node:http";
+import { Agent, request } from "node:http";
+import { connect } from "node:net";
 import { DatabaseSync } from "node:sqlite";
 import type { Simulator } from "../../src/simulator/index.ts";
 import { Random } from "../../src/simulator/random.ts";
@@ -32,12 +34,24 @@ const MAX_PAUSE_MS = 200;
  */
 const OPENING_MS = 2000;
 const MAX_PATIENCE_MS = 3000;
+/** What clients may count on of the service, whatever they ask. */
+const FAILED = 500;
 /** A recording that was refused, for whatever reason, tries again after a minute. */
 const CAUGHT_UP_MS = 100_000;
 
 /** Whether no viewer of a run asks for the video. */
 export function isOfStrangers(videoId: string | undefined): boolean {
   return videoId === RECORDED || (videoId?.startsWith(MADE_UP) ?? false);
+}
+
+/** A request; one without a path is a connection that asks nothing. */
+interface Wish {
+  what: string;
+  path?: string;
+  /** A token that must be refused. */
+  token?: string;
+  /** Of a POST. */
+  body?: string;
 }
 
 interface StrangersParts {
@@ -108,20 +122,30 @@ export class Strangers implements Disposable {
     const random = new Random(seed, `stranger ${number}`);
     const agent = this.#agents[number % ADDRESSES];
     while (!this.#over.signal.aborted) {
-      const [what, path, token] = random.pick(this.#wishes(random));
+      const { what, path, token, body } = random.pick(this.#wishes(random));
       const patience = AbortSignal.timeout(1 + random.below(MAX_PATIENCE_MS));
       const signal = AbortSignal.any([patience, this.#over.signal]);
-      const headers = token === undefined ? {} : bearer(token);
-      const status = await this.#ask({ path, headers, signal, ...(agent && { agent }) });
+      const headers = {
+        ...(random.next() < 0.5 && { "accept-encoding": "gzip" }),
+        ...(token !== undefined && bearer(token)),
+        ...(body !== undefined && { "content-type": "application/json" }),
+      };
+      const options = { path, headers, signal, method: body === undefined ? "GET" : "POST" };
+      const status =
+        path === undefined
+          ? await this.#sayNothing(signal)
+          : await this.#ask({ ...options, ...(agent && { agent }) }, body);
       verdict.count(`strangers: ${what}, ${status}`);
+      if (status === FAILED) verdict.violate("health", `${what} of strangers are answered ${status}`);
       if (token !== undefined && status !== 401 && status !== "gone")
         verdict.violate("access", `a refused token is answered ${status}`);
       await new Promise((resolve) => setTimeout(resolve, random.below(MAX_PAUSE_MS)));
     }
   }
 
-  /** What a stranger may ask for next: its name, the path, and a token that must be refused. */
-  #wishes(random: Random): readonly [what: string, path: string, token?: string][] {
+  /** What a stranger may do next. */
+  #wishes(random: Random): readonly Wish[] {
+    const n = random.below(1_000_000);
     const madeUp = MADE_UP + String(random.below(10_000)).padStart(4, "0");
     const forged = signedAtOnce(
       { exp: 2 ** 33, relay: ["record"] },
@@ -129,12 +153,21 @@ export class Strangers implements Disposable {
     );
     if (this.#mayOpen())
       return [
-        ["openings of made-up ids", `/v1/stream?videoId=${madeUp}`],
-        ["long polls of made-up ids", `/v1/log/${madeUp}?offset=-1&live=long-poll`],
+        { what: "openings of made-up ids", path: `/v1/stream?videoId=${madeUp}` },
+        { what: "long polls of made-up ids", path: `/v1/log/${madeUp}?offset=-1&live=long-poll` },
+        { what: "openings of made-up channels", path: `/v1/stream?channel=@${madeUp}` },
+        { what: "sessions", path: "/v1/sessions", body: JSON.stringify({ videoId: THEIRS }) },
       ];
+    const messages = `/v1/messages?videoId=${RECORDED}`;
     return [
-      ["refused tokens", "/v1/recordings", forged],
-      ["long polls", `/v1/log/${THEIRS}?offset=now&live=long-poll`],
+      { what: "refused tokens", path: "/v1/recordings", token: forged },
+      { what: "long polls", path: `/v1/log/${THEIRS}?offset=now&live=long-poll&cursor=${n}` },
+      { what: "events", path: `/v1/log/${RECORDED}?offset=now&live=sse&cursor=${n}` },
+      { what: "pages", path: `/v1/log/${RECORDED}?offset=-1&cursor=${n}` },
+      { what: "stored parts", path: `/v1/stream?videoId=${RECORDED}&until=now&from=${Date.now() - n}` },
+      { what: "downloads", path: `${messages}&limit=all&format=csv` },
+      { what: "searches", path: `${messages}&q=word${n}` },
+      { what: "connections that ask nothing" },
     ];
   }
 
@@ -147,13 +180,22 @@ export class Strangers implements Disposable {
   }
 
   /** The status of the answer; `gone` if none came while the stranger waited, or the service was down. */
-  #ask(request: object): Promise<number | "gone"> {
+  #ask(options: object, body: string | undefined): Promise<number | "gone"> {
     const { promise, resolve } = Promise.withResolvers<number | "gone">();
-    const asked = get({ ...request, host: "127.0.0.1", port: this.#parts.port }, (answer) => {
+    const asked = request({ ...options, host: "127.0.0.1", port: this.#parts.port }, (answer) => {
       answer.on("error", () => {}).on("close", () => resolve(answer.statusCode ?? 0));
       answer.resume();
     });
-    asked.on("error", () => resolve("gone"));
+    asked.on("error", () => resolve("gone")).end(body);
     return promise;
+  }
+
+  /** Opens a connection, and leaves it. */
+  async #sayNothing(signal: AbortSignal): Promise<"gone"> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const socket = connect({ host: "127.0.0.1", port: this.#parts.port, signal });
+    socket.on("error", () => {}).on("close", () => resolve());
+    await promise;
+    return "gone";
   }
 }
