@@ -44,8 +44,7 @@ export const EVENTS = {
   /** Server-Sent Events. */
   sse: {
     // [spec] `retry: 3000` | once | Reconnect delay in ms for a browser.
-    // Without an empty line: it belongs to the first event, so that no client takes it for an empty message.
-    head: "retry: 3000\n",
+    head: "retry: 3000\n\n",
     event: (event, data) => `event: ${event}\ndata: ${wireJson(data)}\n\n`,
     // [spec] The `id:` line of a `message` frame is the cursor, not the message id.
     message: ({ videoId, cursor, id }) =>

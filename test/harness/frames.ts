@@ -36,9 +36,8 @@ export class FrameReader {
   }
 }
 
-function parse(block: string): Frame[] {
-  const text = block.replace(/^retry: \d+\n/, ""); // a part of the first event
-  if (text === "" || text.startsWith(": ")) return [];
+function parse(text: string): Frame[] {
+  if (text === "" || text.startsWith(": ") || text.startsWith("retry: ")) return [];
   const [, idAlone] = ID_ALONE.exec(text) ?? [];
   if (idAlone !== undefined) return [{ event: "cursor", id: idAlone, cursor: cursorIn(idAlone), data: "" }];
   const [, id, event, data] = FRAME.exec(text) ?? [];

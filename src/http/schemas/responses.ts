@@ -170,7 +170,7 @@ export const StreamResponse = {
       "x-events": EVENTS,
       "x-channel-events": CHANNEL_EVENTS,
       example: [
-        "retry: 3000\n",
+        "retry: 3000\n\n",
         'event: init\ndata: {"videoId":"dQw4w9WgXcQ","chatType":"liveChatRenderer","cursor":1795163753063}\n\n',
         `id: 1795163753064\nevent: message\ndata: {${EXAMPLE_MESSAGE}\n\n`,
         ": keepalive\n\n",
@@ -202,7 +202,7 @@ export const MergedResponse = {
       schema: Type.String(),
       "x-events": MERGED_EVENTS,
       example: [
-        "retry: 3000\n",
+        "retry: 3000\n\n",
         'event: init\ndata: {"videoId":"dQw4w9WgXcQ","chatType":"liveChatRenderer","cursor":1795163753063}\n\n',
         `id: mwoq5cvc._\nevent: message\ndata: {"videoId":"dQw4w9WgXcQ",${EXAMPLE_MESSAGE}\n\n`,
         'event: error\ndata: {"videoId":"jNQXAC9IVRw","code":"NO_LIVE_CHAT","message":"…"}\n\n',

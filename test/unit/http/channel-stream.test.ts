@@ -83,10 +83,11 @@ describe("a channel's stream", () => {
       assert.equal(stream.response.headers.get("content-type"), "text/event-stream");
       assert.equal(stream.response.headers.get("content-encoding"), encoding === "gzip" ? "gzip" : null);
       await stream.until(/(id: .*\n.*\n.*\n\n){3}$/);
-      const [first, init, ...messages] = stream.raw.split("\n\n");
+      const [retry, first, init, ...messages] = stream.raw.split("\n\n");
+      assert.equal(retry, "retry: 3000");
       assert.match(
         first ?? "",
-        /^retry: 3000\nevent: channel\ndata: \{"channel":"@somebody","channelId":"UC.{22}","title":"[^"]+","state":"live","videoId":"live-first1"\}$/,
+        /^event: channel\ndata: \{"channel":"@somebody","channelId":"UC.{22}","title":"[^"]+","state":"live","videoId":"live-first1"\}$/,
       );
       assert.match(init ?? "", /^event: init\ndata: \{"videoId":"live-first1",/);
       assert.match(
@@ -99,7 +100,7 @@ describe("a channel's stream", () => {
       await using early = await Reading.open(relay, `${channel(HANDLE)}&lastEventId=${id}`, headers);
       await early.until("id: ");
       for (const { raw } of [back, early])
-        assert.deepEqual(raw.split("\n\n").slice(2), stream.raw.split("\n\n").slice(4));
+        assert.deepEqual(raw.split("\n\n").slice(3), stream.raw.split("\n\n").slice(5));
     });
   }
 

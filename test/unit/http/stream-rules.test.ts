@@ -70,7 +70,7 @@ describe("frames in order", () => {
       id: undefined,
       data: { reason: "no more continuations" },
     });
-    assert.ok(stream.raw.startsWith("retry: 3000\nevent: init\ndata: {"));
+    assert.ok(stream.raw.startsWith("retry: 3000\n\nevent: init\ndata: {"));
     await room.witness.ended();
     const counted = await room.relay.telemetry.registry.getSingleMetric("relay_sent_bytes_total")?.get();
     const sent = Buffer.byteLength(stream.raw) + Buffer.byteLength(room.witness.raw);

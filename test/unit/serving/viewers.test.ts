@@ -185,7 +185,7 @@ describe("nothing is left of a viewer", LIMIT, () => {
     const socket = dial(`GET ${PATH} HTTP/1.0\r\n\r\n`);
     const [head = "", body = ""] = (await reads(socket, "event: init")).split("\r\n\r\n");
     assert.doesNotMatch(head, /chunked/i);
-    assert.match(body, /^retry: 3000\nevent: init\n/);
+    assert.match(body, /^retry: 3000\n\nevent: init\n/);
     socket.destroy();
   });
 
