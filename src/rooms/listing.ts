@@ -106,7 +106,7 @@ export class RoomList {
 
 /**
  * The state of the open room on this instance (`local`); if it is not open here, its last state. If the chat
- * is over, what is being opened or released is the video's other chat.
+ * is over, an opening or a release is of the video's other chat.
  */
 export function stateOf(end: RoomEnd | null, local: RoomState | undefined): RoomState {
   const isOfOther = local === "bootstrapping" || local === "released";

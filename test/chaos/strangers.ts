@@ -1,8 +1,8 @@
 /**
  * Strangers that flood the service for the whole of a run: openings of made-up ids and channels, sessions,
- * tokens that are refused, pages, events and downloads that they give up, each with another value of all that
- * a client chooses, and connections that ask nothing. Meanwhile a chat without viewers is recorded, whose recording must lose
- * nothing, whatever strangers and events do.
+ * refused tokens, and pages, events and downloads that they give up. Each request has another value of
+ * whatever a client chooses. Other connections ask nothing. Meanwhile the service records a chat without
+ * viewers, and the recording must lose nothing, whatever strangers and events do.
  */
 import { Agent, request } from "node:http";
 import { connect } from "node:net";
@@ -50,7 +50,7 @@ interface Wish {
   path?: string;
   /** A token that must be refused. */
   token?: string;
-  /** Of a POST. */
+  /** The body of a POST. */
   body?: string;
 }
 

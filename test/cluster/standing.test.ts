@@ -1,6 +1,6 @@
 /**
- * The standing of a chat for instances on one PostgreSQL: whichever reads the room, all wait for a chat that is
- * off or hidden, or whose standing is not known, and for all it ends if it is over.
+ * The standing of a chat for instances on one PostgreSQL: whichever reads the room, all wait for a chat that
+ * is off or hidden, or whose standing is not known, and for all it ends if it is over.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -38,7 +38,7 @@ describe("a chat that is not there, on two instances", { skip, timeout: 120_000 
   }
 
   for (const kind of ["disabled", "replay", "none"] as const) {
-    it(`ends on both if it is ${kind} then, also for who comes back`, async (t) => {
+    it(`ends on both if it is ${kind} then, also for viewers that come back`, async (t) => {
       const { upstream, start, watch } = await setUpInstances(t, server);
       const chat = upstream.chat(VIDEO, CHAT);
       chat.say(3);

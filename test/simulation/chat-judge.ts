@@ -101,7 +101,7 @@ export class ChatJudge implements ChatFrames {
     return cursor >= base && cursor <= (this.#headsWhenAsked.get(room) ?? 0);
   }
 
-  /** A connection begins after the cursor. `chatType`: where an answer does not tell, its cursors do. */
+  /** A connection begins after the cursor. `chatType`: where an answer does not say it, its cursors do. */
   begin({ cursor: start, chatType }: { cursor: number; chatType?: ChatType | undefined }): void {
     const [first = this.room] = this.rooms;
     const isOfChat = (room: RoomJudge) =>
@@ -166,7 +166,7 @@ export class ChatJudge implements ChatFrames {
     }
   }
 
-  /** The end of a connection for what was stored when the viewer came. */
+  /** The end of a connection for the messages that were stored when the viewer came. */
   endPart(): void {
     this.#violate(this.#sequence.end("end"));
     const stored = this.#headsWhenAsked.get(this.room) ?? 0;

@@ -101,7 +101,7 @@ export class Newcomer extends OneChat {
   }
 }
 
-/** What is stored of a video's replay when the viewer comes. */
+/** Reads the messages of a video's replay that are stored when the viewer comes. */
 export class StoredReplay extends Newcomer {
   override get path(): string {
     return `${super.path}&chat=replay&until=now`;

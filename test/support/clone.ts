@@ -16,6 +16,7 @@ const LIMIT_MS = 240_000;
 const NOT_RUN: [pattern: RegExp, reason: string][] = [
   [/^npm (ci|test|run check)$/, ".ci/run does it, in a fresh clone"],
   [/^npm run (simulate|sweep|neighbours|mutants|chaos|soak|load)\b/, "takes minutes or hours"],
+  [/^npm run demo -- --script /, "takes minutes; a test of the demo plays its steps"],
   [/\bdocker /, "needs a Docker daemon"],
   [/^kubectl /, "needs a Kubernetes cluster"],
   [/ --origin https:/, "names a service of the reader's own"],

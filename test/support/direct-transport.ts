@@ -4,5 +4,9 @@ import { HttpConnections } from "../../src/upstream/egress/connections.ts";
 import { Transport } from "../../src/upstream/egress/transport.ts";
 
 export function directTransport(clock: Clock): Transport {
-  return new Transport(clock, new HttpConnections({ name: "direct", key: "direct", isNamed: false, kind: "direct" }), false);
+  return new Transport(
+    clock,
+    new HttpConnections({ name: "direct", key: "direct", isNamed: false, kind: "direct" }),
+    false,
+  );
 }

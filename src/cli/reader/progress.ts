@@ -1,6 +1,6 @@
 /**
- * Shows progress as one line on standard error that redraws itself. Elsewhere than on a terminal, it is a line
- * of its own every few seconds, where a command asks for that.
+ * Shows progress as one line on standard error that redraws itself. If standard error is not a terminal, it
+ * is a line of its own every few seconds, where a command asks for that.
  */
 import type { Surroundings } from "../surroundings.ts";
 
@@ -9,7 +9,7 @@ const LINE_MS = 5000;
 
 /**
  * Shows the current `text()` from now on. The returned function ends that, and removes the line. `notice`:
- * prints a line if standard error is no terminal.
+ * prints a line if standard error is not a terminal.
  */
 export function showProgress(
   { stderr, env }: Pick<Surroundings, "stderr" | "env">,

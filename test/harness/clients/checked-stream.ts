@@ -3,12 +3,12 @@
  * events and broken rules to the observer, and knows the cursor from which the next connection must resume.
  * It reports nothing after a cut, and is closed once.
  */
-import { isChatType } from "../../../src/protocol/chat.ts";
 import { dig, parseObject } from "../../../src/simulator/plain-json.ts";
 import type { ChatObserver, ChatsObserver, Observer } from "./observer.ts";
 import { isStream, type SseFrame, type SseListener } from "./sse.ts";
 
 const RETRY_MS = 3000;
+const CHAT_TYPES = ["liveChatRenderer", "liveChatReplayRenderer"] as const;
 
 type State = "calling" | "refused" | "begun" | "primed" | "open" | "terminal" | "cut" | "closed";
 
@@ -141,9 +141,10 @@ export class CheckedStream implements SseListener {
   }
 
   #init(observer: ChatObserver, value: unknown): void {
-    const [videoId, chatType, cursor] = ["videoId", "chatType", "cursor"].map((key) => dig(value, key));
+    const [videoId, type, cursor] = ["videoId", "chatType", "cursor"].map((key) => dig(value, key));
+    const chatType = CHAT_TYPES.find((known) => known === type);
     if (this.#state === "open") this.malformed("a second init");
-    else if (typeof videoId === "string" && isChatType(chatType) && isCursor(cursor)) {
+    else if (typeof videoId === "string" && chatType && isCursor(cursor)) {
       this.#state = "open";
       const asked = this.#resumedFrom === undefined ? undefined : Number(this.#resumedFrom);
       observer.opened({ videoId, chatType, cursor }, asked);

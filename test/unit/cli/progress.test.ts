@@ -5,7 +5,7 @@ import { it } from "node:test";
 import { showProgress } from "../../../src/cli/reader/progress.ts";
 import type { Surroundings } from "../../../src/cli/surroundings.ts";
 
-it("is a line every five seconds elsewhere than on a terminal, if the command asks for it", (t) => {
+it("showProgress writes a line every five seconds outside a terminal, if the command asks for it", (t) => {
   t.mock.timers.enable({ apis: ["setInterval"] });
   const stderr = new PassThrough() as unknown as Surroundings["stderr"];
   const lines: string[] = [];

@@ -129,7 +129,7 @@ describe("an editor", { timeout: 120_000 }, () => {
     assert.deepEqual(bare, []);
   });
 
-  it("tells a wrong option of chat() against the options that were meant", async () => {
+  it("compares a wrong option of chat() with the options that were meant", async () => {
     interface Report {
       items: { message: string; range: { start: { line: number } } }[];
     }

@@ -272,7 +272,7 @@ describe("a chat of the SDK, in virtual time", () => {
     ["nothing for an empty header", "", undefined],
     ["nothing without a header", undefined, undefined],
   ] as const)
-    it(`tells ${what} of a Retry-After`, async () => {
+    it(`reports ${what} of a Retry-After`, async () => {
       const errors: ChatError[] = [];
       await play(1, () => [busy(header)], { retry: (error) => errors.push(error) * 0 });
       assert.equal(errors[0]?.retryAfterMs, expected);

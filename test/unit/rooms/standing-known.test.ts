@@ -1,6 +1,6 @@
 /**
  * A chat that is over, or that never was one, ends for everybody; one whose standing is not known ends for
- * nobody: in a room that lingers, after a restart, in a recording, for viewers of its channel, and at an edge.
+ * nobody: in a room that lingers, after a restart, in a recording, for viewers of its channel, at an edge.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -27,7 +27,7 @@ const FINAL: Record<string, Partial<Scenario>> = {
   gone: { kind: "unavailable" },
 };
 
-/** What stands in place of its pages. */
+/** The answers in place of its pages. */
 const UNKNOWN = {
   "a sign-in of a bot": "bot",
   "a consent form": "consent",
@@ -57,7 +57,7 @@ function recorded(options: VirtualRelayOptions = {}) {
 
 for (const [what, scenario] of Object.entries(FINAL)) {
   describe(`a chat that was read and is ${what}`, () => {
-    it("ends a room that lingers: who comes back gets the rest and the end, and a newcomer the same", async () => {
+    it("ends a room that lingers: a viewer that comes back gets the rest and the end, and a newcomer the same", async () => {
       const room = await virtualRoom(3, { RELAY_GRACE_MS: "90000" });
       const { relay, chat, viewer } = room;
       const [first = 0] = viewer.cursors;
@@ -71,7 +71,7 @@ for (const [what, scenario] of Object.entries(FINAL)) {
       }
     });
 
-    it("is over for who comes back after a restart, with one gap at its unread end", async () => {
+    it("is over for viewers that come back after a restart, with one gap at its unread end", async () => {
       const room = await virtualRoom(3, { RELAY_GRACE_MS: "1000" }, {}, { hasDisk: true });
       const { relay, chat, viewer } = room;
       const last = viewer.cursors.at(-1) ?? 0;
@@ -115,7 +115,7 @@ for (const [what, scenario] of Object.entries(FINAL)) {
       assert.deepEqual(viewer.ids, said, news.join());
     });
 
-    it("ends for the viewers of an edge, and for who comes back there", async () => {
+    it("ends for the viewers of an edge, and for those that come back there", async () => {
       const room = await virtualRoom(3);
       const { relay, chat } = room;
       const { life } = await virtualEdge(relay);
@@ -165,7 +165,7 @@ for (const [what, as] of Object.entries(UNKNOWN)) {
       assert.equal(back.end, undefined);
     });
 
-    it("is not over for who comes back after a restart, and not remembered", async () => {
+    it("is not over for viewers that come back after a restart, and not remembered", async () => {
       const room = await virtualRoom(3, { RELAY_GRACE_MS: "1000" }, {}, { hasDisk: true });
       const { relay, chat, viewer } = room;
       relay.kill();
@@ -222,7 +222,7 @@ for (const [what, as] of Object.entries(UNKNOWN)) {
       assert.deepEqual(withoutGaps(viewer.ids), said);
     });
 
-    it("ends for nobody at an edge, whose newcomers are told what its origin says", async () => {
+    it("ends for nobody at an edge, whose newcomers get the words of its origin", async () => {
       const room = await virtualRoom(3, { RELAY_GRACE_MS: "1000" });
       const { relay, chat } = room;
       const { life } = await virtualEdge(relay);
