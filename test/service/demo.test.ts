@@ -58,10 +58,12 @@ describe("the demo", () => {
     assert.equal(await demo.exited, 0);
   });
 
-  it("plays a script: a stream that is scheduled, off, on, has a gap and ends, and the channel's next one", async () => {
-    const script = "4s:start,6s:off,9s:on,10s:gap,31s:next";
+  it("plays a script: a stream that is scheduled, off, on, has a gap and ends, and the channel's next one", async (t) => {
+    // The gap lasts 15 s, and the room tries again at most 15 s later.
+    const script = "4s:start,6s:off,9s:on,10s:gap,44s:next";
     const faster = ["--look-ms", "1000", "--channel-ms", "2000"];
-    const demo = new Run(["demo", "--port", "0", "--script", script, "--ends-after", "30s", ...faster]);
+    const demo = new Run(["demo", "--port", "0", "--script", script, "--ends-after", "43s", ...faster]);
+    t.after(() => demo.signal("SIGTERM"));
     const url = await demo.printed(/Channel +curl -N '(\S+)'/);
     let text = "";
     const steps = [
@@ -77,8 +79,6 @@ describe("the demo", () => {
     assert.match(text, inOrder);
     const told = [...demo.error.matchAll(/demo-stream: (\w+)/g)].map(([, step]) => step);
     assert.deepEqual(told, ["start", "off", "on", "gap", "end", "next"]);
-    demo.signal("SIGTERM");
-    assert.equal(await demo.exited, 0);
   });
 
   it("refuses a step that it does not know, in one line", async () => {

@@ -55,7 +55,9 @@ describe("an export of a part", () => {
       const end = places.at(-1);
       const many = counted(places.length, "message");
       const told = end === undefined ? many : `${many}, up to cursor ${B + end}`;
-      assert.equal(error, `livechat-relay: ${told}\n`);
+      const outside = `no message is within these times. Those that are stored were stored from ${iso(0)} to ${iso(3000)}`;
+      const lines = [...(end === undefined ? [outside] : []), told];
+      assert.equal(error, lines.map((line) => `livechat-relay: ${line}\n`).join(""));
     }
   });
 
