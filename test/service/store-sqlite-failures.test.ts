@@ -82,8 +82,8 @@ test("a commit whose append failed reaches the followers, once", async (t) => {
   const other = new DatabaseSync(path);
   t.after(() => other.close());
   other
-    .prepare("insert into message (room, cursor, id, body, details, at) select key, ?, ?, ?, ?, 0 from room")
-    .run(b.cursor, b.id, b.body, b.details);
+    .prepare("insert into message (room, cursor, id, body, details, at) select key, ?, ?, ?, ?, ? from room")
+    .run(b.cursor, b.id, b.body, b.details, BORN_MS);
   other.exec("update room set head = head + 1; begin immediate");
   await assert.rejects(store.append(claim, BORN_MS + 1, messages(["b"]), ""), isUnavailable);
   assert.deepEqual(await second, { done: false, value: [b] });

@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
+import type { StoredMessage } from "../../src/store/stored-message.ts";
 import { readAll, stored } from "./store-reading.ts";
 import type { FullStore } from "./store-subject.ts";
 
@@ -15,6 +16,17 @@ const PRELOAD = ["--import", new URL("compile-cache.js", import.meta.url).href];
 /** The id of the nth message that a writer appends to a room, from 0. */
 export function nthId(videoId: string, n: number): string {
   return `${videoId} ${n}`;
+}
+
+/** As expected, but for the times, which come from this machine's clock and never fall. */
+export function assertStored(messages: readonly StoredMessage[], expected: readonly StoredMessage[]): void {
+  const times = messages.map(({ storedAt }) => storedAt ?? Number.NaN);
+  const rising = times.every((time, index) => (times[index - 1] ?? 0) <= time && time <= Date.now());
+  assert.ok(rising, `stored at ${times}`);
+  assert.deepEqual(
+    messages,
+    expected.map((message, index) => ({ ...message, storedAt: times[index] })),
+  );
 }
 
 export class StoreProcess {
@@ -63,7 +75,7 @@ export class StoreProcess {
       assert.ok(room && room.head >= acknowledged, `${videoId}: ${acknowledged} is lost`);
       assert.equal(room.checkpoint, `${room.head}`);
       const ids = [...Array(room.head - room.base).keys()].map((n) => nthId(videoId, n));
-      assert.deepEqual(await readAll(store, videoId), stored(room.base, ids));
+      assertStored(await readAll(store, videoId), stored(room.base, ids));
     }
   }
 }
