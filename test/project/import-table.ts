@@ -160,7 +160,10 @@ describe("the code", () => {
 
   for (const folder of ["src", "client", "web", "test", "examples", "tools"]) {
     it(`has no circular imports in ${folder}/`, () => {
-      const inside = globSync("**/*.ts", { cwd: join(ROOT, folder), exclude: ["dist/**", "**/node_modules/**"] });
+      const inside = globSync("**/*.ts", {
+        cwd: join(ROOT, folder),
+        exclude: ["dist/**", "**/node_modules/**"],
+      });
       const imports = new Map(
         inside.map((file) => [
           file,

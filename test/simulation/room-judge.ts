@@ -38,7 +38,7 @@ export class RoomJudge {
   burstHeldUntil = 0;
   /** Whether the chat is a replay: all of it can be read at any time. */
   isReplay = false;
-  /** The judge of the video's replay, if its stream ends in the run; a replay's, of the live chat before it. */
+  /** The judge of the video's replay, if its stream ends in the run; of a replay, that of its live chat. */
   replay: RoomJudge | undefined;
   live: RoomJudge | undefined;
   /** The time at which the chat ended; infinite while it is open. */
