@@ -5,8 +5,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
-import type { StoredMessage } from "../../src/store/stored-message.ts";
-import { readAll, stored } from "./store-reading.ts";
+import { assertStored, readAll, stored } from "./store-reading.ts";
 import type { FullStore } from "./store-subject.ts";
 
 const WRITER = fileURLToPath(new URL("store-writer.ts", import.meta.url));
@@ -16,17 +15,6 @@ const PRELOAD = ["--import", new URL("compile-cache.js", import.meta.url).href];
 /** The id of the nth message that a writer appends to a room, from 0. */
 export function nthId(videoId: string, n: number): string {
   return `${videoId} ${n}`;
-}
-
-/** As expected, but for the times, which come from this machine's clock and never fall. */
-export function assertStored(messages: readonly StoredMessage[], expected: readonly StoredMessage[]): void {
-  const times = messages.map(({ storedAt }) => storedAt ?? Number.NaN);
-  const rising = times.every((time, index) => (times[index - 1] ?? 0) <= time && time <= Date.now());
-  assert.ok(rising, `stored at ${times}`);
-  assert.deepEqual(
-    messages,
-    expected.map((message, index) => ({ ...message, storedAt: times[index] })),
-  );
 }
 
 export class StoreProcess {

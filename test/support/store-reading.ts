@@ -96,3 +96,14 @@ export async function followed(
   }
   return seen;
 }
+
+/** As expected, but for the times, which come from this machine's clock and never fall. */
+export function assertStored(messages: readonly StoredMessage[], expected: readonly StoredMessage[]): void {
+  const times = messages.map(({ storedAt }) => storedAt ?? Number.NaN);
+  const rising = times.every((time, index) => (times[index - 1] ?? 0) <= time && time <= Date.now());
+  assert.ok(rising, `stored at ${times}`);
+  assert.deepEqual(
+    messages,
+    expected.map((message, index) => ({ ...message, storedAt: times[index] })),
+  );
+}
