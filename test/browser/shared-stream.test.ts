@@ -7,6 +7,9 @@ import { paidAction, textAction, texts } from "../support/chat-actions.ts";
 import { eventually } from "../support/eventually.ts";
 import { type Pages, usePages } from "../support/pages.ts";
 
+/** Ten pages load at once, beside other tests. */
+const MAX_MS = 120_000;
+
 /** Event streams that are open: answers of `/v1/stream` and `/v1/merged` that have not ended. */
 async function streamsOf({ relay }: Pages): Promise<number> {
   const metrics = await (await fetch(`${relay.url}/metrics`)).text();
@@ -18,6 +21,7 @@ describe("sources of one service in one browser", { skip: NO_CHROMIUM }, () => {
   let context: BrowserContext;
   before(async () => {
     context = await pages.browser.newContext();
+    context.setDefaultTimeout(MAX_MS);
   });
   after(() => context?.close());
 

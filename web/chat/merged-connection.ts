@@ -131,6 +131,10 @@ export class MergedConnection implements Sharable {
     return false; // the page keeps it
   }
 
+  suspend(): void {
+    this.#room?.close();
+  }
+
   changeOver(): void {
     this.#connect();
   }

@@ -18,6 +18,8 @@ export class SharableChat implements Sharable {
   readonly #open: Openers;
   readonly #listeners = new Set<Listener>();
   #chat: SourceChat;
+  /** The state that it shows while it is suspended. */
+  #suspendedIn: SourceChat["state"] | undefined;
 
   constructor(service: string, token: string | undefined, open: Openers) {
     this.#open = open;
@@ -26,7 +28,7 @@ export class SharableChat implements Sharable {
   }
 
   get state(): SourceChat["state"] {
-    return this.#chat.state;
+    return this.#suspendedIn ?? this.#chat.state;
   }
 
   get isOver(): boolean {
@@ -48,14 +50,21 @@ export class SharableChat implements Sharable {
   }
 
   close(): void {
+    this.#suspendedIn = undefined;
+    this.#chat.close();
+  }
+
+  suspend(): void {
+    if (this.isOver) return;
+    this.#suspendedIn = this.state;
+    for (const { off } of this.#listeners) off();
     this.#chat.close();
   }
 
   changeOver(stream: SharedStream | undefined): void {
-    const before = this.#chat;
-    for (const { off } of this.#listeners) off();
-    before.close();
-    this.#chat = this.#opened(stream, before.cursor);
+    this.suspend();
+    this.#suspendedIn = undefined;
+    this.#chat = this.#opened(stream, this.#chat.cursor);
     for (const each of this.#listeners) each.off = this.#chat.on(each.event, each.listener);
   }
 

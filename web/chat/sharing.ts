@@ -9,6 +9,8 @@ import type { SharedStream } from "./shared-stream.ts";
 export interface Sharable {
   /** Whether it has ended, and is only forgotten. */
   readonly isOver: boolean;
+  /** Closes its own stream, until it changes over. */
+  suspend(): void;
   changeOver(stream: SharedStream | undefined): void;
 }
 
@@ -45,12 +47,15 @@ export function register(sharable: Sharable, service: string, token: string | un
 async function changeOver(service: string, token: string | undefined): Promise<void> {
   if (isAsked) return;
   isAsked = true;
-  const { openShared } = await import("./shared-stream.ts");
+  // Pages with six streams leave no connection for the module.
+  for (const sharable of sharables) sharable.suspend();
+  const module = await import("./shared-stream.ts").catch(() => undefined);
+  isAsked = module !== undefined; // else the next page asks again
   const lost = (): void => {
     stream = undefined; // there is no worker: each page has its own streams again
     show();
   };
-  stream = openShared(service, token, lost);
+  stream = module?.openShared(service, token, lost);
   show();
 }
 
