@@ -23,10 +23,11 @@ interface Placed {
 
 /**
  * Adds sort times to the items. An item without a time keeps its place in its own list: after the item before
- * it or, at the list's beginning, before the item after it. `withoutAny`: the sort key if no item has a time.
+ * it or, at the list's beginning, before the item after it. The time of a notice that a page shows again is
+ * that of the page, so it places no other item. `withoutAny`: the sort key if no item has a time.
  */
 function placed(items: readonly Item[], withoutAny: string): Placed[] {
-  const times = items.map((item) => (item.isInTicker ? undefined : saidAt(item)));
+  const times = items.map((item) => (item.isInTicker || item.isKnownByText ? undefined : saidAt(item)));
   let at = times.find((time) => time !== undefined) ?? withoutAny;
   let until = LAST;
   const untils = times.toReversed().map((time) => {
@@ -35,7 +36,7 @@ function placed(items: readonly Item[], withoutAny: string): Placed[] {
   });
   return items.map((item, i) => {
     const time = saidAt(item);
-    if (time !== undefined && time > at) at = time;
+    if (time !== undefined && time > at && !item.isKnownByText) at = time;
     return { item, at: time ?? at, until: time ?? untils.at(-1 - i) ?? LAST };
   });
 }

@@ -123,6 +123,20 @@ describe("a page and the answer that follows it", () => {
     fc.assert(property, { numRuns: 100 });
   });
 
+  it("keep what has no time in its place, though a page shows a notice before it as said just now", () => {
+    const item = (id: string, second?: number, isKnownByText?: true) =>
+      ({
+        message: { id, details: second ? { publishedAt: `2026-01-01T00:00:0${second}.000000Z` } : {} },
+        isKnownByText,
+      }) as unknown as Item;
+    const page = [item("a", 1), item("rules", 9, true), item("gift"), item("c", 3)];
+    const answer = [item("b", 2), item("c", 3), item("d", 4), item("rules again", 9, true), item("poll")];
+    const late = [item("e", 5)];
+    const merged = mergeInOrder(mergeInOrder(page, answer), late);
+    const ids = merged.map(({ message: { id } }) => id);
+    assert.deepEqual(ids, ["a", "gift", "b", "c", "d", "poll", "e", "rules", "rules again"]);
+  });
+
   it("that both contain a message give it once, in the answer's place, even if several share its time", () => {
     const items = (...ids: string[]) =>
       ids.map((id) => ({
