@@ -3,7 +3,7 @@
  * ends, and a replay; the last two are each followed by another.
  */
 
-import { type EndShape, realisticHold, type Simulator } from "../../src/simulator/index.ts";
+import { type EndShape, realisticHold, type Simulator, SPECIES } from "../../src/simulator/index.ts";
 import type { Scenario } from "../../src/simulator/scenario.ts";
 import type { Broadcast, Channel } from "../../src/simulator/simulated-channel.ts";
 import { longActions } from "./long-messages.ts";
@@ -19,10 +19,15 @@ export const LONG_ROOM = "chaos-live4";
  * The room whose upstream holds no more for a late reader than the real one: messages missing there are lost.
  */
 export const LOSSY_ROOM = "chaos-live5";
+/**
+ * Every kind but the house rules, which are said again and again: nobody can know whether one that a page
+ * shows is new. The simulation judges them.
+ */
+const KINDS = SPECIES.filter((kind) => kind !== "engagement");
 const LIVE: { videoId: string; perSecond: number; scenario: Partial<Scenario> }[] = [
   { videoId: "chaos-live1", perSecond: 10, scenario: { ...PAGE, kinds: ["text", "paid"] } },
-  { videoId: "chaos-live2", perSecond: 6, scenario: PAGE },
-  { videoId: STEADY_ROOM, perSecond: 3, scenario: { ...PAGE, tokens: "reusable" } },
+  { videoId: "chaos-live2", perSecond: 6, scenario: { ...PAGE, kinds: KINDS } },
+  { videoId: STEADY_ROOM, perSecond: 3, scenario: { ...PAGE, tokens: "reusable", kinds: KINDS } },
   { videoId: LONG_ROOM, perSecond: 4, scenario: { ...PAGE, kinds: ["text"] } },
   {
     videoId: LOSSY_ROOM,

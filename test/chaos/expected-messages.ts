@@ -31,8 +31,6 @@ export class ExpectedMessages {
   readonly #seen = new Set<string>();
   /** What the room's messages say, by their id. */
   readonly #contents = new Map<string, string>();
-  /** The texts of the notices that it holds. */
-  readonly #notices = new Set<string>();
   /** Authors all of whose messages were deleted, and whether they have said something since. */
   readonly #deletedAuthors = new Map<string, boolean>();
 
@@ -48,20 +46,11 @@ export class ExpectedMessages {
     if (!addition) return;
     const { message, name, authorId, replaces = message.id } = addition;
     this.#seen.add(name);
-    if (message.type === "notice") this.#notices.add(message.message);
     this.#contents.set(replaces, contentOf(message));
     const deletion = `author_deleted:${authorId}`;
     if (this.#deletedAuthors.has(deletion)) this.#deletedAuthors.set(deletion, true);
     if (message.type === "author_deleted") this.#deletedAuthors.set(message.id, false);
     this.messages.push(message);
-  }
-
-  /**
-   * Whether the room may lack what it must hold next: a notice of a text that it holds. Where only a page
-   * shows one, nobody can know whether it was said again.
-   */
-  mayLack({ type, message }: ExpectedMessage): boolean {
-    return type === "notice" && this.#notices.has(message);
   }
 
   #addition(entry: Readonly<Entry>): Addition | undefined {

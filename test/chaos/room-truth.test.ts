@@ -1,7 +1,4 @@
-/**
- * What chaos finds in the messages of viewers who come before anybody knows where their room begins, and
- * where a notice that is said again is missing.
- */
+/** What chaos finds in the messages of viewers who come before anybody knows where their room begins. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { simulateInProcess } from "../../src/simulator/index.ts";
@@ -44,42 +41,5 @@ describe("messages before the room's first viewer", () => {
     const { room, data } = roomOfThree();
     room.fault(BASE + 1, data[0] ?? "", false);
     assert.match(String(room.fault(BASE + 1, data[1] ?? "", false)), /another text than before/);
-  });
-});
-
-describe("a notice", () => {
-  /** A room of a chat that says the house rules twice, and then a message; and the data of the three. */
-  function roomWithRules(): { room: RoomTruth; data: string[] } {
-    const chat = simulateInProcess().chat("room-truth-2", { kinds: ["engagement"] });
-    chat.say(2);
-    chat.change({ kinds: ["text"] });
-    chat.say(1);
-    const expected = new ExpectedMessages();
-    const data = chat.ledger.map((entry) => {
-      const due = expected.next(entry);
-      expected.hear(entry);
-      return JSON.stringify(due);
-    });
-    const room = new RoomTruth(chat, "live");
-    room.begin(BASE);
-    return { room, data };
-  }
-
-  it("may be missing if the room holds one of its text", () => {
-    const { room, data } = roomWithRules();
-    assert.equal(room.fault(BASE + 1, data[0] ?? "", false), undefined);
-    assert.deepEqual([room.cursorOf(2), room.cursorOf(3)], [BASE + 1, undefined]);
-    assert.equal(room.fault(BASE + 2, data[2] ?? "", false), undefined);
-    assert.equal(room.cursorOf(3), BASE + 2);
-  });
-
-  it("must be there once, and is not there more often than it is said", () => {
-    const { room, data } = roomWithRules();
-    assert.match(String(room.fault(BASE + 1, data[2] ?? "", false)), /type is "chat" .*should be "notice"/);
-    const other = roomWithRules();
-    const rules = other.data[0] ?? "";
-    const faults = [1, 2, 3].map((place) => other.room.fault(BASE + place, rules, false));
-    assert.deepEqual(faults.slice(0, 2), [undefined, undefined]);
-    assert.match(String(faults[2]), /type is "notice" .*should be "chat"/);
   });
 });

@@ -88,14 +88,11 @@ export class RoomTruth {
   }
 
   /**
-   * The cursor up to which a viewer has all of the first `said` entries; undefined while not all were seen
-   * that the room must hold.
+   * The cursor up to which a viewer has all of the first `said` entries; undefined while not all were seen.
    */
   cursorOf(said: number): number | undefined {
     this.#skipRepeated();
-    let due = said;
-    while (due > this.#reached.length && this.#mayLack(due - 1)) due -= 1;
-    return due === 0 ? this.base : this.#reached[due - 1];
+    return said === 0 ? this.base : this.#reached[said - 1];
   }
 
   /** The type of the message under a cursor; undefined while no viewer has seen it. */
@@ -166,7 +163,6 @@ export class RoomTruth {
         if (due.type === "chat") this.#lastJoining = index;
         return undefined;
       }
-      if (this.#expected.mayLack(due)) continue;
       // A room begins with what its first page shows.
       const mayMiss = gap !== undefined || this.messages.length === 0;
       if (!mayMiss || !this.#isLossy) return wrong;
@@ -183,12 +179,6 @@ export class RoomTruth {
     this.#openGap = { cursor, missing: 0, lastJoining: this.#lastJoining };
     this.gaps.push(this.#openGap);
     return undefined;
-  }
-
-  #mayLack(index: number): boolean {
-    const entry = this.chat.ledger[index];
-    const due = entry && this.#expected.next(entry);
-    return due !== undefined && this.#expected.mayLack(due);
   }
 
   /** Entries that add nothing to what the room holds. */
