@@ -123,7 +123,7 @@ describe("a page and the answer that follows it", () => {
     fc.assert(property, { numRuns: 100 });
   });
 
-  it("keep what has no time in its place, though a page shows a notice before it as said just now", () => {
+  it("keep a gift or a poll without a time in its place, though a page shows a notice before it as new", () => {
     const item = (id: string, second?: number, isKnownByText?: true) =>
       ({
         message: { id, details: second ? { publishedAt: `2026-01-01T00:00:0${second}.000000Z` } : {} },
