@@ -14,8 +14,8 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 const MIB = 1024 * 1024;
 /**
  * The engine's option by which its heap grows by a half before it collects: a flood then adds half as much as
- * by default. It takes 5 to 10 % more CPU while much is allocated. It must be set before any module is
- * loaded, as compiled code is kept only for the same options.
+ * by default, for somewhat more CPU while much is allocated. It must be set before any module is loaded, as
+ * compiled code is kept only for the same options.
  */
 export const HEAP_GROWTH = "--heap-growing-percent=50";
 
