@@ -1,6 +1,7 @@
 /** CORS: which pages of other origins may call the service, and which headers they may send and read. */
 import type { FastifyInstance } from "fastify";
 import { METHODS } from "./error-answers.ts";
+import { varyBy } from "./negotiation.ts";
 
 export interface CorsSettings {
   /** The origins whose pages may call the service; undefined: every one. */
@@ -20,10 +21,10 @@ export function allowOrigins(app: FastifyInstance, settings: CorsSettings): void
     const origin = allowedOrigin(settings, headers.origin);
     reply.headers({
       ...(origin !== undefined && { "access-control-allow-origin": origin }),
-      ...(origins && { vary: "Origin" }),
       "access-control-expose-headers":
         "ETag, Link, Retry-After, Stream-Next-Offset, Stream-Up-To-Date, Stream-Closed, Stream-Cursor",
     });
+    if (origins) varyBy(reply, "Origin");
     if (method !== "OPTIONS") return;
     const further = furtherHeaders(settings, headers["access-control-request-headers"] ?? "");
     const preflight = {
@@ -33,12 +34,6 @@ export function allowOrigins(app: FastifyInstance, settings: CorsSettings): void
       "content-length": "0",
     };
     return reply.code(204).headers(preflight).send();
-  });
-  if (!origins) return;
-  // Routes name what else their answers vary by.
-  app.addHook("onSend", async (_request, reply) => {
-    const vary = `${reply.getHeader("vary") ?? ""}`;
-    if (!/\borigin\b/i.test(vary)) reply.header("vary", vary ? `${vary}, Origin` : "Origin");
   });
 }
 

@@ -12,7 +12,7 @@ import { FORMATS, type Piece, pageBody, wholeBody } from "../serving/history/for
 import type { History } from "../serving/history/history.ts";
 import { clientGone } from "./client-gone.ts";
 import { type HistoryQuery, linksOf, readQuery } from "./history-query.ts";
-import { acceptsGzip, isKnown } from "./negotiation.ts";
+import { acceptsGzip, isKnown, varyBy } from "./negotiation.ts";
 import type { RequestTurns } from "./request-turns.ts";
 import { PIECES_AT_ONCE } from "./route-bounds.ts";
 import { MessagesQuery } from "./schemas/history-schemas.ts";
@@ -23,7 +23,6 @@ const EXPECTED = { summary: "Read the stored messages of a video", querystring: 
 
 const HEADERS = {
   "cache-control": "no-cache",
-  vary: "Accept, Accept-Encoding",
   "x-content-type-options": "nosniff", // a browser must not show the text of a chat as a page
 };
 const FOR_EVER = "public, max-age=31536000, immutable";
@@ -84,6 +83,7 @@ export function messagesRoute(app: FastifyInstance, parts: MessagesParts): void 
     MESSAGES_OPTIONS,
     async ({ query, headers }, reply) => {
       reply.headers(HEADERS);
+      varyBy(reply, "Accept", "Accept-Encoding");
       const wanted = readQuery(query, headers.accept);
       const gone = clientGone(reply.raw);
       const send = async (answer: Answer) => {

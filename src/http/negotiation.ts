@@ -1,8 +1,16 @@
-/** Reads the request headers that choose among the forms of an answer. */
+/** Reads the request headers that choose among the forms of an answer, and names them in the answer. */
+import type { FastifyReply } from "fastify";
 
 /** Whether the client accepts gzip: anywhere in the list, with any weight but 0. */
 export function acceptsGzip(header = ""): boolean {
   return /(?:^|[\s,])(?:x-)?gzip\s*(?:$|,|;\s*q=\s*(?:1|0?\.\d*[1-9]))/i.test(header);
+}
+
+/** Names request headers on which the answer depends in `Vary`, before those that are named already. */
+export function varyBy(reply: FastifyReply, ...names: readonly string[]): void {
+  const named = reply.getHeader("vary");
+  const all = named === undefined ? names : [...names, ...`${named}`.split(", ")];
+  if (all.length > 0) reply.header("vary", [...new Set(all)].join(", "));
 }
 
 /**

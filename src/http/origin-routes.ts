@@ -7,7 +7,7 @@ import { refuseUnavailable } from "../serving/store-refusal.ts";
 import type { Access } from "./access/access.ts";
 import { clientGone } from "./client-gone.ts";
 import { MESSAGES_OPTIONS } from "./messages.ts";
-import { acceptsGzip, isKnown } from "./negotiation.ts";
+import { acceptsGzip, isKnown, varyBy } from "./negotiation.ts";
 import { RequestTurns } from "./request-turns.ts";
 import { ROOM_OPTIONS, ROOMS_OPTIONS } from "./rooms-routes.ts";
 import { PASSED_ON } from "./route-bounds.ts";
@@ -16,7 +16,7 @@ import type { RoomParams } from "./schemas/room-schemas.ts";
 
 /** The headers of an answer that are the origin's to decide. Those of its body are left out with the body. */
 const PASSED = [
-  ...["age", "cache-control", "content-disposition", "etag", "link", "retry-after", "vary"],
+  ...["age", "cache-control", "content-disposition", "etag", "link", "retry-after"],
   ...["x-content-type-options", "cross-origin-resource-policy"],
   ...["stream-next-offset", "stream-up-to-date", "stream-closed"],
 ];
@@ -57,6 +57,7 @@ export function passOnTo(origin: Origin, settings: OriginRoutesSettings): PassOn
     const answer = await turns.serve(() => origin.pass(sent, gone), gone).catch(refuseUnavailable);
     const sentBack = answer.headers;
     for (const name of PASSED) if (sentBack[name]) reply.header(name, sentBack[name]);
+    if (sentBack.vary) varyBy(reply, ...`${sentBack.vary}`.split(", "));
     if (answer.statusCode === 200 && sentBack.etag && isKnown(`${sentBack.etag}`, headers["if-none-match"])) {
       answer.body.on("error", () => {}); // nobody waits for the rest
       // A page is read to its end, so that it is kept; a download may be of any size.

@@ -62,7 +62,7 @@ export function boundUntakenAnswers(app: FastifyInstance, limits: AnswerLimits):
       if (!untaken.has(body) && untaken.bytes + bytes > limits.bytes) {
         if (payload instanceof Readable) payload.destroy();
         for (const name of Object.keys(reply.getHeaders()))
-          if (!name.startsWith("access-control-")) reply.removeHeader(name); // they are of the answer
+          if (!/^(access-control-|vary$)/.test(name)) reply.removeHeader(name); // they are of the answer
         throw atCapacity("answers");
       }
       untaken.add(body, bytes);

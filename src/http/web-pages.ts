@@ -8,7 +8,7 @@ import { gzipSync } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { PICTURE_HOSTS } from "../protocol/picture-hosts.ts";
 import { nothingAt, pathOf } from "./error-answers.ts";
-import { isKnown } from "./negotiation.ts";
+import { isKnown, varyBy } from "./negotiation.ts";
 import { pageFiles } from "./page-files.ts";
 
 const CONTENT_TYPES: Readonly<Record<string, string>> = {
@@ -138,9 +138,9 @@ function serve(file: StaticFile, { headers }: FastifyRequest, reply: FastifyRepl
   reply.headers({
     "cache-control": "no-cache", // OBS never refreshes stale files
     etag: file.etag,
-    vary: "accept-encoding",
     "x-content-type-options": "nosniff",
   });
+  varyBy(reply, "Accept-Encoding");
   if (isKnown(file.etag, headers["if-none-match"])) return reply.code(304).send();
   reply.type(file.type);
   if (!/\bgzip\b/.test(String(headers["accept-encoding"] ?? ""))) return reply.send(file.body);

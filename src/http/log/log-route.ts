@@ -8,7 +8,7 @@ import { parseVideoId } from "../../protocol/video-id.ts";
 import { parseOffset } from "../../serving/log-position.ts";
 import { isPrivate } from "../access/private-answers.ts";
 import { clientGone } from "../client-gone.ts";
-import { acceptsGzip, gzippedTag, isKnown } from "../negotiation.ts";
+import { acceptsGzip, gzippedTag, isKnown, varyBy } from "../negotiation.ts";
 import type { PassOn } from "../origin-routes.ts";
 import { LogParams, LogQuery } from "../schemas/log-schemas.ts";
 import { LogResponse, routeOptions } from "../schemas/responses.ts";
@@ -58,7 +58,7 @@ export function guardLogs(app: FastifyInstance): void {
 
 export function logRoute(app: FastifyInstance, parts: LogParts): void {
   const { reads, viewerPlaces, clock, underWay, handsOver, compresses } = parts;
-  const vary: { vary?: string } = compresses ? { vary: "Accept-Encoding" } : {};
+  const varies = compresses ? ["Accept-Encoding"] : [];
   /** What waiting polls share, by the headers of their answers: these are the same for most. */
   const waiting = new Map<string, WaitingParts>();
 
@@ -87,7 +87,8 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
     if (!page) return passOn(request, reply);
     const { body } = page;
     const headers = wanted.isGzip ? zippedHeaders(page.headers) : page.headers;
-    reply.headers({ ...headers, ...vary });
+    reply.headers(headers);
+    varyBy(reply, ...varies);
     if (headers.etag && isKnown(headers.etag, request.headers["if-none-match"]))
       return reply.code(304).send();
     gone.throwIfAborted();
@@ -108,9 +109,8 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
     if (!sink.answer && mayTake(reply)) {
       reply.hijack();
       underWay.forget(request.raw.socket);
-      const { vary: byOrigin, ...headers } = reply.getHeaders();
-      const varies = [byOrigin, vary.vary].filter(Boolean).join(", ");
-      const head = headerLines({ ...headers, ...(varies && { vary: varies }) });
+      varyBy(reply, ...varies);
+      const head = headerLines(reply.getHeaders());
       const isOwn = isPrivate(request as FastifyRequest);
       const shared = waiting.getOrInsertComputed(`${isOwn} ${head}`, () => ({
         ...{ server: app.server, clock, head },
@@ -122,10 +122,8 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
     gone.addEventListener("abort", () => sink.end(), { once: true });
     const answer = sink.answer ?? (await new Promise<LogAnswer>((resolve) => (sink.onAnswer = resolve)));
     giveBack();
-    return reply
-      .code(answer.status)
-      .headers({ ...answer.headers, ...vary })
-      .send(answer.body);
+    varyBy(reply, ...varies);
+    return reply.code(answer.status).headers(answer.headers).send(answer.body);
   };
 
   /** Whether the connection can be taken while its request waits, and be given back after the answer. */

@@ -7,7 +7,7 @@ import type { Format } from "../../serving/framing.ts";
 import type { BodySink } from "../../serving/multiplex/multiplex.ts";
 import { isPrivate, privately } from "../access/private-answers.ts";
 import type { AnswersUnderWay } from "../answers-under-way.ts";
-import { acceptsGzip } from "../negotiation.ts";
+import { acceptsGzip, varyBy } from "../negotiation.ts";
 import type { FullConnections } from "./full-connections.ts";
 import { takeSocket } from "./hand-over.ts";
 import { ResponseSink, SocketSink } from "./socket-sinks.ts";
@@ -89,12 +89,11 @@ export function openBody(
   reply.hijack();
   const isTaken = handsOver && socket.writable && isAlone(request.raw);
   const isGzip = isTaken && compresses && acceptsGzip(request.headers["accept-encoding"]);
-  const varies = [...vary, ...(compresses ? ["Accept-Encoding"] : [])];
+  varyBy(reply, ...vary, ...(compresses ? ["Accept-Encoding"] : []));
   response.writeHead(200, {
     ...(reply.getHeaders() as OutgoingHttpHeaders),
     ...headers,
     ...(isPrivate(request) && { "cache-control": privately(headers["cache-control"]) }),
-    ...(varies.length > 0 && { vary: varies.join(", ") }),
     ...(isGzip && { "content-encoding": "gzip" }),
   });
   if (!isTaken) return new ResponseSink(response, forms.bare, full, onClosed);

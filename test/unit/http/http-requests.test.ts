@@ -337,11 +337,18 @@ describe("preflights", () => {
   it("and answers are for the origins of RELAY_CORS_ORIGINS alone, and say that they vary by it", async () => {
     const [a, b, other] = ["https://a.example", "http://b.example:8080", "https://a.example.evil"];
     await using closed = await startRelay({ settings: { RELAY_CORS_ORIGINS: `${a}, ${b}` } });
-    for (const path of ["/v1/stream", "/v1/nothing", "/client.js", "/v1/messages?videoId=dQw4w9WgXcQ", "/%"])
+    closed.upstream.chat(VIDEO, { kinds: ["text"] }).say(1);
+    const log = `/v1/log/${VIDEO}?offset`;
+    for (const path of [
+      ...["/v1/stream", "/v1/nothing", "/client.js", "/%", `/v1/messages?videoId=${VIDEO}`, "/v1/log/x"],
+      ...[`/v1/stream?videoId=${VIDEO}`, `/v1/merged?videoIds=${VIDEO}`, `${log}=-1`, `${log}=-1&live=sse`],
+      `${log}=-1&live=long-poll`,
+    ])
       for (const method of ["OPTIONS", "GET"])
         for (const origin of [a, b, other, undefined]) {
           const init = { method, ...(origin && { headers: { origin } }) };
-          const { headers } = await fetch(closed.url + path, init);
+          const { headers, body } = await fetch(closed.url + path, init);
+          await body?.cancel();
           const allowed = headers.get("access-control-allow-origin");
           assert.equal(allowed, origin === other ? null : (origin ?? null), `${method} ${path} ${origin}`);
           if (path !== "/%") assert.match(headers.get("vary") ?? "", /\bOrigin$/, `${method} ${path}`);
