@@ -7,6 +7,7 @@ import { type RetryWaits, retry } from "../../base/retry.ts";
 import { atCapacity } from "../../protocol/capacity.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { HttpConnections } from "../../upstream/egress/connections.ts";
+import { DIRECT } from "../../upstream/egress/spec.ts";
 import { publicKey, secretKey, type TokenKey, type VerifyingKey, verifying } from "./token-key.ts";
 
 export interface KeySource {
@@ -58,12 +59,7 @@ class KeySet implements KeySource {
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
   /** Through the proxy of the environment, if any. */
-  readonly #connections = new HttpConnections({
-    kind: "direct",
-    name: "direct",
-    key: "direct",
-    isNamed: false,
-  });
+  readonly #connections = new HttpConnections(DIRECT);
   readonly #closed = new AbortController();
   #keys: readonly NamedKey[] | undefined;
   /** The load under way. */

@@ -20,6 +20,14 @@ export type EgressSpec = {
   | { kind: "proxy"; url: string }
 );
 
+/** The entry `direct`, without a name of its own. */
+export const DIRECT = {
+  name: "direct",
+  key: "direct",
+  isNamed: false,
+  kind: "direct",
+} as const satisfies EgressSpec;
+
 const NAMED = /^(?<name>[A-Za-z0-9][\w.-]{0,62})=(?<form>.*)$/s;
 const LOCAL_ADDRESS = /^ip:(?<address>.+)$/s;
 /** Ports of proxies, by protocol. */
@@ -67,7 +75,7 @@ function parseSpec(entry: string, place: number): EgressSpec | undefined {
     key: name ?? key,
     isNamed: name !== undefined,
   });
-  if (form === "direct") return { ...named(form, form), kind: "direct" };
+  if (form === DIRECT.kind) return { ...DIRECT, ...named(DIRECT.name, DIRECT.key) };
   const address = LOCAL_ADDRESS.exec(form)?.groups?.address;
   if (address !== undefined) {
     return isIP(address) ? { ...named(`ip-${place}`, address), kind: "address", address } : undefined;

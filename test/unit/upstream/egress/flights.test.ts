@@ -10,6 +10,7 @@ import { silentLog } from "../../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../../src/telemetry/telemetry.ts";
 import type { IncomingAnswer } from "../../../../src/upstream/egress/connections.ts";
 import { Egress } from "../../../../src/upstream/egress/egress.ts";
+import { DIRECT } from "../../../../src/upstream/egress/spec.ts";
 import { UpstreamError } from "../../../../src/upstream/upstream-error.ts";
 import { gateBench } from "../../../support/gate-bench.ts";
 import { metric } from "../../../support/relay.ts";
@@ -145,7 +146,7 @@ describe("the outcome of a call, as it is counted", () => {
       ...upstream,
       ...{ clock: systemClock, telemetry, witness, connectionsOf, isCutOff: () => false },
     };
-    const egress = new Egress({ name: "direct", key: "direct", kind: "direct", isNamed: false }, true, parts);
+    const egress = new Egress(DIRECT, true, parts);
     await assert.rejects(egress.tryOut(limit ?? new AbortController().signal));
     await egress.close();
     const names = ["unusable", "aborted", "bug"];
