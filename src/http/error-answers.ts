@@ -54,11 +54,8 @@ function whyWithdrawn(path: string): string | undefined {
   const { route, right } = routeOf(path) ?? {};
   if (!route || !right) return undefined;
   const endpoint = route.replace("/:name", "").replace(/:(\w+)/, "{$1}");
-  const setting =
-    right === "record"
-      ? "neither its RELAY_ADMIN_TOKEN nor its RELAY_TOKEN_KEY is set"
-      : `its RELAY_PUBLIC does not contain ${right}`;
-  return `This service has no ${endpoint}: ${setting}${isAtEdges(right) ? "" : ", or it is an edge"}.`;
+  const edge = isAtEdges(right) ? "" : ", or it is an edge";
+  return `This service has no ${endpoint}: nobody has its right, ${right}, here${edge}.`;
 }
 
 /**

@@ -385,7 +385,7 @@ export class Origin {
 async function refusal(answer: OriginAnswer): Promise<RelayError | ChatAbsent | OriginAway> {
   const body = parseJson(await note(answer));
   const [code, message] = [asString(dig(body, "code")), asString(dig(body, "message"))];
-  if (code === "UNAUTHORIZED") return new OriginAway(`it refuses RELAY_ORIGIN_TOKEN: ${message}`);
+  if (code === "UNAUTHORIZED") return new OriginAway(`it refuses the token of this edge: ${message}`);
   if (message === undefined || !isErrorCode(code)) return new OriginAway(`it answers ${answer.statusCode}`);
   const seconds = asNumber(answer.headers["retry-after"]?.toString());
   const retryAfterMs = seconds === undefined ? undefined : 1000 * seconds;

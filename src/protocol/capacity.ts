@@ -3,26 +3,36 @@
  */
 import { RelayError } from "./errors.ts";
 
-interface FullRow {
+export interface FullRow {
   /** What the caller reads; a refusal that knows more says it itself. */
   message: string;
+  /** What the operator can set: only the log names it. */
+  setting?: string;
   /** The `Retry-After`, in milliseconds; absent if only somebody's deed helps. */
   retryAfterMs?: number;
 }
 
 /** Why the service takes no more for now: each CAPACITY has one of these causes. Metrics and logs name it. */
 export const FULL = {
-  viewers: { message: "Too many viewers are connected (RELAY_MAX_VIEWERS).", retryAfterMs: 30_000 },
+  viewers: {
+    message: "Too many viewers are connected.",
+    setting: "RELAY_MAX_VIEWERS",
+    retryAfterMs: 30_000,
+  },
   address: { message: "This address has too many viewers.", retryAfterMs: 30_000 },
   subject: { message: "The token's subject has too many connections.", retryAfterMs: 30_000 },
   keys: { message: "The keys that sign tokens are not known yet; try again shortly.", retryAfterMs: 5000 },
   store: {
-    message:
-      "The store is full (RELAY_MAX_STORE_BYTES): only recordings open chats until older rooms are deleted.",
+    message: "The store is full: only recordings open chats until older rooms are deleted.",
+    setting: "RELAY_MAX_STORE_BYTES",
     retryAfterMs: 30_000,
   },
-  rooms: { message: "Too many rooms are open (RELAY_MAX_ROOMS).", retryAfterMs: 30_000 },
-  calls: { message: "One more chat needs more calls than this address may make.", retryAfterMs: 30_000 },
+  rooms: { message: "Too many rooms are open.", setting: "RELAY_MAX_ROOMS", retryAfterMs: 30_000 },
+  calls: {
+    message: "One more chat needs more calls than this address may make.",
+    setting: "RELAY_MAX_LATENESS_MS, RELAY_GATE_SPACING_MS",
+    retryAfterMs: 30_000,
+  },
   openings: { message: "Too many videos wait to be opened; try again shortly.", retryAfterMs: 5000 },
   callers: { message: "Too many calls wait for YouTube; try again shortly.", retryAfterMs: 5000 },
   channels: { message: "Too many channels are watched.", retryAfterMs: 30_000 },

@@ -1,6 +1,6 @@
 /** The events of requests that were refused or failed, in log and metrics. */
 import type { Counter } from "prom-client";
-import { FULL, type FullCause } from "../protocol/capacity.ts";
+import { FULL, type FullCause, type FullRow } from "../protocol/capacity.ts";
 import { ERRORS, type RelayError } from "../protocol/errors.ts";
 import type { Logger } from "./logger.ts";
 import type { MetricMakers } from "./metric-makers.ts";
@@ -43,8 +43,9 @@ export class RequestEvents {
     this.#full.inc({ cause: full });
     const refused = (this.#refused.get(full) ?? 0) + 1;
     this.#refused.set(full, refused);
+    const { message, setting }: FullRow = FULL[full];
     if (Number.isInteger(Math.log10(refused)))
-      this.#log.warn({ cause: full, refused }, `at capacity: ${FULL[full].message}`);
+      this.#log.warn({ cause: full, refused, setting }, `at capacity: ${message}`);
   }
 
   /** A request failed by our fault; `route` is undefined if none matched. */

@@ -147,7 +147,7 @@ export class Access {
       throw unauthorized(`The token is longer than ${MAX_TOKEN_LENGTH} characters.`);
     if (this.#isSecret(sent)) return EVERYTHING;
     if (this.#tokens) return await this.#tokens.grant(sent);
-    throw unauthorized("The token is not the service's: send the value of its RELAY_ADMIN_TOKEN.");
+    throw unauthorized("The token is not the service's.");
   }
 
   /** Whether a token is one of the secrets with all rights; its time does not depend on where it differs. */
@@ -158,7 +158,6 @@ export class Access {
   }
 
   #tokenMissing(): RelayError {
-    if (!this.#tokens) return unauthorized("Send the header Authorization: Bearer <RELAY_ADMIN_TOKEN>.");
     return unauthorized(
       "This needs a token: send it in the header Authorization: Bearer <token>, or as access_token in the query.",
     );

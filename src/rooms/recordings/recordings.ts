@@ -115,7 +115,7 @@ export class Recordings {
     if (this.#fixed.has(name))
       throw new RelayError(
         "CONFLICT",
-        `${name} is in RELAY_RECORD: change the setting and restart the service.`,
+        `The configuration of the service names ${name}: change it there, and restart the service.`,
       );
     const wasThere = await this.#parts.store.recordings.removeRecording(name).catch(refuseUnavailable);
     if (!wasThere) throw new RelayError("NOT_FOUND", `There is no recording of ${name}.`);

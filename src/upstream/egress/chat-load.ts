@@ -134,12 +134,10 @@ export class ChatLoad {
   }
 
   #refusal(others: number): RelayError {
-    const { spacingMs, maxLatenessMs } = this.#settings;
     const read = others === 1 ? "1 live chat" : `${others} live chats`;
     return atCapacity(
       "calls",
-      `At capacity with ${read} on this address: one more would delay polls beyond ${maxLatenessMs} ms ` +
-        `(RELAY_MAX_LATENESS_MS) or lose messages, at one call per ${spacingMs} ms (RELAY_GATE_SPACING_MS).`,
+      `At capacity with ${read} on this address: one more would delay the others too long, or lose messages.`,
     );
   }
 }

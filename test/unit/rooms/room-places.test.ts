@@ -5,7 +5,7 @@ import { VirtualRelay } from "../../harness/virtual-relay.ts";
 
 const [LIVE, OTHER, REPLAY, SECOND] = ["live-first1", "live-secon1", "replay-1st1", "replay-2nd1"];
 const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
-const TOO_MANY = "Too many rooms are open (RELAY_MAX_ROOMS).";
+const TOO_MANY = "Too many rooms are open.";
 
 function relayOfOne() {
   const relay = new VirtualRelay({ settings: { RELAY_MAX_ROOMS: "1" } });
