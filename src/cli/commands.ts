@@ -15,7 +15,7 @@ import {
   VIDEOS,
   WATCH_FLAGS,
 } from "./reader/reader-flags.ts";
-import { EDGE_SETTINGS, GONE, SETTINGS } from "./setting-table.ts";
+import { ALL_SETTINGS, EDGE_SETTINGS, GONE, SETTINGS } from "./setting-table.ts";
 import { runUntilKilled, runUntilSignal } from "./signals.ts";
 import type { Surroundings } from "./surroundings.ts";
 import { TOKEN_FLAGS } from "./token-flags.ts";
@@ -162,6 +162,14 @@ export const COMMANDS = [
     ],
     flags: TOKEN_FLAGS,
     run: async (input, surroundings) => (await import("./token-command.ts")).printToken(input, surroundings),
+  }),
+  command({
+    name: "settings",
+    usage: "print the settings as they apply, and where each comes from, without secrets",
+    examples: ["livechat-relay settings", "livechat-relay settings | grep -v ' default '"],
+    flags: ALL_SETTINGS,
+    run: async (input, surroundings) =>
+      (await import("./settings-command.ts")).printSettings(input, surroundings),
   }),
   command({
     name: "backup",

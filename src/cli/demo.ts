@@ -8,7 +8,7 @@ import { Telemetry } from "../telemetry/telemetry.ts";
 import { toConfig } from "./config.ts";
 import { type DEMO_FLAGS, REPLACED, type Step } from "./demo-flags.ts";
 import { playScript } from "./demo-script.ts";
-import { type Input, UsageError } from "./flags.ts";
+import { type Input, UsageError, variablesIn } from "./flags.ts";
 import { openNamedStore } from "./open-store.ts";
 import { print } from "./reader/output.ts";
 import { startConfigured } from "./serve.ts";
@@ -62,7 +62,7 @@ export async function demo(
     const service = await startConfigured(config, input, surroundings, stopped);
     const greeting = welcome(service.url, values.store, simulated, !given.has("capture"));
     await print(greeting, surroundings.stdout).catch(() => {}); // as of its log, only lines are missing
-    for (const name of Object.keys(REPLACED).filter((name) => surroundings.env[name]))
+    for (const name of variablesIn(REPLACED, surroundings.env))
       surroundings.stderr.write(`${COMMAND_NAME}: the demo ignores ${name}: ${OWN}\n`);
     const stop = async () => {
       await service.stop();

@@ -1,7 +1,7 @@
 /** `edge`: follows another instance. */
 import { toEdgeConfig } from "./config.ts";
 import { startEdge } from "./edge-service.ts";
-import type { Input } from "./flags.ts";
+import { type Input, variablesIn } from "./flags.ts";
 import { startLogged } from "./serve.ts";
 import type { Service } from "./service.ts";
 import { EDGE_SETTINGS, SETTINGS } from "./setting-table.ts";
@@ -14,7 +14,8 @@ export async function edge(
   stopped: AbortSignal,
 ): Promise<Service> {
   const config = toEdgeConfig(input.values);
-  const unused = Object.keys(SETTINGS).filter((name) => surroundings.env[name] && !(name in EDGE_SETTINGS));
+  const own = variablesIn(EDGE_SETTINGS, surroundings.env);
+  const unused = variablesIn(SETTINGS, surroundings.env).filter((name) => !own.includes(name));
   const warnings = unused.map((name) => `an edge does not use ${name}: set it at the origin`);
   return await startLogged(startEdge, config, input, surroundings, stopped, warnings);
 }

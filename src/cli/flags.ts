@@ -3,7 +3,9 @@
  * flag overrides the environment variable of the same name, and the variable overrides the default. Each
  * error is one line.
  */
+import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { fileTrouble } from "../base/file-trouble.ts";
 import { suggest } from "../base/suggest.ts";
 import { visible } from "../protocol/pasted-name.ts";
 import { EXIT } from "./exit-codes.ts";
@@ -23,8 +25,10 @@ export interface Flag<T> {
   isOnlyVariable?: true;
   /** An empty text is an error; without this, it means what the flag's absence does. */
   isFilled?: true;
-  /** The text may contain a password, so no error shows it. */
+  /** No error and no log shows the text. A variable with this or `hasPassword` can name a file instead. */
   isSecret?: true;
+  /** The text is a URL that may contain a password: errors and logs show it without. */
+  hasPassword?: true;
   /** Throws an error that describes valid texts, or `EntryError`. */
   read(text: string): T;
 }
@@ -59,8 +63,18 @@ export interface Input<Table extends FlagTable> {
   arguments: readonly string[];
   /** The names of the values set by a flag or an environment variable. */
   given: ReadonlySet<string>;
-  /** The texts of settings that differ from their defaults, without secrets. */
-  changed: Readonly<Record<string, string>>;
+  /** The settings as they apply, in the order of the table. */
+  settings: readonly AppliedSetting[];
+}
+
+/** A setting as it applies. */
+export interface AppliedSetting {
+  name: string;
+  /** Without secrets. */
+  text: string;
+  from: "default" | "variable" | "file" | "flag";
+  /** Whether it is what applies without a flag and a variable. */
+  isDefault: boolean;
 }
 
 /** An invalid command line or setting. The message is one line that describes it. */
@@ -113,6 +127,28 @@ export function isVariable(name: string): boolean {
   return name.startsWith(VARIABLE_PREFIX);
 }
 
+/** The variable that names the file of a secret; undefined if the setting can be none. */
+export function fileVariableOf(
+  name: string,
+  { isSecret, hasPassword }: Pick<Flag<unknown>, "isSecret" | "hasPassword">,
+): string | undefined {
+  return isVariable(name) && (isSecret || hasPassword) ? `${name}_FILE` : undefined;
+}
+
+/** The variables that can set a flag: its own, and that of its file. */
+function variablesOf(name: string, flag: Flag<unknown>): string[] {
+  return isVariable(name)
+    ? [name, fileVariableOf(name, flag)].filter((variable) => variable !== undefined)
+    : [];
+}
+
+/** The environment variables that set a flag of the table. */
+export function variablesIn(table: FlagTable, env: NodeJS.ProcessEnv): string[] {
+  return Object.entries(table)
+    .flatMap(([name, flag]) => variablesOf(name, flag))
+    .filter((name) => env[name]);
+}
+
 /**
  * The values of the table's flags, and the command's arguments. An empty environment variable counts as not
  * set. Throws `UsageError`.
@@ -125,18 +161,57 @@ export function readFlags<Table extends FlagTable>(
 ): Input<Table> {
   const { texts, positionals } = parseFlags(table, args, wanted);
   const given = new Set<string>();
-  const changed: Record<string, string> = {};
+  const settings: AppliedSetting[] = [];
   const values = Object.entries(table).map(([name, flag]) => {
-    const variable = isVariable(name) ? env[name] || undefined : undefined;
-    const typed = texts[flagOf(name, flag)];
-    const text = typed ?? variable;
-    if (text !== undefined) given.add(name);
-    if (isVariable(name) && text !== undefined && text !== flag.default)
-      changed[name] = shownText(flag, text);
-    const shown = typed === undefined && isVariable(name) ? name : `--${flagOf(name, flag)}`;
-    return [name, readValue(shown, flag, text ?? flag.default)];
+    const { from, text, as } = textOf(name, flag, texts[flagOf(name, flag)], env);
+    if (from !== "default") given.add(name);
+    const value = readValue(as, flag, text, from === "file");
+    const isDefault = text === flag.default;
+    if (isVariable(name))
+      settings.push({ name, from, text: isDefault ? defaultOf(flag) : shownText(flag, text), isDefault });
+    return [name, value];
   });
-  return { values: Object.fromEntries(values) as FlagValues<Table>, arguments: positionals, given, changed };
+  return { values: Object.fromEntries(values) as FlagValues<Table>, arguments: positionals, given, settings };
+}
+
+/**
+ * The text of a flag, where it comes from, and `as` what errors name it: the flag takes precedence over the
+ * variable or the file, and these over the default. Throws `UsageError`.
+ */
+function textOf(
+  name: string,
+  flag: Flag<unknown>,
+  typed: string | undefined,
+  env: NodeJS.ProcessEnv,
+): Pick<AppliedSetting, "from" | "text"> & { as: string } {
+  const asFlag = `--${flagOf(name, flag)}`;
+  const [variable, fileVariable] = variablesOf(name, flag).filter((each) => env[each]);
+  if (variable && fileVariable)
+    throw new UsageError(`${variable} and ${fileVariable} are both set: remove one of them`);
+  if (typed !== undefined) return { from: "flag", text: typed, as: asFlag };
+  const text = variable && env[variable];
+  if (!text) return { from: "default", text: flag.default, as: isVariable(name) ? name : asFlag };
+  if (variable === name) return { from: "variable", text, as: name };
+  return { from: "file", text: secretIn(variable, text), as: variable };
+}
+
+/** The text of a secret's file without the line break at its end. Throws `UsageError`. */
+function secretIn(variable: string, path: string): string {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8").replace(/\r?\n$/, "");
+  } catch (error) {
+    throw new UsageError(`${variable}: ${path} ${fileTrouble(path, "read", error)}`);
+  }
+  if (text === "") throw new UsageError(`${variable}: ${path} is empty`);
+  return text;
+}
+
+/** The texts of the settings that differ from their defaults, without secrets. */
+export function changedIn({ settings }: Pick<Input<FlagTable>, "settings">): Record<string, string> {
+  return Object.fromEntries(
+    settings.filter(({ isDefault }) => !isDefault).map(({ name, text }) => [name, text]),
+  );
 }
 
 /**
@@ -158,7 +233,8 @@ export function refuseGone(
 
 /** A line for each environment variable that looks like a setting but is not one. */
 export function unknownVariables(table: FlagTable, env: NodeJS.ProcessEnv): string[] {
-  const unknown = Object.keys(env).filter((name) => isVariable(name) && !(name in table));
+  const known = new Set(Object.entries(table).flatMap(([name, flag]) => variablesOf(name, flag)));
+  const unknown = Object.keys(env).filter((name) => isVariable(name) && !known.has(name));
   return unknown.map((name) => `${name} is not a setting${suggest(name, Object.keys(table))} (see --help)`);
 }
 
@@ -250,8 +326,11 @@ function isValue(args: readonly string[], index: number, flags: ReadonlyMap<stri
   return before !== undefined && !before.isSwitch;
 }
 
-/** `shown`: where the text comes from, as errors name it: the flag or the environment variable. */
-function readValue(shown: string, flag: Flag<unknown>, text: string): unknown {
+/**
+ * `shown`: where the text comes from, as errors name it: the flag or the environment variable. `isHidden`:
+ * whether errors do not show the text, even if the flag is no secret.
+ */
+function readValue(shown: string, flag: Flag<unknown>, text: string, isHidden: boolean): unknown {
   if (text.endsWith("\r"))
     throw new UsageError(`${shown}: ends with a carriage return: save its file with Unix line endings`);
   try {
@@ -260,7 +339,7 @@ function readValue(shown: string, flag: Flag<unknown>, text: string): unknown {
     if (error instanceof EntryError) throw new UsageError(`${shown}: ${error.message}`);
     const must = (error instanceof Error ? error.message : String(error)).replaceAll(/\s+/g, " ");
     throw new UsageError(
-      `${shown}: must be ${must}${flag.isSecret ? "" : `, not ${quote(withoutPassword(text))}`}`,
+      `${shown}: must be ${must}${flag.isSecret || isHidden ? "" : `, not ${quote(withoutPassword(text))}`}`,
     );
   }
 }

@@ -1,6 +1,6 @@
 /** Prints `--help` and `help` from the tables of commands and flags. */
 import { COMMANDS, type Command } from "./commands.ts";
-import { type Argument, defaultOf, type FlagTable, flagOf, isVariable } from "./flags.ts";
+import { type Argument, defaultOf, type FlagTable, fileVariableOf, flagOf, isVariable } from "./flags.ts";
 import { SETTING_GROUPS } from "./setting-table.ts";
 
 const FLAGS_TITLE =
@@ -46,7 +46,9 @@ function flagRows(flags: FlagTable): string {
     const title = isGrouped ? titles.get(name) : undefined;
     const heading = title === shown ? "" : `\n${title}:\n`;
     shown = title;
-    return `${heading}  ${names} (default ${defaultOf(flag)})\n      ${flag.meaning.replaceAll("`", "")}\n`;
+    const file = fileVariableOf(name, flag);
+    const place = file === undefined ? "" : `      Or name a file that contains it in ${file}.\n`;
+    return `${heading}  ${names} (default ${defaultOf(flag)})\n      ${flag.meaning.replaceAll("`", "")}\n${place}`;
   });
   return rows.join("");
 }

@@ -5,10 +5,10 @@ import { type Clock, systemClock } from "../base/clock.ts";
 import { createLogger } from "../telemetry/logger.ts";
 import { Telemetry } from "../telemetry/telemetry.ts";
 import { type Config, toConfig } from "./config.ts";
-import { type Input, unknownVariables } from "./flags.ts";
+import { changedIn, type Input, unknownVariables, variablesIn } from "./flags.ts";
 import { WATCH_FLAGS } from "./reader/reader-flags.ts";
 import { type Service, startService } from "./service.ts";
-import { OF_EDGE, SETTINGS } from "./setting-table.ts";
+import { ALL_SETTINGS, OF_EDGE, type SETTINGS } from "./setting-table.ts";
 import type { Surroundings } from "./surroundings.ts";
 
 type ServeInput = Input<typeof SETTINGS>;
@@ -23,15 +23,16 @@ const OTHER_REQUESTS = 0.1;
 
 /** Rejects like `startService`. */
 export function serve(input: ServeInput, surroundings: Surroundings, stopped: AbortSignal): Promise<Service> {
-  const ofEdge = Object.keys(OF_EDGE).filter((name) => surroundings.env[name]);
-  const warnings = ofEdge.map((name) => `serve does not use ${name}: it is for livechat-relay edge`);
+  const warnings = variablesIn(OF_EDGE, surroundings.env).map(
+    (name) => `serve does not use ${name}: it is for livechat-relay edge`,
+  );
   return startConfigured(toConfig(input.values), input, surroundings, stopped, warnings);
 }
 
 /** As `startLogged`, for a service. */
 export function startConfigured(
   config: Config,
-  input: Pick<ServeInput, "changed">,
+  input: Pick<ServeInput, "settings">,
   surroundings: Surroundings,
   stopped: AbortSignal,
   warnings: readonly string[] = [],
@@ -55,7 +56,7 @@ interface Logged {
 export async function startLogged<C extends Logged>(
   start: (config: C, clock: Clock, telemetry: Telemetry, stopped: AbortSignal) => Promise<Service>,
   config: C,
-  { changed: settings }: Pick<ServeInput, "changed">,
+  input: Pick<ServeInput, "settings">,
   { env, stdout }: Surroundings,
   stopped: AbortSignal,
   warnings: readonly string[],
@@ -78,11 +79,11 @@ export async function startLogged<C extends Logged>(
   telemetry.service.limits(limits);
   const service = await start(lowered, systemClock, telemetry, stopped);
   telemetry.service.listening(service.url);
-  const running = { store: service.store, workers, settings };
+  const running = { store: service.store, workers, settings: changedIn(input) };
   const others = { rooms: config.rooms.maxRooms, memoryBytes: memoryBytes() };
   telemetry.service.started({ ...running, limits: { ...limits, ...others } }, maxViewers < wanted);
   // The variables of another command are not mistakes.
-  const unknown = unknownVariables({ ...SETTINGS, ...OF_EDGE, ...WATCH_FLAGS }, env);
+  const unknown = unknownVariables({ ...ALL_SETTINGS, ...WATCH_FLAGS }, env);
   for (const line of [...warnings, ...unknown]) log.warn(line);
   const stop = async () => {
     log.info({ signal: stopped.reason }, "stopping");

@@ -36,11 +36,14 @@ import {
 const COMMON = {
   RELAY_HOST: flag("127.0.0.1", "address to listen on; `0.0.0.0` listens on all IPv4 addresses", hostName),
   RELAY_PORT: flag("8080", "port to listen on; 0 takes any free port, which the log shows", whole(0, 65_535)),
-  RELAY_STORE: flag(
-    "sqlite:./data/relay.db",
-    "where messages are stored: `sqlite:<path>`, `postgres://user:password@host:port/database`, or `memory:` (lost at exit)",
-    storeUrl,
-  ),
+  RELAY_STORE: {
+    ...flag(
+      "sqlite:./data/relay.db",
+      "where messages are stored: `sqlite:<path>`, `postgres://user:password@host:port/database`, or `memory:` (lost at exit)",
+      storeUrl,
+    ),
+    hasPassword: true as const,
+  },
   RELAY_RETENTION_DAYS: flag(
     "30",
     "messages older than this are deleted; fractions are allowed, and 0 keeps everything",
@@ -223,11 +226,14 @@ const INSTANCES = {
     "PostgreSQL: how long a stopping instance stays unready before it hands its rooms over",
     ms(0),
   ),
-  RELAY_STORE_LISTEN_URL: flag(
-    "",
-    "PostgreSQL: a direct connection for `LISTEN`, if RELAY_STORE goes through a pooler in transaction mode",
-    postgresUrl,
-  ),
+  RELAY_STORE_LISTEN_URL: {
+    ...flag(
+      "",
+      "PostgreSQL: a direct connection for `LISTEN`, if RELAY_STORE goes through a pooler in transaction mode",
+      postgresUrl,
+    ),
+    hasPassword: true as const,
+  },
   RELAY_STORE_FAILOVER: flag(
     "",
     "PostgreSQL: set to `synchronous` if a failover never loses committed data; cursors are then kept",
@@ -297,6 +303,9 @@ export const SETTINGS = {
   ...INSTANCES,
   ...REHEARSALS,
 } satisfies FlagTable;
+
+/** Those of all services. */
+export const ALL_SETTINGS = { ...SETTINGS, ...OF_EDGE };
 
 export type SettingName = keyof typeof SETTINGS;
 

@@ -94,10 +94,13 @@ export const WATCH_FLAGS = {
     (path) => path,
     "<video id or channel>.cursor",
   ),
-  RELAY_POST_SECRET: optional(
-    "with --post: secret that signs each message (Standard Webhooks). Other users of the machine can see a flag, but not the variable",
-    (secret) => secret,
-  ),
+  RELAY_POST_SECRET: {
+    ...optional(
+      "with --post: secret that signs each message (Standard Webhooks). Other users of the machine can see a flag, but not the variable",
+      (secret) => secret,
+    ),
+    isSecret: true as const,
+  },
 } satisfies FlagTable;
 
 const TIME = "2026-11-20T20:00:00Z, or an age such as 90m, 2h or 3d";

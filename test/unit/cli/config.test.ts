@@ -1,20 +1,23 @@
 /** The settings: where they come from, which values are refused, and in which words. */
 import assert from "node:assert/strict";
-import { globSync, readFileSync } from "node:fs";
+import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, it } from "node:test";
+import { describe, it, type TestContext } from "node:test";
 import { toConfig } from "../../../src/cli/config.ts";
 import {
   defaultOf,
   type Flag,
+  fileVariableOf,
   flagOf,
   readFlags,
   UsageError,
   unknownVariables,
+  variablesIn,
 } from "../../../src/cli/flags.ts";
 import { help } from "../../../src/cli/help.ts";
-import { GONE, OF_EDGE, SETTING_GROUPS, SETTINGS } from "../../../src/cli/setting-table.ts";
+import { ALL_SETTINGS, GONE, OF_EDGE, SETTING_GROUPS, SETTINGS } from "../../../src/cli/setting-table.ts";
 import { outcome, ROOT } from "../../support/command.ts";
+import { temporaryFile } from "../../support/store-subject.ts";
 
 const read = (args: string[], env: NodeJS.ProcessEnv = {}) => readFlags(SETTINGS, args, env);
 const config = (args: string[], env: NodeJS.ProcessEnv = {}) => toConfig(read(args, env).values);
@@ -213,11 +216,129 @@ describe("settings", () => {
   });
 });
 
+describe("a secret in a file", () => {
+  const SECRET = "a-secret-of-16-characters";
+  const secretFile = async (t: TestContext, text: string) => {
+    const path = await temporaryFile(t);
+    writeFileSync(path, text);
+    return path;
+  };
+  const refusal = (env: NodeJS.ProcessEnv, args: string[] = []) => {
+    try {
+      read(args, env);
+    } catch (error) {
+      assert.ok(error instanceof UsageError);
+      return error.message;
+    }
+    return assert.fail("it was accepted");
+  };
+
+  it("is its text without the line break at the end, for each setting that may hold one", async (t) => {
+    const texts = {
+      RELAY_STORE: "postgres://relay:secret@host/relay",
+      RELAY_ADMIN_TOKEN: SECRET,
+      RELAY_TOKEN_KEY: `${SECRET}${SECRET}`,
+      RELAY_EGRESS: "http://me:secret@host:3128",
+      RELAY_STORE_LISTEN_URL: "postgres://relay:secret@host/relay",
+      RELAY_ORIGIN_TOKEN: SECRET,
+    };
+    const files = Object.entries<Flag<unknown>>(ALL_SETTINGS).map(([name, flag]) =>
+      fileVariableOf(name, flag),
+    );
+    assert.deepEqual(
+      files.filter((name) => name !== undefined),
+      Object.keys(texts).map((name) => `${name}_FILE`),
+    );
+    for (const [name, text] of Object.entries(texts)) {
+      const { values } = readFlags(ALL_SETTINGS, [], { [name]: text });
+      for (const end of ["", "\n", "\r\n"]) {
+        const env = { [`${name}_FILE`]: await secretFile(t, `${text}${end}`), [name]: "" };
+        const fromFile = readFlags(ALL_SETTINGS, [], env);
+        assert.deepEqual(fromFile.values, values);
+        assert.doesNotMatch(JSON.stringify(fromFile.settings), /secret/);
+        assert.deepEqual([...fromFile.given], [name]);
+        assert.deepEqual(unknownVariables(ALL_SETTINGS, env), []);
+        assert.deepEqual(variablesIn(ALL_SETTINGS, env), [`${name}_FILE`]);
+      }
+    }
+  });
+
+  it("gives way to the flag, and is refused beside the variable", async (t) => {
+    const file = await secretFile(t, "memory:");
+    assert.equal(config(["--store", "sqlite:x.db"], { RELAY_STORE_FILE: file }).storeUrl, "sqlite:x.db");
+    assert.equal(
+      refusal({ RELAY_STORE_FILE: file, RELAY_STORE: "memory:" }),
+      "RELAY_STORE and RELAY_STORE_FILE are both set: remove one of them",
+    );
+  });
+
+  it("that cannot be used is refused in one line, which names the file and not its text", async (t) => {
+    const [empty, short] = [await secretFile(t, "\n"), await secretFile(t, "secret")];
+    const missing = `${empty}-missing`;
+    assert.equal(refusal({ RELAY_ADMIN_TOKEN_FILE: empty }), `RELAY_ADMIN_TOKEN_FILE: ${empty} is empty`);
+    assert.equal(
+      refusal({ RELAY_ADMIN_TOKEN_FILE: missing }),
+      `RELAY_ADMIN_TOKEN_FILE: ${missing} cannot be read: there is no such file: check its name (ENOENT)`,
+    );
+    assert.match(
+      refusal({ RELAY_TOKEN_KEY_FILE: ROOT }),
+      /^RELAY_TOKEN_KEY_FILE: \S+ cannot be read: .*EISDIR/,
+    );
+    for (const name of ["RELAY_ADMIN_TOKEN_FILE", "RELAY_STORE_FILE"]) {
+      assert.match(refusal({ [name]: short }), new RegExp(`^${name}: must be [^\\n]+$`));
+      assert.doesNotMatch(refusal({ [name]: short }), /secret"/);
+    }
+  });
+
+  it("is a warning for a setting without secrets", () => {
+    assert.deepEqual(unknownVariables(SETTINGS, { RELAY_PORT_FILE: "x" }), [
+      "RELAY_PORT_FILE is not a setting (see --help)",
+    ]);
+  });
+});
+
+describe("livechat-relay settings", () => {
+  it("prints each setting as it applies, without secrets, and reports unknown variables", async (t) => {
+    const file = await temporaryFile(t);
+    writeFileSync(file, "a-secret-of-16-characters\n");
+    const env = {
+      RELAY_ADMIN_TOKEN_FILE: file,
+      RELAY_STORE: "postgres://me:a-secret@host/relay?password=a-secret",
+      RELAY_GRACEMS: "1",
+    };
+    const { code, out, error } = await outcome(["settings", "--port", "1"], { env });
+    assert.equal(code, 0);
+    assert.doesNotMatch(out + error, /a-secret/);
+    const lines = out.split("\n").map((line) => line.replaceAll(/ {2,}/g, " | "));
+    for (const line of [
+      "SETTING | FROM | VALUE",
+      "RELAY_HOST | default | 127.0.0.1",
+      "RELAY_PORT | flag | 1",
+      "RELAY_STORE | variable | postgres://…@host/relay?…",
+      "RELAY_ADMIN_TOKEN | file | …",
+      "RELAY_EGRESS | default | direct",
+      "RELAY_ORIGIN | default | none",
+    ])
+      assert.ok(lines.includes(line), `${line} in ${out}`);
+    assert.equal(
+      error,
+      "livechat-relay: RELAY_GRACEMS is not a setting; did you mean RELAY_GRACE_MS? (see --help)\n",
+    );
+  });
+});
+
+const FILES = Object.entries<Flag<unknown>>(ALL_SETTINGS)
+  .filter(([name, flag]) => fileVariableOf(name, flag) !== undefined)
+  .map(([name]) => `\`${name}\``)
+  .join(", ");
+
 const SETTINGS_PAGE = `# Settings
 
 Each setting is an environment variable. The flag of the same name overrides it: \`RELAY_GRACE_MS=5000\` is \`--grace-ms 5000\`. Times that end in \`_MS\` are milliseconds. An empty variable counts as not set.
 
-If a value is invalid, the service prints one line that names the setting, and does not start. An unknown variable that begins with \`RELAY_\` is logged as a warning, with the setting of a similar name, if there is one. In a checkout, \`npm start -- --help\` prints this list.
+If a value is invalid, the service prints one line that names the setting, and does not start. An unknown variable that begins with \`RELAY_\` is logged as a warning, with the setting of a similar name, if there is one. In a checkout, \`npm start -- --help\` prints this list, and \`livechat-relay settings\` shows what applies, and where it comes from.
+
+A secret can be in a file: \`RELAY_ADMIN_TOKEN_FILE=/run/secrets/admin-token\` in place of \`RELAY_ADMIN_TOKEN\`. A line break at the end of the file does not count. If both variables are set, or if the file cannot be read, the service does not start. These settings have such a variable: ${FILES}. [deployment.md](deployment.md#secrets) shows this with systemd, Docker and Kubernetes.
 `;
 
 describe("the table of settings", () => {

@@ -1,0 +1,24 @@
+/** `settings`: prints the settings as they apply, and where each comes from, without secrets. */
+import { type AppliedSetting, type Input, unknownVariables } from "./flags.ts";
+import { print } from "./reader/output.ts";
+import { WATCH_FLAGS } from "./reader/reader-flags.ts";
+import { tableOf } from "./reader/text-table.ts";
+import { ALL_SETTINGS } from "./setting-table.ts";
+import type { Surroundings } from "./surroundings.ts";
+
+const COLUMNS = {
+  setting: ({ name }: AppliedSetting) => name,
+  from: ({ from }: AppliedSetting) => from,
+  value: ({ text }: AppliedSetting) => text,
+};
+
+/** Resolves to the exit code. Unknown variables are reported on standard error. */
+export async function printSettings(
+  { settings }: Pick<Input<typeof ALL_SETTINGS>, "settings">,
+  { env, stdout, stderr }: Surroundings,
+): Promise<number> {
+  for (const line of unknownVariables({ ...ALL_SETTINGS, ...WATCH_FLAGS }, env))
+    stderr.write(`livechat-relay: ${line}\n`);
+  await print(tableOf(COLUMNS, settings), stdout);
+  return 0;
+}
