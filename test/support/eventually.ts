@@ -8,14 +8,21 @@ export const PATIENCE_MS = 60_000;
 const LOOK_MS = 10;
 const MOST_LOOK_MS = 100;
 
-/** Resolves once `look` gives the expected value; `look` may be anything that can be repeated. */
-export async function eventually<T>(expected: T, look: () => T | Promise<T>): Promise<void> {
+/**
+ * Resolves once `look` gives the expected value; `look` may be anything that can be repeated. `lookMs`: the least
+ * time between two looks, if one costs much.
+ */
+export async function eventually<T>(
+  expected: T,
+  look: () => T | Promise<T>,
+  lookMs = LOOK_MS,
+): Promise<void> {
   for (const begun = performance.now(); ; ) {
     const seen = await look();
     if (Object.is(seen, expected)) return;
     const tookMs = performance.now() - begun;
     if (tookMs > PATIENCE_MS) assert.equal(seen, expected, `after ${PATIENCE_MS} ms: ${look}`);
-    await delay(Math.min(MOST_LOOK_MS, Math.max(LOOK_MS, tookMs / 10)));
+    await delay(Math.max(lookMs, Math.min(MOST_LOOK_MS, tookMs / 10)));
   }
 }
 
