@@ -1,11 +1,16 @@
-/** Gives every failed request the same JSON shape, whether a route, the validator or Fastify refuses it. */
+/**
+ * Gives every failed request the same JSON shape, whether a route, the validator or Fastify refuses it. Only a
+ * browser that looks for a page where there is none gets a page.
+ */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ChatAbsent, STANDING_HEADER } from "../protocol/chat-standing.ts";
 import { type ErrorCode, RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import { formOf, isAtEdges, routeOf } from "./access/route-rights.ts";
+import { chatPageOf } from "./chat-links.ts";
 import { FAULT_CODES, type FaultCodes, noLiveChat, ofFault } from "./fault-codes.ts";
+import { names } from "./negotiation.ts";
 
 /** The methods that at least one route serves. */
 export const METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE"] as const;
@@ -18,7 +23,12 @@ const FASTIFY_ERRORS: Record<string, [ErrorCode, string]> = {
   FST_ERR_BAD_URL: ["INVALID_REQUEST", "url: not a valid path."],
 };
 
-export function answerErrors(app: FastifyInstance, telemetry: Telemetry): void {
+/** `notFound`: answers with the page for people. */
+export function answerErrors(
+  app: FastifyInstance,
+  telemetry: Telemetry,
+  notFound: (request: FastifyRequest, reply: FastifyReply) => void,
+): void {
   app.setErrorHandler((error: FastifyError | UpstreamError, request, reply) => {
     const { config, url: route } = request.routeOptions;
     const known = knownError(error, config.faultCodes);
@@ -28,8 +38,17 @@ export function answerErrors(app: FastifyInstance, telemetry: Telemetry): void {
       telemetry.requests.failed(error, route);
     }
     if (error instanceof ChatAbsent) reply.header(STANDING_HEADER, error.absence.is);
+    if (known.code === "NOT_FOUND" && isForPerson(request)) {
+      telemetry.requests.refused(known);
+      return notFound(request, reply);
+    }
     return answer(known, reply, telemetry);
   });
+}
+
+/** Whether a browser asks for a page, outside the paths of programs. */
+function isForPerson(request: FastifyRequest): boolean {
+  return !/^\/(?:v1|metrics)(?:\/|$)/.test(pathOf(request)) && names("text/html", request.headers.accept);
 }
 
 /** The error as a caller gets it. `codes`: its endpoint's errors for the upstream's faults. */
@@ -59,8 +78,8 @@ function whyWithdrawn(path: string): string | undefined {
 }
 
 /**
- * Refuses requests without a route before their body is read. Call it after the hook that answers preflights,
- * and before the routes are added.
+ * Refuses requests without a route before their body is read, but leads YouTube's paths to the page of their
+ * chat. Call it after the hook that answers preflights, and before the routes are added.
  */
 export function refuseUnserved(app: FastifyInstance): void {
   const paths = Object.fromEntries(METHODS.map((method) => [method, new Set<string>()]));
@@ -76,7 +95,9 @@ export function refuseUnserved(app: FastifyInstance): void {
       reply.header("allow", allow);
       throw new RelayError("METHOD_NOT_ALLOWED", `${request.method} is not allowed here. Allowed: ${allow}.`);
     }
-    throw nothingAt(path);
+    const chatPage = /^(?:GET|HEAD)$/.test(request.method) ? chatPageOf(request.url) : undefined;
+    if (chatPage === undefined) throw nothingAt(path);
+    return reply.redirect(chatPage, 302);
   });
 }
 

@@ -13,21 +13,31 @@ export function varyBy(reply: FastifyReply, ...names: readonly string[]): void {
   if (all.length > 0) reply.header("vary", [...new Set(all)].join(", "));
 }
 
+/** Whether `Accept` names the media type itself, not only a range that contains it, with any weight but 0. */
+export function names(mediaType: string, accept = ""): boolean {
+  return (weightsOf(accept).get(mediaType) ?? 0) > 0;
+}
+
 /**
  * The media type to which `Accept` gives the highest weight. If several have it, or `Accept` names none of
  * them, it is the first one.
  */
 export function preferred(mediaTypes: readonly string[], accept = "*/*"): string | undefined {
+  const weights = weightsOf(accept);
+  const weightOf = (type: string) =>
+    weights.get(type) ?? weights.get(type.replace(/\/.*/, "/*")) ?? weights.get("*/*") ?? 0;
+  const highest = Math.max(...mediaTypes.map(weightOf));
+  return mediaTypes.find((type) => weightOf(type) === highest);
+}
+
+function weightsOf(accept: string): Map<string, number> {
   const weights = new Map<string, number>();
   for (const part of accept.toLowerCase().split(",")) {
     const [range = "", ...parameters] = part.split(";").map((text) => text.trim());
     const weight = parameters.find((parameter) => parameter.startsWith("q="));
     weights.set(range, weight === undefined ? 1 : Number(weight.slice(2)) || 0);
   }
-  const weightOf = (type: string) =>
-    weights.get(type) ?? weights.get(type.replace(/\/.*/, "/*")) ?? weights.get("*/*") ?? 0;
-  const highest = Math.max(...mediaTypes.map(weightOf));
-  return mediaTypes.find((type) => weightOf(type) === highest);
+  return weights;
 }
 
 /**

@@ -46,7 +46,7 @@ import { mergedRoute } from "./streams/merged.ts";
 import { streamRoute } from "./streams/stream.ts";
 import { ANSWER_LIMITS, type AnswerLimits, boundUntakenAnswers } from "./untaken-answers.ts";
 import { videoRoute } from "./video-route.ts";
-import { type PageSettings, pageRoutes } from "./web-pages.ts";
+import { notFoundPage, type PageSettings, pageRoutes } from "./web-pages.ts";
 import { leaveToFirst, refuseStrangers } from "./worker-routes.ts";
 
 /** Limit of the URL and headers together, and of each. */
@@ -137,7 +137,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   boundConnections(app.server, settings.maxConnections, telemetry);
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   app.setReplySerializer(wireJson); // for errors, which have no schema
-  answerErrors(app, telemetry);
+  answerErrors(app, telemetry, notFoundPage(settings));
   if (settings.isForWorkers) refuseStrangers(app, settings.access.workerToken ?? "");
   guardLogs(app);
   allowOrigins(app, settings.cors);

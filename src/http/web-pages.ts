@@ -1,12 +1,14 @@
 /**
- * The pages for people, `/`, `/probe`, `/overlay` and `/overlay/setup`, and the files that they load. A file
- * is read and compressed at its first request and then served from memory.
+ * The pages for people, `/`, `/probe`, `/overlay` and `/overlay/setup`, the one that says that there is none,
+ * and the files that they load. A file is read and compressed at its first request and then served from
+ * memory.
  */
 import { createHash } from "node:crypto";
 import { extname } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { PICTURE_HOSTS } from "../protocol/picture-hosts.ts";
+import { homeFrom } from "./chat-links.ts";
 import { nothingAt, pathOf } from "./error-answers.ts";
 import { isKnown, varyBy } from "./negotiation.ts";
 import { pageFiles } from "./page-files.ts";
@@ -59,6 +61,8 @@ const PAGES = {
   },
 } as const;
 
+const NOT_FOUND = { file: "web/page/not-found.html", policy: STRICT, frameAncestors: "'self'" };
+
 interface StaticFile {
   type: string;
   body: Buffer;
@@ -74,14 +78,9 @@ export interface PageSettings {
 }
 
 export function pageRoutes(app: FastifyInstance, settings: PageSettings): void {
-  for (const [path, { file, policy, ...page }] of Object.entries(PAGES)) {
-    const html = once(() => toStatic(".html", withDemo(documentAt(file), settings.demoVideo ?? "")));
-    const ancestors = settings.frameAncestors ?? page.frameAncestors;
-    const framing = ancestors === undefined ? [] : [`frame-ancestors ${ancestors}`];
-    const headers = {
-      "content-security-policy": [...POLICY, ...policy, ...framing].join("; "),
-      "referrer-policy": "no-referrer",
-    };
+  for (const [path, page] of Object.entries(PAGES)) {
+    const html = once(() => toStatic(".html", withDemo(documentAt(page.file), settings.demoVideo ?? "")));
+    const headers = headersOf(page, settings);
     app.get(path, (request, reply) => serve(html(), request, reply.headers(headers)));
     if (path !== "/") app.get(`${path}/`, (request, reply) => redirectToPage(path, request, reply));
   }
@@ -93,6 +92,30 @@ export function pageRoutes(app: FastifyInstance, settings: PageSettings): void {
       if (!file) throw nothingAt(path);
       return serve(file(), request, reply);
     });
+}
+
+/** Answers a person who has asked for a path at which there is nothing. */
+export function notFoundPage(settings: PageSettings): (request: FastifyRequest, reply: FastifyReply) => void {
+  const html = once(() => documentAt(NOT_FOUND.file));
+  const headers = headersOf(NOT_FOUND, settings);
+  return ({ url }, reply) => {
+    reply.code(404).headers({ ...headers, "x-content-type-options": "nosniff", "cache-control": "no-store" });
+    reply.type(CONTENT_TYPES[".html"] ?? "").send(html().replaceAll('="./', `="${homeFrom(url)}`));
+  };
+}
+
+interface Page {
+  policy: readonly string[];
+  frameAncestors: string | undefined;
+}
+
+function headersOf({ policy, frameAncestors }: Page, settings: PageSettings) {
+  const ancestors = settings.frameAncestors ?? frameAncestors;
+  const framing = ancestors === undefined ? [] : [`frame-ancestors ${ancestors}`];
+  return {
+    "content-security-policy": [...POLICY, ...policy, ...framing].join("; "),
+    "referrer-policy": "no-referrer",
+  };
 }
 
 /** The files but the documents, by path; services in one process share them. */
