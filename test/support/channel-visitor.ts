@@ -1,4 +1,7 @@
-/** A viewer of a channel in virtual time: what `/v1/stream?channel=` sends, without its socket. */
+/**
+ * A viewer of a channel in virtual time: what `/v1/stream?channel=` sends, or `/v1/merged` for a query that
+ * names several chats, without its socket.
+ */
 import { createParser } from "eventsource-parser";
 import type { Served } from "../../src/http/streams/stream-parts.ts";
 import type { ChannelState } from "../../src/protocol/channel.ts";
@@ -25,7 +28,13 @@ export class ChannelVisitor {
   refusal: unknown;
   readonly #gone = new AbortController();
 
-  constructor(service: Served, lastEventId?: string, query: { backfill?: number; types?: string } = {}) {
+  constructor(
+    service: Served,
+    lastEventId?: string,
+    query:
+      | { backfill?: number; types?: string }
+      | { channels: string; videoIds?: string; cursors?: string } = {},
+  ) {
     const parser = createParser({
       onEvent: ({ event = "", id, data }) => this.events.push({ event, id, data: JSON.parse(data) }),
     });
@@ -37,10 +46,17 @@ export class ChannelVisitor {
       this.beganAt = service.clock.monotonic();
       return this.sink;
     };
-    const texts = Object.entries({ channel: HANDLE, ...query }).map(([name, value]) => [name, `${value}`]);
-    const path = `/v1/stream?${new URLSearchParams(texts)}`;
+    const [path, asked] =
+      "channels" in query ? ["/v1/merged", query] : ["/v1/stream", { channel: HANDLE, ...query }];
+    const texts = Object.entries(asked).map(([name, value]) => [name, `${value}`]);
     const headers = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
-    requestStream(service, { path, headers }, "viewer", open, this.#gone.signal).catch((error: unknown) => {
+    requestStream(
+      service,
+      { path: `${path}?${new URLSearchParams(texts)}`, headers },
+      "viewer",
+      open,
+      this.#gone.signal,
+    ).catch((error: unknown) => {
       this.refusal = error;
     });
   }

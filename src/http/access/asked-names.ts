@@ -3,11 +3,12 @@ import type { FastifyRequest } from "fastify";
 import { parseChannel } from "../../protocol/channel.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { parseVideoId } from "../../protocol/video-id.ts";
-import { videosIn } from "../streams/merged.ts";
+import { mergedNames } from "../streams/merged-query.ts";
 
 interface Named {
   videoId?: string;
   videoIds?: string;
+  channels?: string;
   channel?: string;
 }
 
@@ -16,10 +17,13 @@ interface Named {
  * `RelayError` INVALID_REQUEST and INVALID_VIDEO_ID, as the routes themselves do.
  */
 export function askedNames({ query, params }: FastifyRequest): string[] {
-  const { videoId, videoIds, channel }: Named = { ...(query as Named), ...(params as Named) };
+  const named: Named = { ...(query as Named), ...(params as Named) };
+  const { videoId, videoIds, channel, channels } = named;
+  // Beside a video, `channels` is an edge's question about it.
+  const isMerged = videoIds !== undefined || (videoId === undefined && channels !== undefined);
   const names = [
     ...(videoId === undefined ? [] : [parseVideoId(videoId)]),
-    ...(videoIds === undefined ? [] : videosIn(videoIds)),
+    ...(isMerged ? Object.values(mergedNames(named)).flat() : []),
     ...(channel === undefined ? [] : [parseChannel(channel)]),
   ];
   if (names.length > 0) return names;

@@ -145,7 +145,8 @@ const CHANNEL_EVENTS = {
   error: refTo("Error"),
 };
 const MERGED_EVENTS = {
-  init: refTo("Init"),
+  channel: refTo("Channel"),
+  init: refTo("VideoInit"),
   message: refTo("VideoMessage"),
   end: refTo("VideoEnd"),
   error: refTo("VideoError"),
@@ -196,7 +197,7 @@ export const StreamResponse = {
 /** A successful stream of several chats. */
 export const MergedResponse = {
   description:
-    "As `/v1/stream`, with `videoId` as the first field of each event: one `init` for each chat, its messages in their order, and its own `end` or `error`. The id of a message is a vector with one component per chat, in the order of `videoIds`, separated by `.`: the cursor that the client has reached in that chat with this message, in base 36, or `_` if it has none. As `Last-Event-ID`, it resumes every chat. In NDJSON, `cursor` is the chat's own, `id` the vector, and `messageId` the message's own id.",
+    "As `/v1/stream`, with `videoId` as the first field of each event: one `init` for each chat, its messages in their order, and its own `end` or `error`. The id of a message is a vector with one component per chat, in the order of `videoIds`, separated by `.`: the cursor that the client has reached in that chat with this message, in base 36, or `_` if it has none. As `Last-Event-ID`, it resumes every chat. In NDJSON, `cursor` is the chat's own, `id` the vector, and `messageId` the message's own id. With `channels`, `channel` events come as on `/v1/stream`, `init` and the `error` of a channel name it as `channel`, and the vector goes on with a component per channel.",
   content: {
     "text/event-stream": {
       schema: Type.String(),

@@ -195,6 +195,9 @@ const Place = closed({
   cursor: Type.Integer({ description: "The chat's own." }),
   id: Type.String({ description: "As `Last-Event-ID`, it resumes the connection." }),
 });
+const OptionalChannel = Type.Optional(
+  Type.String({ description: "Of a stream of one of `channels`: the channel, as its events name it." }),
+);
 const { id: ownId, ...MessageWithoutId } = Message.properties;
 
 /** The schemas that the API description names. */
@@ -209,7 +212,13 @@ export const NAMED_SCHEMAS = {
   Keepalive,
   VideoMessage: ofVideo(Message),
   VideoEnd: ofVideo(End),
-  VideoError: ofVideo(ErrorBody),
+  VideoInit: closed({ ...Init.properties, channel: OptionalChannel }),
+  /** Of one of the videos, or of one of the channels. */
+  VideoError: closed({
+    videoId: Type.Optional(VideoId),
+    channel: OptionalChannel,
+    ...ErrorBody.properties,
+  }),
   VideoCursor: ofVideo(Place),
   VideoLine: ofVideo(closed({ ...Place.properties, messageId: ownId, ...MessageWithoutId })),
 };
@@ -224,7 +233,7 @@ const asQuery = (id: string) =>
     `The same as \`Last-Event-ID\`, for clients that cannot send it with their first request: ${id}. The header wins, and anything else counts as absent.`,
   );
 const OF_STREAM = "a cursor, or `<videoId>.<cursor>` of a channel";
-const OF_SEVERAL = "a vector, for the same `videoIds` in the same order";
+const OF_SEVERAL = "a vector, for the same `videoIds` and `channels` in the same order";
 
 export const StreamQuery = Type.Object({
   videoId: Type.Optional(VideoIdInput),
@@ -274,12 +283,33 @@ export type StreamQuery = Static<typeof StreamQuery>;
 
 const { videoId: _, channel: __, chat: ___, ...StreamOptions } = StreamQuery.properties;
 
+/** No URL of the service can be longer. */
+const MAX_LIST_LENGTH = 4 * MAX_INPUT_LENGTH;
+
 export const MergedQuery = Type.Object({
-  videoIds: Type.String({
-    maxLength: 4 * MAX_INPUT_LENGTH, // no URL of the service can be longer
-    description: "1 to 20 videos, comma-separated: ids or URLs.",
-    examples: ["dQw4w9WgXcQ,jNQXAC9IVRw"],
-  }),
+  videoIds: Type.Optional(
+    Type.String({
+      maxLength: MAX_LIST_LENGTH,
+      description: "1 to 20 videos, comma-separated: ids or URLs.",
+      examples: ["dQw4w9WgXcQ,jNQXAC9IVRw"],
+    }),
+  ),
+  channels: Type.Optional(
+    Type.String({
+      maxLength: MAX_LIST_LENGTH,
+      description:
+        "Channels, comma-separated, each as `channel` of `/v1/stream`: beside or in place of `videoIds`, 20 of both together.",
+      examples: ["@NASA,@SpaceX"],
+    }),
+  ),
+  cursors: Type.Optional(
+    Type.String({
+      maxLength: MAX_LIST_LENGTH,
+      description:
+        "Cursors after which chats begin: `videoId:cursor`, comma-separated, of any of the videos in any order. Other videos are ignored. The last id received wins.",
+      examples: ["jNQXAC9IVRw:1795163753064"],
+    }),
+  ),
   ...StreamOptions,
   lastEventId: asQuery(OF_SEVERAL),
 });

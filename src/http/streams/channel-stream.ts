@@ -1,16 +1,12 @@
 /** `GET /v1/stream?channel=`: the chats of a channel's streams, one after the other, on one connection. */
 import { Deadline } from "../../base/deadline.ts";
 import { CHANNEL_PLACE, parseChannel } from "../../protocol/channel.ts";
+import type { ChannelPlace } from "../../protocol/cursor-vector.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import type { BodySink, Multiplex } from "../../serving/multiplex/multiplex.ts";
 import { parseCursor } from "../../serving/resume.ts";
 import type { StreamQuery } from "../schemas/schemas.ts";
-import {
-  type ChannelParts,
-  type ChannelPlace,
-  type ChannelRequest,
-  ChannelViewer,
-} from "./channel-viewer.ts";
+import { type ChannelParts, type ChannelRequest, ChannelViewer } from "./channel-viewer.ts";
 import { formAsked, openMultiplex, partAsked, type Served, type StreamInput } from "./stream-parts.ts";
 
 /** How long the answer waits for the first look at a channel. */
@@ -20,14 +16,17 @@ const FIRST_LOOK_MS = 2000;
 export function channelAsked({ query, headers }: StreamInput<StreamQuery>) {
   const channel = parseChannel(query.channel ?? "");
   const { backfill, from, filter } = partAsked(query);
-  if (query.until !== undefined)
-    throw new RelayError(
-      "INVALID_REQUEST",
-      "until: a channel has no end; name one of its videos as videoId.",
-    );
+  refuseUntil(query);
   const resume = parsePlace(headers["last-event-id"]) ?? parsePlace(query.lastEventId);
   const form = formAsked({ query, headers });
   return { channel, backfill, from, filter, resume, form, isBounded: false };
+}
+
+/** Throws `RelayError` INVALID_REQUEST if a stream with a channel is asked to end. */
+export function refuseUntil({ until }: Pick<StreamQuery, "until">): void {
+  if (until === undefined) return;
+  const words = "until: a channel has no end; name one of its videos as videoId.";
+  throw new RelayError("INVALID_REQUEST", words);
 }
 
 /**

@@ -8,6 +8,7 @@ import { withoutStop } from "../../base/full-stop.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import type { StreamEnd } from "../../protocol/chat.ts";
 import { ChatAbsent } from "../../protocol/chat-standing.ts";
+import type { ChannelPlace } from "../../protocol/cursor-vector.ts";
 import { ERRORS, RelayError } from "../../protocol/errors.ts";
 import type { Broadcast, WatchedChannel } from "../../rooms/channels/broadcasts.ts";
 import { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
@@ -26,22 +27,42 @@ export interface ChannelParts extends MultiplexParts {
   watch: WatchedChannel;
 }
 
-/** The place after which a connection resumes. */
-export interface ChannelPlace {
-  videoId: string;
-  cursor: number;
-}
-
 export interface ChannelRequest {
   /** Undefined if the client gave none. Each video begins with this backfill, or else at the time `from`. */
   backfill: number | undefined;
   from?: number | undefined;
   filter: TypeFilter;
   resume: ChannelPlace | undefined;
+  /** By video, the cursors after which videos begin. */
+  begins?: ReadonlyMap<string, number>;
   /** When the request came, on the monotonic clock. */
   cameAt: number;
   /** The viewer's address, or its network. */
   address: string;
+}
+
+/** The videos of a connection with several chats: each is sent once, by the first that names it. */
+export class SentVideos {
+  readonly #owners = new Map<string, unknown>();
+
+  /** `videoIds`: those that the request names, which no channel of it sends. */
+  constructor(videoIds: readonly string[]) {
+    for (const videoId of videoIds) this.#owners.set(videoId, this);
+  }
+
+  /** Whether the video is the owner's to send: from now on, if it has been nobody's. */
+  isOf(owner: object, videoId: string): boolean {
+    return this.#owners.getOrInsert(videoId, owner) === owner;
+  }
+}
+
+/** A connection that carries other chats as well. */
+interface SharedConnection {
+  sent: SentVideos;
+  /** The id from which it resumes after the next frame. */
+  id(): string;
+  /** What each `init` and the `error` of the channel have as well. */
+  names: object;
 }
 
 /**
@@ -92,16 +113,35 @@ export class ChannelViewer {
   /** Why this viewer alone waits, although the channel has a stream. */
   #obstacle: string | undefined;
   /** By video, the cursor up to which the client has everything: there it resumes if the video returns. */
-  readonly #cursors = new Map<string, number>();
+  readonly #cursors: Map<string, number>;
+  readonly #connection: SharedConnection | undefined;
+  /** Writes the broadcast that the client is sent; and the place that the client has of the one before. */
+  #writing: ChatWriter | undefined;
+  #last: ChannelPlace | undefined;
 
-  constructor(multiplex: Multiplex, request: ChannelRequest, parts: ChannelParts) {
+  /** `connection`: absent if it carries nothing else. */
+  constructor(
+    multiplex: Multiplex,
+    request: ChannelRequest,
+    parts: ChannelParts,
+    connection?: SharedConnection,
+  ) {
+    this.#connection = connection;
+    this.#cursors = new Map(request.begins);
+    this.#last = request.resume;
     this.#multiplex = multiplex;
     this.#request = request;
     this.#parts = parts;
     this.#viewer = new MultiplexViewer(multiplex, parts);
   }
 
-  /** Resolves when the connection is over. */
+  /** The place after which the channel resumes; undefined if the client has nothing of it. */
+  get place(): ChannelPlace | undefined {
+    const { videoId = "", cursor } = this.#writing ?? {};
+    return cursor === undefined ? this.#last : { videoId, cursor };
+  }
+
+  /** Resolves when the connection, or the channel, is over. */
   async run(): Promise<void> {
     using viewer = this.#viewer;
     viewer.waits();
@@ -112,13 +152,16 @@ export class ChannelViewer {
     }
   }
 
-  /** Ends the connection, with the error as its last event. */
+  /** Ends the connection, or the channel on one that carries others, with the error as the last event. */
   #fail(error: unknown): void {
     const multiplex = this.#multiplex;
     if (multiplex.gone.aborted) return;
     const { rooms, toRelayError } = this.#parts;
-    if (!rooms.stopped.aborted) multiplex.write(multiplex.events.event("error", toRelayError(error).body));
-    multiplex.end();
+    const isStopped = rooms.stopped.aborted;
+    const shared = this.#connection;
+    if (!isStopped)
+      multiplex.write(multiplex.events.event("error", { ...shared?.names, ...toRelayError(error).body }));
+    if (isStopped || !shared) multiplex.end();
   }
 
   /** The broadcast that the client is sent first, once it is known whether its place is in one of these. */
@@ -166,8 +209,10 @@ export class ChannelViewer {
 
   /** Writes the broadcast's chat after the client's cursor, from an `init` on. */
   #writer({ videoId = "" }: Broadcast): ChatWriter {
-    const id = () => `${videoId}.${writer.cursor}`;
-    const writer: ChatWriter = new ChatWriter(videoId, this.#cursors.get(videoId), this.#multiplex, id);
+    const { id = () => `${videoId}.${writer.cursor}`, names } = this.#connection ?? {};
+    const cursor = this.#cursors.get(videoId);
+    const writer: ChatWriter = new ChatWriter(videoId, cursor, this.#multiplex, id, names);
+    this.#writing = writer;
     return writer;
   }
 
@@ -176,7 +221,13 @@ export class ChannelViewer {
     const to = await this.#lastCursor(broadcast);
     const isOn = broadcasts.isOn(broadcast);
     const isInTrouble = broadcasts.state?.reason !== undefined;
-    return nextStep({ isOn, hasNext: broadcast.next !== undefined, isInTrouble, cursor, to, had });
+    const hasNext = broadcast.next !== undefined;
+    return nextStep({ isOn, hasNext, isInTrouble, cursor, to, had: this.#isOwn(broadcast) ? had : "end" });
+  }
+
+  /** Whether no other chat of the connection sends the broadcast's video. */
+  #isOwn({ videoId }: Broadcast): boolean {
+    return videoId === undefined || this.#connection?.sent.isOf(this, videoId) !== false;
   }
 
   /** The cursor up to which the viewers of a broadcast are sent it, once the channel has turned from it. */
@@ -277,6 +328,7 @@ export class ChannelViewer {
   }
 
   #remember({ videoId, cursor }: ChatWriter): void {
+    this.#last = this.place;
     this.#cursors.delete(videoId);
     if (cursor !== undefined) this.#cursors.set(videoId, cursor);
     const [oldest] = this.#cursors.keys();

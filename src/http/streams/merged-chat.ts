@@ -1,9 +1,14 @@
-/** The chats of a merged connection: each enters its room, again after a failure that may pass. */
-import { vectorOf } from "../../protocol/cursor-vector.ts";
+/**
+ * The chats of a merged connection: each video's enters its room, again after a failure that may pass, and
+ * each channel's follow each other.
+ */
+import { type ChannelPlace, mergedIdOf } from "../../protocol/cursor-vector.ts";
 import { ERRORS } from "../../protocol/errors.ts";
+import type { WatchedChannel } from "../../rooms/channels/broadcasts.ts";
 import { terminal } from "../../serving/framing.ts";
 import { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
 import type { Multiplex } from "../../serving/multiplex/multiplex.ts";
+import { type ChannelRequest, ChannelViewer, SentVideos } from "./channel-viewer.ts";
 import { type ChatRequest, type MultiplexParts, MultiplexViewer } from "./multiplex-viewer.ts";
 
 interface MergedChat {
@@ -11,23 +16,42 @@ interface MergedChat {
   writer: ChatWriter;
 }
 
+interface Merged {
+  requests: readonly ChatRequest[];
+  watches: readonly { watch: WatchedChannel; resume: ChannelPlace | undefined }[];
+  /** What all channels are asked for. */
+  ofChannels: Omit<ChannelRequest, "resume">;
+  /** The openings of the videos, which count by themselves once they have begun. */
+  reserved: Disposable;
+}
+
 /**
- * Reads several chats on one connection. `reserved`: their openings, which count by themselves once they have
- * begun. Resolves when all of them, or the connection, are over.
+ * Reads several chats on one connection. Resolves when all of them, or the connection, are over; then it
+ * disposes of `owned`.
  */
 export async function readMerged(
   multiplex: Multiplex,
-  requests: readonly ChatRequest[],
+  { requests, watches, ofChannels, reserved }: Merged,
   parts: MultiplexParts,
-  reserved: Disposable,
+  owned: Disposable,
 ): Promise<void> {
-  const id = () => vectorOf(chats.map(({ writer }) => writer.cursor));
+  using _ = owned;
+  const id = () =>
+    mergedIdOf({
+      cursors: chats.map(({ writer }) => writer.cursor),
+      places: channels.map(({ place }) => place),
+    });
   const chats: MergedChat[] = requests.map((request) => ({
     request,
     writer: new ChatWriter(request.videoId, request.lastEventId, multiplex, id),
   }));
+  const sent = new SentVideos(requests.map(({ videoId }) => videoId));
+  const channels = watches.map(({ watch, resume }) => {
+    const connection = { sent, id, names: { channel: watch.channel } };
+    return new ChannelViewer(multiplex, { ...ofChannels, resume }, { ...parts, watch }, connection);
+  });
   try {
-    const read: Promise<void>[] = [];
+    const read = channels.map((channel) => channel.run());
     await parts.rooms.slices.each(chats, (chat) => read.push(readChat(multiplex, chat, parts)));
     reserved[Symbol.dispose]();
     await Promise.all(read);

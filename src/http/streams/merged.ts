@@ -1,15 +1,15 @@
 /** `GET /v1/merged`: up to twenty chats on one connection; one id resumes all of them. */
 import type { FastifyInstance } from "fastify";
-import { parseVector } from "../../protocol/cursor-vector.ts";
-import { RelayError } from "../../protocol/errors.ts";
-import { parseListedVideoId } from "../../protocol/video-id.ts";
+import { parseMergedId } from "../../protocol/cursor-vector.ts";
 import type { BodySink } from "../../serving/multiplex/multiplex.ts";
 import { clientGone } from "../client-gone.ts";
 import { MergedResponse, routeOptions } from "../schemas/responses.ts";
 import { MergedHeaders, MergedQuery, type StreamHeaders } from "../schemas/schemas.ts";
 import { knownParametersOnly } from "../strict-query.ts";
 import { networkOf } from "./address-limit.ts";
+import { refuseUntil } from "./channel-stream.ts";
 import { readMerged } from "./merged-chat.ts";
+import { cursorsIn, mergedNames } from "./merged-query.ts";
 import { openSink } from "./stream-head.ts";
 import {
   formAsked,
@@ -21,9 +21,8 @@ import {
 } from "./stream-parts.ts";
 
 const PATH = "/v1/merged";
-const MAX_CHATS = 20;
 const EXPECTED = {
-  summary: "Subscribe to several videos' chats on one connection",
+  summary: "Subscribe to the chats of several videos and channels on one connection",
   querystring: MergedQuery,
   headers: MergedHeaders,
 };
@@ -40,7 +39,7 @@ export function mergedRoute(app: FastifyInstance, parts: StreamParts): void {
       const asked = mergedAsked(request);
       const gone = clientGone(reply.raw, { endsByItself: asked.isBounded });
       request.raw.resume(); // as in /v1/stream
-      const place = parts.viewerPlaces.take(request, gone, asked.videoIds.length);
+      const place = parts.viewerPlaces.take(request, gone, asked.videoIds.length + asked.channels.length);
       const open = () => place.keep(openSink(reply, asked, gone, parts, place.giveBack));
       try {
         openMerged(asked, networkOf(request.ip), parts, open);
@@ -54,11 +53,16 @@ export function mergedRoute(app: FastifyInstance, parts: StreamParts): void {
 
 /** Throws `RelayError` INVALID_VIDEO_ID and INVALID_REQUEST. */
 export function mergedAsked({ query, headers }: StreamInput<MergedQuery>) {
-  const videoIds = videosIn(query.videoIds);
-  const { length } = videoIds;
-  const cursors =
-    parseVector(headers["last-event-id"], length) ?? parseVector(query.lastEventId, length) ?? [];
-  return { videoIds, cursors, ...partAsked(query), form: formAsked({ query, headers }) };
+  const { videoIds, channels } = mergedNames(query);
+  if (channels.length > 0) refuseUntil(query);
+  const begins = cursorsIn(query.cursors);
+  const parse = (id: string | undefined) => parseMergedId(id, videoIds.length, channels.length);
+  const resumed = parse(headers["last-event-id"]) ?? parse(query.lastEventId);
+  const cursors = videoIds.map((videoId, chat) => resumed?.cursors[chat] ?? begins.get(videoId));
+  const places = channels.map((_, channel) => resumed?.places[channel]);
+  for (const videoId of videoIds) begins.delete(videoId); // what is left is of the channels
+  const form = formAsked({ query, headers });
+  return { videoIds, channels, cursors, places, begins, ...partAsked(query), form };
 }
 
 /**
@@ -66,35 +70,26 @@ export function mergedAsked({ query, headers }: StreamInput<MergedQuery>) {
  * in the background. Throws `RelayError` CAPACITY.
  */
 export function openMerged(
-  { videoIds, cursors, form, ...asked }: ReturnType<typeof mergedAsked>,
+  { videoIds, channels, cursors, places, begins, form, ...asked }: ReturnType<typeof mergedAsked>,
   address: string,
   served: Served,
   open: () => BodySink,
 ): void {
-  served.rooms.assertPlaces(videoIds.length);
-  const reserved = served.rooms.reserveOpenings(videoIds, address);
+  const { rooms, clock } = served;
+  rooms.assertPlaces(videoIds.length + channels.length);
+  using owned = new DisposableStack();
+  const watches = channels.map((channel, place) => ({
+    watch: owned.use(served.channels.watch(channel, address)),
+    resume: places[place],
+  }));
+  const reserved = owned.use(rooms.reserveOpenings(videoIds, address));
   const requests = videoIds.map((videoId, place) => ({
     ...asked,
     videoId,
     lastEventId: cursors[place],
     address: () => address,
   }));
-  try {
-    const { multiplex, parts } = openMultiplex("merged", form, served, open);
-    void readMerged(multiplex, requests, parts, reserved);
-  } catch (error) {
-    reserved[Symbol.dispose]();
-    throw error;
-  }
-}
-
-/** Throws `RelayError` INVALID_VIDEO_ID, and INVALID_REQUEST for too many videos or one named twice. */
-export function videosIn(list: string): string[] {
-  const names = list.split(",").map((name) => name.trim());
-  if (names.length > MAX_CHATS)
-    throw new RelayError("INVALID_REQUEST", `videoIds: must not be more than ${MAX_CHATS} videos.`);
-  const videoIds = names.map(parseListedVideoId);
-  const twice = videoIds.find((videoId, place) => videoIds.indexOf(videoId) !== place);
-  if (twice !== undefined) throw new RelayError("INVALID_REQUEST", `videoIds: names ${twice} twice.`);
-  return videoIds;
+  const { multiplex, parts } = openMultiplex("merged", form, served, open);
+  const ofChannels = { ...asked, address, cameAt: clock.monotonic(), begins };
+  void readMerged(multiplex, { requests, watches, ofChannels, reserved }, parts, owned.move());
 }

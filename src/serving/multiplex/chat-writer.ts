@@ -11,17 +11,28 @@ export class ChatWriter {
   readonly videoId: string;
   readonly #multiplex: Multiplex;
   readonly #id: () => string;
+  readonly #names: object;
   /** The cursor up to which the client has everything; before the chat is open, the one it has sent. */
   cursor: number | undefined;
   /** Whether the client was sent an `init` of this chat. */
   #isBegun = false;
 
-  /** `id`: the id from which the connection resumes after the next frame. */
-  constructor(videoId: string, cursor: number | undefined, multiplex: Multiplex, id: () => string) {
+  /**
+   * `id`: the id from which the connection resumes after the next frame. `names`: what `init` has beside the
+   * video.
+   */
+  constructor(
+    videoId: string,
+    cursor: number | undefined,
+    multiplex: Multiplex,
+    id: () => string,
+    names: object = {},
+  ) {
     this.videoId = videoId;
     this.cursor = cursor;
     this.#multiplex = multiplex;
     this.#id = id;
+    this.#names = names;
   }
 
   get isBegun(): boolean {
@@ -53,7 +64,9 @@ export class ChatWriter {
     const isContinued = this.#isBegun && init.cursor === this.cursor;
     this.cursor = init.cursor;
     this.#isBegun = true;
-    if (!isContinued) this.#multiplex.write(this.#multiplex.events.event("init", init));
+    const { videoId, ...rest } = init;
+    const event = { videoId, ...this.#names, ...rest };
+    if (!isContinued) this.#multiplex.write(this.#multiplex.events.event("init", event));
   }
 
   #beginning(cursor: number): string {

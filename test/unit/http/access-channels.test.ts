@@ -87,7 +87,11 @@ describe("a right to watch the videos of a channel", () => {
       assert.equal(await statusOf(relay, `/v1/merged?videoIds=${MINE},${STORED}`), 401);
       const other = name === "@mine" ? "@other" : "@mine";
       assert.equal(await statusOf(relay, `/v1/stream?channel=${other}`), 401);
-      assert.equal(await statusOf(relay, `/v1/stream?channel=${right.slice(6)}`), 200);
+      const named = right.slice(6);
+      assert.equal(await statusOf(relay, `/v1/stream?channel=${named}`), 200);
+      assert.equal(await statusOf(relay, `/v1/merged?channels=${other}`), 401);
+      assert.equal(await statusOf(relay, `/v1/merged?videoIds=${MINE}&channels=${named},${other}`), 401);
+      assert.equal(await statusOf(relay, `/v1/merged?videoIds=${MINE}&channels=${named}`), 200);
     });
   }
 

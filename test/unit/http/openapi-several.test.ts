@@ -77,7 +77,13 @@ describe("the description of a stream of several chats", () => {
       const chat = relay.upstream.chat(A, { kinds: ["text", "paid"], timeoutMs: 5 });
       chat.say(20);
       relay.upstream.chat(B, { kind: "replay", kinds: ["text", "paid"] }).say(20);
-      const query = { videoIds: `${A},${B},no-chat-her`, details: "true", types: "paid" };
+      relay.upstream
+        .channel("@somebody")
+        .broadcast("live-here-1", { chat: { kinds: ["text"] } })
+        .chat.say(5);
+      relay.upstream.channel("@gone", { state: "gone" });
+      const videos = { videoIds: `${A},${B},no-chat-her`, channels: "@somebody,@gone" };
+      const query = { ...videos, details: "true", types: "paid" };
       await assertDescribed(relay, "/v1/merged", [accept, "x-events"], query);
     });
 

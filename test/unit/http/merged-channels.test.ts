@@ -1,0 +1,181 @@
+/** `GET /v1/merged` with `channels` and `cursors`: channels beside videos, and where each chat begins. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { mergedAsked } from "../../../src/http/streams/merged.ts";
+import { mergedIdOf, parseMergedId } from "../../../src/protocol/cursor-vector.ts";
+import { ChannelVisitor } from "../../support/channel-visitor.ts";
+import { HANDLE, MINUTE, watched } from "../../support/watched-channel.ts";
+
+const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
+const [ONE, LIVE, NEXT, OTHER] = ["video-one-1", "live-first1", "live-secon1", "@other"] as const;
+
+const asked = (query: object, lastEventId?: string) =>
+  mergedAsked({ query, headers: lastEventId === undefined ? {} : { "last-event-id": lastEventId } });
+
+describe("the id of a connection with channels", () => {
+  it("is read as it is written: the cursors of the videos, then a place in each channel", () => {
+    const places = { cursors: [5, undefined], places: [{ videoId: LIVE, cursor: 41 }, undefined] };
+    assert.equal(mergedIdOf(places), `5._.${LIVE}:15._`);
+    assert.deepEqual(parseMergedId(mergedIdOf(places), 2, 2), places);
+    const channel = { cursors: [], places: [{ videoId: LIVE, cursor: 0 }] };
+    assert.deepEqual(parseMergedId(mergedIdOf(channel), 0, 1), channel);
+  });
+
+  for (const id of [undefined, "", "5._", `5._.${LIVE}:15`, `5.${LIVE}:1.${LIVE}:15._`, "5._.short:15._"])
+    it(`of another form or length is ignored: ${id}`, () => assert.equal(parseMergedId(id, 2, 2), undefined));
+
+  it("of another writing is ignored", () => {
+    for (const id of [`${LIVE}:01`, `${LIVE}:-1`, `${LIVE}:`, `${LIVE}:A`, `x:${LIVE}:1`, "5"])
+      assert.equal(parseMergedId(id, 0, 1), undefined, id);
+  });
+});
+
+describe("the query of several chats", () => {
+  it("begins each chat at its cursor, in any order, unless the last id has another", () => {
+    const query = { videoIds: `${ONE},${LIVE}`, cursors: `${NEXT}:7,${LIVE}:1795163753064` };
+    assert.deepEqual(asked(query).cursors, [undefined, 1_795_163_753_064]);
+    assert.deepEqual(asked({ ...query, lastEventId: "a._" }).cursors, [10, 1_795_163_753_064]);
+    assert.deepEqual(asked(query, "a.b").cursors, [10, 11]);
+    assert.deepEqual(asked(query, "a.b.c").cursors, [undefined, 1_795_163_753_064], "of another length");
+  });
+
+  for (const [name, query, words] of [
+    ["no name", {}, /^videoIds or channels: at least one/],
+    ["a channel twice", { channels: "@a,https://www.youtube.com/@A/live" }, /^channels: names @a twice/],
+    ["no channel", { channels: "@a,example.org/@b" }, /^channel is .*“example.org\/@b”/],
+    [
+      "too many",
+      { videoIds: `${ONE}`, channels: names(20) },
+      /^videoIds, channels: .* more than 20 together/,
+    ],
+    ["an end", { channels: "@a", until: "now" }, /^until: a channel has no end/],
+    ["a cursor that is none", { videoIds: ONE, cursors: `${ONE}:x` }, /^cursors: must be pairs .*:x”/],
+    ["a cursor without a video", { videoIds: ONE, cursors: "5" }, /^cursors: must be pairs .*“5”/],
+    ["a video twice in cursors", { videoIds: ONE, cursors: `${ONE}:5,${ONE}:6` }, /^cursors: names .* twice/],
+  ] as const)
+    it(`is refused for ${name}`, () => {
+      assert.throws(() => asked(query), { code: "INVALID_REQUEST", message: words });
+    });
+});
+
+describe("channels on one connection with videos", () => {
+  it("send their streams one after the other beside the videos, and resume exactly by one id", async () => {
+    const { relay, channel, upstream } = watched();
+    const one = upstream.chat(ONE, CHAT);
+    const first = channel.broadcast(LIVE, { chat: CHAT });
+    const query = { videoIds: ONE, channels: HANDLE };
+    const viewer = new ChannelVisitor(relay.service, undefined, query);
+    await relay.advance(MINUTE);
+    one.say(2);
+    first.chat.say(3);
+    await relay.advance(MINUTE);
+    const names = viewer.events.filter(({ event }) => event === "init").map(({ data }) => data);
+    assert.deepEqual(
+      new Map(names.map(({ videoId, channel }) => [videoId, channel])),
+      new Map([
+        [ONE, undefined],
+        [LIVE, HANDLE],
+      ]),
+    );
+    assert.match(viewer.text, /data: \{"videoId":"live-first1","channel":"@somebody",/);
+    const news = viewer.news();
+    assert.ok(news.includes(`channel live ${LIVE}`) && news.includes(`message ${LIVE}`), news.join());
+    assert.match(viewer.lastId ?? "", /^[0-9a-z]+\.live-first1:[0-9a-z]+$/);
+    viewer.leave();
+    const missed = [...one.say(1), ...first.chat.say(2)];
+    await relay.advance(MINUTE);
+    const back = new ChannelVisitor(relay.service, viewer.lastId, query);
+    await relay.advance(MINUTE);
+    back.news();
+    assert.deepEqual(back.ids.toSorted(), missed.toSorted());
+    first.end();
+    const said = channel.broadcast(NEXT, { chat: CHAT }).chat.say(2);
+    await relay.advance(3 * MINUTE);
+    assert.deepEqual(back.news().slice(-3), [`channel live ${NEXT}`, `init ${NEXT}`, `message ${NEXT}`]);
+    assert.deepEqual(back.ids.slice(-2), said);
+    one.end("reload-only");
+    await relay.advance(3 * MINUTE);
+    assert.deepEqual(back.news(), [`end ${ONE} no more continuations`]);
+    assert.equal(back.sink.closedBy, undefined, "a channel has no end");
+  });
+
+  it("get the rest of a stream that is over before the channel's next one", async () => {
+    const { relay, channel } = watched();
+    const { chat } = channel.broadcast(LIVE, { chat: CHAT });
+    const stays = new ChannelVisitor(relay.service, undefined, { channels: HANDLE });
+    const viewer = new ChannelVisitor(relay.service, undefined, { channels: HANDLE });
+    chat.say(3);
+    await relay.advance(MINUTE);
+    viewer.news();
+    viewer.leave();
+    const missed = chat.say(4);
+    await relay.advance(MINUTE);
+    const said = channel.broadcast(NEXT, { chat: CHAT }).chat.say(2);
+    await relay.advance(3 * MINUTE);
+    stays.leave();
+    const back = new ChannelVisitor(relay.service, viewer.lastId, { channels: HANDLE });
+    await relay.advance(MINUTE);
+    back.news();
+    assert.deepEqual(back.ids, [...missed, ...said]);
+  });
+
+  it("send a video once that both a video and channels name", async () => {
+    const { relay, channel } = watched();
+    const { chat } = channel.broadcast(LIVE, { chat: CHAT });
+    const said = chat.say(3);
+    const { channelId } = channel;
+    for (const query of [{ videoIds: LIVE, channels: HANDLE }, { channels: `${HANDLE},${channelId}` }]) {
+      const viewer = new ChannelVisitor(relay.service, undefined, query);
+      await relay.advance(2 * MINUTE);
+      viewer.news();
+      assert.deepEqual(viewer.ids, said, JSON.stringify(query));
+      viewer.leave();
+    }
+  });
+
+  it("begin their streams at the cursors of `cursors`", async () => {
+    const { relay, channel } = watched();
+    const { chat } = channel.broadcast(LIVE, { chat: CHAT });
+    const [, , ...rest] = chat.say(5);
+    const there = await relay.enter({ videoId: LIVE, backfill: 500 });
+    const [, second] = await there.untilMessages(5);
+    const cursors = `${LIVE}:${second?.cursor}`;
+    const viewer = new ChannelVisitor(relay.service, undefined, { channels: HANDLE, cursors });
+    await relay.advance(MINUTE);
+    viewer.news();
+    assert.deepEqual(viewer.ids, rest);
+  });
+
+  it("that do not exist send an error of their own, and leave the others alone", async () => {
+    const { relay, channel, upstream } = watched();
+    upstream.channel(OTHER, { state: "gone" });
+    const { chat } = channel.broadcast(LIVE, { chat: CHAT });
+    const viewer = new ChannelVisitor(relay.service, undefined, { channels: `${OTHER},${HANDLE}` });
+    await relay.advance(MINUTE);
+    chat.say(1);
+    await relay.advance(MINUTE);
+    const [error] = viewer.events.filter(({ event }) => event === "error");
+    assert.deepEqual([error?.data.channel, error?.data.code], [OTHER, "NO_LIVE_CHAT"]);
+    assert.ok(viewer.news().includes(`message ${LIVE}`));
+    assert.match(viewer.lastId ?? "", /^_\.live-first1:/);
+    assert.equal(viewer.sink.closedBy, undefined);
+  });
+
+  it("count as one viewer each, and leave no watch behind", async () => {
+    const { relay, upstream } = watched({}, { settings: { RELAY_MAX_VIEWERS: "2" } });
+    upstream.channel(OTHER);
+    const viewer = new ChannelVisitor(relay.service, undefined, { channels: `${HANDLE},${OTHER}` });
+    await relay.advance(1000);
+    assert.equal(relay.rooms.viewerCount, 2);
+    const refused = new ChannelVisitor(relay.service, undefined, { channels: HANDLE });
+    await relay.advance(1000);
+    assert.equal((refused.refusal as { code?: string }).code, "CAPACITY");
+    viewer.leave();
+    await relay.advance(1000);
+    assert.deepEqual([relay.rooms.viewerCount, await relay.telemetry.channels.watched?.()], [0, 0]);
+  });
+});
+
+function names(count: number): string {
+  return Array.from({ length: count }, (_, n) => `@name-${n}`).join();
+}
