@@ -172,6 +172,14 @@ export const COMMANDS = [
       (await import("./settings-command.ts")).printSettings(input, surroundings),
   }),
   command({
+    name: "files",
+    usage: "write the documents, the examples and the files of deploy/ that belong to this version",
+    arguments: [{ name: "folder", meaning: "path of the folder to write them to" }],
+    examples: ["livechat-relay files /usr/local/share/livechat-relay"],
+    flags: { force: EXPORT_FLAGS.force },
+    run: async (input, surroundings) => (await import("./files-command.ts")).writeFiles(input, surroundings),
+  }),
+  command({
     name: "backup",
     usage: "copy the store to a file, while the service runs",
     arguments: [{ name: "file", meaning: "path of the copy; an existing file is replaced" }],

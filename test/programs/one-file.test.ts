@@ -8,6 +8,7 @@ import { existsSync, globSync } from "node:fs";
 import { copyFile, mkdir, readdir, readFile, stat, symlink, truncate } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
+import { companions } from "../../src/cli/companions.ts";
 import { pageFiles } from "../../src/http/page-files.ts";
 import { startSimulator } from "../../src/simulator/index.ts";
 import { freePorts } from "../chaos/service.ts";
@@ -119,6 +120,19 @@ describe("the one executable file", { skip }, () => {
       const lines = (await readFile(join(machine.folder, "chat.jsonl"), "utf8")).split("\n").length - 1;
       assert.ok(lines >= messages.length - 1, `${lines} lines`);
       assert.match(imported.error, new RegExp(`\\b${lines} new messages`));
+    });
+
+    it("writes the documents and the files of deploy/ that belong to it", async (t) => {
+      const machine = await BareMachine.make(t, FILE);
+      const { code, out, error } = await machine.outcome(["files", "own"]);
+      assert.deepEqual([code, error], [0, ""]);
+      const files = companions();
+      assert.deepEqual(
+        out.split("\n").slice(0, -1),
+        [...files.keys()].map((path) => `own/${path}`),
+      );
+      for (const [path, read] of files)
+        assert.ok((await readFile(join(machine.folder, "own", path))).equals(read()), path);
     });
 
     it("runs two workers, which are processes of the same file, and an edge", async (t) => {

@@ -14,6 +14,7 @@ import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
+import { companions } from "../../src/cli/companions.ts";
 import { buildExecutables, THIS_PLATFORM } from "../../tools/release/executables.ts";
 import { AnsweringServer, END, init, messages, refuses, streams } from "../support/answering-server.ts";
 import { Command, outcomeOfProcess, ROOT } from "../support/command.ts";
@@ -313,6 +314,14 @@ describe("the installed package", () => {
     demo.child.kill("SIGINT");
     assert.deepEqual(await demo.exited, [0, null]);
     assert.deepEqual(await readdir(cwd), []);
+  });
+
+  it("writes deploy/, docs/ and examples/ as the checkout has them", async () => {
+    const cwd = await mkdtemp(join(folder, "files-"));
+    const { code, out } = await outcomeOfProcess(["files", "."], { main, cwd });
+    assert.deepEqual([code, out.split("\n").slice(0, -1)], [0, [...companions().keys()]]);
+    for (const [path, read] of companions())
+      assert.ok((await readFile(join(cwd, path))).equals(read()), path);
   });
 
   it("has every file that its pages link to", async () => {

@@ -16,6 +16,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ASSETS, companions } from "../../src/cli/companions.ts";
 import { HEAP_GROWTH } from "../../src/cli/garbage-collections.ts";
 import { bundleOneFile, ROOT } from "./bundle.ts";
 
@@ -49,6 +50,7 @@ export async function buildExecutables(platforms: readonly Platform[], folder: s
     const config = join(temporary.path, "sea.json");
     const files = globSync("**/*.*", { cwd: bundle }).map((name) => name.replaceAll("\\", "/"));
     const assets = files.sort().map((name) => [name, join(bundle, name)]);
+    const beside = [...companions().keys()].map((path) => [ASSETS + path, join(ROOT, path)]);
     writeFileSync(
       config,
       JSON.stringify({
@@ -57,7 +59,7 @@ export async function buildExecutables(platforms: readonly Platform[], folder: s
         disableExperimentalSEAWarning: true,
         execArgv: ["--disable-sigusr1", HEAP_GROWTH], // the first is the debugger
         useCodeCache: isOwn, // compiled code is that of the machine which builds
-        assets: { "package.json": join(ROOT, "package.json"), ...Object.fromEntries(assets) },
+        assets: { "package.json": join(ROOT, "package.json"), ...Object.fromEntries([...assets, ...beside]) },
       }),
     );
     // With a random seed the compiled code would differ each time. It does not stay in the file.
