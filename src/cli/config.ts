@@ -31,6 +31,8 @@ function portConfig(v: FlagValues<typeof PORT_SETTINGS>) {
     compression: v.RELAY_COMPRESSION === "auto",
     log: { longPollMs: v.RELAY_LONG_POLL_MS, sseMs: v.RELAY_LOG_SSE_MS },
     frameAncestors: v.RELAY_FRAME_ANCESTORS,
+    name: v.RELAY_NAME,
+    aboutUrl: v.RELAY_ABOUT_URL,
     cors: { origins: v.RELAY_CORS_ORIGINS, headers: v.RELAY_CORS_HEADERS },
     maxViewersPerAddress: v.RELAY_MAX_VIEWERS_PER_ADDRESS || Number.POSITIVE_INFINITY,
     /** The start lowers it to what the limit of open files allows. */

@@ -11,6 +11,8 @@ import { EntryError, type Flag } from "./flags.ts";
 /** The maximum delay of a timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
+const MAX_NAME_LENGTH = 60;
+
 /** Far above an empty store, which has some hundred kilobytes. */
 const MIN_STORE_BYTES = 10_000_000;
 
@@ -123,6 +125,19 @@ function publicKeyFile(path: string): string {
     );
   }
   return pem;
+}
+
+/** A name that pages show; "" if there is none. */
+export function pageName(value: string): string {
+  const name = value.trim();
+  if ([...name].length > MAX_NAME_LENGTH || /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u.test(name))
+    throw new Error(`at most ${MAX_NAME_LENGTH} visible characters on one line`);
+  return name;
+}
+
+/** "" if there is none. */
+export function aboutUrl(value: string): string {
+  return value === "" ? "" : httpUrl("an http or https URL")(value).href;
 }
 
 /** The sources of the policy `frame-ancestors`; undefined if the setting is empty. */

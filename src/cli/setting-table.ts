@@ -8,6 +8,7 @@ import { LOG_LEVELS } from "../telemetry/log-levels.ts";
 import { parseEgressSpecs } from "../upstream/egress/spec.ts";
 import type { FlagTable } from "./flags.ts";
 import {
+  aboutUrl,
   adminToken,
   baseUrl,
   clientsFile,
@@ -21,6 +22,7 @@ import {
   oneOf,
   onOff,
   originToken,
+  pageName,
   postgresUrl,
   publicRights,
   recordings,
@@ -78,6 +80,12 @@ const COMMON = {
     "0",
     "number of reverse proxies in front of the service whose `X-Forwarded-For` is trusted",
     whole(0, 10),
+  ),
+  RELAY_NAME: flag("", "name of this service, which the viewer page shows; at most 60 characters", pageName),
+  RELAY_ABOUT_URL: flag(
+    "",
+    "http or https URL of a page about this service, to which its name leads",
+    aboutUrl,
   ),
   RELAY_LOG_LEVEL: flag("info", `one of ${LOG_LEVELS.join(", ")}`, oneOf(LOG_LEVELS)),
 };
@@ -316,6 +324,8 @@ const OF_PORT = [
   "RELAY_GRACE_MS",
   "RELAY_DELETED",
   "RELAY_TRUST_PROXY",
+  "RELAY_NAME",
+  "RELAY_ABOUT_URL",
   "RELAY_LOG_LEVEL",
   "RELAY_MAX_VIEWERS",
   "RELAY_MAX_VIEWERS_PER_ADDRESS",

@@ -7,7 +7,9 @@ import { createHash } from "node:crypto";
 import { extname } from "node:path";
 import { gzipSync } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { isChannel } from "../protocol/channel.ts";
 import { PICTURE_HOSTS } from "../protocol/picture-hosts.ts";
+import { WATCH } from "../protocol/rights.ts";
 import { homeFrom } from "./chat-links.ts";
 import { nothingAt, pathOf } from "./error-answers.ts";
 import { isKnown, varyBy } from "./negotiation.ts";
@@ -75,11 +77,16 @@ export interface PageSettings {
   demoVideo?: string;
   /** The sources of `frame-ancestors` for all pages; undefined: the default of each page. */
   frameAncestors: string | undefined;
+  /** The service's name, and the URL of a page about it; empty: none. */
+  name: string;
+  aboutUrl: string;
+  /** The rights that need no token, as `rightIn` returns them. */
+  access: { public: readonly string[] };
 }
 
 export function pageRoutes(app: FastifyInstance, settings: PageSettings): void {
   for (const [path, page] of Object.entries(PAGES)) {
-    const html = once(() => toStatic(".html", withDemo(documentAt(page.file), settings.demoVideo ?? "")));
+    const html = once(() => toStatic(".html", filled(documentAt(page.file), settings)));
     const headers = headersOf(page, settings);
     app.get(path, (request, reply) => serve(html(), request, reply.headers(headers)));
     if (path !== "/") app.get(`${path}/`, (request, reply) => redirectToPage(path, request, reply));
@@ -146,8 +153,33 @@ function once<T>(make: () => T): () => T {
   };
 }
 
-function withDemo(html: string, demoVideo: string): string {
-  return html.replace('name="demo-video" content=""', `name="demo-video" content="${demoVideo}"`);
+/** The document with what only this service's settings tell. */
+function filled(html: string, { demoVideo = "", name, aboutUrl, access }: PageSettings): string {
+  const shown = name === "" ? "Live chat" : escaped(name);
+  const about =
+    aboutUrl === "" ? shown : `<a href="${escaped(aboutUrl)}" rel="noopener noreferrer">${shown}</a>`;
+  const chats = publicNames(access.public).map((each) => {
+    const query = new URLSearchParams({ [isChannel(each) ? "channel" : "videoId"]: each });
+    return `<a href="?${escaped(String(query).replaceAll("%40", "@"))}">${escaped(each)}</a>`;
+  });
+  return html
+    .replace('name="demo-video" content=""', `name="demo-video" content="${demoVideo}"`)
+    .replace(/(?<=<title>)Live chat(?=<)/, () => shown)
+    .replace(/(?<=id="about">)Live chat(?=<)/, () => about)
+    .replace('<p data-part="chats" hidden></p>', (none) =>
+      chats.length === 0 ? none : `<p data-part="chats">This service shows ${chats.join(", ")}.</p>`,
+    );
+}
+
+/** The videos and channels that need no token; none if all chats or none are public. */
+function publicNames(rights: readonly string[]): string[] {
+  if (rights.includes("watch")) return [];
+  return rights.filter((right) => right.startsWith(WATCH)).map((right) => right.slice(WATCH.length));
+}
+
+/** The text in a document or in an attribute. */
+function escaped(text: string): string {
+  return text.replaceAll(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
 function toStatic(extension: string, text: string): StaticFile {

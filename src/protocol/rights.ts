@@ -10,7 +10,8 @@ export type Right = (typeof RIGHTS)[number];
 /** What a right may be, for errors. */
 export const RIGHT_FORMS = `${RIGHTS.join(", ")}, or watch:NAME with a video, a handle such as @name or a channel id`;
 
-const WATCH = "watch:";
+/** Before the name of a video or channel. */
+export const WATCH = "watch:";
 
 /**
  * The right that a text names, in one form: names of videos and channels as `parseVideoOrChannel` returns
