@@ -1,6 +1,7 @@
 /** Composes an edge: an origin in place of store and upstream, then rooms and HTTP as in any instance. */
 import type { Clock } from "../base/clock.ts";
 import { OriginChannelWatch } from "../origin/channel-watch.ts";
+import { originVideoChannels } from "../origin/edge-video-channels.ts";
 import { HttpOrigin } from "../origin/http-origin.ts";
 import { Origin } from "../origin/origin.ts";
 import { OriginHealth } from "../origin/origin-health.ts";
@@ -39,13 +40,15 @@ export async function startEdge(
   starting.defer(() => port.close());
   const channels = new Channels(
     { telemetry, settings },
-    (channel, _address, closed) => new OriginChannelWatch(channel, { origin, clock, telemetry }, closed),
+    (channel, _address, closed, isKnown) =>
+      new OriginChannelWatch(channel, { origin, clock, telemetry }, closed, isKnown),
   );
   starting.defer(() => channels.close());
   const sources = new OriginRooms({ origin, health, clock, telemetry, events, settings, isWorker });
   const rooms = new Rooms({ sources, clock, telemetry, settings });
   starting.defer(async () => void (await Promise.all([rooms.stop(), port.stopWorkers()])));
-  const served = await port.open({ rooms, channels, source: origin, telemetry, clock });
+  const videoChannels = originVideoChannels(origin, clock, rooms);
+  const served = await port.open({ rooms, channels, videoChannels, source: origin, telemetry, clock });
 
   const running = starting.move();
   const background = new AbortController();

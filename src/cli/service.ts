@@ -103,8 +103,8 @@ export async function startService(
   const history = new History(store, clock);
   const list = new RoomList(store, rooms);
   const videoChannels = readVideoChannels({ store, openings, clock }, rooms.stopped);
-  const source = { list, history, recordings, egresses, videoChannels };
-  const served = { rooms, channels, source, telemetry, clock };
+  const source = { list, history, recordings, egresses };
+  const served = { rooms, channels, videoChannels, source, telemetry, clock };
   stopped?.throwIfAborted();
   const url = await port.open(served);
 

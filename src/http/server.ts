@@ -4,7 +4,6 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Clock } from "../base/clock.ts";
 import { nestingOf } from "../base/json.ts";
 import { wireJson } from "../base/wire-json.ts";
-import { originVideoChannels } from "../origin/edge-video-channels.ts";
 import { Origin } from "../origin/origin.ts";
 import { atCapacity } from "../protocol/capacity.ts";
 import { RelayError } from "../protocol/errors.ts";
@@ -97,6 +96,7 @@ export interface HttpSettings extends PageSettings, Partial<ReadingSettings> {
 export interface Served {
   rooms: Rooms;
   channels: WatchedChannels;
+  videoChannels: VideoChannels;
   telemetry: Telemetry;
   clock: Clock;
   /** Where history, rooms and recordings come from: the instance's own store, or the origin of an edge. */
@@ -108,14 +108,11 @@ interface OwnSource {
   history: History;
   recordings: Recordings;
   egresses: EgressPool;
-  videoChannels: VideoChannels;
 }
 
 export async function createServer(served: Served, settings: HttpSettings): Promise<FastifyInstance> {
-  const { rooms, channels, source, telemetry, clock } = served;
+  const { rooms, channels, videoChannels, source, telemetry, clock } = served;
   const { timeouts, answers = ANSWER_LIMITS } = settings;
-  const videoChannels =
-    source instanceof Origin ? originVideoChannels(source, clock, rooms) : source.videoChannels;
   const access = await Access.open({ settings: settings.access, videoChannels, clock, telemetry });
   const underWay = new AnswersUnderWay();
   const rawErrors = new RawErrors(clock, telemetry, underWay);
@@ -165,7 +162,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   app.addHook("preClose", async () => full.close());
   const expiries = new Expiries(clock, stopped);
   const streamParts = {
-    ...{ rooms, channels, clock, telemetry, underWay, full, handsOver },
+    ...{ rooms, channels, videoChannels, clock, telemetry, underWay, full, handsOver },
     viewerPlaces: new ViewerPlaces(addresses, expiries),
     compresses: settings.compression,
     keepaliveMs: settings.keepaliveMs,

@@ -3,12 +3,10 @@
  * chooses the channel's streams, and notices their ends and failures itself.
  */
 import { after, type Clock } from "../base/clock.ts";
-import { Deadline, unlessAborted } from "../base/deadline.ts";
 import { withoutStop } from "../base/full-stop.ts";
-import { asString, dig, parseJson } from "../base/json.ts";
 import type { ChannelState } from "../protocol/channel.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { addBounded, Broadcasts, MAX_VIDEOS, type WatchedChannel } from "../rooms/channels/broadcasts.ts";
+import { Broadcasts, type WatchedChannel } from "../rooms/channels/broadcasts.ts";
 import { isUnavailable } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { errorIn, stateIn } from "./channel-lines.ts";
@@ -18,12 +16,6 @@ import { ReopenWaits } from "./reopen-waits.ts";
 
 /** The wait before a stream that could not be read is tried again. */
 const RETRY_MS = 30_000;
-/** How long a viewer waits at first for the origin to say whether a video is one of the channel's. */
-const ASK_LIMIT_MS = 2000;
-/** How long the origin may take for it: it may have to look at the channel's pages first. */
-const ANSWER_LIMIT_MS = 180_000;
-/** How long its answer is kept; without one it is asked again then. */
-const ANSWER_KEPT_MS = 5000;
 
 interface WatchParts {
   origin: Origin;
@@ -31,43 +23,21 @@ interface WatchParts {
   telemetry: Telemetry;
 }
 
-/** The question to the origin whether a video is one of the channel's. Clients that wait for it share it. */
-class Question {
-  readonly answer: Promise<boolean | undefined>;
-  readonly #askers = new Set<AbortSignal>();
-  readonly #unasked = new AbortController();
-
-  /** `ask`: asks until its signal aborts, which it does when the last asker has left. */
-  constructor(ask: (unasked: AbortSignal) => Promise<boolean | undefined>) {
-    this.answer = ask(this.#unasked.signal);
-  }
-
-  /** Adds an asker, whose signal aborts when it leaves. */
-  join(gone: AbortSignal): void {
-    if (this.#askers.has(gone)) return;
-    this.#askers.add(gone);
-    const leave = () => {
-      this.#askers.delete(gone);
-      if (this.#askers.size === 0) this.#unasked.abort("nobody waits");
-    };
-    gone.addEventListener("abort", leave, { once: true });
-  }
-}
-
 export class OriginChannelWatch implements WatchedChannel {
   readonly channel: string;
   readonly broadcasts = new Broadcasts();
   readonly #parts: WatchParts;
   readonly #closed: AbortSignal;
+  readonly #wasKnown: boolean;
   /** The latest state that the origin has sent. */
   #latest: ChannelState | undefined;
-  readonly #videos = new Set<string>();
-  readonly #questions = new Map<string, Question>();
   readonly #unwatched = new AbortController();
   #watchers = 0;
 
-  constructor(channel: string, parts: WatchParts, closed: AbortSignal) {
+  /** `wasKnown`: whether the origin has shown the channel before. */
+  constructor(channel: string, parts: WatchParts, closed: AbortSignal, wasKnown = false) {
     this.channel = channel;
+    this.#wasKnown = wasKnown;
     this.#parts = parts;
     this.#closed = AbortSignal.any([closed, this.#unwatched.signal]);
     void this.#watch(this.#closed);
@@ -100,45 +70,9 @@ export class OriginChannelWatch implements WatchedChannel {
     this.onUnwatched?.();
   }
 
-  /** The viewers of a video share one question. The origin may answer it after its next look only. */
-  async has(videoId: string, _since: number, gone: AbortSignal): Promise<boolean | undefined> {
-    if (this.#videos.has(videoId)) return true;
-    if (gone.aborted) return undefined;
-    const begin = () => new Question((unasked) => this.#ask(videoId, unasked));
-    const question = this.#questions.getOrInsertComputed(videoId, begin);
-    question.join(gone);
-    using limit = new Deadline(this.#parts.clock, ASK_LIMIT_MS);
-    return await unlessAborted(question.answer, limit.signal).catch(() => undefined);
-  }
-
-  async #ask(videoId: string, unasked: AbortSignal): Promise<boolean | undefined> {
-    const isOwn = await this.#answer(videoId, unasked);
-    if (isOwn) addBounded(this.#videos, videoId, MAX_VIDEOS);
-    if (isOwn !== undefined) this.broadcasts.announce();
-    after(this.#parts.clock, ANSWER_KEPT_MS, this.#closed, () => {
-      this.#questions.delete(videoId);
-      if (isOwn === undefined) this.broadcasts.announce();
-    });
-    return isOwn;
-  }
-
-  /** The origin sends the rest of a video that is the channel's to a viewer that resumes behind it. */
-  async #answer(videoId: string, unasked: AbortSignal): Promise<boolean | undefined> {
-    const { origin, clock } = this.#parts;
-    try {
-      const range = await origin.range(videoId);
-      if (!range) return false;
-      using limit = new Deadline(clock, ANSWER_LIMIT_MS);
-      const over = AbortSignal.any([limit.signal, unasked, this.#closed]);
-      using lines = await origin.channel(this.channel, `${videoId}.${range.head}`, over);
-      for await (const batch of lines) {
-        const init = batch.find((line) => line.startsWith('{"event":"init"'));
-        if (init !== undefined) return asString(dig(parseJson(init), "videoId")) === videoId;
-      }
-    } catch (error) {
-      this.#refusalIn(error);
-    }
-    return undefined; // asked again, if somebody still waits
+  /** As the origin's latest state has it. */
+  shows(videoId: string): boolean {
+    return this.#latest?.videoId === videoId;
   }
 
   ended(): void {}
@@ -159,7 +93,7 @@ export class OriginChannelWatch implements WatchedChannel {
     const waits = new ReopenWaits(clock);
     while (!signal.aborted && !this.broadcasts.absent) {
       try {
-        using lines = await origin.channel(this.channel, undefined, signal);
+        using lines = await origin.channel(this.channel, signal);
         waits.opened();
         await this.#read(lines);
       } catch (error) {
@@ -181,8 +115,6 @@ export class OriginChannelWatch implements WatchedChannel {
 
   #saw(line: string): void {
     this.#latest = stateIn(line, this.channel);
-    const { videoId } = this.#latest;
-    if (videoId !== undefined) addBounded(this.#videos, videoId, MAX_VIDEOS);
     this.#show(this.#latest);
   }
 
@@ -200,10 +132,11 @@ export class OriginChannelWatch implements WatchedChannel {
   #failed(error: unknown): void {
     const refusal = this.#refusalIn(error);
     const { state: current } = this.broadcasts;
-    if (refusal === error && refusal.code === "NO_LIVE_CHAT" && current?.videoId === undefined) {
+    const isAbsent = refusal === error && refusal.code === "NO_LIVE_CHAT";
+    if (isAbsent && !this.isKnown && !this.#wasKnown) {
       this.broadcasts.absent = refusal;
       this.broadcasts.announce();
-    } else if (!current) this.#wait(refusal);
+    } else if (!current || (isAbsent && current.videoId === undefined)) this.#wait(refusal);
   }
 
   /** Why the origin did not answer. Logs a bug of ours. */

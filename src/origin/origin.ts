@@ -130,9 +130,9 @@ export class Origin {
    * Opens a stream of a channel. Its filter excludes all messages except gaps, because only the channel's
    * state is needed. Rejects as `stream` does.
    */
-  async channel(channel: string, place: string | undefined, signal: AbortSignal): Promise<LineStream> {
+  async channel(channel: string, signal: AbortSignal): Promise<LineStream> {
     const query = { channel, types: "gap", backfill: "0" };
-    return await this.#begun(this.#resumingTimeoutMs, signal, (over) => this.#lines(query, place, over));
+    return await this.#begun(this.#resumingTimeoutMs, signal, (over) => this.#lines(query, undefined, over));
   }
 
   get #resumingTimeoutMs(): number {
@@ -164,7 +164,7 @@ export class Origin {
 
   async #lines(
     query: Record<string, string>,
-    lastEventId: number | string | undefined,
+    lastEventId: number | undefined,
     signal: AbortSignal,
     others: Record<string, string> = {},
   ): Promise<LineStream> {

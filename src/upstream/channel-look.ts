@@ -1,9 +1,9 @@
 /**
  * One look at a channel: the streams that are live, and those that are scheduled. `/live` is the watch page
  * of one stream, often but not always of the right one; the streams tab lists all. So the first look loads
- * both, and later ones load the second only if the first shows nothing live, or if the whole list is needed.
- * While a stream is known to be live, the tab is loaded first, because it also shows other streams. Tabs of
- * the newer layout show no times, so a look loads up to two watch pages for them.
+ * both, and later ones load the second only if the first shows nothing live. While a stream is known to be
+ * live, the tab is loaded first, because it also shows other streams. Tabs of the newer layout show no times,
+ * so a look loads up to two watch pages for them.
  */
 import { omitUndefined } from "../base/json.ts";
 import { RelayError } from "../protocol/errors.ts";
@@ -27,8 +27,6 @@ export interface ChannelLook extends ChannelSight {
 export class ChannelMemory {
   /** Undefined before the first successful look. */
   last: ChannelLook | undefined;
-  /** Whether the next look must load the streams tab, whatever `/live` shows. */
-  needsTab = true;
   /**
    * The times of scheduled streams that only their watch pages show, each with the note that the tab had at
    * that time.
@@ -53,17 +51,16 @@ export async function lookAtChannel(
   const loads = new PageLoads(calls, options);
   const isLive = memory.last !== undefined && memory.last.live.length > 0;
   const tabs: readonly Tab[] = isLive ? ["streams", "live"] : ["live", "streams"];
-  const seen = await pagesOf(channel, tabs, memory.needsTab, loads);
-  memory.needsTab = false;
+  const seen = await pagesOf(channel, tabs, memory.last === undefined, loads);
   memory.last = await withTimes(seen, memory, loads);
   return memory.last;
 }
 
-/** Loads the second page if the first shows nothing live, or not the whole list that `needsTab` asks for. */
+/** Loads the second page if the first shows nothing live, or not the whole list at the first look. */
 async function pagesOf(
   channel: string,
   tabs: readonly Tab[],
-  needsTab: boolean,
+  isFirst: boolean,
   loads: PageLoads,
 ): Promise<ChannelLook> {
   const failures: UpstreamError[] = [];
@@ -75,7 +72,7 @@ async function pagesOf(
       if (!(error instanceof UpstreamError)) throw error;
       failures.push(error);
     }
-    if (look.live.length > 0 && (look.isWhole || !needsTab)) break;
+    if (look.live.length > 0 && (look.isWhole || !isFirst)) break;
   }
   const failure = failures.at(-1);
   if (!failure || look.isWhole || look.live.length + look.upcoming.length > 0) return look;

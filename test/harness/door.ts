@@ -10,7 +10,6 @@ import { Expiries } from "../../src/http/access/expiries.ts";
 import { ViewerPlaces } from "../../src/http/access/viewer-places.ts";
 import { AddressLimit } from "../../src/http/streams/address-limit.ts";
 import type { OriginRequest } from "../../src/origin/origin-connections.ts";
-import type { VideoChannels } from "../../src/rooms/channels/video-channels.ts";
 import type { Life } from "./life.ts";
 import { requestStream } from "./origin-api.ts";
 import type { Scheduler } from "./scheduler.ts";
@@ -20,7 +19,6 @@ type Hook = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
 interface DoorParts {
   settings: AccessSettings;
-  videoChannels: VideoChannels;
   scheduler: Scheduler;
 }
 
@@ -31,8 +29,8 @@ export class Door {
   readonly #onRequest: readonly Hook[];
   readonly #preHandler: readonly Hook[];
 
-  static async open(life: Life, { settings, videoChannels, scheduler }: DoorParts): Promise<Door> {
-    const { clock, telemetry } = life;
+  static async open(life: Life, { settings, scheduler }: DoorParts): Promise<Door> {
+    const { videoChannels, clock, telemetry } = life;
     const parts = { settings, videoChannels, clock, telemetry };
     return new Door(life, scheduler, await scheduler.outside(() => Access.open(parts)));
   }

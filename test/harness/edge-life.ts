@@ -4,11 +4,13 @@ import { LogReads } from "../../src/http/log/log-reads.ts";
 import { RequestTurns } from "../../src/http/request-turns.ts";
 import { PAGES } from "../../src/http/route-bounds.ts";
 import { OriginChannelWatch } from "../../src/origin/channel-watch.ts";
+import { originVideoChannels } from "../../src/origin/edge-video-channels.ts";
 import { Origin } from "../../src/origin/origin.ts";
 import type { OriginAnswer, OriginRequest } from "../../src/origin/origin-connections.ts";
 import { OriginHealth } from "../../src/origin/origin-health.ts";
 import { OriginRooms } from "../../src/origin/origin-rooms.ts";
 import { Channels } from "../../src/rooms/channels/channels.ts";
+import type { VideoChannels } from "../../src/rooms/channels/video-channels.ts";
 import { Rooms } from "../../src/rooms/rooms.ts";
 import { refuseUnavailable } from "../../src/serving/store-refusal.ts";
 import { OriginEvents } from "../../src/telemetry/origin-events.ts";
@@ -27,6 +29,7 @@ interface EdgeLifeParts {
 export class EdgeLife implements OriginService {
   readonly rooms: Rooms;
   readonly channels: Channels<OriginChannelWatch>;
+  readonly videoChannels: VideoChannels;
   readonly clock: MortalClock;
   readonly telemetry: Telemetry;
   readonly keepaliveMs: number;
@@ -55,8 +58,10 @@ export class EdgeLife implements OriginService {
     this.rooms = new Rooms({ sources, clock, telemetry, settings });
     this.channels = new Channels(
       { telemetry, settings },
-      (channel, _address, closed) => new OriginChannelWatch(channel, { origin, clock, telemetry }, closed),
+      (channel, _address, closed, isKnown) =>
+        new OriginChannelWatch(channel, { origin, clock, telemetry }, closed, isKnown),
     );
+    this.videoChannels = originVideoChannels(origin, clock, this.rooms);
     this.clock = clock;
     this.telemetry = telemetry;
     this.keepaliveMs = settings.keepaliveMs;

@@ -9,7 +9,7 @@ import { RequestTurns } from "../../src/http/request-turns.ts";
 import { PAGES } from "../../src/http/route-bounds.ts";
 import type { OriginAnswer } from "../../src/origin/origin-connections.ts";
 import { Channels } from "../../src/rooms/channels/channels.ts";
-import { readVideoChannels } from "../../src/rooms/channels/video-channels.ts";
+import { readVideoChannels, type VideoChannels } from "../../src/rooms/channels/video-channels.ts";
 import { ChannelWatch } from "../../src/rooms/channels/watch.ts";
 import { RoomList } from "../../src/rooms/listing.ts";
 import { Recordings } from "../../src/rooms/recordings/recordings.ts";
@@ -46,6 +46,7 @@ export class Life implements OriginService {
   readonly rooms: Rooms;
   readonly list: RoomList;
   readonly channels: Channels<ChannelWatch>;
+  readonly videoChannels: VideoChannels;
   readonly peek: Peek;
   readonly egresses: EgressPool;
   readonly clock: MortalClock;
@@ -75,8 +76,7 @@ export class Life implements OriginService {
   async #begin({ config, scheduler }: LifeParts): Promise<void> {
     const { rooms, channels, store, clock, telemetry } = this;
     const { access } = config.http;
-    const videoChannels = readVideoChannels({ store, openings: rooms.openings, clock }, rooms.stopped);
-    if (access.tokenKey) this.#door = await Door.open(this, { settings: access, videoChannels, scheduler });
+    if (access.tokenKey) this.#door = await Door.open(this, { settings: access, scheduler });
     const { signal } = this.#background;
     void runRetention(store, config.retentionDays, this.egresses.witness, clock, telemetry, signal);
     if (config.recordings.length === 0) return;
@@ -110,7 +110,9 @@ export class Life implements OriginService {
     const sources = new StoredRooms({ ...parts, settings });
     this.rooms = new Rooms({ sources, clock, telemetry, settings });
     this.list = new RoomList(store, this.rooms);
-    const watching = { ...parts, openings: this.rooms.openings, settings };
+    const { openings, stopped } = this.rooms;
+    this.videoChannels = readVideoChannels({ store, openings, clock }, stopped);
+    const watching = { ...parts, openings, settings };
     this.channels = new Channels(
       { telemetry, settings },
       (channel, address, closed, isKnown) => new ChannelWatch(channel, address, watching, closed, isKnown),

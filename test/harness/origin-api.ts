@@ -21,6 +21,7 @@ import { RelayError } from "../../src/protocol/errors.ts";
 import { type BodyForm, FORMS } from "../../src/serving/form.ts";
 import { parseOffset } from "../../src/serving/log-position.ts";
 import type { BodySink } from "../../src/serving/multiplex/multiplex.ts";
+import { refuseUnavailable } from "../../src/serving/store-refusal.ts";
 import { SimulatedSink } from "./sink.ts";
 
 /** A service that edges can follow. */
@@ -51,6 +52,7 @@ export async function answerPage(
 ): Promise<OriginAnswer> {
   const { pathname, search } = new URL(request.path, "http://origin");
   if (pathname === "/healthz") return json(200, { status: "alive" });
+  if (pathname.startsWith("/v1/videos/")) return await requestVideo(service, request, "edge", signal);
   if (pathname.startsWith("/v1/log/")) return await requestLog(service, request, "edge", signal);
   return await service.pages(search, signal).catch((error) => refusal(error, service, signal));
 }
@@ -71,6 +73,25 @@ export async function requestStream(
   if (pathname === "/v1/merged")
     openMerged(mergedAsked({ query: query as MergedQuery, headers }), address, served, open);
   else await openStream(streamAsked({ query, headers }), () => address, served, open, gone);
+}
+
+/** Answers a request for the channel of a video, whose values are valid, as the route does. */
+async function requestVideo(
+  service: OriginService,
+  request: OriginRequest,
+  address: string,
+  gone: AbortSignal,
+): Promise<OriginAnswer> {
+  const { pathname, searchParams } = new URL(request.path, "http://origin");
+  const videoId = pathname.replace(/.*\//, "");
+  const question = { videoId, channels: searchParams.get("channels")?.split(",") };
+  try {
+    const asked = service.videoChannels.namesOf(question, () => address, gone);
+    return json(200, { videoId, channels: await asked.catch(refuseUnavailable) });
+  } catch (error) {
+    gone.throwIfAborted();
+    return refusal(errorConverter("/v1/videos/{videoId}", service.telemetry)(error), service, gone);
+  }
 }
 
 /** The request for a log, whose values are valid. */

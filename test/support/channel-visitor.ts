@@ -32,7 +32,7 @@ export class ChannelVisitor {
     service: Served,
     lastEventId?: string,
     query:
-      | { backfill?: number; types?: string }
+      | { channel?: string; backfill?: number; types?: string }
       | { channels: string; videoIds?: string; cursors?: string } = {},
   ) {
     const parser = createParser({

@@ -53,8 +53,9 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
   const owned = stack.move();
   const dispose = () => owned.disposeAsync();
   return {
-    source: { list, history, recordings, egresses, videoChannels },
-    ...{ config, upstream, egresses, telemetry, clock, rooms, list, channels, history, recordings, store },
+    source: { list, history, recordings, egresses },
+    ...{ config, upstream, egresses, telemetry, clock, rooms, list, channels, videoChannels },
+    ...{ history, recordings, store },
     [Symbol.asyncDispose]: dispose,
   };
 }

@@ -40,13 +40,13 @@ export async function openChannel(
   open: () => BodySink,
   gone: AbortSignal,
 ): Promise<void> {
-  const { rooms, channels, clock } = served;
-  const request = { ...asked, address, cameAt: clock.monotonic() };
+  const { rooms, channels, videoChannels, clock } = served;
+  const request = { ...asked, address };
   using opening = new DisposableStack();
   const watch = opening.use(channels.watch(channel, address));
   await firstLook({ watch, rooms, clock }, gone);
   const { multiplex, parts } = openMultiplex("channel", form, served, open);
-  void follow(multiplex, request, { ...parts, watch }, opening.move());
+  void follow(multiplex, request, { ...parts, watch, videoChannels }, opening.move());
 }
 
 /** Apart from the request, which is released while the connection lasts. */

@@ -11,20 +11,23 @@ import { ChatAbsent } from "../../protocol/chat-standing.ts";
 import type { ChannelPlace } from "../../protocol/cursor-vector.ts";
 import { ERRORS, RelayError } from "../../protocol/errors.ts";
 import type { Broadcast, WatchedChannel } from "../../rooms/channels/broadcasts.ts";
+import type { VideoChannels } from "../../rooms/channels/video-channels.ts";
 import { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
 import type { Multiplex } from "../../serving/multiplex/multiplex.ts";
+import { refuseUnavailable } from "../../serving/store-refusal.ts";
 import type { TypeFilter } from "../../serving/type-filter.ts";
 import { type MultiplexParts, MultiplexViewer } from "./multiplex-viewer.ts";
 
-/** Why a client waits whose id may be of another stream. */
-const UNLISTED = "the channel's pages have not shown the stream of the last id yet";
 /** Why a client waits whose answer begins before the first look is over. */
 const UNSEEN = "the channel's pages have not been read yet";
+/** If it cannot be found out for this long whose the video of a client's id is, it counts as another channel's. */
+const MAX_UNTOLD_MS = 120_000;
 /** Videos whose cursors a connection remembers, for streams that are live at the same time. */
 const MAX_CURSORS = 20;
 
 export interface ChannelParts extends MultiplexParts {
   watch: WatchedChannel;
+  videoChannels: Pick<VideoChannels, "isOfOne">;
 }
 
 export interface ChannelRequest {
@@ -35,8 +38,6 @@ export interface ChannelRequest {
   resume: ChannelPlace | undefined;
   /** By video, the cursors after which videos begin. */
   begins?: ReadonlyMap<string, number>;
-  /** When the request came, on the monotonic clock. */
-  cameAt: number;
   /** The viewer's address, or its network. */
   address: string;
 }
@@ -166,24 +167,50 @@ export class ChannelViewer {
 
   /** The broadcast that the client is sent first, once it is known whether its place is in one of these. */
   async #begin(): Promise<Broadcast> {
-    const { gone } = this.#multiplex;
-    const { watch } = this.#parts;
-    const { broadcasts } = watch;
-    const { resume: place, cameAt } = this.#request;
+    const { broadcasts } = this.#parts.watch;
+    const { resume: place } = this.#request;
     if (!broadcasts.state) this.#announce(UNSEEN);
-    await broadcasts.known(gone);
-    for (;;) {
-      const { changes, newest } = broadcasts;
-      const isOwn = place ? await watch.has(place.videoId, cameAt, gone) : false;
-      if (isOwn !== undefined) this.#announce();
-      if (isOwn === false) return newest;
-      if (place && isOwn) {
-        this.#cursors.set(place.videoId, place.cursor);
-        return broadcasts.resumed(place.videoId);
+    await broadcasts.known(this.#multiplex.gone);
+    const isOwn = place !== undefined && (await this.#isOfChannel(place.videoId));
+    this.#announce();
+    if (!isOwn) return broadcasts.newest;
+    this.#cursors.set(place.videoId, place.cursor);
+    return broadcasts.resumed(place.videoId);
+  }
+
+  /** Whether a video is one of the channel's, by what the channel shows, or else by the video's own page. */
+  async #isOfChannel(videoId: string): Promise<boolean> {
+    const { watch, clock } = this.#parts;
+    const { gone } = this.#multiplex;
+    const untoldAt = clock.monotonic() + MAX_UNTOLD_MS;
+    while (!watch.shows(videoId)) {
+      const { changes, state } = watch.broadcasts;
+      const { channelId, reason } = state ?? {};
+      const told = await this.#toldOf(videoId, channelId);
+      if (told instanceof RelayError) {
+        if (ERRORS[told.code].cause !== "service" && clock.monotonic() >= untoldAt) return false;
+        this.#announce(withoutStop(told.message));
+        await this.#viewer.pause(told, gone);
+      } else if (told || channelId !== undefined || reason === undefined) return told;
+      else {
+        // Until the channel's pages can be read, its id is not known, by which it may be the same channel.
+        this.#announce(reason);
+        await watch.broadcasts.changedSince(changes, gone);
       }
-      this.#announce(broadcasts.state?.reason ?? UNLISTED);
-      await broadcasts.changedSince(changes, gone);
     }
+    return true;
+  }
+
+  /** Resolves to an error if it cannot be found out now. Rejects if the client leaves or the service stops. */
+  async #toldOf(videoId: string, channelId: string | undefined): Promise<boolean | RelayError> {
+    const { rooms, watch, videoChannels, toRelayError } = this.#parts;
+    const { gone } = this.#multiplex;
+    const names = channelId === undefined ? [watch.channel] : [watch.channel, channelId];
+    const asked = videoChannels.isOfOne(videoId, names, () => this.#request.address, gone);
+    return await asked.catch(refuseUnavailable).catch((error: unknown) => {
+      if (gone.aborted || rooms.stopped.aborted) throw error;
+      return toRelayError(error);
+    });
   }
 
   /** Resolves to the next broadcast, once the client has all of this one. */

@@ -8,7 +8,7 @@ import type { WatchedChannel } from "../../rooms/channels/broadcasts.ts";
 import { terminal } from "../../serving/framing.ts";
 import { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
 import type { Multiplex } from "../../serving/multiplex/multiplex.ts";
-import { type ChannelRequest, ChannelViewer, SentVideos } from "./channel-viewer.ts";
+import { type ChannelParts, type ChannelRequest, ChannelViewer, SentVideos } from "./channel-viewer.ts";
 import { type ChatRequest, type MultiplexParts, MultiplexViewer } from "./multiplex-viewer.ts";
 
 interface MergedChat {
@@ -32,7 +32,7 @@ interface Merged {
 export async function readMerged(
   multiplex: Multiplex,
   { requests, watches, ofChannels, reserved }: Merged,
-  parts: MultiplexParts,
+  parts: Omit<ChannelParts, "watch">,
   owned: Disposable,
 ): Promise<void> {
   using _ = owned;

@@ -75,7 +75,7 @@ export function openMerged(
   served: Served,
   open: () => BodySink,
 ): void {
-  const { rooms, clock } = served;
+  const { rooms, videoChannels } = served;
   rooms.assertPlaces(videoIds.length + channels.length);
   using owned = new DisposableStack();
   const watches = channels.map((channel, place) => ({
@@ -90,6 +90,11 @@ export function openMerged(
     address: () => address,
   }));
   const { multiplex, parts } = openMultiplex("merged", form, served, open);
-  const ofChannels = { ...asked, address, cameAt: clock.monotonic(), begins };
-  void readMerged(multiplex, { requests, watches, ofChannels, reserved }, parts, owned.move());
+  const ofChannels = { ...asked, address, begins };
+  void readMerged(
+    multiplex,
+    { requests, watches, ofChannels, reserved },
+    { ...parts, videoChannels },
+    owned.move(),
+  );
 }

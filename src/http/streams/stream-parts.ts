@@ -5,6 +5,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import type { WatchedChannels } from "../../rooms/channels/channels.ts";
+import type { VideoChannels } from "../../rooms/channels/video-channels.ts";
 import type { Rooms } from "../../rooms/rooms.ts";
 import type { Format } from "../../serving/framing.ts";
 import { type BodySink, Multiplex } from "../../serving/multiplex/multiplex.ts";
@@ -27,6 +28,7 @@ const MULTIPLEX_PATHS = { merged: "/v1/merged", channel: "/v1/stream" } as const
 export interface Served {
   rooms: Rooms;
   channels: WatchedChannels;
+  videoChannels: VideoChannels;
   clock: Clock;
   telemetry: Telemetry;
   /** The interval of keepalives on connections that carry several chats. */

@@ -7,9 +7,6 @@ import { unlessAborted } from "../../base/deadline.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import type { RelayError } from "../../protocol/errors.ts";
 
-/** The maximum number of videos that are remembered as the channel's. A page shows 30. */
-export const MAX_VIDEOS = 500;
-
 /**
  * A time in which the channel's stream was one video. Each entry of the list points to the next, so that one
  * that all viewers have left is freed.
@@ -32,13 +29,8 @@ export interface WatchedChannel extends Disposable {
   /** Its name, as `parseChannel` returns it. */
   readonly channel: string;
   readonly broadcasts: Broadcasts;
-  /**
-   * Whether the video is one of the channel's, finished streams included. Undefined if this cannot be known
-   * yet; then the broadcasts announce a change, for another try. `since`: when the client that names the
-   * video connected, on the monotonic clock; the video may have begun shortly before. `gone`: aborts when the
-   * client leaves.
-   */
-  has(videoId: string, since: number, gone: AbortSignal): boolean | undefined | Promise<boolean | undefined>;
+  /** Whether the channel shows the video as its own now. For any other video, ask `VideoChannels`. */
+  shows(videoId: string): boolean;
   /** A watcher has read a stream's chat to the end of its room. */
   ended(videoId: string): void;
   /** The room of a stream failed, or the stream has no chat. Not for errors of one viewer alone. */

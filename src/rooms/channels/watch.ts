@@ -21,7 +21,7 @@ import type { Egress } from "../../upstream/egress/egress.ts";
 import type { EgressPool, OpeningTurn } from "../../upstream/egress/pool.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import type { OpeningQueue } from "../opening-queue.ts";
-import { addBounded, Broadcasts, MAX_VIDEOS, type WatchedChannel } from "./broadcasts.ts";
+import { addBounded, Broadcasts, type WatchedChannel } from "./broadcasts.ts";
 import { type ChannelStream, streamChosen, streamsInOrder } from "./stream-choice.ts";
 
 /** How long a listed video is left alone that does not exist, or was never a stream. */
@@ -30,11 +30,6 @@ const NO_CHAT_MS = 600_000;
 const MAX_ABSENT_MS = 600_000;
 /** Ended streams to remember, so that a page that lags behind does not bring them back. */
 const MAX_OVER = 100;
-/**
- * If the list of the channel's streams cannot be loaded for this long, a video that the pages have not shown
- * counts as another channel's.
- */
-const MAX_UNLISTED_MS = 120_000;
 /** A scheduled stream counts as cancelled if this many complete looks in a row do not show it. */
 const MAX_MISSED = 2;
 
@@ -94,12 +89,6 @@ export class ChannelWatch implements WatchedChannel {
   #failure: string | undefined;
   /** The number of complete looks (`isWhole`) in a row that did not show the chosen stream. */
   #missed = 0;
-  readonly #videos = new Set<string>();
-  /** When the last successful look began, and the last that showed the whole list; monotonic. */
-  #lookedAt = Number.NEGATIVE_INFINITY;
-  #listedAt = Number.NEGATIVE_INFINITY;
-  /** Whether somebody waits for the list. */
-  #isListAwaited = false;
   readonly #over = new Set<string>();
   readonly #troubles = new Map<string, Trouble>();
   /** The chosen stream whose chat goes on after its end. */
@@ -193,16 +182,10 @@ export class ChannelWatch implements WatchedChannel {
     return { streams, trouble: { why: found.why, isChatless: found.restsUntil !== undefined } };
   }
 
-  /**
-   * Whether the pages have shown the video as one of the channel's. Another instance may have looked more
-   * recently: a video that the pages have not shown counts as another channel's only once the whole list was
-   * loaded after `since`, or after `MAX_UNLISTED_MS`.
-   */
-  has(videoId: string, since: number): boolean | undefined {
-    if (this.#videos.has(videoId)) return true;
-    if (this.#listedAt >= since || this.#lookedAt >= since + MAX_UNLISTED_MS) return false;
-    this.#isListAwaited = true;
-    return undefined;
+  /** As the last look found it, finished streams included. */
+  shows(videoId: string): boolean {
+    const { live = [], upcoming = [], others = [] } = this.#look ?? {};
+    return [...live, ...others, ...upcoming.map((stream) => stream.videoId)].includes(videoId);
   }
 
   /** A watcher has read a stream's chat to the end of its room. Its pages say whether it is over. */
@@ -305,11 +288,8 @@ export class ChannelWatch implements WatchedChannel {
   }
 
   async #lookOnce(signal: AbortSignal): Promise<void> {
-    const beganAt = this.#parts.clock.monotonic();
-    this.#memory.needsTab ||= this.#isListAwaited;
     try {
-      const look = this.isKnown ? await this.#lookNow(signal) : await this.#lookInTurn(signal);
-      this.#saw(look, beganAt);
+      this.#saw(this.isKnown ? await this.#lookNow(signal) : await this.#lookInTurn(signal));
     } catch (error) {
       if (!signal.aborted) this.#sawNothing(error);
     }
@@ -330,10 +310,8 @@ export class ChannelWatch implements WatchedChannel {
     return await this.#lookNow(signal, opening.egress);
   }
 
-  #saw(look: ChannelLook, beganAt: number): void {
-    const { live, upcoming, others, channelId, title } = look;
-    const scheduled = upcoming.map(({ videoId }) => videoId);
-    for (const videoId of [...others, ...scheduled, ...live]) addBounded(this.#videos, videoId, MAX_VIDEOS);
+  #saw(look: ChannelLook): void {
+    const { live, upcoming, channelId, title } = look;
     this.#parts.telemetry.channels.looked(
       live.length > 0 ? "live" : upcoming.length > 0 ? "upcoming" : "nothing",
     );
@@ -341,9 +319,6 @@ export class ChannelWatch implements WatchedChannel {
     this.#names = { ...omitUndefined<Names>({ channelId, title }), ...this.#names };
     this.#failure = undefined;
     this.#absences = 0;
-    this.#lookedAt = beganAt;
-    if (look.isWhole) this.#listedAt = beganAt;
-    this.#isListAwaited = false;
     // The chat of a scheduled stream is often switched on only as the stream begins.
     for (const videoId of live) if (!this.#look?.live.includes(videoId)) this.#troubles.delete(videoId);
     this.#look = this.#withChosen(look);

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ChannelVisitor } from "../../support/channel-visitor.ts";
-import { virtualEdge } from "../../support/virtual-edge.ts";
 import { HOUR, MINUTE, watched } from "../../support/watched-channel.ts";
 
 const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
@@ -79,25 +78,6 @@ describe("a viewer of a channel that comes back", () => {
     assert.deepEqual(back.news(), ["channel live live-secon1", "init live-secon1", "message live-secon1"]);
   });
 
-  it("resumes in a stream that has begun since the last look, as another instance may know it", async () => {
-    const { relay, channel } = watched();
-    const stays = new ChannelVisitor(relay.service);
-    await relay.advance(MINUTE / 2);
-    const { chat } = channel.broadcast(FIRST, { chat: CHAT });
-    chat.say(5);
-    const there = await relay.enter({ videoId: FIRST, backfill: 500 });
-    const [first = 0] = (await there.untilMessages(5)).map(({ cursor }) => cursor);
-    const back = new ChannelVisitor(relay.service, `${FIRST}.${first}`);
-    const foreign = new ChannelVisitor(relay.service, "other-one-1.5");
-    await relay.advance(1000);
-    const reason = "the channel's pages have not shown the stream of the last id yet";
-    for (const viewer of [back, foreign]) assert.deepEqual(viewer.news(), [`channel waiting ${reason}`]);
-    await relay.advance(MINUTE);
-    assert.deepEqual(back.news(), [`channel live ${FIRST}`, `init ${FIRST}`, `message ${FIRST}`]);
-    assert.deepEqual(back.ids, there.ids.slice(1));
-    assert.deepEqual(foreign.news(), stays.news().slice(1));
-  });
-
   it("gets each message once if the channel turns to the earlier stream after the newer one has failed", async () => {
     const settings = { RELAY_FAILING_MS: "0", RELAY_CHANNEL_MS: "10000" };
     const { relay, channel, upstream } = watched({}, { settings });
@@ -122,27 +102,6 @@ describe("a viewer of a channel that comes back", () => {
     assert.match(failed, /^channel waiting YouTube asks/);
     assert.deepEqual(turned, [`channel live ${FIRST}`, `init ${FIRST}`, `message ${FIRST}`]);
     assert.deepEqual(back.ids, said.slice(1));
-  });
-
-  it("to an edge keeps a place at the origin for the question about its stream only while it waits", async () => {
-    const { relay } = watched();
-    relay.upstream.chat("other-one-1", CHAT).say(1);
-    await relay.enter({ videoId: "other-one-1" });
-    const edge = await virtualEdge(relay);
-    new ChannelVisitor(edge.life);
-    await relay.advance(MINUTE);
-    const back = [1, 2].map(() => new ChannelVisitor(edge.life, "other-one-1.5"));
-    for (const viewer of back) {
-      await relay.advance(5000);
-      assert.equal(edge.streams.at(-1), 2);
-      viewer.leave();
-    }
-    await relay.advance(1000);
-    assert.equal(edge.streams.at(-1), 1);
-    const late = new ChannelVisitor(edge.life, "other-one-1.5");
-    await relay.advance(MINUTE);
-    assert.equal(edge.streams.at(-1), 2, "somebody waits again");
-    assert.equal(late.sink.closedBy, undefined);
   });
 });
 

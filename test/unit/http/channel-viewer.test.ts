@@ -11,7 +11,6 @@ const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
 const said = (...chats: { ledger: readonly { id: string }[] }[]) =>
   chats.flatMap(({ ledger }) => ledger.map(({ id }) => id));
 
-const NOT_SHOWN = "the channel's pages have not shown the stream of the last id yet";
 /** The events for a client that comes back after an earlier stream. */
 const REST_THEN_TODAY = [
   "channel live live-secon1",
@@ -144,42 +143,6 @@ describe("a viewer of a channel", () => {
     await relay.advance(MINUTE);
     assert.deepEqual(back.news(), REST_THEN_TODAY);
     assert.deepEqual(back.ids.slice(0, 4), said(first.chat).slice(3));
-  });
-
-  it("waits for the list of streams after a restart, so that it omits no rest of an earlier one", async () => {
-    const { relay, upstream, visit, live, cutOff } = visited({}, { hasDisk: true });
-    const { first, cut } = await cutOff();
-    first.end();
-    await relay.advance(MINUTE / 2);
-    live("live-secon1").chat.say(2);
-    await relay.restart();
-    upstream.fault({ on: "streams", times: 1, as: { status: 503 } });
-    const back = visit(cut.lastId);
-    await relay.advance(1000);
-    assert.deepEqual(back.news(), [`channel waiting ${NOT_SHOWN}`]);
-    await relay.advance(MINUTE);
-    assert.deepEqual(back.news(), REST_THEN_TODAY);
-    assert.deepEqual(back.ids.slice(0, 4), said(first.chat).slice(3));
-    upstream.fault({ on: "streams", times: Number.POSITIVE_INFINITY, as: { status: 503 } });
-    await relay.restart();
-    const late = visit(cut.lastId);
-    await relay.advance(1000);
-    assert.deepEqual(late.news(), [`channel waiting ${NOT_SHOWN}`]);
-    await relay.advance(3 * MINUTE + 10_000);
-    assert.deepEqual(late.news(), ["channel live live-secon1", "init live-secon1", "message live-secon1"]);
-  });
-
-  it("with an id of a video that never was the channel's starts without a cursor", async () => {
-    const { relay, upstream, visit, live } = visited();
-    const other = upstream.chat("other-one-1", CHAT);
-    other.say(5);
-    const stranger = await relay.enter({ videoId: "other-one-1" });
-    const [first = 0] = (await stranger.untilMessages(5)).map(({ cursor }) => cursor);
-    live("live-first1").chat.say(2);
-    const viewer = visit(`other-one-1.${first}`);
-    await relay.advance(MINUTE);
-    assert.deepEqual(viewer.news(), ["channel live live-first1", "init live-first1", "message live-first1"]);
-    assert.equal(viewer.ids.length, 2);
   });
 
   it("waits with the reason if the room fails, and gets what it missed once the room is read again", async () => {

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { atCapacity } from "../../../src/protocol/capacity.ts";
 import { RelayError } from "../../../src/protocol/errors.ts";
-import { readVideoChannels } from "../../../src/rooms/channels/video-channels.ts";
 import { startSimulator } from "../../../src/simulator/index.ts";
 import { Door } from "../../harness/door.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
@@ -22,9 +21,7 @@ async function guarded() {
   const other = relay.upstream.channel("@other");
   for (const videoId of [OTHER, ANOTHER]) other.broadcast(videoId, { chat: { kinds: ["text"] } }).chat.say(3);
   const { service: life, clock: scheduler, config } = relay;
-  const { rooms, store, clock } = life;
-  const videoChannels = readVideoChannels({ store, openings: rooms.openings, clock }, rooms.stopped);
-  const door = await relay.when(Door.open(life, { settings: config.http.access, videoChannels, scheduler }));
+  const door = await relay.when(Door.open(life, { settings: config.http.access, scheduler }));
   const gone = new AbortController();
   const open = () => assert.fail("it is not refused");
   /** How long an address waits for its refusal, in virtual milliseconds, and its code. */

@@ -117,7 +117,6 @@ it("an edge stays ready while its origin is silent for a shorter time than ten s
 
 describe("a channel at an edge", () => {
   const CHANNEL = "@channel";
-  const SIGNAL = new AbortController().signal;
   const LIVE = { state: "live", videoId: VIDEO, title: "a title" };
 
   /** The first state of a channel whose origin sends these events, and the log. */
@@ -171,24 +170,6 @@ describe("a channel at an edge", () => {
       const reason = "The origin of this edge does not answer; try again shortly";
       assert.deepEqual((await shown(other)).state, { channel: CHANNEL, state: "waiting", reason });
     }
-  });
-
-  it("logs a bug of its own with its stack, and does not know the video then", async () => {
-    const { watch, origin, log } = await shown({ state: "waiting" });
-    origin.range = async () => {
-      throw new TypeError("a bug");
-    };
-    assert.equal(await watch.has(VIDEO, 0, SIGNAL), undefined);
-    const [line, ...others] = log.map((text) => JSON.parse(text));
-    assert.match(line.err.stack, /^TypeError: a bug\n/);
-    assert.deepEqual([line.channel, others], [CHANNEL, []]);
-  });
-
-  it("remembers a limited number of videos", async () => {
-    const streams = Array.from({ length: 502 }, (_, n) => ({ ...LIVE, videoId: `${n}`.padStart(11, "v") }));
-    const { watch } = await shown(...streams);
-    assert.equal(await watch.has("vvvvvvvv501", 0, SIGNAL), true);
-    assert.equal(await watch.has("vvvvvvvvvv0", 0, SIGNAL), false);
   });
 });
 
@@ -262,6 +243,30 @@ describe("an edge", () => {
       }
     });
   }
+
+  for (const [who, staysOpen] of [
+    ["viewers that stay", true],
+    ["later viewers", false],
+  ] as const)
+    it(`waits for a channel that it has seen, with ${who}, if its origin has restarted and does not find it`, async () => {
+      const { relay, channel } = watched({}, { settings: { RELAY_CHANNEL_MS: "5000" }, hasDisk: true });
+      const edge = await virtualEdge(relay);
+      const first = new ChannelVisitor(edge.life);
+      await relay.advance(MINUTE);
+      assert.deepEqual(first.news(), ["channel waiting"]);
+      if (!staysOpen) first.leave();
+      await relay.restart();
+      channel.change({ state: "gone" });
+      edge.line.cut(0);
+      const viewer = staysOpen ? first : new ChannelVisitor(edge.life);
+      await relay.advance(MINUTE);
+      const why = "channel waiting There is no channel @somebody on YouTube";
+      assert.deepEqual(viewer.news().slice(0, 1), [why]);
+      channel.change({ state: "open" });
+      channel.broadcast(VIDEO, { chat: CHAT });
+      await relay.advance(MINUTE);
+      assert.deepEqual(viewer.news().slice(-2), [`channel live ${VIDEO}`, `init ${VIDEO}`]);
+    });
 
   it("follows a channel by another edge, which is replaced between two of its streams, and within one", async () => {
     const { relay, channel } = watched({}, { settings: { RELAY_CHANNEL_MS: "5000" } });
@@ -457,33 +462,6 @@ describe("an edge", () => {
       const ids = lastEventId ? [] : viewer.ids;
       assert.deepEqual(back.ids, [...ids, `gap:${viewer.cursors.at(-1)}`]);
     }
-  });
-
-  it("waits until its origin knows whether the stream of a channel's last id is one of the channel's", async () => {
-    const { relay, channel } = watched();
-    const edge = await virtualEdge(relay);
-    const stays = new ChannelVisitor(edge.life);
-    await relay.advance(MINUTE / 2);
-    const { chat } = channel.broadcast(VIDEO, { chat: CHAT });
-    chat.say(5);
-    const there = await relay.enter({ videoId: VIDEO, backfill: 500 });
-    const [first = 0] = (await there.untilMessages(5)).map(({ cursor }) => cursor);
-    relay.upstream.chat("other-one-1", CHAT).say(1);
-    await relay.enter({ videoId: "other-one-1" });
-    const back = new ChannelVisitor(edge.life, `${VIDEO}.${first}`);
-    const foreign = new ChannelVisitor(edge.life, "other-one-1.5");
-    await relay.advance(10_000);
-    for (const viewer of [back, foreign])
-      assert.match(viewer.news().join(), /^channel waiting the channel's/);
-    await relay.advance(MINUTE);
-    const rest = [`channel live ${VIDEO}`, `init ${VIDEO}`, `message ${VIDEO}`];
-    assert.deepEqual([foreign.news().slice(-3), stays.news().slice(1)], [rest, rest]);
-    // The origin's answer and the channel's state come on two connections, in any order.
-    const answerFirst = ["channel waiting", ...rest.slice(1), ...rest.slice(0, 2)];
-    const news = back.news();
-    assert.deepEqual(news, news[0] === "channel waiting" ? answerFirst : rest);
-    const all = chat.ledger.map(({ id }) => id);
-    assert.deepEqual([back.ids, foreign.ids], [all.slice(1), all]);
   });
 
   for (const [next, hasNext] of [

@@ -1,9 +1,9 @@
 /** The watch of a channel at an edge, by its origin's answers alone. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { pino } from "pino";
 import { OriginChannelWatch } from "../../../src/origin/channel-watch.ts";
 import type { Origin } from "../../../src/origin/origin.ts";
-import { OriginAway } from "../../../src/origin/origin-away.ts";
 import { RelayError } from "../../../src/protocol/errors.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
@@ -11,7 +11,6 @@ import { FakeClock } from "../../support/fake-clock.ts";
 
 const CHANNEL = "@somebody";
 const LIVE = "live-video1";
-const OTHER = "other-video";
 const never = new AbortController().signal;
 
 /** An origin's stream of the channel that says these lines, and then nothing more. */
@@ -20,8 +19,8 @@ async function* saying(...lines: string[]): AsyncGenerator<string[]> {
   await Promise.withResolvers<never>().promise;
 }
 
-function watch(clock: FakeClock, origin: Partial<Record<keyof Origin, () => unknown>>) {
-  const parts = { origin: origin as unknown as Origin, clock, telemetry: new Telemetry(silentLog) };
+function watch(clock: FakeClock, origin: Partial<Record<keyof Origin, () => unknown>>, log = silentLog) {
+  const parts = { origin: origin as unknown as Origin, clock, telemetry: new Telemetry(log) };
   return new OriginChannelWatch(CHANNEL, parts, never);
 }
 
@@ -58,21 +57,17 @@ describe("the watch of a channel at an edge", () => {
     assert.equal(watched.broadcasts.state?.videoId, LIVE);
   });
 
-  it("lets those ask again in five seconds for whom the origin could not say whose a video is", async () => {
+  it("logs a bug of its own with its stack, and waits", async () => {
+    const lines: string[] = [];
+    const broken = async () => {
+      throw new TypeError("a bug");
+    };
     const clock = new FakeClock();
-    const watched = watch(clock, {
-      channel: async () => Promise.withResolvers<never>().promise,
-      range: async () => Promise.reject(new OriginAway("it does not answer")),
-    });
-    assert.equal(await watched.has(OTHER, 0, new AbortController().signal), undefined);
-    const { changes } = watched.broadcasts;
-    let isAnnounced = false;
-    void watched.broadcasts.changedSince(changes, never).then(() => {
-      isAnnounced = true;
-    });
-    await clock.advance(4000);
-    assert.equal(isAnnounced, false);
-    await clock.advance(1000);
-    assert.equal(isAnnounced, true);
+    const log = pino({}, { write: (line) => lines.push(line) });
+    const { broadcasts } = watch(clock, { channel: broken }, log);
+    await clock.advance(0);
+    const [line] = lines.map((text) => JSON.parse(text));
+    assert.match(line.err.stack, /^TypeError: a bug\n/);
+    assert.deepEqual([line.channel, broadcasts.state?.state], [CHANNEL, "waiting"]);
   });
 });

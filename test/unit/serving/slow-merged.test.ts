@@ -32,11 +32,9 @@ function watch(relay: VirtualRelay, backfill: number, isStalled = false, from?: 
       counts.set(video, (counts.get(video) ?? 0) + 1);
   });
   if (isStalled) sink.stall();
-  const { rooms, channels, clock, telemetry, config } = relay;
-  const served = { rooms, channels, clock, telemetry, keepaliveMs: config.rooms.keepaliveMs };
   const lastEventId = vectorOf(VIDEOS.map((video) => (video === LAST ? from : undefined)));
   const query = { videoIds: VIDEOS.join(), backfill: `${backfill}`, lastEventId };
-  openMerged(mergedAsked({ query, headers: {} }), "viewer", served, () => sink);
+  openMerged(mergedAsked({ query, headers: {} }), "viewer", relay.service, () => sink);
   return { sink, counts: () => [...counts.values()] };
 }
 

@@ -106,9 +106,10 @@ it("a bug in the watch of a channel ends the connection of the viewer that meets
   const watch = brokenWatch(relay);
   const sink = new SimulatedSink(FORMS.sse.plain.bare, () => {});
   const { rooms, clock, telemetry } = relay;
+  const { videoChannels } = relay.service;
   const toRelayError = errorConverter("/v1/stream", telemetry);
-  const parts = { watch, rooms, clock, form: PART_FORMS.sse.plain, toRelayError };
-  const request = { backfill: 0, filter: ALL, resume: undefined, cameAt: 0, address: "" };
+  const parts = { watch, videoChannels, rooms, clock, form: PART_FORMS.sse.plain, toRelayError };
+  const request = { backfill: 0, filter: ALL, resume: undefined, address: "" };
   await relay.when(new ChannelViewer(new Multiplex(sink, "sse"), request, parts).run());
   assert.deepEqual([sink.closedBy, shown(relay), rooms.viewerCount], ["end", ["a request failed"], 0]);
 });
