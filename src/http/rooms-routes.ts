@@ -2,8 +2,10 @@
 import type { FastifyInstance } from "fastify";
 import { SharedWork } from "../base/shared-work.ts";
 import { wireJson } from "../base/wire-json.ts";
+import { chatNamed } from "../protocol/chat-key.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
 import type { RoomList } from "../rooms/listing.ts";
+import type { Activities } from "../serving/history/activity.ts";
 import type { Access } from "./access/access.ts";
 import { clientGone } from "./client-gone.ts";
 import type { RequestTurns } from "./request-turns.ts";
@@ -44,13 +46,26 @@ export function roomsRoute(app: FastifyInstance, list: RoomList, retentionDays: 
   });
 }
 
+interface RoomParts {
+  list: RoomList;
+  activities: Activities;
+  access: Access;
+  turns: RequestTurns;
+}
+
 /** The egress by which the room is read is only for those who may see the list. */
-export function roomRoute(app: FastifyInstance, list: RoomList, access: Access, turns: RequestTurns): void {
+export function roomRoute(app: FastifyInstance, { list, activities, access, turns }: RoomParts): void {
   type Route = { Params: RoomParams; Querystring: RoomQuery };
   app.get<Route>("/v1/rooms/:videoId", ROOM_OPTIONS, async (request, reply) => {
     const showsReading = access.rightsOf(request).has("rooms");
     const videoId = parseVideoId(request.params.videoId);
-    const { chat } = request.query;
-    return await turns.serve(() => list.show(videoId, chat, showsReading), clientGone(reply.raw));
+    const { chat, activity } = request.query;
+    const gone = clientGone(reply.raw);
+    return await turns.serve(async () => {
+      const room = await list.show(videoId, chat, showsReading);
+      if (activity !== "true") return room;
+      const head = room.totals.cursor + room.totals.uncounted;
+      return { ...room, activity: await activities.of(videoId, chatNamed(room.chatType), head, gone) };
+    }, gone);
   });
 }

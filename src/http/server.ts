@@ -12,6 +12,7 @@ import type { VideoChannels } from "../rooms/channels/video-channels.ts";
 import type { RoomList } from "../rooms/listing.ts";
 import type { Recordings } from "../rooms/recordings/recordings.ts";
 import type { Rooms } from "../rooms/rooms.ts";
+import { Activities } from "../serving/history/activity.ts";
 import type { History } from "../serving/history/history.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { EgressPool } from "../upstream/egress/pool.ts";
@@ -226,7 +227,7 @@ function ownRoutes(
   }
   if (access.serves("rooms")) roomsRoute(app, list, settings.retentionDays ?? 0);
   if (!access.serves("watch")) return;
-  roomRoute(app, list, access, turns);
+  roomRoute(app, { list, activities: new Activities(history, clock), access, turns });
   const { compression: compresses, isBlanking } = settings;
   messagesRoute(app, { rooms, history, turns, compresses, isBlanking });
 }

@@ -56,6 +56,8 @@ export interface ShownRoom extends ListedRoom {
     lastAt: string | null;
     /** The number of stored messages that are not in the totals yet. */
     uncounted: number;
+    /** The totals count all messages up to this cursor. */
+    cursor: number;
   };
 }
 
@@ -157,6 +159,7 @@ function shownRoom(
       firstAt: iso(firstAt),
       lastAt: iso(lastAt),
       uncounted,
+      cursor: summary.head - uncounted,
     },
   };
 }

@@ -69,8 +69,45 @@ describe("the statistics of the viewer page", { skip: NO_CHROMIUM }, () => {
     ]);
     chat.say(texts("b", 3));
     await counts("messages", 308);
-    assert.ok(Number(await count("rate")) >= 3);
-    assert.equal(await page.locator("#authors li").first().innerText(), "@somebody\n13");
+    await counts("rate", 308);
+    assert.equal(await page.locator("#authors li").first().innerText(), "@somebody\n303");
+    const chart = page.locator("#chart svg[role=img]");
+    assert.match((await chart.getAttribute("aria-label")) ?? "", / 308 in all\.$/);
+  });
+
+  it("count no message twice that came before the answer which has it", async () => {
+    const { page, chat } = pages;
+    chat.say(texts("a", 3));
+    const early = async (route: Route) => {
+      chat.say([textAction("early")]);
+      await has("early");
+      await route.continue();
+    };
+    await page.route(/v1.rooms/, early, { times: 1 });
+    await visit("&tab=stats");
+    await counts("authors", 1);
+    assert.equal(await count("messages"), "4");
+  });
+
+  it("are a dash until they are known", async () => {
+    const { page, chat } = pages;
+    chat.say(texts("a", 3));
+    let answer = (): void => {};
+    await page.route(/v1.rooms/, async (route) => {
+      await new Promise<void>((resolve) => (answer = resolve));
+      await route.continue();
+    });
+    await visit("&tab=stats");
+    await has("a-2");
+    for (const stat of ["rate", "authors", "membership"]) {
+      assert.equal(await count(stat), "");
+      assert.equal(await page.locator(`#stats [data-stat=${stat}] dd`).innerText(), "–");
+    }
+    const unknown = ["#chart", "#authors", "#currencies"].map((part) => page.locator(part).innerText());
+    assert.deepEqual(await Promise.all(unknown), ["–", "–", "–"]);
+    answer();
+    await counts("rate", 3);
+    await page.unrouteAll({ behavior: "ignoreErrors" });
   });
 
   it("count no message twice that the totals had before the stream brought it", async () => {

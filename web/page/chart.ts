@@ -39,9 +39,14 @@ export class Chart {
     this.#table.addEventListener("toggle", () => this.#drawTable());
   }
 
-  /** `ends`: the labels below its two ends. */
-  draw(columns: readonly Column[], ends: readonly [string, string]): void {
-    this.#columns = columns;
+  /** `columns`: undefined until they are known. `ends`: the labels below its two ends. */
+  draw(columns: readonly Column[] | undefined, ends: readonly [string, string]): void {
+    this.#columns = columns ?? [];
+    if (!columns) {
+      this.#place.replaceChildren(make("p", { class: "none" }, "–"));
+      this.#drawTable();
+      return;
+    }
     const most = Math.max(1, ...columns.map(({ count }) => count));
     const places = Math.max(MIN_COLUMNS, columns.length);
     const step = WIDTH / places;

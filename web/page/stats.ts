@@ -1,56 +1,39 @@
 /**
- * Figures of the chat: those of the whole room from the service's totals; the messages per minute and the
- * most active authors of what this page has received. Drawn at most once a second, and only while visible,
- * but for the figures, which scripts may read at any time.
+ * Figures of the chat, all of the whole room: the service's totals and its activity. Asked for and drawn only
+ * while visible, but for the number of messages, which scripts may read at any time.
  */
 import { make } from "../chat/dom.ts";
 import type { ShownMessage } from "../chat/shown-message.ts";
 import { EVENTS } from "../chat/transcript.ts";
 import { Chart } from "./chart.ts";
-import { Minutes } from "./minutes.ts";
-import { readTotals, type Totals } from "./room-totals.ts";
+import { columnsOf } from "./minutes.ts";
+import { type RoomFigures, readFigures } from "./room-figures.ts";
 import { partOf } from "./root.ts";
 import type { ShownChat } from "./stored.ts";
 
 const DRAW_MS = 1000;
-/** The pause between two requests for the totals, which are only requested while messages come. */
-const TOTALS_MS = 5000;
-/** Maximum authors counted; beyond it those with the fewest messages are forgotten. */
-const MAX_AUTHORS = 5000;
-const TOP_AUTHORS = 10;
-const NONE: Totals = {
-  types: {},
-  paid: [],
-  unreadable: 0,
-  deletedPaid: 0,
-  memberships: 0,
-  authors: 0,
-  uncounted: 0,
-  head: 0,
-};
-
-interface Author {
-  name: string;
-  count: number;
-}
+/** The pause between two requests for the figures, which are only requested while they change. */
+const READ_MS = 5000;
+/** The messages whose cursors are remembered: more than come in one pause. */
+const MAX_RECENT = 5000;
+const UNKNOWN = "–";
 
 export class Stats {
-  readonly #minutes = new Minutes();
   readonly #chart: Chart;
   readonly #root: HTMLElement;
   readonly #openAuthor: (id: string, name: string) => void;
   #shown: ShownChat = { videoId: "" };
   #isVisible = false;
-  #totals = NONE;
-  /** Messages that came after the totals. */
+  /** Undefined until they are known. */
+  #figures: RoomFigures | undefined;
+  /** Messages that came after those in the totals. */
   #newer = 0;
-  /** The cursors of those that came since the totals were last asked for; empty if they are there. */
-  #late: number[] = [];
-  /** When the totals may be asked for again. */
+  /** The cursors of the newest messages: an answer may be of a moment before they came, or after. */
+  #recent: number[] = [];
+  /** When the figures may be asked for again. */
   #readAt = 0;
   #reads = new AbortController();
   #isReading = false;
-  #authors = new Map<string, Author>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(root: HTMLElement, openAuthor: (id: string, name: string) => void) {
@@ -69,11 +52,10 @@ export class Stats {
     this.#shown = { videoId };
     this.#reads.abort();
     this.#reads = new AbortController();
-    this.#totals = NONE;
+    this.#figures = undefined;
     this.#newer = this.#readAt = 0;
+    this.#recent = [];
     this.#isReading = false;
-    this.#minutes.clear();
-    this.#authors.clear();
     this.#look();
   }
 
@@ -84,15 +66,16 @@ export class Stats {
     this.#look();
   }
 
-  count(message: ShownMessage): void {
-    const { type, author, cursor, details } = message;
+  count({ type, cursor }: ShownMessage): void {
     if (EVENTS.has(type) || type === "gap") return;
-    // What the stream begins with is older than totals that were read before it was open.
-    if (cursor > this.#totals.head) this.#newer += 1;
-    if (this.#isReading) this.#late.push(cursor);
-    this.#minutes.count(message);
-    if (author !== "") this.#hear(details.authorId ?? author, author);
+    if (this.#recent.push(cursor) > MAX_RECENT) this.#recent.splice(0, MAX_RECENT / 2);
+    if (cursor > this.#counted) this.#newer += 1;
     this.#timer ??= setTimeout(() => this.#look(), DRAW_MS);
+  }
+
+  /** The totals count all messages up to this cursor. */
+  get #counted(): number {
+    return this.#figures?.totals.cursor ?? 0;
   }
 
   #look(): void {
@@ -106,85 +89,89 @@ export class Stats {
 
   async #read(): Promise<void> {
     const { signal } = this.#reads;
-    const waitMs = this.#readAt - performance.now();
     if (this.#shown.videoId === "" || this.#isReading) return;
-    if (waitMs > 0) {
-      if (this.#newer > 0) this.#timer ??= setTimeout(() => this.#look(), waitMs);
+    if (this.#readAt > performance.now()) {
+      this.#lookAgain();
       return;
     }
     this.#isReading = true;
-    this.#late = [];
+    this.#readAt = performance.now() + READ_MS;
     try {
-      const totals = await readTotals(this.#shown, signal);
+      const figures = await readFigures(this.#shown, signal);
       signal.throwIfAborted();
-      if (totals) {
-        this.#totals = totals;
-        this.#newer = this.#late.filter((cursor) => cursor > totals.head).length;
-      }
-      this.#readAt = performance.now() + (totals ? TOTALS_MS : DRAW_MS);
+      if (!figures) this.#readAt = performance.now() + DRAW_MS;
+      this.#figures = figures ?? this.#figures;
+      this.#newer = this.#recent.filter((cursor) => cursor > this.#counted).length;
     } catch (error) {
       if (signal.aborted) return;
-      this.#readAt = performance.now() + TOTALS_MS;
-      console.error("the room's totals cannot be read:", error);
+      if (this.#figures) this.#figures = { ...this.#figures, activity: undefined };
+      console.error("the room's figures cannot be read:", error);
     }
     this.#isReading = false;
-    this.#late = [];
-    if (this.#newer > 0) this.#timer ??= setTimeout(() => this.#look(), DRAW_MS);
+    this.#lookAgain();
     this.#drawFigures();
     this.#draw();
   }
 
+  /** The rate changes also while nothing comes. */
+  #lookAgain(): void {
+    if (!this.#isVisible || (this.#newer === 0 && !this.#figures?.activity?.lastMinute)) return;
+    this.#timer ??= setTimeout(() => this.#look(), Math.max(DRAW_MS, this.#readAt - performance.now()));
+  }
+
   #drawFigures(): void {
-    partOf(this.#root, "figures", HTMLElement).replaceChildren(...this.#figures());
+    partOf(this.#root, "figures", HTMLElement).replaceChildren(...this.#counts());
   }
 
   #draw(): void {
-    const { columns, isReplay } = this.#minutes;
-    const [first, last] = [columns[0]?.label ?? "", columns.at(-1)?.label ?? ""];
-    this.#chart.draw(columns, [first, isReplay ? last : "now"]);
+    const { totals, activity } = this.#figures ?? {};
+    const columns = activity && columnsOf(activity);
+    const end = activity?.lastMinute === null ? (columns?.at(-1)?.label ?? "") : "now";
+    this.#chart.draw(columns, [columns?.[0]?.label ?? "", end]);
     partOf(this.#root, "currencies", HTMLElement).replaceChildren(...this.#paid());
     const authors = partOf(this.#root, "authors", HTMLElement);
     if (!authors.contains(document.activeElement)) authors.replaceChildren(...this.#topAuthors());
-    const { uncounted } = this.#totals;
-    partOf(this.#root, "uncounted", HTMLElement).textContent =
-      uncounted === 0 ? "" : `${uncounted.toLocaleString("en")} older messages are still being counted.`;
-  }
-
-  #hear(id: string, name: string): void {
-    this.#authors.set(id, { name, count: (this.#authors.get(id)?.count ?? 0) + 1 });
-    if (this.#authors.size <= MAX_AUTHORS) return;
-    const kept = [...this.#authors].sort(([, a], [, b]) => b.count - a.count).slice(0, MAX_AUTHORS / 2);
-    this.#authors = new Map(kept);
-  }
-
-  #figures(): HTMLElement[] {
-    const { types, authors, memberships } = this.#totals;
-    const said = Object.entries(types).filter(([type]) => !EVENTS.has(type) && type !== "gap");
-    const messages = said.reduce((sum, [, count]) => sum + count, this.#newer);
-    const rate: [string, string, number][] = this.#minutes.isReplay
-      ? []
-      : [["rate", "In the last minute", this.#minutes.now]];
-    const figures: [string, string, number][] = [
-      ["messages", "Messages", messages],
-      ...rate,
-      ["authors", "Authors", authors],
-      ["membership", "New members", types.membership ?? 0],
-      ["milestone", "Milestones", types.milestone ?? 0],
-      ["gift", "Memberships given", memberships],
-      ["jewels", "Gifts in jewels", types.jewels ?? 0],
+    const all = Object.values(totals?.types ?? {}).reduce((sum, each) => sum + each, 0);
+    const counted = activity ? activity.cursor - activity.after : 0;
+    const hints = [
+      counted > 0 && all > counted
+        ? `The chart and the most active authors are of the newest ${counted.toLocaleString("en")} messages.`
+        : "",
+      totals?.uncounted
+        ? `${totals.uncounted.toLocaleString("en")} older messages are still being counted.`
+        : "",
     ];
-    return figures.map(([name, label, count]) =>
-      make(
-        "div",
-        { class: "figure", "data-stat": name, "data-count": count },
-        make("dt", {}, label),
-        make("dd", {}, count.toLocaleString("en")),
-      ),
-    );
+    partOf(this.#root, "uncounted", HTMLElement).textContent = hints.join(" ").trim();
+  }
+
+  #counts(): HTMLElement[] {
+    const { totals, activity } = this.#figures ?? {};
+    const { types } = totals ?? {};
+    const said = Object.entries(types ?? {}).filter(([type]) => !EVENTS.has(type) && type !== "gap");
+    const messages = said.reduce((sum, [, count]) => sum + count, this.#newer);
+    const rate = this.#isVisible ? activity?.lastMinute : undefined;
+    type Figure = [name: string, label: string, count: number | undefined];
+    const hasRate = rate !== null && this.#shown.chat !== "replay";
+    const figures: Figure[] = [
+      ["messages", "Messages", messages],
+      ...(hasRate ? [["rate", "In the last minute", rate] satisfies Figure] : []),
+      ["authors", "Authors", totals?.authors],
+      ["membership", "New members", types && (types.membership ?? 0)],
+      ["milestone", "Milestones", types && (types.milestone ?? 0)],
+      ["gift", "Memberships given", totals?.memberships],
+      ["jewels", "Gifts in jewels", types && (types.jewels ?? 0)],
+    ];
+    return figures.map(([name, label, count]) => {
+      const words = count?.toLocaleString("en") ?? UNKNOWN;
+      const figure = make("div", { class: "figure" }, make("dt", {}, label), make("dd", {}, words));
+      Object.assign(figure.dataset, { stat: name, count: count ?? "" });
+      return figure;
+    });
   }
 
   #paid(): HTMLElement[] {
-    const { paid, unreadable, deletedPaid } = this.#totals;
+    if (!this.#figures) return [none(UNKNOWN)];
+    const { paid, unreadable, deletedPaid } = this.#figures.totals;
     const others = [
       ["unreadable", unreadable, "without a readable amount"],
       ["deleted-paid", deletedPaid, "deleted, not in the sums"],
@@ -209,16 +196,21 @@ export class Stats {
         rows.push(
           make("li", { "data-stat": name, "data-count": count, class: "quiet" }, `${count} ${words}`),
         );
-    return rows.length > 0 ? rows : [make("li", { class: "none" }, "Nothing was paid yet.")];
+    return rows.length > 0 ? rows : [none("Nothing was paid yet.")];
   }
 
   #topAuthors(): HTMLElement[] {
-    const top = [...this.#authors].sort(([, a], [, b]) => b.count - a.count).slice(0, TOP_AUTHORS);
-    if (top.length === 0) return [make("li", { class: "none" }, "Nobody yet.")];
-    return top.map(([id, { name, count }]) => {
-      const button = make("button", { type: "button", class: "plain" }, make("bdi", {}, name));
-      button.addEventListener("click", () => this.#openAuthor(id, name));
-      return make("li", {}, button, make("span", { class: "quiet" }, String(count)));
+    const { authors } = this.#figures?.activity ?? {};
+    if (!authors) return [none(UNKNOWN)];
+    if (authors.length === 0) return [none("Nobody yet.")];
+    return authors.map(({ authorId, author, messages }) => {
+      const button = make("button", { type: "button", class: "plain" }, make("bdi", {}, author));
+      button.addEventListener("click", () => this.#openAuthor(authorId ?? author, author));
+      return make("li", {}, button, make("span", { class: "quiet" }, messages.toLocaleString("en")));
     });
   }
+}
+
+function none(words: string): HTMLElement {
+  return make("li", { class: "none" }, words);
 }

@@ -88,15 +88,56 @@ const Totals = Type.Object(
     uncounted: count(
       "Number of stored messages that are not in the totals yet; 0 but while totals are counted again.",
     ),
+    cursor: count("The totals count all messages up to this cursor."),
   },
   {
     description: "They count all messages that were ever stored, including those that the retention deleted.",
   },
 );
 
-export const RoomResponse = Type.Object({ ...Room.properties, chats: Chats, totals: Totals });
+const Activity = Type.Object(
+  {
+    after: count("Only messages after this cursor count: of a busy room, the newest 20,000 at first."),
+    cursor: count("The last cursor that counts."),
+    lastMinute: orNull(count("Number of messages said in the last 60 seconds; null for a replay.")),
+    minutes: Type.Array(
+      Type.Object({
+        messages: count("Said in this minute."),
+        at: Type.Optional(Type.String({ description: "Of a live chat: its begin, ISO 8601 in UTC." })),
+        offsetMs: Type.Optional(count("Of a replay: its begin in the video, in milliseconds.")),
+      }),
+      {
+        description:
+          "The minutes with messages, in order: of a live chat at most 60, of a replay at most 1440, the latest ones.",
+      },
+    ),
+    authors: Type.Array(
+      Type.Object({
+        authorId: orNull(Type.String({ description: "The channel id." })),
+        author: Type.String(),
+        messages: count("Number of messages."),
+      }),
+      { description: "Up to ten, the most active first." },
+    ),
+  },
+  { description: "With `activity=true`: how lively the chat is." },
+);
+
+export const RoomResponse = Type.Object({
+  ...Room.properties,
+  chats: Chats,
+  totals: Totals,
+  activity: Type.Optional(Activity),
+});
 
 export const RoomParams = Type.Object({ videoId: VideoIdInput });
 export type RoomParams = Static<typeof RoomParams>;
-export const RoomQuery = Type.Object({ chat: ChatInput });
+export const RoomQuery = Type.Object({
+  chat: ChatInput,
+  activity: Type.Optional(
+    Type.Enum(["true", "false"], {
+      description: "Whether to count the messages by minute and the most active authors, too.",
+    }),
+  ),
+});
 export type RoomQuery = Static<typeof RoomQuery>;

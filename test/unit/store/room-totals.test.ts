@@ -37,8 +37,9 @@ describe("one room", () => {
     assert.deepEqual(chats, ["live"]);
     const [listed] = (await ask<{ rooms: ListedRoom[] }>(relay.url, "/v1/rooms")).body.rooms;
     assert.deepEqual({ ...room, lateMs: 0 }, { ...listed, lateMs: 0 });
-    const { authors, firstAt, lastAt, ...counts } = totals;
+    const { authors, firstAt, lastAt, cursor, ...counts } = totals;
     assert.deepEqual([firstAt, lastAt], [room.firstAt, room.lastAt]);
+    assert.equal(cursor, stream.messages.at(-1)?.cursor);
     assert.ok(authors > 0);
     assert.deepEqual(Object.keys(totals), Object.keys(RoomResponse.properties.totals.properties));
     const none = { deletedPaid: 0, memberships: 0, uncounted: 0 };
@@ -66,7 +67,7 @@ describe("one room", () => {
     assertRefused(await show("tooshort"), 400, "INVALID_VIDEO_ID");
     assertRefused(await show("x".repeat(3000)), 400, "INVALID_REQUEST");
     const message = assertRefused(await show(`${OTHER}?detials=true`), 400, "INVALID_REQUEST");
-    assert.equal(message, "detials: is not a parameter of this endpoint; use one of chat.");
+    assert.equal(message, "detials: is not a parameter of this endpoint; use one of chat, activity.");
     const wrong = await post(relay.url, `/v1/rooms/${OTHER}`, {});
     assertRefused(wrong, 405, "METHOD_NOT_ALLOWED");
     assert.equal(wrong.headers.get("allow"), "GET, HEAD, OPTIONS");
