@@ -17,6 +17,7 @@ import { startSimulator } from "../../src/simulator/index.ts";
 import { SCHEMA_VERSION } from "../../src/store/sqlite/sqlite-schema.ts";
 import { freePorts } from "../chaos/service.ts";
 import { Command, outcome, outcomeInShell, outcomeOfProcess, ROOT, Run } from "../support/command.ts";
+import { eventually } from "../support/eventually.ts";
 import { testEnvironment } from "../support/relay.ts";
 import { temporaryFile } from "../support/store-subject.ts";
 import { Stream } from "../support/stream.ts";
@@ -35,7 +36,7 @@ const REPORTING_LOADS = { NODE_OPTIONS: `--import=data:text/javascript,${encodeU
 /**
  * The modules that a service loads before it is asked for anything: its own, of packages, of the thread.
  */
-const MODULES_AT_REST = 682;
+const MODULES_AT_REST = 685;
 /**
  * undici, PostgreSQL, an edge, the demo, compilers, locales, and Node's `fetch` behind `import`s of
  * `node:http`.
@@ -46,6 +47,12 @@ const UNUSED_AT_REST =
 /** Why some tests do not run on the executable file. */
 const OF_CHECKOUT = process.env.RELAY_TEST_FILE !== undefined && "only a checkout has modules";
 
+/** Takes away what the engine of Node.js 24, the oldest version that `engines` allows, does not have. */
+const BE_OLD = `for (const [owner, ...names] of [
+    [Map.prototype, "getOrInsert", "getOrInsertComputed"], [WeakMap.prototype, "getOrInsert", "getOrInsertComputed"],
+    [Uint8Array.prototype, "toBase64", "toHex", "setFromBase64", "setFromHex"], [Uint8Array, "fromBase64", "fromHex"],
+    [Math, "sumPrecise"], [Iterator, "concat", "zip", "zipKeyed"], [globalThis, "Temporal"], [Date.prototype, "toTemporalInstant"],
+  ]) for (const name of names) delete owner[name];`;
 const CLAIM_AGE = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.1.0" } });`;
 
 const temporaryStore = async (t: TestContext): Promise<string> => `sqlite:${await temporaryFile(t)}`;
@@ -173,6 +180,28 @@ describe("a start that cannot succeed ends with one line that says what to do", 
       assert.equal(code, 1);
       assert.match(error, /^livechat-relay: HTTPS_PROXY, HTTP_PROXY: must be a URL such as [^\n]+\n$/);
     });
+  }
+});
+
+it("the service and its workers run with the functions that Node.js 24 has", async (t) => {
+  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(BE_OLD)}`;
+  const store = await temporaryStore(t);
+  for (const args of [
+    ["demo", "--store", store],
+    ["demo", "--store", store, "--workers", "2"],
+  ]) {
+    const [port = 0] = await freePorts(1);
+    const demo = new Command([...args, "--port", `${port}`, "--rate", "50"], { env: { NODE_OPTIONS } });
+    t.after(() => demo.child.kill("SIGKILL"));
+    const url = await demo.printed(/Page +(\S+)\/\?/);
+    await eventually(200, async () => (await fetch(`${url}/readyz`)).status); // with its worker
+    for (let connection = 0; connection < 8; connection++) {
+      await using stream = await Stream.open(url, { videoId: "demo-stream" }); // of one worker or another
+      await stream.untilMessages(30);
+    }
+    assert.equal((await fetch(`${url}/v1/rooms/demo-stream`)).status, 200); // the thread adds up
+    demo.child.kill("SIGINT");
+    assert.deepEqual(await demo.exited, [0, null], demo.error);
   }
 });
 

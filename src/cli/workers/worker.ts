@@ -4,11 +4,14 @@
  */
 import { collectDefaultMetrics } from "prom-client";
 import { systemClock } from "../../base/clock.ts";
+import { completeMaps } from "../../base/upsert.ts";
 import { createLogger } from "../../telemetry/logger.ts";
 import { Telemetry } from "../../telemetry/telemetry.ts";
 import type { EdgeConfig } from "../config.ts";
 import { startEdge } from "../edge-service.ts";
 import type { FromWorker, ToWorker, WorkerReport } from "./worker-messages.ts";
+
+completeMaps();
 
 interface Started {
   report(): Promise<WorkerReport>;

@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
+import { completeMaps } from "../../base/upsert.ts";
 import type { UnreadableRow } from "../../telemetry/store-events.ts";
 import { StoreError } from "../port.ts";
 import { assertNamesKnown, FileLock } from "./file-lock.ts";
@@ -14,6 +15,8 @@ import { makePrivate } from "./private-file.ts";
 import { unavailable } from "./sqlite-error.ts";
 import { openDatabase, type StoreOptions } from "./sqlite-schema.ts";
 import { type Tables, tablesOn } from "./sqlite-tables.ts";
+
+completeMaps();
 
 /** A message to the thread: calls, or the request to complete them and exit. */
 export type ToThread = readonly OperationRequest[] | "close";

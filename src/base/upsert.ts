@@ -1,0 +1,22 @@
+/**
+ * `getOrInsert` and `getOrInsertComputed` of maps, for Node.js 24, the oldest version that runs the service:
+ * Node.js 26 has its own. Each thread and process calls this before anything else.
+ */
+export function completeMaps(): void {
+  for (const maps of [Map.prototype, WeakMap.prototype]) {
+    define(maps, "getOrInsert", function (this: WeakMap<WeakKey, unknown>, key: WeakKey, value: unknown) {
+      if (!this.has(key)) this.set(key, value);
+      return this.get(key);
+    });
+    define(maps, "getOrInsertComputed", function <
+      Key extends WeakKey,
+    >(this: WeakMap<Key, unknown>, key: Key, make: (key: Key) => unknown) {
+      if (!this.has(key)) this.set(key, make(key));
+      return this.get(key);
+    });
+  }
+}
+
+function define(maps: object, name: string, value: (...args: never[]) => unknown): void {
+  if (!(name in maps)) Object.defineProperty(maps, name, { value, writable: true, configurable: true });
+}
