@@ -162,10 +162,14 @@ export class Rooms {
     else if (this.stopped.aborted) throw atCapacity("stopping");
     if (this.#parts.sources.isBlocked) throw storeUnavailable();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const leave = () => reject(signal.reason);
     const open: StreamRequest["open"] = (cursor, room) => {
       if (this.stopped.aborted) throw atCapacity("stopping"); // it has been refused
+      signal.throwIfAborted();
+      signal.removeEventListener("abort", leave); // from now on its sink says that it has left
       return request.open(cursor, room);
     };
+    signal.addEventListener("abort", leave, { once: true });
     this.#entering.add(reject);
     try {
       this.#admit({ ...request, open }, signal).then(resolve, reject);
@@ -175,6 +179,7 @@ export class Rooms {
       if (this.stopped.aborted) throw atCapacity("stopping");
       return refuseUnavailable(error);
     } finally {
+      signal.removeEventListener("abort", leave);
       this.#entering.delete(reject);
     }
   }

@@ -1,4 +1,4 @@
-/** RELAY_MAX_ROOMS in virtual time: which chats take a place. */
+/** RELAY_MAX_ROOMS and RELAY_MAX_VIEWERS in virtual time: which chats, and which viewers, take a place. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
@@ -55,4 +55,26 @@ describe("RELAY_MAX_ROOMS", () => {
     await relay.enter({ videoId: OTHER });
     assert.equal(relay.rooms.local(OTHER)?.state, "polling");
   });
+});
+
+describe("RELAY_MAX_VIEWERS", () => {
+  for (const [what, isOpen] of [
+    ["a room that is open", true],
+    ["a room that is to be opened", false],
+  ] as const)
+    it(`counts no viewer of ${what} that has left while the store is slow, and opens nothing for it`, async () => {
+      const relay = new VirtualRelay({ settings: { RELAY_MAX_VIEWERS: "2" }, hasDisk: true });
+      relay.upstream.chat(LIVE, CHAT);
+      if (isOpen) await relay.enter({ videoId: LIVE });
+      relay.disk.commit = { leastMs: 60_000, jitterMs: 0 };
+      const gone = relay.visit({ videoId: LIVE, lastEventId: 1 });
+      await relay.advance(1000);
+      assert.equal(relay.rooms.viewerCount, isOpen ? 2 : 1);
+      gone.leave();
+      await relay.advance(1);
+      assert.equal(relay.rooms.viewerCount, isOpen ? 1 : 0);
+      await assert.rejects(gone.entered, { message: "the viewer left" });
+      await relay.advance(120_000);
+      assert.equal(relay.rooms.viewerCount, isOpen ? 1 : 0);
+    });
 });
