@@ -3,7 +3,7 @@
  * is off or hidden, or whose standing is not known, and for all it ends if it is over.
  */
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe, it, type TestContext } from "node:test";
 import { eventually } from "../support/eventually.ts";
 import { assertSame, CHAT, setUpInstances, VIDEO } from "../support/instances.ts";
 import { testPostgres } from "../support/postgres-server.ts";
@@ -12,18 +12,24 @@ import { roomsIn } from "../support/relay.ts";
 const { skip, server } = await testPostgres();
 const SETTINGS = { RELAY_LOOK_MS: "200", RELAY_LEASE_MS: "1000", RELAY_GRACE_MS: "60000" } as const;
 
+/** A chat of three messages that an instance reads, for a viewer there and for one at another instance. */
+async function onTwo(t: TestContext) {
+  const { upstream, start, watch } = await setUpInstances(t, server);
+  const chat = upstream.chat(VIDEO, CHAT);
+  chat.say(3);
+  const owner = await start(SETTINGS);
+  const there = await watch(owner);
+  await there.untilMessages(3);
+  const other = await start(SETTINGS);
+  const here = await watch(other, { lastEventId: 0 });
+  await here.untilMessages(3);
+  return { upstream, chat, watch, owner, there, other, here };
+}
+
 describe("a chat that is not there, on two instances", { skip, timeout: 120_000 }, () => {
   for (const kind of ["off", "private"] as const) {
     it(`is waited for on both if it is ${kind}, through the stop of the one that reads it`, async (t) => {
-      const { upstream, start, watch } = await setUpInstances(t, server);
-      const chat = upstream.chat(VIDEO, CHAT);
-      chat.say(3);
-      const owner = await start(SETTINGS);
-      const there = await watch(owner);
-      await there.untilMessages(3);
-      const other = await start(SETTINGS);
-      const here = await watch(other, { lastEventId: 0 });
-      await here.untilMessages(3);
+      const { chat, watch, owner, other, here } = await onTwo(t);
       chat.change({ kind });
       await roomsIn(owner, "waiting");
       const newcomer = await watch(other);
@@ -39,15 +45,8 @@ describe("a chat that is not there, on two instances", { skip, timeout: 120_000 
 
   for (const kind of ["disabled", "replay", "none"] as const) {
     it(`ends on both if it is ${kind} then, also for viewers that come back`, async (t) => {
-      const { upstream, start, watch } = await setUpInstances(t, server);
-      const chat = upstream.chat(VIDEO, CHAT);
-      chat.say(3);
-      const owner = await start(SETTINGS);
-      const there = await watch(owner);
-      await there.untilMessages(3);
-      const other = await start(SETTINGS);
-      const here = await watch(other, { lastEventId: 0 });
-      const { cursor: first = 0 } = (await here.untilMessages(3))[0] ?? {};
+      const { chat, watch, owner, there, other, here } = await onTwo(t);
+      const first = here.messages[0]?.cursor ?? 0;
       chat.change({ kind });
       const back = async (instance: typeof owner) => await watch(instance, { lastEventId: first });
       for (const stream of [there, here]) assert.equal((await stream.ended())?.event, "end");
@@ -59,15 +58,7 @@ describe("a chat that is not there, on two instances", { skip, timeout: 120_000 
   }
 
   it("goes on for both while its pages are a wall, through the stop of the one that reads it", async (t) => {
-    const { upstream, start, watch } = await setUpInstances(t, server);
-    const chat = upstream.chat(VIDEO, CHAT);
-    chat.say(3);
-    const owner = await start(SETTINGS);
-    const there = await watch(owner);
-    await there.untilMessages(3);
-    const other = await start(SETTINGS);
-    const here = await watch(other, { lastEventId: 0 });
-    await here.untilMessages(3);
+    const { upstream, chat, watch, owner, other, here } = await onTwo(t);
     const wall = upstream.fault({ on: ["popout", "watch", "next"], times: 1000, as: "bot" });
     chat.expireTokens();
     await eventually(true, () => wall.fired > 0);

@@ -15,6 +15,7 @@ import type { ObservedStore } from "../../src/store/observed.ts";
 import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { EgressPool } from "../../src/upstream/egress/pool.ts";
+import { recorderOf } from "./recorder-parts.ts";
 import { testConfig } from "./relay.ts";
 
 export async function roomsOn(store: ObservedStore, given: Partial<Record<SettingName, string>> = {}) {
@@ -35,16 +36,7 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
     (channel, address, closed, isKnown) => new ChannelWatch(channel, address, watching, closed, isKnown),
   );
   const history = new History(store, clock);
-  const recording = {
-    rooms,
-    channels,
-    recorded: config.rooms.recorded,
-    store,
-    egresses,
-    clock,
-    telemetry,
-    settings,
-  };
+  const recording = recorderOf({ rooms, channels, config, store, egresses, clock, telemetry });
   const recordings = new Recordings([], recording, new AbortController().signal);
   stack.defer(() => egresses.close());
   stack.defer(() => channels.close());

@@ -6,7 +6,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { SETTINGS } from "../../../src/cli/setting-table.ts";
 import type { JsonObject } from "../../../src/simulator/plain-json.ts";
-import { VirtualRelay } from "../../harness/virtual-relay.ts";
+import type { Scenario } from "../../../src/simulator/scenario.ts";
+import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
 import { failAlways } from "../../support/opening.ts";
 import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED } from "../../support/poll-items.ts";
 import { assertConsecutive } from "../../support/stream.ts";
@@ -36,6 +37,20 @@ const numbers = (from: number, to: number) => Array.from({ length: to - from + 1
 /** The page shows a selection of the chat: the even ones. */
 const isOdd = (action: JsonObject) => /"id":"\d*[13579]"/.test(JSON.stringify(action));
 
+/** The page and each answer show much of the same. */
+const OVERLAPPING = { tokens: "reusable", page: 50, overlap: 60 } as const;
+
+/** A room that has read messages 1 to `said`. */
+async function readUntil(said: number, scenario: Partial<Scenario>, options: VirtualRelayOptions = {}) {
+  const relay = new VirtualRelay(options);
+  const saidFrom = speaker(relay);
+  const chat = relay.upstream.chat(VIDEO, scenario);
+  chat.say(saidFrom(1, said));
+  const viewer = await relay.enter({ videoId: VIDEO });
+  await viewer.untilMessages(said);
+  return { relay, saidFrom, chat, viewer };
+}
+
 describe("a page and the answer that follows it", () => {
   for (const [shows, onlyInAll] of [
     ["the same", () => false],
@@ -44,12 +59,7 @@ describe("a page and the answer that follows it", () => {
     it(`that show ${shows} are one list in the order of sending, at an opening and a re-bootstrap`, async () => {
       const relay = new VirtualRelay();
       const saidFrom = speaker(relay);
-      const chat = relay.upstream.chat(VIDEO, {
-        tokens: "reusable",
-        page: 50,
-        overlap: 60,
-        onlyInAll,
-      });
+      const chat = relay.upstream.chat(VIDEO, { ...OVERLAPPING, onlyInAll });
       chat.say(saidFrom(1, 100));
       const opener = await relay.enter({ videoId: VIDEO, backfill: 0 });
       await relay.requested("get_live_chat", { count: 3 });
@@ -87,17 +97,7 @@ describe("a page and the answer that follows it", () => {
   });
 
   it("are also one list if the answer comes late, after failed polls", async () => {
-    const relay = new VirtualRelay();
-    const saidFrom = speaker(relay);
-    const chat = relay.upstream.chat(VIDEO, {
-      tokens: "reusable",
-      page: 50,
-      overlap: 60,
-      onlyInAll: isOdd,
-    });
-    chat.say(saidFrom(1, 5));
-    const viewer = await relay.enter({ videoId: VIDEO });
-    await viewer.untilMessages(5);
+    const { relay, saidFrom, chat, viewer } = await readUntil(5, { ...OVERLAPPING, onlyInAll: isOdd });
     chat.expireTokens();
     chat.say(saidFrom(6, 9));
     await relay.requested("popout");
@@ -108,12 +108,8 @@ describe("a page and the answer that follows it", () => {
   });
 
   it("are stored together at a stop, even if the store has failed since the answer", async () => {
-    const relay = new VirtualRelay({ hasDisk: true });
-    const saidFrom = speaker(relay);
-    const chat = relay.upstream.chat(VIDEO, { tokens: "reusable", page: 50, overlap: 60, onlyInAll: isOdd });
-    chat.say(saidFrom(1, 5));
-    const viewer = await relay.enter({ videoId: VIDEO });
-    await viewer.untilMessages(5);
+    const scenario = { ...OVERLAPPING, onlyInAll: isOdd };
+    const { relay, saidFrom, chat } = await readUntil(5, scenario, { hasDisk: true });
     chat.expireTokens();
     chat.say(saidFrom(6, 9));
     await relay.requested("popout");
@@ -128,12 +124,9 @@ describe("a page and the answer that follows it", () => {
   });
 
   it("are the page alone if the room ends before any answer", async () => {
-    const relay = new VirtualRelay({ settings: { RELAY_FAILING_MS: "0" } });
-    const saidFrom = speaker(relay);
-    const chat = relay.upstream.chat(VIDEO, { page: 50, onlyInAll: () => false });
-    chat.say(saidFrom(1, 5));
-    const viewer = await relay.enter({ videoId: VIDEO });
-    await viewer.untilMessages(5);
+    const scenario = { page: 50, onlyInAll: () => false };
+    const settings = { RELAY_FAILING_MS: "0" };
+    const { relay, saidFrom, chat, viewer } = await readUntil(5, scenario, { settings });
     chat.expireTokens();
     chat.say(saidFrom(6, 9));
     await relay.requested("popout");
@@ -148,13 +141,7 @@ describe("a page and the answer that follows it", () => {
 
   /** A room that has read messages 1 and 2, and whose next answer comes late. */
   async function throttled(aheadMs = 0) {
-    const relay = new VirtualRelay();
-    relay.computer.aheadMs = aheadMs;
-    const saidFrom = speaker(relay);
-    const chat = relay.upstream.chat(VIDEO, { page: 5 });
-    chat.say(saidFrom(1, 2));
-    const viewer = await relay.enter({ videoId: VIDEO });
-    await viewer.untilMessages(2);
+    const { relay, saidFrom, chat, viewer } = await readUntil(2, { page: 5 }, { aheadMs: () => aheadMs });
     const fault = relay.upstream.fault({ on: "get_live_chat", times: 1, as: "quota" });
     while (fault.fired === 0) await relay.requested("get_live_chat", { finished: true });
     return { relay, saidFrom, chat, viewer };
@@ -219,14 +206,11 @@ describe("a live chat that was busy and has been silent for long", () => {
   const QUIET_MS = 60_000;
 
   async function silentRoom(timeoutMs = 3000) {
-    const relay = new VirtualRelay({ settings: { RELAY_MAX_FAILURES: "1", RELAY_FAILING_MS: "0" } });
-    const saidFrom = speaker(relay);
-    const chat = relay.upstream.chat(VIDEO, { page: 5, timeoutMs });
-    chat.say(saidFrom(1, 5));
-    const viewer = await relay.enter({ videoId: VIDEO });
-    chat.say(saidFrom(6));
-    await viewer.untilMessages(6);
-    return { relay, chat, viewer, saidFrom };
+    const settings = { RELAY_MAX_FAILURES: "1", RELAY_FAILING_MS: "0" };
+    const room = await readUntil(5, { page: 5, timeoutMs }, { settings });
+    room.chat.say(room.saidFrom(6));
+    await room.viewer.untilMessages(6);
+    return room;
   }
 
   it("loads a page after a minute, and then after twice as long each time, while nothing new comes", async () => {
@@ -289,12 +273,8 @@ function deadAnswer(relay: VirtualRelay): JsonObject {
 }
 
 it("a live chat whose token brings nothing from the first poll on loads a page after ten minutes", async () => {
-  const relay = new VirtualRelay();
-  const saidFrom = speaker(relay);
-  const chat = relay.upstream.chat(VIDEO, { mute: true, timeoutMs: 3000, onlyInAll: () => false });
-  chat.say(saidFrom(1, 5));
-  const viewer = await relay.enter({ videoId: VIDEO });
-  await viewer.untilMessages(5);
+  const scenario = { mute: true, timeoutMs: 3000, onlyInAll: () => false };
+  const { relay, saidFrom, chat, viewer } = await readUntil(5, scenario);
   chat.say(saidFrom(6, 9));
   await relay.advance(600_000);
   assert.deepEqual(intervals(relay, "popout"), []);

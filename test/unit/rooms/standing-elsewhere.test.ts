@@ -1,11 +1,8 @@
 /** The standing of a chat, for recordings, for viewers of its channel, and for those of an edge. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type ListedRecording, Recordings } from "../../../src/rooms/recordings/recordings.ts";
-import type { Scenario } from "../../../src/simulator/scenario.ts";
-import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
 import { ChannelVisitor } from "../../support/channel-visitor.ts";
-import { recorderOf } from "../../support/recorder-parts.ts";
+import { recorded } from "../../support/recorder-parts.ts";
 import { virtualEdge } from "../../support/virtual-edge.ts";
 import { requestsOf, VIDEO, virtualRoom } from "../../support/virtual-room.ts";
 import { MINUTE, watched } from "../../support/watched-channel.ts";
@@ -15,33 +12,6 @@ const HOUR = 60 * MINUTE;
 const TEXT = { kinds: ["text"], timeoutMs: 5000 } as const;
 const AWAITED = ["off", "private", "members-only", "age-limit"] as const;
 const ENDED = { event: "end", data: { reason: "no more continuations" } };
-
-/** A relay that records a video whose chat is as the scenario says. */
-function recorded(scenario: Partial<Scenario>, options: VirtualRelayOptions = {}) {
-  const relay = new VirtualRelay({ hasDisk: true, ...options });
-  const chat = relay.upstream.chat(VIDEO, { ...TEXT, ...scenario });
-  const start = () => {
-    const recordings = new Recordings([VIDEO], recorderOf(relay), new AbortController().signal);
-    recordings.start({ isListRun: false });
-    return recordings;
-  };
-  let recordings = start();
-  return {
-    ...{ relay, chat },
-    now: async () => {
-      const [{ state, videoId, error } = assert.fail()]: ListedRecording[] = await relay.when(
-        recordings.list(),
-      );
-      return { state, videoId, error };
-    },
-    restart: async () => {
-      await relay.restart(SECOND);
-      recordings = start();
-    },
-    stored: async () => (await relay.stored(VIDEO)).map(({ id }) => id),
-    said: () => chat.ledger.map(({ id }) => id),
-  };
-}
 
 describe("the recording of a video", { timeout: 120_000 }, () => {
   for (const kind of AWAITED)
@@ -67,7 +37,7 @@ describe("the recording of a video", { timeout: 120_000 }, () => {
 
   for (const kind of AWAITED) {
     it(`waits for a chat that is ${kind} in its midst, through a restart, and records it to its end`, async () => {
-      const { relay, chat, now, restart, stored, said } = recorded({});
+      const { relay, chat, now, restart, stored, said } = recorded();
       chat.say(3);
       await relay.advance(20 * SECOND);
       assert.equal((await now()).state, "recording");
@@ -103,7 +73,7 @@ describe("the recording of a video", { timeout: 120_000 }, () => {
   });
 
   it("goes on if its room has ended, and its pages show the chat", async () => {
-    const { relay, chat, now, stored, said } = recorded({});
+    const { relay, chat, now, stored, said } = recorded();
     chat.say(3);
     await relay.advance(20 * SECOND);
     const viewer = await relay.enter({ videoId: VIDEO });
@@ -117,7 +87,7 @@ describe("the recording of a video", { timeout: 120_000 }, () => {
   });
 
   it("is not ended by an answer without a continuation while the chat is off", async () => {
-    const { relay, upstream, chat, now, restart, stored, said } = withUpstream(recorded({}));
+    const { relay, upstream, chat, now, restart, stored, said } = recorded();
     chat.say(3);
     await relay.advance(20 * SECOND);
     upstream.fault({ on: "get_live_chat", times: 1, as: ENDING });
@@ -152,10 +122,6 @@ const ENDING = {
   status: 200,
   body: { responseContext: {}, continuationContents: { liveChatContinuation: { continuations: [] } } },
 };
-const withUpstream = <T extends { relay: VirtualRelay }>(parts: T) => ({
-  ...parts,
-  upstream: parts.relay.upstream,
-});
 
 describe("a viewer of a channel", () => {
   for (const kind of AWAITED)

@@ -1,14 +1,14 @@
 /**
  * A chat that is over, or that never was one, ends for everybody; one whose standing is not known ends for
- * nobody: in a room that lingers, after a restart, in a recording, for viewers of its channel, at an edge.
+ * nobody: in an open room, in one that lingers, after a restart, in a recording, for viewers of its channel,
+ * at an edge.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type ListedRecording, Recordings } from "../../../src/rooms/recordings/recordings.ts";
 import type { Scenario } from "../../../src/simulator/scenario.ts";
-import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
+import type { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { ChannelVisitor } from "../../support/channel-visitor.ts";
-import { recorderOf } from "../../support/recorder-parts.ts";
+import { recorded } from "../../support/recorder-parts.ts";
 import { virtualEdge } from "../../support/virtual-edge.ts";
 import { VIDEO, virtualRoom, withoutGaps } from "../../support/virtual-room.ts";
 import { MINUTE, watched } from "../../support/watched-channel.ts";
@@ -41,22 +41,15 @@ function hide({ upstream }: VirtualRelay, as: (typeof UNKNOWN)[keyof typeof UNKN
   return upstream.fault({ on: PAGES, times: 10_000, as });
 }
 
-/** A relay that records the video, and the recording's state. */
-function recorded(options: VirtualRelayOptions = {}) {
-  const relay = new VirtualRelay({ hasDisk: true, ...options });
-  const chat = relay.upstream.chat(VIDEO, TEXT);
-  chat.say(3);
-  const recordings = new Recordings([VIDEO], recorderOf(relay), new AbortController().signal);
-  recordings.start({ isListRun: false });
-  const state = async () => {
-    const [listed]: ListedRecording[] = await relay.when(recordings.list());
-    return listed?.state;
-  };
-  return { relay, chat, state, said: () => chat.ledger.map(({ id }) => id) };
-}
-
 for (const [what, scenario] of Object.entries(FINAL)) {
   describe(`a chat that was read and is ${what}`, () => {
+    it("ends an open room, for its viewers", async () => {
+      const { relay, chat, viewer } = await virtualRoom(3);
+      chat.change(scenario);
+      await relay.advance(30 * SECOND);
+      assert.deepEqual([viewer.end, viewer.ids.length], [ENDED, 3]);
+    });
+
     it("ends a room that lingers: a viewer that comes back gets the rest and the end, and a newcomer the same", async () => {
       const room = await virtualRoom(3, { RELAY_GRACE_MS: "90000" });
       const { relay, chat, viewer } = room;
@@ -90,12 +83,13 @@ for (const [what, scenario] of Object.entries(FINAL)) {
     });
 
     it("ends its recording", async () => {
-      const { relay, chat, state } = recorded();
+      const { relay, chat, now } = recorded();
+      chat.say(3);
       await relay.advance(30 * SECOND);
-      assert.equal(await state(), "recording");
+      assert.equal((await now()).state, "recording");
       chat.change(scenario);
       await relay.advance(2 * MINUTE);
-      assert.equal(await state(), "ended");
+      assert.equal((await now()).state, "ended");
     });
 
     it("is left by the viewers of its channel, who read the next stream", async () => {
@@ -185,18 +179,18 @@ for (const [what, as] of Object.entries(UNKNOWN)) {
     });
 
     it("is recorded on, before it was there as in its midst", async () => {
-      const { relay, chat, state, said } = recorded();
+      const { relay, chat, now, stored, said } = recorded();
+      chat.say(3);
       const walls = [hide(relay, as)];
       for (let times = 0; times < 2; times++) {
         chat.expireTokens();
         await relay.advance(5 * MINUTE);
-        assert.notEqual(await state(), "ended");
+        assert.notEqual((await now()).state, "ended");
         for (const wall of walls.splice(0)) wall.cancel();
         chat.say(2);
         await relay.advance(3 * MINUTE);
-        assert.equal(await state(), "recording");
-        const stored = (await relay.stored(VIDEO)).map(({ id }) => id);
-        assert.deepEqual(withoutGaps(stored), said());
+        assert.equal((await now()).state, "recording");
+        assert.deepEqual(withoutGaps(await stored()), said());
         walls.push(hide(relay, as));
       }
     });

@@ -22,14 +22,6 @@ const AWAITED: Record<string, Partial<Scenario>> = {
   "for members": { kind: "members-only" },
   "behind a sign-in": { kind: "age-limit" },
 };
-/** For a room that was read, each of these is its end. */
-const FINAL: Record<string, Partial<Scenario>> = {
-  "over, and its chat is disabled": { kind: "disabled" },
-  "over, and private to others": { kind: "members-only", stream: "ended" },
-  "a replay now": { kind: "replay" },
-  "no stream": { kind: "none" },
-  gone: { kind: "unavailable" },
-};
 
 const stateOf = async (room: Awaited<ReturnType<typeof virtualRoom>>) => {
   const [listed] = await room.relay.when(room.relay.list.all());
@@ -177,16 +169,6 @@ for (const [what, scenario] of Object.entries(AWAITED)) {
         assert.deepEqual([viewer.end, back.end], [undefined, undefined]);
       });
     }
-  });
-}
-
-for (const [what, scenario] of Object.entries(FINAL)) {
-  it(`the chat of an open room that is ${what} ends with it`, async () => {
-    const { relay, chat, viewer } = await virtualRoom(3);
-    chat.change(scenario);
-    await relay.advance(30 * SECOND);
-    assert.deepEqual(viewer.end, ENDED);
-    assert.equal(viewer.ids.length, 3);
   });
 }
 

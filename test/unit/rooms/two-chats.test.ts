@@ -2,26 +2,21 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { chatKey } from "../../../src/protocol/chat-key.ts";
-import type { VirtualRelayOptions } from "../../harness/virtual-relay.ts";
-import { VirtualRelay } from "../../harness/virtual-relay.ts";
+import type { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { failAlways, PLACES } from "../../support/opening.ts";
 import { virtualEdge } from "../../support/virtual-edge.ts";
+import { VIDEO, virtualRoom } from "../../support/virtual-room.ts";
 
-const VIDEO = "two-chats-1";
 const REPLAY = chatKey(VIDEO, "replay");
 /** Longer than the grace time. */
 const LATER_MS = 100_000;
 
 /** A video whose live chat a viewer has read to its end; `live` has its messages. */
-async function readToEnd(options: VirtualRelayOptions = {}) {
-  const relay = new VirtualRelay({ hasDisk: true, ...options });
-  const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
-  chat.say(10);
-  const viewer = await relay.enter({ videoId: VIDEO, lastEventId: 0 });
-  await viewer.untilMessages(10);
-  chat.end("reload-only");
-  assert.equal((await viewer.ended())?.event, "end");
-  return { relay, chat, viewer };
+async function readToEnd() {
+  const room = await virtualRoom(10, {}, {}, { hasDisk: true });
+  room.chat.end("reload-only");
+  assert.equal((await room.viewer.ended())?.event, "end");
+  return room;
 }
 
 /** The same, with the replay in place of the live chat, after the grace time. */
@@ -163,11 +158,7 @@ it("the live chat that is stored stays as it is when somebody opens the finished
 describe("a live chat that ends while nobody reads it", () => {
   for (const kind of ["replay", "gone"] as const)
     it(`(${kind} then) gets a last gap and is closed, without a message of the replay`, async () => {
-      const relay = new VirtualRelay({ hasDisk: true });
-      const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
-      chat.say(5);
-      const viewer = await relay.enter({ videoId: VIDEO, lastEventId: 0 });
-      await viewer.untilMessages(5);
+      const { relay, chat, viewer } = await virtualRoom(5, {}, {}, { hasDisk: true });
       const last = viewer.cursors.at(-1) ?? 0;
       relay.kill();
       chat.say(5);
@@ -193,11 +184,7 @@ describe("a live chat that ends while nobody reads it", () => {
     });
 
   it("gets one last gap, also if the store fails before the chat is closed", async () => {
-    const relay = new VirtualRelay({ hasDisk: true });
-    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
-    chat.say(5);
-    const viewer = await relay.enter({ videoId: VIDEO, lastEventId: 0 });
-    await viewer.untilMessages(5);
+    const { relay, chat, viewer } = await virtualRoom(5, {}, {}, { hasDisk: true });
     const last = viewer.cursors.at(-1) ?? 0;
     relay.kill();
     chat.end("reload-only");
@@ -218,11 +205,7 @@ describe("a live chat that ends while nobody reads it", () => {
   });
 
   it("has a last gap if the upstream could not be reached until then", async () => {
-    const relay = new VirtualRelay({ hasDisk: true });
-    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
-    chat.say(5);
-    const viewer = await relay.enter({ videoId: VIDEO, lastEventId: 0 });
-    await viewer.untilMessages(5);
+    const { relay, chat, viewer } = await virtualRoom(5, {}, {}, { hasDisk: true });
     const repair = failAlways(relay, ["get_live_chat", ...PLACES], { status: 503 });
     await relay.advance(20_000);
     repair();
