@@ -1,6 +1,5 @@
 /**
- * YouTube's addresses on this host, such as `/watch?v=ID` and `/@handle`: who writes the service's name in
- * place of YouTube's finds the page of the chat.
+ * YouTube's addresses on this host, such as `/watch?v=ID` and `/@handle`: each leads to the page of its chat.
  */
 import { isChannel, parseVideoOrChannel } from "../protocol/channel.ts";
 import { parseStart } from "../protocol/offset.ts";

@@ -1,6 +1,6 @@
 /**
- * Gives every failed request the same JSON shape, whether a route, the validator or Fastify refuses it. Only a
- * browser that looks for a page where there is none gets a page.
+ * Gives every failed request the same JSON shape, whether a route, the validator or Fastify refuses it. Only
+ * a browser that looks for a page where there is none gets a page.
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ChatAbsent, STANDING_HEADER } from "../protocol/chat-standing.ts";

@@ -153,7 +153,7 @@ function once<T>(make: () => T): () => T {
   };
 }
 
-/** The document with what only this service's settings tell. */
+/** The document with the parts that depend on the settings of this service. */
 function filled(html: string, { demoVideo = "", name, aboutUrl, access }: PageSettings): string {
   const shown = name === "" ? "Live chat" : escaped(name);
   const about =

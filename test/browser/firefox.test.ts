@@ -53,7 +53,7 @@ describe("Firefox", { skip: NO_FIREFOX }, () => {
     const wordsOf = (id: string) => page.locator(`${rowOf(id)} [data-field=message]`).textContent();
     assert.equal(await wordsOf("hostile"), HOSTILE);
     assert.equal(await page.locator(`${rowOf("hostile")} :is(img, script):not(.face *)`).count(), 0);
-    assert.equal(await page.title(), `Live chat · ${pages.videoId}`);
+    assert.equal(await page.title(), `${pages.videoId} · Live chat`);
     assert.doesNotMatch(await page.content(), /words of a-[01]/);
     assert.equal(await wordsOf("a-1"), "new words");
     await page.locator("#pinned .poll").getByText("53%").first().waitFor();

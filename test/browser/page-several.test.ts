@@ -99,7 +99,7 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.equal(await page.locator("html").getAttribute("data-state"), "open");
     const ids = await pages.evaluate<string[]>("[...document.querySelectorAll('[id]')].map(({ id }) => id)");
     assert.equal(new Set(ids).size, ids.length);
-    assert.equal(await page.title(), `Live chat · ${videoIds.join(", ")}`);
+    assert.equal(await page.title(), `${videoIds.join(", ")} · Live chat`);
   });
 
   it("have their own search, card, statistics and downloads", async () => {
@@ -328,7 +328,7 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
       await page.goto(`${relay.url}/?videoIds=${names}`);
       await page.locator("#chat [data-message-id='c-old-1']").waitFor();
       assert.equal(await field.inputValue(), names.replace(",", ", "));
-      assert.equal(await page.title(), `Live chat · ${videoIds[2]}`);
+      assert.equal(await page.title(), `${videoIds[2]} · Live chat`);
     }
   });
 });

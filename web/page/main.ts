@@ -22,6 +22,10 @@ class Page {
   /** Changes the URL's parameters, and so the settings. */
   readonly #write: ReturnType<typeof startControls>;
   #settings: Settings | undefined;
+  /** The title of the one video that is shown; empty while it is not known. */
+  #title = "";
+  /** The name of the service. */
+  readonly #name = document.title;
 
   constructor() {
     const shared = {
@@ -33,7 +37,10 @@ class Page {
     };
     this.#chats =
       this.#videoIds.length === 0
-        ? new OneChat(shared)
+        ? new OneChat(shared, (title) => {
+            this.#title = title;
+            this.#showTitle();
+          })
         : new SeveralChats(this.#videoIds, shared, (chat) => this.#write({ chat }));
     // The same names again, after an end or a failure, resume where it stopped.
     find("#open", HTMLFormElement).addEventListener("submit", () => {
@@ -53,7 +60,7 @@ class Page {
     this.#settings = settings;
     const { videoId, videoIds, channel } = settings;
     const name = videoId || videoIds.join(", ") || channel;
-    document.title = name === "" ? "Live chat" : `Live chat · ${name}`;
+    this.#showTitle();
     const overlay = videoId === "" ? { channel } : { videoId };
     find("#overlay-setup", HTMLAnchorElement).search =
       name === "" || videoIds.length > 0 ? "" : new URLSearchParams(overlay).toString();
@@ -71,6 +78,13 @@ class Page {
     const opened = ({ names, channel, storedChat, backfill, deleted }: Settings) =>
       [names, channel, storedChat, backfill, deleted === "remove"].join();
     if (!before || opened(before) !== opened(settings)) this.#chats.open(settings);
+  }
+
+  /** In the browser's tab: of the video, else the names that the page was given. */
+  #showTitle(): void {
+    const { names = [], channel = "" } = this.#settings ?? {};
+    const shown = this.#title || names.join(", ") || channel;
+    document.title = shown === "" ? this.#name : `${shown} · ${this.#name}`;
   }
 
   /** Other authors are highlighted or muted. */

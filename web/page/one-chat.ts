@@ -4,27 +4,46 @@ import { ChatSwitch } from "./chat-switch.ts";
 import { Column, type Shared } from "./column.ts";
 import { Connection } from "./connection.ts";
 import { offerDownloads } from "./download.ts";
+import { type Room, readRoom } from "./known-room.ts";
 import { newRoot, partOf } from "./root.ts";
 import type { Settings } from "./settings.ts";
 import { carryState } from "./status.ts";
-import { chatIn } from "./stored.ts";
+import { chatIn, type ShownChat } from "./stored.ts";
+import { drawVideo, oneLine } from "./video-line.ts";
+
+/**
+ * When to ask the service for the title of the video, in milliseconds after the opening. It asks YouTube for
+ * titles after all else, and stores a new chat a moment after its opening.
+ */
+const ASKED_AT_MS = [0, 5000, 20_000, 60_000];
 
 export class OneChat {
   readonly columns: readonly Column[];
   readonly #connection: Connection;
   readonly #column: Column;
   readonly #switch = new ChatSwitch();
+  readonly #line: HTMLElement;
+  readonly #shared: Shared;
+  readonly #titled: (title: string) => void;
+  #learning = new AbortController();
+  /** The video, and the facts about it. */
+  #known: { videoId: string; room: Pick<Room, "title" | "channel"> } = { videoId: "", room: {} };
 
-  constructor(shared: Shared) {
+  /** `titled` gets the title of the video; empty while it is not known. */
+  constructor(shared: Shared, titled: (title: string) => void) {
     const root = newRoot();
     find("main", HTMLElement).append(root);
+    this.#line = partOf(root, "video", HTMLElement);
+    [this.#shared, this.#titled] = [shared, titled];
     this.#column = new Column({
       ...shared,
       root,
       stateChanged: (state, code) => carryState(document.documentElement, state, code),
       begun: (videoId) => {
         offerDownloads(...(videoId === "" ? [] : [{ videoId }]));
+        this.#learning.abort();
         this.#switch.hide();
+        this.#name(videoId, {});
       },
     });
     this.columns = [this.#column];
@@ -34,9 +53,7 @@ export class OneChat {
       opened: (init, isNew) => {
         if (isNew) this.#column.begin(init.videoId);
         this.#column.opened(init);
-        const chat = chatIn(init);
-        const shown = { videoId: init.videoId, chat };
-        void this.#switch.show(shown).then((hasBoth) => hasBoth && offerDownloads(shown));
+        void this.#learn({ videoId: init.videoId, chat: chatIn(init) });
       },
       take: (items) => this.#column.take(items),
     });
@@ -49,6 +66,31 @@ export class OneChat {
 
   apply(settings: Settings, isNewLook: boolean): void {
     this.#column.apply(settings, isNewLook);
+    if (isNewLook) this.#name(this.#known.videoId, this.#known.room);
+  }
+
+  /** Asks for the stored chats and the title, until the title is known. */
+  async #learn(shown: ShownChat): Promise<void> {
+    this.#learning.abort();
+    this.#learning = new AbortController();
+    const { signal } = this.#learning;
+    const opened = performance.now();
+    for (const atMs of ASKED_AT_MS) {
+      await new Promise((resolve) => setTimeout(resolve, opened + atMs - performance.now()));
+      if (signal.aborted) return;
+      const room = await readRoom(shown, signal).catch(() => undefined);
+      if (signal.aborted) return;
+      if (room && this.#switch.show(shown, room.chats)) offerDownloads(shown);
+      if (room?.title === undefined) continue;
+      this.#name(shown.videoId, room);
+      return;
+    }
+  }
+
+  #name(videoId: string, room: Pick<Room, "title" | "channel">): void {
+    this.#known = { videoId, room };
+    drawVideo(this.#line, videoId, room, this.#shared.look.images);
+    this.#titled(oneLine(room.title));
   }
 
   /** Opens what the settings name, from its beginning. */

@@ -1,6 +1,6 @@
 /**
- * The words of errors are for callers and viewers, who cannot change a setting: they name none. The log, which
- * is for the operator, does.
+ * The words of errors are for callers and viewers, who cannot change a setting: they name none. The log,
+ * which is for the operator, does.
  */
 import assert from "node:assert/strict";
 import { it } from "node:test";
