@@ -45,8 +45,9 @@ export interface PageBroadcast {
   channelTitle: string;
   /** With its `@`. */
   handle: string;
-  /** Wall time in milliseconds: the start, or the scheduled one. */
+  /** Wall times in milliseconds: the start, or the scheduled one, and the end. */
   startsAt: number;
+  endedAt?: number | undefined;
 }
 
 /** A chat on a page. */
@@ -173,8 +174,8 @@ function watchPage(content: PageContent, credentials: Credentials): Answer {
   const { status, reason } = chat ? { status: "OK" } : absences[absent];
   const isLive = stream === "live";
   const isUpcoming = stream === "upcoming";
-  const startTimestamp = broadcast && new Date(broadcast.startsAt).toISOString();
-  const endTimestamp = stream === "ended" ? "2026-01-01T00:00:00+00:00" : undefined;
+  const startTimestamp = broadcast && timestamp(broadcast.startsAt);
+  const endTimestamp = stream === "ended" ? timestamp(broadcast?.endedAt ?? Date.UTC(2026, 0)) : undefined;
   const errorScreen = absent === "members-only" && { playerLegacyDesktopYpcOfferRenderer: {} };
   const playability = { status, ...(reason && { reason }), ...(errorScreen && { errorScreen }) };
   const player = {
@@ -191,7 +192,12 @@ function watchPage(content: PageContent, credentials: Credentials): Answer {
       },
       microformat: {
         playerMicroformatRenderer: {
-          ...(broadcast && { ownerProfileUrl: `http://www.youtube.com/${broadcast.handle}` }),
+          ...(broadcast && {
+            title: { simpleText: broadcast.title },
+            ownerProfileUrl: `http://www.youtube.com/${broadcast.handle}`,
+            externalChannelId: broadcast.channelId,
+            ownerChannelName: broadcast.channelTitle,
+          }),
           ...(stream !== "never" && {
             liveBroadcastDetails: { isLiveNow: isLive, startTimestamp, endTimestamp },
           }),
@@ -204,6 +210,11 @@ function watchPage(content: PageContent, credentials: Credentials): Answer {
   return frame(credentials, content, "var ytInitialData", watchData(content, credentials), before);
 }
 
+/** A time as pages write it. */
+function timestamp(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d+Z$/, "+00:00");
+}
+
 /** The status of a stream that has not begun. */
 function offlineStatus({ videoId, broadcast }: PageContent): JsonObject {
   const status = { status: "LIVE_STREAM_OFFLINE", reason: "This live event will begin soon." };
@@ -214,9 +225,22 @@ function offlineStatus({ videoId, broadcast }: PageContent): JsonObject {
   return { ...status, playableInEmbed: true, liveStreamability };
 }
 
+/** What stands below the player: the title, and the owner of the video. */
+function belowPlayer({ title, channelId, channelTitle, handle }: PageBroadcast): JsonObject {
+  const browseEndpoint = { browseId: channelId, canonicalBaseUrl: `/${handle}` };
+  const runs = [{ text: channelTitle, navigationEndpoint: { browseEndpoint } }];
+  const owner = { videoOwnerRenderer: { title: { runs }, navigationEndpoint: { browseEndpoint } } };
+  const contents = [
+    { videoPrimaryInfoRenderer: { title: { runs: [{ text: title }] } } },
+    { videoSecondaryInfoRenderer: { owner } },
+  ];
+  return { results: { contents } };
+}
+
 /** The initial data of a watch page, which is also the answer of `next`. */
 function watchData(content: PageContent, credentials: Credentials): JsonObject {
-  const { chat, random, videoId, absent = "none" } = content;
+  const { chat, random, videoId, broadcast, absent = "none" } = content;
+  const isHidden = DATALESS.has(content.absent);
   const bar = chat ? undefined : absences[absent].bar;
   const text = { runs: [{ text: bar }] };
   const messageBar = {
@@ -232,7 +256,7 @@ function watchData(content: PageContent, credentials: Credentials): JsonObject {
     ),
     contents: {
       twoColumnWatchNextResults: {
-        results: {},
+        results: broadcast && !isHidden ? belowPlayer(broadcast) : {},
         secondaryResults: {},
         ...(conversationBar && { conversationBar }),
       },

@@ -51,7 +51,8 @@ interface ChannelContext {
 /** A stream of a channel: scheduled, then live, then over. */
 export class Broadcast {
   readonly videoId: string;
-  readonly title: string;
+  /** May be changed at any time. */
+  title: string;
   readonly isMembersOnly: boolean;
   readonly chat: Chat;
   readonly #clock: Clock;
@@ -137,9 +138,9 @@ export class Channel {
   factsOf(videoId: string): PageBroadcast | undefined {
     const broadcast = this.#broadcasts.find((each) => each.videoId === videoId);
     if (!broadcast) return undefined;
-    const { title, startsAt, startedAt = startsAt } = broadcast;
+    const { title, startsAt, startedAt = startsAt, endedAt } = broadcast;
     const { channelId, handle } = this;
-    return { title, channelId, handle, channelTitle: this.#scenario.title, startsAt: startedAt };
+    return { title, channelId, handle, channelTitle: this.#scenario.title, startsAt: startedAt, endedAt };
   }
 
   /**
