@@ -7,6 +7,7 @@ import type { RoomEnd } from "../protocol/chat.ts";
 import { type ChatKey, chatOf } from "../protocol/chat-key.ts";
 import { ChatAbsent } from "../protocol/chat-standing.ts";
 import { ERRORS, RelayError } from "../protocol/errors.ts";
+import type { VideoFacts } from "../protocol/video-facts.ts";
 import type { CursorRange } from "../serving/resume.ts";
 import type { RoomLog } from "../serving/room-log.ts";
 import { isUnavailable, type TypedPart } from "../store/port.ts";
@@ -32,11 +33,14 @@ export class OriginRoomLog implements RoomLog {
   readonly isRemote = true;
   readonly #parts: RoomLogParts;
   readonly #opening: FollowedStart | undefined;
+  /** As the latest stream has begun with it. */
+  video: VideoFacts;
 
   /** Without an opening, the log can be read, but not followed. */
   constructor(parts: RoomLogParts, opening?: FollowedStart) {
     this.#parts = parts;
     this.#opening = opening;
+    this.video = opening?.stream.video ?? {};
   }
 
   read(key: ChatKey, after: number, limit: number): Promise<StoredMessage[]> {
@@ -115,7 +119,10 @@ export class OriginRoomLog implements RoomLog {
       if (signal.aborted) return undefined;
       try {
         const stream = await origin.stream(videoId, { lastEventId: cursor }, signal);
-        if (stream.cursor === cursor) return stream;
+        if (stream.cursor === cursor) {
+          this.video = stream.video;
+          return stream;
+        }
         stream[Symbol.dispose]();
         events.roomLost(videoId, `it does not continue after cursor ${cursor}`);
         return undefined;

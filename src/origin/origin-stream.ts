@@ -2,7 +2,9 @@
 import { asNumber, asString, dig, parseJson } from "../base/json.ts";
 import { type ChatType, ENDED, isChatType, RELEASED, type RoomEnd } from "../protocol/chat.ts";
 import { isErrorCode } from "../protocol/errors.ts";
+import type { VideoFacts } from "../protocol/video-facts.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
+import { videoFactsIn } from "../store/stored-video.ts";
 import { messageIn } from "./line-reader.ts";
 import type { LineStream } from "./line-stream.ts";
 import { OriginAway } from "./origin-away.ts";
@@ -12,6 +14,8 @@ export class OriginStream implements Disposable {
   /** The cursor after which it begins. */
   readonly cursor: number;
   readonly chatType: ChatType;
+  /** What the origin says of the video. */
+  readonly video: VideoFacts;
   readonly #lines: LineStream;
   /** The lines that came with the init. */
   readonly #early: string[];
@@ -36,6 +40,7 @@ export class OriginStream implements Disposable {
     if (cursor === undefined || !isChatType(chatType)) throw new OriginAway("its stream has an unknown init");
     this.cursor = cursor;
     this.chatType = chatType;
+    this.video = videoFactsIn(dig(init, "details"));
     this.#lines = lines;
     this.#early = early;
   }

@@ -2,6 +2,7 @@
  * The standing of a video's chat, as one value: whatever remembers, refuses, ends or waits for a chat reads
  * it alone. It crosses from an origin to its edges in its own words.
  */
+import type { VideoFacts } from "./video-facts.ts";
 
 /**
  * The standing of a chat that is not there to be read:
@@ -25,6 +26,8 @@ export interface Absence {
   why: string;
   /** Set if the upstream showed a wall. */
   wallOf?: WallOf | undefined;
+  /** What pages have told of the video meanwhile. */
+  video?: VideoFacts | undefined;
 }
 
 /** A video's chat: there, with what a search has found, or not. */

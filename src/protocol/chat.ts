@@ -1,5 +1,6 @@
 /** A stream's chat, as its first frame (`init`) and its last frame (`end` or `error`) describe it. */
 import type { ErrorBody } from "./errors.ts";
+import type { VideoFacts } from "./video-facts.ts";
 
 /** The kinds of chat that the upstream has: a live chat, and the replay of a finished stream. */
 export const CHAT_TYPES = ["liveChatRenderer", "liveChatReplayRenderer"] as const;
@@ -27,6 +28,8 @@ export interface Init {
   cursor: number;
   /** With `until=now`: the chats of the video that are stored. */
   chats?: ("live" | "replay")[];
+  /** With `details=true`, if pages have told it: what the video is. */
+  details?: VideoFacts;
 }
 
 /** The chat is over. */

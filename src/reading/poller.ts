@@ -13,8 +13,10 @@ import { isFenced, isUnavailable } from "../store/port.ts";
 import { MOVE_WORDS, type MoveReason } from "../telemetry/upstream-events.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
 import type { Page, PollAnswer } from "../upstream/live-chat.ts";
+import type { Credentials } from "../upstream/page/credentials.ts";
 import type { Position } from "../upstream/position.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
+import type { AboutVideo } from "./about-video.ts";
 import type { Appender } from "./batch/appender.ts";
 import type { Progress } from "./batch/checkpoint.ts";
 import type { Gap, ReadBatch } from "./batch/gap.ts";
@@ -47,6 +49,7 @@ export interface PollerStart extends CallTimes, Pick<PollAnswer, "inTopBecause">
 
 interface PollerParts extends PaceParts {
   appender: Appender;
+  about: AboutVideo;
   hold: Hold;
   hidden: HiddenTime;
   /** Milliseconds by which the room's late calls rank as more overdue. */
@@ -123,6 +126,11 @@ export class Poller {
   /** Somebody new waits for the room: a chat that is looked for seldom is looked for as usual again. */
   hurry(): void {
     this.#wake();
+  }
+
+  /** Those of the next call. */
+  get credentials(): Credentials {
+    return this.#position.credentials;
   }
 
   /** Number of full answers since reading began. */
@@ -303,6 +311,7 @@ export class Poller {
     egress.answered();
     if (reopened.is !== "there") return this.#absent(reopened, asked, options.signal);
     const { page } = reopened;
+    await this.#parts.about.told(page.video);
     this.#shownAt = this.#parts.hidden.now;
     this.#tokenLostBecause = undefined;
     this.#awaited = undefined;
@@ -318,7 +327,8 @@ export class Poller {
    * time of the last good answer: a page that says "off" is one, because nothing can be said then.
    */
   async #absent(absence: Absence, asked: CallStart, signal: AbortSignal): Promise<Next> {
-    const { clock, hidden, telemetry } = this.#parts;
+    const { about, clock, hidden, telemetry } = this.#parts;
+    await about.told(absence.video);
     if (absence.is === "off") this.#shownAt = hidden.now;
     this.#shownAt ??= hidden.now;
     const isHiddenForLong = absence.is === "hidden" && hidden.isTooLong(this.#shownAt);

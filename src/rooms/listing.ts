@@ -1,10 +1,12 @@
 /** Stored and open rooms as callers see them: a list for operators, and one room with its totals. */
 import type { ChatType, ChatView, RoomEnd } from "../protocol/chat.ts";
 import { type Chat, chatOf, typeOfChat } from "../protocol/chat-key.ts";
+import type { VideoFacts } from "../protocol/video-facts.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import { notStored, type RoomAccount, type RoomSummary } from "../store/port.ts";
 import { askedOf, storedChats } from "../store/stored-chats.ts";
+import { readVideo } from "../store/stored-video.ts";
 import { sumOf, type Totals } from "../store/totals.ts";
 import type { RoomState } from "./entry-host.ts";
 import type { Rooms } from "./rooms.ts";
@@ -12,7 +14,7 @@ import type { Rooms } from "./rooms.ts";
 /** The maximum length of a list of rooms. */
 export const MAX_LISTED = 1000;
 
-export interface ListedRoom {
+export interface ListedRoom extends VideoFacts {
   videoId: string;
   chatType: ChatType;
   /** The state of the open room; for a room that is not open, its final state. */
@@ -117,7 +119,7 @@ export function stateOf(end: RoomEnd | null, local: RoomState | undefined): Room
 }
 
 function listedRoom(
-  { videoId: key, floor, head, end, readAgoMs, firstAt, lastAt, gaps, isKept }: RoomSummary,
+  { videoId: key, floor, head, end, readAgoMs, firstAt, lastAt, gaps, isKept, video }: RoomSummary,
   local: LocalRoom | undefined,
 ): ListedRoom {
   const state = stateOf(end, local?.state);
@@ -134,6 +136,7 @@ function listedRoom(
     lateMs: isRead ? Math.max(0, Math.round(readAgoMs)) : null,
     gaps,
     ...(isKept && { kept: true }),
+    ...readVideo(video),
     view: local?.view ?? null,
     egress: local?.reading?.egress ?? null,
     fullAnswers: local?.reading?.fullAnswers ?? null,

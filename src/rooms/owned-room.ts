@@ -15,6 +15,7 @@ import {
 } from "../protocol/chat.ts";
 import { type ChatKey, chatKey, chatOf } from "../protocol/chat-key.ts";
 import { type Absence, type AwaitedAbsence, isFinal, mayReturn } from "../protocol/chat-standing.ts";
+import { AboutVideo } from "../reading/about-video.ts";
 import { Appender, type AppenderSettings } from "../reading/batch/appender.ts";
 import {
   absenceOf,
@@ -37,6 +38,7 @@ import { Room, type RoomParts, type RoomSettings } from "../serving/room.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import type { Hold } from "../store/ownership.ts";
 import { isFenced, type RoomRecord } from "../store/port.ts";
+import { background } from "../telemetry/background.ts";
 import type { Marker } from "../telemetry/marks.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
@@ -171,14 +173,16 @@ export class OwnedRoom {
       telemetry.rooms.checkpointUnreadable(videoId, "position");
     }
     const egress = new RoomEgress(videoId, opening.egress, parts);
+    const about = new AboutVideo(videoId, { ...parts, egress });
     try {
       const holds = { live: hold, replay };
-      const opened = await OwnedRoom.#bootstrap(holds, asked, applicant, egress, parts, signal);
+      const opened = await OwnedRoom.#bootstrap(holds, asked, applicant, { egress, about }, parts, signal);
       if (typeof opened === "object" && "owned" in opened) return opened;
       egress.leave();
       if (typeof opened !== "object") return opened;
       if ("isOver" in opened) return await OwnedRoom.#close(hold, asked, parts);
       const absence = ofStored(opened.absence, hold.room, parts);
+      await about.told(absence.video);
       if (isFinal(absence)) {
         if (isOpen(hold.room)) return await OwnedRoom.#close(hold, asked, parts);
         if (isOpen(await parts.store.getRoom(replayKey))) {
@@ -200,7 +204,7 @@ export class OwnedRoom {
     holds: { live: Hold; replay: Hold | undefined },
     asked: CallStart,
     { assertCapacity, reopens }: Pick<RoomApplicant, "assertCapacity" | "reopens">,
-    egress: RoomEgress,
+    { egress, about }: { egress: RoomEgress; about: AboutVideo },
     parts: OwnedRoomParts,
     signal: AbortSignal,
   ): Promise<JustOpened | { absence: Absence } | { isOver: true } | "closed" | undefined> {
@@ -232,7 +236,10 @@ export class OwnedRoom {
     const { position, startedAt } = first;
     const { chatType, pair } = position;
     const isReplay = isReplayChat(chatType);
-    if (isReplay && isOpen(live.room)) return { isOver: true };
+    if (isReplay && isOpen(live.room)) {
+      await about.told(page.video);
+      return { isOver: true };
+    }
     const take = async () => holds.replay ?? (await store.ownership.take(chatKey(videoId, "replay")));
     await using replay = isReplay ? await take() : undefined;
     const hold = isReplay ? replay : live;
@@ -252,6 +259,7 @@ export class OwnedRoom {
     const batches = withAnswer([unread], first.items, after, telemetry.mark);
     const backlog = batches.flatMap(({ items }) => items);
     const added = await appender.appendOnce(batches, { position, startedAt, egress: egress.key });
+    await about.told(page.video);
     const history = new Set(
       backlog
         .slice(0, historyLength(backlog, page.items))
@@ -374,9 +382,10 @@ export class OwnedRoom {
     this.#mark = parts.telemetry.mark;
     this.egress = egress;
     const { videoId } = room;
+    const about = new AboutVideo(videoId, { ...parts, egress });
     this.#poller = new Poller(videoId, start, {
       ...parts,
-      ...{ egress, appender, hold, hidden: hiddenTime(parts) },
+      ...{ egress, about, appender, hold, hidden: hiddenTime(parts) },
       priorityMs: (isQuiet) => {
         const isRecorded = parts.settings.recorded.has(videoId);
         return priorityMs({ isRecorded, isWatched: this.room.viewerCount > 0, isQuiet });
@@ -386,6 +395,9 @@ export class OwnedRoom {
     });
     this.#following = this.room.follow();
     this.#reading = this.#read();
+    const { signal } = this.#windDown;
+    const ask = () => about.ask(room.key, () => this.#poller.credentials, signal);
+    void background("what a video is", parts, signal, ask);
   }
 
   /** Polls until the room ends or the polling is stopped; then gives the room back, even after a failure. */
@@ -394,6 +406,7 @@ export class OwnedRoom {
       await this.#poller.run(this.#windDown.signal, this.#stop.signal);
       if (this.#isReleased) await this.#finish(RELEASED);
     } finally {
+      this.#windDown.abort();
       this.room.view = this.view;
       await this.#hold.giveBack();
     }

@@ -101,11 +101,16 @@ export interface Framing {
   end(end: StreamEnd, cursor: number): string;
 }
 
-/** `details`: whether messages carry them. */
+/** The init of a connection; `details`: whether it carries them. */
+export function initOf({ details: video, ...init }: Init, details: boolean): Init {
+  return details && video ? { ...init, details: video } : init;
+}
+
+/** `details`: whether the init and the messages carry them. */
 export function framingOf(format: Format, details: boolean): Framing {
   const events: Events = EVENTS[format];
   return {
-    init: (init) => events.head + events.event("init", init),
+    init: (init) => events.head + events.event("init", initOf(init, details)),
     message: (message) => events.message({ cursor: message.cursor }) + events.rest(message, details, false),
     cursor: (cursor) => events.cursor({ cursor }),
     keepalive: events.keepalive,

@@ -1,6 +1,12 @@
 /** What viewers need of a log, which is in a store or at the origin of an edge. */
+import type { VideoFacts } from "../protocol/video-facts.ts";
 import type { Store } from "../store/port.ts";
 import type { CursorRange } from "./resume.ts";
+
+export interface RoomRange extends CursorRange {
+  /** As in `RoomRecord`; absent if the log belongs to another instance. */
+  video?: string | null;
+}
 
 /** The log of rooms as their viewers read it. */
 export interface RoomLog extends Pick<Store, "read" | "readTypes" | "cursorAt" | "follow"> {
@@ -10,6 +16,8 @@ export interface RoomLog extends Pick<Store, "read" | "readTypes" | "cursorAt" |
    * may hold messages that have been deleted there because of their age.
    */
   readonly isRemote?: boolean;
-  /** The room's cursors at this moment. */
-  getRoom(videoId: string): Promise<CursorRange | undefined>;
+  /** If it belongs to another instance: what that has said of the video. */
+  readonly video?: VideoFacts;
+  /** The room's cursors at this moment, and what its video is, as stored. */
+  getRoom(videoId: string): Promise<RoomRange | undefined>;
 }

@@ -179,11 +179,17 @@ export class Room implements ViewerHost, StartingRoom {
       this.#parts.census.viewers += 1;
       // If the room was closed meanwhile, the viewer is disconnected and reconnects to the room's next owner.
       if (this.#closed.signal.aborted) viewer.end();
-      else viewer.start({ videoId: this.videoId, chatType: this.chatType, cursor, ...this.#chats });
+      else viewer.start(this.#init(cursor));
     } finally {
       this.#entering -= 1;
       this.#reportIdle();
     }
+  }
+
+  #init(cursor: number): Init {
+    const { video } = this.#starts;
+    const details = Object.keys(video).length > 0 ? { details: video } : {};
+    return { videoId: this.videoId, chatType: this.chatType, cursor, ...this.#chats, ...details };
   }
 
   /**

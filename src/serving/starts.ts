@@ -4,11 +4,13 @@
  */
 import type { ChatType } from "../protocol/chat.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
+import type { VideoFacts } from "../protocol/video-facts.ts";
 import { readPart } from "../store/log-reader.ts";
 import { isUnavailable } from "../store/port.ts";
+import { readVideo } from "../store/stored-video.ts";
 import { type LogPosition, positionIn } from "./log-position.ts";
-import { backfillCount, type CursorRange, resumeCursor } from "./resume.ts";
-import type { RoomLog } from "./room-log.ts";
+import { backfillCount, resumeCursor } from "./resume.ts";
+import type { RoomLog, RoomRange } from "./room-log.ts";
 import type { Tail } from "./tail.ts";
 import { ALL, countedBy, rareTypesOf, type TypeFilter, typeBit } from "./type-filter.ts";
 
@@ -49,7 +51,9 @@ export interface StartingRoom {
 export class Starts {
   readonly #room: StartingRoom;
   readonly #log: RoomLog;
-  #range: Promise<CursorRange> | undefined;
+  #range: Promise<RoomRange> | undefined;
+  /** As the last read of the room has found it. */
+  #video: string | null = null;
   /** The searches that are under way, by what they look for. */
   readonly #searches = new Map<string, Promise<number | undefined>>();
 
@@ -74,6 +78,11 @@ export class Starts {
     }
   }
 
+  /** What the video is, as far as the starts that were found have shown it. */
+  get video(): VideoFacts {
+    return this.#log.video ?? readVideo(this.#video);
+  }
+
   /** See `Room.isMoved`. Rejects with `StoreError`. */
   async isMoved(beginning: Beginning): Promise<boolean> {
     if (this.#log.isRemote && this.#inTail(beginning) !== undefined) return false;
@@ -81,11 +90,14 @@ export class Starts {
   }
 
   /** The room's cursors. Shared while a read is in progress, because viewers arrive in waves. */
-  range(): Promise<CursorRange> {
+  range(): Promise<RoomRange> {
     const { key, tail } = this.#room;
     this.#range ??= this.#log
       .getRoom(key)
-      .then((record) => record ?? { base: tail.head, floor: tail.head, head: tail.head })
+      .then((record) => {
+        this.#video = record?.video ?? null;
+        return record ?? { base: tail.head, floor: tail.head, head: tail.head };
+      })
       .finally(() => {
         this.#range = undefined;
       });

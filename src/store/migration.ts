@@ -28,8 +28,6 @@ export interface MovedRoom extends Claim, Omit<RoomRecord, "readAgoMs" | "end" |
   channels: string | null;
   /** Whether the retention leaves the room out. */
   isKept: boolean;
-  /** What the video is, as stored; null if it is not known. */
-  video: string | null;
   /** The room's totals as stored, and the cursor up to which they count; null if nothing is counted yet. */
   totals: string | null;
   countedTo: number | null;

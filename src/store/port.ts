@@ -28,10 +28,13 @@ export interface RoomRecord {
   end: RoomEnd | null;
   /** The time since the room ended, in milliseconds, by the store's clock. */
   endedAgoMs: number | null;
+  /** What the video is, as `stored-video.ts` has it; null before a page has told it. */
+  video: string | null;
 }
 
 /** One room in a list of rooms. Times are wall milliseconds. */
-export interface RoomSummary extends Pick<RoomRecord, "videoId" | "floor" | "head" | "end" | "readAgoMs"> {
+export interface RoomSummary
+  extends Pick<RoomRecord, "videoId" | "floor" | "head" | "end" | "readAgoMs" | "video"> {
   /** The times at which the oldest and the newest kept message were stored; null if there is none. */
   firstAt: number | null;
   lastAt: number | null;
@@ -133,6 +136,9 @@ export interface Store {
 
   /** Remembers the names of the room's channel, which have no spaces. Without effect if there is no room. */
   setChannels(videoId: string, names: readonly string[]): Promise<void>;
+
+  /** Sets `RoomRecord.video`. Without effect if there is no room. */
+  setVideo(videoId: string, video: string): Promise<void>;
 
   /**
    * From now on, the retention leaves this room out; a limit of the store's size does not. Without effect if

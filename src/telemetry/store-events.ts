@@ -14,6 +14,7 @@ export const PORT_OPERATIONS = [
   "getRoom",
   "getChannels",
   "setChannels",
+  "setVideo",
   "keep",
   "listRooms",
   "getAccount",

@@ -5,6 +5,7 @@
  */
 import type { ChatView } from "../protocol/chat.ts";
 import type { Absence, Standing } from "../protocol/chat-standing.ts";
+import type { VideoFacts } from "../protocol/video-facts.ts";
 import { usableCredentials } from "./credential-sources.ts";
 import { type ChatPage, readChatPage, readNextPage } from "./page/chat-page.ts";
 import { type Credentials, credentialsInPage, type FoundCredentials } from "./page/credentials.ts";
@@ -31,6 +32,8 @@ export interface Search {
     isCertain: boolean;
     /** Whether it is the popout page, which alone shows messages, banners and polls. */
     isPopout: boolean;
+    /** What pages have told of the video. */
+    video: VideoFacts | undefined;
   }>;
 }
 
@@ -46,10 +49,12 @@ export async function searchChat({ videoId, view, loads, credentials }: SearchFo
   const failures: UpstreamError[] = [];
   const empty: NoChat[] = [];
   let onPages: FoundCredentials = {};
+  let video: VideoFacts | undefined;
 
   const look = async (load: () => Promise<ChatPage>) => {
     try {
       const page = await load();
+      video = page.video ?? video;
       if (page.chat) return page;
       empty.push(page);
     } catch (error) {
@@ -80,10 +85,10 @@ export async function searchChat({ videoId, view, loads, credentials }: SearchFo
   if (found) {
     const isCertain = found.isOfVideo && walls.length === 0;
     const isPopout = found === popout;
-    return { credentials: usable, standing: { is: "there", chat: found.chat, isCertain, isPopout } };
+    return { credentials: usable, standing: { is: "there", chat: found.chat, isCertain, isPopout, video } };
   }
   if (isUnloaded && failure) throw failure;
-  return { credentials: usable, standing: absenceOn(walls.length > 0 ? walls : empty) };
+  return { credentials: usable, standing: { ...absenceOn(walls.length > 0 ? walls : empty), video } };
 }
 
 /** What the pages without a chat say together. */

@@ -8,6 +8,7 @@ import { withoutStop } from "../base/full-stop.ts";
 import { type ChatType, type ChatView, isReplayChat } from "../protocol/chat.ts";
 import type { Standing, WallOf } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
+import type { VideoFacts } from "../protocol/video-facts.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { NoChatAnswer } from "./answer.ts";
 import { BOUNDS } from "./bounds.ts";
@@ -20,6 +21,8 @@ import type { Lane } from "./egress/lanes.ts";
 import type { Walls } from "./egress/walls.ts";
 import { completeInOrder, mergeInOrder } from "./order.ts";
 import { readChatPage } from "./page/chat-page.ts";
+import type { Credentials } from "./page/credentials.ts";
+import { toldVideo } from "./page/told-video.ts";
 import { PageLoads } from "./page-loads.ts";
 import type { Position } from "./position.ts";
 import { type AboveChat, aboveAfter } from "./readers/above-chat.ts";
@@ -44,6 +47,8 @@ export interface Page extends CallTimes {
   /** The banners and open polls; undefined if this is not the popout page, which alone shows them. */
   above: AboveChat | undefined;
   position: Position;
+  /** What pages have told of the video on the way to it. */
+  video?: VideoFacts | undefined;
 }
 
 /** One answer to a poll. */
@@ -129,7 +134,8 @@ export class LiveChat {
     }
     if (standing.is !== "there") return isReplayChat(known.chatType) ? { ...standing, is: "over" } : standing;
     const { is, start, ...page } = standing;
-    if (start.chatType !== known.chatType) return { is: "over", why: "the stream has ended" };
+    if (start.chatType !== known.chatType)
+      return { is: "over", why: "the stream has ended", video: page.video };
     const { playerOffsetMs: _, ...position } = { ...start, pair: known.pair };
     return { is, page: { ...page, position } };
   }
@@ -199,6 +205,7 @@ export class LiveChat {
       is: "there",
       items: knownByText(items),
       above: standing.isPopout ? aboveOn(actions, items) : undefined,
+      video: standing.video,
       ...loads.times,
       start: { ...start, isOfPage: true },
     };
@@ -230,6 +237,19 @@ export class LiveChat {
       position: shown,
       all: isWhole ? { ...shown, ...chat, isOfPage: true } : undefined,
     };
+  }
+
+  /**
+   * What an answer of `next` tells of a video; undefined if it tells nothing. Rejects with `UpstreamError`
+   * "throttled" or "unusable".
+   */
+  async about(
+    videoId: string,
+    credentials: Credentials,
+    options: CallOptions,
+  ): Promise<VideoFacts | undefined> {
+    const { value } = await this.#calls.next(videoId, credentials, options);
+    return toldVideo(value, () => undefined, videoId);
   }
 
   /** The base URL of the host that a client talks to. */

@@ -13,6 +13,7 @@ export interface SharedRoom {
   detail: string | null;
   finalAt: number | null;
   channels: string | null;
+  video: string | null;
   owner: string | null;
   epoch: number;
   leaseUntil: number;

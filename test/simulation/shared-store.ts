@@ -116,6 +116,7 @@ export class SharedStore implements Peek {
       [SQL.room, this.#room],
       [SQL.channels, (v: string) => [this.#rooms.get(v)].flatMap((room) => room ?? [])],
       [SQL.setChannels, this.#setChannels],
+      [SQL.setVideo, this.#setVideo],
       ...this.#tallies.statements(),
       ...[SQL.touch, "listen relay", "select 1"].map((text) => [text, () => []] as const),
       [SQL.age, this.#age],
@@ -147,7 +148,7 @@ export class SharedStore implements Peek {
     const base = Math.max(at, (this.#rooms.get(other)?.head ?? 0) + 1);
     const room: SharedRoom = {
       ...{ videoId, base, head: base, epoch: at, owner: null, leaseUntil: 0, takenAt: new Map() },
-      ...{ checkpoint: null, checkpointAt: 0, detail: null, finalAt: null, channels: null },
+      ...{ checkpoint: null, checkpointAt: 0, detail: null, finalAt: null, channels: null, video: null },
       ...{ messages: [], byId: new Map(), times: [], finalWallAt: 0 },
     };
     this.#rooms.set(videoId, room);
@@ -157,6 +158,12 @@ export class SharedStore implements Peek {
   readonly #setChannels = (videoId: string, names: string): object[] => {
     const room = this.#rooms.get(videoId);
     if (room) room.channels = names;
+    return [];
+  };
+
+  readonly #setVideo = (videoId: string, video: string): object[] => {
+    const room = this.#rooms.get(videoId);
+    if (room) room.video = video;
     return [];
   };
 
@@ -287,11 +294,11 @@ export class SharedStore implements Peek {
   };
 
   #row(room: SharedRoom) {
-    const { videoId, base, head, checkpoint, checkpointAt, detail, finalAt } = room;
+    const { videoId, base, head, checkpoint, checkpointAt, detail, finalAt, video } = room;
     const endedAgoMs = finalAt === null ? null : this.#now - finalAt;
     const readAgoMs = checkpoint === null ? null : this.#now - checkpointAt;
     const ages = { readAgoMs, endedAgoMs };
-    return { videoId, base, floor: base, head, checkpoint, end: detail, ...ages };
+    return { videoId, base, floor: base, head, checkpoint, end: detail, video, ...ages };
   }
 
   readonly #age = (): object[] => {

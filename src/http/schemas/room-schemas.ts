@@ -4,7 +4,7 @@ import { CHAT_VIEWS } from "../../protocol/chat.ts";
 import { MESSAGE_TYPES } from "../../protocol/kinds.ts";
 import { ROOM_STATES } from "../../rooms/entry-host.ts";
 import { Type } from "./json-schema.ts";
-import { ChatInput, Chats, ChatType, orNull, VideoId, VideoIdInput } from "./schemas.ts";
+import { ChatInput, Chats, ChatType, orNull, VideoFacts, VideoId, VideoIdInput } from "./schemas.ts";
 
 const At = orNull(Type.String({ description: "ISO 8601 in UTC." }));
 const count = (description: string) => Type.Integer({ description });
@@ -24,6 +24,7 @@ const Room = Type.Object({
   kept: Type.Optional(
     Type.Boolean({ description: "It was imported: `retentionDays` does not apply to it." }),
   ),
+  ...VideoFacts.properties,
   view: orNull(
     Type.Enum([...CHAT_VIEWS], {
       description: "What this instance reads of the chat: all messages, or YouTube's selection (Top chat).",

@@ -161,11 +161,28 @@ export const ErrorBody = closed({
   message: Type.String({ description: "The problem and its remedy, for people." }),
 });
 
+/** What pages have told of a video. */
+export const VideoFacts = closed({
+  title: Type.Optional(Type.String({ description: "The title of the video, once a page has told it." })),
+  channel: Type.Optional(
+    closed({
+      id: Type.Optional(Type.String({ description: "`UC` and 22 characters." })),
+      name: Type.Optional(Type.String()),
+      handle: Type.Optional(Type.String({ description: "With its `@`, in lower case." })),
+    }),
+  ),
+  startedAt: Type.Optional(
+    Type.String({ description: "When the stream began, ISO 8601 in UTC, once a page has told it." }),
+  ),
+  endedAt: Type.Optional(Type.String({ description: "When it ended, in the same way." })),
+});
+
 export const Init = closed({
   videoId: VideoId,
   chatType: ChatType,
   cursor: Type.Integer({ description: "The cursor just before the first message of this connection." }),
   chats: Type.Optional(Chats),
+  details: Type.Optional(VideoFacts),
 });
 export const End = closed({ reason: Type.Enum([ENDED.reason, RELEASED.reason, "until"]) });
 

@@ -6,7 +6,7 @@
 import type { Init, StreamEnd } from "../../protocol/chat.ts";
 import type { StoredMessage } from "../../store/stored-message.ts";
 import { type Form, ownBytes, type Packet } from "../form.ts";
-import { EVENTS, type Format } from "../framing.ts";
+import { EVENTS, type Format, initOf } from "../framing.ts";
 
 export type ChatPart =
   | { kind: "init"; init: Init }
@@ -40,7 +40,7 @@ function formOf(format: Format, details: boolean): Form {
   return {
     ...{ key: name, name },
     writer: rest,
-    head: (init) => packetOf({ kind: "init", init }),
+    head: (init) => packetOf({ kind: "init", init: initOf(init, details) }),
     frame: (message) => ownBytes(rest(message)),
     pack: (rests, _, { cursors }) => {
       const frames = cursors.flatMap((cursor, i) => (rests[i] ? { cursor, rest: rests[i] } : []));

@@ -12,7 +12,7 @@ export const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::b
 const ago = (column: string) => `(extract(epoch from clock_timestamp() - ${column}) * 1000)::float8`;
 
 const ROOM = `r.video_id as "videoId", r.base, r.floor, r.head, r.checkpoint, ${ago("r.checkpoint_at")} as "readAgoMs",
-  r.detail as "end", ${ago("r.final_at")} as "endedAgoMs"`;
+  r.detail as "end", ${ago("r.final_at")} as "endedAgoMs", r.video`;
 
 /**
  * A value of room $1 as a subquery: computed once per statement, so the planner still uses the messages'
@@ -32,7 +32,7 @@ export const FAR_AHEAD = "lease_until > clock_timestamp() + interval '1 hour'";
 export const SUMMARY = `r.video_id as "videoId", r.floor, r.head, r.detail as "end", ${ago("r.checkpoint_at")} as "readAgoMs",
   (select ${ms("at")} from message where video_id = r.video_id and cursor = r.floor - r.shift + 1) as "firstAt",
   (select ${ms("at")} from message where video_id = r.video_id and cursor = r.head - r.shift) as "lastAt",
-  r.is_kept as "isKept",
+  r.is_kept as "isKept", r.video,
   (select count(*) from message where video_id = r.video_id and id >= 'gap:' and id < 'gap;') as gaps`;
 
 /**
@@ -122,6 +122,7 @@ export const SQL = {
   room: `select ${ROOM} from room r where video_id = $1 and checkpoint is not null`,
   channels: "select channels from room where video_id = $1",
   setChannels: "update room set channels = $2 where video_id = $1 and channels is distinct from $2",
+  setVideo: "update room set video = $2 where video_id = $1",
   keep: "update room set is_kept = true where video_id = $1 and not is_kept",
   listRooms: `select ${SUMMARY} from room r where checkpoint is not null order by checkpoint_at desc limit $1`,
   age: `select ${ms("clock_timestamp()")} as now, ${ms("least(first, ended)")} as "oldestAt"

@@ -262,6 +262,10 @@ export class PostgresStore implements StoreEngine {
     await this.#begun(this.#connections.query("writes", SQL.setChannels, [videoId, names.join(" ")]));
   }
 
+  async setVideo(videoId: string, video: string): Promise<void> {
+    await this.#begun(this.#connections.query("writes", SQL.setVideo, [videoId, video]));
+  }
+
   async keep(videoId: string): Promise<void> {
     await this.#begun(this.#connections.query("writes", SQL.keep, [videoId]));
   }

@@ -53,6 +53,7 @@ const OPERATIONS: Readonly<Record<Operation, "read" | "write">> = {
   getRoom: "read",
   getChannels: "read",
   setChannels: "write",
+  setVideo: "write",
   keep: "write",
   unfinishedRooms: "read",
   listRooms: "read",

@@ -52,11 +52,11 @@ type AccountRow = SummaryRow & { totals: string | null; uncounted: number; kept:
 const MOVED_AT_ONCE = 200_000;
 
 const ROOM = `key, video_id as videoId, epoch, base, floor, head, checkpoint, checkpoint_at as readAt,
-  ending as end, ended_at as endedAt`;
+  ending as end, ended_at as endedAt, video`;
 
 const SUMMARY = `video_id as videoId, floor, head, ending as end, :now - checkpoint_at as readAgoMs,
   (select at from message where room = key and cursor = floor + 1) as firstAt,
-  (select at from message where room = key and cursor = head) as lastAt, is_kept as isKept,
+  (select at from message where room = key and cursor = head) as lastAt, is_kept as isKept, video,
   (select count(*) from message where room = key and id >= 'gap:' and id < 'gap;') as gaps`;
 
 const MESSAGE = "cursor, id, body, details, at as storedAt";
@@ -92,6 +92,7 @@ const SQL = {
   room: `select ${ROOM} from room where video_id = ?`,
   channels: "select channels from room where video_id = ?",
   setChannels: "update room set channels = :names where video_id = :videoId and channels is not :names",
+  setVideo: "update room set video = :video where video_id = :videoId",
   keep: "update room set is_kept = 1 where video_id = ? and is_kept = 0",
   unfinishedRooms: "select video_id as videoId from room where ended_at is null and checkpoint_at >= ?",
   listRooms: `select ${SUMMARY} from room order by checkpoint_at desc limit :limit`,
@@ -260,6 +261,10 @@ export class RoomTables {
 
   setChannels(videoId: string, names: readonly string[]): void {
     this.#sql.setChannels.run({ videoId, names: names.join(" ") });
+  }
+
+  setVideo(videoId: string, video: string): void {
+    this.#sql.setVideo.run({ videoId, video });
   }
 
   keep(videoId: string): void {

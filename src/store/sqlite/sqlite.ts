@@ -40,6 +40,7 @@ export class SqliteStore implements StoreEngine {
   readonly find = this.#passed("find");
   readonly getChannels = this.#passed("getChannels");
   readonly setChannels = this.#passed("setChannels");
+  readonly setVideo = this.#passed("setVideo");
   readonly keep = this.#passed("keep");
   readonly tally = this.#passed("tally");
   readonly tallyRooms = this.#passed("tallyRooms");

@@ -23,7 +23,8 @@ export function channelNamesIn(html: string, videoId: string): string[] {
   return [...(CHANNEL_ID.test(id) ? [id] : []), ...handleIn(owner)];
 }
 
-function handleIn(url: string): string[] {
+/** The handle in the URL of a channel, in lower case; none for a channel without a handle. */
+export function handleIn(url: string): string[] {
   try {
     const name = parseChannel(url.trim());
     return name.startsWith("@") ? [name] : [];

@@ -6,13 +6,15 @@
 
 import { asArray, asObject, type JsonObject } from "../../base/json.ts";
 import type { ChatType, ChatView } from "../../protocol/chat.ts";
+import type { VideoFacts } from "../../protocol/video-facts.ts";
 import { BOUNDS } from "../bounds.ts";
 import { namesVideo, tokenIn } from "../continuation.ts";
 import { shownView, tokenOfView } from "../view-menu.ts";
 import { videoData } from "./initial-data.ts";
 import { type NoChat, videoIn, whyNoChat } from "./no-chat.ts";
+import { toldVideo } from "./told-video.ts";
 
-export type ChatPage =
+export type ChatPage = (
   | {
       chat: {
         chatType: ChatType;
@@ -24,7 +26,11 @@ export type ChatPage =
       /** Whether the page, or the chat's token, names the video. */
       isOfVideo: boolean;
     }
-  | ({ chat: undefined } & NoChat);
+  | ({ chat: undefined } & NoChat)
+) & {
+  /** What the page tells of the video; undefined if it tells nothing. */
+  video?: VideoFacts | undefined;
+};
 
 /** `liveChatContinuation` is the name in a page that was loaded by a continuation. */
 const CHAT_KEYS = new Set(["liveChatRenderer", "liveChatReplayRenderer", "liveChatContinuation"]);
@@ -33,13 +39,18 @@ const CHAT_KEYS = new Set(["liveChatRenderer", "liveChatReplayRenderer", "liveCh
 export function readChatPage(html: string, videoId: string, view: ChatView): ChatPage {
   const { content, player } = videoData(html);
   const found = content && chatIn(content, videoId, view);
-  return found ?? { chat: undefined, ...whyNoChat(html, videoId, content, player()) };
+  const video = toldVideo(content, player, videoId);
+  return { ...(found ?? { chat: undefined, ...whyNoChat(html, videoId, content, player()) }), video };
 }
 
 /** Reads the initial data of a `next` answer; undefined means an unknown video. Never throws. */
 export function readNextPage(data: JsonObject | undefined, videoId: string, view: ChatView): ChatPage {
   if (!data) return { chat: undefined, is: "untold", why: "the video is not known" };
-  return chatIn(data, videoId, view) ?? { chat: undefined, ...whyNoChat("", videoId, data, undefined) };
+  const found = chatIn(data, videoId, view) ?? {
+    chat: undefined,
+    ...whyNoChat("", videoId, data, undefined),
+  };
+  return { ...found, video: toldVideo(data, () => undefined, videoId) };
 }
 
 /** The first chat that has a continuation; none if the page is of another video. */

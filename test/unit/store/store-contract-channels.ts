@@ -1,4 +1,4 @@
-/** The part of the stores' contract that is about the channels of rooms. */
+/** The part of the stores' contract that is about the videos and the channels of rooms. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { own } from "../../support/store-reading.ts";
@@ -17,6 +17,25 @@ export function channelsContract(subject: NewSubject): void {
     assert.deepEqual(await store.getChannels(ROOM), ["@new"]);
     await store.setChannels(ROOM, []);
     assert.deepEqual(await store.getChannels(ROOM), []);
+  });
+
+  test("keeps what the video of a room is, and shows it with the room", async (t) => {
+    const { store } = await subject(t);
+    const hold = await own(store, ROOM);
+    await store.append(hold, hold.head, [], "{}");
+    const shown = async () => [
+      (await store.getRoom(ROOM))?.video,
+      (await store.listRooms(1))[0]?.video,
+      (await store.getAccount(ROOM))?.video,
+    ];
+    assert.deepEqual(await shown(), [null, null, null]);
+    for (const video of [`{"title":"ø \\u202e\\u0001 \\ud800"}`, "{}"]) {
+      await store.setVideo(ROOM, video);
+      await store.append(hold, hold.head, [], "{}");
+      assert.deepEqual(await shown(), [video, video, video]);
+    }
+    await store.setVideo(OTHER, "{}");
+    assert.equal(await store.getRoom(OTHER), undefined);
   });
 
   test("keeps no channel of a video that has no room", async (t) => {

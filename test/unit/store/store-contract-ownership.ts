@@ -41,6 +41,7 @@ export function ownershipContract(subject: NewSubject): void {
       readAgoMs: 0,
       end: null,
       endedAgoMs: null,
+      video: null,
     };
     assert.deepEqual(await store.getRoom(ROOM), room);
     wall.nowMs += 1000;
@@ -64,6 +65,7 @@ export function ownershipContract(subject: NewSubject): void {
       readAgoMs: 60_000,
       end: null,
       endedAgoMs: null,
+      video: null,
     });
     assert.deepEqual(await store.getRoom(ROOM), second.room);
   });

@@ -186,7 +186,14 @@ function listContract(subject: NewSubject): void {
     await store.finish(other, ENDED);
     await own(store, "never-read1");
     const first = { videoId: ROOM, floor: BORN_MS, head: BORN_MS + 4, end: null };
-    const kept = { readAgoMs: 1000, firstAt: BORN_MS, lastAt: BORN_MS + 1000, gaps: 1, isKept: false };
+    const kept = {
+      readAgoMs: 1000,
+      firstAt: BORN_MS,
+      lastAt: BORN_MS + 1000,
+      gaps: 1,
+      isKept: false,
+      video: null,
+    };
     const empty = {
       floor: other.head,
       head: other.head,
@@ -194,6 +201,7 @@ function listContract(subject: NewSubject): void {
       lastAt: null,
       gaps: 0,
       isKept: false,
+      video: null,
     };
     const second = { videoId: OTHER, ...empty, end: ENDED, readAgoMs: 0 };
     assert.deepEqual(await store.listRooms(9), [second, { ...first, ...kept }]);

@@ -30,7 +30,7 @@ const OPERATIONS = every<StoreOperation>({
     getRoom: 0,
     listRooms: 0,
   },
-  ...{ getChannels: 0, setChannels: 0, keep: 0, usedBytes: 0, pruneRooms: 0 },
+  ...{ getChannels: 0, setChannels: 0, setVideo: 0, keep: 0, usedBytes: 0, pruneRooms: 0 },
   ...{ getAccount: 0, probeWrite: 0, age: 0, prune: 0, tally: 0, tallyRooms: 0, moveCursors: 0 },
   ...{ listRecordings: 0, addRecording: 0, removeRecording: 0, runRecordings: 0 },
   ...{ take: 0, watchedForMs: 0, wantedElsewhere: 0, oneTooMany: 0, giveBack: 0, renew: 0, setViewers: 0 },

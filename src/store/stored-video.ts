@@ -1,0 +1,48 @@
+/**
+ * What a video is, as rooms keep it: `VideoFacts` as JSON text. Read leniently: a fact that is damaged, or
+ * longer than it can be, is one that no page has told.
+ */
+import { asString, dig, omitUndefined, parseJson } from "../base/json.ts";
+import type { VideoFacts } from "../protocol/video-facts.ts";
+
+/** Five times the length of the longest title, in UTF-16 units. */
+const MAX_LENGTH = 500;
+/** As `Date.toISOString` writes it. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
+/** `stored`: null before a page has told anything. */
+export function readVideo(stored: string | null): VideoFacts {
+  return stored === null ? {} : videoFactsIn(parseJson(stored));
+}
+
+/** The facts in a value of any form. */
+export function videoFactsIn(value: unknown): VideoFacts {
+  const [title, startedAt, endedAt] = [dig(value, "title"), dig(value, "startedAt"), dig(value, "endedAt")];
+  const [id, name, handle] = ["id", "name", "handle"].map((key) => wordsIn(dig(value, "channel", key)));
+  const channel = omitUndefined<NonNullable<VideoFacts["channel"]>>({ id, name, handle });
+  return omitUndefined<VideoFacts>({
+    title: wordsIn(title),
+    channel: Object.keys(channel).length > 0 ? channel : undefined,
+    startedAt: timeIn(startedAt),
+    endedAt: timeIn(endedAt),
+  });
+}
+
+/** The text to store once a page has told these facts; undefined if it is stored already. */
+export function mergedVideo(stored: string | null, told: VideoFacts): string | undefined {
+  const known = readVideo(stored);
+  const isOther = told.channel?.id !== undefined && told.channel.id !== known.channel?.id;
+  const channel = isOther ? told.channel : { ...known.channel, ...told.channel };
+  const text = JSON.stringify(videoFactsIn({ ...known, ...told, channel }));
+  return text === stored ? undefined : text;
+}
+
+function wordsIn(value: unknown): string | undefined {
+  const words = asString(value);
+  return words !== undefined && words !== "" && words.length <= MAX_LENGTH ? words : undefined;
+}
+
+function timeIn(value: unknown): string | undefined {
+  const time = asString(value);
+  return time !== undefined && TIME.test(time) ? time : undefined;
+}

@@ -1,0 +1,132 @@
+/** What a video is: its title, its channel, its begin and end, as pages tell them and rooms keep them. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
+import { virtualEdge } from "../../support/virtual-edge.ts";
+
+const VIDEO = "facts-video";
+const HANDLE = "@teller";
+/** Longer than it takes until `next` was asked. */
+const SOON_MS = 10_000;
+/** Longer than the grace time. */
+const LATER_MS = 100_000;
+
+/** A relay, and the live broadcast of a channel. */
+function stage(chat: object = {}, options: VirtualRelayOptions = {}) {
+  const relay = new VirtualRelay({ hasDisk: true, ...options });
+  const channel = relay.upstream.channel(HANDLE, { title: "The Teller" });
+  const broadcast = channel.broadcast(VIDEO, { title: "A first title", chat: { kinds: ["text"], ...chat } });
+  broadcast.chat.say(3);
+  const { channelId } = channel;
+  const began = new Date(Math.floor(relay.clock.now() / 1000) * 1000).toISOString();
+  const named = { id: channelId, name: "The Teller", handle: HANDLE };
+  return { relay, channel, broadcast, began, named };
+}
+
+async function told(relay: VirtualRelay, chat?: "live" | "replay") {
+  const { title, channel, startedAt, endedAt } = await relay.when(relay.list.show(VIDEO, chat, true));
+  return { title, channel, startedAt, endedAt };
+}
+
+const calls = ({ upstream }: VirtualRelay, kind: string) =>
+  upstream.requests.filter((request) => request.kind === kind).length;
+
+describe("what a video is", () => {
+  it("is asked of next, once, if the popout page alone was loaded", async () => {
+    const { relay, named } = stage();
+    const viewer = await relay.enter({ videoId: VIDEO });
+    assert.equal(calls(relay, "watch"), 0);
+    await relay.advance(SOON_MS);
+    const known = { title: "A first title", channel: named, startedAt: undefined, endedAt: undefined };
+    assert.deepEqual(await told(relay), known);
+    assert.deepEqual(
+      (await relay.when(relay.list.all())).map(({ title, channel }) => ({ title, channel })),
+      [{ title: known.title, channel: named }],
+    );
+    viewer.leave();
+    for (const restart of [false, true, false]) {
+      await relay.advance(LATER_MS);
+      if (restart) await relay.restart();
+      const again = await relay.enter({ videoId: VIDEO });
+      await relay.advance(SOON_MS);
+      again.leave();
+    }
+    assert.equal(calls(relay, "next"), 1);
+    assert.deepEqual(await told(relay), known);
+  });
+
+  it("is told by the watch page where that is loaded, with the begin, and next is not asked", async () => {
+    const { relay, named, began } = stage({ foundOn: "watch" });
+    await relay.enter({ videoId: VIDEO });
+    const known = { title: "A first title", channel: named, startedAt: began, endedAt: undefined };
+    assert.deepEqual(await told(relay), known);
+    await relay.advance(SOON_MS);
+    assert.deepEqual([calls(relay, "watch"), calls(relay, "next")], [1, 0]);
+  });
+
+  it("changes with the title, and has the end, for the live chat and for the replay", async () => {
+    const { relay, broadcast, began } = stage({ foundOn: "watch" });
+    const viewer = await relay.enter({ videoId: VIDEO });
+    broadcast.title = "A second title";
+    await relay.advance(SOON_MS);
+    const ended = new Date(Math.floor(relay.clock.now() / 1000) * 1000).toISOString();
+    broadcast.end("reload-only");
+    await viewer.ended();
+    await relay.advance(LATER_MS);
+    broadcast.chat.change({ kind: "replay" });
+    const reader = await relay.enter({ videoId: VIDEO });
+    assert.equal(reader.init?.chatType, "liveChatReplayRenderer");
+    await reader.ended();
+    for (const chat of ["live", "replay"] as const) {
+      const { title, startedAt, endedAt } = await told(relay, chat);
+      assert.deepEqual(
+        { title, startedAt, endedAt },
+        { title: "A second title", startedAt: began, endedAt: ended },
+      );
+    }
+    assert.equal(calls(relay, "next"), 0);
+  });
+
+  it("has no begin while the stream is only scheduled", async () => {
+    const { relay, channel } = stage();
+    const scheduled = channel.broadcast("facts-later", {
+      title: "Tomorrow",
+      startsAt: relay.clock.now() + 86_400_000,
+      chat: { foundOn: "watch" },
+    });
+    await relay.enter({ videoId: scheduled.videoId });
+    const { title, startedAt } = await relay.when(relay.list.show(scheduled.videoId, undefined, true));
+    assert.deepEqual([title, startedAt], ["Tomorrow", undefined]);
+  });
+
+  it("is in the first frame with details, and only there, also at an edge", async () => {
+    const { relay, named, began } = stage({ foundOn: "watch" });
+    await relay.enter({ videoId: VIDEO });
+    const details = { title: "A first title", channel: named, startedAt: began };
+    const { life } = await virtualEdge(relay);
+    for (const rooms of [relay.rooms, life.rooms]) {
+      const detailed = await relay.enter({ videoId: VIDEO, details: true }, rooms);
+      assert.deepEqual(detailed.init?.details, details);
+      const plain = await relay.enter({ videoId: VIDEO }, rooms);
+      assert.equal(plain.init?.details, undefined);
+    }
+  });
+
+  it("is not asked again if next has nothing to tell, and a failing next harms nobody", async () => {
+    for (const isFailing of [false, true]) {
+      const relay = new VirtualRelay({ hasDisk: true });
+      const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
+      if (isFailing) relay.upstream.fault({ on: "next", times: 1, as: { status: 500 } });
+      const viewer = await relay.enter({ videoId: VIDEO });
+      await relay.advance(SOON_MS);
+      chat.say(2);
+      await viewer.untilMessages(2);
+      viewer.leave();
+      await relay.advance(LATER_MS);
+      await relay.enter({ videoId: VIDEO });
+      await relay.advance(SOON_MS);
+      assert.equal(calls(relay, "next"), isFailing ? 2 : 1);
+      assert.deepEqual(Object.values(await told(relay)), [undefined, undefined, undefined, undefined]);
+    }
+  });
+});
