@@ -39,10 +39,13 @@ function portConfig(v: FlagValues<typeof PORT_SETTINGS>) {
     maxConnections: Number.POSITIVE_INFINITY,
     trustedProxies: v.RELAY_TRUST_PROXY,
     timeouts: REQUEST_TIMEOUTS,
+    hasMetrics: v.RELAY_METRICS_LISTEN === undefined,
   };
   return {
     host: v.RELAY_HOST,
     port: v.RELAY_PORT,
+    /** Where the metrics are served; undefined for the port itself. */
+    metrics: v.RELAY_METRICS_LISTEN,
     /** The number of processes on the port, this one included. */
     workers: v.RELAY_WORKERS,
     rooms: {

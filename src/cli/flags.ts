@@ -328,7 +328,7 @@ function isValue(args: readonly string[], index: number, flags: ReadonlyMap<stri
 
 /**
  * `shown`: where the text comes from, as errors name it: the flag or the environment variable. `isHidden`:
- * whether errors do not show the text, even if the flag is no secret.
+ * whether errors leave the text out, whatever the flag.
  */
 function readValue(shown: string, flag: Flag<unknown>, text: string, isHidden: boolean): unknown {
   if (text.endsWith("\r"))

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer as createTcpServer, isIPv6, type ListenOptions } from "node:net";
 import type { FastifyInstance, FastifyListenOptions } from "fastify";
-import { createServer, type Served } from "../http/server.ts";
+import { createMetricsServer, createServer, type Served } from "../http/server.ts";
 import type { PortConfig } from "./config.ts";
 import { Workers } from "./workers/workers.ts";
 
@@ -15,18 +15,32 @@ const LISTEN_BACKLOG = 4096;
 /** The part of this process's connections that its workers may have: one for each room, and for a request. */
 const WORKERS_PART = 0.25;
 
-const OTHER_PORT = "a different port with --port or RELAY_PORT";
-const OTHER_HOST = "a different address with --host or RELAY_HOST";
+/** How errors name another choice. */
+interface Choice {
+  port: string;
+  host: string;
+}
+
+const OF_SERVICE: Choice = {
+  port: "a different port with --port or RELAY_PORT",
+  host: "a different address with --host or RELAY_HOST",
+};
+const OF_METRICS: Choice = {
+  port: "a different port with --metrics-listen or RELAY_METRICS_LISTEN",
+  host: "a different address there",
+};
+
 /** By the system's error code. */
-const ADVICE: Readonly<Record<string, string>> = {
-  EADDRINUSE: `another program uses this port. Choose ${OTHER_PORT}, or ${OTHER_HOST}`,
-  EADDRNOTAVAIL: `this machine has no such address. Choose ${OTHER_HOST}`,
-  EACCES: `ports below 1024 need root. Choose ${OTHER_PORT}`,
+const ADVICE: Readonly<Record<string, (choice: Choice) => string>> = {
+  EADDRINUSE: ({ port, host }) => `another program uses this port. Choose ${port}, or ${host}`,
+  EADDRNOTAVAIL: ({ host }) => `this machine has no such address. Choose ${host}`,
+  EACCES: ({ port }) => `ports below 1024 need root. Choose ${port}`,
 };
 
 export class Port {
   readonly #config: PortConfig;
   #app: FastifyInstance | undefined;
+  #metrics: FastifyInstance | undefined;
   #workers: Workers | undefined;
 
   constructor(config: PortConfig) {
@@ -39,6 +53,7 @@ export class Port {
    */
   async open(served: Served): Promise<string> {
     const { host, http, workers } = this.#config;
+    const metrics = this.#ofMetrics;
     if (workers > 1) this.#workers = new Workers(served, workers - 1);
     const { maxConnections } = http;
     const app = await createServer(served, {
@@ -49,42 +64,48 @@ export class Port {
       }),
     });
     this.#app = app;
-    await this.#listen((options) => app.listen(options as FastifyListenOptions)); // passed to Node unchanged
-    const address = app.server.address();
-    const port = typeof address === "object" && address ? address.port : this.#config.port;
+    const port = await this.#serve(app, this.#own);
+    if (metrics) {
+      this.#metrics = createMetricsServer(served, {
+        ...http,
+        ...(this.#workers && { group: this.#workers }),
+      });
+      const found = await this.#serve(this.#metrics, metrics);
+      served.telemetry.service.showsMetrics(`${urlOf(metrics.host, found)}/metrics`);
+    }
     await this.#workers?.start({ ...this.#config, port }, Math.ceil(maxConnections * WORKERS_PART));
-    return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
+    return urlOf(host, port);
   }
 
   /**
-   * Rejects as `open` does if the port is in use, before a start makes anything else. A port shared by
+   * Rejects as `open` does if a port is in use, before a start makes anything else. A port shared by
    * several processes is not tried: the system would give the trial some of their connections, and closing it
    * would refuse them.
    */
   async assertFree(): Promise<void> {
-    const { port } = this.#config;
-    if (port === 0 || this.#isShared) return;
-    const probe = createTcpServer();
-    await this.#listen(async (options) => void (await once(probe.listen(options), "listening")));
-    await new Promise((resolve) => probe.close(resolve));
-  }
-
-  get #isShared(): boolean {
-    const { workers, http } = this.#config;
-    return workers > 1 || http.isWorker === true;
-  }
-
-  /** Calls `listen`, and turns its errors into one clear line. */
-  async #listen(listen: (options: ListenOptions) => Promise<unknown>): Promise<void> {
-    const { host, port } = this.#config;
-    try {
-      await listen({ host, port, reusePort: this.#isShared, backlog: LISTEN_BACKLOG });
-    } catch (error) {
-      const code = error instanceof Error && "code" in error ? error.code : undefined;
-      if (code === undefined) throw error;
-      const advice = ADVICE[String(code)] ?? `choose ${OTHER_PORT}, or ${OTHER_HOST}`;
-      throw new Error(`cannot listen on ${host} port ${port} (${code}): ${advice}`);
+    for (const place of [this.#own, this.#ofMetrics]) {
+      if (!place || place.port === 0 || place.reusePort) continue;
+      const probe = createTcpServer();
+      await listen(place, async (options) => void (await once(probe.listen(options), "listening")));
+      await new Promise((resolve) => probe.close(resolve));
     }
+  }
+
+  get #own(): Place {
+    const { host, port, workers, http } = this.#config;
+    return { host, port, reusePort: workers > 1 || http.isWorker === true, choice: OF_SERVICE };
+  }
+
+  get #ofMetrics(): Place | undefined {
+    const { metrics } = this.#config;
+    return metrics && { ...metrics, choice: OF_METRICS };
+  }
+
+  /** Resolves to the port. */
+  async #serve(app: FastifyInstance, place: Place): Promise<number> {
+    await listen(place, (options) => app.listen(options as FastifyListenOptions)); // passed to Node unchanged
+    const address = app.server.address();
+    return typeof address === "object" && address ? address.port : place.port;
   }
 
   /** Ends the workers with their streams. */
@@ -95,5 +116,34 @@ export class Port {
   async close(): Promise<void> {
     await this.#workers?.close();
     await this.#app?.close();
+    await this.#metrics?.close();
   }
+}
+
+/** Where to listen. */
+interface Place {
+  host: string;
+  port: number;
+  /** Whether several processes share the port. */
+  reusePort?: boolean;
+  choice: Choice;
+}
+
+/** Calls `start`, and turns its errors into one clear line. */
+async function listen(
+  { choice, ...place }: Place,
+  start: (options: ListenOptions) => Promise<unknown>,
+): Promise<void> {
+  try {
+    await start({ ...place, backlog: LISTEN_BACKLOG });
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === undefined) throw error;
+    const advice = ADVICE[String(code)]?.(choice) ?? `choose ${choice.port}, or ${choice.host}`;
+    throw new Error(`cannot listen on ${place.host} port ${place.port} (${code}): ${advice}`);
+  }
+}
+
+function urlOf(host: string, port: number): string {
+  return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }

@@ -177,6 +177,23 @@ export function hostName(value: string): string {
   return value;
 }
 
+/** A place to listen on besides the port of the service. */
+export interface ListenAddress {
+  host: string;
+  port: number;
+}
+
+/** Undefined if the setting is empty. */
+export function listenAddress(value: string): ListenAddress | undefined {
+  if (value === "") return undefined;
+  const { v6, name, port } =
+    /^(?:\[(?<v6>[\da-f:.]+)\]|(?<name>[\w.-]+)):(?<port>\d{1,5})$/i.exec(value)?.groups ?? {};
+  const host = v6 ?? name;
+  if (host === undefined || !(Number(port) <= 65_535))
+    throw new Error("an address and a port such as 127.0.0.1:9090");
+  return { host, port: Number(port) };
+}
+
 export function whole(min = 0, max = Number.MAX_SAFE_INTEGER) {
   const lowest = min === 0 ? "" : ` of at least ${min}`;
   const bounds = max === Number.MAX_SAFE_INTEGER ? lowest : ` from ${min} to ${max}`;

@@ -18,6 +18,7 @@ import {
   flag,
   frameAncestors,
   hostName,
+  listenAddress,
   ms,
   oneOf,
   onOff,
@@ -127,6 +128,12 @@ const ACCESS = {
     "500",
     "maximum number of live chats that are read or followed at the same time, and likewise of replays; above it `503 CAPACITY`. Chats that are over do not count",
     whole(1, 1_000_000),
+  ),
+  RELAY_METRICS_LISTEN: flag(
+    "",
+    "address and port, such as `127.0.0.1:9090`, that serve `/metrics` in place of the service's own port; `/readyz` and `/healthz` are on both",
+    listenAddress,
+    "the service's own port",
   ),
   RELAY_FRAME_ANCESTORS: flag(
     "",
@@ -330,6 +337,7 @@ const OF_PORT = [
   "RELAY_MAX_VIEWERS",
   "RELAY_MAX_VIEWERS_PER_ADDRESS",
   "RELAY_MAX_ROOMS",
+  "RELAY_METRICS_LISTEN",
   "RELAY_FRAME_ANCESTORS",
   "RELAY_CORS_ORIGINS",
   "RELAY_CORS_HEADERS",

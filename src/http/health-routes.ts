@@ -19,16 +19,20 @@ export interface Group {
   metrics(): Promise<string>;
 }
 
-/**
- * `group`: undefined if this process shares its port with no other. `isBlanking`: whether deleted messages
- * are blanked, which edges must know.
- */
+interface Health {
+  rooms: Rooms;
+  telemetry: Telemetry;
+  /** Undefined if this process shares its port with no other. */
+  group: Group | undefined;
+  /** Whether deleted messages are blanked, which edges must know. */
+  isBlanking(): boolean;
+  /** Whether the metrics are served, too. */
+  hasMetrics: boolean;
+}
+
 export function healthRoutes(
   app: FastifyInstance,
-  rooms: Rooms,
-  telemetry: Telemetry,
-  group: Group | undefined,
-  isBlanking: () => boolean,
+  { rooms, telemetry, group, isBlanking, hasMetrics }: Health,
 ): void {
   const lag = monitorEventLoopDelay({ resolution: 20 });
   const lateMs = () => lag.percentile(99) / 1e6;
@@ -54,6 +58,7 @@ export function healthRoutes(
     return reply.code(reasons.length > 0 ? 503 : 200).send({ ready: reasons.length === 0, reasons });
   });
 
+  if (!hasMetrics) return;
   const texts = new SharedWork<Buffer>();
   const write = async () => Buffer.from(await (group?.metrics() ?? telemetry.registry.metrics()));
   app.get("/metrics", async (_request, reply) => {

@@ -58,6 +58,8 @@ const MAX_BODY_NESTING = 20;
 /** A longer body, or one of unknown length, is large; 200 large ones may arrive at the same time. */
 const SMALL_BODY_BYTES = 16 * 1024;
 const MOST_LARGE_BODIES = 200;
+/** Connections to the server of the metrics. */
+const MOST_OPERATORS = 32;
 /** Longer than nginx and Amazon's load balancers keep an idle connection to a service behind them: 60 s. */
 const KEEP_ALIVE_MS = 72_000;
 
@@ -86,6 +88,8 @@ export interface HttpSettings extends PageSettings, Partial<ReadingSettings> {
   /** The number of proxies in front whose `X-Forwarded-For` is trusted. */
   trustedProxies: number;
   timeouts: RequestTimeouts;
+  /** Whether the metrics are served here, and not at an address of their own. */
+  hasMetrics: boolean;
   /** The other processes on the same port. */
   group?: Group;
   /** Whether the clients are this service's own workers, whose streams do not count as viewers. */
@@ -180,8 +184,26 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   }
   if (pass) originRoutes(app, pass, access);
   else ownRoutes(app, rooms, source as OwnSource, settings, access, clock, turns);
-  healthRoutes(app, rooms, telemetry, settings.group, isBlanking);
+  healthRoutes(app, { rooms, telemetry, group: settings.group, isBlanking, hasMetrics: settings.hasMetrics });
   pageRoutes(app, settings);
+  return app;
+}
+
+/** The operator's own server: the metrics, and the state of the service. `group`: see `HttpSettings`. */
+export function createMetricsServer(
+  { rooms, source, telemetry }: Served,
+  { group, timeouts, isBlanking }: Pick<HttpSettings, "group" | "timeouts" | "isBlanking">,
+): FastifyInstance {
+  const app = fastify({
+    bodyLimit: MAX_BODY_BYTES,
+    forceCloseConnections: true,
+    serverFactory: (handle) => httpServer(handle as RequestListener, timeouts),
+  });
+  app.server.maxConnections = MOST_OPERATORS;
+  answerErrors(app, telemetry);
+  refuseUnserved(app);
+  const blanks = () => isBlanking || (source instanceof Origin && source.isBlanking);
+  healthRoutes(app, { rooms, telemetry, group, isBlanking: blanks, hasMetrics: true });
   return app;
 }
 

@@ -75,6 +75,11 @@ export class ServiceEvents {
     this.#log.child({}, { level: "info" }).info({ url }, `listening on ${url}`);
   }
 
+  /** Logged at any level, as `listening` is. */
+  showsMetrics(url: string): void {
+    this.#log.child({}, { level: "info" }).info({ url }, `metrics on ${url}`);
+  }
+
   /**
    * The start is done: what runs, on which store, with which limits and settings. `isLowered`: whether the
    * machine allows less than was asked for.
