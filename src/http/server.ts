@@ -24,7 +24,7 @@ import { AnswersUnderWay } from "./answers-under-way.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";
 import { allowedOrigin, allowOrigins, type CorsSettings } from "./cors.ts";
 import { createHttpServer } from "./create-http-server.ts";
-import { answerErrors, answerUnroutable, refuseUnserved } from "./error-answers.ts";
+import { answerErrors, answerUnroutable, nothingAt, pathOf, refuseUnserved } from "./error-answers.ts";
 import { type Group, healthRoutes } from "./health-routes.ts";
 import { LogReads, type LogSettings } from "./log/log-reads.ts";
 import { guardLogs, logRoute } from "./log/log-route.ts";
@@ -200,8 +200,10 @@ export function createMetricsServer(
     serverFactory: (handle) => httpServer(handle as RequestListener, timeouts),
   });
   app.server.maxConnections = MOST_OPERATORS;
-  answerErrors(app, telemetry);
-  refuseUnserved(app);
+  answerErrors(app, telemetry, (_request, reply) => void reply.code(404).send());
+  app.addHook("onRequest", async (request) => {
+    if (request.is404) throw nothingAt(pathOf(request));
+  });
   const blanks = () => isBlanking || (source instanceof Origin && source.isBlanking);
   healthRoutes(app, { rooms, telemetry, group, isBlanking: blanks, hasMetrics: true });
   return app;
