@@ -91,9 +91,12 @@ export class WaitingPoll {
     socket.write(`${statusLine(answer)}${date}${kept}${head}${lines(answer, isPrivate)}\r\n`);
     if (answer.body) socket.write(answer.body);
     socket.uncork();
+    if (socket.readableEnded) {
+      socket.destroySoon(); // with its listeners: a write to a client that has gone fails a tick later
+      return;
+    }
     for (const [event, listener] of Object.entries(LISTENERS)) socket.off(event, listener);
-    if (socket.readableEnded) socket.destroySoon();
-    else giveSocketBack(server, socket);
+    giveSocketBack(server, socket);
   }
 }
 

@@ -83,6 +83,24 @@ describe("a client that has closed its writing side", () => {
     });
   }
 
+  it("harms nobody if its connection is reset before the answer of its long poll", async () => {
+    await using relay = await startRelay();
+    const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
+    chat.say(3);
+    await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
+    await viewer.untilMessages(3);
+    const { hostname, port } = new URL(relay.url);
+    const socket = connect(Number(port), hostname).resume();
+    socket.write(`GET ${LOG}?offset=now&live=long-poll HTTP/1.1\r\nHost: a\r\n\r\n`);
+    await eventually(2, () => metric(relay, "relay_viewers"));
+    socket.end();
+    await fetch(`${relay.url}/healthz`); // by its answer, the end has been read
+    socket.resetAndDestroy();
+    chat.say(1);
+    await viewer.untilMessages(4);
+    await eventually(1, () => metric(relay, "relay_viewers"));
+  });
+
   it("gets a note that a late answer is being made, and then the answer", async () => {
     await using relay = await startRelay();
     relay.upstream.chat(OTHER, { kinds: ["text"] }).say(3);
