@@ -7,7 +7,7 @@ import type { ObservedStore } from "../store/observed.ts";
 import { notStored, type RoomAccount, type RoomSummary } from "../store/port.ts";
 import { askedOf, storedChats } from "../store/stored-chats.ts";
 import { readVideo } from "../store/stored-video.ts";
-import { sumOf, type Totals } from "../store/totals.ts";
+import { type Sums, sumOf, type Totals } from "../store/totals.ts";
 import type { RoomState } from "./entry-host.ts";
 import type { Rooms } from "./rooms.ts";
 
@@ -50,9 +50,11 @@ export interface ListedRoom extends VideoFacts {
 export interface ShownRoom extends ListedRoom {
   /** The chats of the video that are stored. */
   chats: Chat[];
-  totals: Omit<Totals, "paid" | "firstAt" | "lastAt"> & {
+  totals: Omit<Totals, "paid" | "deletedPaid" | "deleted" | "firstAt" | "lastAt"> & {
     /** `sum`: a decimal number. */
     paid: { currency: string; count: number; sum: number }[];
+    /** Null, at the end: those of unknown value or currency. */
+    deletedPaid: { currency: string | null; count: number; sum: number }[];
     /** The times at which the first and the last message were stored, ISO 8601 in UTC. */
     firstAt: string | null;
     lastAt: string | null;
@@ -148,16 +150,17 @@ function shownRoom(
   chats: Chat[],
   local: LocalRoom | undefined,
 ): ShownRoom {
-  const { types, paid, firstAt, lastAt, ...counts } = totals;
-  const byCurrency = Object.entries(paid).sort(([one], [other]) => (one < other ? -1 : 1));
+  const { types, paid, unreadable, deletedPaid, deleted, firstAt, lastAt, ...counts } = totals;
+  const deletedSums = byCurrency(deleted);
+  const unknown = deletedPaid - deletedSums.reduce((sum, { count }) => sum + count, 0);
   return {
     ...listedRoom(summary, local),
     chats,
     totals: {
       types,
-      paid: byCurrency.map(([currency, { count, thousandths }]) => {
-        return { currency, count, sum: sumOf(thousandths) };
-      }),
+      paid: byCurrency(paid),
+      unreadable,
+      deletedPaid: unknown > 0 ? [...deletedSums, { currency: null, count: unknown, sum: 0 }] : deletedSums,
       ...counts,
       firstAt: iso(firstAt),
       lastAt: iso(lastAt),
@@ -165,6 +168,11 @@ function shownRoom(
       cursor: summary.head - uncounted,
     },
   };
+}
+
+function byCurrency(sums: Sums): { currency: string; count: number; sum: number }[] {
+  const sorted = Object.entries(sums).sort(([one], [other]) => (one < other ? -1 : 1));
+  return sorted.map(([currency, { count, thousandths }]) => ({ currency, count, sum: sumOf(thousandths) }));
 }
 
 function iso(ms: number | null): string | null {

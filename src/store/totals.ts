@@ -11,15 +11,20 @@ import { GROUPS, MESSAGE_TYPES, type MessageType } from "../protocol/kinds.ts";
 import type { Message } from "../protocol/message.ts";
 import { isBlank, type StoredMessage } from "./stored-message.ts";
 
+/** Payments by currency, in thousandths, because no currency has more decimals. */
+export type Sums = Record<string, { count: number; thousandths: string }>;
+
 export interface Totals {
   /** The number of messages by type; types that did not occur are absent. */
   types: Partial<Record<MessageType, number>>;
-  /** Payments by currency, without deleted ones; in thousandths, because no currency has more decimals. */
-  paid: Record<string, { count: number; thousandths: string }>;
+  /** Without deleted payments. */
+  paid: Sums;
   /** The number of other paid messages that were not deleted: value or currency is unknown. */
   unreadable: number;
   /** The number of paid messages that were deleted, alone or with all messages of their author. */
   deletedPaid: number;
+  /** Those of them whose amount is known. Totals of an earlier version lack what was deleted before. */
+  deleted: Sums;
   /** The number of memberships given as gifts. */
   memberships: number;
   /** The number of distinct channel ids. */
@@ -85,8 +90,7 @@ type Act =
 
 export const NO_TOTALS: Totals = {
   types: {},
-  paid: {},
-  ...{ unreadable: 0, deletedPaid: 0, memberships: 0, authors: 0 },
+  ...{ paid: {}, unreadable: 0, deletedPaid: 0, deleted: {}, memberships: 0, authors: 0 },
   ...{ firstAt: null, lastAt: null },
 };
 
@@ -175,7 +179,7 @@ class Ledger {
     if (payment.isSeen) return;
     payment.isSeen = true;
     const isFirstDeleted = first !== null && this.#payments.get(first)?.payment.isDeleted;
-    if (payment.isDeleted || isFirstDeleted || isBlank) this.#totals.deletedPaid += 1;
+    if (payment.isDeleted || isFirstDeleted || isBlank) this.#countDeleted(amount);
     else {
       Object.assign(held, { author: author ?? null, first });
       Object.assign(payment, { isLive: true, amount });
@@ -229,7 +233,7 @@ class Ledger {
       if (!held.payment.isLive || !isTarget(held, key)) continue;
       this.#changed.add(key);
       this.#count(held.payment.amount, -1);
-      this.#totals.deletedPaid += 1;
+      this.#countDeleted(held.payment.amount);
       Object.assign(held.payment, { isLive: false, amount: null });
       Object.assign(held, { author: null, first: null });
     }
@@ -237,16 +241,21 @@ class Ledger {
 
   /** Adds one payment to the sums, or takes it out. */
   #count(amount: Amount | null, sign: 1 | -1): void {
-    if (!amount) {
-      this.#totals.unreadable += sign;
-      return;
-    }
-    const { paid } = this.#totals;
-    const { count, thousandths } = paid[amount.currency] ?? { count: 0, thousandths: "0" };
-    const sum = BigInt(thousandths) + BigInt(sign) * BigInt(amount.thousandths);
-    if (count + sign > 0) paid[amount.currency] = { count: count + sign, thousandths: `${sum}` };
-    else delete paid[amount.currency];
+    if (amount) addTo(this.#totals.paid, amount, sign);
+    else this.#totals.unreadable += sign;
   }
+
+  #countDeleted(amount: Amount | null): void {
+    this.#totals.deletedPaid += 1;
+    if (amount) addTo(this.#totals.deleted, amount, 1);
+  }
+}
+
+function addTo(sums: Sums, amount: Amount, sign: 1 | -1): void {
+  const { count, thousandths } = sums[amount.currency] ?? { count: 0, thousandths: "0" };
+  const sum = BigInt(thousandths) + BigInt(sign) * BigInt(amount.thousandths);
+  if (count + sign > 0) sums[amount.currency] = { count: count + sign, thousandths: `${sum}` };
+  else delete sums[amount.currency];
 }
 
 /** Undefined if it cannot be read. */

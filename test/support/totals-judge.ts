@@ -90,8 +90,21 @@ interface Paid {
   id: string;
   firstId: string;
   author: string | undefined;
-  amount: Details["amount"];
+  /** Each amount that it had, since this place in the log. */
+  amounts: { since: number; amount: Details["amount"] }[];
   isBlank: boolean;
+}
+
+function sumsOf(amounts: readonly Details["amount"][]): Totals["paid"] {
+  const sums: Totals["paid"] = {};
+  for (const amount of amounts) {
+    if (!amount?.currency || amount.value === null) continue;
+    const { count, thousandths } = sums[amount.currency] ?? { count: 0, thousandths: "0" };
+    const [whole = "", fraction = ""] = `${amount.value}`.split(".");
+    const sum = BigInt(thousandths) + BigInt(whole + fraction.padEnd(3, "0"));
+    sums[amount.currency] = { count: count + 1, thousandths: `${sum}` };
+  }
+  return sums;
 }
 
 /** The totals of all that was ever stored. */
@@ -107,31 +120,33 @@ export function judged(log: readonly Logged[]): Totals {
     const firstId = target?.messageId ?? message.id;
     const isBlank = isPaid && message.author === "";
     const known = payments.find((payment) => payment.id === id);
-    if (known && isReplaced) known.amount = amount;
-    if (!known) payments.push({ place, id, firstId, author, amount, isBlank });
+    const since = { since: place, amount };
+    if (known && isReplaced) known.amounts.push(since);
+    if (!known) payments.push({ place, id, firstId, author, amounts: [since], isBlank });
   }
   const deletes = (at: number, { place, firstId, author }: Paid) => {
     const { messageId, authorId } = details[at]?.target ?? {};
     if (log[at]?.message.type === "deleted") return messageId === firstId;
     return log[at]?.message.type === "author_deleted" && authorId === author && at > place;
   };
-  const isDeleted = (payment: Paid) => payment.isBlank || log.some((_, at) => deletes(at, payment));
-  const left = payments.filter((payment) => !isDeleted(payment));
-  const sums: Totals["paid"] = {};
-  for (const { amount } of left) {
-    if (!amount?.currency || amount.value === null) continue;
-    const { count, thousandths } = sums[amount.currency] ?? { count: 0, thousandths: "0" };
-    const [whole = "", fraction = ""] = `${amount.value}`.split(".");
-    const sum = BigInt(thousandths) + BigInt(whole + fraction.padEnd(3, "0"));
-    sums[amount.currency] = { count: count + 1, thousandths: `${sum}` };
-  }
+  /** Where it was deleted; infinite if it was not. */
+  const deletedAt = (payment: Paid) => {
+    const at = payment.isBlank ? payment.place : log.findIndex((_, at) => deletes(at, payment));
+    return at < 0 ? Number.POSITIVE_INFINITY : Math.max(at, payment.place);
+  };
+  const left = payments.filter((payment) => deletedAt(payment) === Number.POSITIVE_INFINITY);
+  const gone = payments.filter((payment) => !left.includes(payment));
+  const amountsOf = (some: readonly Paid[]) =>
+    some.map((payment) => payment.amounts.findLast(({ since }) => since <= deletedAt(payment))?.amount);
+  const paid = sumsOf(amountsOf(left));
   const types = Map.groupBy(log, ({ message }) => message.type);
   const gifts = (types.get("gift") ?? []).map(({ message }) => (message.details as Details).gift?.count ?? 1);
   return {
     types: Object.fromEntries([...types].map(([type, all]) => [type, all.length])),
-    paid: sums,
-    unreadable: left.length - Object.values(sums).reduce((sum, { count }) => sum + count, 0),
-    deletedPaid: payments.length - left.length,
+    paid,
+    unreadable: left.length - Object.values(paid).reduce((sum, { count }) => sum + count, 0),
+    deletedPaid: gone.length,
+    deleted: sumsOf(amountsOf(gone)),
     memberships: gifts.reduce((sum, count) => sum + count, 0),
     authors: new Set(details.map(({ authorId }) => authorId).filter((id) => id !== undefined)).size,
     firstAt: log[0]?.at ?? null,

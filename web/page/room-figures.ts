@@ -8,7 +8,8 @@ export interface Totals {
   paid: readonly { currency: string; count: number; sum: number }[];
   /** Number of paid messages without a readable amount. */
   unreadable: number;
-  deletedPaid: number;
+  /** A currency of null: without a readable amount. */
+  deletedPaid: readonly { currency: string | null; count: number; sum: number }[];
   /** Number of memberships given. */
   memberships: number;
   /** Number of distinct authors. */

@@ -174,7 +174,7 @@ export class Stats {
     const { paid, unreadable, deletedPaid } = this.#figures.totals;
     const others = [
       ["unreadable", unreadable, "without a readable amount"],
-      ["deleted-paid", deletedPaid, "deleted, not in the sums"],
+      ["deleted-paid", deletedPaid.reduce((sum, { count }) => sum + count, 0), "deleted, not in the sums"],
     ] as const;
     const rows = [...paid]
       .sort((a, b) => b.count - a.count)

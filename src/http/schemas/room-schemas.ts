@@ -62,6 +62,11 @@ export const RoomsResponse = Type.Object({
   rooms: Type.Array(Room),
 });
 
+const Currency = Type.String({ description: "ISO 4217." });
+const CountAndSum = {
+  count: Type.Integer(),
+  sum: Type.Number({ description: "Exact in decimals; 0 if the currency is null." }),
+};
 const Totals = Type.Object(
   {
     types: Type.Partial(
@@ -70,18 +75,14 @@ const Totals = Type.Object(
         description: "Number of messages by type; a type that did not occur is absent.",
       },
     ),
-    paid: Type.Array(
-      Type.Object({
-        currency: Type.String({ description: "ISO 4217." }),
-        count: Type.Integer(),
-        sum: Type.Number({ description: "Exact in decimals." }),
-      }),
-      { description: "Payments by currency, without deleted ones." },
-    ),
+    paid: Type.Array(Type.Object({ currency: Currency, ...CountAndSum }), {
+      description: "Payments by currency, without deleted ones.",
+    }),
     unreadable: count("Number of other paid messages: value or currency is unknown, as of gifts in jewels."),
-    deletedPaid: count(
-      "Number of paid messages that were deleted; neither `paid` nor `unreadable` has them.",
-    ),
+    deletedPaid: Type.Array(Type.Object({ currency: orNull(Currency), ...CountAndSum }), {
+      description:
+        "Paid messages that were deleted, by currency; null: value or currency is unknown. Neither `paid` nor `unreadable` has them.",
+    }),
     memberships: count("Number of memberships given as gifts."),
     authors: count("Number of distinct channel ids."),
     firstAt: At,

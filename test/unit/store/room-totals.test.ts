@@ -42,15 +42,19 @@ describe("one room", () => {
     assert.equal(cursor, stream.messages.at(-1)?.cursor);
     assert.ok(authors > 0);
     assert.deepEqual(Object.keys(totals), Object.keys(RoomResponse.properties.totals.properties));
-    const none = { deletedPaid: 0, memberships: 0, uncounted: 0 };
+    const none = { deletedPaid: [], memberships: 0, uncounted: 0 };
     const paid = [{ currency: "EUR", count: 2, sum: 0.3 }];
     assert.deepEqual(counts, { types: { chat: 1, superchat: 3 }, paid, unreadable: 1, ...none });
-    chat.say([deletionOf("q"), authorDeletionOf("UCnobody")]);
-    await stream.untilMessages(6);
+    chat.say([deletionOf("q"), deletionOf("r"), authorDeletionOf("UCnobody")]);
+    await stream.untilMessages(7);
     const later = (await show(encodeURIComponent(`https://youtu.be/${VIDEO}?t=${"1".repeat(200)}`))).body
       .totals;
     assert.deepEqual(later.paid, [{ currency: "EUR", count: 1, sum: 0.1 }]);
-    assert.deepEqual([later.deletedPaid, later.types.deleted, later.types.author_deleted], [1, 1, 1]);
+    assert.deepEqual(later.deletedPaid, [
+      { currency: "EUR", count: 1, sum: 0.2 },
+      { currency: null, count: 1, sum: 0 },
+    ]);
+    assert.deepEqual([later.unreadable, later.types.deleted, later.types.author_deleted], [0, 2, 1]);
   });
 
   it("that was never stored is NOT_STORED, without a call to the upstream", async () => {

@@ -168,9 +168,10 @@ export function totalsContract(subject: NewSubject, { runs, persists }: Random):
       wall.nowMs += LATER_MS;
       assert.equal(await store.prune(LATER_MS / 2, 9), 3);
     }
-    const { types, paid: sums, deletedPaid } = (await totals(store)) ?? {};
+    const { types, paid: sums, deletedPaid, deleted: gone } = (await totals(store)) ?? {};
     assert.deepEqual(types, { superchat: 4, deleted: 2 });
     assert.deepEqual([sums, deletedPaid], [{ EUR: { count: 1, thousandths: "5000" } }, 1]);
+    assert.deepEqual(gone, { EUR: { count: 1, thousandths: "7000" } });
   });
 
   test("the totals stay with their room when it moves to other cursors", async (t) => {
