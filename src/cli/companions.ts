@@ -1,6 +1,6 @@
 /**
- * The files that belong to a version of the program beside its code: its documents, its examples, and the files
- * of deploy/. A checkout and the package have them; the one file has them as assets.
+ * The files that belong to a version of the program beside its code: its documents, its examples, and the
+ * files of deploy/. A checkout and the package have them; the one file has them as assets.
  */
 import { globSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";

@@ -8,8 +8,9 @@ import { print } from "./reader/output.ts";
 import type { Surroundings } from "./surroundings.ts";
 
 /**
- * Resolves to the exit code, after it has listed each file that it wrote. Leaves files alone that are there with
- * the same content. Rejects with an error of one line, before it writes anything, if one has other content.
+ * Resolves to the exit code, after it has listed each file that it wrote. Leaves files alone that are there
+ * with the same content. Rejects with an error of one line, before it writes anything, if one has other
+ * content.
  */
 export async function writeFiles(
   { values, arguments: [folder = ""] }: Input<{ force: Flag<boolean> }>,

@@ -1,4 +1,7 @@
-/** `files`: the documents and the files of deploy/, from the checkout; `test/programs/` has the same of a release. */
+/**
+ * `files`: the documents and the files of deploy/, from the checkout; `test/programs/` has the same of a
+ * release.
+ */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";

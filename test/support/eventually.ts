@@ -9,8 +9,8 @@ const LOOK_MS = 10;
 const MOST_LOOK_MS = 100;
 
 /**
- * Resolves once `look` gives the expected value; `look` may be anything that can be repeated. `lookMs`: the least
- * time between two looks, if one costs much.
+ * Resolves once `look` gives the expected value; `look` may be anything that can be repeated. `lookMs`: the
+ * minimum time between two looks, if one costs much.
  */
 export async function eventually<T>(
   expected: T,
