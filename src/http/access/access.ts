@@ -51,7 +51,7 @@ export interface AccessSettings {
 interface AccessParts {
   settings: AccessSettings;
   /** Which channel a video belongs to. */
-  videoChannels: Pick<VideoChannels, "isOfOne">;
+  videoChannels: Pick<VideoChannels, "isOfOne" | "isOne">;
   clock: Clock;
   telemetry: Telemetry;
 }
@@ -178,17 +178,19 @@ export class Access {
     return unauthorized("This service shows only certain videos or channels.");
   }
 
-  /** Whether all of these are videos of channels that may be watched. Rejects with `RelayError`. */
+  /** Whether all of these are channels that may be watched, or videos of them. Rejects with `RelayError`. */
   async #areOfChannels(
     names: readonly string[],
     { channels }: Rights,
     request: FastifyRequest,
     { raw }: FastifyReply,
   ): Promise<boolean> {
-    if (channels.length === 0 || names.some(isChannel)) return false;
+    const [others, videos] = [names.filter(isChannel), names.filter((name) => !isChannel(name))];
+    if (channels.length === 0 || !others.every((name) => this.#videoChannels.isOne(name, channels)))
+      return false;
     const gone = clientGone(raw);
     const address = () => networkOf(request.ip);
-    const asked = names.map((name) => this.#videoChannels.isOfOne(name, channels, address, gone));
+    const asked = videos.map((name) => this.#videoChannels.isOfOne(name, channels, address, gone));
     try {
       return (await Promise.all(asked)).every((isOne) => isOne);
     } catch (error) {

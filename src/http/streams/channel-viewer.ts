@@ -27,7 +27,7 @@ const MAX_CURSORS = 20;
 
 export interface ChannelParts extends MultiplexParts {
   watch: WatchedChannel;
-  videoChannels: Pick<VideoChannels, "isOfOne">;
+  videoChannels: Pick<VideoChannels, "isOfOne" | "learn">;
 }
 
 export interface ChannelRequest {
@@ -167,10 +167,12 @@ export class ChannelViewer {
 
   /** The broadcast that the client is sent first, once it is known whether its place is in one of these. */
   async #begin(): Promise<Broadcast> {
-    const { broadcasts } = this.#parts.watch;
+    const { watch, videoChannels } = this.#parts;
+    const { broadcasts } = watch;
     const { resume: place } = this.#request;
     if (!broadcasts.state) this.#announce(UNSEEN);
-    await broadcasts.known(this.#multiplex.gone);
+    const { channelId } = await broadcasts.known(this.#multiplex.gone);
+    if (channelId !== undefined) videoChannels.learn([watch.channel, channelId]);
     const isOwn = place !== undefined && (await this.#isOfChannel(place.videoId));
     this.#announce();
     if (!isOwn) return broadcasts.newest;

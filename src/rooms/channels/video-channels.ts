@@ -1,7 +1,7 @@
 /**
- * The channel that a video belongs to, for the right to watch the videos of a channel. The store knows it for
- * rooms that clients have asked for with such a right. For other videos, a look at the video's page shows it,
- * once in ten minutes, for all clients together.
+ * The channel that a video belongs to, for the right to watch the videos of a channel, and for clients that
+ * resume a channel; and which names are of one channel. The store knows it for rooms of which a page has told
+ * it. For other videos, a look at the video's page shows it, once in ten minutes, for all clients together.
  *
  * A refusal never follows from the store alone, but from a look, and takes as long as that look did: so its
  * time shows neither whether the video is stored nor whether somebody else has asked for it.
@@ -9,9 +9,11 @@
 import type { Clock } from "../../base/clock.ts";
 import { unlessAborted } from "../../base/deadline.ts";
 import { atCapacity } from "../../protocol/capacity.ts";
+import { CHANNEL_ID } from "../../protocol/channel.ts";
 import { CHATS, chatKey } from "../../protocol/chat-key.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import type { ObservedStore } from "../../store/observed.ts";
+import { readVideo } from "../../store/stored-video.ts";
 import type { OpeningTurn } from "../../upstream/egress/pool.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import type { OpeningQueue, QueuedOpening } from "../opening-queue.ts";
@@ -21,9 +23,11 @@ const LOOKED_MS = 600_000;
 const FAILED_MS = 30_000;
 /** More videos than an address of the service can look at in ten minutes. */
 const MAX_LOOKS = 10_000;
+/** Names of channels to remember the ids of. */
+const MAX_NAMES = 10_000;
 
 interface ReadingParts {
-  store: Pick<ObservedStore, "getChannels" | "setChannels">;
+  store: Pick<ObservedStore, "getChannels" | "getRoom" | "setChannels">;
   openings: OpeningQueue<OpeningTurn>;
   clock: Clock;
 }
@@ -37,8 +41,13 @@ export function readVideoChannels(
     lookOf: (videoId) => videoId,
     stored: async (videoId) => {
       // As many reads whatever is stored.
-      const known = await Promise.all(CHATS.map((chat) => store.getChannels(chatKey(videoId, chat))));
-      return known.find((names) => names.length > 0) ?? [];
+      const known = CHATS.map(async (chat) => {
+        const key = chatKey(videoId, chat);
+        const [room, names] = await Promise.all([store.getRoom(key), store.getChannels(key)]);
+        const { id, handle } = readVideo(room?.video ?? null).channel ?? {};
+        return [id, handle, ...names].filter((name) => name !== undefined);
+      });
+      return [...new Set((await Promise.all(known)).flat())];
     },
     remember: async (videoId, names) => {
       await Promise.all(CHATS.map((chat) => store.setChannels(chatKey(videoId, chat), names)));
@@ -75,10 +84,6 @@ interface VideoChannelSources {
   remember(videoId: string, names: readonly string[]): Promise<void>;
 }
 
-function areOfOne(names: readonly string[], channels: readonly string[]): boolean {
-  return names.some((name) => channels.includes(name));
-}
-
 /** Whether a look failed because of the video's page, and not because no look was made. */
 function isOfVideo(error: unknown): boolean {
   return error instanceof UpstreamError || (error instanceof RelayError && error.code !== "CAPACITY");
@@ -99,6 +104,8 @@ export class VideoChannels {
   readonly #stopped: AbortSignal;
   /** By name, the oldest first. */
   readonly #looks = new Map<string, Look>();
+  /** By name, the id of the channel that had the name on the page that was read last. */
+  readonly #ids = new Map<string, string>();
   readonly #openings: OpeningQueue<OpeningTurn>;
 
   constructor(
@@ -120,7 +127,31 @@ export class VideoChannels {
     address: () => string,
     signal: AbortSignal,
   ): Promise<boolean> {
-    return areOfOne(await this.namesOf({ videoId, channels }, address, signal), channels);
+    return this.#areOfOne(await this.namesOf({ videoId, channels }, address, signal), channels);
+  }
+
+  /** Pages show that these are names of one channel. Without its id, they say nothing. */
+  learn(names: readonly string[]): void {
+    const id = names.find((name) => CHANNEL_ID.test(name));
+    if (id === undefined) return;
+    for (const name of names) {
+      this.#ids.delete(name);
+      this.#ids.set(name, id);
+    }
+    for (const oldest of this.#ids.keys()) {
+      if (this.#ids.size <= MAX_NAMES) break;
+      this.#ids.delete(oldest);
+    }
+  }
+
+  /** Whether a channel is one of these, under the same name or, as far as pages have shown, another. */
+  isOne(channel: string, channels: readonly string[]): boolean {
+    const idOf = (name: string) => this.#ids.get(name) ?? name;
+    return channels.some((name) => name === channel || idOf(name) === idOf(channel));
+  }
+
+  #areOfOne(names: readonly string[], channels: readonly string[]): boolean {
+    return names.some((name) => this.isOne(name, channels));
   }
 
   /**
@@ -135,7 +166,7 @@ export class VideoChannels {
   ): Promise<readonly string[]> {
     const { videoId, channels } = question;
     const isEnough = (names: readonly string[]) =>
-      channels === undefined ? names.length > 0 : areOfOne(names, channels);
+      channels === undefined ? names.length > 0 : this.#areOfOne(names, channels);
     const known = await this.#sources.stored(videoId);
     signal.throwIfAborted(); // a client that left while the store was slow takes no place
     if (isEnough(known)) return known;
@@ -165,7 +196,10 @@ export class VideoChannels {
     this.#looks.delete(name);
     this.#looks.set(name, look);
     names.then(
-      () => this.#keep(look, LOOKED_MS),
+      (found) => {
+        this.learn(found);
+        this.#keep(look, LOOKED_MS);
+      },
       (error) => this.#keep(look, isOfVideo(error) ? FAILED_MS : 0),
     );
     return look;

@@ -85,15 +85,35 @@ describe("a right to watch the videos of a channel", () => {
       for (const path of routesOf(MINE)) assert.equal(await statusOf(relay, path), 200, path);
       for (const path of routesOf(STORED)) assert.equal(await statusOf(relay, path), 401, path);
       assert.equal(await statusOf(relay, `/v1/merged?videoIds=${MINE},${STORED}`), 401);
-      const other = name === "@mine" ? "@other" : "@mine";
-      assert.equal(await statusOf(relay, `/v1/stream?channel=${other}`), 401);
-      const named = right.slice(6);
-      assert.equal(await statusOf(relay, `/v1/stream?channel=${named}`), 200);
-      assert.equal(await statusOf(relay, `/v1/merged?channels=${other}`), 401);
-      assert.equal(await statusOf(relay, `/v1/merged?videoIds=${MINE}&channels=${named},${other}`), 401);
-      assert.equal(await statusOf(relay, `/v1/merged?videoIds=${MINE}&channels=${named}`), 200);
+      assert.equal(await statusOf(relay, "/v1/stream?channel=@other"), 401);
+      assert.equal(await statusOf(relay, "/v1/merged?channels=@other"), 401);
+      for (const named of ["@mine", mine]) {
+        // The page of the video has both names.
+        assert.equal(await statusOf(relay, `/v1/stream?channel=${named}`), 200);
+        assert.equal(await statusOf(relay, `/v1/merged?videoIds=${MINE}&channels=${named},@other`), 401);
+        assert.equal(await statusOf(relay, `/v1/merged?videoIds=${MINE}&channels=${named}`), 200);
+      }
     });
   }
+
+  for (const where of ["an instance", "an edge"])
+    it(`opens the channel under another name once a page has shown that both are one, at ${where}`, async () => {
+      const RELAY_ADMIN_TOKEN = "an-admin-of-all-rights";
+      const settings = { RELAY_ADMIN_TOKEN, RELAY_PUBLIC: "watch:@mine" };
+      const admin = bearer(RELAY_ADMIN_TOKEN);
+      await using own = await startRelay({ upstream, settings });
+      await using edge = await startTestEdge(own.url, { ...settings, RELAY_ORIGIN_TOKEN: RELAY_ADMIN_TOKEN });
+      const relay = where === "an edge" ? edge : own;
+      assert.equal(await statusOf(relay, "/v1/stream?channel=@mine"), 200);
+      for (const name of [mine, "c/mine"]) {
+        const path = `/v1/stream?channel=${name}`;
+        if (name !== mine) assert.equal(await statusOf(relay, path), 401, "nothing is known of it");
+        assert.equal(await statusOf(relay, path, admin), 200);
+        assert.equal(await statusOf(relay, path), 200);
+      }
+      assert.equal(await statusOf(relay, "/v1/stream?channel=c/other", admin), 200);
+      assert.equal(await statusOf(relay, "/v1/stream?channel=c/other"), 401);
+    });
 
   it("opens stored messages without a call, also after a restart", async (t) => {
     const RELAY_STORE = await filledStore(t);

@@ -24,10 +24,11 @@ const ABSENT = [`channel live ${TODAY}`, `init ${TODAY}`, `message ${TODAY}`];
 
 /**
  * A channel that is live, after a stream of which 3 of 7 messages were read, and which its pages do not list
- * any more; and a stored chat of another channel.
+ * any more; and a stored chat of another channel. The store knows nothing of their channels, unless it `isTold`.
  */
-async function resumed(where: string) {
+async function resumed(where: string, isTold = false) {
   const { relay, channel: own, upstream } = watched({}, { hasDisk: true });
+  if (!isTold) upstream.fault({ on: "next", times: Number.POSITIVE_INFINITY, as: { status: 503 } });
   const past = own.broadcast(PAST, { chat: CHAT });
   const foreign = upstream.channel("@other").broadcast(FOREIGN, { chat: CHAT });
   for (const { chat } of [past, foreign]) chat.say(7);
@@ -77,6 +78,15 @@ for (const where of ["an instance", "an edge"]) {
       await relay.advance(MINUTE);
       assert.deepEqual(late.news(), RESUMED);
       assert.equal(pages(PAST), before + 1, "the store knows it");
+    });
+
+    it("gets it without a page, although the video is private now, if a page has told the room of its channel", async () => {
+      const { relay, visit, place, past, pages } = await resumed(where, true);
+      past.chat.change({ kind: "private" });
+      const before = pages(PAST);
+      const viewer = visit(place);
+      await relay.advance(MINUTE);
+      assert.deepEqual([viewer.news(), pages(PAST)], [RESUMED, before]);
     });
 
     it("begins without a place if the video is another channel's, also if that is stored", async () => {
