@@ -298,6 +298,19 @@ describe("the look at a video's page", () => {
       }
     });
 
+  it("gives a name to the channel whose page has shown it last", () => {
+    const channels = new VideoChannels(sourcesOf({}), openings, new FakeClock(), never);
+    const [before, after] = [`UC${"a".repeat(22)}`, `UC${"b".repeat(22)}`];
+    for (const id of [before, after]) channels.learn([id, "@mine"]);
+    channels.learn(["@mine", "@other"]); // says nothing
+    const isOne = (name: string, of: string) => channels.isOne(name, [of]);
+    assert.deepEqual(
+      [isOne("@mine", before), isOne("@mine", after), isOne(after, "@mine")],
+      [false, true, true],
+    );
+    assert.deepEqual([isOne("@mine", "@other"), isOne(before, after)], [false, false]);
+  });
+
   it("opens nothing for a client that left while the store was slow", async () => {
     const gone = new AbortController();
     const stored = async () => {
