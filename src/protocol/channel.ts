@@ -4,7 +4,15 @@
  * length. Looks nothing up, so the id and the handle of one channel stay two names.
  */
 import { RelayError } from "./errors.ts";
-import { addressIn, isPartlyInvisible, NameFault, pasted, quoted, upToEnd } from "./pasted-name.ts";
+import {
+  addressIn,
+  handleMeant,
+  isPartlyInvisible,
+  NameFault,
+  pasted,
+  quoted,
+  upToEnd,
+} from "./pasted-name.ts";
 import { parseVideoId, VIDEO_ID_FORM } from "./video-id.ts";
 
 /** The form of a channel's id. */
@@ -58,7 +66,7 @@ export function parseChannel(input: string): string {
     throw new RelayError(
       "INVALID_REQUEST",
       `channel ${error.message}: ${quoted(input)}. Send a handle such as @name, a channel id (UC and 22 characters), or ` +
-        "the URL of a channel: youtube.com/@name, youtube.com/channel/UC…, youtube.com/c/name, each with or without /live.",
+        `the URL of a channel: youtube.com/@name, youtube.com/channel/UC…, youtube.com/c/name, each with or without /live.${handleMeant(input)}`,
     );
   }
 }

@@ -55,6 +55,9 @@ const LINKS: ReadonlyMap<string, string> = new Map([
 /** Ends an id in a URL. A space does, too; nothing may follow it but the surroundings of a name. */
 const END = /[?&/#>)\],;"'“”‘’«»]/;
 
+/** A handle without its `@`, or the name of a channel, whose handle often has no spaces. */
+const NAME = /^[\p{L}\p{M}\p{N}_.· -]{3,30}$/u;
+
 /** A name cannot be used. The message says why: the end of a sentence, without a full stop. */
 export class NameFault extends Error {}
 
@@ -114,6 +117,12 @@ export function visible(text: string): string {
 export function quoted(input: string): string {
   const name = withoutSurroundings(input.slice(0, MAX_INPUT_LENGTH));
   return `“${visible(name.length > MAX_QUOTED ? `${name.slice(0, MAX_QUOTED)}…` : name)}”`;
+}
+
+/** ` Did you mean @LofiGirl?` for the refused names `LofiGirl` and `Lofi Girl`; "" for all others. */
+export function handleMeant(input: string): string {
+  const name = withoutSurroundings(input.slice(0, MAX_INPUT_LENGTH));
+  return NAME.test(name) ? ` Did you mean @${name.replaceAll(" ", "")}?` : "";
 }
 
 function addressOf(text: string): Address | undefined {

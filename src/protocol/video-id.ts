@@ -3,7 +3,15 @@
  * strict in host and length. Truncates nothing, and looks nothing up.
  */
 import { RelayError } from "./errors.ts";
-import { addressIn, isPartlyInvisible, NameFault, pasted, quoted, upToEnd } from "./pasted-name.ts";
+import {
+  addressIn,
+  handleMeant,
+  isPartlyInvisible,
+  NameFault,
+  pasted,
+  quoted,
+  upToEnd,
+} from "./pasted-name.ts";
 
 /** The form of a video's id, for patterns of texts that contain one. */
 export const VIDEO_ID_FORM = String.raw`[\w-]{11}`;
@@ -49,7 +57,7 @@ function parsed(input: string, sentence: (what: string) => string): string {
     throw new RelayError(
       "INVALID_VIDEO_ID",
       `${sentence(error.message)}. Send the 11-character id of a video, or its URL as the browser or the Share button ` +
-        "shows it: youtube.com/watch?v=ID, youtu.be/ID, youtube.com/live/ID, studio.youtube.com/video/ID or similar.",
+        `shows it: youtube.com/watch?v=ID, youtu.be/ID, youtube.com/live/ID, studio.youtube.com/video/ID or similar.${handleMeant(input)}`,
     );
   }
 }

@@ -103,6 +103,24 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
     assert.match(await statusOf(page), /contains an invisible character: “pagU\+200Be-00001”/);
   });
 
+  it("is opened by its handle without @, and a name that is none asks whether one was meant", async () => {
+    const { page, relay } = pages;
+    relay.upstream.channel("@lofigirl");
+    await page.goto(relay.url);
+    await page.locator("#open input").fill("LofiGirl");
+    await page.keyboard.press("Enter");
+    await until(page, "/^Waiting for the next/.test(document.querySelector('#status-words').innerText)");
+    assert.equal((await addressOf(page)).searchParams.get("channel"), "@LofiGirl");
+    await page.goto(`${relay.url}/?videoId=Lofi+Girl`);
+    await page.locator("#retry").waitFor();
+    const words = await statusOf(page);
+    assert.match(
+      words,
+      /^This chat cannot be shown\. The name contains a space: “Lofi Girl”\. .* Did you mean @LofiGirl\?$/s,
+    );
+    assert.doesNotMatch(words, /videoId|channel=/);
+  });
+
   it("is opened again from the field after a failure", async () => {
     const { page, relay } = pages;
     relay.upstream.channel("@again");
@@ -117,16 +135,10 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
 
   for (const [query, words] of [
     ["channel=@nobody-here", /^There is no channel @nobody-here on YouTube\. It tries again at [\d:]+\.$/],
-    ["channel=@no body", /^This chat cannot be shown\. channel has a handle that is not 1 to 30 letters/],
-    ["videoId=nonsense", /^This chat cannot be shown\. videoId is neither a video id of 11 characters/],
-    [
-      "videoId=@somebody",
-      /videoId is a channel, not a video: request it alone, as channel=…, or send the URL/,
-    ],
-    [
-      "videoIds=demo-stream,@somebody",
-      /“@somebody” is a channel, not a video: request it alone, as channel=…, or/,
-    ],
+    ["channel=@no body", /^This chat cannot be shown\. The name has a handle that is not 1 to 30 letters/],
+    ["videoId=nonsense", /^This chat cannot be shown\. The name is neither a video id of 11 characters/],
+    ["videoId=@somebody", /The name is a channel, not a video: open it alone, or use the URL/],
+    ["videoIds=demo-stream,@somebody", /“@somebody” is a channel, not a video: open it alone, or/],
   ] as const)
     it(`says plainly why it cannot open ${query}`, async () => {
       const { page, relay } = pages;

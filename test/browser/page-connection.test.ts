@@ -48,7 +48,10 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     await page.keyboard.press("Enter");
     await stateIs(page, "failed");
     assert.equal(await page.locator("html").getAttribute("data-code"), "INVALID_VIDEO_ID");
-    assert.match(await statusOf(page), /Send the 11-character id of a video/);
+    assert.match(
+      await statusOf(page),
+      /cannot be shown\. “no” is neither a video id of 11 characters nor the URL of a video\. Send the 11-character id of a video/,
+    );
     chat.change({ kind: "none" });
     await visit();
     await page.locator("html[data-state=connecting][data-code=NO_LIVE_CHAT]").waitFor({ state: "attached" });
@@ -70,7 +73,7 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     chat.say(texts("b", 3));
     chat.end("continuations-absent");
     await stateIs(page, "ended");
-    assert.match(await statusOf(page), /no more continuations/);
+    assert.match(await statusOf(page), /^The chat is over\. All that was said stays here\.$/);
     assert.equal((await idsOf(page)).length, 6);
   });
 
@@ -278,7 +281,10 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     ]);
     const { page, calls } = opened;
     await stateIs(page, "ended");
-    assert.match(await statusOf(page), /room released/);
+    assert.match(
+      await statusOf(page),
+      /^The service has stopped reading this chat\. Open the video again to continue\.$/,
+    );
     await page.locator("#open button").click();
     await page.locator(rowOf("12")).waitFor();
     assert.deepEqual(

@@ -163,7 +163,7 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     await stateIs("failed", 1);
     chats[2].end("continuations-absent");
     await stateIs("ended", 2);
-    assert.match(await wordsIn(2), /no more continuations/);
+    assert.match(await wordsIn(2), /The chat is over\. All that was said stays here\./);
     assert.equal(await page.locator("html").getAttribute("data-state"), "open");
     await say("meanwhile", [0]);
     fault.cancel();

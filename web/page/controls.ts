@@ -94,18 +94,22 @@ function choose(select: HTMLSelectElement, value: string): void {
   select.value = value;
 }
 
-/** The parameters that name this: a channel, a video, or several videos. */
+/** The parameters that name this: a channel, also by its handle without `@`, a video, or several videos. */
 function sourceIn(named: string): Record<string, string> {
-  if (namesChannel(named)) return { channel: named };
+  const [known, handle] = [nameIn(named), `@${named}`];
+  if (known === undefined && isChannel(nameIn(handle) ?? "")) return { channel: handle };
+  // The service names the mistake in a handle.
+  if (isChannel(known ?? "") || (known === undefined && HANDLE.test(named))) return { channel: named };
   const videos = named.split(/[\s,]+/).filter((each) => each !== "");
   return videos.length > 1 ? { videoIds: videos.join() } : { videoId: named };
 }
 
-function namesChannel(named: string): boolean {
+/** The id of a video or the name of a channel; undefined if it is neither. */
+function nameIn(named: string): string | undefined {
   try {
-    return isChannel(parseVideoOrChannel(named));
+    return parseVideoOrChannel(named);
   } catch {
-    return HANDLE.test(named); // the service names the mistake
+    return undefined;
   }
 }
 

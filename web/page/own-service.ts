@@ -19,9 +19,9 @@ export function ask(path: string, signal: AbortSignal | null = null): Promise<Re
   });
 }
 
-/** Loads the page of the current address; a reload alone would forget the token. */
-export function loadAgain(): void {
-  history.replaceState(history.state, "", location.pathname + location.search + fragmentOf(TOKEN));
+/** Loads the page of the current address with a token; a reload alone would forget it. */
+export function loadAgain(token = TOKEN): void {
+  history.replaceState(history.state, "", location.pathname + location.search + fragmentOf(token));
   location.reload();
 }
 

@@ -18,9 +18,8 @@ const WORDS: Readonly<Record<PageState, string>> = {
 const REASONS: Readonly<Record<string, string>> = {
   live: "The live chat, as it is stored.",
   replay: "The replay, as it is stored.",
-  "no more continuations": "The chat is over: no more continuations. All that was said stays here.",
-  "room released":
-    "The service has stopped reading this chat (room released). Open the video again to continue.",
+  "no more continuations": "The chat is over. All that was said stays here.",
+  "room released": "The service has stopped reading this chat. Open the video again to continue.",
 };
 
 export class Status {

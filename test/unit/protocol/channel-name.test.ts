@@ -156,6 +156,19 @@ describe("the parser of channel names", () => {
     });
   }
 
+  it("asks whether a name without @ was meant", () => {
+    for (const [name, meant] of [
+      ["LofiGirl", " Did you mean @LofiGirl?"],
+      [" <Lofi Girl> ", " Did you mean @LofiGirl?"],
+      ["https://example.org/LofiGirl", ""],
+      ["Lofi,Girl", ""],
+    ])
+      assert.throws(
+        () => parseChannel(name ?? ""),
+        ({ message }: RelayError) => message.endsWith(` each with or without /live.${meant}`),
+      );
+  });
+
   it("a refusal quotes the rest of the name", () => {
     assert.throws(
       () => parseChannel("<@na\u200bme\u202e>\u200b"),
