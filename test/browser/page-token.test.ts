@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
 import type { Browser, Page, Request } from "playwright-core";
+import { violationsIn } from "../support/axe.ts";
 import { addressOf, faultsOf, launchChromium, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
 import { textAction } from "../support/chat-actions.ts";
 import { startRelay, type TestRelay } from "../support/relay.ts";
@@ -114,11 +115,44 @@ describe("a page with a token in its address", { skip: NO_CHROMIUM }, () => {
     await page.locator("html[data-code=UNAUTHORIZED]").waitFor({ state: "attached" });
     assert.match(
       (await words("[data-part=status-words]")) ?? "",
-      /This needs a token: add #token=… at the end of this page’s/,
+      /^This chat cannot be shown\. This needs a token: enter it in the field Token above\.$/,
     );
     await open(`/?videoId=${FOREIGN}`);
     await page.locator("html[data-code=FORBIDDEN]").waitFor({ state: "attached" });
-    assert.match((await words("[data-part=status-words]")) ?? "", /does not give the right/);
+    assert.match((await words("[data-part=status-words]")) ?? "", /does not give the right to this\.$/);
+  });
+
+  for (const [state, fragment] of [
+    ["none", ""],
+    ["one without the right", `#token=`],
+  ] as const)
+    it(`has a field for the token after it was refused with ${state}, and keeps it in memory alone`, async () => {
+      await open(`/?videoId=${FOREIGN}`, fragment && `${fragment}${token}`);
+      const field = page.locator("#open input[name=token]");
+      await field.waitFor();
+      assert.equal(await field.getAttribute("type"), "password");
+      assert.deepEqual(await violationsIn(page), []);
+      await page.fill("#open input[name=videoId]", VIDEO);
+      await field.fill(token);
+      await page.keyboard.press("Enter");
+      await shows(`in ${VIDEO}`);
+      assert.equal(await field.count(), 0);
+      assert.equal((await addressOf(page)).href, `${relay.url}/?videoId=${VIDEO}`);
+      await assertHidden();
+    });
+
+  it("has no such field before a refusal, nor for another video that is shown", async () => {
+    await open(`/?videoId=${VIDEO}`);
+    await shows(`in ${VIDEO}`);
+    const field = page.locator("#open input[name=token]");
+    assert.equal(await field.count(), 0);
+    await page.fill("#open input[name=videoId]", FOREIGN);
+    await page.keyboard.press("Enter");
+    await field.waitFor();
+    await page.fill("#open input[name=videoId]", VIDEO);
+    await page.keyboard.press("Enter");
+    await shows(`in ${VIDEO}`);
+    assert.equal(await field.count(), 0);
   });
 
   it("begins again with a token that is added to the address of the open page", async () => {

@@ -9,6 +9,7 @@ import { newRoot, partOf } from "./root.ts";
 import type { Settings } from "./settings.ts";
 import { carryState } from "./status.ts";
 import { chatIn, type ShownChat } from "./stored.ts";
+import { offerToken } from "./token-field.ts";
 import { drawVideo, oneLine } from "./video-line.ts";
 
 /**
@@ -38,7 +39,10 @@ export class OneChat {
     this.#column = new Column({
       ...shared,
       root,
-      stateChanged: (state, code) => carryState(document.documentElement, state, code),
+      stateChanged: (state, code) => {
+        carryState(document.documentElement, state, code);
+        offerToken(code);
+      },
       begun: (videoId) => {
         offerDownloads(...(videoId === "" ? [] : [{ videoId }]));
         this.#learning.abort();

@@ -11,6 +11,7 @@ import { newRoot, partOf } from "./root.ts";
 import type { Settings } from "./settings.ts";
 import { carryState, type PageState } from "./status.ts";
 import { Tabs } from "./tabs.ts";
+import { offerToken } from "./token-field.ts";
 
 /** The state of the page is the first of these that a chat has. */
 const STATES: readonly PageState[] = ["open", "reconnecting", "connecting", "ended", "failed"];
@@ -113,6 +114,7 @@ export class SeveralChats {
     const shown = STATES.flatMap((state) => roots.filter(({ dataset }) => dataset.state === state));
     const { state = "idle", code } = shown[0]?.dataset ?? {};
     carryState(document.documentElement, state as PageState, code);
+    offerToken(code);
   }
 
   #giveRoles(): void {
