@@ -77,6 +77,8 @@ export interface PageSettings {
   demoVideo?: string;
   /** The sources of `frame-ancestors` for all pages; undefined: the default of each page. */
   frameAncestors: string | undefined;
+  /** How often a stream gets a keepalive. */
+  keepaliveMs: number;
   /** The service's name, and the URL of a page about it; empty: none. */
   name: string;
   aboutUrl: string;
@@ -154,7 +156,7 @@ function once<T>(make: () => T): () => T {
 }
 
 /** The document with the parts that depend on the settings of this service. */
-function filled(html: string, { demoVideo = "", name, aboutUrl, access }: PageSettings): string {
+function filled(html: string, { demoVideo = "", keepaliveMs, name, aboutUrl, access }: PageSettings): string {
   const shown = name === "" ? "Live chat" : escaped(name);
   const about =
     aboutUrl === "" ? shown : `<a href="${escaped(aboutUrl)}" rel="noopener noreferrer">${shown}</a>`;
@@ -164,6 +166,7 @@ function filled(html: string, { demoVideo = "", name, aboutUrl, access }: PageSe
   });
   return html
     .replace('name="demo-video" content=""', `name="demo-video" content="${demoVideo}"`)
+    .replace('name="keepalive-ms" content=""', `name="keepalive-ms" content="${keepaliveMs}"`)
     .replace(/(?<=<title>)Live chat(?=<)/, () => shown)
     .replace(/(?<=id="about">)Live chat(?=<)/, () => about)
     .replace('<p data-part="chats" hidden></p>', (none) =>

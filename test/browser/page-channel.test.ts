@@ -60,7 +60,11 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
       "/^Waiting for the next stream/.test(document.querySelector('#status-words').innerText)",
     );
     assert.equal((await addressOf(page)).searchParams.get("channel"), "https://www.youtube.com/@quiet/live");
-    assert.equal(await page.locator("html").getAttribute("data-state"), "open");
+    assert.equal(await page.locator("html").getAttribute("data-state"), "waiting");
+    const overlay = await pages.browser.newPage();
+    await overlay.goto(`${relay.url}/overlay?channel=@quiet`);
+    await overlay.locator("html[data-state=waiting]").waitFor({ state: "attached" });
+    await overlay.close();
     assert.deepEqual(channel.listed, []);
     assert.equal((await setup()).searchParams.get("channel"), "https://www.youtube.com/@quiet/live");
     await page.locator("#open input").fill(pages.videoId);
@@ -130,7 +134,7 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
     await page.goto(`${relay.url}/?channel=@again`);
     await pages.stateIs("failed");
     await page.locator("#open").getByRole("button").click();
-    await pages.stateIs("open");
+    await pages.stateIs("waiting");
   });
 
   for (const [query, words] of [

@@ -54,7 +54,7 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     );
     chat.change({ kind: "none" });
     await visit();
-    await page.locator("html[data-state=connecting][data-code=NO_LIVE_CHAT]").waitFor({ state: "attached" });
+    await page.locator("html[data-state=waiting][data-code=NO_LIVE_CHAT]").waitFor({ state: "attached" });
     assert.match(await statusOf(page), / no live chat\. It tries again at \d\d:\d\d:\d\d\.\s+Try now/);
     chat.change({ kind: "live" });
     chat.say(texts("a", 2));
@@ -274,6 +274,74 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     assert.equal(calls().length, 4);
   });
 
+  it("leaves a stream without a byte for longer than a keepalive takes, and no sooner", async () => {
+    let alive = (): unknown => assert.fail("no stream was asked for");
+    const first: Answer = (response, call) => {
+      streams(init(10), message(11))(response, call);
+      alive = () => response.write(": keepalive\n\n");
+    };
+    await using opened = await open("/?", [first, () => {}], "stands still");
+    const { page } = opened;
+    await page.clock.runFor(1000);
+    await page.locator(rowOf("11")).waitFor();
+    // The time of the page stands still: wait until it has read the comment.
+    const armed = "waits.filter((ms) => ms === 16_500).length";
+    for (const _ of [1, 2]) {
+      const before = await page.evaluate<number>(armed);
+      await page.clock.fastForward(15_000);
+      alive();
+      await until(page, `${armed} > ${before}`);
+      await stateIs(page, "open");
+    }
+    await page.clock.fastForward(16_500);
+    await stateIs(page, "reconnecting");
+    assert.match(await statusOf(page), /connection was lost.*Try now/s);
+  });
+
+  it("asks a service that is away again within 2.5 s, counts the seconds, and can try at once", async () => {
+    const away: Answer = (response) => response.writeHead(502, { "content-type": "text/html" }).end("Away");
+    let cut = (): unknown => assert.fail("no stream was asked for");
+    const first: Answer = (response, call) => {
+      streams(init(10), message(11))(response, call);
+      cut = () => response.socket?.destroy();
+    };
+    const back = streams(init(11), message(12));
+    await using opened = await open("/?", [first, away, away, away, back], "stands still");
+    const { page, calls } = opened;
+    await page.clock.runFor(1000);
+    await page.locator(rowOf("11")).waitFor();
+    cut();
+    for (const asked of [2, 3]) {
+      await page.getByText(/Trying again in [123] s/).waitFor();
+      assert.equal(calls().length, asked - 1);
+      await page.clock.fastForward(2500);
+      await page.getByText(/Trying again in [123] s/).waitFor();
+      assert.equal(calls().length, asked);
+    }
+    // A screen reader hears that it tries again, but not each second.
+    assert.match(await page.locator("#status [aria-hidden]").innerText(), /in [123] s/);
+    await page.locator("#retry").click();
+    await page.getByText(/Trying again in [123] s/).waitFor();
+    await page.locator("#retry").click();
+    await stateIs(page, "open");
+    await page.clock.runFor(1000);
+    await page.locator(rowOf("12")).waitFor();
+    assert.deepEqual(calls().slice(1), ["11", "11", "11", "11"]);
+  });
+
+  it("says at once that the device is offline, and goes on as soon as it is not", async () => {
+    await using opened = await open("/?", [streams(init(10), message(11)), streams(init(11), message(12))]);
+    const { page, calls } = opened;
+    await page.locator(rowOf("11")).waitFor();
+    await page.context().setOffline(true);
+    await stateIs(page, "reconnecting");
+    assert.match(await statusOf(page), /This device is offline\./);
+    await page.context().setOffline(false);
+    await page.locator(rowOf("12")).waitFor();
+    await stateIs(page, "open");
+    assert.deepEqual(calls(), [undefined, "11"]);
+  });
+
   it("resumes when a released chat is opened again", async () => {
     await using opened = await open("/?", [
       streams(init(10), message(11), RELEASED),
@@ -331,7 +399,7 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
       const words = (await page.locator("body").innerText()).trim();
       assert.equal(words, calls()[1] === undefined ? "" : "x");
       const state = await page.locator("html").getAttribute("data-state");
-      assert.match(state ?? "", /^(connecting|open|reconnecting)$/);
+      assert.match(state ?? "", /^(waiting|open|reconnecting)$/);
     });
   }
 

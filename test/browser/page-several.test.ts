@@ -134,7 +134,7 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     chats[2].change({ kind: "none" });
     await page.goto(pages.relay.url + query());
     await has("a-old-1", 0);
-    await page.locator(`${within(2)}[data-state=connecting][data-code=NO_LIVE_CHAT]`).waitFor();
+    await page.locator(`${within(2)}[data-state=waiting][data-code=NO_LIVE_CHAT]`).waitFor();
     assert.match(await wordsIn(2), / no live chat\. It tries again at \d\d:\d\d:\d\d\.\s+Try now/);
     await say("meanwhile", [0]);
     chats[2].change({ kind: "live" });

@@ -6,9 +6,11 @@
 import { type ChatError, type Init, type MergedChats, type MessageType, merged } from "../../client/index.ts";
 import { vectorOf } from "../../src/protocol/cursor-vector.ts";
 import { Batch } from "./batch.ts";
+import { silentMs, watchfulFetch } from "./keepalive.ts";
 import { register, type Sharable, sharedStream } from "./sharing.ts";
 import { completed, type ShownMessage } from "./shown-message.ts";
-import { openChat, type SourceChat, waitAfter } from "./source.ts";
+import { openChat, type SourceChat } from "./source.ts";
+import { waitAfter } from "./waits.ts";
 
 /** Where one of the chats is shown. */
 export interface ChatPlace {
@@ -20,7 +22,7 @@ export interface ChatPlace {
     /** `detail`: the reason of an end, the type of a chat, or the service's own message. */
     show(state: "connecting" | "open" | "ended" | "failed", detail?: string, code?: string): void;
     /** `waitMs`: until the next attempt; undefined: soon. */
-    wait(state: "connecting" | "reconnecting", error: ChatError, waitMs?: number): void;
+    wait(state: "connecting" | "reconnecting" | "waiting", error: ChatError, waitMs?: number): void;
   };
 }
 
@@ -85,8 +87,8 @@ class ConnectedChat {
   lookFor(found: () => void): void {
     this.#lookout?.close();
     this.state = "absent";
-    const retry = (error: ChatError): number | undefined => {
-      const waitMs = waitAfter(error);
+    const retry = (error: ChatError, attempt: number): number | undefined => {
+      const waitMs = waitAfter(error, attempt);
       if (this.#lookout === lookout) this.wait(error, waitMs);
       return waitMs;
     };
@@ -105,7 +107,8 @@ class ConnectedChat {
 
   /** `waitMs`: until the next attempt; undefined: soon. */
   wait(error: ChatError, waitMs: number | undefined): void {
-    this.place.status.wait(this.cursor === undefined ? "connecting" : "reconnecting", error, waitMs);
+    const lost = this.cursor === undefined ? "connecting" : "reconnecting";
+    this.place.status.wait(error.code === "NO_LIVE_CHAT" ? "waiting" : lost, error, waitMs);
   }
 
   close(): void {
@@ -199,8 +202,8 @@ export class MergedConnection implements Sharable {
   }
 
   #merge(asked: readonly ConnectedChat[]): MergedChats<ShownMessage> {
-    const retry = (error: ChatError): number | undefined => {
-      const waitMs = waitAfter(error);
+    const retry = (error: ChatError, attempt: number): number | undefined => {
+      const waitMs = waitAfter(error, attempt);
       if (this.#room === opened)
         for (const line of asked)
           if (line.isAsked) {
@@ -218,7 +221,7 @@ export class MergedConnection implements Sharable {
     const opened: MergedChats<ShownMessage> =
       sharedStream()?.openSeveral(videoIds, cursors, { backfill, token, trouble: retry, ...chosen }) ??
       (merged(service, {
-        ...{ videoIds, backfill, token, retry, ...chosen },
+        ...{ videoIds, backfill, token, retry, fetch: watchfulFetch(silentMs()), ...chosen },
         cursor: isResumed ? vectorOf(cursors) : undefined,
         details: true,
       }) as unknown as MergedChats<ShownMessage>);

@@ -5,6 +5,7 @@
  */
 import { ChatError, type ChatOptions, chat, type Init, type MergedChats } from "../../client/index.ts";
 import { parseVideoId } from "../../src/protocol/video-id.ts";
+import { silentMs } from "./keepalive.ts";
 import { typesOf } from "./parameters.ts";
 import type { FromWorker, LineName, ToWorker } from "./shared-messages.ts";
 import { BEAT_MS } from "./shared-messages.ts";
@@ -18,7 +19,7 @@ const SILENT_MS = 2.5 * BEAT_MS;
 const USUAL_BACKFILL = 50;
 
 /** `trouble` hears of a lost connection, in place of `retry`. */
-type SharedOptions = SourceOptions & { trouble?: (error: ChatError) => void };
+type SharedOptions = SourceOptions & { trouble?: (error: ChatError, attempt: number) => void };
 type Item = { cursor: number; type: string };
 type Emit = (event: string, value: unknown) => void;
 
@@ -57,7 +58,7 @@ export class SharedStream {
   openSeveral(
     videoIds: readonly string[],
     cursors: readonly (number | undefined)[],
-    options: SourceOptions & { trouble: (error: ChatError) => void },
+    options: SourceOptions & { trouble: (error: ChatError, attempt: number) => void },
   ): MergedChats<ShownMessage> {
     const chats = videoIds.map((videoId, at) => {
       const cursor = cursors[at];
@@ -93,7 +94,7 @@ export class SharedStream {
 
   #start(): void {
     this.#heardAt = performance.now();
-    const url = new URL("web/chat/shared-worker.js", this.service).href;
+    const url = new URL(`web/chat/shared-worker.js?silentMs=${silentMs()}`, this.service).href;
     const worker = new SharedWorker(trusted(url), { name: this.token ?? "" });
     worker.addEventListener("error", () => this.#lost());
     this.#port = worker.port;
@@ -196,7 +197,7 @@ class SharedChat {
       else this.#hand(value as Item);
     } else if (event === "trouble") {
       const error = toError(value);
-      if (this.#options.trouble) this.#options.trouble(error);
+      if (this.#options.trouble) this.#options.trouble(error, this.#attempts);
       else this.#options.retry?.(error, this.#attempts);
       this.#set(this.#at === undefined ? "connecting" : "reconnecting");
     } else if (event === "error") this.#fail(toError(value));

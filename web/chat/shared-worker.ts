@@ -5,10 +5,13 @@
  */
 import { type ChatError, type ChatOptions, chat, merged } from "../../client/index.ts";
 import { vectorOf } from "../../src/protocol/cursor-vector.ts";
+import { watchfulFetch } from "./keepalive.ts";
 import { BEAT_MS, type FromWorker, type LineName, type ToWorker } from "./shared-messages.ts";
+import { waitAfter } from "./waits.ts";
 
 const SERVICE = new URL("../../", location.href).href;
 const TOKEN = (globalThis as { name?: string }).name || undefined;
+const FETCH = watchfulFetch(Number(new URLSearchParams(location.search).get("silentMs")));
 /** The service's maximum of chats on one connection. */
 const MAX_CHATS = 20;
 /** Chats that are added together, as a scene's are, make one new connection. */
@@ -48,9 +51,10 @@ class Line {
     this.#isCut = false;
   }
 
-  cut(error: ChatError): void {
+  /** `waitMs`: until the next attempt. */
+  cut(error: ChatError, waitMs: number | undefined): void {
     this.#isCut = true;
-    this.send("trouble", plain(error));
+    this.send("trouble", { ...plain(error), ...(waitMs !== undefined && { retryAfterMs: waitMs }) });
   }
 
   take(message: { cursor: number }): void {
@@ -86,10 +90,11 @@ function connect(): void {
   const own = merged(SERVICE, {
     videoIds: asked.map(([videoId]) => videoId),
     cursor: cursors.some((cursor) => cursor !== undefined) ? vectorOf(cursors) : undefined,
-    ...{ backfill: 0, details: true, token: TOKEN },
-    retry: (error: ChatError) => {
-      if (!error.isFinal) for (const [, line] of asked) line.cut(error);
-      return undefined;
+    ...{ backfill: 0, details: true, token: TOKEN, fetch: FETCH },
+    retry: (error: ChatError, attempt: number) => {
+      const waitMs = waitAfter(error, attempt);
+      if (!error.isFinal) for (const [, line] of asked) line.cut(error, waitMs);
+      return error.isFinal ? undefined : waitMs;
     },
   } as Parameters<typeof merged>[1]);
   room = own;
@@ -112,10 +117,11 @@ function drop(videoId: string, event: string, value: unknown): void {
 function openChannel(channel: string): { line: Line; room: { close(): void } } {
   const line = new Line();
   const own = chat(SERVICE, {
-    ...{ channel, backfill: 0, details: true, token: TOKEN },
-    retry: (error: ChatError) => {
-      if (!error.isFinal) line.cut(error);
-      return undefined;
+    ...{ channel, backfill: 0, details: true, token: TOKEN, fetch: FETCH },
+    retry: (error: ChatError, attempt: number) => {
+      const waitMs = waitAfter(error, attempt);
+      if (!error.isFinal) line.cut(error, waitMs);
+      return error.isFinal ? undefined : waitMs;
     },
   } as unknown as ChatOptions<true>) as unknown as {
     on(event: string, listener: (value: never) => void): void;
@@ -201,6 +207,8 @@ globalThis.addEventListener("connect", (event) => {
     else if ("leave" in data) leave(page);
   };
 });
+
+globalThis.addEventListener("online", reconnect);
 
 setInterval(() => {
   for (const page of pages)

@@ -1,12 +1,9 @@
 /** The chat that a page shows: of a video, or of the streams of a channel, one after the other. */
-import { type Chat, type ChatError, type ChatEvents, type ChatOptions, chat } from "../../client/index.ts";
+import { type Chat, type ChatEvents, type ChatOptions, chat } from "../../client/index.ts";
 import type { ChannelState } from "../../src/protocol/channel.ts";
 import { SharableChat } from "./sharable-chat.ts";
 import type { ShownMessage } from "./shown-message.ts";
 import type { Source } from "./source-name.ts";
-
-/** The wait before the next attempt to open a chat that has not begun: pages are often open before it. */
-export const NO_CHAT_MS = 30_000;
 
 /** `channel` comes only for a channel, `end` only for a video. */
 interface SourceEvents extends Omit<ChatEvents, "message"> {
@@ -36,10 +33,4 @@ export function openChat(service: string, source: Source, options: SourceOptions
     own,
     shared: (stream, cursor) => stream.open(source, after(cursor)),
   }) as unknown as SourceChat;
-}
-
-/** Milliseconds until the next attempt; undefined leaves it to the SDK, or to the user after a refusal. */
-export function waitAfter({ code, status, retryAfterMs }: ChatError): number | undefined {
-  if (code === "NO_LIVE_CHAT") return NO_CHAT_MS;
-  return status === 429 || status === 503 ? (retryAfterMs ?? NO_CHAT_MS) : undefined;
 }

@@ -9,9 +9,10 @@ import { find } from "../chat/dom.ts";
 import { beginAgainAtNewToken, withoutHeaders } from "../chat/page-token.ts";
 import { SLOW_MS, SLOW_WORDS } from "../chat/sharing.ts";
 import { completed, type ShownMessage } from "../chat/shown-message.ts";
-import { NO_CHAT_MS, openChat, type SourceOptions } from "../chat/source.ts";
+import { openChat, type SourceOptions } from "../chat/source.ts";
 import { tokenIn } from "../chat/token-fragment.ts";
 import { EVENTS } from "../chat/transcript.ts";
+import { NO_CHAT_MS } from "../chat/waits.ts";
 import type { AlertEffects } from "./alert-effects.ts";
 import { type Options, readOptions } from "./options.ts";
 import { playSamples } from "./samples.ts";
@@ -106,18 +107,29 @@ function follow(options: Options, stage: Shows, cursor?: number | string): void 
   const request = toRequest(options);
   let wasOpen = cursor !== undefined;
   const slow = wasOpen ? undefined : setTimeout(() => explain("connecting", SLOW_WORDS), SLOW_MS);
+  let isWaiting = false;
   const retry = (error: ChatError, attempt: number): number | false | undefined => {
     clearTimeout(slow);
+    isWaiting = error.code === "NO_LIVE_CHAT";
+    ROOT.dataset.state = isWaiting ? "waiting" : wasOpen ? "reconnecting" : "connecting";
     // Only the person who sets it up sees a source that was never open.
     if (!wasOpen && /^40[13]$/.test(`${error.status}`)) explain("failed", error.message, error.code);
     return waitAfter(error, attempt);
   };
   const room = openChat(SERVICE, options, { ...request, cursor, token: tokenIn(location.hash), retry });
   room.on("state", (state) => {
-    if (state !== "closed") ROOT.dataset.state = state;
+    if (state !== "closed") ROOT.dataset.state = isWaiting ? "waiting" : state;
   });
   let current: string | undefined;
+  room.on("channel", ({ state, videoId }) => {
+    const isOpen = videoId !== undefined && videoId === current;
+    isWaiting = state === "waiting" || (state === "upcoming" && !isOpen);
+    if (isWaiting) ROOT.dataset.state = "waiting";
+    else if (isOpen) ROOT.dataset.state = "open";
+  });
   room.on("init", ({ videoId, cursor: begin }) => {
+    isWaiting = false;
+    ROOT.dataset.state = "open";
     wasOpen = true;
     clearTimeout(slow);
     hideStatus();

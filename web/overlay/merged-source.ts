@@ -4,7 +4,7 @@ import type { ShownMessage, SourceMark } from "../chat/shown-message.ts";
 import { readMarks } from "./source-marks.ts";
 
 /** The state of the overlay is the first of these that a chat has. */
-const STATES = ["open", "reconnecting", "connecting", "ended"];
+const STATES = ["open", "reconnecting", "connecting", "waiting", "ended"];
 
 export interface MergedSourceOptions {
   service: string;
@@ -60,7 +60,7 @@ export function openMerged(options: MergedSourceOptions): void {
           if (isReleased) again(options.releasedMs);
           set(videoId, state === "failed" || isReleased || state === "connecting" ? lost() : state);
         },
-        wait: () => set(videoId, lost()),
+        wait: (state) => set(videoId, state === "waiting" ? state : lost()),
       },
     };
   };

@@ -2,9 +2,11 @@
 import type { ChatError, Init } from "../../client/index.ts";
 import type { RelayError } from "../../src/protocol/errors.ts";
 import { Batch } from "../chat/batch.ts";
+import { silentMs, watchfulFetch } from "../chat/keepalive.ts";
 import { completed, type ShownMessage } from "../chat/shown-message.ts";
-import { openChat, type SourceChat, waitAfter } from "../chat/source.ts";
+import { openChat, type SourceChat } from "../chat/source.ts";
 import type { Source } from "../chat/source-name.ts";
+import { waitAfter } from "../chat/waits.ts";
 import { SERVICE, TOKEN } from "./own-service.ts";
 import type { Status } from "./status.ts";
 
@@ -35,9 +37,13 @@ export class Connection {
   #batch = this.#newBatch();
   /** The video of the last connection. */
   #videoId: string | undefined;
+  /** Whether there is no network, and the chat goes on once there is. */
+  #isSuspended = false;
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
+    addEventListener("offline", () => this.#suspend());
+    addEventListener("online", () => this.#isSuspended && this.goOn());
   }
 
   open(source: RequestedChat): void {
@@ -51,6 +57,7 @@ export class Connection {
 
   /** Connects, and resumes after the last message shown, if any. */
   goOn(): void {
+    this.#isSuspended = false;
     this.#room?.close();
     const { videoId, channel, backfill, refusal } = this.#source;
     if (refusal) {
@@ -62,24 +69,35 @@ export class Connection {
     if (!isIdle) this.#connect({ backfill, cursor: this.#room?.cursor }, this.#batch);
   }
 
+  /** The device has no network: streams would notice it late. */
+  #suspend(): void {
+    const { status } = this.#options;
+    if (!this.#room || ["idle", "ended", "failed"].includes(status.state)) return;
+    this.#isSuspended = true;
+    this.#room.close();
+    status.show(this.#videoId === undefined ? "connecting" : "reconnecting", "This device is offline.");
+  }
+
   #connect(
     options: { backfill: number | undefined; cursor: number | string | undefined },
     batch: Batch<ShownMessage | "gap">,
   ): void {
     const { status, opened } = this.#options;
-    const retry = (error: ChatError): number | undefined => {
-      const waitMs = waitAfter(error);
-      const state = room.state === "reconnecting" ? "reconnecting" : "connecting";
-      if (this.#room === room) status.wait(state, error, waitMs);
+    const retry = (error: ChatError, attempt: number): number | undefined => {
+      const waitMs = waitAfter(error, attempt);
+      const lost = this.#videoId === undefined ? "connecting" : "reconnecting";
+      if (this.#room === room) status.wait(error.code === "NO_LIVE_CHAT" ? "waiting" : lost, error, waitMs);
       return waitMs;
     };
     const { storedChat, ...source } = this.#source;
     const part = storedChat ? ({ until: "now", chat: storedChat } as const) : {};
     const backfill = options.backfill ?? (storedChat ? MOST_STORED : undefined);
-    const room = openChat(SERVICE, source, { ...options, ...part, backfill, token: TOKEN, retry });
+    const own = { token: TOKEN, retry, fetch: watchfulFetch(silentMs()) };
+    const room = openChat(SERVICE, source, { ...options, ...part, backfill, ...own });
     this.#room = room;
     room.on("state", (state) => {
-      if (this.#room === room && state !== "closed" && state !== status.state) status.show(state);
+      // `retry` has said why it is lost, and what comes on an open stream says how the chat is.
+      if (this.#room === room && state === "reconnecting" && status.state === "open") status.show(state);
     });
     room.on("init", (init) => {
       const isNew = this.#source.videoId === "" && init.videoId !== this.#videoId;
@@ -88,7 +106,7 @@ export class Connection {
       opened(init, isNew);
       status.show("open", init.chatType);
     });
-    room.on("channel", (news) => status.showChannel(news));
+    room.on("channel", (news) => status.showChannel(news, news.videoId === this.#videoId));
     // A gap with details also arrives as a message.
     room.on("gap", ({ details }) => details || batch.add("gap"));
     room.on("end", ({ reason }) => {

@@ -14,7 +14,7 @@ import { Tabs } from "./tabs.ts";
 import { offerToken } from "./token-field.ts";
 
 /** The state of the page is the first of these that a chat has. */
-const STATES: readonly PageState[] = ["open", "reconnecting", "connecting", "ended", "failed"];
+const STATES: readonly PageState[] = ["open", "reconnecting", "connecting", "waiting", "ended", "failed"];
 /** As in the stylesheet. */
 const WIDE = matchMedia("(min-width: 900px)");
 

@@ -1,15 +1,20 @@
 /** States the connection's condition, and what to do next if something is wrong. */
+import type { ChatError } from "../../client/index.ts";
 import type { ChannelState } from "../../src/protocol/channel.ts";
+import { make } from "../chat/dom.ts";
 import { SLOW_MS, SLOW_WORDS } from "../chat/sharing.ts";
+import { isAway } from "../chat/waits.ts";
 import { partOf } from "./root.ts";
 import { sentence } from "./sentence.ts";
 import { focusFirstSeen } from "./tab-stops.ts";
 
-export type PageState = "idle" | "connecting" | "open" | "reconnecting" | "ended" | "failed";
+/** `waiting`: for a chat that has not begun, that is off, or for a channel's next stream. */
+export type PageState = "idle" | "connecting" | "waiting" | "open" | "reconnecting" | "ended" | "failed";
 
 const WORDS: Readonly<Record<PageState, string>> = {
   idle: "Paste a video to see its chat.",
   connecting: "Connecting …",
+  waiting: "The chat is off, or hidden. It goes on here once it is back.",
   open: "Live",
   reconnecting: "The connection was lost. Reconnecting …",
   ended: "The chat is over.",
@@ -30,6 +35,7 @@ export class Status {
   /** Whether the chat has the focus in place of the button, while that is hidden. */
   #keepsFocus = false;
   #slow: ReturnType<typeof setTimeout> | undefined;
+  #countdown: ReturnType<typeof setInterval> | undefined;
   #news = "";
   state: PageState = "idle";
 
@@ -51,12 +57,19 @@ export class Status {
   }
 
   /** After a failed attempt. `waitMs`: until the next one; undefined: soon. */
-  wait(state: PageState, { code, message }: { code: string; message: string }, waitMs?: number): void {
+  wait(state: PageState, error: Pick<ChatError, "code" | "message" | "status">, waitMs?: number): void {
+    const { code, message } = error;
     if (waitMs === undefined) {
       this.show(state, message);
       return;
     }
     const at = new Date(Date.now() + waitMs);
+    if (isAway(error)) {
+      const words = wordsFor(state, message).replace(/ …$/, "");
+      this.#set(state, words, "Try now", undefined);
+      this.#countDown(at.getTime());
+      return;
+    }
     const isSoon = waitMs < 60_000;
     const time = at.toLocaleTimeString("en", { hourCycle: "h23", timeStyle: isSoon ? "medium" : "short" });
     const lost = state === "reconnecting" ? "The connection was lost. " : "";
@@ -64,23 +77,39 @@ export class Status {
     this.#set(state, words, "Try now", code);
   }
 
-  /** What a channel's connection waits for, unless a stream is live. */
-  showChannel({ title, channel, state, startsAt, reason }: ChannelState): void {
+  /** What a channel's connection waits for, unless a stream is live. `isOpen`: whether its chat is shown. */
+  showChannel({ title, channel, state, startsAt, reason }: ChannelState, isOpen: boolean): void {
     const at =
       startsAt && new Date(startsAt).toLocaleString("en", { dateStyle: "medium", timeStyle: "short" });
     const next = `the next stream of ${title ?? channel}`;
     const words = at ? `Waiting for ${next}, which begins on ${at}.` : `Waiting for ${next}.`;
     this.#news = state === "live" ? "" : [words, reason && `${reason}.`].filter(Boolean).join(" ");
-    this.show("open");
+    if (state === "waiting" || (state === "upcoming" && !isOpen))
+      this.#set("waiting", this.#news, undefined, undefined);
+    else if (isOpen) this.show("open");
   }
 
   /** `retry`: the words of the button, if there is one. */
   #set(state: PageState, words: string, retry: string | undefined, code: string | undefined): void {
     clearTimeout(this.#slow);
+    clearInterval(this.#countdown);
     this.state = state;
     this.#changed(state, code);
     this.#showRetry(retry);
     this.#say(words);
+  }
+
+  /** Adds to the words how many seconds are left. Screen readers are spared them: each would be a new text. */
+  #countDown(until: number): void {
+    const left = make("span", { "data-part": "countdown", "aria-hidden": "true" });
+    const show = (): void => {
+      const seconds = Math.ceil((until - Date.now()) / 1000);
+      left.textContent = seconds > 0 ? ` in ${seconds} s` : " …";
+      if (seconds <= 0) clearInterval(this.#countdown);
+    };
+    show();
+    this.#words.append(left);
+    this.#countdown = setInterval(show, 1000);
   }
 
   /** While the button is hidden, the chat keeps its focus for it, until the chat is open. */
