@@ -1,12 +1,12 @@
 /** What the viewer page says of itself and of the video: on the first page, above the chat, in the tab. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { ask } from "../support/api.ts";
 import { violationsIn } from "../support/axe.ts";
 import { NO_CHROMIUM, until } from "../support/browser.ts";
 import { texts } from "../support/chat-actions.ts";
+import { eventually } from "../support/eventually.ts";
 import { usePages } from "../support/pages.ts";
-
-const CHANNEL = { id: `UC${"x".repeat(22)}`, name: "Lofi Girl" };
 
 describe("the first page", { skip: NO_CHROMIUM }, () => {
   const pages = usePages("/", { width: 1280, height: 720 });
@@ -39,34 +39,44 @@ describe("the first page", { skip: NO_CHROMIUM }, () => {
 describe("the line of the video", { skip: NO_CHROMIUM }, () => {
   const pages = usePages("/", { width: 1280, height: 720 }, { page: 20 });
 
-  /** Visits the chat of a video about which the service knows this. */
-  async function visitKnown(known: object, query = ""): Promise<string[]> {
-    const { page, chat } = pages;
+  let videos = 0;
+
+  /** Visits the live broadcast of a channel, and returns the pictures of the upstream that the page asks for. */
+  async function visit(
+    title: string,
+    name: string,
+    query = "",
+    foundOn: "watch" | "popout" = "watch",
+  ): Promise<{ id: string; channelId: string; pictures: string[] }> {
+    const { page, relay } = pages;
+    videos += 1;
+    const id = `titled-${String(videos).padStart(4, "0")}`;
     const pictures: string[] = [];
-    page.on("request", (request) => request.url().includes("ytimg") && pictures.push(request.url()));
-    await page.route("**/v1/rooms/*", async (route) => {
-      const response = await route.fetch();
-      await route.fulfill({ response, json: { ...(await response.json()), ...known } });
-    });
+    page.on(
+      "request",
+      (request) => request.url().includes(id) && /ytimg/.test(request.url()) && pictures.push(request.url()),
+    );
+    const channel = relay.upstream.channel(`@titled${videos}`, { title: name });
+    const { chat } = channel.broadcast(id, { title, chat: { page: 20, timeoutMs: 50, foundOn } });
     chat.say(texts("a", 20));
-    await pages.visit(query);
+    await page.goto(`${relay.url}/?videoId=${id}${query}`);
     await pages.has("a-19");
-    return pictures;
+    return { id, channelId: channel.channelId, pictures };
   }
 
   it("has title and channel, each with a link, and the browser's tab begins with the title", async () => {
-    await visitKnown({ title: "lofi hip hop radio", channel: CHANNEL });
-    const { page, videoId } = pages;
+    const { id, channelId } = await visit("lofi hip hop radio", "Lofi Girl");
+    const { page } = pages;
     const line = page.locator("#video");
     await line.waitFor();
-    assert.equal(await line.getAttribute("data-video-id"), videoId);
+    assert.equal(await line.getAttribute("data-video-id"), id);
     assert.deepEqual(
       await pages.evaluate(
         "[...document.querySelectorAll('#video a')].map(({ href, textContent, target, rel }) => [href, textContent, target, rel])",
       ),
       [
-        [`https://www.youtube.com/watch?v=${videoId}`, "lofi hip hop radio"],
-        [`https://www.youtube.com/channel/${CHANNEL.id}`, "Lofi Girl"],
+        [`https://www.youtube.com/watch?v=${id}`, "lofi hip hop radio"],
+        [`https://www.youtube.com/channel/${channelId}`, "Lofi Girl"],
       ].map((link) => [...link, "_blank", "noopener noreferrer nofollow ugc"]),
     );
     assert.equal(await page.title(), "lofi hip hop radio · Live chat");
@@ -77,16 +87,32 @@ describe("the line of the video", { skip: NO_CHROMIUM }, () => {
   });
 
   it("is absent while the title is not known, and the tab has the id", async () => {
-    await visitKnown({});
-    const { page, videoId } = pages;
+    const { page, videoId, chat } = pages;
+    chat.say(texts("a", 2));
+    await pages.visit();
     await pages.stateIs("open");
     assert.equal(await page.locator("#video").isHidden(), true);
     assert.equal(await page.title(), `${videoId} · Live chat`);
   });
 
+  it("comes as soon as the service has learnt the title", async () => {
+    const { page, relay } = pages;
+    await page.clock.install();
+    const { id } = await visit("a late title", "A channel", "", "popout");
+    await pages.stateIs("open");
+    assert.equal(await page.locator("#video").isHidden(), true);
+    await eventually("a late title", async () => {
+      const { body } = await ask<{ title?: string }>(relay.url, `/v1/rooms/${id}`);
+      return body.title;
+    });
+    await page.clock.fastForward(5000);
+    await page.locator("#video").waitFor();
+    assert.equal(await page.title(), "a late title · Live chat");
+  });
+
   it("leaves out what would change the text around it, and stays one line however long the title is", async () => {
     const title = `<b>\u202egnp.exe\u202c\u0007 ${"👩‍👩‍👧 long ".repeat(500)}`;
-    await visitKnown({ title, channel: { name: "a\u2066b\nc" } });
+    await visit(title, "a\u2066b\nc");
     const { page } = pages;
     await page.locator("#video").waitFor();
     assert.match(await page.title(), /^<b>gnp\.exe 👩‍👩‍👧 long /);
@@ -107,13 +133,13 @@ describe("the line of the video", { skip: NO_CHROMIUM }, () => {
   });
 
   it("asks for a picture of the upstream's hosts, but not for those who hide pictures or the line", async () => {
-    const pictures = await visitKnown({ title: "a title" });
+    const { id, pictures } = await visit("a title", "A channel");
     await pages.page.locator("#video").waitFor();
-    assert.deepEqual(pictures, [`https://i.ytimg.com/vi/${pages.videoId}/mqdefault.jpg`]);
+    assert.deepEqual(pictures, [`https://i.ytimg.com/vi/${id}/mqdefault.jpg`]);
     for (const query of ["&images=off", "&layout=dock"]) {
-      const asked = await visitKnown({ title: "a title" }, query);
+      const hidden = await visit("a title", "A channel", query);
       await until(pages.page, "document.title.startsWith('a title')");
-      assert.deepEqual(asked, [], query);
+      assert.deepEqual(hidden.pictures, [], query);
     }
   });
 });
