@@ -108,9 +108,14 @@ export async function blankDeleted(
   };
 }
 
+/** Whether the message is a deletion, by its id. */
+export function isDeletion({ id }: EncodedMessage): boolean {
+  return /^(author_)?deleted:/.test(id);
+}
+
 /** The target of a stored message; undefined if it is not a deletion. */
 export function storedTarget(message: StoredMessage): Target | undefined {
-  return /^(author_)?deleted:/.test(message.id) ? targetOf(decodeMessage(message)) : undefined;
+  return isDeletion(message) ? targetOf(decodeMessage(message)) : undefined;
 }
 
 /** The stored message after these deletions, whose places are cursors. */

@@ -6,6 +6,7 @@
  */
 import type { Clock } from "../base/clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
+import { isDeletion } from "./blanking.ts";
 import { skips } from "./log-reader.ts";
 import type { RoomRecord, Store } from "./port.ts";
 import { retryRead } from "./retry-read.ts";
@@ -21,6 +22,7 @@ type Log = Pick<Store, "read" | "getRoom">;
 export class Followers {
   readonly #clock: Clock;
   readonly #byRoom = new Map<string, Set<Follower>>();
+  readonly #onFeatured = new Map<string, Set<() => void>>();
   readonly #closing = new AbortController();
 
   constructor(clock: Clock) {
@@ -42,6 +44,23 @@ export class Followers {
   /** Call it when a room was finished, with its head. */
   finished(videoId: string, head: number, end: RoomEnd): void {
     this.#each(videoId, (follower) => follower.finish(head, end));
+  }
+
+  /** Call it when another message may be featured in a room, or none any more. */
+  featured(videoId: string): void {
+    for (const listener of this.#onFeatured.get(videoId) ?? []) listener();
+  }
+
+  /** Calls the listener each time the featured message of a room may be another, until it is disposed of. */
+  onFeatured(videoId: string, listener: () => void): Disposable {
+    const listeners = this.#onFeatured.getOrInsertComputed(videoId, () => new Set());
+    listeners.add(listener);
+    return {
+      [Symbol.dispose]: () => {
+        listeners.delete(listener);
+        if (listeners.size === 0) this.#onFeatured.delete(videoId);
+      },
+    };
   }
 
   /** The rooms that are followed. */
@@ -100,6 +119,7 @@ export class Followers {
         if (over.aborted) return;
         if (batch.length === 0) continue;
         follower.advance(batch);
+        if (this.#onFeatured.has(videoId) && batch.some(isDeletion)) this.featured(videoId);
         yield batch;
       }
     } finally {

@@ -28,6 +28,9 @@ export interface MovedRoom extends Claim, Omit<RoomRecord, "readAgoMs" | "end" |
   channels: string | null;
   /** Whether the retention leaves the room out. */
   isKept: boolean;
+  /** The message that was chosen last to be featured, and when, in wall milliseconds; null if none is. */
+  featuredId: string | null;
+  featuredAt: number | null;
   /** The room's totals as stored, and the cursor up to which they count; null if nothing is counted yet. */
   totals: string | null;
   countedTo: number | null;

@@ -13,6 +13,7 @@ import {
   type StoreOperation,
 } from "../telemetry/store-events.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
+import { followFeatured } from "./featured.ts";
 import type { Followers } from "./follow.ts";
 import type { Ownership } from "./ownership.ts";
 import {
@@ -33,10 +34,15 @@ const PROBE_LIMIT_MS = 2000;
 const ENOUGH_BYTES = 4 * 2 ** 20;
 
 /**
- * The interface that each store implements: the port without `follow`; the engine reports its commits to
- * `followers` instead.
+ * The interface that each store implements: the port without `follow` and `featured`; the engine reports its
+ * commits to `followers` instead.
  */
-export interface StoreEngine extends Omit<Store, "follow">, Retention, SizeLimited, Tallying, Restoration {
+export interface StoreEngine
+  extends Omit<Store, "follow" | "featured">,
+    Retention,
+    SizeLimited,
+    Tallying,
+    Restoration {
   readonly followers: Followers;
   readonly ownership: Ownership;
   readonly recordings: RecordingList;
@@ -145,6 +151,7 @@ export function observed(
       return error;
     }),
     follow: (videoId, after, signal) => followers.follow(operations, videoId, after, signal),
+    featured: (videoId, signal) => followFeatured({ store: operations, followers, clock }, videoId, signal),
     isReady: async () => (await probe()) && health.isAvailable && !health.isBlocked,
     paceOf: (egress) => engine.paceOf?.(egress),
     sizeBytes: () => engine.sizeBytes(),

@@ -6,6 +6,7 @@
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { Chat } from "../protocol/chat-key.ts";
 import { RelayError } from "../protocol/errors.ts";
+import type { Featured } from "./featured.ts";
 import type { TimeKind } from "./message-times.ts";
 import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
 import type { Totals } from "./totals.ts";
@@ -55,6 +56,12 @@ export interface RoomAccount extends RoomSummary {
 export interface Claim {
   videoId: string;
   epoch: number;
+}
+
+/** The message that was chosen last to be featured in a chat, and when, in wall milliseconds. */
+export interface FeaturedChoice {
+  messageId: string;
+  at: number;
 }
 
 /** A part of a room's log: the messages of some types after cursor `after` up to `to`. */
@@ -145,6 +152,25 @@ export interface Store {
    * there is no room.
    */
   keep(videoId: string): Promise<void>;
+
+  /**
+   * What `setFeatured` has chosen last in the chat, whatever has become of the message; undefined if that is
+   * nothing.
+   */
+  getFeatured(videoId: string): Promise<FeaturedChoice | undefined>;
+
+  /**
+   * Chooses the message of the chat that is featured from now on; null chooses none. Without effect if there
+   * is no room.
+   */
+  setFeatured(videoId: string, messageId: string | null): Promise<void>;
+
+  /**
+   * Yields the featured message of the chat, then each change: undefined while there is none, as it was
+   * deleted, or nothing was chosen. Rejects with `StoreError` "unavailable" if the first read fails, and waits
+   * for the store later. Returns when the signal aborts.
+   */
+  featured(videoId: string, signal: AbortSignal): AsyncIterable<Featured | undefined>;
 
   /** At most `limit` rooms, those read most recently first. */
   listRooms(limit: number): Promise<RoomSummary[]>;

@@ -16,6 +16,8 @@ export const PORT_OPERATIONS = [
   "setChannels",
   "setVideo",
   "keep",
+  "getFeatured",
+  "setFeatured",
   "listRooms",
   "getAccount",
   "probeWrite",

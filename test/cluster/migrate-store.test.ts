@@ -46,6 +46,7 @@ async function filledFile(t: TestContext, bornMs = BORN_MS): Promise<string> {
   }
   await store.setChannels(ROOM, ["UCa-b_0123456789abcdefgh", "@einar.ø"]);
   await store.keep(OTHER);
+  await store.setFeatured(OTHER, odd.id);
   await store.finish(over, ENDED);
   await own(store, "over-and-out"); // its owner died
   for (const name of ["@handle", ROOM]) await store.recordings.addRecording(name);
@@ -63,7 +64,8 @@ function contents(path: string) {
   const database = new DatabaseSync(path, { readOnly: true });
   try {
     const rooms = database.prepare(
-      `select video_id, epoch, base, floor, head, checkpoint, checkpoint_at, ending, ended_at, channels, is_kept, totals, cursor
+      `select video_id, epoch, base, floor, head, checkpoint, checkpoint_at, ending, ended_at, channels, is_kept, featured_id, featured_at,
+         totals, cursor
        from room left join tally on room = key where checkpoint is not null order by video_id`,
     );
     const kept = database.prepare(

@@ -14,6 +14,9 @@ export interface SharedRoom {
   finalAt: number | null;
   channels: string | null;
   video: string | null;
+  /** The message that was chosen to be featured, and when, in wall milliseconds. */
+  featuredId: string | null;
+  featuredAt: number | null;
   owner: string | null;
   epoch: number;
   leaseUntil: number;

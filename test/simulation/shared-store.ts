@@ -117,6 +117,8 @@ export class SharedStore implements Peek {
       [SQL.channels, (v: string) => [this.#rooms.get(v)].flatMap((room) => room ?? [])],
       [SQL.setChannels, this.#setChannels],
       [SQL.setVideo, this.#setVideo],
+      [SQL.getFeatured, this.#getFeatured],
+      [SQL.setFeatured, this.#setFeatured],
       ...this.#tallies.statements(),
       ...[SQL.touch, "listen relay", "select 1"].map((text) => [text, () => []] as const),
       [SQL.age, this.#age],
@@ -149,6 +151,7 @@ export class SharedStore implements Peek {
     const room: SharedRoom = {
       ...{ videoId, base, head: base, epoch: at, owner: null, leaseUntil: 0, takenAt: new Map() },
       ...{ checkpoint: null, checkpointAt: 0, detail: null, finalAt: null, channels: null, video: null },
+      ...{ featuredId: null, featuredAt: null },
       ...{ messages: [], byId: new Map(), times: [], finalWallAt: 0 },
     };
     this.#rooms.set(videoId, room);
@@ -164,6 +167,17 @@ export class SharedStore implements Peek {
   readonly #setVideo = (videoId: string, video: string): object[] => {
     const room = this.#rooms.get(videoId);
     if (room) room.video = video;
+    return [];
+  };
+
+  readonly #getFeatured = (videoId: string): object[] => {
+    const { featuredId, featuredAt } = this.#rooms.get(videoId) ?? {};
+    return featuredId ? [{ messageId: featuredId, at: featuredAt }] : [];
+  };
+
+  readonly #setFeatured = (videoId: string, featuredId: string | null): object[] => {
+    const room = this.#rooms.get(videoId);
+    if (room) Object.assign(room, { featuredId, featuredAt: featuredId === null ? null : this.#wall });
     return [];
   };
 
@@ -379,9 +393,10 @@ export class SharedStore implements Peek {
     const rows = videoIds.flatMap((videoId) => {
       const room = this.#rooms.get(videoId);
       if (!room) return [];
-      const { base, head, finalAt, leaseUntil } = room;
+      const { base, head, featuredAt, finalAt, leaseUntil } = room;
       const lease_left_ms = Math.max(0, leaseUntil - this.#now);
-      return [{ is_same: true, video_id: videoId, base, head, is_final: finalAt !== null, lease_left_ms }];
+      const row = { is_same: true, video_id: videoId, base, head, featured_at: featuredAt };
+      return [{ ...row, is_final: finalAt !== null, lease_left_ms }];
     });
     return rows.length > 0 ? rows : [{ is_same: true, video_id: null, is_final: false, lease_left_ms: 0 }];
   };

@@ -1,7 +1,7 @@
 /** Schema steps, taken back: for tests that make a store of an earlier schema from one of today's. */
 
 const COLUMNS = {
-  room: ["is_kept", "video"],
+  room: ["is_kept", "video", "featured_id", "featured_at"],
   message: ["said", "offset_ms"],
 };
 

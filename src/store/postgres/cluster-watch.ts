@@ -1,7 +1,7 @@
 /**
  * Watches the other instances. One statement looks at all rooms that are followed here, after missed notices
- * and about every 1.5 s, so a lost notice delays followers no longer. It finds new heads, ended rooms,
- * owners that are gone, and rooms whose rows were replaced. These must not be followed any further, because
+ * and about every 1.5 s, so a lost notice delays followers no longer. It finds new heads, featured messages,
+ * ended rooms, owners that are gone, and rooms whose rows were replaced. These must not be followed any further, because
  * their cursors now name other messages.
  */
 import { after, type Clock } from "../../base/clock.ts";
@@ -37,7 +37,7 @@ const OTHERS_FIRST_MS = 200;
 const SURE_LOOKS = 20;
 
 export const LOOK = `select s.generation, s.lineage = ${LINEAGE} as is_same,
-    r.video_id, r.base, r.head, r.final_at is not null as is_final,
+    r.video_id, r.base, r.head, r.featured_at, r.final_at is not null as is_final,
     case when r.${FAR_AHEAD} then 0
       else greatest(extract(epoch from r.lease_until - clock_timestamp()) * 1000, 0) end::float8 as lease_left_ms
   from store s left join room r on r.video_id = any($1)`;
@@ -60,6 +60,7 @@ interface Look {
   video_id: string | null;
   base: number;
   head: number;
+  featured_at: number | null;
   is_final: boolean;
   lease_left_ms: number;
 }
@@ -99,6 +100,7 @@ export class ClusterWatch {
 
   onNotice(videoId: string, notice: RoomNotice): void {
     if (notice === "over") this.#parts.followers.resync(videoId);
+    else if (notice === "featured") this.#parts.followers.featured(videoId);
     else if (notice !== "free") this.#parts.followers.advanced(videoId, notice);
     else if (this.#waiting.has(videoId)) this.#free(videoId);
     else this.#noticedFree.resolve();
@@ -207,6 +209,7 @@ export class ClusterWatch {
       followers.abort(videoId, new Error(`room ${videoId}: the store does not hold any more what it held`));
       return;
     }
+    if (row.featured_at !== seen?.featured_at) followers.featured(videoId);
     if (row.is_final && !seen?.is_final) followers.resync(videoId);
     else followers.advanced(videoId, row.head);
     this.#seen.set(videoId, row);

@@ -28,8 +28,11 @@ const RECONNECT_MS = { minimum: 100, maximum: 3000 };
 const PROOF_MS = 2000;
 const PROOF_AGAIN_MS = 3_600_000;
 
-/** A room's new head, or that the room has ended, or that it has no owner any more. */
-export type RoomNotice = number | "over" | "free";
+/**
+ * A room's new head, or that the room has ended, or that it has no owner any more; or that another message is
+ * featured in it.
+ */
+export type RoomNotice = number | "over" | "free" | "featured";
 
 interface NotificationsParts {
   connections: Database;
@@ -44,7 +47,8 @@ interface NotificationsParts {
 export class Notifications {
   readonly #parts: NotificationsParts;
   readonly #closed = new AbortController();
-  #unpublished = new Map<string, RoomNotice>();
+  /** The latest of each room, and apart from it that another message is featured. */
+  #unpublished = new Map<string, string>();
   #isPublishing = false;
   #isReceiving = false;
   /** Whether the log says that there is no connection, or that no notices arrive on it. */
@@ -63,7 +67,8 @@ export class Notifications {
   }
 
   publish(videoId: string, notice: RoomNotice): void {
-    this.#unpublished.set(videoId, notice);
+    const text = `${videoId}:${notice}`;
+    this.#unpublished.set(notice === "featured" ? text : videoId, text);
     if (!this.#isPublishing) void this.#publishAll();
   }
 
@@ -76,7 +81,7 @@ export class Notifications {
     const { connections, clock } = this.#parts;
     this.#isPublishing = true;
     while (this.#unpublished.size > 0) {
-      const texts = [...this.#unpublished].map(([videoId, notice]) => `${videoId}:${notice}`);
+      const texts = [...this.#unpublished.values()];
       this.#unpublished = new Map();
       const payloads = packed(texts);
       await connections
@@ -150,9 +155,8 @@ export class Notifications {
   #take(payload: string): void {
     if (payload === this.#proof?.text) this.#proof.onArrival();
     for (const text of payload.split(",")) {
-      const [, videoId, notice] = /^([^:]+):(\d+|over|free)$/.exec(text) ?? [];
-      if (videoId && notice)
-        this.#parts.onNotice(videoId, notice === "free" || notice === "over" ? notice : Number(notice));
+      const [, videoId, head, word] = /^([^:]+):(?:(\d+)|(over|free|featured))$/.exec(text) ?? [];
+      if (videoId) this.#parts.onNotice(videoId, (word as RoomNotice | undefined) ?? Number(head));
     }
   }
 }

@@ -27,7 +27,8 @@ const SQL = {
       union all select until from interest where viewers > 0
     ) as uses where until > clock_timestamp()`,
   rooms: `select r.video_id as "videoId", epoch, base, floor, head, checkpoint, ${ms("checkpoint_at")} as "checkpointAt",
-      detail as "end", ${ms("final_at")} as "endedAt", channels, is_kept as "isKept", video, totals, cursor + shift as "countedTo"
+      detail as "end", ${ms("final_at")} as "endedAt", channels, is_kept as "isKept", video,
+      featured_id as "featuredId", featured_at as "featuredAt", totals, cursor + shift as "countedTo"
     from ${TALLIED} where checkpoint is not null and r.video_id > $1 order by r.video_id limit $2`,
   tallyItems: `select key, author, first, payment from tally_item i
     join room r on r.video_id = i.video_id and i.born = r.base - r.shift
@@ -48,17 +49,17 @@ const SQL = {
       on conflict (video_id, born) do update set cursor = excluded.cursor, totals = excluded.totals
     )
     insert into room (video_id, epoch, base, floor, head, checkpoint, checkpoint_at, detail, final_at, state,
-      lease_until, channels, is_kept, video)
+      lease_until, channels, is_kept, video, featured_id, featured_at)
     select v, e, b, f, h, c, to_timestamp(c_at / 1000), d, to_timestamp(f_at / 1000),
-      s, 'epoch', n, k, w
+      s, 'epoch', n, k, w, i, i_at
     from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::float8[], $8::text[],
-      $9::float8[], $12::text[], $13::text[], $14::bool[], $15::text[])
-      as moved (v, e, b, f, h, c, c_at, d, f_at, s, n, k, w)
+      $9::float8[], $12::text[], $13::text[], $14::bool[], $15::text[], $16::text[], $17::bigint[])
+      as moved (v, e, b, f, h, c, c_at, d, f_at, s, n, k, w, i, i_at)
     on conflict (video_id) do update set epoch = excluded.epoch, base = excluded.base, floor = excluded.floor,
       head = excluded.head, checkpoint = excluded.checkpoint, checkpoint_at = excluded.checkpoint_at,
       detail = excluded.detail, final_at = excluded.final_at, state = excluded.state,
       channels = excluded.channels, is_kept = excluded.is_kept,
-      video = excluded.video`,
+      video = excluded.video, featured_id = excluded.featured_id, featured_at = excluded.featured_at`,
   putTallyItems: `insert into tally_item (video_id, born, key, author, first, payment)
     select $1, base, item.* from room, unnest($2::text[], $3::text[], $4::text[], $5::text[]) as item
     where video_id = $1
@@ -182,6 +183,8 @@ export class PostgresMigrationEnd implements MigrationEnd {
       "channels",
       "isKept",
       "video",
+      "featuredId",
+      "featuredAt",
     ] as const;
     await this.#query(SQL.putRooms, columns(rows, keys));
   }
@@ -222,7 +225,13 @@ export class PostgresMigrationEnd implements MigrationEnd {
 }
 
 function toRoom(row: MovedRoom): MovedRoom {
-  return { ...row, checkpoint: fromColumn(row.checkpoint), end: row.end && fromColumn(row.end) };
+  const { end, featuredId } = row;
+  return {
+    ...row,
+    checkpoint: fromColumn(row.checkpoint),
+    end: end && fromColumn(end),
+    featuredId: featuredId && fromColumn(featuredId),
+  };
 }
 
 /** The state of a room with this end. An end that cannot be read is copied, and the room counts as failed. */

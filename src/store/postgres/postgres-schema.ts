@@ -148,6 +148,8 @@ const STEPS: readonly string[] = [
   `alter table message add column said bigint, add column offset_ms bigint;
    alter table room add column video text;
    ${APPENDING_3}`,
+  // The message that was chosen last to be featured, and when, in milliseconds.
+  "alter table room add column featured_id text, add column featured_at bigint",
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

@@ -124,6 +124,11 @@ export const SQL = {
   setChannels: "update room set channels = $2 where video_id = $1 and channels is distinct from $2",
   setVideo: "update room set video = $2 where video_id = $1",
   keep: "update room set is_kept = true where video_id = $1 and not is_kept",
+  getFeatured: `select featured_id as "messageId", featured_at as at from room
+    where video_id = $1 and featured_id is not null`,
+  setFeatured: `update room set featured_id = $2::text,
+      featured_at = case when $2::text is not null then ${ms("clock_timestamp()")} end
+    where video_id = $1 and coalesce(featured_id, $2::text) is not null`,
   listRooms: `select ${SUMMARY} from room r where checkpoint is not null order by checkpoint_at desc limit $1`,
   age: `select ${ms("clock_timestamp()")} as now, ${ms("least(first, ended)")} as "oldestAt"
     from (select (select at from message where seq = relay_first_unkept()) as first,

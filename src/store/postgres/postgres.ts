@@ -17,6 +17,7 @@ import type { TimeKind } from "../message-times.ts";
 import type { StoreEngine } from "../observed.ts";
 import {
   type Claim,
+  type FeaturedChoice,
   isUnavailable,
   type MessageSearch,
   type RoomAccount,
@@ -29,7 +30,7 @@ import type { StoreHealth } from "../store-health.ts";
 import { type EncodedMessage, type StoredMessage, saidTimes, wellFormed } from "../stored-message.ts";
 import { gapInPlaceOf, isInPlace, isReadable, namesIn, type OnUnreadable, withEnd } from "../strict-rows.ts";
 import { ClusterWatch } from "./cluster-watch.ts";
-import { columns, toColumn } from "./column-text.ts";
+import { columns, fromColumn, toColumn } from "./column-text.ts";
 import { DatabaseClock } from "./database-clock.ts";
 import { paceOf } from "./egress-pace.ts";
 import { PostgresOwnership } from "./leases.ts";
@@ -268,6 +269,21 @@ export class PostgresStore implements StoreEngine {
 
   async keep(videoId: string): Promise<void> {
     await this.#begun(this.#connections.query("writes", SQL.keep, [videoId]));
+  }
+
+  async getFeatured(videoId: string): Promise<FeaturedChoice | undefined> {
+    const [row] = await this.#connections.query<FeaturedChoice>("reads", SQL.getFeatured, [videoId]);
+    return row && { ...row, messageId: fromColumn(row.messageId) };
+  }
+
+  async setFeatured(videoId: string, messageId: string | null): Promise<void> {
+    const id = messageId === null ? null : toColumn(messageId);
+    try {
+      await this.#begun(this.#connections.query("writes", SQL.setFeatured, [videoId, id]));
+    } finally {
+      this.followers.featured(videoId); // it may have been committed even if it failed
+      this.#notifications.publish(videoId, "featured");
+    }
   }
 
   async listRooms(limit: number): Promise<RoomSummary[]> {

@@ -55,6 +55,8 @@ const OPERATIONS: Readonly<Record<Operation, "read" | "write">> = {
   setChannels: "write",
   setVideo: "write",
   keep: "write",
+  getFeatured: "read",
+  setFeatured: "write",
   unfinishedRooms: "read",
   listRooms: "read",
   getAccount: "read",

@@ -13,7 +13,8 @@ import { FILE_DEFAULTS, isHalf, MIGRATION_TABLE, openDatabase, prepared } from "
 
 const SQL = {
   rooms: `select video_id as videoId, epoch, base, floor, head, checkpoint, checkpoint_at as checkpointAt,
-      ending as "end", ended_at as endedAt, channels, is_kept as isKept, video, totals, cursor as countedTo
+      ending as "end", ended_at as endedAt, channels, is_kept as isKept, video,
+      featured_id as featuredId, featured_at as featuredAt, totals, cursor as countedTo
     from room left join tally on room = key where video_id > ? order by video_id limit ?`,
   messages: `select seq, video_id as videoId, cursor, id, body, details, at, said, offset_ms as offset
     from message join room on key = room
@@ -21,12 +22,13 @@ const SQL = {
   count: "select count(*) as messages from message",
   anyRoom: "select 1 from room limit 1",
   putRoom: `insert into room (video_id, epoch, base, floor, head, checkpoint, checkpoint_at, ending, ended_at,
-      channels, is_kept, video)
+      channels, is_kept, video, featured_id, featured_at)
     values (:videoId, :epoch, :base, :floor, :head, :checkpoint, :checkpointAt, :end, :endedAt, :channels, :isKept,
-      :video)
+      :video, :featuredId, :featuredAt)
     on conflict (video_id) do update set epoch = :epoch, base = :base, floor = :floor, head = :head,
       checkpoint = :checkpoint, checkpoint_at = :checkpointAt, ending = :end, ended_at = :endedAt,
-      channels = :channels, is_kept = :isKept, video = :video`,
+      channels = :channels, is_kept = :isKept, video = :video, featured_id = :featuredId,
+      featured_at = :featuredAt`,
   putMessage: `insert into message (room, cursor, at, said, offset_ms, id, body, details)
     values ((select key from room where video_id = :videoId), :cursor, :at, :said, :offset, :id, :body, :details)
     on conflict (room, cursor) do update set body = :body, details = :details`,

@@ -122,6 +122,9 @@ const STEPS: readonly string[] = [
   `alter table message add column said integer;
    alter table message add column offset_ms integer;
    alter table room add column video text;`,
+  // The message that was chosen last to be featured, and when.
+  `alter table room add column featured_id text;
+   alter table room add column featured_at integer;`,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

@@ -13,6 +13,7 @@ import { type LastTimes, MessageTimes, type TimeKind } from "../message-times.ts
 import type { TakenRoom } from "../ownership.ts";
 import {
   type Claim,
+  type FeaturedChoice,
   type MessageSearch,
   type RoomAccount,
   type RoomRecord,
@@ -94,6 +95,10 @@ const SQL = {
   setChannels: "update room set channels = :names where video_id = :videoId and channels is not :names",
   setVideo: "update room set video = :video where video_id = :videoId",
   keep: "update room set is_kept = 1 where video_id = ? and is_kept = 0",
+  getFeatured: `select featured_id as messageId, featured_at as at from room
+    where video_id = ? and featured_id is not null`,
+  setFeatured: `update room set featured_id = :messageId, featured_at = iif(:messageId is null, null, :now)
+    where video_id = :videoId and coalesce(featured_id, :messageId) is not null`,
   unfinishedRooms: "select video_id as videoId from room where ended_at is null and checkpoint_at >= ?",
   listRooms: `select ${SUMMARY} from room order by checkpoint_at desc limit :limit`,
   account: `select ${SUMMARY}, totals, ${UNCOUNTED}, head - floor as kept
@@ -269,6 +274,15 @@ export class RoomTables {
 
   keep(videoId: string): void {
     this.#sql.keep.run(videoId);
+  }
+
+  getFeatured(videoId: string): FeaturedChoice | undefined {
+    const row = this.#sql.getFeatured.get(videoId) as FeaturedChoice | undefined;
+    return row && { ...row };
+  }
+
+  setFeatured(now: number, videoId: string, messageId: string | null): void {
+    this.#sql.setFeatured.run({ now, videoId, messageId });
   }
 
   unfinishedRooms(since: number): string[] {

@@ -42,6 +42,7 @@ export class SqliteStore implements StoreEngine {
   readonly setChannels = this.#passed("setChannels");
   readonly setVideo = this.#passed("setVideo");
   readonly keep = this.#passed("keep");
+  readonly getFeatured = this.#passed("getFeatured");
   readonly tally = this.#passed("tally");
   readonly tallyRooms = this.#passed("tallyRooms");
   readonly probeWrite = this.#passed("probeWrite");
@@ -118,6 +119,14 @@ export class SqliteStore implements StoreEngine {
 
   messagesById(videoId: string, ids: readonly string[]): Promise<StoredMessage[]> {
     return this.#thread.call("messagesById", videoId, [...new Set(ids.map((id) => id.toWellFormed()))]);
+  }
+
+  async setFeatured(videoId: string, messageId: string | null): Promise<void> {
+    try {
+      await this.#thread.call("setFeatured", this.#now, videoId, messageId?.toWellFormed() ?? null);
+    } finally {
+      this.followers.featured(videoId); // it may have been committed even if it failed
+    }
   }
 
   async age() {

@@ -22,6 +22,7 @@ import { channelsContract } from "./store-contract-channels.ts";
 import { chatsContract } from "./store-contract-chats.ts";
 import { commitContract } from "./store-contract-commit.ts";
 import { damageContract } from "./store-contract-damage.ts";
+import { featuredContract } from "./store-contract-featured.ts";
 import { followContract } from "./store-contract-follow.ts";
 import { overwriteContract } from "./store-contract-overwrite.ts";
 import { ownershipContract } from "./store-contract-ownership.ts";
@@ -61,6 +62,7 @@ export function storeContract(name: string, open: OpenForTest, persists: boolean
   describe(`${name}: totals`, () => totalsContract(subject, { runs, persists }));
   describe(`${name}: channels of rooms`, () => channelsContract(subject));
   describe(`${name}: chats of a video`, () => chatsContract(subject));
+  describe(`${name}: featured messages`, () => featuredContract(subject));
   describe(`${name}: recordings`, () => recordingsContract(subject, persists));
   describe(`${name}: closing`, () => closeContract(subject));
   if (persists) describe(`${name}: failed commits`, () => commitContract(subject));

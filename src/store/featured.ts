@@ -1,0 +1,74 @@
+/**
+ * The featured message of a video: the one that a moderator has chosen for the viewers that ask for it. The
+ * stores keep only the choice, in each chat of the video that has the message. Whether the message is still
+ * there is read from the chat itself, so it is gone with every deletion, whoever has read that, and with
+ * every pruning.
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { Clock } from "../base/clock.ts";
+import { unlessAborted } from "../base/deadline.ts";
+import { Deletions, deletionIds, storedTarget } from "./blanking.ts";
+import type { Followers } from "./follow.ts";
+import type { Store } from "./port.ts";
+import { retryRead } from "./retry-read.ts";
+import { decodeMessage, type EncodedMessage, isBlank, type StoredMessage } from "./stored-message.ts";
+
+/** A featured message, and when it was chosen, in wall milliseconds. */
+export interface Featured {
+  message: EncodedMessage;
+  at: number;
+}
+
+type Reads = Pick<Store, "getFeatured" | "messagesById" | "find">;
+
+/** See `Store.featured`. */
+export async function* followFeatured(
+  { store, followers, clock }: { store: Reads; followers: Followers; clock: Clock },
+  key: string,
+  signal: AbortSignal,
+): AsyncGenerator<Featured | undefined, void, void> {
+  let change = Promise.withResolvers<void>();
+  using _ = followers.onFeatured(key, () => change.resolve());
+  let last = await readFeatured(store, key);
+  yield last;
+  try {
+    for (;;) {
+      await unlessAborted(change.promise, signal);
+      change = Promise.withResolvers(); // one during the read must not be missed
+      const next = await retryRead(clock, signal, () => readFeatured(store, key));
+      if (!isDeepStrictEqual(next, last)) yield next;
+      last = next;
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
+/** The featured message of a chat; undefined if there is none. */
+export async function readFeatured(store: Reads, key: string): Promise<Featured | undefined> {
+  const choice = await store.getFeatured(key);
+  const message = choice && (await standing(store, key, choice.messageId));
+  return message && { message, at: choice.at };
+}
+
+/** The message of a chat with this id; undefined if the chat does not have it, or it was deleted. */
+export async function standing(
+  store: Pick<Store, "messagesById" | "find">,
+  key: string,
+  messageId: string,
+): Promise<StoredMessage | undefined> {
+  const [stored] = await store.messagesById(key, [messageId]);
+  const message = stored && decodeMessage(stored);
+  if (!message || isBlank(message)) return undefined;
+  const { authorId }: { authorId?: string } = message.details;
+  const found = await Promise.all([
+    store.messagesById(key, deletionIds([message])),
+    authorId === undefined ? [] : store.find(key, { idPrefix: `author_deleted:${authorId}` }),
+  ]);
+  const deletions = new Deletions();
+  for (const deletion of found.flat()) {
+    const target = storedTarget(deletion);
+    if (target) deletions.add(target, deletion.cursor);
+  }
+  return deletions.affect(message, stored.cursor) ? undefined : stored;
+}
