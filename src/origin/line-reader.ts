@@ -1,6 +1,7 @@
 /** The lines of an origin's NDJSON, and the messages in them, whose text is kept byte for byte. */
 import { asString, dig, parseJson } from "../base/json.ts";
-import { detailsFrom, type StoredMessage } from "../store/stored-message.ts";
+import type { Featured } from "../store/featured.ts";
+import { detailsFrom, type EncodedMessage, type StoredMessage } from "../store/stored-message.ts";
 import { OriginAway } from "./origin-away.ts";
 
 /** Maximum size of a line. Messages are far smaller. */
@@ -43,11 +44,38 @@ export class LineReader {
  */
 export function messageIn(line: string, opening: string): StoredMessage {
   const fields = line.indexOf(",", opening.length) + 1;
-  const details = line.indexOf(DETAILS, fields);
   const cursor = Number(line.slice(opening.length, fields - 1));
-  const body = `{${line.slice(fields, details)}}`;
-  const id = asString(dig(parseJson(body), "id"));
-  if (!line.startsWith(opening) || details < 0 || !Number.isSafeInteger(cursor) || id === undefined)
+  const message = encodedIn(line.slice(fields));
+  if (!line.startsWith(opening) || !Number.isSafeInteger(cursor) || !message)
     throw new OriginAway("a line of its answer is not a message");
-  return { cursor, id, body, ...detailsFrom(line.slice(details + DETAILS.length, -1)) };
+  return { cursor, ...message };
+}
+
+const FEATURED = '{"event":"featured",';
+const FEATURED_MESSAGE = `${FEATURED}"message":{`;
+const FEATURED_AT = /,"featuredAt":"([^"]+)"\}$/;
+
+/** Whether the line is of the event `featured`. */
+export function isFeatured(line: string): boolean {
+  return line.startsWith(FEATURED);
+}
+
+/** The featured message in such a line; undefined if there is none. Throws `OriginAway` if it has another form. */
+export function featuredIn(line: string): Featured | undefined {
+  if (line === `${FEATURED}"message":null}`) return undefined;
+  const [end = "", iso = ""] = FEATURED_AT.exec(line) ?? [];
+  const message = encodedIn(line.slice(FEATURED_MESSAGE.length, line.length - end.length));
+  const at = Date.parse(iso);
+  if (!line.startsWith(FEATURED_MESSAGE) || !message || Number.isNaN(at))
+    throw new OriginAway("a line of its answer is not a featured message");
+  return { message, at };
+}
+
+/** The message of which a text has all fields and the closing brace; undefined if it has another form. */
+function encodedIn(fields: string): EncodedMessage | undefined {
+  const details = fields.indexOf(DETAILS);
+  const body = `{${fields.slice(0, details)}}`;
+  const id = asString(dig(parseJson(body), "id"));
+  if (details < 0 || id === undefined) return undefined;
+  return { id, body, ...detailsFrom(fields.slice(details + DETAILS.length, -1)) };
 }

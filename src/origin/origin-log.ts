@@ -2,7 +2,9 @@
  * The log of one room of an origin: new messages come from one stream, which resumes after the last cursor
  * whenever it breaks; older ones come from the origin's pages.
  */
+import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../base/clock.ts";
+import { nap, unlessAborted } from "../base/deadline.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import { type ChatKey, chatOf } from "../protocol/chat-key.ts";
 import { ChatAbsent } from "../protocol/chat-standing.ts";
@@ -10,12 +12,16 @@ import { ERRORS, RelayError } from "../protocol/errors.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import type { CursorRange } from "../serving/resume.ts";
 import type { RoomLog } from "../serving/room-log.ts";
+import type { Featured } from "../store/featured.ts";
 import { isUnavailable, type TypedPart } from "../store/port.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import type { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Origin } from "./origin.ts";
 import type { OriginStream } from "./origin-stream.ts";
 import { ReopenWaits } from "./reopen-waits.ts";
+
+/** The wait for the stream to say which message is featured: an earlier version never says it. */
+const FIRST_WORD_MS = 2000;
 
 interface RoomLogParts {
   origin: Origin;
@@ -35,6 +41,11 @@ export class OriginRoomLog implements RoomLog {
   readonly #opening: FollowedStart | undefined;
   /** As the latest stream has begun with it. */
   video: VideoFacts;
+  #featured: Featured | undefined;
+  /** Whether the stream has said which message is featured. */
+  #hasSaid = false;
+  /** Resolves when it says that another message is. */
+  #featuredSaid = Promise.withResolvers<void>();
 
   /** Without an opening, the log can be read, but not followed. */
   constructor(parts: RoomLogParts, opening?: FollowedStart) {
@@ -55,6 +66,26 @@ export class OriginRoomLog implements RoomLog {
 
   cursorAt(key: ChatKey, time: number): Promise<number | undefined> {
     return this.#parts.origin.cursorAt(key, time);
+  }
+
+  /** What the stream says; a log that is not followed asks once. */
+  async *featured(key: ChatKey, signal: AbortSignal): AsyncGenerator<Featured | undefined, void, void> {
+    const { origin, clock } = this.#parts;
+    if (!this.#opening) return yield await origin.featured(key, signal);
+    if (!this.#hasSaid) await nap(FIRST_WORD_MS, this.#featuredSaid.promise, clock, signal);
+    while (!signal.aborted) {
+      this.#featuredSaid = Promise.withResolvers();
+      yield this.#featured;
+      await unlessAborted(this.#featuredSaid.promise, signal).catch(() => {});
+    }
+  }
+
+  /** A line that broke says again what it said before. */
+  #say(featured: Featured | undefined): void {
+    const isSame = this.#hasSaid && isDeepStrictEqual(featured, this.#featured);
+    this.#hasSaid = true;
+    this.#featured = featured;
+    if (!isSame) this.#featuredSaid.resolve();
   }
 
   getRoom(key: ChatKey): Promise<CursorRange | undefined> {
@@ -101,6 +132,7 @@ export class OriginRoomLog implements RoomLog {
     signal: AbortSignal,
   ): AsyncGenerator<StoredMessage[] | RoomEnd, void, void> {
     using open = stream;
+    open.onFeatured((featured) => this.#say(featured));
     try {
       yield* open.batches();
       this.#parts.events.streamBroke(videoId, "the origin ended it");

@@ -14,9 +14,10 @@ import { ERRORS, isErrorCode, RelayError } from "../protocol/errors.ts";
 import type { ChannelQuestion } from "../rooms/channels/video-channels.ts";
 import type { StoredChat } from "../rooms/past-chats.ts";
 import type { CursorRange } from "../serving/resume.ts";
+import type { Featured } from "../store/featured.ts";
 import type { TypedPart } from "../store/port.ts";
 import { type StoredMessage, typeOf } from "../store/stored-message.ts";
-import { LineReader, messageIn } from "./line-reader.ts";
+import { featuredIn, isFeatured, LineReader, messageIn } from "./line-reader.ts";
 import { LineStream, SILENT_INTERVALS } from "./line-stream.ts";
 import { OriginAway } from "./origin-away.ts";
 import {
@@ -118,12 +119,34 @@ export class Origin {
    */
   async stream(videoId: string, start: StreamStart, signal: AbortSignal): Promise<OriginStream> {
     const { lastEventId, address } = start;
-    const query = { videoId, details: "true", backfill: "0" };
+    const query = { videoId, details: "true", backfill: "0", featured: "on" };
     const headers = address ? { "x-forwarded-for": address } : {};
     const limitMs = lastEventId === undefined ? OPENING_TIMEOUT_MS : this.#resumingTimeoutMs;
     return await this.#begun(limitMs, signal, async (over) =>
       OriginStream.begin(await this.#lines(query, lastEventId, over, headers)),
     );
+  }
+
+  /**
+   * The featured message of a chat; undefined if there is none, or nothing is stored of it. Rejects as
+   * `stream` does.
+   */
+  async featured(key: ChatKey, signal: AbortSignal): Promise<Featured | undefined> {
+    const { videoId, chat } = chatOf(key);
+    const query = { videoId, chat, until: "now", backfill: "0", details: "true", featured: "on" };
+    try {
+      return await this.#begun(this.#resumingTimeoutMs, signal, async (over) => {
+        using lines = await this.#lines(query, undefined, over);
+        for await (const batch of lines) {
+          const line = batch.find(isFeatured);
+          if (line !== undefined) return featuredIn(line);
+        }
+        return undefined; // an earlier version has none
+      });
+    } catch (error) {
+      if (error instanceof RelayError && error.code === "NOT_STORED") return undefined;
+      throw error;
+    }
   }
 
   /**

@@ -5,7 +5,8 @@
 
 import { onOneLine, wireJson } from "../base/wire-json.ts";
 import type { Init, StreamEnd } from "../protocol/chat.ts";
-import { messageJson, type StoredMessage } from "../store/stored-message.ts";
+import type { Featured } from "../store/featured.ts";
+import { isoOf, messageJson, type StoredMessage } from "../store/stored-message.ts";
 
 /**
  * The place of a frame in its chat. On a connection that carries several chats, also the video, and the id
@@ -81,6 +82,13 @@ export function terminal(end: StreamEnd): [event: string, data: object] {
   return end.state === "failed" ? ["error", end.error] : ["end", { reason: end.reason }];
 }
 
+/** The data of the event `featured`. `details`: whether messages carry them. */
+export function featuredData(featured: Featured | undefined, details: boolean): object {
+  if (!featured) return { message: null };
+  const { message, at } = featured;
+  return { message: JSON.parse(messageJson(message, details)), featuredAt: isoOf(at) };
+}
+
 /** The frames of one write: the cursor of each, the cursor behind them, and the newest one of the room. */
 export interface FramesPlace {
   cursors: readonly number[];
@@ -93,6 +101,8 @@ export interface Framing {
   /** The beginning of a connection. `head`: the newest cursor of the room. */
   init(init: Init, head: number): string;
   message(message: StoredMessage): string;
+  /** The message that is featured from now on; undefined if none is. */
+  featured(featured: Featured | undefined): string;
   /** What surrounds the messages of one write; nothing if absent. */
   batch?(frames: readonly Buffer[], place: FramesPlace): readonly Buffer[];
   cursor(cursor: number): string;
@@ -112,6 +122,7 @@ export function framingOf(format: Format, details: boolean): Framing {
   return {
     init: (init) => events.head + events.event("init", initOf(init, details)),
     message: (message) => events.message({ cursor: message.cursor }) + events.rest(message, details, false),
+    featured: (featured) => events.event("featured", featuredData(featured, details)),
     cursor: (cursor) => events.cursor({ cursor }),
     keepalive: events.keepalive,
     end: (end) => events.event(...terminal(end)),

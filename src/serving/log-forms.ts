@@ -91,7 +91,11 @@ function separated(frames: readonly Buffer[]): Buffer[] {
   return frames.flatMap((frame, i) => (i === 0 ? [frame] : [COMMA, frame]));
 }
 
-const ITEM = { message: (message) => itemJson(message, true), cursor: () => "" } satisfies Partial<Framing>;
+const ITEM = {
+  message: (message) => itemJson(message, true),
+  featured: () => "", // nobody asks for it in a log
+  cursor: () => "",
+} satisfies Partial<Framing>;
 
 /** Server-Sent Events. `step`: how far the cache's cursor is ahead of the current one. */
 function events(cursors: CacheCursors, step: number): Framing {

@@ -8,6 +8,7 @@ import { type Chat, type ChatKey, chatOf, typeOfChat } from "../protocol/chat-ke
 import { RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { BetweenPolls } from "./between-polls.ts";
+import { FeaturedFrames } from "./featured-frames.ts";
 import { type Feed, Feeds } from "./feeds.ts";
 import type { RoomLog } from "./room-log.ts";
 import { SharedPages } from "./shared-pages.ts";
@@ -27,6 +28,8 @@ export interface StreamRequest extends Beginning {
   videoId: string;
   /** The chat that it must be; undefined: the one that `rooms/past-chats.ts` says. */
   chat?: Chat | undefined;
+  /** Whether it is sent the featured message of the video. */
+  wantsFeatured?: boolean;
   /** Whether the stream ends with the newest message stored now. */
   isBounded?: boolean;
   /** Whether the upstream is asked even while the service remembers that the video has no chat. */
@@ -72,6 +75,8 @@ export class Room implements ViewerHost, StartingRoom {
   /** The readers that poll, between two polls. */
   readonly #betweenPolls = new BetweenPolls();
   readonly #closed = new AbortController();
+  /** Undefined before the first viewer that asks for it. */
+  #featured: FeaturedFrames | undefined;
   /** Number of viewers whose start is being looked up. */
   #entering = 0;
   #end: RoomEnd | undefined;
@@ -167,14 +172,16 @@ export class Room implements ViewerHost, StartingRoom {
    * to resume from; by default the head. Rejects with `StoreError`, and with the error of `open`.
    */
   async enter(request: StreamRequest, historyEnd?: number): Promise<void> {
-    const { lastEventId, filter = ALL } = request;
+    const { lastEventId, filter = ALL, wantsFeatured } = request;
     this.#entering += 1;
     try {
+      const featured = wantsFeatured ? await this.#knownFeatured() : undefined;
       const cursor = await this.#starts.find(request, historyEnd);
       const sink = request.open(cursor, this);
       if (sink.isPoll) this.#betweenPolls.asked();
       const reported = cursor === lastEventId ? cursor : undefined;
-      const viewer = new Viewer(this, sink, this.feeds.join(sink.form, filter), cursor, reported);
+      const feed = this.feeds.join(sink.form, filter);
+      const viewer = new Viewer(this, sink, feed, cursor, reported, featured?.place());
       this.#viewers.add(viewer);
       this.#parts.census.viewers += 1;
       // If the room was closed meanwhile, the viewer is disconnected and reconnects to the room's next owner.
@@ -190,6 +197,25 @@ export class Room implements ViewerHost, StartingRoom {
     const { video } = this.#starts;
     const details = Object.keys(video).length > 0 ? { details: video } : {};
     return { videoId: this.videoId, chatType: this.chatType, cursor, ...this.#chats, ...details };
+  }
+
+  /** Rejects with `StoreError` if it cannot be read; then the next viewer tries again. */
+  async #knownFeatured(): Promise<FeaturedFrames> {
+    const { store, clock } = this.#parts;
+    this.#featured ??= new FeaturedFrames(
+      this.videoId,
+      store.featured(this.key, this.#closed.signal),
+      () => inSlices(this.#viewers, clock, (viewer) => viewer.pump()),
+      (error) => this.broken(error),
+    );
+    const featured = this.#featured;
+    try {
+      await featured.known;
+      return featured;
+    } catch (error) {
+      if (this.#featured === featured) this.#featured = undefined;
+      throw error;
+    }
   }
 
   /**

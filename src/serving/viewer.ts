@@ -5,6 +5,7 @@
  * what its sink takes.
  */
 import type { Init, StreamEnd } from "../protocol/chat.ts";
+import type { FeaturedPlace } from "./featured-frames.ts";
 import type { Feed } from "./feeds.ts";
 import type { Packet } from "./form.ts";
 import type { Sink, SinkOwner } from "./sink.ts";
@@ -32,6 +33,8 @@ export class Viewer implements SinkOwner {
   readonly feed: Feed;
   readonly #room: ViewerHost;
   readonly #sink: Sink;
+  /** Undefined if its client does not ask for featured messages. */
+  readonly #featured: FeaturedPlace | undefined;
   #cursor: number;
   /** The last cursor that its client has received or came with; undefined if there is none. */
   #reported: number | undefined;
@@ -44,10 +47,18 @@ export class Viewer implements SinkOwner {
 
   /**
    * A viewer that has everything up to `cursor`. `reported`: the cursor that its client came with, if it is
-   * honoured. It writes nothing before `start`.
+   * honoured. `featured`: set if it is sent the featured message. It writes nothing before `start`.
    */
-  constructor(room: ViewerHost, sink: Sink, feed: Feed, cursor: number, reported: number | undefined) {
+  constructor(
+    room: ViewerHost,
+    sink: Sink,
+    feed: Feed,
+    cursor: number,
+    reported: number | undefined,
+    featured?: FeaturedPlace,
+  ) {
     this.feed = feed;
+    this.#featured = featured;
     this.#room = room;
     this.#sink = sink;
     this.#cursor = cursor;
@@ -80,10 +91,15 @@ export class Viewer implements SinkOwner {
     this.pump();
   }
 
-  /** Writes the messages after the cursor. Called when there may be more of them, or more space. */
+  /**
+   * Writes the featured message if there is another one, and the messages after the cursor. Called when there
+   * may be more of them, or more space.
+   */
   pump(): void {
     try {
       while (this.#isOpen && !this.#isReading && !this.#sink.isFull) {
+        const featured = this.#featured?.next(this.feed.form);
+        if (featured) this.#write(featured);
         const chunk = this.#nextChunk();
         if (chunk === undefined) {
           this.#endIfOver();

@@ -20,6 +20,7 @@ export interface Visit {
   /** As in the query of `/v1/stream`. */
   types?: string;
   until?: "now";
+  featured?: boolean;
   chat?: "live" | "replay";
   /** As a recording that knows more than the store. */
   reopens?: boolean;
@@ -57,7 +58,7 @@ export class VirtualViewer {
 
   constructor(rooms: Rooms, visit: Visit, reader: FrameReader, until: Until) {
     const { videoId, lastEventId, backfill, details = false, types = "", until: bound } = visit;
-    const { chat, reopens, from, address = "viewer" } = visit;
+    const { chat, reopens, from, address = "viewer", featured = false } = visit;
     this.#until = until;
     this.#reader = reader;
     const form = FORMS.sse[details ? "detailed" : "plain"].bare;
@@ -77,6 +78,7 @@ export class VirtualViewer {
       filter,
       from,
       isBounded: bound === "now",
+      wantsFeatured: featured,
     };
     const request = { ...asked, address: () => address, open };
     this.entered = rooms.enter(request, signal).catch((error) => {

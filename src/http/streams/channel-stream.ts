@@ -15,11 +15,11 @@ const FIRST_LOOK_MS = 2000;
 /** Throws `RelayError` INVALID_REQUEST. */
 export function channelAsked({ query, headers }: StreamInput<StreamQuery>) {
   const channel = parseChannel(query.channel ?? "");
-  const { backfill, from, filter } = partAsked(query);
+  const { backfill, from, filter, wantsFeatured } = partAsked(query);
   refuseUntil(query);
   const resume = parsePlace(headers["last-event-id"]) ?? parsePlace(query.lastEventId);
   const form = formAsked({ query, headers });
-  return { channel, backfill, from, filter, resume, form, isBounded: false };
+  return { channel, backfill, from, filter, wantsFeatured, resume, form, isBounded: false };
 }
 
 /** Throws `RelayError` INVALID_REQUEST if a stream with a channel is asked to end. */

@@ -35,6 +35,7 @@ export interface ChannelRequest {
   backfill: number | undefined;
   from?: number | undefined;
   filter: TypeFilter;
+  wantsFeatured: boolean;
   resume: ChannelPlace | undefined;
   /** By video, the cursors after which videos begin. */
   begins?: ReadonlyMap<string, number>;
@@ -271,7 +272,7 @@ export class ChannelViewer {
   /** One stay in the broadcast's room. `isRest`: only for the messages that are stored now. */
   async #stay(broadcast: Broadcast, writer: ChatWriter, had: Had, isRest: boolean): Promise<Had> {
     const { broadcasts } = this.#parts.watch;
-    const { backfill, from, filter, address } = this.#request;
+    const { backfill, from, filter, wantsFeatured, address } = this.#request;
     const { gone } = this.#multiplex;
     const viewer = this.#viewer;
     const turned = new AbortController();
@@ -283,7 +284,8 @@ export class ChannelViewer {
     // The channel's watch says when a chat that was not there is there.
     const goesOn = { isFresh: true, reopens: broadcast.isReopened === true };
     const start = isRest ? { isBounded: true, backfill: 0 } : { backfill, from, ...goesOn };
-    const request = { videoId: writer.videoId, filter, ...start, isShown: true, address: () => address };
+    const asked = { videoId: writer.videoId, filter, wantsFeatured, ...start };
+    const request = { ...asked, isShown: true, address: () => address };
     const entered = () => {
       if (broadcasts.isOn(broadcast)) this.#announce();
     };

@@ -80,6 +80,7 @@ export function partAsked(query: Omit<StreamQuery, "videoId">) {
     from: timeIn(query, "from"),
     isBounded: query.until === "now",
     filter: parseTypes(query.types ?? ""),
+    wantsFeatured: query.featured === "on",
   } satisfies Partial<StreamRequest>;
 }
 

@@ -48,6 +48,9 @@ export class ChatWriter {
       case "messages":
         this.#multiplex.write(...part.frames.flatMap(({ cursor, rest }) => [this.#beginning(cursor), rest]));
         return undefined;
+      case "featured":
+        this.#multiplex.write(part.frame);
+        return undefined;
       case "cursor":
         this.#report(part.cursor);
         return undefined;

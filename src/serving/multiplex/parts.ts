@@ -6,12 +6,14 @@
 import type { Init, StreamEnd } from "../../protocol/chat.ts";
 import type { StoredMessage } from "../../store/stored-message.ts";
 import { type Form, ownBytes, type Packet } from "../form.ts";
-import { EVENTS, type Format, initOf } from "../framing.ts";
+import { EVENTS, type Format, featuredData, initOf } from "../framing.ts";
 
 export type ChatPart =
   | { kind: "init"; init: Init }
   /** `rest`: a message's frame without its beginning. */
   | { kind: "messages"; frames: readonly { cursor: number; rest: Buffer }[] }
+  /** The frame of the featured message. */
+  | { kind: "featured"; frame: Buffer }
   /** The cursor has moved past messages that are not sent. */
   | { kind: "cursor"; cursor: number }
   | { kind: "idle" }
@@ -45,6 +47,11 @@ function formOf(format: Format, details: boolean): Form {
     pack: (rests, _, { cursors }) => {
       const frames = cursors.flatMap((cursor, i) => (rests[i] ? { cursor, rest: rests[i] } : []));
       return packetOf({ kind: "messages", frames }, sizeOf(rests));
+    },
+    featured: (videoId, featured) => {
+      const data = { videoId, ...featuredData(featured, details) };
+      const frame = Buffer.from(EVENTS[format].event("featured", data));
+      return packetOf({ kind: "featured", frame }, frame.length);
     },
     keepalive: IDLE,
     keepaliveAt: (cursor) => packetOf({ kind: "cursor", cursor }),

@@ -109,7 +109,7 @@ it("a bug in the watch of a channel ends the connection of the viewer that meets
   const { videoChannels } = relay.service;
   const toRelayError = errorConverter("/v1/stream", telemetry);
   const parts = { watch, videoChannels, rooms, clock, form: PART_FORMS.sse.plain, toRelayError };
-  const request = { backfill: 0, filter: ALL, resume: undefined, address: "" };
+  const request = { backfill: 0, filter: ALL, wantsFeatured: false, resume: undefined, address: "" };
   await relay.when(new ChannelViewer(new Multiplex(sink, "sse"), request, parts).run());
   assert.deepEqual([sink.closedBy, shown(relay), rooms.viewerCount], ["end", ["a request failed"], 0]);
 });
