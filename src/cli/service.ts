@@ -6,6 +6,7 @@ import type { Clock } from "../base/clock.ts";
 import { Channels } from "../rooms/channels/channels.ts";
 import { readVideoChannels } from "../rooms/channels/video-channels.ts";
 import { ChannelWatch } from "../rooms/channels/watch.ts";
+import { Featuring } from "../rooms/featuring.ts";
 import { RoomList } from "../rooms/listing.ts";
 import { Recordings } from "../rooms/recordings/recordings.ts";
 import { Rooms } from "../rooms/rooms.ts";
@@ -103,7 +104,8 @@ export async function startService(
   const history = new History(store, clock);
   const list = new RoomList(store, rooms);
   const videoChannels = readVideoChannels({ store, openings, clock }, rooms.stopped);
-  const source = { list, history, recordings, egresses };
+  const featuring = new Featuring(store);
+  const source = { featuring, list, history, recordings, egresses };
   const served = { rooms, channels, videoChannels, source, telemetry, clock };
   stopped?.throwIfAborted();
   const url = await port.open(served);

@@ -7,6 +7,7 @@ import { ChatAbsent, STANDING_HEADER } from "../protocol/chat-standing.ts";
 import { type ErrorCode, RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
+import type { Access } from "./access/access.ts";
 import { formOf, isAtEdges, routeOf } from "./access/route-rights.ts";
 import { chatPageOf } from "./chat-links.ts";
 import { FAULT_CODES, type FaultCodes, noLiveChat, ofFault } from "./fault-codes.ts";
@@ -81,7 +82,12 @@ function whyWithdrawn(path: string): string | undefined {
  * Refuses requests without a route before their body is read, but leads YouTube's paths to the page of their
  * chat. Call it after the hook that answers preflights, and before the routes are added.
  */
-export function refuseUnserved(app: FastifyInstance): void {
+export function refuseUnserved(app: FastifyInstance, access: Pick<Access, "serves">): void {
+  /** A path of which nobody can have the right may be served to those who only read. */
+  const isServed = (path: string) => {
+    const { right } = routeOf(path) ?? {};
+    return !right || access.serves(right);
+  };
   const paths = Object.fromEntries(METHODS.map((method) => [method, new Set<string>()]));
   app.addHook("onRoute", ({ method, url }) => {
     for (const each of [method].flat()) paths[each]?.add(url);
@@ -90,7 +96,7 @@ export function refuseUnserved(app: FastifyInstance): void {
     if (!request.is404) return;
     const path = pathOf(request);
     const allowed = METHODS.filter((method) => paths[method]?.values().some((url) => formOf(url).test(path)));
-    if (allowed.length > 0) {
+    if (allowed.length > 0 && isServed(path)) {
       const allow = [...allowed, "OPTIONS"].join(", ");
       reply.header("allow", allow);
       throw new RelayError("METHOD_NOT_ALLOWED", `${request.method} is not allowed here. Allowed: ${allow}.`);

@@ -9,6 +9,7 @@ import { atCapacity } from "../protocol/capacity.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { WatchedChannels } from "../rooms/channels/channels.ts";
 import type { VideoChannels } from "../rooms/channels/video-channels.ts";
+import type { Featuring } from "../rooms/featuring.ts";
 import type { RoomList } from "../rooms/listing.ts";
 import type { Recordings } from "../rooms/recordings/recordings.ts";
 import type { Rooms } from "../rooms/rooms.ts";
@@ -25,6 +26,7 @@ import { callerPollingRoutes } from "./caller-polling.ts";
 import { allowedOrigin, allowOrigins, type CorsSettings } from "./cors.ts";
 import { createHttpServer } from "./create-http-server.ts";
 import { answerErrors, answerUnroutable, nothingAt, pathOf, refuseUnserved } from "./error-answers.ts";
+import { featuredRoute } from "./featured-route.ts";
 import { type Group, healthRoutes } from "./health-routes.ts";
 import { LogReads, type LogSettings } from "./log/log-reads.ts";
 import { guardLogs, logRoute } from "./log/log-route.ts";
@@ -109,6 +111,7 @@ export interface Served {
 }
 
 interface OwnSource {
+  featuring: Featuring;
   list: RoomList;
   history: History;
   recordings: Recordings;
@@ -152,7 +155,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   )
     noticeProxy(app, telemetry);
   if (source instanceof Origin && settings.isWorker) leaveToFirst(app, source);
-  refuseUnserved(app);
+  refuseUnserved(app, access);
   access.guard(app);
   app.addHook("onRoute", ({ url }) => assertBounded(url));
   describeApi(app);
@@ -235,7 +238,7 @@ function boundConnections(server: Server, max: number, telemetry: Telemetry): vo
 function ownRoutes(
   app: FastifyInstance,
   rooms: Rooms,
-  { list, history, recordings, egresses }: OwnSource,
+  { featuring, list, history, recordings, egresses }: OwnSource,
   settings: HttpSettings,
   access: Access,
   clock: Clock,
@@ -249,6 +252,7 @@ function ownRoutes(
       done();
     });
   }
+  if (access.serves("feature") || access.serves("watch")) featuredRoute(app, featuring, access, turns);
   if (access.serves("rooms")) roomsRoute(app, list, settings.retentionDays ?? 0);
   if (!access.serves("watch")) return;
   roomRoute(app, { list, activities: new Activities(history, clock), access, turns });
@@ -297,7 +301,7 @@ function boundRequests(app: FastifyInstance): void {
   app.addHook("preParsing", async (request, { raw }) => {
     const { method, headers } = request;
     const isSmall = Number(headers["content-length"] ?? Number.POSITIVE_INFINITY) <= SMALL_BODY_BYTES;
-    if (method !== "POST" || isSmall) return;
+    if ((method !== "POST" && method !== "PUT") || isSmall) return;
     if (arriving.size >= MOST_LARGE_BODIES) throw atCapacity("bodies");
     arriving.add(request);
     raw.once("close", () => arriving.delete(request));

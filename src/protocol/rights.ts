@@ -1,16 +1,20 @@
 /**
  * What may be asked of the service, as RELAY_PUBLIC and the claim `relay` of a token name it: a list of
- * rights. `watch:NAME` is the right to watch one video, or the videos of one channel.
+ * rights. `watch:NAME` is the right to watch one video, or the videos of one channel, and `feature:NAME` that
+ * to feature their messages.
  */
 import { isChannel, parseVideoOrChannel } from "./channel.ts";
 
-export const RIGHTS = ["watch", "rooms", "probe", "poll", "record"] as const;
+export const RIGHTS = ["watch", "rooms", "probe", "poll", "record", "feature"] as const;
 export type Right = (typeof RIGHTS)[number];
 
-/** What a right may be, for errors. */
-export const RIGHT_FORMS = `${RIGHTS.join(", ")}, or watch:NAME with a video, a handle such as @name or a channel id`;
+/** The rights that may be for one video, or for the videos of one channel. */
+const NAMING: readonly Right[] = ["watch", "feature"];
 
-/** Before the name of a video or channel. */
+/** What a right may be, for errors. */
+export const RIGHT_FORMS = `${RIGHTS.join(", ")}, or ${NAMING.map((right) => `${right}:NAME`).join(" or ")} with a video, a handle such as @name or a channel id`;
+
+/** Before the name of a video or channel that may be watched. */
 export const WATCH = "watch:";
 
 /**
@@ -19,10 +23,11 @@ export const WATCH = "watch:";
  */
 export function rightIn(text: string): string | undefined {
   if (RIGHTS.some((right) => right === text)) return text;
-  if (!text.startsWith(WATCH)) return undefined;
+  const right = NAMING.find((each) => text.startsWith(`${each}:`));
+  if (!right) return undefined;
   try {
-    const name = parseVideoOrChannel(text.slice(WATCH.length));
-    return /^(?:c|user)\//.test(name) ? undefined : WATCH + name;
+    const name = parseVideoOrChannel(text.slice(right.length + 1));
+    return /^(?:c|user)\//.test(name) ? undefined : `${right}:${name}`;
   } catch {
     return undefined;
   }
@@ -31,14 +36,10 @@ export function rightIn(text: string): string | undefined {
 /** A set of rights. */
 export class Rights {
   readonly #all: ReadonlySet<string>;
-  /** The channels whose videos may be watched. */
-  readonly channels: readonly string[];
 
   /** `rights`: as `rightIn` returns them. */
   constructor(rights: Iterable<string>) {
     this.#all = new Set(rights);
-    const names = [...this.#all].filter((right) => right.startsWith(WATCH));
-    this.channels = names.map((right) => right.slice(WATCH.length)).filter(isChannel);
   }
 
   /** Whether it holds the right for everything. */
@@ -48,12 +49,22 @@ export class Rights {
 
   /** Whether it holds the right, be it for some videos or channels only. */
   hasSome(right: Right): boolean {
-    return this.has(right) || (right === "watch" && [...this.#all].some((held) => held.startsWith(WATCH)));
+    return this.has(right) || this.#namesOf(right).length > 0;
   }
 
-  /** Whether it holds the right to watch the video or channel of this name. See also `channels`. */
-  mayWatch(name: string): boolean {
-    return this.has("watch") || this.#all.has(WATCH + name);
+  /** Whether it holds the right for the video or channel of this name. See also `channelsOf`. */
+  hasFor(right: Right, name: string): boolean {
+    return this.has(right) || this.#all.has(`${right}:${name}`);
+  }
+
+  /** The channels for whose videos it holds the right. */
+  channelsOf(right: Right): string[] {
+    return this.#namesOf(right).filter(isChannel);
+  }
+
+  #namesOf(right: Right): string[] {
+    const prefix = `${right}:`;
+    return [...this.#all].filter((held) => held.startsWith(prefix)).map((held) => held.slice(prefix.length));
   }
 
   and(others: Rights): Rights {

@@ -5,6 +5,7 @@ import type { SettingName } from "../../src/cli/setting-table.ts";
 import { Channels } from "../../src/rooms/channels/channels.ts";
 import { readVideoChannels } from "../../src/rooms/channels/video-channels.ts";
 import { ChannelWatch } from "../../src/rooms/channels/watch.ts";
+import { Featuring } from "../../src/rooms/featuring.ts";
 import { RoomList } from "../../src/rooms/listing.ts";
 import { Recordings } from "../../src/rooms/recordings/recordings.ts";
 import { Rooms } from "../../src/rooms/rooms.ts";
@@ -45,7 +46,7 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
   const owned = stack.move();
   const dispose = () => owned.disposeAsync();
   return {
-    source: { list, history, recordings, egresses },
+    source: { featuring: new Featuring(store), list, history, recordings, egresses },
     ...{ config, upstream, egresses, telemetry, clock, rooms, list, channels, videoChannels },
     ...{ history, recordings, store },
     [Symbol.asyncDispose]: dispose,

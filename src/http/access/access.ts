@@ -28,7 +28,7 @@ import {
 } from "./grant.ts";
 import { keySource } from "./keys.ts";
 import { keepPrivate } from "./private-answers.ts";
-import { rightOfRoute } from "./route-rights.ts";
+import { rightsOfRoute } from "./route-rights.ts";
 import type { TokenKey } from "./token-key.ts";
 import type { Tokens } from "./tokens.ts";
 
@@ -100,35 +100,48 @@ export class Access {
     return grantOf(request)?.rights ?? this.public;
   }
 
+  /** Whether the request may do what needs this right, with its videos and channels. Rejects as a check does. */
+  async allows(right: Right, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+    const rights = this.rightsOf(request);
+    const others = askedNames(request).filter((name) => !rights.hasFor(right, name));
+    return (
+      others.length === 0 || (await this.#areOfChannels(others, rights.channelsOf(right), request, reply))
+    );
+  }
+
   /** Lets the routes that are added from now on be used only with their right. */
   guard(app: FastifyInstance): void {
     app.addHook("onRoute", (route) => {
-      const right = rightOfRoute(route.url);
-      if (right === "open") return;
-      if (!this.serves(right)) throw new Error(`${route.url} is served, but nobody can have its right`);
-      route.onRequest = [this.#check(right), ...[route.onRequest ?? []].flat()];
+      const rights = rightsOfRoute(route.url, route.method);
+      if (!rights) return;
+      if (!rights.some((right) => this.serves(right)))
+        throw new Error(`${route.url} is served, but nobody can have its right`);
+      route.onRequest = [this.#check(rights), ...[route.onRequest ?? []].flat()];
       route.onSend = [keepPrivate, ...[route.onSend ?? []].flat()];
-      if (right === "watch" && !this.public.has("watch")) {
-        route.preHandler = [this.#checkNames, ...[route.preHandler ?? []].flat()];
+      const isNamed = rights.some((right) => right === "watch" || right === "feature");
+      if (isNamed && !rights.some((right) => this.public.has(right))) {
+        route.preHandler = [this.#checkNames(rights), ...[route.preHandler ?? []].flat()];
       }
     });
     app.addHook("onClose", () => this.close());
   }
 
-  /** Before anything of the request is read but its head. */
-  #check(right: Right) {
+  /** Before anything of the request is read but its head. One of the rights is enough. */
+  #check(rights: readonly Right[]) {
+    const [first = "watch"] = rights;
     return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-      if (this.public.has(right)) return; // a token can give no more
+      if (rights.every((right) => this.public.has(right))) return; // a token can give no more
       try {
         const grant = await this.#grant(request);
         if (grant) {
           setOutcome(request, grant);
           this.#telemetry.access.accepted(grant.terms?.subject);
         }
-        if ((grant?.rights ?? this.public).hasSome(right)) return;
-        throw grant ? forbidden(right) : this.#tokenMissing();
+        const held = grant?.rights ?? this.public;
+        if (rights.some((right) => held.hasSome(right))) return;
+        throw grant ? forbidden(first) : this.#tokenMissing();
       } catch (error) {
-        if (this.public.hasSome(right) && error instanceof RelayError) {
+        if (rights.some((right) => this.public.hasSome(right)) && error instanceof RelayError) {
           setOutcome(request, error); // #checkNames decides: public names need no token
           return;
         }
@@ -163,25 +176,29 @@ export class Access {
     );
   }
 
-  /** Once the request is known to be of the right form: whether its videos and channels may be watched. */
-  #checkNames: preHandlerAsyncHookHandler = async (request, reply) => {
-    const rights = this.rightsOf(request);
-    const others = askedNames(request).filter((name) => !rights.mayWatch(name));
-    if (others.length === 0 || (await this.#areOfChannels(others, rights, request, reply))) return;
-    throw this.#reported(refusalOf(request) ?? this.#refusal(request), reply);
-  };
+  /**
+   * Once the request is known to be of the right form: whether it has one of the rights for its videos and
+   * channels.
+   */
+  #checkNames(rights: readonly Right[]): preHandlerAsyncHookHandler {
+    const [first = "watch"] = rights;
+    return async (request, reply) => {
+      for (const right of rights) if (await this.allows(right, request, reply)) return;
+      throw this.#reported(refusalOf(request) ?? this.#refusal(first, request), reply);
+    };
+  }
 
-  /** The refusal of a request for other videos or channels than those that may be watched. */
-  #refusal(request: FastifyRequest): RelayError {
-    if (grantOf(request)) return forbidden("watch");
+  /** The refusal of a request for other videos or channels than those that it has the right for. */
+  #refusal(right: Right, request: FastifyRequest): RelayError {
+    if (grantOf(request)) return forbidden(right);
     if (this.#tokens || this.#digests.length > 0) return this.#tokenMissing();
     return unauthorized("This service shows only certain videos or channels.");
   }
 
-  /** Whether all of these are channels that may be watched, or videos of them. Rejects with `RelayError`. */
+  /** Whether all of these are of the channels: videos, or names of one. Rejects with `RelayError`. */
   async #areOfChannels(
     names: readonly string[],
-    { channels }: Rights,
+    channels: readonly string[],
     request: FastifyRequest,
     { raw }: FastifyReply,
   ): Promise<boolean> {
@@ -209,7 +226,8 @@ export class Access {
 }
 
 function forbidden(right: Right): RelayError {
-  const some = right === "watch" ? ", or watch:NAME for this video or channel" : "";
+  const isNamed = right === "watch" || right === "feature";
+  const some = isNamed ? `, or ${right}:NAME for this video or channel` : "";
   return new RelayError("FORBIDDEN", `The token does not give the right to this. It needs ${right}${some}.`);
 }
 

@@ -15,6 +15,7 @@ export const ROUTE_RIGHTS: Readonly<Record<string, Right | "open">> = {
   "/v1/poll": "poll",
   "/v1/recordings": "record",
   "/v1/recordings/:name": "record",
+  "/v1/featured/:videoId": "feature",
   "/v1/openapi.json": "open",
   "/healthz": "open",
   "/readyz": "open",
@@ -30,8 +31,11 @@ export const ROUTE_RIGHTS: Readonly<Record<string, Right | "open">> = {
   "/web/*": "open",
 };
 
+/** A further right that is enough to read from a route. */
+const RIGHTS_TO_READ: Readonly<Record<string, Right>> = { "/v1/featured/:videoId": "watch" };
+
 /** The rights to what an edge does not serve. */
-const OF_READING: ReadonlySet<string> = new Set(["record", "probe", "poll"] satisfies Right[]);
+const OF_READING: ReadonlySet<string> = new Set(["record", "probe", "poll", "feature"] satisfies Right[]);
 
 /** Whether an edge serves the routes of this right. */
 export function isAtEdges(right: Right | "open"): boolean {
@@ -48,6 +52,14 @@ export function rightOfRoute(url: string): Right | "open" {
   const right = ROUTE_RIGHTS[url.replace(/(?<=.)\/$/, "")];
   if (right === undefined) throw new Error(`${url} has no right in ROUTE_RIGHTS`);
   return right;
+}
+
+/** The rights of which one is enough for a method of a route; undefined if it is for everybody. */
+export function rightsOfRoute(url: string, method: string | string[]): Right[] | undefined {
+  const right = rightOfRoute(url);
+  if (right === "open") return undefined;
+  const isReading = [method].flat().every((each) => each === "GET" || each === "HEAD");
+  return [right, ...(isReading ? [RIGHTS_TO_READ[url] ?? []] : [])].flat();
 }
 
 /** The route of the table that a path is of, and its right; undefined if there is none. */

@@ -37,6 +37,9 @@ const ERRORS_OF = {
   "/v1/rooms": OF_STORE,
   "/v1/rooms/{videoId}": ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NOT_STORED", ...OF_STORE],
   "/v1/messages": ["INVALID_REQUEST", "INVALID_VIDEO_ID", "NOT_STORED", ...OF_STORE],
+  "GET /v1/featured/:videoId": ["INVALID_REQUEST", "INVALID_VIDEO_ID", ...OF_STORE],
+  "PUT /v1/featured/:videoId": [...OF_BODY, "INVALID_VIDEO_ID", "NOT_STORED", ...OF_STORE],
+  "DELETE /v1/featured/:videoId": ["INVALID_REQUEST", "INVALID_VIDEO_ID", ...OF_STORE],
   "/v1/recordings": ["INVALID_REQUEST", ...OF_STORE],
   "PUT /v1/recordings/:name": ["INVALID_REQUEST", ...OF_STORE],
   "DELETE /v1/recordings/:name": [...["INVALID_REQUEST", "NOT_FOUND", "CONFLICT", "STORE_UNAVAILABLE"]],
@@ -135,6 +138,7 @@ const EVENTS = {
   channel: refTo("Channel"),
   init: refTo("Init"),
   message: refTo("Message"),
+  featured: refTo("Featured"),
   end: refTo("End"),
   error: refTo("Error"),
 };
@@ -142,12 +146,14 @@ const CHANNEL_EVENTS = {
   channel: refTo("Channel"),
   init: refTo("Init"),
   message: refTo("VideoMessage"),
+  featured: refTo("VideoFeatured"),
   error: refTo("Error"),
 };
 const MERGED_EVENTS = {
   channel: refTo("Channel"),
   init: refTo("VideoInit"),
   message: refTo("VideoMessage"),
+  featured: refTo("VideoFeatured"),
   end: refTo("VideoEnd"),
   error: refTo("VideoError"),
 };
@@ -163,7 +169,7 @@ const EXAMPLE_MESSAGE =
 /** A successful stream of frames. */
 export const StreamResponse = {
   description:
-    "Server-Sent Events, in this order: `retry: 3000`; `init` (videoId, chatType, cursor); `message` with the cursor as its id, history first, oldest first, then live; a comment `: keepalive` every 15 s; finally `end` ({reason}) or `error` ({code, message}). With `types`, a cursor may come as an id without data. With `Accept: application/x-ndjson`, the same as one JSON object per line, whose `event` names it. With `channel`, first `channel` ({channel, state, …}) and again at each change, then the same for each of its videos without `end`; `videoId` is the first field of each event, and `<videoId>.<cursor>` the id of each message.",
+    "Server-Sent Events, in this order: `retry: 3000`; `init` (videoId, chatType, cursor); `message` with the cursor as its id, history first, oldest first, then live; a comment `: keepalive` every 15 s; finally `end` ({reason}) or `error` ({code, message}). With `types`, a cursor may come as an id without data. With `featured=on`, `featured` ({message, featuredAt}, or {message: null}) comes after `init`, and again at each change; it has no id. With `Accept: application/x-ndjson`, the same as one JSON object per line, whose `event` names it. With `channel`, first `channel` ({channel, state, …}) and again at each change, then the same for each of its videos without `end`; `videoId` is the first field of each event, and `<videoId>.<cursor>` the id of each message.",
   content: {
     "text/event-stream": {
       schema: Type.String(),

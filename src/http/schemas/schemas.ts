@@ -186,6 +186,12 @@ export const Init = closed({
 });
 export const End = closed({ reason: Type.Enum([ENDED.reason, RELEASED.reason, "until"]) });
 
+/** Which message is featured from now on. */
+const Featured = closed({
+  message: orNull(Message),
+  featuredAt: Type.Optional(Type.String({ description: "When it was chosen, ISO 8601 in UTC." })),
+});
+
 const Channel = closed({
   channel: Type.String({
     description: "The channel as the request names it: a handle, an id, `c/name` or `user/name`.",
@@ -225,9 +231,11 @@ export const NAMED_SCHEMAS = {
   Init,
   End,
   Channel,
+  Featured,
   Cursor,
   Keepalive,
   VideoMessage: ofVideo(Message),
+  VideoFeatured: ofVideo(Featured),
   VideoEnd: ofVideo(End),
   VideoInit: closed({ ...Init.properties, channel: OptionalChannel }),
   /** Of one of the videos, or of one of the channels. */
@@ -295,6 +303,12 @@ export const StreamQuery = Type.Object({
   ),
   lastEventId: asQuery(OF_STREAM),
   chat: ChatInput,
+  featured: Type.Optional(
+    Type.Enum(["on", "off"], {
+      description:
+        "`on`: the event `featured` says after `init` which message is featured, and again at each change.",
+    }),
+  ),
 });
 export type StreamQuery = Static<typeof StreamQuery>;
 

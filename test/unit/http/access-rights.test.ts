@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { systemClock } from "../../../src/base/clock.ts";
-import { ROUTE_RIGHTS, rightOfRoute } from "../../../src/http/access/route-rights.ts";
+import { ROUTE_RIGHTS, rightOfRoute, rightsOfRoute } from "../../../src/http/access/route-rights.ts";
 import { createServer } from "../../../src/http/server.ts";
 import type { ErrorBody } from "../../../src/protocol/errors.ts";
 import { RIGHTS, type Right } from "../../../src/protocol/rights.ts";
@@ -45,6 +45,10 @@ const REQUESTS: Record<string, [path: string, init?: RequestInit]> = {
   "HEAD /v1/recordings": ["/v1/recordings", HEAD],
   "PUT /v1/recordings/:name": ["/v1/recordings/recorded-ab", { method: "PUT" }],
   "DELETE /v1/recordings/:name": ["/v1/recordings/recorded-ab", { method: "DELETE" }],
+  "GET /v1/featured/:videoId": [`/v1/featured/${VIDEO}`],
+  "HEAD /v1/featured/:videoId": [`/v1/featured/${VIDEO}`, HEAD],
+  "PUT /v1/featured/:videoId": [`/v1/featured/${VIDEO}`, { ...json({ messageId: "m" }), method: "PUT" }],
+  "DELETE /v1/featured/:videoId": [`/v1/featured/${VIDEO}`, { method: "DELETE" }],
 };
 
 /** The methods and patterns of all routes that a server has, as Fastify knows them. */
@@ -98,8 +102,13 @@ async function relayWith(settings: TestRelayOptions["settings"]): Promise<TestRe
 
 const routes = await routesServed();
 const guarded = routes.filter(([, url]) => rightOfRoute(url) !== "open");
+/** The rights of which one opens the route, whose name is its method and its pattern. */
+const rightsOf = (route: string): Right[] => {
+  const [method = "", url = ""] = route.split(" ");
+  return rightsOfRoute(url, method) ?? [];
+};
 const routesOf = (right: Right) =>
-  guarded.filter(([, url]) => rightOfRoute(url) === right).map((route) => route.join(" "));
+  guarded.map((route) => route.join(" ")).filter((route) => rightsOf(route).includes(right));
 
 describe("the routes", () => {
   it("are those of the table, and each one that needs a right has a request here", () => {
@@ -130,6 +139,7 @@ for (const right of RIGHTS) {
     it("do not exist where the right is not public and there are no tokens", async () => {
       await using relay = await relayWith({ RELAY_PUBLIC: others.join() });
       for (const route of routesOf(right)) {
+        if (rightsOf(route).some((each) => others.includes(each))) continue;
         for (const headers of [{}, bearer(ADMIN), bearer(await signed({ relay: [right] }))]) {
           const { status, code, challenge } = await call(relay, route, headers);
           assert.equal(status, 404, route);
@@ -182,7 +192,7 @@ describe("where one video is public", () => {
       }
       const inQuery = await ask(relay.url, `/v1/messages?videoId=${VIDEO}&access_token=${token}`);
       assert.match(`${inQuery.headers.get("cache-control")}`, /private|no-store/);
-      for (const route of RIGHTS.filter((right) => right !== "watch").flatMap(routesOf))
+      for (const route of Object.keys(REQUESTS).filter((each) => !rightsOf(each).includes("watch")))
         assert.equal((await call(relay, route, bearer(token))).status, 401, route);
     }
   });
@@ -209,17 +219,19 @@ describe("where nothing is public", () => {
   after(() => relay[Symbol.asyncDispose]());
 
   for (const route of Object.keys(REQUESTS)) {
-    const right = rightOfRoute(route.replace(/^\w+ /, "")) as Right;
-    it(`${route} needs a token with the right ${right}, or the admin's`, async () => {
+    const rights = rightsOf(route);
+    it(`${route} needs a token with the right ${rights.join(" or ")}, or the admin's`, async () => {
       const without = await call(relay, route);
       assert.deepEqual([without.status, without.challenge], [401, "Bearer"]);
-      const others = RIGHTS.filter((each) => each !== right);
-      for (const relay_ of [others, [], ["watch:another-one", "watch:@another"]]) {
+      const others = RIGHTS.filter((each) => !rights.includes(each));
+      const ofAnother = ["watch", "feature"].flatMap((each) => [`${each}:another-one`, `${each}:@another`]);
+      for (const relay_ of [others, [], ofAnother]) {
         const refused = await call(relay, route, bearer(await signed({ relay: relay_ })));
         assert.deepEqual([refused.status, refused.challenge], [403, null], `${relay_}`);
         if (!route.startsWith("HEAD")) assert.equal(refused.code, "FORBIDDEN");
       }
-      assertAllowed(await call(relay, route, bearer(await signed({ relay: [right] }))), "a token");
+      for (const right of rights)
+        assertAllowed(await call(relay, route, bearer(await signed({ relay: [right] }))), "a token");
       assertAllowed(await call(relay, route, bearer(ADMIN)), "the admin's token");
     });
   }
@@ -228,7 +240,7 @@ describe("where nothing is public", () => {
     const token = await signed({ relay: [`watch:${VIDEO}`] });
     for (const route of Object.keys(REQUESTS)) {
       const answer = await call(relay, route, bearer(token));
-      if (rightOfRoute(route.replace(/^\w+ /, "")) === "watch") assertAllowed(answer, route);
+      if (rightsOf(route).includes("watch")) assertAllowed(answer, route);
       else assert.equal(answer.status, 403, route);
     }
     for (const path of OF_ANOTHER) {

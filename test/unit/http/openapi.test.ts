@@ -56,6 +56,7 @@ const OPERATIONS = {
   "/v1/probe": "post",
   "/v1/rooms": "get",
   "/v1/rooms/{videoId}": "get",
+  "/v1/featured/{videoId}": "get",
   "/v1/videos/{videoId}": "get",
   "/v1/messages": "get",
 } as const;
@@ -99,6 +100,10 @@ const SPEC_ERRORS: Record<Path, Record<number, string[]>> = {
   "/v1/rooms/{videoId}": {
     400: ["INVALID_REQUEST", "INVALID_VIDEO_ID"],
     404: ["NOT_STORED"],
+    503: ["CAPACITY", "STORE_UNAVAILABLE"],
+  },
+  "/v1/featured/{videoId}": {
+    400: ["INVALID_REQUEST", "INVALID_VIDEO_ID"],
     503: ["CAPACITY", "STORE_UNAVAILABLE"],
   },
   "/v1/videos/{videoId}": {
@@ -234,6 +239,7 @@ describe("the description", () => {
       "channel",
       "init",
       "message",
+      "featured",
       "end",
       "error",
     ]);
@@ -311,9 +317,18 @@ describe("the examples", () => {
     assert.deepEqual(
       parameters.map((parameter) => `${parameter.in} ${parameter.name}`),
       [
-        ...["videoId", "channel", "backfill", "details", "types", "from", "until", "lastEventId", "chat"].map(
-          (name) => `query ${name}`,
-        ),
+        ...[
+          "videoId",
+          "channel",
+          "backfill",
+          "details",
+          "types",
+          "from",
+          "until",
+          "lastEventId",
+          "chat",
+          "featured",
+        ].map((name) => `query ${name}`),
         "header last-event-id",
       ],
     );

@@ -1,0 +1,96 @@
+/** `/v1/featured/{videoId}`: shows, chooses and takes away the message that is featured. */
+import type { FastifyInstance } from "fastify";
+import type { Static } from "typebox";
+import { parseVideoId } from "../protocol/video-id.ts";
+import type { Featuring } from "../rooms/featuring.ts";
+import { refuseUnavailable } from "../serving/store-refusal.ts";
+import type { Access } from "./access/access.ts";
+import { clientGone } from "./client-gone.ts";
+import type { RequestTurns } from "./request-turns.ts";
+import { Type } from "./schemas/json-schema.ts";
+import { bodiless, json, schemaOf } from "./schemas/responses.ts";
+import { RoomParams } from "./schemas/room-schemas.ts";
+import { orNull } from "./schemas/schemas.ts";
+import { knownParametersOnly } from "./strict-query.ts";
+
+const PATH = "/v1/featured/:videoId";
+/** Ids of messages have a few hundred characters at most. */
+const MAX_ID_LENGTH = 1000;
+const MAX_BODY_BYTES = 8 * MAX_ID_LENGTH;
+
+const FeaturedRequest = Type.Object(
+  {
+    messageId: Type.String({
+      minLength: 1,
+      maxLength: MAX_ID_LENGTH,
+      description: "The id of a stored message of the video.",
+    }),
+  },
+  { examples: [{ messageId: "ChwKGkNOcXE4..." }] },
+);
+type FeaturedRequest = Static<typeof FeaturedRequest>;
+
+const FeaturedResponse = Type.Object({
+  messageId: orNull(Type.String({ description: "Null if no message is featured." })),
+  featuredAt: Type.Optional(Type.String({ description: "When it was chosen, ISO 8601 in UTC." })),
+});
+
+const GET = { summary: "Show which message of a video is featured", params: RoomParams };
+const PUT = { summary: "Feature a message of a video", params: RoomParams, body: FeaturedRequest };
+const DELETE = { summary: "Feature no message of a video any more", params: RoomParams };
+
+interface OfVideo {
+  Params: Static<typeof RoomParams>;
+}
+
+/** The methods that a caller may use, in the header `Allow` of a GET: so a page knows its rights. */
+const READING = "GET, HEAD, OPTIONS";
+const CHANGING = "GET, HEAD, PUT, DELETE, OPTIONS";
+
+/** Without somebody who may change it, the route only says that nothing is featured. */
+export function featuredRoute(
+  app: FastifyInstance,
+  featuring: Featuring,
+  access: Access,
+  turns: RequestTurns,
+): void {
+  const checks = { preValidation: knownParametersOnly({ properties: {} }) };
+  const answer = json("The message, or null.", FeaturedResponse);
+  app.get<OfVideo>(
+    PATH,
+    { ...checks, schema: schemaOf(`GET ${PATH}`, GET, answer) },
+    async (request, reply) => {
+      const videoId = parseVideoId(request.params.videoId);
+      const mayChange = await access.allows("feature", request, reply);
+      const look = () => featuring.show(videoId);
+      const shown = await turns.serve(look, clientGone(reply.raw)).catch(refuseUnavailable);
+      reply.headers({ allow: mayChange ? CHANGING : READING, "cache-control": "no-store" });
+      return shown;
+    },
+  );
+  if (!access.serves("feature")) return;
+  app.put<OfVideo & { Body: FeaturedRequest }>(
+    PATH,
+    {
+      ...checks,
+      bodyLimit: MAX_BODY_BYTES,
+      schema: bodiless(`PUT ${PATH}`, PUT, { 204: "It is featured." }),
+    },
+    async ({ params, body }, reply) => {
+      const videoId = parseVideoId(params.videoId);
+      const change = () => featuring.put(videoId, body.messageId);
+      await turns.serve(change, clientGone(reply.raw)).catch(refuseUnavailable);
+      return reply.code(204).send();
+    },
+  );
+  app.delete<OfVideo>(
+    PATH,
+    { ...checks, schema: bodiless(`DELETE ${PATH}`, DELETE, { 204: "None is featured." }) },
+    async ({ params }, reply) => {
+      const videoId = parseVideoId(params.videoId);
+      const change = () => featuring.delete(videoId);
+      await turns.serve(change, clientGone(reply.raw)).catch(refuseUnavailable);
+      return reply.code(204).send();
+    },
+  );
+}

@@ -1,0 +1,48 @@
+/** Which message of a video is featured: shown, chosen and taken away, for whoever may. */
+import { CHATS, chatKey } from "../protocol/chat-key.ts";
+import { RelayError } from "../protocol/errors.ts";
+import { readFeatured, standing } from "../store/featured.ts";
+import { notStored, type Store } from "../store/port.ts";
+import { storedChats } from "../store/stored-chats.ts";
+import { isoOf } from "../store/stored-message.ts";
+
+/** `featuredAt`: ISO 8601 in UTC; absent if no message is featured. */
+export interface ShownFeatured {
+  messageId: string | null;
+  featuredAt?: string;
+}
+
+/** All methods reject with `StoreError` "unavailable". */
+export class Featuring {
+  readonly #store: Store;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /** Of the live chat, or else of the replay. */
+  async show(videoId: string): Promise<ShownFeatured> {
+    const found = await Promise.all(CHATS.map((chat) => readFeatured(this.#store, chatKey(videoId, chat))));
+    const featured = found.find((each) => each !== undefined);
+    if (!featured) return { messageId: null };
+    return { messageId: featured.message.id, featuredAt: isoOf(featured.at) };
+  }
+
+  /**
+   * Features a message in each chat of the video that has it, and nothing in the other. Rejects with
+   * `RelayError` NOT_STORED if none has it, or it was deleted.
+   */
+  async put(videoId: string, messageId: string): Promise<void> {
+    const store = this.#store;
+    const keys = (await storedChats(store, videoId)).map((room) => room.videoId);
+    if (keys.length === 0) throw notStored(videoId);
+    const found = await Promise.all(keys.map((key) => standing(store, key, messageId)));
+    if (!found.some((message) => message !== undefined))
+      throw new RelayError("NOT_STORED", `messageId: the video has no such message, or it was deleted.`);
+    await Promise.all(keys.map((key, i) => store.setFeatured(key, found[i] ? messageId : null)));
+  }
+
+  async delete(videoId: string): Promise<void> {
+    await Promise.all(CHATS.map((chat) => this.#store.setFeatured(chatKey(videoId, chat), null)));
+  }
+}
