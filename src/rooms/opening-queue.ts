@@ -49,7 +49,7 @@ interface Crowd {
   readonly address: string;
   /** Refuses each. */
   readonly waiting: LinkedList<() => void>;
-  /** How many more will join in a moment. */
+  /** How many more will join in a moment, or again after a refusal. */
   expected: number;
   /** Its place among the addresses that wait for as many. */
   peer: Place<Crowd> | undefined;
@@ -91,18 +91,14 @@ export class OpeningQueue<T> {
    * `RelayError` CAPACITY if they could not be opened in time.
    */
   expect(address: string, count: number): Disposable {
-    const crowd = this.#crowd(address);
-    const isTooMany = crowd.waiting.size + crowd.expected + count > MAX_OF_MERGED;
-    if (count > 0 && isTooMany) throw atCapacity("openings");
-    crowd.expected += count;
-    let isExpected = true;
-    const arrived = () => {
-      if (isExpected) crowd.expected -= count;
-      isExpected = false;
-      this.#dropEmpty(crowd);
-    };
-    if (count === 0) arrived();
-    return { [Symbol.dispose]: arrived };
+    const { waiting, expected } = this.#crowd(address);
+    if (count > 0 && waiting.size + expected + count > MAX_OF_MERGED) throw atCapacity("openings");
+    return this.#expected(address, count);
+  }
+
+  /** Counts a video of an address that is tried again later, until the result is disposed of. */
+  expectAgain(address: string): Disposable {
+    return this.#expected(address, 1);
   }
 
   /** Serves those whose turn it is. Called when a place may have become free. */
@@ -138,6 +134,19 @@ export class OpeningQueue<T> {
     } finally {
       ended.removeEventListener("abort", onAbort);
     }
+  }
+
+  #expected(address: string, count: number): Disposable {
+    const crowd = this.#crowd(address);
+    crowd.expected += count;
+    let isExpected = true;
+    const arrived = () => {
+      if (isExpected) crowd.expected -= count;
+      isExpected = false;
+      this.#dropEmpty(crowd);
+    };
+    if (count === 0) arrived();
+    return { [Symbol.dispose]: arrived };
   }
 
   #crowd(address: string): Crowd {

@@ -87,6 +87,7 @@ async function readChat(
       if (!isSilent) multiplex.write(events.event("error", { videoId, ...refusal.body }));
       if (!mayPass) return;
     }
+    using _ = refusal && parts.rooms.openings.expectAgain(request.address());
     await viewer.pause(refusal, gone);
   }
 }

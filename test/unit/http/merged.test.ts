@@ -183,6 +183,29 @@ describe("several chats on one connection", () => {
     assert.deepEqual([sink.closedBy, relay.rooms.viewerCount], ["end", 0], "none of them has a chat");
   });
 
+  it("count as openings of their address while they wait for another try", async () => {
+    const relay = new VirtualRelay();
+    relay.upstream.fault({ on: ["popout", "watch"], times: Number.POSITIVE_INFINITY, as: "silent" });
+    const open = (line: number, address = "flood") => {
+      const names = Array.from({ length: 20 }, (_, i) => `made-up${String(20 * line + i).padStart(4, "0")}`);
+      const sink = new SimulatedSink(FORMS.sse.plain.bare, () => {});
+      const asked = mergedAsked({ query: { videoIds: names.join() }, headers: {} });
+      openMerged(asked, address, relay.service, () => sink);
+      return sink;
+    };
+    const sinks: SimulatedSink[] = [];
+    for (let line = 0; line < 25; line++) {
+      sinks.push(open(line));
+      await relay.advance(1);
+    }
+    await relay.advance(45_000); // all are refused: none of them waits for its turn any more
+    assert.throws(() => open(25), { code: "CAPACITY", full: "openings" });
+    open(25, "another");
+    sinks[0]?.leave();
+    await relay.advance(1);
+    open(26);
+  });
+
   it("begin with one init each, and every event begins with its video", async () => {
     await using relay = await startRelay();
     for (const video of VIDEOS) relay.upstream.chat(video, TEXT).say(2);
