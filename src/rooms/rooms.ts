@@ -51,10 +51,11 @@ export class Rooms {
   /** The looks at the stored chats of videos that are under way. */
   readonly #looks = new Map<string, Promise<StoredChat[]>>();
   /**
-   * The functions that refuse viewers, for those that have not entered a room yet. `stopped` would search its
-   * listeners for each viewer that comes or goes.
+   * For viewers that have not entered a room yet: the function that refuses each, and the signal of its
+   * leaving. `stopped` would search its listeners for each viewer that comes or goes; and a listener of each
+   * signal would cost every entry, for the few that leave while the store is slow. Each round looks for them.
    */
-  readonly #entering = new Set<(reason: Error) => void>();
+  readonly #entering = new Map<(reason: Error) => void, AbortSignal>();
   /**
    * Viewers of a channel, or of several chats, while they are in no room. They count, and a stop ends them.
    */
@@ -162,15 +163,12 @@ export class Rooms {
     else if (this.stopped.aborted) throw atCapacity("stopping");
     if (this.#parts.sources.isBlocked) throw storeUnavailable();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const leave = () => reject(signal.reason);
     const open: StreamRequest["open"] = (cursor, room) => {
       if (this.stopped.aborted) throw atCapacity("stopping"); // it has been refused
       signal.throwIfAborted();
-      signal.removeEventListener("abort", leave); // from now on its sink says that it has left
       return request.open(cursor, room);
     };
-    signal.addEventListener("abort", leave, { once: true });
-    this.#entering.add(reject);
+    this.#entering.set(reject, signal);
     try {
       this.#admit({ ...request, open }, signal).then(resolve, reject);
       await promise;
@@ -179,7 +177,6 @@ export class Rooms {
       if (this.stopped.aborted) throw atCapacity("stopping");
       return refuseUnavailable(error);
     } finally {
-      signal.removeEventListener("abort", leave);
       this.#entering.delete(reject);
     }
   }
@@ -337,7 +334,7 @@ export class Rooms {
    */
   async stop(): Promise<void> {
     this.#stopped.abort();
-    for (const refuse of this.#entering) refuse(this.stopped.reason);
+    for (const refuse of this.#entering.keys()) refuse(this.stopped.reason);
     const viewers = () => {
       const rooms = [...this.#openRooms(), ...this.#unopened()];
       return [...rooms.flatMap((room) => [...room.viewers]), ...this.#waiting];
@@ -400,6 +397,7 @@ export class Rooms {
     const periodMs = Math.min(TICK_MS, settings.keepaliveMs);
     while (!this.stopped.aborted) {
       await clock.sleep(periodMs, this.#stopped.signal).catch(() => {});
+      for (const [refuse, { aborted, reason }] of this.#entering) if (aborted) refuse(reason);
       for (const entry of this.#entries.values()) {
         await this.#tickRoom(entry);
         if (entry.isVacant) this.#entries.delete(entry.videoId);
