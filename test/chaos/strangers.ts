@@ -19,8 +19,9 @@ const RECORDED = "chaos-rec01";
 /** What the service is set to for them. */
 export const SETTINGS_WITH_STRANGERS = { RELAY_RECORD: RECORDED, RELAY_TOKEN_KEY: SECRET };
 const MADE_UP = "nobody-";
-/** A chat that strangers keep open. */
+/** A chat that strangers keep open, and one of which they drive the polling, so that no room of it is polled. */
 const THEIRS = `${MADE_UP}live`;
+const DRIVEN = `${MADE_UP}poll`;
 const PER_SECOND = 5;
 /**
  * They come from a few addresses, as videos are opened in turns of addresses: from many, a flood would delay
@@ -78,7 +79,8 @@ export class Strangers implements Disposable {
     this.#parts = parts;
     this.#chat = parts.upstream.chat(RECORDED, { ...PAGE, kinds: ["text"] });
     this.#traffic = this.#chat.speak(PER_SECOND);
-    parts.upstream.chat(THEIRS, { ...PAGE, kinds: ["text"], timeoutMs: 1000 }).say(1);
+    for (const videoId of [THEIRS, DRIVEN])
+      parts.upstream.chat(videoId, { ...PAGE, kinds: ["text"], timeoutMs: 1000 }).say(1);
   }
 
   /** They come, until they are disposed of. */
@@ -156,7 +158,7 @@ export class Strangers implements Disposable {
         { what: "openings of made-up ids", path: `/v1/stream?videoId=${madeUp}` },
         { what: "long polls of made-up ids", path: `/v1/log/${madeUp}?offset=-1&live=long-poll` },
         { what: "openings of made-up channels", path: `/v1/stream?channel=@${madeUp}` },
-        { what: "sessions", path: "/v1/sessions", body: JSON.stringify({ videoId: THEIRS }) },
+        { what: "sessions", path: "/v1/sessions", body: JSON.stringify({ videoId: DRIVEN }) },
       ];
     const messages = `/v1/messages?videoId=${RECORDED}`;
     return [
