@@ -19,8 +19,9 @@ const RECORDED = "chaos-rec01";
 /** What the service is set to for them. */
 export const SETTINGS_WITH_STRANGERS = { RELAY_RECORD: RECORDED, RELAY_TOKEN_KEY: SECRET };
 const MADE_UP = "nobody-";
-/** A chat that strangers keep open, and one of which they drive the polling, so that no room of it is polled. */
+/** A chat that strangers keep open. */
 const THEIRS = `${MADE_UP}live`;
+/** A chat of which they drive the polling themselves: no room of it is polled. */
 const DRIVEN = `${MADE_UP}poll`;
 const PER_SECOND = 5;
 /**
