@@ -1,20 +1,24 @@
 /** Writes the messages of one chat to a file or standard output. */
 import type { Writable } from "node:stream";
 import { ChatError, type HistoryOptions, history } from "../../../client/index.ts";
+import { fileTrouble } from "../../base/file-trouble.ts";
 import { cleanText } from "../../formats/harmless-text.ts";
+import type { ChatType } from "../../protocol/chat.ts";
+import { type Chat as ChatName, typeOfChat } from "../../protocol/chat-key.ts";
 import { counted } from "../counted.ts";
 import { EXIT } from "../exit-codes.ts";
 import type { Input } from "../flags.ts";
 import { ask } from "./ask.ts";
 import { type ExportFile, type FileMode, openExportFile } from "./export-file.ts";
 import type { Format, LastMessage } from "./export-formats.ts";
+import { metaPath, writeMeta } from "./export-meta.ts";
 import { placeInRoom } from "./export-place.ts";
 import { Output } from "./output.ts";
 import { showProgress } from "./progress.ts";
 import type { EXPORT_FLAGS } from "./reader-flags.ts";
 import type { Access } from "./sent-token.ts";
 import { CommandError, openChat, type Room, type Session } from "./session.ts";
-import { type Cursor, channelIn } from "./subject.ts";
+import { type Cursor, channelIn, videoIn } from "./subject.ts";
 
 export type ExportInput = Input<typeof EXPORT_FLAGS>;
 
@@ -63,14 +67,27 @@ export async function exportChat(
   const bounds = [from, to, saidFrom, saidTo].filter((bound) => bound !== undefined);
   let room: Room | undefined;
   let first = file.cursor;
-  let [last, messages, isComplete] = [Number.POSITIVE_INFINITY, 0, false];
+  let [last, isComplete] = [Number.POSITIVE_INFINITY, false];
   let found: Cursor | undefined;
+  let chatType: ChatType | undefined;
+  const copied: Copied = { messages: 0, first: undefined, last: undefined };
   const reached = () => {
     const cursor = room ? room.cursor : found;
     return typeof cursor === "number" ? Math.min(cursor, last) : cursor;
   };
+  const isChannel = channelIn(name) !== undefined;
+  const describeFile = async () => {
+    if (isChannel || path === "") return; // the chats of a channel are of several videos
+    const firstCursor = typeof file.first === "number" ? file.first : copied.first;
+    const lastCursor = copied.last ?? (typeof file.cursor === "number" ? file.cursor : undefined);
+    const whole = { messages: file.messages + copied.messages, firstCursor, lastCursor };
+    const described = { videoId: videoIn(name), chatType: chatType ?? typeAsked(chat), ...whole };
+    await writeMeta(session, path, described).catch((error) => {
+      const meta = metaPath(path);
+      notice(`${meta} ${fileTrouble(meta, "written", error)}`);
+    });
+  };
   try {
-    const isChannel = channelIn(name) !== undefined;
     const begin = isChannel ? undefined : await cursorBefore(place, { from, saidFrom }, 0);
     const cursor = file.cursor ?? since ?? begin;
     const ends = [{ from: to }, { saidFrom: saidTo }].map((end) => cursorBefore(place, end, last));
@@ -88,7 +105,7 @@ export async function exportChat(
           yield message;
         }
       };
-      messages = await copy(session, seen(), file.output, copying);
+      await copy(session, seen(), file.output, copying, copied);
     } else if (!isEmpty) {
       const until = follow ? undefined : ("now" as const);
       const backfill = isChannel ? CHANNEL_BACKFILL : undefined;
@@ -97,17 +114,22 @@ export async function exportChat(
       room.on("message", () => {
         first ??= room?.cursor;
       });
+      room.on("init", (init) => {
+        chatType = init.chatType;
+      });
       room.on("gap", ({ after, cursor }) =>
         notice(`messages may be missing between cursors ${after} and ${cursor}`),
       );
-      messages = await copy(session, room, file.output, copying);
+      await copy(session, room, file.output, copying, copied);
     }
+    const { messages } = copied;
     if (messages === 0 && bounds.length > 0) {
       const where = await outside(place, { from, to, saidFrom, saidTo });
       if (where !== undefined) notice(where);
     }
     isComplete = true;
     await file.close(true);
+    await describeFile();
     notice(`${counted(messages, "message")}${reached() ? `, up to cursor ${reached()}` : ""}`);
     return { messages: file.messages + messages, cursor: reached() };
   } catch (error) {
@@ -119,6 +141,7 @@ export async function exportChat(
   } finally {
     if (!isComplete) await file.close(false).catch(() => {}); // the error itself is already thrown
     const isLeft = mode !== "whole" && !isComplete && !file.output.failed.aborted;
+    if (isLeft) await describeFile();
     if (isLeft && first) notice(`the file has everything from cursor ${first} to ${reached()}`);
   }
 }
@@ -167,41 +190,54 @@ interface CopyOptions {
   notice: ((line: string) => void) | undefined;
 }
 
-/** Resolves to the number of messages written. */
+/** What was written so far: the number of messages, and the cursors of the first and the last. */
+interface Copied {
+  messages: number;
+  first: number | undefined;
+  last: number | undefined;
+}
+
+/** Writes the messages, and counts them in `copied`. */
 async function copy(
   { stopped, surroundings }: Pick<Session, "stopped" | "surroundings">,
   source: AsyncIterable<Parameters<ReturnType<Format["encoder"]>>[0]>,
   output: Output,
   { format, raw, last, label, notice }: CopyOptions,
-): Promise<number> {
+  copied: Copied,
+): Promise<void> {
   const isShown = output.isTerminal;
   const startedAt = performance.now();
   const encode = format.encoder(raw);
-  let [written, offsetMs] = [0, Number.NaN];
+  let offsetMs = Number.NaN;
   const hideProgress = isShown ? () => {} : showProgress(surroundings, () => progressText(), notice);
   const progressText = () => {
-    const rate = Math.round((written / (performance.now() - startedAt)) * 1000);
+    const rate = Math.round((copied.messages / (performance.now() - startedAt)) * 1000);
     const place = Number.isNaN(offsetMs) ? "" : `, ${clockTime(offsetMs)} into the video`;
-    return `${label}${counted(written, "message")}, ${rate} a second${place}`;
+    return `${label}${counted(copied.messages, "message")}, ${rate} a second${place}`;
   };
   try {
     for await (const message of source) {
       if (message.cursor > last) break;
-      written += 1;
+      copied.messages += 1;
+      copied.first ??= message.cursor;
+      copied.last = message.cursor;
       offsetMs = message.details?.offsetMs ?? offsetMs;
       const record = encode(message);
       await output.add(isShown ? `${cleanText(record.trimEnd())}\n` : record, stopped);
     }
-    return written;
   } finally {
     hideProgress();
   }
 }
 
+function typeAsked(chat: ChatName | undefined): ChatType | undefined {
+  return chat && typeOfChat(chat);
+}
+
 function standardOutput(stdout: Writable, format: Format, stopped: AbortSignal): ExportFile {
   const output = new Output(stdout);
   if (format.header !== "") void output.add(format.header).catch(() => {}); // the next line reports a failure
-  return { output, cursor: undefined, messages: 0, close: () => output.finish(stopped) };
+  return { output, cursor: undefined, first: undefined, messages: 0, close: () => output.finish(stopped) };
 }
 
 function clockTime(ms: number): string {

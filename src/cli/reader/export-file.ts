@@ -21,6 +21,8 @@ export interface ExportFile {
   output: Output;
   /** The cursor after which the file continues; undefined if it has no message yet. */
   cursor: Cursor | undefined;
+  /** The cursor of its first message; undefined if it has no message yet. */
+  first: Cursor | undefined;
   /** The number of messages that the file has already. */
   messages: number;
   /**
@@ -89,13 +91,13 @@ async function pipe(path: string, { header }: Format, stopped: AbortSignal): Pro
   return { output, ...NOTHING, close: () => output.finish(stopped) };
 }
 
-const NOTHING = { cursor: undefined, messages: 0 };
+const NOTHING = { cursor: undefined, first: undefined, messages: 0 };
 
 async function growing(
   path: string,
   format: Format,
   flags: "w" | "a",
-  held: Pick<ExportFile, "cursor" | "messages"> = NOTHING,
+  held: Pick<ExportFile, "cursor" | "first" | "messages"> = NOTHING,
 ): Promise<ExportFile> {
   const isNew = !existsSync(path);
   const output = await create(path, format, flags);
@@ -135,10 +137,10 @@ async function append(
 ): Promise<ExportFile> {
   const held = existsSync(path) ? await contentOf(path, format.header, records) : undefined;
   if (!held) return growing(path, format, "w");
-  const { last, messages, length } = held;
+  const { first, last, messages, length } = held;
   const cursor = last && (await cursorInRoom(last));
   await truncate(path, length); // removes an incomplete last record
-  return growing(path, { ...format, header: "" }, "a", { cursor, messages });
+  return growing(path, { ...format, header: "" }, "a", { cursor, first: first?.cursor, messages });
 }
 
 async function create(path: string, { header }: Format, flags: "w" | "a"): Promise<Output> {
@@ -165,6 +167,8 @@ const MAX_BEGINNING_BYTES = 1024;
 type Records = NonNullable<Format["records"]>;
 
 interface Content {
+  /** Undefined if the file has only the header, or if the record is damaged. */
+  first: LastMessage | undefined;
   /** Undefined if the file has only the header. */
   last: LastMessage | undefined;
   messages: number;
@@ -183,7 +187,10 @@ async function contentOf(
 ): Promise<Content | undefined> {
   if (!isBeginning(withoutBom(await read(path, 0, MAX_BEGINNING_BYTES))))
     throw new UsageError(`${path} is not an export in this format: name another file, or set --format`);
+  const headers = header === "" ? 0 : 1;
   let [offset, start, end, records] = [0, 0, 0, 0];
+  /** Of the first message. */
+  let [firstStart, firstEnd] = [0, 0];
   // Where the last record begins, and the lines that were read.
   let [startLine, endLine, lines] = [1, 1, 1];
   let isInQuotes = false;
@@ -199,15 +206,17 @@ async function contentOf(
       records += 1;
       [start, end] = [end, offset + index + 1];
       [startLine, endLine] = [endLine, lines];
+      if (records === headers + 1) [firstStart, firstEnd] = [start, end];
     }
     offset += bytes.length;
   });
   await finished(stream);
   if (records === 0) return undefined;
-  const messages = header === "" ? records : records - 1;
-  if (messages === 0) return { last: undefined, messages, length: end };
+  const messages = records - headers;
+  if (messages === 0) return { first: undefined, last: undefined, messages, length: end };
   const last = messageOf(await read(path, start, end));
-  if (last) return { last, messages, length: end };
+  const first = messageOf(await read(path, firstStart, firstEnd));
+  if (last) return { first, last, messages, length: end };
   throw new UsageError(
     `${path}: line ${startLine} is damaged: it is not a whole message of an export; delete it, or name another file`,
   );

@@ -1,5 +1,5 @@
 /** `rooms`: shows the rooms that a service stores and reads, as a table or as the service's answer. */
-import { jsonLine } from "../../formats/harmless-text.ts";
+import { cleanText, jsonLine } from "../../formats/harmless-text.ts";
 import { isReplayChat } from "../../protocol/chat.ts";
 import { type ListedRoom, MAX_LISTED } from "../../rooms/listing.ts";
 import { counted } from "../counted.ts";
@@ -28,6 +28,8 @@ const COLUMNS = {
   gaps: ({ gaps }: ListedRoom) => `${gaps}`,
   full: ({ fullAnswers }: ListedRoom) => `${fullAnswers ?? "-"}`,
   egress: ({ egress }: ListedRoom) => egress ?? "-",
+  channel: ({ channel }: ListedRoom) => begin(channel?.name ?? channel?.handle ?? "-", 24),
+  title: ({ title = "-" }: ListedRoom) => begin(title, 60),
 };
 
 /** Resolves to the exit code. Rejects with `CommandError`. */
@@ -53,6 +55,12 @@ export async function roomsOf(access: Access, signal: AbortSignal, notice: Notic
   if (answer.rooms.length >= MAX_LISTED)
     notice(`the service lists only the ${MAX_LISTED} rooms that were read last; there may be more`);
   return answer;
+}
+
+/** At most so many characters, the last of a longer text is `…`. */
+function begin(text: string, most: number): string {
+  const characters = [...cleanText(text)];
+  return characters.length > most ? `${characters.slice(0, most - 1).join("")}…` : characters.join("");
 }
 
 /** To the minute, in UTC. */

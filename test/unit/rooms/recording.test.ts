@@ -160,16 +160,23 @@ describe("a recorded chat", () => {
 describe("livechat-relay rooms", () => {
   it("prints a table, and says when messages are deleted", async () => {
     await using relay = await startRelay();
-    relay.upstream.chat(VIDEO, TEXT).say(4);
+    const channel = relay.upstream.channel("@singer", { title: "The \u202eSinger" });
+    const title = `A\nnight of ${"so".repeat(30)}ngs`;
+    channel.broadcast(VIDEO, { title, chat: { ...TEXT, foundOn: "watch" } }).chat.say(4);
     await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
     await viewer.untilMessages(4);
     const { code, out, error } = await outcome(["rooms", "--server", relay.url]);
     assert.equal(code, 0);
     const time = "\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d";
-    assert.match(out, /^VIDEO +STATE +MESSAGES +FIRST +LAST +VIEWERS +LATE +GAPS +FULL +EGRESS\n/);
     assert.match(
       out,
-      new RegExp(`\n${VIDEO} +polling +4 +${time} +${time} +1 +\\d+\\.\\d s +0 +0 +direct\n$`),
+      /^VIDEO +STATE +MESSAGES +FIRST +LAST +VIEWERS +LATE +GAPS +FULL +EGRESS +CHANNEL +TITLE\n/,
+    );
+    assert.match(
+      out,
+      new RegExp(
+        `\n${VIDEO} +polling +4 +${time} +${time} +1 +\\d+\\.\\d s +0 +0 +direct +The Singer +A night of (so){24}…\n$`,
+      ),
     );
     assert.equal(error, "livechat-relay: messages are deleted after 30 days (RELAY_RETENTION_DAYS)\n");
     // As many slashes as the SDK forgives.

@@ -1,0 +1,62 @@
+/** The file beside an export that says what it is of: `FILE.meta.json`, one object. */
+import { statSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { ChatError } from "../../../client/index.ts";
+import { VERSION } from "../../base/own-files.ts";
+import { beginFile } from "../../base/whole-file.ts";
+import { jsonLine } from "../../formats/harmless-text.ts";
+import type { ChatType } from "../../protocol/chat.ts";
+import { chatNamed } from "../../protocol/chat-key.ts";
+import type { VideoFacts } from "../../protocol/video-facts.ts";
+import { ask } from "./ask.ts";
+import type { Access } from "./sent-token.ts";
+
+/** For an answer that says what the video is, also after the signal that stops the command. */
+const ASK_LIMIT_MS = 2000;
+
+/** The messages of a file, of one chat. */
+export interface ExportedChat {
+  videoId: string;
+  /** Undefined if it is not known. */
+  chatType: ChatType | undefined;
+  messages: number;
+  /** Undefined if there are none. */
+  firstCursor: number | undefined;
+  lastCursor: number | undefined;
+}
+
+export const metaPath = (path: string) => `${path}.meta.json`;
+
+/**
+ * Writes the file beside the export at `path`, unless that is a pipe or a device, or does not exist. What is
+ * not known is null. Rejects if the file cannot be written.
+ */
+export async function writeMeta(access: Access, path: string, exported: ExportedChat): Promise<void> {
+  if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return;
+  const { videoId, messages, firstCursor = null, lastCursor = null } = exported;
+  const shown = await shownRoom(access, exported);
+  const { chatType = shown.chatType ?? null } = exported;
+  const { title = null, channel = null, startedAt = null, endedAt = null } = shown;
+  const meta = {
+    ...{ videoId, chatType, title, channel, startedAt, endedAt },
+    ...{ exportedAt: new Date().toISOString(), version: VERSION, messages, firstCursor, lastCursor },
+  };
+  await using file = await beginFile(metaPath(path));
+  await writeFile(file.part, jsonLine(meta));
+  await file.finish();
+}
+
+/** The room as the service shows it; nothing of it if the service does not answer. */
+async function shownRoom(
+  access: Access,
+  { videoId, chatType }: ExportedChat,
+): Promise<VideoFacts & { chatType?: ChatType }> {
+  const signal = AbortSignal.timeout(ASK_LIMIT_MS);
+  const query = chatType === undefined ? "" : `?chat=${chatNamed(chatType)}`;
+  try {
+    return await ask(access, `/v1/rooms/${encodeURIComponent(videoId)}${query}`, { signal });
+  } catch (error) {
+    if (error instanceof ChatError || signal.aborted) return {};
+    throw error;
+  }
+}
