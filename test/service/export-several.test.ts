@@ -32,6 +32,10 @@ async function timed(t: TestContext) {
   return room;
 }
 
+/** The files of an export into a folder. */
+const withMeta = (...files: string[]) =>
+  [...files, ...files.map((file) => `${file}.meta.json`), "index.csv"].sort();
+
 describe("an export of a part", () => {
   it("is bounded by times, and says where it ends", async (t) => {
     const { url } = await timed(t);
@@ -105,7 +109,7 @@ describe("an export of several chats", () => {
       `livechat-relay: 3 of 3, ${OTHER}: 5 messages, up to cursor ${B + 5}`,
       "",
     ]);
-    assert.deepEqual((await readdir(folder)).sort(), [`${OTHER}.csv`, `${ROOM}.csv`, "index.csv"].sort());
+    assert.deepEqual((await readdir(folder)).sort(), withMeta(`${OTHER}.csv`, `${ROOM}.csv`));
     assert.deepEqual(await indexIn(folder), [
       { videoId: ROOM, file: `${ROOM}.csv`, messages: "3", cursor: `${B + 3}`, error: "" },
       { videoId: UNKNOWN, file: "", messages: "", cursor: "", error: reason },
@@ -192,7 +196,7 @@ describe("an export of several chats", () => {
     assert.equal((await outcome([...args, ROOM, OTHER])).code, 0);
     assert.match(await readFile(index, "utf8"), /^videoId,/);
     assert.equal((await stat(index)).mode & 0o777, 0o600);
-    assert.deepEqual((await readdir(folder)).sort(), [`${OTHER}.jsonl`, `${ROOM}.jsonl`, "index.csv"].sort());
+    assert.deepEqual((await readdir(folder)).sort(), withMeta(`${OTHER}.jsonl`, `${ROOM}.jsonl`));
   });
 
   it("writes nothing if a file exists already", async (t) => {

@@ -3,8 +3,8 @@ import type { Writable } from "node:stream";
 import { ChatError, type HistoryOptions, history } from "../../../client/index.ts";
 import { fileTrouble } from "../../base/file-trouble.ts";
 import { cleanText } from "../../formats/harmless-text.ts";
-import type { ChatType } from "../../protocol/chat.ts";
-import { type Chat as ChatName, typeOfChat } from "../../protocol/chat-key.ts";
+import type { Init } from "../../protocol/chat.ts";
+import { typeOfChat } from "../../protocol/chat-key.ts";
 import { counted } from "../counted.ts";
 import { EXIT } from "../exit-codes.ts";
 import type { Input } from "../flags.ts";
@@ -69,7 +69,7 @@ export async function exportChat(
   let first = file.cursor;
   let [last, isComplete] = [Number.POSITIVE_INFINITY, false];
   let found: Cursor | undefined;
-  let chatType: ChatType | undefined;
+  let begun: Init | undefined;
   const copied: Copied = { messages: 0, first: undefined, last: undefined };
   const reached = () => {
     const cursor = room ? room.cursor : found;
@@ -81,7 +81,10 @@ export async function exportChat(
     const firstCursor = typeof file.first === "number" ? file.first : copied.first;
     const lastCursor = copied.last ?? (typeof file.cursor === "number" ? file.cursor : undefined);
     const whole = { messages: file.messages + copied.messages, firstCursor, lastCursor };
-    const described = { videoId: videoIn(name), chatType: chatType ?? typeAsked(chat), ...whole };
+    const chatType = begun?.chatType ?? (chat && typeOfChat(chat));
+    // While a chat goes on, pages tell more of its video.
+    const video = follow || !begun ? undefined : (begun.details ?? {});
+    const described = { videoId: videoIn(name), chatType, video, ...whole };
     await writeMeta(session, path, described).catch((error) => {
       const meta = metaPath(path);
       notice(`${meta} ${fileTrouble(meta, "written", error)}`);
@@ -115,7 +118,7 @@ export async function exportChat(
         first ??= room?.cursor;
       });
       room.on("init", (init) => {
-        chatType = init.chatType;
+        begun = init;
       });
       room.on("gap", ({ after, cursor }) =>
         notice(`messages may be missing between cursors ${after} and ${cursor}`),
@@ -228,10 +231,6 @@ async function copy(
   } finally {
     hideProgress();
   }
-}
-
-function typeAsked(chat: ChatName | undefined): ChatType | undefined {
-  return chat && typeOfChat(chat);
 }
 
 function standardOutput(stdout: Writable, format: Format, stopped: AbortSignal): ExportFile {

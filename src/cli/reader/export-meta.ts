@@ -19,6 +19,8 @@ export interface ExportedChat {
   videoId: string;
   /** Undefined if it is not known. */
   chatType: ChatType | undefined;
+  /** What the video is, as the chat began with it; undefined if the service is to be asked for it. */
+  video: VideoFacts | undefined;
   messages: number;
   /** Undefined if there are none. */
   firstCursor: number | undefined;
@@ -34,7 +36,7 @@ export const metaPath = (path: string) => `${path}.meta.json`;
 export async function writeMeta(access: Access, path: string, exported: ExportedChat): Promise<void> {
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return;
   const { videoId, messages, firstCursor = null, lastCursor = null } = exported;
-  const shown = await shownRoom(access, exported);
+  const shown: Shown = exported.video ?? (await shownRoom(access, exported));
   const { chatType = shown.chatType ?? null } = exported;
   const { title = null, channel = null, startedAt = null, endedAt = null } = shown;
   const meta = {
@@ -46,11 +48,10 @@ export async function writeMeta(access: Access, path: string, exported: Exported
   await file.finish();
 }
 
+type Shown = VideoFacts & { chatType?: ChatType };
+
 /** The room as the service shows it; nothing of it if the service does not answer. */
-async function shownRoom(
-  access: Access,
-  { videoId, chatType }: ExportedChat,
-): Promise<VideoFacts & { chatType?: ChatType }> {
+async function shownRoom(access: Access, { videoId, chatType }: ExportedChat): Promise<Shown> {
   const signal = AbortSignal.timeout(ASK_LIMIT_MS);
   const query = chatType === undefined ? "" : `?chat=${chatNamed(chatType)}`;
   try {
