@@ -27,7 +27,7 @@ const BENCHES = [
     "export",
     "sdk",
   ],
-  ...["page", "page-load", "overlay", "edge", "log", "cluster", "cluster-rooms", "access", "tests"],
+  ...["page", "page-load", "overlay", "edge", "log", "proxy", "cluster", "cluster-rooms", "access", "tests"],
 ];
 
 /** The files of the programs by name; the empty name is that of the program that starts without one. */

@@ -6,7 +6,7 @@
  *     npm run bench -- log [--readers 500]
  */
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -17,7 +17,7 @@ import { eventually } from "../../test/support/eventually.ts";
 import { listens, startNginxCache, startVarnishCache } from "../../test/support/reverse-proxies.ts";
 import type { Child } from "./child.ts";
 import { type Polled, startLogReaders } from "./log-readers.ts";
-import { cpuMs, type Figures, inRounds, median, report, settings } from "./rounds.ts";
+import { cpuMs, type Figures, inRounds, median, report, settings, treeMs } from "./rounds.ts";
 import { serveRelay } from "./servers.ts";
 import { EVERY_MS } from "./watched.ts";
 
@@ -43,14 +43,6 @@ async function serveLog() {
   const answer = await fetch(`http://127.0.0.1:${relay.port}/v1/log/${VIDEO}?offset=-1&live=long-poll`);
   await answer.arrayBuffer();
   return { relay, chat, offset: `${answer.headers.get("stream-next-offset")}` };
-}
-
-/** The CPU time of a process and its children, in milliseconds. */
-function treeMs(pid: number): number {
-  const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
-    readFileSync(`/proc/${pid}/task/${task}/children`, "utf8").trim().split(" ").filter(Boolean),
-  );
-  return [pid, ...children.map(Number)].reduce((sum, each) => sum + cpuMs(each), 0);
 }
 
 async function caughtUp(crowd: Child<Polled>, before: string, count: number): Promise<void> {

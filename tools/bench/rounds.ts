@@ -56,6 +56,19 @@ export function cpuMs(pid: number): number {
   return readdirSync(`/proc/${pid}/task`).reduce((sum, task) => sum + ranNs(task), 0) / 1e6;
 }
 
+/** A process and its children. Linux only. */
+export function processesOf(pid: number): number[] {
+  const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
+    readFileSync(`/proc/${pid}/task/${task}/children`, "utf8").trim().split(" ").filter(Boolean),
+  );
+  return [pid, ...children.map(Number)];
+}
+
+/** The CPU time of a process and its children, in milliseconds. Linux only. */
+export function treeMs(pid: number): number {
+  return processesOf(pid).reduce((sum, each) => sum + cpuMs(each), 0);
+}
+
 /** The resident memory of a process in bytes. Linux only. */
 export function residentBytes(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024;
