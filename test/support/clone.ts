@@ -20,6 +20,7 @@ const NOT_RUN: [pattern: RegExp, reason: string][] = [
   [/\bdocker /, "needs a Docker daemon"],
   [/^kubectl /, "needs a Kubernetes cluster"],
   [/ --origin https:/, "names a service of the reader's own"],
+  [/^(HOST=|apt-get |certbot |nginx )|\bnginx$|https:\/\/\$HOST/, "changes the machine's own nginx"],
   [/^systemctl .*(@|-edge\b)|^journalctl /, "needs a running systemd"],
   [/ > \/etc\/|^chmod 600 \/etc\/|^cp .*-edge\.service /, "writes into the machine's own /etc"],
 ];
