@@ -34,15 +34,19 @@ export class ExpectedMessages {
   /** Authors all of whose messages were deleted, and whether they have said something since. */
   readonly #deletedAuthors = new Map<string, boolean>();
 
-  /** What the room must hold next, if it hears this; undefined where it adds nothing. */
+  /** What the room must hold next, if it hears this; undefined where it adds nothing more. */
   next(entry: Readonly<Entry>): ExpectedMessage | undefined {
-    return this.#addition(entry)?.message;
+    return this.#nextOf(entry)?.message;
   }
 
+  /** Hears all of the entry. */
   hear(entry: Readonly<Entry>): void {
-    const before = entry.says?.before;
-    if (before) this.hear({ ...entry, says: before });
-    const addition = this.#addition(entry);
+    while (this.next(entry)) this.hearNext(entry);
+  }
+
+  /** Hears what the entry adds next. */
+  hearNext(entry: Readonly<Entry>): void {
+    const addition = this.#nextOf(entry);
     if (!addition) return;
     const { message, name, authorId, replaces = message.id } = addition;
     this.#seen.add(name);
@@ -51,6 +55,13 @@ export class ExpectedMessages {
     if (this.#deletedAuthors.has(deletion)) this.#deletedAuthors.set(deletion, true);
     if (message.type === "author_deleted") this.#deletedAuthors.set(message.id, false);
     this.messages.push(message);
+  }
+
+  /** A poll that the room was shown is closed before its banner is removed. */
+  #nextOf(entry: Readonly<Entry>): Addition | undefined {
+    const before = entry.says?.before;
+    const closing = before && this.#seen.has(nameOf(before.id)) && this.#addition({ ...entry, says: before });
+    return closing || this.#addition(entry);
   }
 
   #addition(entry: Readonly<Entry>): Addition | undefined {
@@ -75,9 +86,13 @@ export class ExpectedMessages {
   }
 
   #unlessSeen(message: ExpectedMessage, version: string, authorId: string): Addition | undefined {
-    const name = `${message.id} ${version}`;
+    const name = nameOf(message.id, version);
     return this.#seen.has(name) ? undefined : { message, name, authorId };
   }
+}
+
+function nameOf(id: string, version = ""): string {
+  return `${id} ${version}`;
 }
 
 /**

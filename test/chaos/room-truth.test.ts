@@ -43,3 +43,32 @@ describe("messages before the room's first viewer", () => {
     assert.match(String(room.fault(BASE + 1, data[1] ?? "", false)), /another text than before/);
   });
 });
+
+describe("a poll in a banner that is taken down", () => {
+  /** A room of a chat that pins and unpins, the data of what it says, and the index of a closed poll. */
+  function roomWithPolls() {
+    const chat = simulateInProcess().chat("room-truth-2", { kinds: ["banner"] });
+    chat.say(40);
+    const expected = new ExpectedMessages();
+    for (const entry of chat.ledger) expected.hear(entry);
+    const room = new RoomTruth(chat, "live");
+    room.begin(BASE);
+    const { messages } = expected;
+    const closed = messages.findIndex(({ type, id }, i) => type === "poll" && id === messages[i - 1]?.id);
+    return { room, messages, closed };
+  }
+  const faultsOf = (room: RoomTruth, messages: readonly object[]) =>
+    messages.flatMap((message, i) => room.fault(BASE + 1 + i, JSON.stringify(message), false) ?? []);
+
+  it("is closed just before, if the room was shown it", () => {
+    const { room, messages } = roomWithPolls();
+    assert.deepEqual(faultsOf(room, messages), []);
+    assert.equal(room.cursorOf(40), BASE + messages.length);
+  });
+
+  it("is a fault if it is not closed", () => {
+    const { room, messages, closed } = roomWithPolls();
+    assert.ok(closed > 0);
+    assert.match(String(faultsOf(room, messages.toSpliced(closed, 1))[0]), /should be "poll"/);
+  });
+});

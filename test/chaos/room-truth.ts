@@ -155,14 +155,16 @@ export class RoomTruth {
       const entry = this.chat.ledger[index];
       const due = entry && this.#expected.next(entry);
       if (!due) return `a message that was never said, or not now: ${JSON.stringify(message)}`;
-      this.#reached.push(cursor);
       const wrong = difference(message, due);
       if (!wrong) {
-        this.#expected.hear(entry);
+        this.#expected.hearNext(entry);
+        if (this.#expected.next(entry)) return undefined;
+        this.#reached.push(cursor);
         // What a page shows in its place in the chat: all else may be older, or come with every page.
         if (due.type === "chat") this.#lastJoining = index;
         return undefined;
       }
+      this.#reached.push(cursor);
       // A room begins with what its first page shows.
       const mayMiss = gap !== undefined || this.messages.length === 0;
       if (!mayMiss || !this.#isLossy) return wrong;
