@@ -20,6 +20,7 @@ const SCRIPTS: ReadonlySet<string> = new Set([
   "web/page/first-paint.ts",
   "web/page/main.ts",
   "web/page/probe-page.ts",
+  "web/page/video-clock.ts",
   "web/overlay/main.ts",
   "web/chat/shared-stream.ts",
   "web/chat/shared-worker.ts",

@@ -26,6 +26,8 @@ export interface Shared {
   live: LiveRegions;
   /** Removes the words of the filter: they would hide the neighbours of a message that is opened. */
   clearWords(): void;
+  /** Writes the place in the video, in seconds, into the URL. */
+  keepPlace(seconds: number): void;
 }
 
 interface ColumnOptions extends Shared {
@@ -124,14 +126,24 @@ export class Column {
 
   /** Shows another chat, without any of its messages; `videoId` may be empty. */
   begin(videoId: string): void {
+    this.#clear(videoId);
+    this.#search.close();
+    this.#options.card.close();
+    this.#options.begun?.(videoId);
+  }
+
+  /** Shows the same chat from another place. */
+  again(init: Init): void {
+    this.#clear(init.videoId);
+    this.opened(init);
+  }
+
+  #clear(videoId: string): void {
     this.#log.clear();
     this.#transcript = this.#newTranscript();
     this.#standing.begin();
     this.#stats.begin(videoId);
     this.#past.begin(videoId);
-    this.#search.close();
-    this.#options.card.close();
-    this.#options.begun?.(videoId);
     this.#follower.follow();
   }
 

@@ -8,13 +8,16 @@ import { openChat, type SourceChat } from "../chat/source.ts";
 import type { Source } from "../chat/source-name.ts";
 import { waitAfter } from "../chat/waits.ts";
 import { SERVICE, TOKEN } from "./own-service.ts";
-import type { Status } from "./status.ts";
+import { FOLLOWED, type Status } from "./status.ts";
+import { chatIn } from "./stored.ts";
 
 /** The chat to open; `backfill` is the service's if it is undefined. */
 interface RequestedChat extends Source {
   /** Only the stored messages of this chat. */
   storedChat?: "" | "live" | "replay";
   backfill: number | undefined;
+  /** Of a replay, only what the service stores from now on: the page reads the rest by the video's time. */
+  followsVideo?: boolean;
   /** Why nothing can be opened. */
   refusal?: RelayError | undefined;
 }
@@ -89,9 +92,10 @@ export class Connection {
       if (this.#room === room) status.wait(error.code === "NO_LIVE_CHAT" ? "waiting" : lost, error, waitMs);
       return waitMs;
     };
-    const { storedChat, ...source } = this.#source;
+    const { storedChat, followsVideo = false, ...source } = this.#source;
     const part = storedChat ? ({ until: "now", chat: storedChat } as const) : {};
-    const backfill = options.backfill ?? (storedChat ? MOST_STORED : undefined);
+    const usual = options.backfill ?? (storedChat ? MOST_STORED : undefined);
+    const backfill = followsVideo ? 0 : usual;
     const own = { token: TOKEN, retry, fetch: watchfulFetch(silentMs()) };
     const room = openChat(SERVICE, source, { ...options, ...part, backfill, ...own });
     this.#room = room;
@@ -100,18 +104,23 @@ export class Connection {
       if (this.#room === room && state === "reconnecting" && status.state === "open") status.show(state);
     });
     room.on("init", (init) => {
+      if (followsVideo && chatIn(init) === "live") {
+        this.open({ ...this.#source, followsVideo: false });
+        return;
+      }
       const isNew = this.#source.videoId === "" && init.videoId !== this.#videoId;
       if (isNew) batch.flush();
       this.#videoId = init.videoId;
       opened(init, isNew);
-      status.show("open", init.chatType);
+      status.show("open", followsVideo ? FOLLOWED : init.chatType);
     });
     room.on("channel", (news) => status.showChannel(news, news.videoId === this.#videoId));
     // A gap with details also arrives as a message.
     room.on("gap", ({ details }) => details || batch.add("gap"));
     room.on("end", ({ reason }) => {
       batch.flush();
-      status.show("ended", reason === "until" ? storedChat : reason);
+      const stored = reason === "until" ? storedChat : reason;
+      status.show("ended", followsVideo ? FOLLOWED : stored);
     });
     room.on("error", ({ code, message }) => {
       batch.flush();

@@ -15,7 +15,7 @@ const HANDLE = /(?:^|\/)[@＠]/;
  */
 export function startControls(
   changed: (settings: Settings) => void,
-): (changes: Record<string, string>) => void {
+): (changes: Record<string, string>, how?: "push" | "replace") => void {
   const form = find("#open", HTMLFormElement);
   const video = find("#open input[name=videoId]", HTMLInputElement);
   const words = find("input[name=q]", HTMLInputElement);
@@ -30,8 +30,10 @@ export function startControls(
     if (words.value !== settings.q) words.value = settings.q; // an input method may be writing in it
     video.value = settings.names.join(", ") || settings.channel;
     images.checked = settings.images;
-    const { theme, timestamps, deleted, looks, size = "" } = settings;
-    const shown: Record<string, string> = { theme, timestamps, deleted, ...looks, size: String(size) };
+    const { theme, timestamps, deleted, looks, size = "", follow } = settings;
+    const shown: Record<string, string> = {
+      ...{ theme, timestamps, deleted, ...looks, size: String(size), follow },
+    };
     for (const select of looksOf) choose(select, shown[select.name] ?? "");
     boxes.show(settings.types);
     tabs.show(settings.tab);

@@ -34,6 +34,7 @@ class Page {
       card: new AuthorCard(this.#marks),
       live: new LiveRegions(),
       clearWords: () => this.#write({ q: "" }),
+      keepPlace: (seconds: number) => this.#write({ t: String(seconds) }, "replace"),
     };
     this.#chats =
       this.#videoIds.length === 0
@@ -75,8 +76,8 @@ class Page {
     const haveMarksChanged = this.#marks.read();
     this.#chats.apply(settings, isNew);
     if (haveMarksChanged) this.#marksChanged("hide", false);
-    const opened = ({ names, channel, storedChat, backfill, deleted }: Settings) =>
-      [names, channel, storedChat, backfill, deleted === "remove"].join();
+    const opened = ({ names, channel, storedChat, backfill, deleted, follow }: Settings) =>
+      [names, channel, storedChat, backfill, deleted === "remove", follow].join();
     if (!before || opened(before) !== opened(settings)) this.#chats.open(settings);
   }
 

@@ -1,4 +1,5 @@
 /** The page of one chat: of a video, or of a channel's streams, one after the other. */
+import type { Init } from "../../client/index.ts";
 import { find } from "../chat/dom.ts";
 import { ChatSwitch } from "./chat-switch.ts";
 import { Column, type Shared } from "./column.ts";
@@ -8,8 +9,9 @@ import { type Room, readRoom } from "./known-room.ts";
 import { newRoot, partOf } from "./root.ts";
 import type { Settings } from "./settings.ts";
 import { carryState } from "./status.ts";
-import { chatIn, type ShownChat } from "./stored.ts";
+import { AFTER_ALL, chatIn, readStored, type ShownChat, type StoredQuery } from "./stored.ts";
 import { offerToken } from "./token-field.ts";
+import type { VideoClock } from "./video-clock.ts";
 import { drawVideo, oneLine } from "./video-line.ts";
 
 /**
@@ -23,10 +25,17 @@ export class OneChat {
   readonly #connection: Connection;
   readonly #column: Column;
   readonly #switch = new ChatSwitch();
+  readonly #root: HTMLElement;
   readonly #line: HTMLElement;
   readonly #shared: Shared;
   readonly #titled: (title: string) => void;
+  readonly #follow = find("#follow", HTMLElement);
   #learning = new AbortController();
+  /** Where the video begins, in seconds, if the chat is to follow it; a live chat follows nothing. */
+  #start: number | undefined;
+  #openings = 0;
+  /** Shows the replay that is opened. */
+  #clock: Promise<VideoClock | undefined> | undefined;
   /** The video, and the facts about it. */
   #known: { videoId: string; room: Pick<Room, "title" | "channel"> } = { videoId: "", room: {} };
 
@@ -34,6 +43,7 @@ export class OneChat {
   constructor(shared: Shared, titled: (title: string) => void) {
     const root = newRoot();
     find("main", HTMLElement).append(root);
+    this.#root = root;
     this.#line = partOf(root, "video", HTMLElement);
     [this.#shared, this.#titled] = [shared, titled];
     this.#column = new Column({
@@ -42,11 +52,13 @@ export class OneChat {
       stateChanged: (state, code) => {
         carryState(document.documentElement, state, code);
         offerToken(code);
+        if (state === "ended") void this.#clock?.then((clock) => clock?.over());
       },
       begun: (videoId) => {
         offerDownloads(...(videoId === "" ? [] : [{ videoId }]));
         this.#learning.abort();
         this.#switch.hide();
+        this.#follow.hidden = true;
         this.#name(videoId, {});
       },
     });
@@ -57,9 +69,16 @@ export class OneChat {
       opened: (init, isNew) => {
         if (isNew) this.#column.begin(init.videoId);
         this.#column.opened(init);
-        void this.#learn({ videoId: init.videoId, chat: chatIn(init) });
+        const shown = { videoId: init.videoId, chat: chatIn(init) };
+        this.#follow.hidden = shown.chat === "live";
+        if (shown.chat === "replay" && this.#start !== undefined)
+          this.#clock ??= this.#startClock(init, shown, this.#start);
+        void this.#learn(shown);
       },
-      take: (items) => this.#column.take(items),
+      take: (items) => {
+        if (!this.#clock) this.#column.take(items);
+        else void this.#clock.then((clock) => clock?.came(items.filter((item) => item !== "gap")));
+      },
     });
     partOf(root, "retry", HTMLButtonElement).addEventListener("click", () => this.#connection.goOn());
     const { content: demoVideo } = find("meta[name=demo-video]", HTMLMetaElement);
@@ -71,6 +90,27 @@ export class OneChat {
   apply(settings: Settings, isNewLook: boolean): void {
     this.#column.apply(settings, isNewLook);
     if (isNewLook) this.#name(this.#known.videoId, this.#known.room);
+  }
+
+  /** Resolves to undefined if it was given up meanwhile. */
+  async #startClock(init: Init, shown: ShownChat, start: number): Promise<VideoClock | undefined> {
+    const opening = this.#openings;
+    const { VideoClock } = await import("./video-clock.ts");
+    if (opening !== this.#openings) return undefined;
+    const read = (query: StoredQuery, signal: AbortSignal) => readStored(shown, query, signal);
+    return new VideoClock({
+      place: find("footer", HTMLElement, this.#root),
+      start,
+      readUpTo: (ms, limit, signal) => {
+        const saidTo = ms === undefined ? {} : { saidTo: `PT${((ms + 1) / 1000).toFixed(3)}S` };
+        return read({ before: AFTER_ALL, limit, ...saidTo }, signal);
+      },
+      readAfter: (after, limit, signal) => read({ after, limit }, signal),
+      isOver: () => this.#column.status.state === "ended",
+      cleared: () => this.#column.again(init),
+      take: (messages) => this.#column.take(messages),
+      stopped: (seconds) => this.#shared.keepPlace(seconds),
+    });
   }
 
   /** Asks for the stored chats and the title, until the title is known. */
@@ -98,9 +138,14 @@ export class OneChat {
   }
 
   /** Opens what the settings name, from its beginning. */
-  open({ videoId, channel, storedChat, backfill, refusal }: Settings): void {
+  open({ videoId, channel, storedChat, backfill, refusal, follow, start }: Settings): void {
+    void this.#clock?.then((clock) => clock?.close());
+    this.#clock = undefined;
+    this.#openings += 1;
+    const followsVideo = follow === "video";
+    this.#start = followsVideo ? start : undefined;
     this.#column.begin(videoId);
-    this.#connection.open({ videoId, channel, storedChat, backfill, refusal });
+    this.#connection.open({ videoId, channel, storedChat, backfill, refusal, followsVideo });
   }
 
   /** After an end or a failure, continues where it stopped. */

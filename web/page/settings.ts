@@ -1,4 +1,5 @@
 /** The page's settings, kept in its URL: the controls change the URL, so a link reproduces the view. */
+import { parseStart } from "../../src/protocol/offset.ts";
 import { Parameters } from "../chat/parameters.ts";
 import type { Source } from "../chat/source-name.ts";
 import { remember, remembered, THEMES } from "./remembered.ts";
@@ -33,6 +34,10 @@ export interface Settings extends Source, Videos {
   deleted: "hide" | "strike" | "remove";
   backfill: number | undefined;
   tab: Tab;
+  /** A replay is shown at the pace of its video, or whole. */
+  follow: "" | "video";
+  /** Where the video begins, in seconds. */
+  start: number;
 }
 
 /**
@@ -70,7 +75,16 @@ export function readSettings(search: string): Settings {
     deleted: parameters.oneOf("deleted", ["hide", "strike", "remove"]),
     backfill: parameters.number("backfill", 0, 500, undefined),
     tab: parameters.oneOf("tab", TABS),
+    follow: parameters.oneOf("follow", ["", "video"]),
+    start: startIn(parameters),
   };
+}
+
+function startIn(parameters: Parameters): number {
+  const text = parameters.text("t");
+  const start = parseStart(text);
+  if (start === undefined && text !== "") parameters.refuse("t", "use seconds, or a time such as 1h2m3s");
+  return start ?? 0;
 }
 
 function rememberedOf<T extends string>(name: string, allowed: readonly T[]): T | undefined {

@@ -20,9 +20,12 @@ const WORDS: Readonly<Record<PageState, string>> = {
   ended: "The chat is over.",
   failed: "This chat cannot be shown.",
 };
+/** In place of the type of a chat and of the reason of an end: the page shows a replay at the video's time. */
+export const FOLLOWED = "followed";
 const REASONS: Readonly<Record<string, string>> = {
   live: "The live chat, as it is stored.",
   replay: "The replay, as it is stored.",
+  [FOLLOWED]: "Replay, at the video’s time",
   "no more continuations": "The chat is over. All that was said stays here.",
   "room released": "The service has stopped reading this chat. Open the video again to continue.",
 };
@@ -138,7 +141,8 @@ export function carryState({ dataset }: HTMLElement, state: PageState, code?: st
 function wordsFor(state: PageState, detail: string): string {
   if (state === "ended") return REASONS[detail] ?? `${WORDS.ended} ${detail}`;
   if (state === "failed") return `${WORDS.failed} ${sentence(detail)}`;
-  if (state === "open") return detail === "liveChatReplayRenderer" ? "Replay" : WORDS.open;
+  if (state === "open")
+    return detail === "liveChatReplayRenderer" ? "Replay, whole" : (REASONS[detail] ?? WORDS.open);
   if (detail === "") return WORDS[state];
   const lost = state === "reconnecting" ? "The connection was lost. " : "";
   return `${lost}${sentence(detail)} Trying again …`;
