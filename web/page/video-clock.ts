@@ -46,8 +46,8 @@ export class VideoClock {
   readonly #element: HTMLElement;
   /** The place in the video, in milliseconds. */
   #at: number;
-  /** The place of the last stored message. */
-  #lastAt = 0;
+  /** The place of the last stored message that was seen. */
+  #lastAt = Number.NEGATIVE_INFINITY;
   /** Read, but not said yet. */
   #coming: ShownMessage[] = [];
   /** The cursor after which is read next. */
@@ -92,7 +92,7 @@ export class VideoClock {
 
   /** The service has read the replay to its end. */
   over(): void {
-    this.#at = Math.min(this.#at, this.#lastAt);
+    if (this.#lastAt > Number.NEGATIVE_INFINITY) this.#at = Math.max(0, Math.min(this.#at, this.#lastAt));
     this.#show();
   }
 
