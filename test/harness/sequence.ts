@@ -51,7 +51,8 @@ export class Sequence {
 
   /** Whether a message up to the cursor is due that it has not received. */
   lacks(upTo: number): boolean {
-    return !this.#leads(this.cursor, upTo);
+    const { cursor = Number.NaN } = this;
+    return !(cursor >= upTo) && !this.#leads(cursor, upTo);
   }
 
   end(event: string): string | undefined {

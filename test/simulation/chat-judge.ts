@@ -66,8 +66,7 @@ export class ChatJudge implements ChatFrames {
 
   get lacksOld(): boolean {
     const head = this.#headsWhenAsked.get(this.room) ?? 0;
-    const isBehind = (this.cursor ?? 0) < head;
-    return this.#isHonoured && isBehind && this.#sequence.lacks(head);
+    return this.#isHonoured && this.#sequence.lacks(head);
   }
 
   /** A cursor that this viewer was never sent, or hardly ever. */

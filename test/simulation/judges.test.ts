@@ -102,6 +102,7 @@ describe("the judge of the logs of a video's two chats", () => {
 describe("the judge of a viewer of a replay's stored part", () => {
   for (const [what, sent, expected] of [
     ["gets all of it", 3, undefined],
+    ["gets also what is stored after it came", 4, undefined],
     ["gets a part of it", 2, /is sent a part up to 5002, of 5003 stored/],
     ["gets nothing of it", 0, /is sent a part up to 5000, of 5003 stored/],
   ] as const)
@@ -109,9 +110,10 @@ describe("the judge of a viewer of a replay's stored part", () => {
       const { scheduler, journal, rooms, look } = judged();
       const parts = { viewer: "one", filter: EVERYTHING, isDetailed: false, isSharedWell: true };
       const chat = new ChatJudge(rooms.live, { ...parts, scheduler, journal });
-      const messages = played(3);
-      await look({ live: live(...said(2)), replay: replay(...messages) });
+      const messages = played(4);
+      await look({ live: live(...said(2)), replay: replay(...messages.slice(0, 3)) });
       chat.asks(undefined);
+      await look({ live: live(...said(2)), replay: replay(...messages) });
       chat.begin({ cursor: REPLAY_BASE, chatType: "liveChatReplayRenderer" });
       for (const { cursor, body: data } of messages.slice(0, sent)) chat.message(cursor, data);
       chat.endPart();
