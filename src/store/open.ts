@@ -17,6 +17,7 @@ import { SqliteMigrationEnd } from "./sqlite/sqlite-migration.ts";
 import { FILE_DEFAULTS, SCHEMA_VERSION } from "./sqlite/sqlite-schema.ts";
 import { SqliteThread } from "./sqlite/thread.ts";
 import { StoreHealth } from "./store-health.ts";
+import type { StoreLook } from "./store-look.ts";
 
 /** So that reads of a store in memory do not keep the event loop from all else. */
 const nextTurn = () => new Promise<void>((resolve) => void setImmediate(resolve));
@@ -71,14 +72,7 @@ export async function openStore(
     const opened = await openPostgres(url, shared, clock, telemetry, health, witness, stopped).catch(refuse);
     return { ...observed(opened, clock, telemetry, health), identity: opened.identity };
   }
-  const [, path] = SQLITE_URL.exec(url) ?? [];
-  if (!path) {
-    const scheme = url.split(":", 1)[0]; // the rest may contain a password
-    throw new StoreOpenError(
-      `store "${scheme}:" is not known or incomplete: use sqlite:<path>, memory: or postgres://…`,
-    );
-  }
-  if (path === ":memory:") throw new StoreOpenError("sqlite::memory: is not a store: use memory:");
+  const path = pathIn(url);
   const why = missing(path);
   const isEmpty = why === undefined && statSync(path).size === 0;
   const real = realPath(path);
@@ -93,9 +87,43 @@ export async function openStore(
   }
 }
 
+/** The path in `sqlite:<path>`. Throws `StoreOpenError`. */
+function pathIn(url: string): string {
+  const [, path] = SQLITE_URL.exec(url) ?? [];
+  if (!path) {
+    const scheme = url.split(":", 1)[0]; // the rest may contain a password
+    throw new StoreOpenError(
+      `store "${scheme}:" is not known or incomplete: use sqlite:<path>, memory: or postgres://…`,
+    );
+  }
+  if (path === ":memory:") throw new StoreOpenError("sqlite::memory: is not a store: use memory:");
+  return path;
+}
+
 function refuse(error: unknown): never {
   if (!(error instanceof StoreError)) throw error;
   throw new StoreOpenError(error.message, { cause: error });
+}
+
+/**
+ * Looks at the store that `openStore` would open, without changing it. Rejects with `StoreOpenError` if that
+ * would fail.
+ */
+export async function inspectStore(url: string): Promise<StoreLook> {
+  if (url === "memory:") {
+    const empty = { schema: undefined, rooms: 0, bytes: 0, freeBytes: undefined };
+    return { place: url, known: SCHEMA_VERSION, ...empty, isInUse: false, isForeign: false };
+  }
+  try {
+    if (isShared(url)) {
+      const { inspectDatabase } = await import("./postgres/inspect-database.ts");
+      return await inspectDatabase(url);
+    }
+    const { inspectFile } = await import("./sqlite/inspect-file.ts");
+    return inspectFile(realPath(pathIn(url)));
+  } catch (error) {
+    return refuse(error);
+  }
 }
 
 /**

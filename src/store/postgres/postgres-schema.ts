@@ -165,10 +165,8 @@ export async function migrateSchema(
   half: "refused" | "wanted" = "refused",
   upgrade: (toSchema: number, step: () => Promise<unknown>) => Promise<unknown> = (_, step) => step(),
 ): Promise<number> {
-  await assertEncoding(client);
-  const present = await versions(client);
-  assertUsable(present, half);
-  if (present.schema_version >= SCHEMA_VERSION) return present.schema_version;
+  const present = await usableSchema(client, half);
+  if (present >= SCHEMA_VERSION) return present;
   // An instance that stops in the middle must not block the others.
   await client.query(
     "begin; set local lock_timeout = '4s'; set local idle_in_transaction_session_timeout = '10s'",
@@ -185,6 +183,17 @@ export async function migrateSchema(
     await client.query("update store set schema_version = $1", [SCHEMA_VERSION]);
   await client.query("commit");
   return Math.max(found.schema_version, SCHEMA_VERSION);
+}
+
+/**
+ * The schema of the database; 0 if it has none yet. Throws `StoreError` if this program cannot use it, as
+ * `migrateSchema` does.
+ */
+export async function usableSchema(client: Client, half: "refused" | "wanted"): Promise<number> {
+  await assertEncoding(client);
+  const present = await versions(client);
+  assertUsable(present, half);
+  return present.schema_version;
 }
 
 /** In other encodings, a single message with a text that they lack would stop the storing of its chat. */

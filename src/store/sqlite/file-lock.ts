@@ -43,6 +43,19 @@ export class FileLock {
   }
 }
 
+/** Whether a process has the lock of the file now. Takes none itself, and makes no file. */
+export function isLocked(path: string): boolean {
+  const lockPath = `${path}-lock`;
+  if (!existsSync(lockPath)) return false;
+  using database = new DatabaseSync(lockPath, { readOnly: true, timeout: 0 });
+  try {
+    database.prepare("select 1 from sqlite_schema").get();
+    return false;
+  } catch (error) {
+    return isBusy(error);
+  }
+}
+
 /** The names of a file in its folder: a hard link is one more. */
 function namesOf(path: string): string[] {
   const file = lstatSync(path, { throwIfNoEntry: false });

@@ -6,6 +6,7 @@ import { StoreError, type StoreTrouble } from "../port.ts";
 const BUSY = 5;
 const IO = 10;
 const FULL = 13;
+const CANTOPEN = 14;
 
 /** The trouble and the advice, by SQLite's primary result code. */
 const ADVICE: Readonly<Record<number, [StoreTrouble, string]>> = {
@@ -15,7 +16,10 @@ const ADVICE: Readonly<Record<number, [StoreTrouble, string]>> = {
   [IO]: ["its disk fails", "cannot be read or written: check its disk"],
   11: ["it is damaged", "is damaged: restore a backup, or move the file away to start empty"],
   [FULL]: ["the disk is full", "cannot grow: free space on its disk"],
-  14: ["it cannot be opened", "cannot be opened: choose a file in a folder that this user can write to"],
+  [CANTOPEN]: [
+    "it cannot be opened",
+    "cannot be opened: choose a file in a folder that this user can write to",
+  ],
   26: ["it is damaged", "is not an SQLite database: move it away, or name another file"],
 };
 
@@ -42,6 +46,11 @@ export function diskFull(message: string): Error {
   return Object.assign(new Error(message), { errcode: FULL });
 }
 
+/** The system's refusal of a file, in the form of SQLite's own. */
+export function cannotOpen(error: unknown): Error {
+  return Object.assign(error instanceof Error ? error : new Error(String(error)), { errcode: CANTOPEN });
+}
+
 /** Whether the program failed, and not the store: errors of SQLite, Node.js and the system have a code. */
 export function isBug(error: unknown): boolean {
   return !(
@@ -58,7 +67,7 @@ const READ_ONLY =
   "is on a read-only file system: name another file, or let the service write there (under systemd, by ReadWritePaths)";
 
 /** What to do about a file that the system denies to this user; undefined if SQLite's reason says more. */
-function adviceOnDenied(path: string): string | undefined {
+export function adviceOnDenied(path: string): string | undefined {
   let existing = path;
   while (!existsSync(existing)) existing = dirname(existing);
   try {

@@ -163,7 +163,8 @@ export function openDatabase(
   }
 }
 
-function schemaVersion(database: DatabaseSync, path: string): number {
+/** Throws `StoreError` for a file of another program and for one of a newer schema. */
+export function schemaVersion(database: DatabaseSync, path: string): number {
   const refuse = (reason: string) => new StoreError("unavailable", `store ${path} ${reason}`);
   const version = pragma(database, "user_version");
   const isEmpty = database.prepare("select 1 from sqlite_schema").get() === undefined;
