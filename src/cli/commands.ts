@@ -15,7 +15,7 @@ import {
   VIDEOS,
   WATCH_FLAGS,
 } from "./reader/reader-flags.ts";
-import { ALL_SETTINGS, EDGE_SETTINGS, GONE, SETTINGS } from "./setting-table.ts";
+import { ALL_SETTINGS, CHECK_FLAGS, EDGE_SETTINGS, GONE, SERVE_FLAGS, SETTINGS } from "./setting-table.ts";
 import { runUntilKilled, runUntilSignal } from "./signals.ts";
 import type { Surroundings } from "./surroundings.ts";
 import { TOKEN_FLAGS } from "./token-flags.ts";
@@ -40,11 +40,13 @@ export const COMMANDS = [
     name: "serve",
     usage: "run the relay (the default command)",
     examples: ["livechat-relay", "livechat-relay serve --port 8081 --store sqlite:/var/lib/relay.db"],
-    flags: SETTINGS,
-    run: (input, surroundings) =>
-      runUntilSignal(surroundings, async (stopped) =>
-        (await import("./serve.ts")).serve(input, surroundings, stopped),
-      ),
+    flags: SERVE_FLAGS,
+    run: async (input, surroundings) =>
+      input.values.check
+        ? (await import("./check/check.ts")).checkBeforeStart(input, surroundings)
+        : runUntilSignal(surroundings, async (stopped) =>
+            (await import("./serve.ts")).serve(input, surroundings, stopped),
+          ),
   }),
   command({
     name: "demo",
@@ -162,6 +164,20 @@ export const COMMANDS = [
     ],
     flags: TOKEN_FLAGS,
     run: async (input, surroundings) => (await import("./token-command.ts")).printToken(input, surroundings),
+  }),
+  command({
+    name: "check",
+    usage: "say line by line whether the service can run here, and whether it reads a video's chat today",
+    arguments: [
+      { ...VIDEO, meaning: "a video with a chat, to be read by a few calls to YouTube", isOptional: true },
+    ],
+    examples: [
+      "livechat-relay check",
+      "livechat-relay check dQw4w9WgXcQ",
+      "livechat-relay check dQw4w9WgXcQ --report report.json",
+    ],
+    flags: CHECK_FLAGS,
+    run: async (input, surroundings) => (await import("./check/check.ts")).check(input, surroundings),
   }),
   command({
     name: "settings",

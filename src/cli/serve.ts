@@ -64,24 +64,20 @@ export async function startLogged<C extends Logged>(
   const log = createLogger(config.logLevel, stdout);
   const telemetry = new Telemetry(log);
   collectDefaultMetrics({ register: telemetry.registry });
-  const wanted = config.rooms.maxViewers;
   const { workers } = config;
-  const files = openFileLimit();
-  const maxConnections = connectionsWithin(files);
-  const viewersWithin = Math.ceil(maxConnections * (1 - OTHER_REQUESTS));
-  const maxViewers = Math.min(wanted, workers * viewersWithin);
+  const { files, connections, maxConnections, wanted, viewers } = openFilesFor(config);
   const lowered = {
     ...config,
-    rooms: { ...config.rooms, maxViewers: Math.ceil(maxViewers / workers) },
+    rooms: { ...config.rooms, maxViewers: Math.ceil(viewers / workers) },
     http: { ...config.http, maxConnections },
   };
-  const limits = { files, connections: workers * maxConnections, viewers: maxViewers };
+  const limits = { files, connections, viewers };
   telemetry.service.limits(limits);
   const service = await start(lowered, systemClock, telemetry, stopped);
   telemetry.service.listening(service.url);
   const running = { store: service.store, workers, settings: changedIn(input) };
   const others = { rooms: config.rooms.maxRooms, memoryBytes: memoryBytes() };
-  telemetry.service.started({ ...running, limits: { ...limits, ...others } }, maxViewers < wanted);
+  telemetry.service.started({ ...running, limits: { ...limits, ...others } }, viewers < wanted);
   // The variables of another command are not mistakes.
   const unknown = unknownVariables({ ...ALL_SETTINGS, ...WATCH_FLAGS }, env);
   for (const line of [...warnings, ...unknown]) log.warn(line);
@@ -92,6 +88,15 @@ export async function startLogged<C extends Logged>(
     await new Promise<void>((resolve) => log.flush(() => resolve()));
   };
   return { ...service, stop };
+}
+
+/** What the limit of open files allows: `files` and `maxConnections` are those of each process. */
+export function openFilesFor({ workers, rooms }: Pick<Logged, "workers" | "rooms">) {
+  const files = openFileLimit();
+  const maxConnections = connectionsWithin(files);
+  const wanted = rooms.maxViewers;
+  const viewers = Math.min(wanted, workers * Math.ceil(maxConnections * (1 - OTHER_REQUESTS)));
+  return { files, maxConnections, connections: workers * maxConnections, wanted, viewers };
 }
 
 /** The number of connections that a process with this limit of open files may have. */

@@ -322,6 +322,26 @@ export const SETTINGS = {
 /** Those of all services. */
 export const ALL_SETTINGS = { ...SETTINGS, ...OF_EDGE };
 
+/** The flags of `serve`, and of `check`. */
+export const SERVE_FLAGS = {
+  check: {
+    default: "off",
+    meaning:
+      "check settings, store, port and open files as `check` does, without a call to YouTube, and exit",
+    isSwitch: true as const,
+    read: (text: string) => text === "on",
+  },
+  ...SETTINGS,
+};
+export const CHECK_FLAGS = {
+  report: flag(
+    "",
+    "new file for the maintainers: the findings, and the forms of YouTube's answers, without names, texts and tokens",
+    (path) => path,
+  ),
+  ...SETTINGS,
+};
+
 export type SettingName = keyof typeof SETTINGS;
 
 /** The settings of a port, which an edge has in common with any other instance. */
