@@ -32,7 +32,10 @@ export class ChatError extends Error {
   declare readonly status?: number;
   /** The wait that the service asks for, in milliseconds. */
   declare readonly retryAfterMs?: number;
-  /** The video whose chat failed or was refused; present only if the others on its connection continue. */
+  /**
+   * The video whose chat failed or was refused, or the channel that does not exist; present only if the
+   * others on its connection continue.
+   */
   declare readonly videoId?: string;
 
   constructor(code: ErrorCode, message: string, options: ChatErrorOptions = {}) {
@@ -47,8 +50,7 @@ export class ChatError extends Error {
   get isFinal(): boolean {
     const { status, code, message } = this;
     if (!status) return code !== "NETWORK";
-    if (status === 401) return !/not valid yet/.test(message);
-    return status >= 400 && status < 500 && status !== 408 && status !== 429;
+    return /^4(?!08|29)/.test(`${status}`) && !/not valid yet/.test(message);
   }
 }
 

@@ -10,7 +10,7 @@ import { Retries } from "./retries.ts";
 import type { Clock } from "./sdk-clock.ts";
 import { selectTypes } from "./selection.ts";
 import { type Frame, FrameReader } from "./sse.ts";
-import { CHANNEL, type Cursors, moveTo, type Place, type Stream, VIDEO } from "./stream-table.ts";
+import { type Cursors, moveTo, type Place, type Stream, VIDEO } from "./stream-table.ts";
 import type {
   AnyEvents,
   AnyMessage,
@@ -18,7 +18,7 @@ import type {
   Chat,
   DeadChat,
   Gap,
-  Init,
+  InitOfSeveral,
   Message,
   State,
 } from "./types.ts";
@@ -68,7 +68,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
   #isPulled = false;
   #wasOpen = false; // once it is true, the next connection is a reconnect
   /** The cursors up to which everything has arrived, and up to which everything was handed out. */
-  readonly #received: Cursors;
+  readonly #received: Cursors = new Map();
   readonly #handed: Cursors;
   /** The chats that are over, and those that began on this connection: an error of theirs is final. */
   readonly #over = new Set<Place[0]>();
@@ -88,14 +88,14 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     this.#isWanted = selectTypes(options.types);
     const { names } = this.#service;
     const asked = `${options.cursor ?? ""}`;
-    this.#received = new Map(stream.parse(asked, names).filter(isPlace));
-    this.#handed = new Map(this.#received);
-    if (`${this.cursor ?? ""}` !== asked) throw new TypeError(`cursor: ${asked} is invalid.`);
+    for (const place of stream.parse(asked, names)) if (isPlace(place)) moveTo(this.#received, place);
+    if (`${stream.format(this.#received, names) ?? ""}` !== asked)
+      throw new TypeError(`cursor: ${asked} is invalid.`);
     for (const place of Object.entries(options.cursors ?? {})) {
       if (!isPlace(place)) throw new TypeError(`cursors: ${place.join(": ")} is invalid.`);
-      if (names.includes(place[0]))
-        for (const cursors of [this.#received, this.#handed]) moveTo(cursors, place);
+      if (options.channels || names.includes(place[0])) moveTo(this.#received, place);
     }
+    this.#handed = new Map(this.#received);
   }
 
   get cursor(): number | string | undefined {
@@ -103,7 +103,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
   }
 
   get cursors(): Record<string, number> {
-    return Object.fromEntries(this.#handed);
+    return Object.fromEntries([...this.#handed].filter(isPlace));
   }
 
   on<E extends keyof AnyEvents>(event: E, listener: (value: AnyEvents[E]) => void): () => void {
@@ -120,42 +120,54 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
   }
 
   [Symbol.asyncIterator](): AsyncIterator<Message, undefined> {
-    const over = { value: undefined, done: true } as const;
     let isDone = false;
-    const next = async (): Promise<IteratorResult<Message, undefined>> => {
-      this.#isPulled = true;
-      this.#start();
-      while (!isDone) {
-        const waiting = this.#queue.shift();
-        if (waiting) {
-          this.#handOut(waiting);
-          const [event, value] = waiting;
-          if (event === "message") return { value, done: false };
-          if (event === "dead" && !this.#listenersOf("error")[0])
-            return { value: this.#messageOf(value) as never, done: false };
-        } else if (this.state !== "closed") {
-          await this.#change();
-        } else {
-          isDone = true;
-          if (this.#failure) throw this.#failure.error;
+    return {
+      next: async () => {
+        this.#isPulled = true;
+        this.#start();
+        while (!isDone) {
+          const waiting = this.#queue.shift();
+          if (waiting) {
+            this.#handOut(waiting);
+            const [event, value] = waiting;
+            if (event === "message") return { value, done: false };
+            if (event === "dead" && !this.#listenersOf("error")[0])
+              return { value: this.#messageOf(value) as never, done: false };
+          } else if (!this.#isClosed()) {
+            await this.#change();
+          } else {
+            isDone = true;
+            if (this.#failure) throw this.#failure.error;
+          }
         }
-      }
-      return over;
+        return { value: undefined, done: true };
+      },
+      return: async () => {
+        isDone = true;
+        this.close();
+        return { value: undefined, done: true };
+      },
     };
-    const leave = async (): Promise<IteratorResult<Message, undefined>> => {
-      isDone = true;
-      this.close();
-      return over;
-    };
-    return { next, return: leave };
   }
 
   /** The end of one of several chats as a message of the loop. */
   #messageOf(error: ChatError): DeadChat {
-    const { videoId = "", message } = error;
+    const { videoId, message } = error;
     const cursor = this.#handed.get(videoId) ?? 0;
-    const unsaid = { id: "", timestamp: "", author: "", amount: "", color: "", parts: [], details: {} };
-    return { ...unsaid, videoId, cursor, type: "error", message, error };
+    return {
+      id: "",
+      timestamp: "",
+      author: "",
+      amount: "",
+      color: "",
+      parts: [],
+      details: {},
+      videoId: videoId as string,
+      cursor,
+      type: "error",
+      message,
+      error,
+    };
   }
 
   /** Starts in a microtask, so that a caller that adds several listeners misses nothing. */
@@ -175,7 +187,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     while (!this.#isClosed()) {
       let waitMs: number;
       try {
-        if (await this.#follow()) return;
+        if (await this.#follow()) return this.#enqueue("over");
         waitMs = this.#retries.pause(this.#retryMs);
       } catch (error) {
         if (this.#isClosed()) return;
@@ -196,11 +208,21 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     const connection = new AbortController();
     this.#connection = connection;
     const { signal } = connection;
-    const { backfill, details, types, until, chat, transport, idleMs = 45_000 } = this.#options;
+    const { channels, cursors, transport, idleMs = 45_000 } = this.#options;
+    const { backfill, details, types, until, chat } = this.#options;
     const { path, option, format } = this.#stream;
     const names = this.#service.names.filter((name) => !this.#over.has(name));
     const id = format(this.#received, names);
-    const query = { [option]: names, backfill, details, types, until, chat };
+    const query = {
+      [option]: names.filter((name) => !channels?.includes(name)),
+      channels: names.filter((name) => channels?.includes(name)),
+      cursors: channels && JSON.stringify(cursors)?.replace(/[{"}]/g, ""),
+      backfill,
+      details,
+      types,
+      until,
+      chat,
+    };
     const headers = { accept: "text/event-stream", "last-event-id": id as string };
     this.#begun.clear();
     const whileNotIdle = <T>(work: Promise<T>): Promise<T> => {
@@ -233,8 +255,10 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
         const { done, value } = await whileNotIdle(
           orNetworkError(() => body.read(), signal, "The connection was cut."),
         );
-        if (done && this.#options.token) return false;
-        if (done) break;
+        if (done) {
+          if (this.#options.token) return false;
+          break;
+        }
         for (const frame of frames.read(value)) {
           this.#service.sent = 0;
           if (this.#take(frame, names, `${id}`)) return true;
@@ -255,11 +279,11 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
   #take({ event, data, id }: Frame, names: readonly string[], asked: string): boolean {
     const field = FIELDS[event];
     const value = field && parseJson(data); // undefined if the id is alone
-    const { videoId, code, message } = value ?? {};
+    const { channel, videoId = channel, code, message } = value ?? {};
     const isMessage = event === "message";
     const places = isMessage || !event ? this.#stream.parse(id, names).filter(isPlace) : [];
     const isOdd = field && (value?.[field] ?? value?.id) === undefined;
-    if (isOdd || (isMessage && !new Map(places).has(videoId)))
+    if (isOdd || (isMessage && !places.some((place) => place[0] === videoId)))
       throw new ChatError("NETWORK", "A frame cannot be read.");
     if (event === "init") this.#begin(value, asked);
     if (event === "channel" || event === "end") this.#enqueue(event, value);
@@ -268,25 +292,25 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
       const error = new ChatError(code, message, videoId && { videoId });
       if (!videoId) throw error;
       const isFinal = this.#begun.has(videoId) || FINAL_FOR_CHAT.includes(code);
+      // A channel is asked for again if it is named in another form than the service's.
+      if (!this.#over.has(videoId)) this.#enqueue(isFinal ? "dead" : event, error);
       if (isFinal) this.#over.add(videoId);
-      this.#enqueue(isFinal ? "dead" : event, error);
     }
     for (const place of places) this.#receive(place, place[0] === videoId ? value : undefined);
-    const isOver = this.#over.size >= this.#service.names.length;
-    if (isOver) this.#enqueue("over");
-    return isOver;
+    return this.#over.size >= this.#service.names.length;
   }
 
-  #begin(init: Init, asked: string): void {
+  #begin(init: InitOfSeveral, asked: string): void {
     const videoId = this.#stream === VIDEO ? undefined : init.videoId;
     const known = this.#received.get(videoId);
-    const isAsked = this.#stream !== CHANNEL || asked.startsWith(init.videoId);
+    const isAsked = asked.includes(videoId ?? "") || this.#service.names.includes(init.videoId);
     // Another video of a channel may begin with messages that have arrived already.
     const cursor = isAsked ? init.cursor : Math.max(init.cursor, known ?? 0);
     this.#over.delete(videoId);
     this.#begun.add(videoId);
-    moveTo(this.#received, [videoId, cursor], true);
-    this.#enqueue("init", init, [videoId, cursor]);
+    const place = [videoId, cursor, init.channel] as const;
+    moveTo(this.#received, place, true);
+    this.#enqueue("init", init, place);
     if (known && known !== cursor) this.#reportGap(videoId, known, cursor);
   }
 

@@ -35,19 +35,21 @@ export function chat<
  */
 export function chat(url: string | URL, options: AnyOptions, clock: Clock): Chat;
 export function chat(url: string | URL, options: object, clock = systemClock): unknown {
-  const { channel } = (options ?? {}) as AnyOptions;
-  return new Room(channel === undefined ? VIDEO : CHANNEL, clock, url, options);
+  const isOfVideo = (options as AnyOptions | undefined)?.channel === undefined;
+  return new Room(isOfVideo ? VIDEO : CHANNEL, clock, url, options);
 }
 
 /**
- * Up to twenty chats on one connection, not connected yet. If a chat ends or fails, the others continue.
- * Throws `TypeError` for an unusable URL or `cursor`, and if `videoIds` contains anything but ids of videos.
- * The loop ends with the last chat, and throws `ChatError` if the service refuses the connection, and the
- * signal's reason.
+ * Up to twenty chats of videos and channels on one connection, not connected yet. If a chat ends or fails,
+ * the others continue. Throws `TypeError` for an unusable URL or `cursor`, without a name, and if `videoIds`
+ * contains anything but ids of videos. The loop ends with the last chat, which a channel does not have, and
+ * throws `ChatError` if the service refuses the connection, and the signal's reason.
  */
 export function merged<D extends boolean = false, T extends TypeOrGroup = MessageType>(
   url: string | URL,
   options: MergedOptions<D, T>,
 ): MergedChats<MessageOf<TypesIn<T> | "gap", D>> {
-  return new Room(MERGED, systemClock, url, options) as MergedChats<never>;
+  // The service writes handles in lower case.
+  const channels = options.channels?.map((name) => (name[0] === "@" ? name.toLowerCase() : name));
+  return new Room(MERGED, systemClock, url, { ...options, channels }) as MergedChats<never>;
 }

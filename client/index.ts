@@ -27,6 +27,7 @@ export type {
   Gap,
   HistoryOptions,
   Init,
+  InitOfSeveral,
   ItemDetails,
   MergedChats,
   MergedEvents,

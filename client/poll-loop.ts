@@ -4,10 +4,13 @@
  */
 import type { MessageType } from "../src/protocol/kinds.ts";
 import type { ChatError } from "./chat-error.ts";
-import type { Service } from "./relay-service.ts";
-import type { Retries } from "./retries.ts";
-import type { Clock } from "./sdk-clock.ts";
+import type { LoopParts } from "./loaded-loop.ts";
 import type { BareMessageOf, PollOptions } from "./types.ts";
+
+/** This many expired tokens in a row are a failure. */
+const MAX_EXPIRIES = 5;
+/** More than the messages that a new session repeats: those still on the chat's page. */
+const MAX_KNOWN = 1000;
 
 type BareMessage = BareMessageOf<MessageType>;
 
@@ -25,21 +28,10 @@ interface Session extends PollResult {
   webVersion: string;
 }
 
-/** What the loop takes from the modules that it must not import. */
-export interface PollParts {
-  service: Service;
-  clock: Clock;
-  retries: Retries;
-  /** This many expired tokens in a row are a failure. */
-  maxExpiries: number;
-  isWanted(type: string): boolean;
-  keepNewest(ids: Set<string>): void;
-}
-
 /** Yields the messages of the chat. Throws what the last call threw, and the signal's reason. */
-export async function* pollLoop(
+export async function* loop(
   options: PollOptions,
-  { service, clock, retries, maxExpiries, isWanted, keepNewest }: PollParts,
+  { service, clock, retries, isWanted }: LoopParts,
 ): AsyncGenerator<BareMessage, void, void> {
   const { includeInitial = true, details, minDelayMs = 500, maxDelayMs = 15_000, signal } = options;
   const [videoId] = service.names;
@@ -64,7 +56,7 @@ export async function* pollLoop(
       retries.succeed();
     } catch (error) {
       const isExpired = (error as Partial<ChatError>).code === "TOKEN_EXPIRED";
-      delayMs = isExpired && ++expiries < maxExpiries ? 0 : retries.fail(error);
+      delayMs = isExpired && ++expiries < MAX_EXPIRIES ? 0 : retries.fail(error);
       if (isExpired) session = undefined;
       continue;
     }
@@ -80,7 +72,8 @@ export async function* pollLoop(
     for (const message of batch.messages.slice(from)) {
       if (known.has(message.id)) continue;
       known.add(message.id);
-      keepNewest(known);
+      const [oldest = ""] = known;
+      if (known.size > MAX_KNOWN) known.delete(oldest);
       if (isWanted(message.type)) yield message;
     }
   }

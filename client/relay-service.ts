@@ -27,9 +27,10 @@ export class Service {
     if (!/^https?:..[^/@]+\/[^?#]*$/.test(this.#base.href))
       throw new TypeError("url: must be like http://host:8080/path.");
     const { option, form } = stream ?? VIDEO;
-    this.names = [options?.[option] ?? []].flat();
-    if (!form.test(this.names.join()))
-      throw new TypeError(`${option}${stream === VIDEO ? " or channel" : ""}: is missing or invalid.`);
+    const named = [options?.[option] ?? []].flat();
+    this.names = named.concat(options?.channels ?? []);
+    if (!this.names[0] || !named.every((name) => form.test(name)))
+      throw new TypeError(`${stream === VIDEO ? "videoId or channel" : option}: is missing or invalid.`);
     this.#options = options;
     this.#clock = clock;
   }
@@ -51,13 +52,15 @@ export class Service {
     const isAsked = typeof token === "function";
     const bearer = isAsked ? await orNetworkError(token, signal, "The token cannot be read.") : token;
     if (bearer) sent.set("authorization", `Bearer ${bearer}`);
+    if (body) sent.set("content-type", "application/json");
     this.sent++;
     const response = await orNetworkError(
       () =>
         fetch(`${this.#base}${path}`, {
-          ...(body && { method: "POST", body: JSON.stringify(body) }),
+          method: (body && "POST") as string,
+          body: JSON.stringify(body),
           headers: sent,
-          signal: signal ?? null,
+          signal: signal as AbortSignal,
         }),
       signal,
       `${this.#base.host} cannot be reached.`,
@@ -74,15 +77,17 @@ export class Service {
       code = "HTTP";
       message = `The answer is ${status}.`;
     }
-    const retryAfterMs = waitOf(headers.get("retry-after"), this.#clock.now());
-    throw new ChatError(code, message, { status, ...(retryAfterMs !== undefined && { retryAfterMs }) });
+    // In seconds, or as a date.
+    const after = headers.get("retry-after") as string;
+    const retryAfterMs = Number(after) * 1000 || Date.parse(after) - this.#clock.now();
+    const wait = retryAfterMs < Infinity && { retryAfterMs: Math.max(retryAfterMs, 0) };
+    throw new ChatError(code, message, { status, ...wait });
   }
 
   /** Resolves to the JSON of the answer, which must have the array `list`. A `body` is posted as JSON. */
   async ask<T>(path: string, list: keyof T, body?: object): Promise<T> {
     const { signal } = this.#options;
-    const type = body && { "content-type": "application/json" };
-    const response = await this.request(path, signal, type, body);
+    const response = await this.request(path, signal, {}, body);
     const answer = await jsonOf(response, signal);
     if (Array.isArray(answer?.[list])) return answer;
     throw foreignAnswer(response.status);
@@ -101,13 +106,6 @@ function unlessAbort(error: unknown): void {
 
 async function jsonOf(response: Response, signal: AbortSignal | undefined) {
   return parseJson(await orNetworkError(() => response.text(), signal, "The connection was cut."));
-}
-
-/** The wait in milliseconds that a `Retry-After` asks for, in seconds or as a date; else undefined. */
-function waitOf(retryAfter: string | null, nowMs: number): number | undefined {
-  if (!retryAfter) return undefined;
-  const waitMs = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - nowMs;
-  return Number.isNaN(waitMs) ? undefined : Math.max(waitMs, 0);
 }
 
 /** The value of a JSON text; undefined if the text is not JSON. */

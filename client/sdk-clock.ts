@@ -15,8 +15,8 @@ export interface Clock {
   random(): number;
 }
 
-/** The maximum delay of a timer. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
+/** Below the maximum delay of a timer, 2^31 - 1. */
+const MAX_TIMER_MS = 2e9;
 
 export const systemClock: Clock = {
   now: Date.now,
@@ -25,8 +25,8 @@ export const systemClock: Clock = {
     let timer: ReturnType<typeof setTimeout>;
     const over = new Promise<void>((resolve) => {
       const wait = (leftMs: number) => {
-        const nextMs = Math.min(leftMs, MAX_TIMER_MS);
-        timer = setTimeout(() => (nextMs < leftMs ? wait(leftMs - nextMs) : resolve()), nextMs);
+        const next = () => (leftMs > MAX_TIMER_MS ? wait(leftMs - MAX_TIMER_MS) : resolve());
+        timer = setTimeout(next, Math.min(leftMs, MAX_TIMER_MS));
       };
       wait(ms);
     });

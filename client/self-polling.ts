@@ -1,10 +1,8 @@
 /** A chat that the caller polls itself, through `/v1/sessions` and `/v1/poll`. */
 import type { MessageType } from "../src/protocol/kinds.ts";
-import { keepNewest } from "./bounded.ts";
+import { loadedLoop } from "./loaded-loop.ts";
 import { Service } from "./relay-service.ts";
-import { MAX_FAILURES, Retries } from "./retries.ts";
 import { type Clock, systemClock } from "./sdk-clock.ts";
-import { selectTypes } from "./selection.ts";
 import type { BareMessageOf, PollOptions, TypeOrGroup, TypesIn } from "./types.ts";
 
 type BareMessage = BareMessageOf<MessageType>;
@@ -24,16 +22,5 @@ export function poll<D extends boolean = false, T extends TypeOrGroup = MessageT
  */
 export function poll(url: string | URL, options: PollOptions, clock: Clock): AsyncGenerator<BareMessage>;
 export function poll(url: string | URL, options: PollOptions, clock = systemClock): AsyncGenerator<never> {
-  return messages(new Service(url, options, clock), options, clock) as AsyncGenerator<never>;
-}
-
-async function* messages(
-  service: Service,
-  options: PollOptions,
-  clock: Clock,
-): AsyncGenerator<BareMessage, void, void> {
-  const { pollLoop } = await import("./poll-loop.ts");
-  const retries = new Retries(options, clock, MAX_FAILURES);
-  const isWanted = selectTypes(options.types);
-  yield* pollLoop(options, { service, clock, retries, maxExpiries: MAX_FAILURES, isWanted, keepNewest });
+  return loadedLoop(() => import("./poll-loop.ts"), new Service(url, options, clock), options, clock);
 }

@@ -38,7 +38,7 @@ export class FrameReader {
     // [spec] Streams must be decoded using the UTF-8 decode algorithm.
     let text = this.#decoder.decode(bytes, { stream: true });
     if (text === "") return;
-    if (this.#afterCr && text.startsWith("\n")) text = text.slice(1);
+    if (this.#afterCr) text = text.replace(/^\n/, "");
     this.#afterCr = text.endsWith("\r");
     const lines = text.split(/\r\n?|\n/);
     lines[0] = this.#rest + lines[0];
@@ -53,7 +53,7 @@ export class FrameReader {
           yield { event: event.event || "message", data: event.data, id: this.#id };
         else if (event.id) yield { event: "", data: "", id: event.id };
       } else if (name === "data") {
-        event.data = event.data === undefined ? value : `${event.data}\n${value}`;
+        event.data = event.data?.concat("\n", value) ?? value;
       } else if (name === "event") {
         event.event = value;
       } else if (name === "id" && !value.includes("\0")) {

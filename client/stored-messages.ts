@@ -1,7 +1,7 @@
 /** The stored messages of a chat, from `/v1/messages`. */
 import type { MessageType } from "../src/protocol/kinds.ts";
-import { foreignAnswer, Service, withQuery } from "./relay-service.ts";
-import { MAX_FAILURES, Retries } from "./retries.ts";
+import { loadedLoop } from "./loaded-loop.ts";
+import { Service } from "./relay-service.ts";
 import { type Clock, systemClock } from "./sdk-clock.ts";
 import type { HistoryOptions, Message, MessageOf, TypeOrGroup, TypesIn } from "./types.ts";
 
@@ -29,15 +29,5 @@ export function history(
   options: HistoryOptions,
   clock = systemClock,
 ): AsyncGenerator<never, void, void> {
-  return pages(new Service(url, options, clock), options, clock) as AsyncGenerator<never, void, void>;
-}
-
-async function* pages(
-  service: Service,
-  options: HistoryOptions,
-  clock: Clock,
-): AsyncGenerator<Message, void, void> {
-  const { pageLoop } = await import("./stored-pages.ts");
-  const retries = new Retries(options, clock, MAX_FAILURES);
-  yield* pageLoop(options, { service, clock, retries, withQuery, foreignAnswer });
+  return loadedLoop(() => import("./stored-pages.ts"), new Service(url, options, clock), options, clock);
 }

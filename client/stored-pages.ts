@@ -2,10 +2,7 @@
  * The loop of stored messages, page by page from `/v1/messages`. Loaded only when it is needed, it imports
  * nothing but types, so that it can be a module of its own.
  */
-import type { ChatError } from "./chat-error.ts";
-import type { Service } from "./relay-service.ts";
-import type { Retries } from "./retries.ts";
-import type { Clock } from "./sdk-clock.ts";
+import type { LoopParts } from "./loaded-loop.ts";
 import type { HistoryOptions, Message } from "./types.ts";
 
 interface Page {
@@ -14,19 +11,10 @@ interface Page {
   next: number | null;
 }
 
-/** What the loop takes from the modules that it must not import. */
-export interface PageParts {
-  service: Service;
-  clock: Clock;
-  retries: Retries;
-  withQuery(path: string, values: Record<string, unknown>): string;
-  foreignAnswer(status: number): ChatError;
-}
-
 /** Yields the stored messages. Throws what the last call threw, and the signal's reason. */
-export async function* pageLoop(
+export async function* loop(
   options: HistoryOptions,
-  { service, clock, retries, withQuery, foreignAnswer }: PageParts,
+  { service, clock, retries, path, error }: LoopParts,
 ): AsyncGenerator<Message, void, void> {
   const { chat, before, from, to, saidFrom, saidTo, types, q, text, author, details, signal } = options;
   const [videoId] = service.names;
@@ -35,15 +23,27 @@ export async function* pageLoop(
   while (after !== null) {
     // The limit is the service's maximum.
     const said = { saidFrom, saidTo, text };
-    const query = { videoId, chat, before, from, to, ...said, types, q, author, details, limit: 1000, after };
-    const path = withQuery("v1/messages", query);
+    const query: Record<string, unknown> = {
+      videoId,
+      chat,
+      before,
+      from,
+      to,
+      ...said,
+      types,
+      q,
+      author,
+      details,
+      limit: 1000,
+      after,
+    };
     const page = await service
-      .ask<Page>(path, "messages")
-      .catch((error) => clock.sleep(retries.fail(error), signal));
+      .ask<Page>(path("v1/messages", query), "messages")
+      .catch((failure) => clock.sleep(retries.fail(failure), signal));
     if (!page) continue;
     retries.succeed();
     // A cache may answer with an earlier page. Stop then, or the loop would never end.
-    if (page.next && page.next <= (after as number)) throw foreignAnswer(200);
+    if (page.next && page.next <= (after as number)) throw error(200);
     yield* page.messages;
     after = page.next ?? null;
   }

@@ -2,19 +2,27 @@
  * The three streams of the service in one table: the chat of a video, of a channel, and several chats. Each
  * has its own form of id, which names the places after which it resumes.
  */
-import { keepNewest } from "./bounded.ts";
+/** The chats to remember: more than twenty channels show. */
+const MAX_CHATS = 1000;
 
-/** A place in a chat. The video is undefined if the stream has only one. */
-export type Place = readonly [videoId: string | undefined, cursor: number];
+/**
+ * A place in a chat. The video is undefined if the stream has only one. `name`: of several chats, what the
+ * caller has named, the video or its channel.
+ */
+export type Place = readonly [videoId: string | undefined, cursor: number, name?: string | undefined];
 
-/** The cursor of each chat. The last entry belongs to the chat that began last. */
-export type Cursors = Map<string | undefined, number>;
+/**
+ * The cursor of each chat, and the last video of each channel by its name. The last cursor is of the chat
+ * that began last.
+ */
+// biome-ignore lint/suspicious/noExplicitAny: two maps in one, as the SDK must stay small
+export type Cursors = Map<string | undefined, any>;
 
 export interface Stream {
   readonly path: string;
   /** The option, and parameter, that names what the stream carries. */
   readonly option: "videoId" | "channel" | "videoIds";
-  /** The form of the names in this option, joined by commas. */
+  /** The form of each name in this option. */
   readonly form: RegExp;
   /** The places in an id of a stream of these names; a cursor that it lacks is NaN. */
   parse(id: string, names: readonly string[]): Place[];
@@ -38,19 +46,31 @@ export const CHANNEL: Stream = {
   format: (cursors) => [...cursors].at(-1)?.join("."),
 };
 
-/** The cursors in the order of the names, in base 36; `_` for a chat without one. Names must be ids. */
+/**
+ * The cursors in the order of the names, in base 36, each of a channel behind its video; `_` for a chat
+ * without one. Videos must be named by their ids.
+ */
 export const MERGED: Stream = {
   path: "v1/merged",
   option: "videoIds",
-  form: /^[\w-]{11}(,[\w-]{11})*$/,
-  parse: (id, names) => id.split(".").map((part, index) => [names[index], Number.parseInt(part, 36)]),
-  format: (cursors, names) =>
-    cursors.size ? names.map((name) => cursors.get(name)?.toString(36) ?? "_").join(".") : undefined,
+  form: /^[\w-]{11}$/,
+  parse: (id, names) =>
+    id
+      .split(".")
+      .map((part, index) => [part.split(":")[1] ?? names[index], Number.parseInt(part, 36), names[index]]),
+  format: (cursors, names) => {
+    const parts = names.map((name) => {
+      const known = cursors.get(name) ?? "_";
+      return cursors.has(known) ? `${cursors.get(known).toString(36)}:${known}` : known.toString(36);
+    });
+    return cursors.size ? parts.join(".") : undefined;
+  },
 };
 
 /** A chat that begins becomes the last one. */
-export function moveTo(cursors: Cursors, [videoId, cursor]: Place, isBeginning?: boolean): void {
+export function moveTo(cursors: Cursors, [videoId, cursor, name]: Place, isBeginning?: boolean): void {
   if (isBeginning) cursors.delete(videoId);
+  if (name) cursors.set(name, videoId); // if it is the video itself, its cursor follows
   cursors.set(videoId, cursor);
-  keepNewest(cursors);
+  for (const [oldest] of cursors) if (cursors.size > MAX_CHATS) cursors.delete(oldest);
 }

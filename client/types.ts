@@ -104,6 +104,7 @@ export interface ChannelEvents<M = Message> extends Omit<ChatEvents<OfVideo<M>>,
  */
 export type DeadChat = protocol.EightFields & {
   type: "error";
+  /** The video, or the channel that does not exist. */
   videoId: string;
   /** The last cursor of the chat; 0 if it had none. */
   cursor: number;
@@ -112,16 +113,26 @@ export type DeadChat = protocol.EightFields & {
   details: { [Key in keyof PaidDetails]?: never };
 };
 
+/** The beginning of one of several chats. */
+export type InitOfSeveral = Init & {
+  /** The channel whose stream it is, in the service's form: handles in lower case. */
+  channel?: string;
+};
+
 /** The events of several chats on one connection. */
 export interface MergedEvents<M = Message> extends ChatEvents<OfVideo<M>> {
+  /** Each chat that begins; `channel` is that of a channel's stream. */
+  init: InitOfSeveral;
   gap: OfVideo<Gap>;
   /** One of the chats is over. */
   end: OfVideo<End>;
   /**
-   * With a `videoId`, the error concerns one chat: it cannot be read, or the service tries again to open it.
-   * Without one, no chat can be read any longer.
+   * With a `videoId`, the error concerns one chat: it cannot be read, or the service tries again to open it;
+   * or it names a channel that does not exist. Without one, no chat can be read any longer.
    */
   error: ChatError;
+  /** The state of a channel: before the events of its chats, and again at each change. */
+  channel: ChannelState;
 }
 
 /** The events of any of these, for the code that all of them share. */
@@ -169,7 +180,10 @@ interface VideoOption {
   videoId: string;
 }
 
-interface MessageOptions<D extends boolean, T extends TypeOrGroup> extends RequestOptions, RetryOptions {
+/** Options of everything that gives messages. */
+export interface MessageOptions<D extends boolean, T extends TypeOrGroup>
+  extends RequestOptions,
+    RetryOptions {
   /** Whether messages carry `details`; false by default. */
   details?: D | undefined;
   /** Types and groups to read; all by default. Messages of type `gap` are always handed out. */
@@ -237,15 +251,20 @@ export interface ChannelOptions<D extends boolean = boolean, T extends TypeOrGro
   cursor?: string | undefined;
 }
 
-/** Options of `merged`. */
+/** Options of `merged`, which needs `videoIds`, `channels`, or both; 20 in all. `until` is for videos alone. */
 export interface MergedOptions<D extends boolean = boolean, T extends TypeOrGroup = TypeOrGroup>
   extends StreamOptions<D, T>,
     UntilOption {
-  /** The ids of the videos, 20 at most. */
-  videoIds: readonly string[];
-  /** Continue each chat after this place: the `cursor` of an earlier room with the same `videoIds`. */
+  /** The ids of the videos. */
+  videoIds?: readonly string[] | undefined;
+  /** The handles (`@name`), ids (`UC…`) or URLs of channels, whose streams follow each other. */
+  channels?: readonly string[] | undefined;
+  /**
+   * Continue each chat after this place: the `cursor` of an earlier room with the same `videoIds` and
+   * `channels`.
+   */
   cursor?: string | undefined;
-  /** Continue these chats after their cursors: the `cursors` of an earlier room, with any `videoIds`. */
+  /** Continue these chats after their cursors: the `cursors` of an earlier room, with any others. */
   cursors?: Readonly<Record<string, number>> | undefined;
 }
 
@@ -265,6 +284,7 @@ export interface NamedOptions extends RequestOptions {
   videoId?: string | undefined;
   channel?: string | undefined;
   videoIds?: readonly string[] | undefined;
+  channels?: readonly string[] | undefined;
 }
 
 /** Options of `poll`. */
@@ -348,7 +368,8 @@ export interface Chat<M = Message, C extends number | string = number, E = ChatE
 export type ChannelChat<M = Message> = Chat<OfVideo<M>, string, ChannelEvents<M>>;
 
 /**
- * Several chats on one connection. Its cursor contains the cursors of all chats, in the order of `videoIds`.
+ * Several chats on one connection. Its cursor contains the places in all of them, in the order of `videoIds`
+ * and `channels`.
  */
 export type MergedChats<M = Message> = Chat<OfVideo<M> | DeadChat, string, MergedEvents<M>> & {
   /** The cursor of each chat that has one, by video. Store them, and pass them as `cursors`. */

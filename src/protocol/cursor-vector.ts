@@ -30,9 +30,9 @@ export function parseVector(text: string | undefined, length: number): (number |
   return isValid && cursors?.length === length && vectorOf(cursors) === text ? cursors : undefined;
 }
 
-/** The vector of the videos, then the place in each channel: `<videoId>:<cursor in base 36>`, or `_`. */
+/** The vector of the videos, then the place in each channel: `<cursor in base 36>:<videoId>`, or `_`. */
 export function mergedIdOf({ cursors, places }: MergedPlaces): string {
-  const ofChannels = places.map((place) => (place ? `${place.videoId}:${vectorOf([place.cursor])}` : NONE));
+  const ofChannels = places.map((place) => (place ? `${vectorOf([place.cursor])}:${place.videoId}` : NONE));
   return [...cursors.map((cursor) => vectorOf([cursor])), ...ofChannels].join(".");
 }
 
@@ -43,10 +43,10 @@ export function parseMergedId(
   channels: number,
 ): MergedPlaces | undefined {
   const parts = text?.split(".").map((part) => part.split(":")) ?? [];
-  const numbers = parseVector(parts.map((part) => part.at(-1)).join("."), videos + channels);
+  const numbers = parseVector(parts.map(([cursor]) => cursor).join("."), videos + channels);
   if (!numbers) return undefined;
   const places = numbers.slice(videos).map((cursor, channel) => {
-    const [videoId = ""] = parts[videos + channel] ?? [];
+    const [, videoId = ""] = parts[videos + channel] ?? [];
     return cursor === undefined ? undefined : { videoId, cursor };
   });
   const found = { cursors: numbers.slice(0, videos), places };

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { chat } from "../../../client/index.ts";
+import { chat, merged } from "../../../client/index.ts";
 import { startSimulator } from "../../../src/simulator/index.ts";
 import { Line } from "../../chaos/line.ts";
 import { AnsweringFetch } from "../../support/answering-fetch.ts";
@@ -35,6 +35,38 @@ describe("a chat of the SDK on the service", () => {
     }
     assert.deepEqual(received, said);
     assert.ok(line.requests.length > 5);
+  });
+
+  it("of videos and channels yields everything once over cuts, and again after its cursors", async () => {
+    await using relay = await startRelay();
+    const TEXT = { kinds: ["text"], timeoutMs: 5 } as const;
+    const live = [relay.upstream.channel("@one"), relay.upstream.channel("@two")].map(
+      (channel, n) => channel.broadcast(`broadcast-${n}`, { chat: TEXT }).chat,
+    );
+    const chats = [relay.upstream.chat(VIDEO, TEXT), ...live];
+    const said = chats.flatMap((one) => one.say(30));
+    await using line = await Line.to(Number(new URL(relay.url).port));
+    const names = { videoIds: [VIDEO], channels: ["@One", "https://www.youtube.com/@two"] };
+    const options = { ...names, backfill: 500, backoff: { baseMs: 20 } };
+    const room = merged(line.url, options);
+    room.on("gap", () => assert.fail("a gap"));
+    const received: string[] = [];
+    for await (const { id } of room) {
+      received.push(id);
+      if (received.length % 90) continue;
+      if (received.length === 450) break;
+      said.push(...chats.flatMap((one) => one.say(30)));
+      line.cut();
+    }
+    said.push(...chats.flatMap((one) => one.say(30)));
+    const backwards = { channels: names.channels.toReversed(), videoIds: names.videoIds };
+    for (const place of [{ ...names, cursor: room.cursor }, { ...backwards, cursors: room.cursors }]) {
+      const again = merged(line.url, { ...options, ...place });
+      again.on("gap", () => assert.fail("a gap"));
+      const rest: string[] = [];
+      for await (const { id } of again) if (rest.push(id) === 90) break;
+      assert.deepEqual([...received, ...rest].toSorted(), said.toSorted());
+    }
   });
 
   it("continues where it was after the service has gone, and is back on its store", async (t) => {

@@ -339,6 +339,56 @@ describe("several chats of the SDK on one connection", () => {
     assert.deepEqual(room.cursors, { [A]: 7, [C]: 9, [B]: 501 });
   });
 
+  it("follow channels beside videos, and resume each channel in its last video by one id", async () => {
+    const live = { channel: "@somebody", state: "live", videoId: B };
+    const begins = (videoId: string, cursor: number) =>
+      frame("init", { videoId, channel: "@somebody", chatType: "liveChatRenderer", cursor });
+    const idOf = (a: number, video: string, cursor: number) => `${vector(a)}.${vector(cursor)}:${video}`;
+    await using server = await AnsweringServer.start(
+      cuts(
+        ...[frame("channel", live), began(A, 10), begins(B, 4), said(B, idOf(10, B, 5))],
+        said(A, idOf(11, B, 5)),
+      ),
+      cuts(began(A, 11), begins(B, 5), said(B, idOf(11, B, 6)), begins(C, 20)),
+      streams(began(A, 11), begins(C, 20), said(C, idOf(11, C, 21)), over(A), said(C, idOf(11, C, 22))),
+    );
+    const room = merged(server.url, { ...FAST, videoIds: [A], channels: ["@Somebody"], cursors: { [A]: 7 } });
+    room.on("gap", ({ videoId }) => assert.equal(videoId, A)); // from its cursor to the first init
+    const states: unknown[] = [];
+    room.on("channel", ({ channel, state }) => states.push(`${channel} ${state}`));
+    assert.deepEqual(await placesOf(room, 5), [`${B}.5`, `${A}.11`, `${B}.6`, `${C}.21`, `${C}.22`]);
+    const path = `/v1/merged?videoIds=${A}&channels=@somebody&cursors=${A}:7`;
+    assert.deepEqual(callsOf(server), [
+      [path, `${vector(7)}._`],
+      [path, idOf(11, B, 5)],
+      [path, idOf(11, C, 20)],
+    ]);
+    assert.deepEqual(states, ["@somebody live"]);
+    assert.deepEqual([room.cursor, room.cursors], [idOf(11, C, 22), { [A]: 11, [B]: 6, [C]: 22 }]);
+    const again = merged(server.url, { videoIds: [A], channels: ["@Somebody"], cursor: `${room.cursor}` });
+    assert.equal(again.cursor, room.cursor);
+  });
+
+  it("yield a channel that does not exist as a value of the loop, once, and end with the last name", async () => {
+    const gone = frame("error", { channel: "@gone", code: "NO_LIVE_CHAT", message: "none" });
+    await using server = await AnsweringServer.start(
+      cuts(gone, began(A, 10)),
+      streams(gone, began(A, 10), said(A, `${vector(11)}._`), over(A)),
+    );
+    const values: unknown[] = [];
+    for await (const m of merged(server.url, { ...FAST, videoIds: [A], channels: ["@Gone"] }))
+      values.push(m.type === "error" ? [m.videoId, m.message, m.error.videoId] : m.cursor);
+    assert.deepEqual(values, [["@gone", "none", "@gone"], 11]);
+  });
+
+  it("pass the cursors of a channel's videos on to the service", async () => {
+    await using server = await AnsweringServer.start(streams(began(B, 500), said(B, `${vector(501)}:${B}`)));
+    const room = merged(server.url, { ...FAST, channels: ["@somebody"], cursors: { [B]: 500, [C]: 9 } });
+    room.on("gap", () => assert.fail("a gap"));
+    assert.deepEqual(await placesOf(room, 1), [`${B}.501`]);
+    assert.deepEqual(callsOf(server), [[`/v1/merged?channels=@somebody&cursors=${B}:500,${C}:9`, "_"]]);
+  });
+
   it("report a chat's error as uncaught if there is neither a loop nor a listener for errors", async () => {
     await using server = await AnsweringServer.start(
       streams(began(B, 1), failed(A, "NO_LIVE_CHAT"), inMerged(B, undefined, 2), over(B)),

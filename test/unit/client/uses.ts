@@ -19,6 +19,7 @@ import {
   history,
   type Init,
   type MergedChats,
+  type MergedOptions,
   type Message,
   type MessageOf,
   type MessageType,
@@ -196,8 +197,22 @@ export async function readSeveral(saved: string | undefined): Promise<void> {
   const any: MergedChats = merged(URL, { videoIds: [videoId] });
   // @ts-expect-error: several
   merged(URL, { videoId });
-  // @ts-expect-error: only of a channel
-  any.on("channel", () => {});
+  any.on("channel", ({ state, channel }) => console.log(state, channel));
+}
+
+export async function readSeveralChannels(saved: Readonly<Record<string, number>>): Promise<void> {
+  const own = { channels: ["@a", "@b"], cursors: saved, details: true } satisfies MergedOptions;
+  for await (const m of merged(URL, own)) {
+    same<typeof m.videoId, string>(true);
+    if (m.type === "poll") console.log(m.details.poll.question);
+    console.log(m.details.authorId, m.details.amount?.value);
+  }
+  const typed: MergedOptions<true, "paid"> = { videoIds: [videoId], channels: ["@a"] };
+  const room = merged(URL, { ...typed, details: true, types: ["paid"] });
+  room.on("init", ({ channel }) => same<typeof channel, string | undefined>(true));
+  for await (const m of room) if (m.type === "superchat") console.log(m.details.tier);
+  // @ts-expect-error: a list
+  merged(URL, { channels: "@a" });
 }
 
 export function listen(room: Chat): () => void {
