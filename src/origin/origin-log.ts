@@ -39,8 +39,8 @@ export class OriginRoomLog implements RoomLog {
   readonly isRemote = true;
   readonly #parts: RoomLogParts;
   readonly #opening: FollowedStart | undefined;
-  /** As the latest stream has begun with it. */
-  video: VideoFacts;
+  /** As the latest stream has begun with it; undefined if that tells nothing. */
+  video: VideoFacts | undefined;
   #featured: Featured | undefined;
   /** Whether the stream has said which message is featured. */
   #hasSaid = false;
@@ -51,7 +51,7 @@ export class OriginRoomLog implements RoomLog {
   constructor(parts: RoomLogParts, opening?: FollowedStart) {
     this.#parts = parts;
     this.#opening = opening;
-    this.video = opening?.stream.video ?? {};
+    this.video = opening?.stream.video;
   }
 
   read(key: ChatKey, after: number, limit: number): Promise<StoredMessage[]> {

@@ -15,8 +15,8 @@ export class OriginStream implements Disposable {
   /** The cursor after which it begins. */
   readonly cursor: number;
   readonly chatType: ChatType;
-  /** What the origin says of the video. */
-  readonly video: VideoFacts;
+  /** What the origin says of the video; undefined if that is nothing. */
+  readonly video: VideoFacts | undefined;
   readonly #lines: LineStream;
   /** The lines that came with the init. */
   readonly #early: string[];
@@ -42,7 +42,8 @@ export class OriginStream implements Disposable {
     if (cursor === undefined || !isChatType(chatType)) throw new OriginAway("its stream has an unknown init");
     this.cursor = cursor;
     this.chatType = chatType;
-    this.video = videoFactsIn(dig(init, "details"));
+    const details = dig(init, "details");
+    this.video = details === undefined ? undefined : videoFactsIn(details);
     this.#lines = lines;
     this.#early = early;
   }

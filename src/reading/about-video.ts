@@ -1,15 +1,18 @@
 /**
  * Keeps with a video's rooms what pages tell of it. No page is loaded for that, with one exception: a popout
- * page tells nothing, so a room whose video is still untold a moment after its opening asks `next`, once, and
- * after all other calls. What that tells, even if it is nothing, is kept.
+ * page tells nothing, so a room whose video is still untold once it has been read for a moment asks `next`,
+ * once, and after all other calls. What that tells, even if it is nothing, is kept.
  */
 import type { Clock } from "../base/clock.ts";
-import { CHATS, type ChatKey, chatKey } from "../protocol/chat-key.ts";
+import { CHATS, type ChatKey, chatKey, chatNamed } from "../protocol/chat-key.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import { ifUnavailable, type Store } from "../store/port.ts";
 import { mergedVideo } from "../store/stored-video.ts";
+import { background } from "../telemetry/background.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { RoomEgress } from "../upstream/egress/room-egress.ts";
 import type { Credentials } from "../upstream/page/credentials.ts";
+import type { Position } from "../upstream/position.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 
 /** The calls of the opening, and the first polls, come before. */
@@ -19,15 +22,19 @@ interface AboutVideoParts {
   store: Pick<Store, "getRoom" | "setVideo">;
   egress: Pick<RoomEgress, "liveChat">;
   clock: Clock;
+  telemetry: Telemetry;
 }
 
 export class AboutVideo {
   readonly #videoId: string;
   readonly #parts: AboutVideoParts;
+  /** On the monotonic clock; infinite once that is done. */
+  #askAt: number;
 
   constructor(videoId: string, parts: AboutVideoParts) {
     this.#videoId = videoId;
     this.#parts = parts;
+    this.#askAt = parts.clock.monotonic() + ASK_AFTER_MS;
   }
 
   /** A page was loaded. While the store is unavailable, nothing is kept: the next page tells it again. */
@@ -41,20 +48,23 @@ export class AboutVideo {
     }
   }
 
-  /**
-   * Asks for the room that has just been opened, if no page has told anything. Resolves when that is done, or
-   * the signal aborts.
-   */
-  async ask(key: ChatKey, credentials: () => Credentials, signal: AbortSignal): Promise<void> {
-    const { store, egress, clock } = this.#parts;
+  /** The room was read up to this position. When it is time, and no page has told anything, asks. */
+  read({ chatType, credentials }: Position, signal: AbortSignal): void {
+    if (this.#parts.clock.monotonic() < this.#askAt) return;
+    this.#askAt = Number.POSITIVE_INFINITY;
+    const key = chatKey(this.#videoId, chatNamed(chatType));
+    void background("what a video is", this.#parts, signal, () => this.#ask(key, credentials, signal));
+  }
+
+  async #ask(key: ChatKey, credentials: Credentials, signal: AbortSignal): Promise<void> {
+    const { store, egress } = this.#parts;
+    const room = await store.getRoom(key).catch(ifUnavailable(undefined));
+    if (room?.video !== null) return;
     try {
-      await clock.sleep(ASK_AFTER_MS, signal);
-      const room = await store.getRoom(key).catch(ifUnavailable(undefined));
-      if (room?.video !== null) return;
       const options = { lane: "probe", maxCooldownMs: 0, signal } as const;
-      await this.told((await egress.liveChat.about(this.#videoId, credentials(), options)) ?? {});
+      await this.told((await egress.liveChat.about(this.#videoId, credentials, options)) ?? {});
     } catch (error) {
-      if (!signal.aborted && !(error instanceof UpstreamError)) throw error;
+      if (!(error instanceof UpstreamError)) throw error;
     }
   }
 }

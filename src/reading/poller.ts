@@ -13,7 +13,6 @@ import { isFenced, isUnavailable } from "../store/port.ts";
 import { MOVE_WORDS, type MoveReason } from "../telemetry/upstream-events.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
 import type { Page, PollAnswer } from "../upstream/live-chat.ts";
-import type { Credentials } from "../upstream/page/credentials.ts";
 import type { Position } from "../upstream/position.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { AboutVideo } from "./about-video.ts";
@@ -126,11 +125,6 @@ export class Poller {
   /** Somebody new waits for the room: a chat that is looked for seldom is looked for as usual again. */
   hurry(): void {
     this.#wake();
-  }
-
-  /** Those of the next call. */
-  get credentials(): Credentials {
-    return this.#position.credentials;
   }
 
   /** Number of full answers since reading began. */
@@ -253,6 +247,7 @@ export class Poller {
       this.#unread.added(added, now);
     }
     this.#pace.observe(batch, page);
+    this.#parts.about.read(this.#position, options.signal);
     return this.#atInterval();
   }
 

@@ -38,7 +38,6 @@ import { Room, type RoomParts, type RoomSettings } from "../serving/room.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import type { Hold } from "../store/ownership.ts";
 import { isFenced, type RoomRecord } from "../store/port.ts";
-import { background } from "../telemetry/background.ts";
 import type { Marker } from "../telemetry/marks.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
@@ -395,9 +394,6 @@ export class OwnedRoom {
     });
     this.#following = this.room.follow();
     this.#reading = this.#read();
-    const { signal } = this.#windDown;
-    const ask = () => about.ask(room.key, () => this.#poller.credentials, signal);
-    void background("what a video is", parts, signal, ask);
   }
 
   /** Polls until the room ends or the polling is stopped; then gives the room back, even after a failure. */
@@ -406,7 +402,6 @@ export class OwnedRoom {
       await this.#poller.run(this.#windDown.signal, this.#stop.signal);
       if (this.#isReleased) await this.#finish(RELEASED);
     } finally {
-      this.#windDown.abort();
       this.room.view = this.view;
       await this.#hold.giveBack();
     }

@@ -17,7 +17,7 @@ export interface RoomLog extends Pick<Store, "read" | "readTypes" | "cursorAt" |
    */
   readonly isRemote?: boolean;
   /** If it belongs to another instance: what that has said of the video. */
-  readonly video?: VideoFacts;
+  readonly video?: VideoFacts | undefined;
   /** The room's cursors at this moment, and what its video is, as stored. */
   getRoom(videoId: string): Promise<RoomRange | undefined>;
 }

@@ -194,9 +194,10 @@ export class Room implements ViewerHost, StartingRoom {
   }
 
   #init(cursor: number): Init {
+    const init: Init = { videoId: this.videoId, chatType: this.chatType, cursor, ...this.#chats };
     const { video } = this.#starts;
-    const details = Object.keys(video).length > 0 ? { details: video } : {};
-    return { videoId: this.videoId, chatType: this.chatType, cursor, ...this.#chats, ...details };
+    if (video) init.details = video;
+    return init;
   }
 
   /** Rejects with `StoreError` if it cannot be read; then the next viewer tries again. */

@@ -52,8 +52,9 @@ export class Starts {
   readonly #room: StartingRoom;
   readonly #log: RoomLog;
   #range: Promise<RoomRange> | undefined;
-  /** As the last read of the room has found it. */
-  #video: string | null = null;
+  /** What the video is, as the last read of the room has found it; undefined if nothing is told. */
+  #video: VideoFacts | undefined;
+  #storedVideo: string | null = null;
   /** The searches that are under way, by what they look for. */
   readonly #searches = new Map<string, Promise<number | undefined>>();
 
@@ -79,8 +80,15 @@ export class Starts {
   }
 
   /** What the video is, as far as the starts that were found have shown it. */
-  get video(): VideoFacts {
-    return this.#log.video ?? readVideo(this.#video);
+  get video(): VideoFacts | undefined {
+    return this.#log.video ?? this.#video;
+  }
+
+  #found(video: string | null): void {
+    if (video === this.#storedVideo) return;
+    this.#storedVideo = video;
+    const facts = readVideo(video);
+    this.#video = Object.keys(facts).length > 0 ? facts : undefined;
   }
 
   /** See `Room.isMoved`. Rejects with `StoreError`. */
@@ -95,7 +103,7 @@ export class Starts {
     this.#range ??= this.#log
       .getRoom(key)
       .then((record) => {
-        this.#video = record?.video ?? null;
+        this.#found(record?.video ?? null);
         return record ?? { base: tail.head, floor: tail.head, head: tail.head };
       })
       .finally(() => {
