@@ -122,6 +122,7 @@ export class OriginRoomLog implements RoomLog {
         if (signal.aborted || !Array.isArray(next)) return;
       }
       stream = await this.#resume(videoId, cursor, signal);
+      this.video = stream?.video ?? this.video;
     }
   }
 
@@ -151,10 +152,7 @@ export class OriginRoomLog implements RoomLog {
       if (signal.aborted) return undefined;
       try {
         const stream = await origin.stream(videoId, { lastEventId: cursor }, signal);
-        if (stream.cursor === cursor) {
-          this.video = stream.video;
-          return stream;
-        }
+        if (stream.cursor === cursor) return stream;
         stream[Symbol.dispose]();
         events.roomLost(videoId, `it does not continue after cursor ${cursor}`);
         return undefined;
