@@ -123,6 +123,8 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
       /^This chat cannot be shown\. The name contains a space: “Lofi Girl”\. .* Did you mean @LofiGirl\?$/s,
     );
     assert.doesNotMatch(words, /videoId|channel=/);
+    await page.locator("#status a").click();
+    await until(page, "/^Waiting for the next/.test(document.querySelector('#status-words').innerText)");
   });
 
   it("is opened again from the field after a failure", async () => {

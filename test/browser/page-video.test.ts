@@ -36,6 +36,24 @@ describe("the first page", { skip: NO_CHROMIUM }, () => {
     });
 });
 
+describe("a page that does not exist", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/", { width: 320, height: 640 });
+
+  it("says so by day and night, and leads home", async () => {
+    const { page, relay } = pages;
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme });
+      const response = await page.goto(`${relay.url}/no/such/page`);
+      assert.equal(response?.status(), 404);
+      assert.deepEqual(await violationsIn(page), [], colorScheme);
+      assert.ok(await pages.evaluate("document.documentElement.scrollWidth <= innerWidth"));
+    }
+    await page.getByRole("link").click();
+    await pages.stateIs("idle");
+    assert.equal(page.url(), `${relay.url}/`);
+  });
+});
+
 describe("the line of the video", { skip: NO_CHROMIUM }, () => {
   const pages = usePages("/", { width: 1280, height: 720 }, { page: 20 });
 

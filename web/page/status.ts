@@ -126,8 +126,12 @@ export class Status {
     if (this.state === "open") this.#keepsFocus = false;
   }
 
+  /** A handle that may be meant is a link to the page of its chats. */
   #say(words: string): void {
-    if (this.#words.textContent !== words) this.#words.textContent = words;
+    if (this.#words.textContent === words) return;
+    const [, before = words, handle = "", end = ""] = /^(.* Did you mean )(@.+)(\?)$/s.exec(words) ?? [];
+    const link = make("a", { href: `?${new URLSearchParams({ channel: handle })}` }, handle);
+    this.#words.replaceChildren(before, ...(handle === "" ? [] : [link, end]));
   }
 }
 
