@@ -278,7 +278,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
   /** Queues the events of a frame. Returns true if no chat is left. `asked`: the id that was sent. */
   #take({ event, data, id }: Frame, names: readonly string[], asked: string): boolean {
     const field = FIELDS[event];
-    const value = field && parseJson(data); // undefined if the id is alone
+    const value = parseJson(data); // undefined if the id is alone
     const { channel, videoId = channel, code, message } = value ?? {};
     const isMessage = event === "message";
     const places = isMessage || !event ? this.#stream.parse(id, names).filter(isPlace) : [];
@@ -286,7 +286,7 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     if (isOdd || (isMessage && !places.some((place) => place[0] === videoId)))
       throw new ChatError("NETWORK", "A frame cannot be read.");
     if (event === "init") this.#begin(value, asked);
-    if (event === "channel" || event === "end") this.#enqueue(event, value);
+    if (event === "channel" || event === "end" || event === "featured") this.#enqueue(event, value);
     if (event === "end") this.#over.add(videoId);
     if (event === "error") {
       const error = new ChatError(code, message, videoId && { videoId });

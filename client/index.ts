@@ -24,6 +24,7 @@ export type {
   EightFields,
   End,
   EventDetails,
+  Featured,
   Gap,
   HistoryOptions,
   Init,

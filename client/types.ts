@@ -63,6 +63,14 @@ export interface Gap {
   details?: protocol.MessageOf<"gap">["details"];
 }
 
+/** Which message a moderator features from now on. */
+export interface Featured {
+  /** Null if none is. It has `details` if they were requested. */
+  message: BareMessageOf<MessageType, boolean> | null;
+  /** When it was chosen, ISO 8601 in UTC. */
+  featuredAt?: string;
+}
+
 /** The chat is over, the service no longer reads it, or everything up to the requested moment was sent. */
 export interface End {
   reason: "no more continuations" | "room released" | "until";
@@ -80,6 +88,8 @@ export interface ChatEvents<M = Message> {
   /** A gap; comes before the first message after it. */
   gap: Gap;
   state: State;
+  /** If the stream is asked for with `featured=on`: at once after `init`, and at each change. */
+  featured: Featured;
   /** The chat is over. Only a last `state` event follows. */
   end: End;
   /** The chat cannot be read any longer. Failures that are retried go to the option `retry`, not here. */
@@ -94,6 +104,7 @@ export type OfVideo<V> = V & { videoId: string };
 /** The events of the chats of a channel. There is no `end`: the next video follows. */
 export interface ChannelEvents<M = Message> extends Omit<ChatEvents<OfVideo<M>>, "end"> {
   gap: OfVideo<Gap>;
+  featured: OfVideo<Featured>;
   /** The channel's state: before all other events, and again at each change. */
   channel: ChannelState;
 }
@@ -124,6 +135,7 @@ export interface MergedEvents<M = Message> extends ChatEvents<OfVideo<M>> {
   /** Each chat that begins; `channel` is that of a channel's stream. */
   init: InitOfSeveral;
   gap: OfVideo<Gap>;
+  featured: OfVideo<Featured>;
   /** One of the chats is over. */
   end: OfVideo<End>;
   /**
@@ -136,9 +148,10 @@ export interface MergedEvents<M = Message> extends ChatEvents<OfVideo<M>> {
 }
 
 /** The events of any of these, for the code that all of them share. */
-export type AnyEvents = Omit<ChannelEvents & MergedEvents, "gap" | "end" | "message"> & {
+export type AnyEvents = Omit<ChannelEvents & MergedEvents, "gap" | "featured" | "end" | "message"> & {
   message: Message & { videoId?: string };
   gap: Gap & { videoId?: string };
+  featured: Featured & { videoId?: string };
   end: End & { videoId?: string };
 };
 

@@ -60,7 +60,10 @@ describe("a chat of the SDK on the service", () => {
     }
     said.push(...chats.flatMap((one) => one.say(30)));
     const backwards = { channels: names.channels.toReversed(), videoIds: names.videoIds };
-    for (const place of [{ ...names, cursor: room.cursor }, { ...backwards, cursors: room.cursors }]) {
+    for (const place of [
+      { ...names, cursor: room.cursor },
+      { ...backwards, cursors: room.cursors },
+    ]) {
       const again = merged(line.url, { ...options, ...place });
       again.on("gap", () => assert.fail("a gap"));
       const rest: string[] = [];

@@ -434,3 +434,26 @@ describe("several chats of the SDK on one connection", () => {
       );
   });
 });
+
+describe("the featured message", () => {
+  it("is an event of every chat whose stream has it, and moves no cursor", async () => {
+    const message = { type: "chat", id: "m", message: "hello" };
+    await using server = await AnsweringServer.start(
+      streams(
+        ...[news("live", A), began(A, 4), frame("featured", { videoId: A, message: null })],
+        ...[frame("featured", { videoId: A, message, featuredAt: "2026-11-20T20:00:00.000Z" })],
+        inChannel(A, 5),
+      ),
+    );
+    const room = chat(server.url, CHANNEL);
+    const seen: unknown[] = [];
+    room.on("featured", ({ videoId, message: shown, featuredAt }) =>
+      seen.push([videoId, shown?.id ?? null, featuredAt, room.cursor]),
+    );
+    for await (const { cursor } of room) if (cursor === 5) break;
+    assert.deepEqual(seen, [
+      [A, null, undefined, `${A}.4`],
+      [A, "m", "2026-11-20T20:00:00.000Z", `${A}.4`],
+    ]);
+  });
+});
