@@ -26,6 +26,7 @@ const SCRIPTS: ReadonlySet<string> = new Set([
   "web/chat/shared-worker.ts",
   "web/overlay/alert-effects.ts",
   "web/overlay/goal.ts",
+  "web/overlay/featured-view.ts",
   "web/overlay/merged-source.ts",
   "web/overlay/setup/main.ts",
 ]);

@@ -3,9 +3,17 @@
  * For a chat that cannot be opened, this tries again as the page of one chat does. Once the chat can be
  * opened, all are requested on a new connection, on which the others resume.
  */
-import { type ChatError, type Init, type MergedChats, type MessageType, merged } from "../../client/index.ts";
+import {
+  type ChatError,
+  type Featured,
+  type Init,
+  type MergedChats,
+  type MessageType,
+  merged,
+} from "../../client/index.ts";
 import { vectorOf } from "../../src/protocol/cursor-vector.ts";
 import { Batch } from "./batch.ts";
+import { fetchFeatured } from "./fetch-featured.ts";
 import { silentMs, watchfulFetch } from "./keepalive.ts";
 import { register, type Sharable, sharedStream } from "./sharing.ts";
 import { completed, type ShownMessage } from "./shown-message.ts";
@@ -18,6 +26,8 @@ export interface ChatPlace {
   opened(init: Init): void;
   /** Messages, and gaps that are not messages. */
   take(items: readonly (ShownMessage | "gap")[]): void;
+  /** Another message is featured, or none. */
+  feature?(featured: Featured): void;
   readonly status: {
     /** `detail`: the reason of an end, the type of a chat, or the service's own message. */
     show(state: "connecting" | "open" | "ended" | "failed", detail?: string, code?: string): void;
@@ -32,6 +42,8 @@ export interface MergedService {
   token: string | undefined;
   /** Types and groups; undefined: all. */
   types?: readonly string[] | undefined;
+  /** Whether the places hear of featured messages. */
+  hasFeatured?: boolean | undefined;
 }
 
 /** One of the chats. */
@@ -191,6 +203,7 @@ export class MergedConnection implements Sharable {
     room.on("init", (init) => this.#lines.get(init.videoId)?.begin(init));
     room.on("message", (message) => this.#lines.get(message.videoId)?.take(completed(message)));
     room.on("gap", ({ videoId, details }) => details || this.#lines.get(videoId)?.take("gap"));
+    room.on("featured", (featured) => this.#lines.get(featured.videoId)?.place.feature?.(featured));
     room.on("end", ({ videoId, reason }) => {
       this.#lines.get(videoId)?.end("ended", reason);
       this.#closeUnused();
@@ -214,14 +227,16 @@ export class MergedConnection implements Sharable {
     };
     const cursors = asked.map(({ cursor }) => cursor);
     const videoIds = asked.map(({ videoId }) => videoId);
-    const { service, token, types } = this.#service;
+    const { service, token, types, hasFeatured } = this.#service;
     const chosen = types && { types: types as MessageType[] };
+    const watchful = watchfulFetch(silentMs());
+    const fetch = hasFeatured ? fetchFeatured(watchful) : watchful;
     const backfill = this.#backfill;
     const isResumed = cursors.some((cursor) => cursor !== undefined);
     const opened: MergedChats<ShownMessage> =
       sharedStream()?.openSeveral(videoIds, cursors, { backfill, token, trouble: retry, ...chosen }) ??
       (merged(service, {
-        ...{ videoIds, backfill, token, retry, fetch: watchfulFetch(silentMs()), ...chosen },
+        ...{ videoIds, backfill, token, retry, fetch, ...chosen },
         cursor: isResumed ? vectorOf(cursors) : undefined,
         details: true,
       }) as unknown as MergedChats<ShownMessage>);

@@ -5,13 +5,14 @@
  */
 import { type ChatError, type ChatOptions, chat, merged } from "../../client/index.ts";
 import { vectorOf } from "../../src/protocol/cursor-vector.ts";
+import { fetchFeatured } from "./fetch-featured.ts";
 import { watchfulFetch } from "./keepalive.ts";
 import { BEAT_MS, type FromWorker, type LineName, type ToWorker } from "./shared-messages.ts";
 import { waitAfter } from "./waits.ts";
 
 const SERVICE = new URL("../../", location.href).href;
 const TOKEN = (globalThis as { name?: string }).name || undefined;
-const FETCH = watchfulFetch(Number(new URLSearchParams(location.search).get("silentMs")));
+const FETCH = fetchFeatured(watchfulFetch(Number(new URLSearchParams(location.search).get("silentMs"))));
 /** The service's maximum of chats on one connection. */
 const MAX_CHATS = 20;
 /** Chats that are added together, as a scene's are, make one new connection. */
@@ -31,6 +32,8 @@ class Line {
   init: { videoId: string; cursor: number } | undefined;
   /** The state of a channel. */
   news: unknown;
+  /** What the chat said last of its featured message. */
+  #featured: unknown;
   /** Whether the connection was lost, and the chat has not begun again. */
   #isCut = false;
 
@@ -42,6 +45,7 @@ class Line {
   welcome({ page, id }: Subscriber): void {
     if (this.news !== undefined) page.send({ id, event: "channel", value: this.news });
     if (this.init) page.send({ id, event: "init", value: this.init });
+    if (this.#featured) page.send({ id, event: "featured", value: this.#featured });
   }
 
   begin(init: { videoId: string; cursor: number }): void {
@@ -55,6 +59,11 @@ class Line {
   cut(error: ChatError, waitMs: number | undefined): void {
     this.#isCut = true;
     this.send("trouble", { ...plain(error), ...(waitMs !== undefined && { retryAfterMs: waitMs }) });
+  }
+
+  feature(featured: object): void {
+    this.#featured = featured;
+    this.send("featured", featured);
   }
 
   take(message: { cursor: number }): void {
@@ -100,6 +109,7 @@ function connect(): void {
   room = own;
   own.on("init", (init) => videos.get(init.videoId)?.begin({ ...init }));
   own.on("message", (message) => videos.get(message.videoId)?.take(message));
+  own.on("featured", (featured) => videos.get(featured.videoId)?.feature(featured));
   own.on("end", (end) => drop(end.videoId, "end", end));
   own.on("error", (error) => {
     for (const [videoId] of asked)
@@ -133,6 +143,7 @@ function openChannel(channel: string): { line: Line; room: { close(): void } } {
   });
   own.on("init", (init: { videoId: string; cursor: number }) => line.begin({ ...init }));
   own.on("message", (message: { cursor: number }) => line.take(message));
+  own.on("featured", (featured: object) => line.feature(featured));
   own.on("error", (error: ChatError) => {
     channels.delete(channel);
     line.send("error", plain(error));

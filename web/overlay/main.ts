@@ -3,12 +3,13 @@
  * from the stream's viewers. It shows text only for a missing or invalid video id, for the person who sets it
  * up.
  */
-import { type ChatError, history, type MessageType } from "../../client/index.ts";
+import { type ChatError, type Featured, history, type MessageType } from "../../client/index.ts";
 import { Batch } from "../chat/batch.ts";
 import { find } from "../chat/dom.ts";
+import { fetchFeatured } from "../chat/fetch-featured.ts";
 import { beginAgainAtNewToken, withoutHeaders } from "../chat/page-token.ts";
 import { SLOW_MS, SLOW_WORDS } from "../chat/sharing.ts";
-import { completed, type ShownMessage } from "../chat/shown-message.ts";
+import { completed, type ShownMessage, type SourceMark } from "../chat/shown-message.ts";
 import { openChat, type SourceOptions } from "../chat/source.ts";
 import { tokenIn } from "../chat/token-fragment.ts";
 import { EVENTS } from "../chat/transcript.ts";
@@ -28,9 +29,11 @@ const RELEASED_MS = 3000;
 
 const ROOT = document.documentElement;
 
-/** What shows the messages: the rows, or a goal. */
+/** What shows the messages: the rows, a goal, or the featured message. `source`: as `Stage.take` has it. */
 interface Shows {
-  take(items: readonly (ShownMessage | "gap")[]): void;
+  take(items: readonly (ShownMessage | "gap")[], source?: SourceMark): void;
+  /** Another message is featured, or none. */
+  feature?(featured: Featured, source?: SourceMark): void;
   /** Another chat begins. */
   clear(): void;
   /** The next messages are the backfill. */
@@ -52,10 +55,19 @@ async function start(options: Options): Promise<void> {
     );
     return;
   }
-  const effects = await effectsOf(options);
-  const stage = new Stage(options, chatElement, find("#pinned", HTMLElement), effects);
+  const stage = await stageOf(options, chatElement);
   if (!options.demo && options.videoIds.length > 0) await followSeveral(options, stage);
   else showChat(options, stage);
+}
+
+/** What shows one chat or several. */
+async function stageOf(options: Options, chatElement: HTMLElement): Promise<Shows> {
+  if (options.view === "featured") {
+    const { openFeatured } = await import("./featured-view.ts");
+    return openFeatured(options.look, chatElement, options.demo);
+  }
+  const effects = await effectsOf(options);
+  return new Stage(options, chatElement, find("#pinned", HTMLElement), effects);
 }
 
 function showChat(options: Options, stage: Shows): void {
@@ -97,6 +109,7 @@ function toRequest(options: Options): SourceOptions {
   const { types, backfill } = viewOf(options);
   return {
     backfill: backfill === 0 ? 0 : MAX_BACKFILL,
+    ...(options.view === "featured" && { fetch: fetchFeatured() }),
     ...(types && { types: [...types, ...EVENTS] as MessageType[] }),
   };
 }
@@ -153,21 +166,24 @@ function follow(options: Options, stage: Shows, cursor?: number | string): void 
     }
   });
   room.on("error", ({ code, message }) => explain("failed", message, code));
+  room.on("featured", (featured) => stage.feature?.(featured));
   room.on("message", (message) => batch.add(completed(message)));
 }
 
 /** Several chats in one list. */
-async function followSeveral(options: Options, stage: Stage): Promise<void> {
+async function followSeveral(options: Options, stage: Shows): Promise<void> {
   ROOT.dataset.state = "connecting";
   const { openMerged } = await import("./merged-source.ts");
   const { backfill = 0, types } = toRequest(options);
   openMerged({
     ...{ service: SERVICE, token: tokenIn(location.hash), backfill, types },
+    hasFeatured: options.view === "featured",
     ...{ videoIds: options.videoIds, labels: options.labels },
     releasedMs: RELEASED_MS,
     failedMs: (attempt) => Math.min(FAILED_MS * 2 ** attempt, MAX_FAILED_MS),
     begins: () => backfill > 0 && stage.beginBackfill(),
     take: (items, mark) => stage.take(items, mark),
+    feature: (message, mark) => stage.feature?.(message, mark),
     showState: (state) => {
       ROOT.dataset.state = state;
     },

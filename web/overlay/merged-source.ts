@@ -1,4 +1,5 @@
 /** Several chats in one list. Each is tried for ever, as the overlay of one chat tries it. */
+import type { Featured } from "../../client/index.ts";
 import { type ChatPlace, MergedConnection } from "../chat/merged-connection.ts";
 import type { ShownMessage, SourceMark } from "../chat/shown-message.ts";
 import { readMarks } from "./source-marks.ts";
@@ -14,11 +15,15 @@ export interface MergedSourceOptions {
   labels: readonly string[];
   backfill: number;
   types: readonly string[] | undefined;
+  /** Whether `feature` is called. */
+  hasFeatured: boolean;
   failedMs(attempt: number): number;
   releasedMs: number;
   /** The next messages of the chat are its backfill. */
   begins(): void;
   take(items: readonly (ShownMessage | "gap")[], mark: SourceMark): void;
+  /** Another message of the chat is featured, or none. */
+  feature(featured: Featured, mark: SourceMark): void;
   showState(state: string): void;
   /** The service refused all chats before any was open. */
   refused(message: string, code: string): void;
@@ -51,6 +56,7 @@ export function openMerged(options: MergedSourceOptions): void {
         begun.add(videoId);
       },
       take: (items) => options.take(items, mark),
+      feature: (featured) => options.feature(featured, mark),
       status: {
         show: (state, detail = "", code = "") => {
           if (state === "failed" && !wasOpen && /^(?:UNAUTHORIZED|FORBIDDEN)$/.test(code))
@@ -64,13 +70,13 @@ export function openMerged(options: MergedSourceOptions): void {
       },
     };
   };
-  const { service, token, types } = options;
+  const { service, token, types, hasFeatured } = options;
   const marks = readMarks(options.videoIds, options.labels);
   if (marks.size === 0) {
     options.none();
     return;
   }
   const places = new Map([...marks].map(([videoId, mark]) => [videoId, placeOf(mark)] as const));
-  const connection = new MergedConnection(places, { service, token, types });
+  const connection = new MergedConnection(places, { service, token, types, hasFeatured });
   connection.open(options.backfill);
 }

@@ -13,7 +13,7 @@ const OFF = ["off", "on"] as const;
 
 /** Parameters with a choice of values; the first one is the default. */
 export const CHOICES = {
-  view: ["chat", "alerts", "poll", "ticker", "goal"],
+  view: ["chat", "alerts", "poll", "ticker", "goal", "featured"],
   theme: ["dark", "light", "bubbles", "plate", "terminal", "none"],
   direction: ["up", "down"],
   align: ["left", "right"],

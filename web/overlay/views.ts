@@ -72,9 +72,17 @@ export function viewOf({ view, types, max, fadeMs, holdMs, backfill, goal }: Opt
       backfill: 0,
       staysMs: () => 0,
     },
+    // It has no rows: an event of the stream says what it shows.
+    featured: {
+      ...common,
+      types: new Set(),
+      backfill: 0,
+      staysMs: () => 0,
+    },
   };
   const chosen = views[view];
-  return backfill === undefined || view === "goal" ? chosen : { ...chosen, backfill };
+  const hasRows = view !== "goal" && view !== "featured";
+  return backfill === undefined || !hasRows ? chosen : { ...chosen, backfill };
 }
 
 /** Those of the view's types that are asked for; all of them if none is. */

@@ -41,6 +41,7 @@ const GROUPS: Readonly<Record<string, readonly Field[]>> = {
       "the open poll",
       "a ticker of Super Chats and members",
       "a goal: members or money",
+      "the message that a moderator features",
     ]),
     switchField("demo", "Samples instead of the chat, to place the source"),
   ],

@@ -1,0 +1,138 @@
+/** The featured message: `view=featured` of the overlay, and the buttons of those who may feature. */
+import assert from "node:assert/strict";
+import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { ATTACKS } from "../support/attacks.ts";
+import { faultsOf, launchChromium, NO_CHROMIUM, rowOf } from "../support/browser.ts";
+import { deletionOf, textAction } from "../support/chat-actions.ts";
+import { putFeatured } from "../support/featured-viewer.ts";
+import type { Chat } from "../support/pages.ts";
+import { startRelay, type TestRelay } from "../support/relay.ts";
+
+const ADMIN = "an-admin-token-of-a-test";
+
+describe("a featured message", { skip: NO_CHROMIUM }, () => {
+  let relay: TestRelay;
+  let browser: Browser;
+  let page: Page;
+  let faults: string[];
+  let chat: Chat;
+  let videoId = "";
+  let videos = 0;
+  before(async () => {
+    const settings = { RELAY_ADMIN_TOKEN: ADMIN };
+    [relay, browser] = await Promise.all([startRelay({ settings }), launchChromium()]);
+  });
+  after(() => Promise.all([browser?.close(), relay?.[Symbol.asyncDispose]()]));
+  beforeEach(async () => {
+    videos += 1;
+    videoId = `featured-${String(videos).padStart(2, "0")}`;
+    chat = relay.upstream.chat(videoId, { timeoutMs: 50 });
+    page = await browser.newPage({ viewport: { width: 800, height: 600 } });
+    faults = faultsOf(page);
+  });
+  afterEach(async () => {
+    chat.end("continuations-absent");
+    await page.close();
+    assert.deepEqual(faults, []);
+  });
+
+  const open = async (path: string, within = page) => {
+    await within.goto(relay.url + path);
+    await within.locator("html[data-state=open]").waitFor({ state: "attached" });
+  };
+  const feature = async (id: string, of = videoId) => {
+    assert.equal((await putFeatured(relay.url, of, id, ADMIN)).status, 204);
+  };
+  const take = () =>
+    fetch(`${relay.url}/v1/featured/${videoId}`, {
+      method: "DELETE",
+      headers: { authorization: `Bearer ${ADMIN}` },
+    });
+  const shows = (id: string, within = page) => within.locator(`#featured${rowOf(id)}`).waitFor();
+  const showsNone = (within = page) => within.locator("#featured").waitFor({ state: "detached" });
+  const stored = async (...ids: string[]) => {
+    const url = `${relay.url}/v1/messages?videoId=${videoId}&limit=1000`;
+    for (;;) {
+      const { messages = [] } = (await (await fetch(url)).json()) as { messages?: { id: string }[] };
+      if (ids.every((id) => messages.some((message) => message.id === id))) return;
+    }
+  };
+
+  it("is shown by the overlay until it is taken away, replaced by another, or deleted", async () => {
+    chat.say([textAction("one"), textAction("two")]);
+    await open(`/overlay?videoId=${videoId}&view=featured`);
+    await showsNone();
+    await stored("one", "two");
+    await feature("two");
+    await shows("two");
+    assert.equal(await page.locator("#featured [data-field=message]").textContent(), "words of two");
+    await feature("one");
+    await shows("one");
+    assert.equal(await page.locator("[data-message-id]").count(), 1);
+    await take();
+    await showsNone();
+    await feature("one");
+    await shows("one");
+    await page.reload();
+    await shows("one");
+    chat.say([deletionOf("one")]);
+    await showsNone();
+    chat.say([textAction("three")]);
+    await stored("three");
+    assert.equal(await page.locator("[data-message-id]").count(), 0);
+  });
+
+  it("is text, whatever it contains", async () => {
+    const attacks = ATTACKS.slice(0, 40);
+    chat.say(attacks.map((text, at) => textAction(`attack-${at}`, { text, author: text })));
+    await open(`/overlay?videoId=${videoId}&view=featured`);
+    await stored(`attack-${attacks.length - 1}`);
+    for (const at of [...attacks.keys()].filter((each) => each % 5 === 0)) {
+      await feature(`attack-${at}`);
+      await shows(`attack-${at}`);
+      const { right, scroll } = await page.evaluate<{ right: number; scroll: number }>(
+        `({ right: document.querySelector("#featured").getBoundingClientRect().right,
+            scroll: document.documentElement.scrollWidth })`,
+      );
+      assert.ok(right <= 800 && scroll <= 800, `${attacks[at]}: ${right}, ${scroll}`);
+      assert.equal(await page.locator("#featured script, #featured iframe").count(), 0);
+    }
+  });
+
+  it("is shown of several chats, and over the stream that sources share", async () => {
+    const other = videoId.replace("featured", "another_");
+    relay.upstream.chat(other, { timeoutMs: 50 }).say([textAction("there")]);
+    chat.say([textAction("here")]);
+    const context = await browser.newContext();
+    const pages = await Promise.all(
+      [
+        ...[
+          `/overlay?videoId=${videoId}&view=featured`,
+          `/overlay?videoIds=${videoId},${other}&view=featured`,
+        ],
+        `/overlay?videoId=${videoId}`,
+      ].map(async (path) => {
+        const each = await context.newPage();
+        await open(path, each);
+        return each;
+      }),
+    );
+    const [one = page, both = page, rows = page] = pages;
+    for (const each of pages)
+      await each.locator("html[data-shared=on][data-state=open]").waitFor({ state: "attached" });
+    await rows.locator(rowOf("here")).waitFor();
+    await feature("here");
+    for (const each of [one, both]) await shows("here", each);
+    await feature("there", other);
+    await shows("there", both);
+    await shows("here", one);
+    const late = await context.newPage();
+    await open(`/overlay?videoId=${videoId}&view=featured`, late);
+    await shows("here", late);
+    chat.say([deletionOf("here")]);
+    for (const each of [one, late]) await showsNone(each);
+    await shows("there", both);
+    await context.close();
+  });
+});
