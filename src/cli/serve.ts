@@ -75,6 +75,10 @@ export async function startLogged<C extends Logged>(
   telemetry.service.limits(limits);
   const service = await start(lowered, systemClock, telemetry, stopped);
   telemetry.service.listening(service.url);
+  const systemd = env.NOTIFY_SOCKET
+    ? (await import("./systemd.ts")).systemdOf(env, (why) => telemetry.service.systemdDeaf(why))
+    : undefined;
+  systemd?.ready();
   const running = { store: service.store, workers, settings: changedIn(input) };
   const others = { rooms: config.rooms.maxRooms, memoryBytes: memoryBytes() };
   telemetry.service.started({ ...running, limits: { ...limits, ...others } }, viewers < wanted);
@@ -83,6 +87,7 @@ export async function startLogged<C extends Logged>(
   for (const line of [...warnings, ...unknown]) log.warn(line);
   const stop = async () => {
     log.info({ signal: stopped.reason }, "stopping");
+    systemd?.stopping();
     await service.stop();
     log.info("stopped");
     await new Promise<void>((resolve) => log.flush(() => resolve()));

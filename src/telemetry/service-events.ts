@@ -25,6 +25,7 @@ export class ServiceEvents {
   readonly #taskFaults: Counter;
   readonly #dropped: Counter;
   #droppedCount = 0;
+  #isSystemdDeaf = false;
   #limits: Record<Limited, number> | undefined;
 
   constructor(log: Logger, { all, first }: MetricMakers) {
@@ -92,6 +93,13 @@ export class ServiceEvents {
         "started with lower limits than RELAY_MAX_VIEWERS: the limit of open files (ulimit -n) allows no more",
       );
     else this.#log.info(line, "started");
+  }
+
+  /** systemd hears nothing of the service. Logged once. */
+  systemdDeaf(why: string): void {
+    if (!this.#isSystemdDeaf)
+      this.#log.warn({ why }, "systemd could not be notified: it may take the service for one that hangs");
+    this.#isSystemdDeaf = true;
   }
 
   /** One of the processes on the port is gone, or could not start (`why`). */

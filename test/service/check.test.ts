@@ -1,4 +1,4 @@
-/** `check` and `serve --check`: what each line says, the exit code, the report, and that nothing is changed. */
+/** `check` and `serve --check`: each line, the exit code, the report, and that nothing is changed. */
 import assert from "node:assert/strict";
 import { chownSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";

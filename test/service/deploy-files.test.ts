@@ -43,6 +43,20 @@ describe("deploy/alerts.yml", () => {
   });
 });
 
+it("all units wait for the reports of the service, and restart one that hangs", async () => {
+  for (const unit of UNITS) {
+    const text = await readFile(join(DEPLOY, unit), "utf8");
+    const reports = [
+      "Type=notify",
+      "NotifyAccess=all",
+      "TimeoutStartSec=infinity",
+      "WatchdogSec=60",
+      "WatchdogSignal=SIGKILL",
+    ];
+    for (const line of reports) assert.ok(text.includes(`\n${line}\n`), `${unit}: ${line}`);
+  }
+});
+
 it("all units confine the service in the same way", async () => {
   const confinement = async (unit: string) =>
     /CapabilityBoundingSet=[\s\S]*/.exec(await readFile(join(DEPLOY, unit), "utf8"))?.[0];

@@ -31,6 +31,7 @@ const NEEDS = {
   jq: ["jq"],
   promtool: ["prometheus"],
   "systemd-analyze": ["systemd"],
+  "systemd-notify": ["systemd"],
   "/usr/bin/node": ["nodejs", () => existsSync("/usr/bin/node")], // which the units of systemd name
   faketime: ["faketime"],
   prlimit: ["util-linux"],

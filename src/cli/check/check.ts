@@ -1,7 +1,7 @@
 /**
  * `check`: says line by line whether the service can run here, and with a video, whether it reads today.
- * `serve --check` does it without calls to the upstream. Nothing is changed, and a running service stays as it
- * is.
+ * `serve --check` does it without calls to the upstream. Nothing is changed, and a running service is left
+ * alone.
  */
 import { closeSync, openSync, unlinkSync, writeFileSync } from "node:fs";
 import { systemClock } from "../../base/clock.ts";

@@ -12,8 +12,8 @@ export interface Rate {
 }
 
 /**
- * The rate of the last minute before `now` (wall time in milliseconds), or of the span of the messages if that
- * is shorter; of a replay, by the times in the video. Undefined if no message has a time.
+ * The rate of the last minute before `now` (wall time in milliseconds), or of the span of the messages if
+ * that is shorter; of a replay, by the times in the video. Undefined if no message has a time.
  */
 export function rateOf(items: readonly Item[], isReplay: boolean, now: number): Rate | undefined {
   const byId = new Map(items.map(({ message }) => [message.id, message.details]));

@@ -1,6 +1,6 @@
 /**
- * An answer of the upstream without what people have written and without what identifies anybody: the form of
- * its data, in which every text is `…`. What stays are names of fields, numbers, truth values, and the texts of
+ * An answer of the upstream without what people have written and without what identifies anybody: the form
+ * of its data, in which every text is `…`. It keeps names of fields, numbers, truth values, and the texts of
  * a few fields that only the upstream's programs write, if they have the form of such a word.
  */
 import { asObject, parseJson } from "../../base/json.ts";

@@ -1,4 +1,4 @@
-/** Looks at a database without changing it, in a read-only transaction. Instances may be using it meanwhile. */
+/** Looks at a database without changing it, in a read-only transaction, also while instances use it. */
 import { Client } from "pg";
 import type { StoreLook } from "../store-look.ts";
 import { cannotOpen, fromUrl } from "./open-postgres.ts";
