@@ -20,8 +20,8 @@ import { type MultiplexParts, MultiplexViewer } from "./multiplex-viewer.ts";
 
 /** Why a client waits whose answer begins before the first look is over. */
 const UNSEEN = "the channel's pages have not been read yet";
-/** If it cannot be found out for this long whose the video of a client's id is, it counts as another channel's. */
-const MAX_UNTOLD_MS = 120_000;
+/** A client's video counts as another channel's if its own channel cannot be found out for this long. */
+const MAX_UNKNOWN_MS = 120_000;
 /** Videos whose cursors a connection remembers, for streams that are live at the same time. */
 const MAX_CURSORS = 20;
 
@@ -185,16 +185,16 @@ export class ChannelViewer {
   async #isOfChannel(videoId: string): Promise<boolean> {
     const { watch, clock } = this.#parts;
     const { gone } = this.#multiplex;
-    const untoldAt = clock.monotonic() + MAX_UNTOLD_MS;
+    const unknownAt = clock.monotonic() + MAX_UNKNOWN_MS;
     while (!watch.shows(videoId)) {
       const { changes, state } = watch.broadcasts;
       const { channelId, reason } = state ?? {};
-      const told = await this.#toldOf(videoId, channelId);
-      if (told instanceof RelayError) {
-        if (ERRORS[told.code].cause !== "service" && clock.monotonic() >= untoldAt) return false;
-        this.#announce(withoutStop(told.message));
-        await this.#viewer.pause(told, gone);
-      } else if (told || channelId !== undefined || reason === undefined) return told;
+      const found = await this.#isOfOne(videoId, channelId);
+      if (found instanceof RelayError) {
+        if (ERRORS[found.code].cause !== "service" && clock.monotonic() >= unknownAt) return false;
+        this.#announce(withoutStop(found.message));
+        await this.#viewer.pause(found, gone);
+      } else if (found || channelId !== undefined || reason === undefined) return found;
       else {
         // Until the channel's pages can be read, its id is not known, by which it may be the same channel.
         this.#announce(reason);
@@ -204,8 +204,8 @@ export class ChannelViewer {
     return true;
   }
 
-  /** Resolves to an error if it cannot be found out now. Rejects if the client leaves or the service stops. */
-  async #toldOf(videoId: string, channelId: string | undefined): Promise<boolean | RelayError> {
+  /** Resolves to an error if it cannot be found out now. Rejects if the client leaves, and at a stop. */
+  async #isOfOne(videoId: string, channelId: string | undefined): Promise<boolean | RelayError> {
     const { rooms, watch, videoChannels, toRelayError } = this.#parts;
     const { gone } = this.#multiplex;
     const names = channelId === undefined ? [watch.channel] : [watch.channel, channelId];

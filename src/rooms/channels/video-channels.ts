@@ -1,7 +1,8 @@
 /**
  * The channel that a video belongs to, for the right to watch the videos of a channel, and for clients that
- * resume a channel; and which names are of one channel. The store knows it for rooms of which a page has told
- * it. For other videos, a look at the video's page shows it, once in ten minutes, for all clients together.
+ * resume a channel; and which names are of one channel. The store knows it for rooms that pages have shown to
+ * be a channel's. For other videos, a look at the video's page shows it, once in ten minutes, for all clients
+ * together.
  *
  * A refusal never follows from the store alone, but from a look, and takes as long as that look did: so its
  * time shows neither whether the video is stored nor whether somebody else has asked for it.

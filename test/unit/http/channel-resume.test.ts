@@ -1,4 +1,4 @@
-/** Whose is the video of the id with which a client of a channel comes back, at an instance and at an edge. */
+/** The channel of the video in whose chat a client of a channel resumes, at an instance and at an edge. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { FaultOrder } from "../../../src/simulator/faults.ts";
@@ -11,7 +11,7 @@ const [PAST, TODAY, FOREIGN] = ["past-video1", "live-today1", "other-one-1"];
 /** More streams than a tab lists. */
 const LATER = 31;
 
-/** What is sent to a client with a place in the past stream, and to one without a place. */
+/** The events for a client with a place in the past stream, and for one without a place. */
 const RESUMED = [
   `channel live ${TODAY}`,
   `init ${PAST}`,
@@ -24,11 +24,11 @@ const ABSENT = [`channel live ${TODAY}`, `init ${TODAY}`, `message ${TODAY}`];
 
 /**
  * A channel that is live, after a stream of which 3 of 7 messages were read, and which its pages do not list
- * any more; and a stored chat of another channel. The store knows nothing of their channels, unless it `isTold`.
+ * any more; and a stored chat of another channel. `isKept`: whether the store knows the channels of both.
  */
-async function resumed(where: string, isTold = false) {
+async function resumed(where: string, isKept = false) {
   const { relay, channel: own, upstream } = watched({}, { hasDisk: true });
-  if (!isTold) upstream.fault({ on: "next", times: Number.POSITIVE_INFINITY, as: { status: 503 } });
+  if (!isKept) upstream.fault({ on: "next", times: Number.POSITIVE_INFINITY, as: { status: 503 } });
   const past = own.broadcast(PAST, { chat: CHAT });
   const foreign = upstream.channel("@other").broadcast(FOREIGN, { chat: CHAT });
   for (const { chat } of [past, foreign]) chat.say(7);
@@ -80,7 +80,7 @@ for (const where of ["an instance", "an edge"]) {
       assert.equal(pages(PAST), before + 1, "the store knows it");
     });
 
-    it("gets it without a page, although the video is private now, if a page has told the room of its channel", async () => {
+    it("gets it without a page, although the video is private now, if the store knows its channel", async () => {
       const { relay, visit, place, past, pages } = await resumed(where, true);
       past.chat.change({ kind: "private" });
       const before = pages(PAST);
@@ -134,7 +134,7 @@ for (const where of ["an instance", "an edge"]) {
       assert.ok(upstream.requests.some(({ path }) => path.startsWith(`/${name}/live`)));
     });
 
-    it("is ended by a stop while it waits, without a word", async () => {
+    it("is ended silently by a stop while it waits", async () => {
       const { relay, visit, place, fail, stop } = await resumed(where);
       fail("silent");
       const viewer = visit(place);
