@@ -21,6 +21,15 @@ export function suggestOrList(unknown: string, known: readonly string[]): string
   return suggest(unknown, known) || `; use one of ${known.join(", ")}.`;
 }
 
+/** Whether a word differs from another one by case, or by one letter more, less, other, or swapped. */
+export function isOneSlip(word: string, other: string): boolean {
+  const [one, two] = [word.toLowerCase(), other.toLowerCase()];
+  if (editDistance(one, two) <= 1) return true;
+  const at = [...one].findIndex((letter, index) => letter !== two[index]);
+  const [first = "", second = ""] = one.slice(at);
+  return one.slice(0, at) + second + first + one.slice(at + 2) === two;
+}
+
 /** The minimum number of letters to insert, remove or replace to turn one word into the other. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);

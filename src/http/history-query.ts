@@ -1,13 +1,12 @@
 /** Reads the query of `/v1/messages`, and writes it for the pages next to an answer. */
 
-import { suggestOrList } from "../base/suggest.ts";
 import { chatOf } from "../protocol/chat-key.ts";
 import { RelayError } from "../protocol/errors.ts";
-import { typeNames, typesOf } from "../protocol/kinds.ts";
 import { parseVideoId } from "../protocol/video-id.ts";
 import { FORMAT_NAMES, FORMATS, type FormatName, type WritingOptions } from "../serving/history/formats.ts";
 import type { HistoryPage, HistoryRequest } from "../serving/history/history.ts";
-import { ALL, filterOf, type TypeFilter } from "../serving/type-filter.ts";
+import { ALL } from "../serving/type-filter.ts";
+import { typesIn, worthIn } from "./filter-query.ts";
 import { preferred } from "./negotiation.ts";
 import { saidTimeIn, timeIn } from "./query-time.ts";
 import { DEFAULT_LIMIT, MAX_LIMIT, type MessagesQuery } from "./schemas/history-schemas.ts";
@@ -20,9 +19,6 @@ export interface HistoryQuery {
 }
 
 const MEDIA_TYPES = new Map(FORMAT_NAMES.map((name) => [FORMATS[name].mediaType.replace(/;.*/, ""), name]));
-
-/** The maximum length of a type's name that is looked up and quoted in an error. */
-const MAX_NAME_LENGTH = 100;
 
 /** Throws `RelayError` INVALID_REQUEST or INVALID_VIDEO_ID for a value that the API does not describe. */
 export function readQuery(query: MessagesQuery, accept: string | undefined): HistoryQuery {
@@ -37,7 +33,13 @@ export function readQuery(query: MessagesQuery, accept: string | undefined): His
       to: timeIn(query, "to"),
       saidFrom: saidTimeIn(query, "saidFrom"),
       saidTo: saidTimeIn(query, "saidTo"),
-      filter: { types: typesIn(query), authorId: query.author, anyText: query.q, text: query.text },
+      filter: {
+        types: query.types === undefined ? ALL : typesIn(query.types),
+        ...worthIn(query),
+        authorId: query.author,
+        anyText: query.q,
+        text: query.text,
+      },
     },
     limit: limitIn(query, format),
     format,
@@ -71,18 +73,6 @@ function limitIn({ limit = `${DEFAULT_LIMIT}` }: MessagesQuery, format: FormatNa
   const count = /^\d{1,4}$/.test(limit) ? Number(limit) : 0;
   if (count >= 1 && count <= MAX_LIMIT) return count;
   throw invalid(`limit: must be a whole number from 1 to ${MAX_LIMIT}, or all.`);
-}
-
-function typesIn({ types }: MessagesQuery): TypeFilter {
-  if (types === undefined) return ALL;
-  const named = types.split(",").flatMap((part) => {
-    const name = part.trim();
-    const found = typesOf(name);
-    if (found.length > 0) return found;
-    const shown = name.slice(0, MAX_NAME_LENGTH);
-    throw invalid(`types: "${shown}" is not a type or group of messages${suggestOrList(shown, typeNames())}`);
-  });
-  return filterOf(named);
 }
 
 function invalid(message: string): RelayError {

@@ -4,7 +4,7 @@
  */
 
 import type { Form, Packet } from "./form.ts";
-import { ALL, type TypeFilter } from "./type-filter.ts";
+import type { MessageFilter } from "./message-filter.ts";
 
 /**
  * Maximum number of filters of a room for which frames are packed once and shared. Each filter costs one
@@ -16,13 +16,13 @@ export class Feed {
   /** Feeds with the same key are sent the same. */
   readonly key: string;
   readonly form: Form;
-  readonly filter: TypeFilter;
+  readonly filter: MessageFilter;
   /** Whether several viewers may be sent the same buffers. Otherwise the feed has a single viewer. */
   readonly isShared: boolean;
   viewers = 0;
   #reported: { cursor: number; packet: Packet } | undefined;
 
-  constructor(form: Form, filter: TypeFilter, isShared: boolean) {
+  constructor(form: Form, filter: MessageFilter, isShared: boolean) {
     this.key = keyOf(form, filter);
     this.form = form;
     this.filter = filter;
@@ -30,7 +30,7 @@ export class Feed {
   }
 
   get isFiltered(): boolean {
-    return this.filter !== ALL;
+    return !this.filter.isEverything;
   }
 
   /** A keepalive, after a frame with the unreported cursor if there is one. Most viewers share one packet. */
@@ -42,8 +42,8 @@ export class Feed {
   }
 }
 
-function keyOf(form: Form, filter: TypeFilter): string {
-  return `${form.key} ${filter}`;
+function keyOf(form: Form, filter: MessageFilter): string {
+  return `${form.key} ${filter.key}`;
 }
 
 export class Feeds {
@@ -51,7 +51,7 @@ export class Feeds {
   readonly #alone = new Set<Feed>();
 
   /** The feed of a new viewer. Call `leave` when the viewer has left. */
-  join(form: Form, filter: TypeFilter): Feed {
+  join(form: Form, filter: MessageFilter): Feed {
     let feed = this.#shared.get(keyOf(form, filter));
     if (!feed) {
       feed = new Feed(form, filter, this.#mayShare(filter));
@@ -76,9 +76,10 @@ export class Feeds {
     for (const { form, viewers } of this.#alone) yield { form: form.name, filter: "alone" as const, viewers };
   }
 
-  #mayShare(filter: TypeFilter): boolean {
-    const filters = new Set(this.#shared.values().map((feed) => feed.filter));
-    filters.delete(ALL);
-    return filter === ALL || filters.has(filter) || filters.size < MAX_FILTERS;
+  #mayShare(filter: MessageFilter): boolean {
+    if (filter.isEverything) return true;
+    const filtered = this.#shared.values().filter((feed) => feed.isFiltered);
+    const filters = new Set(filtered.map((feed) => feed.filter.key));
+    return filters.has(filter.key) || filters.size < MAX_FILTERS;
   }
 }

@@ -10,13 +10,13 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import { BetweenPolls } from "./between-polls.ts";
 import { FeaturedFrames } from "./featured-frames.ts";
 import { type Feed, Feeds } from "./feeds.ts";
+import { MessageFilter } from "./message-filter.ts";
 import type { RoomLog } from "./room-log.ts";
 import { SharedPages } from "./shared-pages.ts";
 import type { Sink } from "./sink.ts";
 import { inSlices } from "./slices.ts";
 import { type Beginning, type StartingRoom, Starts } from "./starts.ts";
 import { type Chunk, Tail, type TailSettings } from "./tail.ts";
-import { ALL } from "./type-filter.ts";
 import { Viewer, type ViewerHost } from "./viewer.ts";
 
 export interface RoomSettings extends TailSettings {
@@ -172,7 +172,7 @@ export class Room implements ViewerHost, StartingRoom {
    * to resume from; by default the head. Rejects with `StoreError`, and with the error of `open`.
    */
   async enter(request: StreamRequest, historyEnd?: number): Promise<void> {
-    const { lastEventId, filter = ALL, wantsFeatured } = request;
+    const { lastEventId, filter = MessageFilter.everything, wantsFeatured } = request;
     this.#entering += 1;
     try {
       const featured = wantsFeatured ? await this.#knownFeatured() : undefined;

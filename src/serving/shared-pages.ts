@@ -96,7 +96,7 @@ export class SharedPages {
   }
 
   async #assemble(after: number, feed: Feed, isShared: boolean): Promise<Chunk> {
-    const { messages, to } = await this.#read(after, rareTypesOf(feed.filter));
+    const { messages, to } = await this.#read(after, rareTypesOf(feed.filter.types));
     return assembleChunk({ to, head: this.#parts.tail.head }, messages, feed, isShared);
   }
 

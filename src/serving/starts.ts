@@ -9,13 +9,16 @@ import { readPart } from "../store/log-reader.ts";
 import { isUnavailable } from "../store/port.ts";
 import { readVideo } from "../store/stored-video.ts";
 import { type LogPosition, positionIn } from "./log-position.ts";
+import { MessageFilter } from "./message-filter.ts";
 import { backfillCount, resumeCursor } from "./resume.ts";
 import type { RoomLog, RoomRange } from "./room-log.ts";
 import type { Tail } from "./tail.ts";
-import { ALL, countedBy, rareTypesOf, type TypeFilter, typeBit } from "./type-filter.ts";
+import { rareTypesOf } from "./type-filter.ts";
 
 /** Messages in one read of the store that looks for a start. */
 const READ_MESSAGES = 500;
+/** Messages that are looked at for a backfill of which the type alone does not decide. */
+const MAX_EXAMINED = 20_000;
 
 /** Where a connection asks to begin. */
 export interface Beginning {
@@ -29,7 +32,7 @@ export interface Beginning {
    */
   from?: number | undefined;
   /** By default everything. */
-  filter?: TypeFilter;
+  filter?: MessageFilter;
   /**
    * Set if it reads the chat as a log: from exactly this position, and only up to the first end of the chat.
    * Then `backfill` and `from` mean nothing.
@@ -117,7 +120,7 @@ export class Starts {
    * the log cannot be read, the messages of a backfill that the tail does not hold are left out.
    */
   #inTail(
-    { log, lastEventId, from, backfill, filter = ALL }: Beginning,
+    { log, lastEventId, from, backfill, filter = MessageFilter.everything }: Beginning,
     end = this.#room.tail.head,
     isAway = false,
   ): number | undefined {
@@ -134,7 +137,10 @@ export class Starts {
     return isEnough ? start : undefined;
   }
 
-  async #inLog({ log, lastEventId, from, backfill, filter = ALL }: Beginning, historyEnd?: number) {
+  async #inLog(
+    { log, lastEventId, from, backfill, filter = MessageFilter.everything }: Beginning,
+    historyEnd?: number,
+  ) {
     const isEarlier = this.#range !== undefined;
     let range = await this.range();
     // A read that was under way when the viewer came may not know its cursor, if another instance or edge has
@@ -151,7 +157,7 @@ export class Starts {
     if (from !== undefined) return (await this.#log.cursorAt(key, from)) ?? head;
     const count = backfillCount(backfill, chatType);
     const isWhole = count === Number.POSITIVE_INFINITY || end <= floor;
-    if (filter === ALL || count === 0 || isWhole) return Math.max(floor, end - count);
+    if (filter.isEverything || count === 0 || isWhole) return Math.max(floor, end - count);
     return this.#beforeNewest(count, filter, floor, end);
   }
 
@@ -160,12 +166,12 @@ export class Starts {
    * up to `end`; if there are fewer, the cursor before the oldest of them. The store is read only for those
    * below the tail, and once for all viewers that wait for the same ones.
    */
-  async #beforeNewest(count: number, filter: TypeFilter, floor: number, end: number): Promise<number> {
+  async #beforeNewest(count: number, filter: MessageFilter, floor: number, end: number): Promise<number> {
     const { tail } = this.#room;
     const { start, missing } = tail.backfill(count, filter, floor, end);
     const to = Math.min(end, tail.floor);
     if (missing === 0 || to <= floor) return start;
-    const key = `${missing} ${filter} ${to}`;
+    const key = `${missing} ${filter.key} ${to}`;
     const search = this.#searches.getOrInsertComputed(key, () =>
       this.#search(missing, filter, floor, to).finally(() => this.#searches.delete(key)),
     );
@@ -173,15 +179,21 @@ export class Starts {
   }
 
   /** As `#beforeNewest`, in the store alone; undefined if there is no such message. */
-  async #search(count: number, filter: TypeFilter, floor: number, end: number): Promise<number | undefined> {
-    const counted = countedBy(filter);
-    const types = rareTypesOf(counted);
+  async #search(
+    count: number,
+    filter: MessageFilter,
+    floor: number,
+    end: number,
+  ): Promise<number | undefined> {
+    const types = rareTypesOf(filter.counted);
+    let left = filter.isOfTypes ? Number.POSITIVE_INFINITY : MAX_EXAMINED;
     let start: number | undefined;
-    for (let to = end, missing = count; missing > 0 && to > floor; ) {
-      const range = { after: floor, to, limit: types ? missing : READ_MESSAGES, isNewest: true };
+    for (let to = end, missing = count; missing > 0 && left > 0 && to > floor; left -= READ_MESSAGES) {
+      const limit = types && filter.isOfTypes ? missing : READ_MESSAGES;
+      const range = { after: floor, to, limit, isNewest: true };
       const part = await readPart(this.#log, this.#room.key, { types, ...range });
       for (const message of part.messages.toReversed()) {
-        if (missing === 0 || (typeBit(message) & counted) === 0) continue;
+        if (missing === 0 || !filter.counts(message)) continue;
         start = message.cursor - 1;
         missing -= 1;
       }

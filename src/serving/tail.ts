@@ -7,8 +7,8 @@ import type { StoredMessage } from "../store/stored-message.ts";
 import type { Feed } from "./feeds.ts";
 import type { Packet } from "./form.ts";
 import { Held } from "./held-message.ts";
+import type { MessageFilter } from "./message-filter.ts";
 import { BACKFILL_MAX } from "./resume.ts";
-import { ALL, countedBy, type TypeFilter } from "./type-filter.ts";
 
 /** So that a viewer with only a `backfill` reads no message from the store. */
 const TAIL_MESSAGES = BACKFILL_MAX;
@@ -82,17 +82,18 @@ export class Tail {
    */
   backfill(
     count: number,
-    filter: TypeFilter,
+    filter: MessageFilter,
     after = this.floor,
     to = this.#head,
   ): { start: number; missing: number } {
     const end = Math.min(to, this.#head);
     const lowest = Math.max(after, this.floor);
-    const counted = countedBy(filter);
-    let start = filter === ALL ? Math.max(lowest, end - count) : end;
+    const { isEverything } = filter;
+    let start = isEverything ? Math.max(lowest, end - count) : end;
     let missing = count - (end - start);
-    for (let cursor = end; filter !== ALL && missing > 0 && cursor > lowest; cursor--) {
-      if (((this.#held[cursor - this.floor - 1]?.bit ?? 0) & counted) === 0) continue;
+    for (let cursor = end; !isEverything && missing > 0 && cursor > lowest; cursor--) {
+      const held = this.#held[cursor - this.floor - 1];
+      if (!held || !filter.counts(held.message, held.bit)) continue;
       start = cursor - 1;
       missing -= 1;
     }
@@ -197,7 +198,7 @@ export function assembleChunk(
   let size = 0;
   let next = to;
   for (const held of messages) {
-    if ((held.bit & filter) === 0) continue;
+    if (!filter.passes(held.message, held.bit)) continue;
     const frame = held.frame(form);
     if (frames.length > 0 && size + frame.length > CHUNK_BYTES) {
       next = cursors.at(-1) ?? to;

@@ -1,8 +1,5 @@
-/**
- * The types of messages that a viewer asks for. A filter is a set of bits, one for each type, so that equal
- * filters are equal numbers and a message is tested by one operation.
- */
-import { MESSAGE_TYPES, typesOf } from "../protocol/kinds.ts";
+/** Types of messages as a set of bits, one for each type, so that a message is tested by one operation. */
+import { MESSAGE_TYPES } from "../protocol/kinds.ts";
 import { type EncodedMessage, isRare, typeOf } from "../store/stored-message.ts";
 
 export type TypeFilter = number;
@@ -13,7 +10,7 @@ export const ALL: TypeFilter = -1;
 const BITS: ReadonlyMap<string, number> = new Map(MESSAGE_TYPES.map((type, index) => [type, 1 << index]));
 /** One bit for all types that this version does not know; only `ALL` contains it. */
 const UNKNOWN = 1 << 31;
-const GAP = bitOf("gap");
+export const GAP = bitOf("gap");
 /** The types that no index finds. */
 const FREQUENT = MESSAGE_TYPES.filter((type) => !isRare(type)).reduce((bits, type) => bits | bitOf(type), 0);
 
@@ -26,15 +23,6 @@ export function typeBit(message: EncodedMessage): number {
   return bitOf(typeOf(message));
 }
 
-/**
- * The filter of a comma-separated list of types and groups. Names that are neither are left out; if none is
- * left, everything passes.
- */
-export function parseTypes(list: string): TypeFilter {
-  const types = list.split(",").flatMap((name) => typesOf(name.trim()));
-  return types.length === 0 ? ALL : filterOf(types);
-}
-
 /** The filter for these types, at least one. A `gap` passes, too. */
 export function filterOf(types: readonly string[]): TypeFilter {
   return types.reduce((filter, type) => filter | bitOf(type), GAP);
@@ -44,9 +32,4 @@ export function filterOf(types: readonly string[]): TypeFilter {
 export function rareTypesOf(filter: TypeFilter): readonly string[] | undefined {
   if (filter & FREQUENT) return undefined;
   return MESSAGE_TYPES.filter((type) => bitOf(type) & filter);
-}
-
-/** The types that a backfill counts: those asked for; `gap` only if it is the only one. */
-export function countedBy(filter: TypeFilter): TypeFilter {
-  return filter === ALL ? ALL : filter & ~GAP || GAP;
 }

@@ -14,7 +14,7 @@ export const EVERYTHING: Filter = { types: "", passed: undefined };
 export const FILTERS: readonly Filter[] = [
   { types: "nonsense,,Chat", passed: undefined },
   { types: "superchat", passed: ["superchat"] },
-  { types: " paid , what", passed: ["superchat", "supersticker", "jewels", "donation"] },
+  { types: " paid , superchat", passed: ["superchat", "supersticker", "jewels", "donation"] },
   { types: "chat,members", passed: ["chat", "membership", "milestone", "gift", "gift_received"] },
   { types: "deleted,notices", passed: ["deleted", "raid", "summary", "notice", "mode", "product"] },
   { types: "raid", passed: ["raid"] },

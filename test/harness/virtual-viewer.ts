@@ -2,12 +2,12 @@
  * A viewer of a virtual relay: its received frames, its cursor, its end, and the control of its connection.
  */
 import { FAULT_CODES, noLiveChat, ofFault } from "../../src/http/fault-codes.ts";
+import { filterAsked } from "../../src/http/filter-query.ts";
 import type { Init } from "../../src/protocol/chat.ts";
 import { ChatAbsent } from "../../src/protocol/chat-standing.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import type { Rooms } from "../../src/rooms/rooms.ts";
 import { FORMS } from "../../src/serving/form.ts";
-import { parseTypes } from "../../src/serving/type-filter.ts";
 import { UpstreamError } from "../../src/upstream/upstream-error.ts";
 import type { FrameReader } from "./frames.ts";
 import { SimulatedSink } from "./sink.ts";
@@ -68,7 +68,7 @@ export class VirtualViewer {
       signal.throwIfAborted();
       return this.sink;
     };
-    const filter = parseTypes(types);
+    const filter = filterAsked({ types });
     const asked = {
       videoId,
       chat,

@@ -1,9 +1,9 @@
 /** The schemas of the history endpoint. */
 import type { Static } from "typebox";
 import { CHANNEL_ID } from "../../protocol/channel.ts";
-import { GROUPS } from "../../protocol/kinds.ts";
 import { ROOM_STATES } from "../../rooms/entry-host.ts";
 import { FORMAT_NAMES } from "../../serving/history/formats.ts";
+import { FilterQuery } from "./filter-schemas.ts";
 import { Type } from "./json-schema.ts";
 import { ChatInput, Chats, ChatType, orNull, refTo, VideoId, VideoIdInput } from "./schemas.ts";
 
@@ -35,10 +35,7 @@ export const MessagesQuery = Type.Object({
   limit: text(
     `Maximum number of messages: 1 to ${MAX_LIMIT}, by default ${DEFAULT_LIMIT}; or \`all\`, as a download in a format other than JSON.`,
   ),
-  types: text(
-    `Comma-separated list of types and groups (${Object.keys(GROUPS).join(", ")}); messages of type \`gap\` always come.`,
-    "superchat,members",
-  ),
+  ...FilterQuery.properties,
   author: Type.Optional(
     Type.String({
       pattern: CHANNEL_ID.source,

@@ -4,17 +4,11 @@ import { CHANNEL_STATES } from "../../protocol/channel.ts";
 import { CHAT_TYPES, ENDED, RELEASED } from "../../protocol/chat.ts";
 import { CHATS } from "../../protocol/chat-key.ts";
 import { ERRORS } from "../../protocol/errors.ts";
-import {
-  BADGES,
-  GAP_REASONS,
-  GROUPS,
-  MESSAGE_TYPES,
-  POLL_STATES,
-  RAID_DIRECTIONS,
-} from "../../protocol/kinds.ts";
+import { BADGES, GAP_REASONS, MESSAGE_TYPES, POLL_STATES, RAID_DIRECTIONS } from "../../protocol/kinds.ts";
 import { MAX_INPUT_LENGTH } from "../../protocol/pasted-name.ts";
 import { VIDEO_ID } from "../../protocol/video-id.ts";
 import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../../serving/resume.ts";
+import { FilterQuery } from "./filter-schemas.ts";
 import { Type } from "./json-schema.ts";
 
 /** An object without further keys. */
@@ -280,13 +274,7 @@ export const StreamQuery = Type.Object({
     }),
   ),
   details: Type.Optional(Type.Enum(["true", "false"], { description: "Whether messages carry `details`." })),
-  types: Type.Optional(
-    Type.String({
-      maxLength: 2000,
-      description: `Comma-separated list of the message types and groups to send; \`gap\` always comes. Groups: ${Object.keys(GROUPS).join(", ")}. Other names are ignored; if none remains, everything is sent.`,
-      examples: ["superchat,members"],
-    }),
-  ),
+  ...FilterQuery.properties,
   from: Type.Optional(
     Type.String({
       maxLength: 400,

@@ -12,10 +12,10 @@ import type { ChannelPlace } from "../../protocol/cursor-vector.ts";
 import { ERRORS, RelayError } from "../../protocol/errors.ts";
 import type { Broadcast, WatchedChannel } from "../../rooms/channels/broadcasts.ts";
 import type { VideoChannels } from "../../rooms/channels/video-channels.ts";
+import type { MessageFilter } from "../../serving/message-filter.ts";
 import { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
 import type { Multiplex } from "../../serving/multiplex/multiplex.ts";
 import { refuseUnavailable } from "../../serving/store-refusal.ts";
-import type { TypeFilter } from "../../serving/type-filter.ts";
 import { type MultiplexParts, MultiplexViewer } from "./multiplex-viewer.ts";
 
 /** Why a client waits whose answer begins before the first look is over. */
@@ -34,7 +34,7 @@ export interface ChannelRequest {
   /** Undefined if the client gave none. Each video begins with this backfill, or else at the time `from`. */
   backfill: number | undefined;
   from?: number | undefined;
-  filter: TypeFilter;
+  filter: MessageFilter;
   wantsFeatured: boolean;
   resume: ChannelPlace | undefined;
   /** By video, the cursors after which videos begin. */

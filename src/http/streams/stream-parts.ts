@@ -12,10 +12,10 @@ import { type BodySink, Multiplex } from "../../serving/multiplex/multiplex.ts";
 import { PART_FORMS } from "../../serving/multiplex/parts.ts";
 import { parseBackfill } from "../../serving/resume.ts";
 import type { StreamRequest } from "../../serving/room.ts";
-import { parseTypes } from "../../serving/type-filter.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { ViewerPlaces } from "../access/viewer-places.ts";
 import { errorConverter } from "../error-answers.ts";
+import { filterAsked } from "../filter-query.ts";
 import { timeIn } from "../query-time.ts";
 import type { StreamHeaders, StreamQuery } from "../schemas/schemas.ts";
 import type { MultiplexParts } from "./multiplex-viewer.ts";
@@ -79,7 +79,7 @@ export function partAsked(query: Omit<StreamQuery, "videoId">) {
     backfill: backfillOf(query),
     from: timeIn(query, "from"),
     isBounded: query.until === "now",
-    filter: parseTypes(query.types ?? ""),
+    filter: filterAsked(query),
     wantsFeatured: query.featured === "on",
   } satisfies Partial<StreamRequest>;
 }

@@ -7,6 +7,7 @@ import { parseCursor } from "../../serving/resume.ts";
 import { clientGone } from "../client-gone.ts";
 import { routeOptions, StreamResponse } from "../schemas/responses.ts";
 import { StreamHeaders, StreamQuery } from "../schemas/schemas.ts";
+import { noMisspeltParameters } from "../strict-query.ts";
 import { networkOf } from "./address-limit.ts";
 import { channelAsked, openChannel } from "./channel-stream.ts";
 import { openSink } from "./stream-head.ts";
@@ -21,7 +22,11 @@ const EXPECTED = {
 export function streamRoute(app: FastifyInstance, parts: StreamParts): void {
   app.get<{ Querystring: StreamQuery; Headers: StreamHeaders }>(
     "/v1/stream",
-    { ...routeOptions("/v1/stream", EXPECTED, StreamResponse), exposeHeadRoute: false },
+    {
+      ...routeOptions("/v1/stream", EXPECTED, StreamResponse),
+      exposeHeadRoute: false,
+      preValidation: noMisspeltParameters(StreamQuery),
+    },
     async (request, reply) => {
       const asked = streamAsked(request);
       const gone = clientGone(reply.raw, { endsByItself: asked.isBounded });

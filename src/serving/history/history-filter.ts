@@ -7,9 +7,10 @@ import { fold } from "../../protocol/fold.ts";
 import type { EightFields } from "../../protocol/message.ts";
 import { wholeText } from "../../protocol/whole-text.ts";
 import { type StoredMessage, typeOf } from "../../store/stored-message.ts";
+import { type Worth, worthTest } from "../message-filter.ts";
 import { ALL, rareTypesOf, type TypeFilter, typeBit } from "../type-filter.ts";
 
-export interface MessageFilter {
+export interface HistoryFilter extends Worth {
   types?: TypeFilter;
   /** The channel id of the messages' author. */
   authorId?: string | undefined;
@@ -25,8 +26,10 @@ type Test = (message: StoredMessage) => boolean;
  * The test for messages that pass all parts of the filter, and for messages of type `gap`, which always pass.
  * Undefined if the filter is empty.
  */
-export function testOf({ types = ALL, authorId, anyText, text }: MessageFilter): Test | undefined {
+export function testOf({ types = ALL, authorId, anyText, text, ...worth }: HistoryFilter): Test | undefined {
   const tests: Test[] = [];
+  const isWorth = worthTest(worth);
+  if (isWorth) tests.push(isWorth);
   if (types !== ALL) tests.push((message) => (typeBit(message) & types) !== 0);
   if (authorId !== undefined) tests.push(isBy(authorId));
   if (anyText !== undefined) tests.push(contains(anyText, (author, words) => [author, ...words]));
@@ -36,9 +39,8 @@ export function testOf({ types = ALL, authorId, anyText, text }: MessageFilter):
 }
 
 /** Whether all messages that are read for the filter pass. */
-export function isFoundAtOnce({ types = ALL, authorId, anyText, text }: MessageFilter): boolean {
-  const isOfTypes = types === ALL || rareTypesOf(types) !== undefined;
-  return isOfTypes && authorId === undefined && anyText === undefined && text === undefined;
+export function isFoundAtOnce({ types = ALL, ...others }: HistoryFilter): boolean {
+  return (types === ALL || rareTypesOf(types) !== undefined) && testOf(others) === undefined;
 }
 
 function isBy(authorId: string): Test {

@@ -15,7 +15,7 @@ import { type StoredMessage, saidTimes } from "../../store/stored-message.ts";
 import { Slices } from "../slices.ts";
 import { refuseUnavailable } from "../store-refusal.ts";
 import { ALL, rareTypesOf } from "../type-filter.ts";
-import { isFoundAtOnce, type MessageFilter, testOf } from "./history-filter.ts";
+import { type HistoryFilter, isFoundAtOnce, testOf } from "./history-filter.ts";
 
 /** The maximum number of messages in one read of the store: its answer must not block the event loop. */
 const READ_MESSAGES = 500;
@@ -45,7 +45,7 @@ export interface HistoryRequest {
   /** The same by the chat's own time: the running maximum of it is what counts. */
   saidFrom?: SaidTime | undefined;
   saidTo?: SaidTime | undefined;
-  filter: MessageFilter;
+  filter: HistoryFilter;
 }
 
 /** A time of the chat's own, in milliseconds: wall time, or a place in the video. */
@@ -194,7 +194,7 @@ export class History {
     };
   }
 
-  async #batch(key: ChatKey, filter: MessageFilter, place: Place, signal: AbortSignal): Promise<Batch> {
+  async #batch(key: ChatKey, filter: HistoryFilter, place: Place, signal: AbortSignal): Promise<Batch> {
     const { limit } = place;
     const read = () => this.#read(key, { ...place, isNewest: false }, filter, signal);
     const { messages, to } = await retryRead(this.#clock, signal, read);
@@ -245,7 +245,7 @@ export class History {
   #read(
     key: ChatKey,
     range: Omit<TypedPart, "types">,
-    filter: MessageFilter,
+    filter: HistoryFilter,
     signal: AbortSignal,
   ): Promise<FoundPart> {
     const test = testOf(filter);

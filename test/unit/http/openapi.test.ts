@@ -293,7 +293,7 @@ describe("the examples", () => {
     const parameters = operationOf("/v1/messages").parameters ?? [];
     assert.deepEqual(
       parameters.map(({ name }) => name),
-      "videoId after before from to saidFrom saidTo limit types author q text details format raw bom chat".split(
+      "videoId after before from to saidFrom saidTo limit types minTier minAmount badges author q text details format raw bom chat".split(
         " ",
       ),
     );
@@ -305,7 +305,7 @@ describe("the examples", () => {
     );
     assert.deepEqual(
       values.map(([name]) => name),
-      ["from", "saidFrom", "types"],
+      ["from", "saidFrom", "types", "minTier", "minAmount", "badges"],
     );
     const query = new URLSearchParams([["videoId", VIDEO], ...values] as [string, string][]);
     assert.equal((await ask(relay.url, `/v1/messages?${query}`)).status, 200);
@@ -323,6 +323,9 @@ describe("the examples", () => {
           "backfill",
           "details",
           "types",
+          "minTier",
+          "minAmount",
+          "badges",
           "from",
           "until",
           "lastEventId",

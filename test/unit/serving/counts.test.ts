@@ -5,8 +5,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { FORMS } from "../../../src/serving/form.ts";
+import { MessageFilter } from "../../../src/serving/message-filter.ts";
 import type { Sink } from "../../../src/serving/sink.ts";
-import { ALL } from "../../../src/serving/type-filter.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { allocatedBytes, heldMb } from "../../support/memory.ts";
 
@@ -39,7 +39,15 @@ async function crowd(relay: VirtualRelay, count: number, lastEventId?: number): 
   const { signal } = new AbortController();
   const entered = sinks.map((sink) =>
     relay.rooms.enter(
-      { videoId: VIDEO, lastEventId, backfill: 0, filter: ALL, isBounded: false, address, open: () => sink },
+      {
+        videoId: VIDEO,
+        lastEventId,
+        backfill: 0,
+        filter: MessageFilter.everything,
+        isBounded: false,
+        address,
+        open: () => sink,
+      },
       signal,
     ),
   );

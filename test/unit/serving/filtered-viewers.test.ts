@@ -6,11 +6,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { filterAsked } from "../../../src/http/filter-query.ts";
 import { MESSAGE_TYPES, type MessageType } from "../../../src/protocol/kinds.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import type { Format } from "../../../src/serving/framing.ts";
 import { Room } from "../../../src/serving/room.ts";
-import { parseTypes } from "../../../src/serving/type-filter.ts";
 import { parseObject } from "../../../src/simulator/plain-json.ts";
 import { Random } from "../../../src/simulator/random.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
@@ -130,7 +130,7 @@ class Client {
     this.#floor = await this.#world.floor();
     this.#expectedStart = this.#start(backfill);
     const lastEventId = this.known;
-    const request = { videoId: ROOM, lastEventId, backfill, filter: parseTypes(filter.types) };
+    const request = { videoId: ROOM, lastEventId, backfill, filter: filterAsked(filter) };
     await this.#world.room.enter({ ...request, address: () => "", open: () => sink });
     await this.#world.clock.advance(0);
   }

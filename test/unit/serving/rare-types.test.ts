@@ -5,13 +5,13 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { systemClock } from "../../../src/base/clock.ts";
+import { filterAsked } from "../../../src/http/filter-query.ts";
 import { HttpOrigin } from "../../../src/origin/http-origin.ts";
 import { Origin } from "../../../src/origin/origin.ts";
 import { OriginRoomLog } from "../../../src/origin/origin-log.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import { Room, type StreamRequest } from "../../../src/serving/room.ts";
 import type { RoomLog } from "../../../src/serving/room-log.ts";
-import { parseTypes } from "../../../src/serving/type-filter.ts";
 import { dig } from "../../../src/simulator/plain-json.ts";
 import type { EncodedMessage, StoredMessage } from "../../../src/store/stored-message.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";
@@ -64,7 +64,12 @@ async function roomOf(t: TestContext, chat: readonly EncodedMessage[], isAtEdge:
     const sink = new SimulatedSink(FORMS.ndjson.plain.bare, (bytes) => {
       lines.push(...bytes.toString().trim().split("\n"));
     });
-    const wanted = { videoId: ROOM, lastEventId: undefined, backfill: undefined, filter: parseTypes(types) };
+    const wanted = {
+      videoId: ROOM,
+      lastEventId: undefined,
+      backfill: undefined,
+      filter: filterAsked({ types }),
+    };
     await room.enter({ ...wanted, address: () => "", open: () => sink, ...asked });
     await sink.closed;
     const frames = lines.map((line) => JSON.parse(line) as unknown);

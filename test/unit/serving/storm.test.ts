@@ -7,9 +7,9 @@ import { it, type TestContext } from "node:test";
 import { systemClock } from "../../../src/base/clock.ts";
 import { Feed } from "../../../src/serving/feeds.ts";
 import { FORMS } from "../../../src/serving/form.ts";
+import { MessageFilter } from "../../../src/serving/message-filter.ts";
 import { Room } from "../../../src/serving/room.ts";
 import type { Chunk } from "../../../src/serving/tail.ts";
-import { ALL } from "../../../src/serving/type-filter.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
@@ -22,8 +22,8 @@ import { observe, temporaryFile } from "../../support/store-subject.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
 const VIEWERS = 100;
-const PLAIN = new Feed(FORMS.sse.plain.bare, ALL, true);
-const DETAILED = new Feed(FORMS.sse.detailed.bare, ALL, true);
+const PLAIN = new Feed(FORMS.sse.plain.bare, MessageFilter.everything, true);
+const DETAILED = new Feed(FORMS.sse.detailed.bare, MessageFilter.everything, true);
 /** How far behind the viewers' cursors lie; the newest 500 messages need no store. */
 const LAGS = [0, 1, 30, 250, 499, 520, 900];
 const HISTORY = 1000;

@@ -4,11 +4,13 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { filterAsked } from "../../../src/http/filter-query.ts";
 import { GROUPS, MESSAGE_TYPES } from "../../../src/protocol/kinds.ts";
 import { Feeds } from "../../../src/serving/feeds.ts";
 import { FORMS } from "../../../src/serving/form.ts";
+import { MessageFilter } from "../../../src/serving/message-filter.ts";
 import { Tail } from "../../../src/serving/tail.ts";
-import { ALL, parseTypes, typeBit } from "../../../src/serving/type-filter.ts";
+import { typeBit } from "../../../src/serving/type-filter.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import type { VirtualViewer } from "../../harness/virtual-viewer.ts";
 import { paidAction, textAction } from "../../support/chat-actions.ts";
@@ -22,13 +24,13 @@ const typed = (type: string, cursor = 1) => {
 };
 
 describe("a list of types", () => {
-  const passed = (list: string) => MESSAGE_TYPES.filter((type) => typeBit(typed(type)) & parseTypes(list));
+  const passed = (types: string) =>
+    MESSAGE_TYPES.filter((type) => filterAsked({ types }).passes(typed(type)));
   for (const [list, types] of [
     ["superchat", ["superchat"]],
     ["paid", GROUPS.paid],
     [" polls ,raid", [...GROUPS.polls, "raid"]],
     ["raid,raid,notices", GROUPS.notices],
-    ["chat,Paid,nobody", ["chat"]],
     ["gap", []],
     [Object.keys(GROUPS).join(","), Object.values(GROUPS).flat()],
   ] as const) {
@@ -37,13 +39,17 @@ describe("a list of types", () => {
     });
   }
 
-  for (const list of ["", ",", "nobody", "Chat", "constructor", "superchat;chat"]) {
-    it(`"${list}" names nothing, and passes everything, even a type of a later version`, () => {
-      assert.equal(parseTypes(list), ALL);
-      assert.notEqual(typeBit(typed("hologram")) & ALL, 0);
-      assert.equal(typeBit(typed("hologram")) & parseTypes("paid,notices"), 0);
+  it("that is empty passes everything, even a type of a later version", () => {
+    assert.equal(filterAsked({ types: " " }).isEverything, true);
+    assert.equal(MessageFilter.everything.passes(typed("hologram")), true);
+    assert.equal(filterAsked({ types: "paid,notices" }).passes(typed("hologram")), false);
+  });
+
+  for (const list of [",", "nobody", "Chat", "constructor", "superchat;chat", "chat,Paid"])
+    it(`"${list}" has a name of none, and is refused`, () => {
+      const words = /^types: ".*" is not a type or group of messages; /;
+      assert.throws(() => filterAsked({ types: list }), { code: "INVALID_REQUEST", message: words });
     });
-  }
 
   it("finds the type anywhere in a stored message", () => {
     const message = { ...typed("chat"), body: '{"id":"x","type":"raid"}' };
@@ -150,9 +156,9 @@ it("a viewer of all types gets cursors only with its messages", async () => {
 describe("viewers with the same filter", () => {
   const form = FORMS.sse.plain.gzip;
   const filters = GROUPS.notices.flatMap((one) =>
-    MESSAGE_TYPES.map((other) => parseTypes(`${one},${other},superchat`)),
+    MESSAGE_TYPES.map((other) => filterAsked({ types: `${one},${other},superchat` })),
   );
-  const distinct = [...new Set(filters)];
+  const distinct = [...new Map(filters.map((filter) => [filter.key, filter])).values()];
 
   it("share their bytes, up to 64 filters per room; further ones get their own, uncompressed", () => {
     const feeds = new Feeds();
@@ -168,10 +174,14 @@ describe("viewers with the same filter", () => {
       String(joined[index]?.[0] && tail.chunk(0, joined[index][0])?.packet?.bytes);
     assert.ok(!plain(63).includes("superchat") && plain(64).includes("superchat"));
 
-    assert.equal(feeds.join(form, ALL).isShared, true);
+    assert.equal(feeds.join(form, MessageFilter.everything).isShared, true);
     for (const feed of joined[3] ?? []) feeds.leave(feed);
-    assert.equal(feeds.join(form, distinct[71] ?? 0).isShared, true, "the place of one that has left");
-    assert.equal(feeds.join(form, distinct[72] ?? 0).isShared, false);
+    assert.equal(
+      feeds.join(form, distinct[71] as MessageFilter).isShared,
+      true,
+      "the place of one that has left",
+    );
+    assert.equal(feeds.join(form, distinct[72] as MessageFilter).isShared, false);
   });
 
   it("are counted by form and filter", async () => {
@@ -196,7 +206,7 @@ describe("viewers with the same filter", () => {
   it("count as one filter in every form", () => {
     const feeds = new Feeds();
     for (const filter of distinct.slice(0, 64)) feeds.join(form, filter);
-    assert.equal(feeds.join(FORMS.ndjson.detailed.bare, distinct[5] ?? 0).isShared, true);
-    assert.equal(feeds.join(FORMS.ndjson.detailed.bare, distinct[65] ?? 0).isShared, false);
+    assert.equal(feeds.join(FORMS.ndjson.detailed.bare, distinct[5] as MessageFilter).isShared, true);
+    assert.equal(feeds.join(FORMS.ndjson.detailed.bare, distinct[65] as MessageFilter).isShared, false);
   });
 });

@@ -5,11 +5,11 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Feed } from "../../../src/serving/feeds.ts";
 import { FORMS } from "../../../src/serving/form.ts";
+import { MessageFilter } from "../../../src/serving/message-filter.ts";
 import { Tail } from "../../../src/serving/tail.ts";
-import { ALL } from "../../../src/serving/type-filter.ts";
 
 const HEAD = 1000;
-const PLAIN = new Feed(FORMS.sse.plain.bare, ALL, true);
+const PLAIN = new Feed(FORMS.sse.plain.bare, MessageFilter.everything, true);
 
 function messages(after: number, count: number, characters: number) {
   return Array.from({ length: count }, (_, i) => ({

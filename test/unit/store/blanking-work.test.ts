@@ -5,8 +5,8 @@ import { systemClock } from "../../../src/base/clock.ts";
 import type { Message } from "../../../src/protocol/message.ts";
 import { Feed } from "../../../src/serving/feeds.ts";
 import { FORMS } from "../../../src/serving/form.ts";
+import { MessageFilter } from "../../../src/serving/message-filter.ts";
 import { Tail } from "../../../src/serving/tail.ts";
-import { ALL } from "../../../src/serving/type-filter.ts";
 import { blankDeleted } from "../../../src/store/blanking.ts";
 import type { MessageSearch } from "../../../src/store/port.ts";
 import { encodeMessage, type StoredMessage } from "../../../src/store/stored-message.ts";
@@ -83,7 +83,7 @@ test("a tail's messages are each visited only a few times, however many deletion
   assert.ok(held.looks() - before <= 4 * 400, `${held.looks() - before} looks at 400 messages`);
   const chunks: string[] = [];
   for (let after = 0; after < tail.head; ) {
-    const chunk = tail.chunk(after, new Feed(FORMS.sse.plain.bare, ALL, true));
+    const chunk = tail.chunk(after, new Feed(FORMS.sse.plain.bare, MessageFilter.everything, true));
     chunks.push(String(chunk?.packet?.bytes));
     after = chunk?.next ?? tail.head;
   }

@@ -7,9 +7,9 @@ import { Broadcasts } from "../../../src/rooms/channels/broadcasts.ts";
 import type { ChannelWatch } from "../../../src/rooms/channels/watch.ts";
 import { recordChannel, recordChat } from "../../../src/rooms/recordings/recorder.ts";
 import { FORMS } from "../../../src/serving/form.ts";
+import { MessageFilter } from "../../../src/serving/message-filter.ts";
 import { Multiplex } from "../../../src/serving/multiplex/multiplex.ts";
 import { PART_FORMS } from "../../../src/serving/multiplex/parts.ts";
-import { ALL } from "../../../src/serving/type-filter.ts";
 import { SimulatedSink } from "../../harness/sink.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { recorderOf, runUntil } from "../../support/recorder-parts.ts";
@@ -109,7 +109,13 @@ it("a bug in the watch of a channel ends the connection of the viewer that meets
   const { videoChannels } = relay.service;
   const toRelayError = errorConverter("/v1/stream", telemetry);
   const parts = { watch, videoChannels, rooms, clock, form: PART_FORMS.sse.plain, toRelayError };
-  const request = { backfill: 0, filter: ALL, wantsFeatured: false, resume: undefined, address: "" };
+  const request = {
+    backfill: 0,
+    filter: MessageFilter.everything,
+    wantsFeatured: false,
+    resume: undefined,
+    address: "",
+  };
   await relay.when(new ChannelViewer(new Multiplex(sink, "sse"), request, parts).run());
   assert.deepEqual([sink.closedBy, shown(relay), rooms.viewerCount], ["end", ["a request failed"], 0]);
 });
