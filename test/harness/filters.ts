@@ -12,7 +12,7 @@ export interface Filter {
 export const EVERYTHING: Filter = { types: "", passed: undefined };
 
 export const FILTERS: readonly Filter[] = [
-  { types: "nonsense,,Chat", passed: undefined },
+  { types: " ", passed: undefined },
   { types: "superchat", passed: ["superchat"] },
   { types: " paid , superchat", passed: ["superchat", "supersticker", "jewels", "donation"] },
   { types: "chat,members", passed: ["chat", "membership", "milestone", "gift", "gift_received"] },
