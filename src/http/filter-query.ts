@@ -4,7 +4,7 @@ import { RelayError } from "../protocol/errors.ts";
 import { BADGES, typeNames, typesOf } from "../protocol/kinds.ts";
 import { MessageFilter, type Worth } from "../serving/message-filter.ts";
 import { ALL, filterOf, type TypeFilter } from "../serving/type-filter.ts";
-import type { FilterQuery } from "./schemas/filter-schemas.ts";
+import type { FilterQuery } from "./schemas/schemas.ts";
 
 /** The maximum length of a name that is looked up and quoted in an error. */
 const MAX_NAME_LENGTH = 100;

@@ -8,7 +8,6 @@ import { BADGES, GAP_REASONS, MESSAGE_TYPES, POLL_STATES, RAID_DIRECTIONS } from
 import { MAX_INPUT_LENGTH } from "../../protocol/pasted-name.ts";
 import { VIDEO_ID } from "../../protocol/video-id.ts";
 import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../../serving/resume.ts";
-import { FilterQuery } from "./filter-schemas.ts";
 import { Type } from "./json-schema.ts";
 
 /** An object without further keys. */
@@ -253,6 +252,30 @@ const asQuery = (id: string) =>
   );
 const OF_STREAM = "a cursor, or `<videoId>.<cursor>` of a channel";
 const OF_SEVERAL = "a vector, for the same `videoIds` and `channels` in the same order";
+
+const exemplified = (description: string, example: string) =>
+  Type.Optional(Type.String({ maxLength: 2000, description, examples: [example] }));
+
+/** The parameters that select messages, of history and streams alike. */
+export const FilterQuery = Type.Object({
+  types: exemplified(
+    `Comma-separated list of types and groups (${Object.keys(GROUPS).join(", ")}); messages of type \`gap\` always come.`,
+    "superchat,members",
+  ),
+  minTier: exemplified(
+    "Leaves out paid messages below this tier of Super Chats, 1 to 7, and those without one. Messages that were not paid, deletions and gaps come as before.",
+    "3",
+  ),
+  minAmount: exemplified(
+    "Leaves out paid messages below this amount of this currency, and those of another currency or without a readable amount.",
+    "5EUR",
+  ),
+  badges: exemplified(
+    `Only messages of authors with one of these badges (${BADGES.join(", ")}), deletions and gaps.`,
+    "owner,moderator",
+  ),
+});
+export type FilterQuery = Static<typeof FilterQuery>;
 
 export const StreamQuery = Type.Object({
   videoId: Type.Optional(VideoIdInput),

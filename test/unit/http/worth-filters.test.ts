@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { filterAsked } from "../../../src/http/filter-query.ts";
-import type { FilterQuery } from "../../../src/http/schemas/filter-schemas.ts";
+import type { FilterQuery } from "../../../src/http/schemas/schemas.ts";
 import { ask } from "../../support/api.ts";
 import { startRelay } from "../../support/relay.ts";
 import { Stream } from "../../support/stream.ts";
