@@ -4,7 +4,14 @@ import { CHANNEL_STATES } from "../../protocol/channel.ts";
 import { CHAT_TYPES, ENDED, RELEASED } from "../../protocol/chat.ts";
 import { CHATS } from "../../protocol/chat-key.ts";
 import { ERRORS } from "../../protocol/errors.ts";
-import { BADGES, GAP_REASONS, MESSAGE_TYPES, POLL_STATES, RAID_DIRECTIONS } from "../../protocol/kinds.ts";
+import {
+  BADGES,
+  GAP_REASONS,
+  GROUPS,
+  MESSAGE_TYPES,
+  POLL_STATES,
+  RAID_DIRECTIONS,
+} from "../../protocol/kinds.ts";
 import { MAX_INPUT_LENGTH } from "../../protocol/pasted-name.ts";
 import { VIDEO_ID } from "../../protocol/video-id.ts";
 import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../../serving/resume.ts";
