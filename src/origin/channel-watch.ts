@@ -70,6 +70,11 @@ export class OriginChannelWatch implements WatchedChannel {
     this.onUnwatched?.();
   }
 
+  get names(): readonly string[] {
+    const { channelId } = this.#latest ?? {};
+    return channelId === undefined ? [this.channel] : [this.channel, channelId];
+  }
+
   /** As the origin's latest state has it. */
   shows(videoId: string): boolean {
     return this.#latest?.videoId === videoId;

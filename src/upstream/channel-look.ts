@@ -92,9 +92,9 @@ async function pageOf(channel: string, tab: Tab, loads: PageLoads): Promise<Chan
   if (channel.startsWith("UC") && page.channelId !== undefined && page.channelId !== channel) {
     throw new UpstreamError("unusable", "YouTube shows another channel in its place", { wallOf: "video" });
   }
-  const { live, upcoming, others, channelId, title } = page;
+  const { live, upcoming, others, channelId, handle, title } = page;
   const isWhole = tab === "streams" && page.shows !== "watch";
-  return { ...omitUndefined<ChannelNames>({ channelId, title }), live, upcoming, others, isWhole };
+  return { ...omitUndefined<ChannelNames>({ channelId, handle, title }), live, upcoming, others, isWhole };
 }
 
 function pathOf(channel: string): string {

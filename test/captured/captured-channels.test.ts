@@ -48,6 +48,7 @@ describe("captured pages of channels", { skip: noCaptures }, () => {
     assert.deepEqual(readChannelPage(tabPage(older())), {
       shows: "streams",
       channelId: CHANNEL_ID,
+      handle: "@airaniiofifteen",
       title: "Airani Iofifteen Channel hololive-ID",
       live: [],
       upcoming: [{ videoId: "c2lb7tb1SEA", startsAt: STARTS_AT }],
@@ -59,6 +60,7 @@ describe("captured pages of channels", { skip: noCaptures }, () => {
     assert.deepEqual(readChannelPage(tabPage(newer())), {
       shows: "streams",
       channelId: "UCgmPnx-EEeOrZSg5Tiw7ZRQ",
+      handle: "@hakosbaelz",
       title: "Hakos Baelz Ch. hololive-EN",
       live: [],
       upcoming: [{ videoId: "197OEpjj8RI", note: "Geplant für: 31.08.27, 07:00" }],
@@ -86,7 +88,7 @@ describe("captured pages of channels", { skip: noCaptures }, () => {
     assert.deepEqual({ live, none, others }, { live: [], none: [], others: [videoId] });
     assert.deepEqual(readChannelPage(capturedText("pages/watch-live-2026.html")), {
       ...{ shows: "watch", videoId: "qT5OTDvJK1Q", live: ["qT5OTDvJK1Q"], upcoming: [], others: [] },
-      ...{ channelId: "UCa9Y57gfeY0Zro_noHRVrnw", title: "Luna Ch. 姫森ルーナ" },
+      ...{ channelId: "UCa9Y57gfeY0Zro_noHRVrnw", handle: "@himemoriluna", title: "Luna Ch. 姫森ルーナ" },
     });
   });
 
@@ -121,8 +123,8 @@ describe("captured pages of channels", { skip: noCaptures }, () => {
         channel.broadcast(videoId).end();
         await clock.advance(HOUR);
       }
-      const { channelId, ...rest } = (await read(TAB)) as typeof captured;
-      assert.deepEqual({ ...rest, channelId: externalId }, captured);
+      const { channelId, handle, ...rest } = (await read(TAB)) as typeof captured;
+      assert.deepEqual({ ...rest, channelId: externalId, handle: captured.handle }, captured);
       assert.match(channelId ?? "", /^UC[\w-]{22}$/);
     });
   }
@@ -130,7 +132,7 @@ describe("captured pages of channels", { skip: noCaptures }, () => {
   it("are read like the simulator's watch page", async () => {
     const { channel, read } = simulated({ title: "Airani Iofifteen Channel hololive-ID" });
     channel.broadcast("c2lb7tb1SEA", { startsAt: STARTS_AT });
-    const { channelId: _, ...rest } = (await read(LIVE)) as typeof captured;
+    const { channelId: _, handle: __, ...rest } = (await read(LIVE)) as typeof captured;
     const captured = readChannelPage(watchPage(upcoming())) as Extract<ChannelPage, { live: unknown }>;
     assert.deepEqual({ ...rest, channelId: CHANNEL_ID }, captured);
   });

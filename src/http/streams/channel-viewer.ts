@@ -172,8 +172,8 @@ export class ChannelViewer {
     const { broadcasts } = watch;
     const { resume: place } = this.#request;
     if (!broadcasts.state) this.#announce(UNSEEN);
-    const { channelId } = await broadcasts.known(this.#multiplex.gone);
-    if (channelId !== undefined) videoChannels.learn([watch.channel, channelId]);
+    await broadcasts.known(this.#multiplex.gone);
+    videoChannels.learn(watch.names);
     const isOwn = place !== undefined && (await this.#isOfChannel(place.videoId));
     this.#announce();
     if (!isOwn) return broadcasts.newest;
@@ -189,7 +189,7 @@ export class ChannelViewer {
     while (!watch.shows(videoId)) {
       const { changes, state } = watch.broadcasts;
       const { channelId, reason } = state ?? {};
-      const found = await this.#isOfOne(videoId, channelId);
+      const found = await this.#isOfOne(videoId, watch.names);
       if (found instanceof RelayError) {
         if (ERRORS[found.code].cause !== "service" && clock.monotonic() >= unknownAt) return false;
         this.#announce(withoutStop(found.message));
@@ -205,10 +205,9 @@ export class ChannelViewer {
   }
 
   /** Resolves to an error if it cannot be found out now. Rejects if the client leaves, and at a stop. */
-  async #isOfOne(videoId: string, channelId: string | undefined): Promise<boolean | RelayError> {
-    const { rooms, watch, videoChannels, toRelayError } = this.#parts;
+  async #isOfOne(videoId: string, names: readonly string[]): Promise<boolean | RelayError> {
+    const { rooms, videoChannels, toRelayError } = this.#parts;
     const { gone } = this.#multiplex;
-    const names = channelId === undefined ? [watch.channel] : [watch.channel, channelId];
     const asked = videoChannels.isOfOne(videoId, names, () => this.#request.address, gone);
     return await asked.catch(refuseUnavailable).catch((error: unknown) => {
       if (gone.aborted || rooms.stopped.aborted) throw error;

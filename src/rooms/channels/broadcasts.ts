@@ -28,6 +28,8 @@ export interface Broadcast {
 export interface WatchedChannel extends Disposable {
   /** Its name, as `parseChannel` returns it. */
   readonly channel: string;
+  /** This name, and the others that the channel's pages have shown for it. */
+  readonly names: readonly string[];
   readonly broadcasts: Broadcasts;
   /** Whether the channel shows the video as its own now. For any other video, ask `VideoChannels`. */
   shows(videoId: string): boolean;

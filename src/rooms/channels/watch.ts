@@ -182,6 +182,11 @@ export class ChannelWatch implements WatchedChannel {
     return { streams, trouble: { why: found.why, isChatless: found.restsUntil !== undefined } };
   }
 
+  get names(): readonly string[] {
+    const { channelId, handle } = this.#look ?? {};
+    return [this.channel, channelId, handle].filter((name) => name !== undefined);
+  }
+
   /** As the last look found it, finished streams included. */
   shows(videoId: string): boolean {
     const { live = [], upcoming = [], others = [] } = this.#look ?? {};

@@ -17,6 +17,7 @@ import type { WallOf } from "../../protocol/chat-standing.ts";
 import { VIDEO_ID } from "../../protocol/video-id.ts";
 import { BOUNDS } from "../bounds.ts";
 import { harmless, shorten, wordsOf } from "../readers/text.ts";
+import { handleIn } from "./channel-names.ts";
 import { channelData } from "./initial-data.ts";
 import { noData, whyNoChat } from "./no-chat.ts";
 
@@ -31,6 +32,8 @@ export interface ScheduledStream {
 
 export interface ChannelNames {
   channelId?: string;
+  /** With its `@`, in lower case. */
+  handle?: string;
   title?: string;
 }
 
@@ -93,13 +96,14 @@ function watchPage(
     const { why, wallOf } = whyNoChat(html, videoId, data, player);
     return wall(why, wallOf);
   }
-  const broadcast = dig(player, "microformat", "playerMicroformatRenderer", "liveBroadcastDetails");
+  const format = dig(player, "microformat", "playerMicroformatRenderer");
+  const broadcast = dig(format, "liveBroadcastDetails");
   const isLive = details.isLive === true || dig(broadcast, "isLiveNow") === true;
   const isUpcoming = !isLive && details.isUpcoming === true;
   return {
     shows: "watch",
     videoId,
-    ...names(details.channelId, details.author),
+    ...names(details.channelId, dig(format, "ownerProfileUrl"), details.author),
     live: isLive ? [videoId] : [],
     upcoming: isUpcoming ? [scheduled(videoId, startIn(player, broadcast))] : [],
     others: isLive || isUpcoming ? [] : [videoId],
@@ -118,7 +122,7 @@ function startIn(player: JsonObject | undefined, broadcast: unknown): number | u
 
 function channelPage(data: JsonObject, browsed: unknown): ChannelPage {
   const metadata = dig(data, "metadata", "channelMetadataRenderer");
-  const known = names(dig(metadata, "externalId"), dig(metadata, "title"));
+  const known = names(dig(metadata, "externalId"), dig(metadata, "vanityChannelUrl"), dig(metadata, "title"));
   const tabs = (asArray(dig(browsed, "tabs")) ?? []).map((tab) => dig(tab, "tabRenderer"));
   const shown = tabs.find((tab) => dig(tab, "selected") === true);
   const path = dig(shown, "endpoint", "commandMetadata", "webCommandMetadata", "url");
@@ -206,10 +210,11 @@ function scheduled(videoId: string, startsAt: number | undefined): ScheduledStre
   return startsAt === undefined ? { videoId } : { videoId, startsAt };
 }
 
-function names(channelId: unknown, title: unknown): ChannelNames {
+function names(channelId: unknown, url: unknown, title: unknown): ChannelNames {
   const id = asString(channelId) ?? "";
   return omitUndefined<ChannelNames>({
     channelId: CHANNEL_ID.test(id) ? id : undefined,
+    handle: handleIn(asString(url) ?? "")[0],
     title: shorten(title) || undefined,
   });
 }

@@ -96,6 +96,13 @@ describe("a right to watch the videos of a channel", () => {
     });
   }
 
+  it("opens the handle of a channel that it names by its id, once the channel's own pages have shown it", async () => {
+    await using relay = await limited(`watch:${mine}`);
+    assert.equal(await statusOf(relay, "/v1/stream?channel=@mine"), 401);
+    assert.equal(await statusOf(relay, `/v1/stream?channel=${mine}`), 200);
+    assert.equal(await statusOf(relay, "/v1/stream?channel=@mine"), 200);
+  });
+
   for (const where of ["an instance", "an edge"])
     it(`opens the channel under another name once a page has shown that both are one, at ${where}`, async () => {
       const RELAY_ADMIN_TOKEN = "an-admin-of-all-rights";

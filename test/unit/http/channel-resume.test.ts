@@ -39,6 +39,7 @@ async function resumed(where: string, isKept = false) {
     places.push(`${videoId}.${viewer.cursors[2]}`);
     viewer.leave();
   }
+  await relay.advance(MINUTE);
   past.end();
   for (let n = 0; n < LATER; n++) own.broadcast(`later-${String(n).padStart(5, "0")}`).end();
   own.broadcast(TODAY, { chat: CHAT }).chat.say(2);

@@ -49,8 +49,8 @@ describe("a look at a channel", () => {
     const { channel, look, loaded, clock, in: from } = lookingAt({ title: "Some Body" });
     channel.broadcast("finished-01").end();
     channel.broadcast("live-first1");
-    const { channelId } = channel;
-    const names = { channelId, title: "Some Body" };
+    const { channelId, handle } = channel;
+    const names = { channelId, handle, title: "Some Body" };
     const others = ["finished-01"];
     assert.deepEqual(await look(), { ...names, live: ["live-first1"], upcoming: [], others, isWhole: true });
     assert.deepEqual(loaded(), ["live", "streams"]);
@@ -90,8 +90,8 @@ describe("a look at a channel", () => {
   it("loads both pages if nothing is live", async () => {
     const { channel, look, loaded } = lookingAt();
     const nothing = { live: [], upcoming: [], others: [], isWhole: true };
-    const { channelId, scenario } = channel;
-    assert.deepEqual(await look(), { channelId, title: scenario.title, ...nothing });
+    const { channelId, handle, scenario } = channel;
+    assert.deepEqual(await look(), { channelId, handle, title: scenario.title, ...nothing });
     assert.deepEqual(loaded(), ["live", "streams"]);
     channel.broadcast("live-first1").end();
     assert.deepEqual((await look()).live, []);
