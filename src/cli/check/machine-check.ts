@@ -11,8 +11,8 @@ import { sizeOf, type Tell } from "./finding.ts";
 
 /** As in the alert RelayDiskLow. */
 const LOW_BYTES = 2e9;
-/** With less, a service does not start. */
-const LEAST_BYTES = 4 * 2 ** 20;
+/** With less, SQLite does not open the file. */
+const LEAST_BYTES = 64 * 1024;
 /** How long a service on the port may take to answer, in milliseconds. */
 const ANSWER_MS = 2000;
 
