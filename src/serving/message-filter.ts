@@ -1,6 +1,7 @@
 /**
- * What a viewer asks to be sent: types of messages, and of these what was paid or by whom it was said. Equal
- * filters have equal keys, so that their viewers share what is read and packed for them. [ASK, "History"]
+ * The filter of a viewer: types of messages, a minimum tier or amount of paid ones, and badges of authors.
+ * Viewers with equal filters share the pages that are read and the frames that are packed for them, by the
+ * filter's key.
  */
 import { dig, parseJson } from "../base/json.ts";
 import { type BADGES, GROUPS } from "../protocol/kinds.ts";

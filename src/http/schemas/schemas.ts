@@ -219,7 +219,7 @@ const Place = closed({
   id: Type.String({ description: "As `Last-Event-ID`, it resumes the connection." }),
 });
 const OptionalChannel = Type.Optional(
-  Type.String({ description: "Of a stream of one of `channels`: the channel, as its events name it." }),
+  Type.String({ description: "The channel as its events name it, of a stream of one of `channels`." }),
 );
 const { id: ownId, ...MessageWithoutId } = Message.properties;
 

@@ -1,4 +1,4 @@
-/** `minTier`, `minAmount` and `badges` on every route that reads messages, and slips in the names of parameters. */
+/** `minTier`, `minAmount` and `badges` on each route that reads messages, and slips in parameters. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { filterAsked } from "../../../src/http/filter-query.ts";
@@ -9,7 +9,7 @@ import { Stream } from "../../support/stream.ts";
 
 const VIDEO = "worth-filt1";
 
-/** A stored message of each kind that the filters tell apart, by its name. */
+/** A stored message of each kind that the filters distinguish, by its name. */
 const MESSAGES: Readonly<Record<string, [type: string, details: object]>> = {
   words: ["chat", {}],
   owner: ["chat", { badges: [{ kind: "verified" }, { kind: "owner" }] }],
