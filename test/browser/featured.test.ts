@@ -3,11 +3,13 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
 import type { Browser, Page } from "playwright-core";
 import { ATTACKS } from "../support/attacks.ts";
+import { violationsIn } from "../support/axe.ts";
 import { faultsOf, launchChromium, NO_CHROMIUM, rowOf } from "../support/browser.ts";
 import { deletionOf, textAction } from "../support/chat-actions.ts";
 import { putFeatured } from "../support/featured-viewer.ts";
 import type { Chat } from "../support/pages.ts";
 import { startRelay, type TestRelay } from "../support/relay.ts";
+import { SECRET, signed } from "../support/tokens.ts";
 
 const ADMIN = "an-admin-token-of-a-test";
 
@@ -20,7 +22,7 @@ describe("a featured message", { skip: NO_CHROMIUM }, () => {
   let videoId = "";
   let videos = 0;
   before(async () => {
-    const settings = { RELAY_ADMIN_TOKEN: ADMIN };
+    const settings = { RELAY_ADMIN_TOKEN: ADMIN, RELAY_TOKEN_KEY: SECRET };
     [relay, browser] = await Promise.all([startRelay({ settings }), launchChromium()]);
   });
   after(() => Promise.all([browser?.close(), relay?.[Symbol.asyncDispose]()]));
@@ -134,5 +136,58 @@ describe("a featured message", { skip: NO_CHROMIUM }, () => {
     for (const each of [one, late]) await showsNone(each);
     await shows("there", both);
     await context.close();
+  });
+
+  const openPage = async (fragment: string, query = "") => {
+    await page.goto("about:blank"); // a changed fragment alone loads nothing
+    await open(`/?videoId=${videoId}${query}${fragment}`);
+  };
+  const button = (id: string, name: string) =>
+    page.locator(rowOf(id)).getByRole("button", { name, exact: true });
+
+  it("is chosen on the page and taken away, where the token has the right", async () => {
+    chat.say([textAction("one"), textAction("two")]);
+    const other = await browser.newPage();
+    await open(`/overlay?videoId=${videoId}&view=featured`, other);
+    await stored("one", "two");
+    await openPage(`#token=${ADMIN}`);
+    await button("one", "Feature").click();
+    await shows("one", other);
+    await button("one", "Stop featuring").waitFor();
+    assert.equal(await page.locator("[data-featured]").count(), 1);
+    await feature("two"); // by another moderator
+    await button("two", "Stop featuring").waitFor();
+    await button("one", "Feature").waitFor();
+    chat.say([textAction("three")]);
+    await button("three", "Feature").waitFor();
+    assert.deepEqual(await violationsIn(page), []);
+    assert.equal(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true);
+    await page.setViewportSize({ width: 320, height: 600 });
+    assert.equal(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true);
+    await openPage(`#token=${ADMIN}`);
+    await button("two", "Stop featuring").press("Enter");
+    await showsNone(other);
+    await button("two", "Feature").waitFor();
+    chat.say([deletionOf("one")]);
+    await page.locator(`${rowOf("one")}[data-deleted]`).waitFor();
+    assert.equal(await page.locator(`${rowOf("one")} [data-feature]`).count(), 0);
+    await other.close();
+  });
+
+  it("has no button without a token, and none for one that may only watch", async () => {
+    chat.say([textAction("one")]);
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(request.url()));
+    await openPage("");
+    await page.locator(rowOf("one")).waitFor();
+    assert.ok(!asked.some((url) => /v1.featured|featured=/.test(url)), asked.join());
+    const token = await signed({ relay: [`feature:${videoId}`] });
+    await openPage(`#token=${token}`);
+    await button("one", "Feature").waitFor();
+    const answer = page.waitForResponse((response) => response.url().includes("/v1/featured/"));
+    await openPage(`#token=${await signed({ relay: ["watch", "feature:another-one"] })}`);
+    assert.equal((await answer).status(), 200);
+    await page.locator(rowOf("one")).waitFor();
+    assert.equal(await page.locator("[data-feature]").count(), 0);
   });
 });

@@ -58,6 +58,7 @@ export function draw(element: HTMLElement, message: ShownMessage, fate: Fate, lo
     said.unshift(make("del", {}, field("target", wordsOf(fate.about))), document.createTextNode(" "));
   const body = make("div", { class: "said" }, head, " ", ...said);
   element.replaceChildren(...(face ? [face, body] : [body]));
+  look.finish?.(element, message, fate);
 }
 
 /** The part of a poll's message id that all its states share. */

@@ -60,6 +60,8 @@ export interface Look {
   deleted: "hide" | "strike" | "remove";
   /** Whether the names of authors are buttons. */
   opensAuthors?: boolean;
+  /** Called at the end of each drawing. */
+  finish?: (row: object, message: ShownMessage, fate: Fate) => void;
   /** Which messages get `data-marked`. */
   isMarked?: (message: ShownMessage) => boolean;
 }

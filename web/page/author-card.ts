@@ -13,7 +13,7 @@ import { type Stored, StoredList } from "./stored-list.ts";
 import { focusFirstSeen, moveFocus, setTabStop } from "./tab-stops.ts";
 
 const NAME = "[data-field=author][role=button]";
-const NAME_OR_LINK = `${NAME}, .row a[href]`;
+const NAME_OR_LINK = `${NAME}, .row a[href], .row button[data-feature]`;
 const HANDLE = /^@[\w.\-·]+$/;
 
 export class AuthorCard {

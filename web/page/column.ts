@@ -1,13 +1,15 @@
 /** One chat on the page: its log, everything above it, its search, its statistics and its state. */
-import type { Init } from "../../client/index.ts";
+import type { Featured, Init } from "../../client/index.ts";
 import { fold } from "../../src/protocol/fold.ts";
 import { wholeText } from "../../src/protocol/whole-text.ts";
 import type { Look, ShownMessage } from "../chat/shown-message.ts";
 import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
 import type { AuthorCard } from "./author-card.ts";
+import type { Featuring } from "./featuring.ts";
 import { Follower } from "./follower.ts";
 import type { LiveRegions } from "./live-regions.ts";
 import type { MarkKind, Marks } from "./marked-authors.ts";
+import { ask, TOKEN } from "./own-service.ts";
 import { Past } from "./past.ts";
 import { partOf } from "./root.ts";
 import { Log } from "./row-log.ts";
@@ -53,12 +55,21 @@ export class Column {
   readonly #past: Past;
   readonly #search: Search;
   readonly #standing: Standing;
+  /** Undefined without a token. */
+  readonly #featuring: Promise<Featuring> | undefined;
   #transcript: Transcript;
   #settings: Settings | undefined;
 
   constructor(options: ColumnOptions) {
-    const { root, look, card, live } = options;
-    this.#options = options;
+    const { root, card, live } = options;
+    // With a token, this chat has buttons of its own.
+    const look: Look = TOKEN === undefined ? options.look : Object.create(options.look);
+    this.#options = { ...options, look };
+    const redrawAll = () => this.#redrawAll();
+    if (TOKEN !== undefined)
+      this.#featuring = import("./featuring.ts").then(
+        ({ Featuring }) => new Featuring({ root, look, ask, redrawAll, events: EVENTS }),
+      );
     this.status = new Status(root, (state, code) => options.stateChanged(state, code));
     this.#chat = partOf(root, "chat", HTMLElement);
     this.#latest = partOf(root, "latest", HTMLButtonElement);
@@ -153,7 +164,13 @@ export class Column {
     this.#stats.opened(shown);
     if (chatType === "liveChatRenderer") this.#standing.fill();
     this.#past.connected(shown, cursor, this.#settings?.backfill !== 0);
+    void this.#featuring?.then((featuring) => featuring.opened(videoId));
     this.#options.live.opened(this.#chat);
+  }
+
+  /** Another message is featured, or none. */
+  feature(featured: Featured): void {
+    void this.#featuring?.then((featuring) => featuring.feature(featured));
   }
 
   /** Shows messages, and gaps that are not messages. */

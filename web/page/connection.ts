@@ -1,7 +1,8 @@
 /** The page's connection to its chat, and what the status line says of it. */
-import type { ChatError, Init } from "../../client/index.ts";
+import type { ChatError, Featured, Init } from "../../client/index.ts";
 import type { RelayError } from "../../src/protocol/errors.ts";
 import { Batch } from "../chat/batch.ts";
+import { fetchFeatured } from "../chat/fetch-featured.ts";
 import { silentMs, watchfulFetch } from "../chat/keepalive.ts";
 import { completed, type ShownMessage } from "../chat/shown-message.ts";
 import { openChat, type SourceChat } from "../chat/source.ts";
@@ -28,6 +29,8 @@ interface ConnectionOptions {
   opened(init: Init, isNew: boolean): void;
   /** Messages, and gaps that are not messages. */
   take(items: readonly (ShownMessage | "gap")[]): void;
+  /** Another message is featured, or none; only with a token, which may have the right to choose it. */
+  feature(featured: Featured): void;
 }
 
 /** How many messages the page begins with of a chat that is only stored: the service's maximum. */
@@ -96,7 +99,8 @@ export class Connection {
     const part = storedChat ? ({ until: "now", chat: storedChat } as const) : {};
     const usual = options.backfill ?? (storedChat ? MOST_STORED : undefined);
     const backfill = followsVideo ? 0 : usual;
-    const own = { token: TOKEN, retry, fetch: watchfulFetch(silentMs()) };
+    const fetch = watchfulFetch(silentMs());
+    const own = { token: TOKEN, retry, fetch: TOKEN === undefined ? fetch : fetchFeatured(fetch) };
     const room = openChat(SERVICE, source, { ...options, ...part, backfill, ...own });
     this.#room = room;
     room.on("state", (state) => {
@@ -126,6 +130,7 @@ export class Connection {
       batch.flush();
       status.show("failed", message, code);
     });
+    room.on("featured", (featured) => this.#options.feature(featured));
     room.on("message", (message) => batch.add(completed(message)));
   }
 

@@ -75,6 +75,7 @@ export class OneChat {
           this.#clock ??= this.#startClock(init, shown, this.#start);
         void this.#learn(shown);
       },
+      feature: (featured) => this.#column.feature(featured),
       take: (items) => {
         if (!this.#clock) this.#column.take(items);
         else void this.#clock.then((clock) => clock?.came(items.filter((item) => item !== "gap")));

@@ -12,11 +12,13 @@ beginAgainAtNewToken();
 if (TOKEN !== undefined) document.addEventListener("click", follow);
 
 /** Asks for a path of the service, or for its URL. Rejects as `fetch` does. */
-export function ask(path: string, signal: AbortSignal | null = null): Promise<Response> {
-  return fetch(path, {
-    signal,
-    ...(TOKEN !== undefined && { headers: { authorization: `Bearer ${TOKEN}` } }),
-  });
+export function ask(
+  path: string,
+  signal: AbortSignal | null = null,
+  { headers, ...request }: { method?: string; headers?: Record<string, string>; body?: string } = {},
+): Promise<Response> {
+  const token = TOKEN === undefined ? {} : { authorization: `Bearer ${TOKEN}` };
+  return fetch(path, { signal, ...request, headers: { ...headers, ...token } });
 }
 
 /** Loads the page of the current address with a token; a reload alone would forget it. */

@@ -48,7 +48,11 @@ export class SeveralChats {
       tab.setAttribute("aria-controls", videoIds.map((id) => `panel-${tab.value}-${id}`).join(" "));
     offerDownloads(...videoIds.map((videoId) => ({ videoId })));
     const columns = [...this.#byVideo].map(([videoId, { column }]) => [videoId, column] as const);
-    this.#connection = new MergedConnection(new Map(columns), { service: SERVICE, token: TOKEN });
+    this.#connection = new MergedConnection(new Map(columns), {
+      service: SERVICE,
+      token: TOKEN,
+      hasFeatured: TOKEN !== undefined,
+    });
     WIDE.addEventListener("change", () => this.#giveRoles());
   }
 
