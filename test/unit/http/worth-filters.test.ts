@@ -53,6 +53,12 @@ describe("a filter by tier, amount or badge", () => {
       );
     });
 
+  it("lets deletions and gaps pass, which have no badge and no amount", () => {
+    const filter = filterAsked({ badges: "owner", minTier: "7", minAmount: "9EUR" });
+    for (const type of ["deleted", "author_deleted", "replaced", "gap"])
+      assert.ok(filter.passes({ id: "", body: JSON.stringify({ type }), details: "{}" }), type);
+  });
+
   it("is the same as another one of the same values", () => {
     const key = (query: FilterQuery) => filterAsked(query).key;
     assert.equal(
