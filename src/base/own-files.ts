@@ -5,11 +5,11 @@
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { findPackageJSON } from "node:module";
-import { getAsset, getAssetKeys, isSea } from "node:sea";
+import sea from "node:sea"; // Node.js 24.0 has not all of its functions
 import { pathToFileURL } from "node:url";
 
 /** Whether the program is one executable file. */
-export const IS_ONE_FILE = isSea();
+export const IS_ONE_FILE = sea.isSea();
 
 /** How the program is called in help and errors. */
 export const COMMAND_NAME = IS_ONE_FILE ? process.argv0 : "livechat-relay";
@@ -19,7 +19,7 @@ export const PACKAGE_ROOT = IS_ONE_FILE ? undefined : packageRoot();
 export const VERSION: string = JSON.parse(
   PACKAGE_ROOT
     ? readFileSync(new URL("package.json", PACKAGE_ROOT), "utf8")
-    : getAsset("package.json", "utf8"),
+    : sea.getAsset("package.json", "utf8"),
 ).version;
 
 /** The folder of the bundle; undefined in a checkout and in the one file. */
@@ -34,13 +34,13 @@ export function builtPages(): string[] {
     ? readdirSync(new URL("pages/", BUNDLE), { recursive: true, withFileTypes: true })
         .filter((entry) => entry.isFile())
         .map((entry) => pathToFileURL(`${entry.parentPath}/${entry.name}`).href.slice(BUNDLE.href.length))
-    : getAssetKeys();
+    : sea.getAssetKeys();
   return names.filter((name) => name.startsWith("pages/")).map((name) => name.slice("pages/".length));
 }
 
 /** A file of the bundle as text. */
 export function bundled(name: string): string {
-  return BUNDLE ? readFileSync(new URL(name, BUNDLE), "utf8") : getAsset(name, "utf8");
+  return BUNDLE ? readFileSync(new URL(name, BUNDLE), "utf8") : sea.getAsset(name, "utf8");
 }
 
 /**

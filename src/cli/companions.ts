@@ -4,7 +4,7 @@
  */
 import { globSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { getAssetKeys, getRawAsset } from "node:sea";
+import sea from "node:sea";
 import { fileURLToPath } from "node:url";
 import { PACKAGE_ROOT } from "../base/own-files.ts";
 
@@ -16,13 +16,14 @@ const PATTERNS = ["deploy/**", "docs/**", "examples/**", "*.md", "LICENSE"];
 export function companions(): Map<string, () => Uint8Array> {
   const root = PACKAGE_ROOT;
   if (root === undefined) {
-    const names = getAssetKeys().filter((name) => name.startsWith(ASSETS));
+    const names = sea.getAssetKeys().filter((name) => name.startsWith(ASSETS));
     return new Map(
-      names.sort().map((name) => [name.slice(ASSETS.length), () => new Uint8Array(getRawAsset(name))]),
+      names.sort().map((name) => [name.slice(ASSETS.length), () => new Uint8Array(sea.getRawAsset(name))]),
     );
   }
-  const files = globSync(PATTERNS, { cwd: root, withFileTypes: true }).filter((entry) => entry.isFile());
-  const paths = files.map(({ parentPath, name }) => relative(fileURLToPath(root), join(parentPath, name)));
+  const cwd = fileURLToPath(root);
+  const files = globSync(PATTERNS, { cwd, withFileTypes: true }).filter((entry) => entry.isFile());
+  const paths = files.map(({ parentPath, name }) => relative(cwd, join(parentPath, name)));
   return new Map(
     paths
       .map((path) => path.replaceAll("\\", "/"))

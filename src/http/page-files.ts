@@ -5,6 +5,7 @@
  */
 import { globSync, readFileSync } from "node:fs";
 import { basename, extname } from "node:path";
+import { fileURLToPath } from "node:url";
 import { builtPages, bundled, IS_BUNDLED, PACKAGE_ROOT } from "../base/own-files.ts";
 import { bundleScript, bundleStyle, joinModules, toBrowserModule } from "./browser-modules.ts";
 
@@ -37,7 +38,8 @@ export function pageFiles(): Map<string, () => string> {
   if (PACKAGE_ROOT === undefined || IS_BUNDLED)
     return new Map(builtPages().map((path) => [path, () => bundled(`pages/${path}`)]));
   const root = PACKAGE_ROOT;
-  const files = globSync("web/**/*.{html,ts,css,svg}", { cwd: root }).map((name): [string, () => string] => {
+  const cwd = fileURLToPath(root);
+  const files = globSync("web/**/*.{html,ts,css,svg}", { cwd }).map((name): [string, () => string] => {
     const path = name.replaceAll("\\", "/");
     const file = new URL(path, root);
     const type = extname(path);
@@ -49,7 +51,7 @@ export function pageFiles(): Map<string, () => string> {
     return [path.replace(/ts$/, "js"), script];
   });
   // A page's module that is loaded by itself finds the protocol below `web/`.
-  const protocol = globSync("src/protocol/*.ts", { cwd: root }).map((name): [string, () => string] => [
+  const protocol = globSync("src/protocol/*.ts", { cwd }).map((name): [string, () => string] => [
     `web/protocol/${basename(name, ".ts")}.js`,
     () => toBrowserModule(new URL(name.replaceAll("\\", "/"), root), servedAs),
   ]);

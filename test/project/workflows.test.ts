@@ -69,8 +69,8 @@ describe("a workflow", () => {
     const [oldest] = /\d+/.exec(engines.node) ?? [];
     const own = Number.parseInt(devDependencies.node, 10);
     assert.deepEqual(parse(textOf("workflows/check.yml")).jobs.package.strategy.matrix.node, [
-      Number(oldest),
-      own,
+      `${oldest}.0.0`,
+      `${own}`,
     ]);
     for (const path of WORKFLOWS)
       for (const [, version] of textOf(path).matchAll(/(?:node-version: |image: node:)(\d+)/g))
