@@ -186,7 +186,7 @@ export class Poller {
     const { egress, hold, priorityMs } = this.#parts;
     return {
       ...egress.queueing,
-      dueAt,
+      dueAt: dueAt - egress.hurriedMs,
       priorityMs: priorityMs(this.#quiet.isQuiet(dueAt)),
       beforeStart: () => hold.assertHeld(),
       signal,

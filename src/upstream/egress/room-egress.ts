@@ -25,6 +25,8 @@ const LOOK_MS = 1000;
 const MAX_MOVES = 2;
 /** Then it may move again, because a cooldown may last a day. */
 const REST_MS = 5 * 60_000;
+/** The calls of a room are due this much earlier if somebody has come while they failed. */
+const HURRIED_MS = 1000;
 
 interface Trouble {
   why: MoveReason;
@@ -53,6 +55,8 @@ export class RoomEgress {
    */
   #mustMove = false;
   readonly #silence: Silence;
+  /** Whether somebody has come since the calls began to fail. */
+  #isHurried = false;
   /** Number of moves since the last success. */
   #moves = 0;
   #movedAt = Number.NEGATIVE_INFINITY;
@@ -167,6 +171,7 @@ export class RoomEgress {
   succeeded(): void {
     this.#moves = 0;
     this.#failures = 0;
+    this.#isHurried = false;
     this.answered();
   }
 
@@ -203,8 +208,14 @@ export class RoomEgress {
     this.#silence.end();
   }
 
+  /** Milliseconds by which its calls are due earlier, because somebody waits for it in an outage. */
+  get hurriedMs(): number {
+    return this.#isHurried ? HURRIED_MS : 0;
+  }
+
   /** A client now waits for the room. */
   hurry(): void {
+    this.#isHurried = this.#failures > 0;
     this.#egress.hurry();
   }
 
