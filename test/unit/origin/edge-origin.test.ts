@@ -200,14 +200,17 @@ async function statusOfLog(life: EdgeLife): Promise<number> {
 
 describe("an edge", () => {
   it("closes a dead stream before it opens another one, for which the origin may have no place", async () => {
-    const relay = new VirtualRelay();
-    relay.upstream.chat(VIDEO).say(3);
-    const edge = await virtualEdge(relay);
-    const viewer = await relay.enter({ videoId: VIDEO }, edge.life.rooms);
-    edge.line.silence(60_000);
-    await relay.advance(90_000);
-    assert.deepEqual(edge.streams, [1, 0, 1]);
-    assert.equal(viewer.sink.closedBy, undefined);
+    for (let seed = 1; seed <= 10; seed++) {
+      const relay = new VirtualRelay({ seed });
+      relay.upstream.chat(VIDEO).say(3);
+      const edge = await virtualEdge(relay);
+      const viewer = await relay.enter({ videoId: VIDEO }, edge.life.rooms);
+      edge.line.silence(60_000);
+      await relay.advance(90_000);
+      // As the silence ends, the request may be made again while its answer is on the way.
+      assert.ok(["1,0,1", "1,0,1,0,1"].includes(edge.streams.join()), edge.streams.join());
+      assert.equal(viewer.sink.closedBy, undefined);
+    }
   });
 
   for (const [outageMs, how] of [
