@@ -8,9 +8,9 @@ import type { Access } from "./access/access.ts";
 import { clientGone } from "./client-gone.ts";
 import type { RequestTurns } from "./request-turns.ts";
 import { Type } from "./schemas/json-schema.ts";
+import { orNull } from "./schemas/message-schemas.ts";
 import { bodiless, json, schemaOf } from "./schemas/responses.ts";
 import { RoomParams } from "./schemas/room-schemas.ts";
-import { orNull } from "./schemas/schemas.ts";
 import { knownParametersOnly } from "./strict-query.ts";
 
 const PATH = "/v1/featured/:videoId";

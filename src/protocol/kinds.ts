@@ -109,7 +109,7 @@ export interface Details extends PaidDetails {
 type BannerDetails = EventDetails & Pick<Details, "banner">;
 
 /** The details of each type of message. */
-type DetailsByType = {
+export type DetailsByType = {
   chat: ItemDetails & Pick<Details, "replyTo">;
   superchat: PaidDetails;
   supersticker: PaidDetails & Required<Pick<Details, "sticker">>;
@@ -127,7 +127,7 @@ type DetailsByType = {
   deleted: EventDetails & { target: { messageId: string } };
   author_deleted: EventDetails & { target: { authorId: string } };
   /** Including those of the new content. */
-  replaced: Details & { target: { messageId: string } };
+  replaced: Omit<Details, "target"> & { target: { messageId: string } };
   raid: BannerDetails & Pick<Details, "raid">;
   summary: BannerDetails;
   notice: ItemDetails;

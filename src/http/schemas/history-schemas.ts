@@ -4,7 +4,8 @@ import { CHANNEL_ID } from "../../protocol/channel.ts";
 import { ROOM_STATES } from "../../rooms/entry-host.ts";
 import { FORMAT_NAMES } from "../../serving/history/formats.ts";
 import { Type } from "./json-schema.ts";
-import { ChatInput, Chats, ChatType, FilterQuery, orNull, refTo, VideoId, VideoIdInput } from "./schemas.ts";
+import { orNull } from "./message-schemas.ts";
+import { ChatInput, Chats, ChatType, FilterQuery, refTo, VideoId, VideoIdInput } from "./schemas.ts";
 
 export const MAX_LIMIT = 1000;
 export const DEFAULT_LIMIT = 100;

@@ -12,6 +12,8 @@ declare module "fastify" {
   }
 }
 
+type Responses = Record<string, { description: string }>;
+
 /** The fields of a request's schema that are read here; the others are copied unchanged. */
 interface ValueSchema {
   description?: string;
@@ -39,6 +41,23 @@ const MEANINGS: Readonly<Record<string, object>> = {
   raw: { type: "boolean" },
 };
 
+/** The groups of operations, by which generators name their clients: the first words of their paths. */
+const TAGS: Readonly<Record<string, { paths: readonly string[]; description: string }>> = {
+  chats: {
+    paths: ["stream", "merged", "log", "messages"],
+    description: "Chats as streams, and what is stored of them.",
+  },
+  rooms: {
+    paths: ["rooms", "videos", "featured"],
+    description: "What the service reads and stores, and what is known of a video.",
+  },
+  recordings: { paths: ["recordings"], description: "Chats that are read whether they are watched or not." },
+  "own polling": {
+    paths: ["sessions", "poll", "probe"],
+    description: "For callers that poll YouTube's chat by themselves through the service.",
+  },
+};
+
 const SECURITY_SCHEMES = {
   token: {
     type: "http",
@@ -60,7 +79,8 @@ export function describeApi(app: FastifyInstance): void {
     if (!schema?.summary || method === "HEAD") return; // a GET without its body
     const path = url.replaceAll(/:(\w+)/g, "{$1}");
     const operationId = idOf(String(method), path);
-    paths[path] = { ...paths[path], [String(method).toLowerCase()]: { operationId, ...operationOf(schema) } };
+    const operation = { operationId, tags: [tagOf(path)], ...operationOf(schema) };
+    paths[path] = { ...paths[path], [String(method).toLowerCase()]: operation };
   });
   const document = {
     openapi: "3.1.0",
@@ -69,7 +89,9 @@ export function describeApi(app: FastifyInstance): void {
       version: VERSION,
       description: "Reads the live chat of a video once and relays it to any number of readers.",
       license: { name: "MIT", identifier: "MIT" },
+      contact: { name: "The operator of this service" },
     },
+    tags: Object.entries(TAGS).map(([name, { description }]) => ({ name, description })),
     servers: [{ url: ".." }], // relative to this document, as the service may be below a path
     paths,
     security: [{}, { token: [] }, { tokenInQuery: [] }],
@@ -80,6 +102,13 @@ export function describeApi(app: FastifyInstance): void {
     body ??= Buffer.from(wireJson(document));
     return reply.type("application/json; charset=utf-8").send(body);
   });
+}
+
+function tagOf(path: string): string {
+  const [, , word = ""] = path.split("/");
+  const tag = Object.keys(TAGS).find((name) => TAGS[name]?.paths.includes(word));
+  if (tag === undefined) throw new Error(`${path} has no tag in TAGS`);
+  return tag;
 }
 
 /** Such as `getRoomsByVideoId` for `GET /v1/rooms/{videoId}`. */
@@ -93,8 +122,10 @@ function idOf(method: string, path: string): string {
 }
 
 function operationOf({ summary, params, querystring, headers, body, response }: FastifySchema): object {
+  const successes = Object.entries(response as Responses).filter(([status]) => status.startsWith("2"));
   return {
     summary,
+    description: successes.map(([, { description }]) => description).join(" "),
     parameters: [
       ...parametersIn("path", params),
       ...parametersIn("query", querystring),

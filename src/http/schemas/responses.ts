@@ -157,12 +157,19 @@ const MERGED_EVENTS = {
   end: refTo("VideoEnd"),
   error: refTo("VideoError"),
 };
-/** In NDJSON. */
+/** In NDJSON: of one chat, and of several. */
+const ONE_CHAT_LINES = { cursor: refTo("Cursor"), keepalive: refTo("Keepalive") };
 const PLACED_LINES = {
   message: refTo("VideoLine"),
   cursor: refTo("VideoCursor"),
   keepalive: refTo("Keepalive"),
 };
+/** A stream as one text. `contentSchema`: what the data of its events are. */
+function streamText(...tables: Readonly<Record<string, { $ref?: string }>>[]) {
+  const names = new Set(tables.flatMap((table) => Object.values(table).map(({ $ref }) => $ref)));
+  return Type.String({ contentSchema: { anyOf: [...names].map(($ref) => ({ $ref })) } });
+}
+
 const EXAMPLE_MESSAGE =
   '"type":"chat","id":"…","timestamp":"8:35 AM","author":"@ines","message":"hello","amount":"","color":"","parts":[{"kind":"text","text":"hello"}]}';
 
@@ -172,7 +179,7 @@ export const StreamResponse = {
     "Server-Sent Events, in this order: `retry: 3000`; `init` (videoId, chatType, cursor); `message` with the cursor as its id, history first, oldest first, then live; a comment `: keepalive` every 15 s; finally `end` ({reason}) or `error` ({code, message}). With `types`, a cursor may come as an id without data. With `featured=on`, `featured` ({message, featuredAt}, or {message: null}) comes after `init`, and again at each change; it has no id. With `Accept: application/x-ndjson`, the same as one JSON object per line, whose `event` names it. With `channel`, first `channel` ({channel, state, …}) and again at each change, then the same for each of its videos without `end`; `videoId` is the first field of each event, and `<videoId>.<cursor>` the id of each message.",
   content: {
     "text/event-stream": {
-      schema: Type.String(),
+      schema: streamText(EVENTS, CHANNEL_EVENTS),
       // The schema of each event's `data`, and with `channel`; OpenAPI 3.1 has no field for it.
       "x-events": EVENTS,
       "x-channel-events": CHANNEL_EVENTS,
@@ -185,9 +192,9 @@ export const StreamResponse = {
       ].join(""),
     },
     "application/x-ndjson": {
-      schema: Type.String(),
+      schema: streamText(EVENTS, CHANNEL_EVENTS, ONE_CHAT_LINES, PLACED_LINES),
       // The schema of a line's other fields than `event`, and in a message than `cursor`.
-      "x-events": { ...EVENTS, cursor: refTo("Cursor"), keepalive: refTo("Keepalive") },
+      "x-events": { ...EVENTS, ...ONE_CHAT_LINES },
       "x-channel-events": { ...CHANNEL_EVENTS, ...PLACED_LINES },
       example: [
         '{"event":"init","videoId":"dQw4w9WgXcQ","chatType":"liveChatRenderer","cursor":1795163753063}\n',
@@ -206,7 +213,7 @@ export const MergedResponse = {
     "As `/v1/stream`, with `videoId` as the first field of each event: one `init` for each chat, its messages in their order, and its own `end` or `error`. The id of a message is a vector with one component per chat, in the order of `videoIds`, separated by `.`: the cursor that the client has reached in that chat with this message, in base 36, or `_` if it has none. As `Last-Event-ID`, it resumes every chat. In NDJSON, `cursor` is the chat's own, `id` the vector, and `messageId` the message's own id. With `channels`, `channel` events come as on `/v1/stream`, `init` and the `error` of a channel name it as `channel`, and the vector goes on with a component per channel.",
   content: {
     "text/event-stream": {
-      schema: Type.String(),
+      schema: streamText(MERGED_EVENTS),
       "x-events": MERGED_EVENTS,
       example: [
         "retry: 3000\n\n",
@@ -215,6 +222,9 @@ export const MergedResponse = {
         'event: error\ndata: {"videoId":"jNQXAC9IVRw","code":"NO_LIVE_CHAT","message":"…"}\n\n',
       ].join(""),
     },
-    "application/x-ndjson": { schema: Type.String(), "x-events": { ...MERGED_EVENTS, ...PLACED_LINES } },
+    "application/x-ndjson": {
+      schema: streamText(MERGED_EVENTS, PLACED_LINES),
+      "x-events": { ...MERGED_EVENTS, ...PLACED_LINES },
+    },
   },
 };

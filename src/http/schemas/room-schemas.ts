@@ -4,7 +4,8 @@ import { CHAT_VIEWS } from "../../protocol/chat.ts";
 import { MESSAGE_TYPES } from "../../protocol/kinds.ts";
 import { ROOM_STATES } from "../../rooms/entry-host.ts";
 import { Type } from "./json-schema.ts";
-import { ChatInput, Chats, ChatType, orNull, VideoFacts, VideoId, VideoIdInput } from "./schemas.ts";
+import { orNull } from "./message-schemas.ts";
+import { ChatInput, Chats, ChatType, VideoFacts, VideoId, VideoIdInput } from "./schemas.ts";
 
 const At = orNull(Type.String({ description: "ISO 8601 in UTC." }));
 const count = (description: string) => Type.Integer({ description });

@@ -1,21 +1,15 @@
 /** The schemas of the API: they validate requests, type handlers and describe the API. */
-import type { Static, TProperties, TSchema } from "typebox";
+import type { Static, TProperties } from "typebox";
 import { CHANNEL_STATES } from "../../protocol/channel.ts";
 import { CHAT_TYPES, ENDED, RELEASED } from "../../protocol/chat.ts";
 import { CHATS } from "../../protocol/chat-key.ts";
 import { ERRORS } from "../../protocol/errors.ts";
-import {
-  BADGES,
-  GAP_REASONS,
-  GROUPS,
-  MESSAGE_TYPES,
-  POLL_STATES,
-  RAID_DIRECTIONS,
-} from "../../protocol/kinds.ts";
+import { BADGES, GROUPS } from "../../protocol/kinds.ts";
 import { MAX_INPUT_LENGTH } from "../../protocol/pasted-name.ts";
 import { VIDEO_ID } from "../../protocol/video-id.ts";
 import { BACKFILL_DEFAULT, BACKFILL_MAX } from "../../serving/resume.ts";
 import { Type } from "./json-schema.ts";
+import { MESSAGE_SCHEMAS, MessageFields, messageWith, orNull } from "./message-schemas.ts";
 
 /** An object without further keys. */
 const closed = <P extends TProperties>(properties: P) =>
@@ -45,116 +39,6 @@ export const ChatType = Type.Enum([...CHAT_TYPES], {
 });
 
 const Text = Type.Optional(Type.String());
-const OptionalNumber = Type.Optional(Type.Number());
-export const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-const Part = Type.Union(
-  [
-    Type.Object({ kind: Type.Literal("text"), text: Type.String() }),
-    Type.Object({ kind: Type.Literal("link"), text: Type.String(), url: Type.String() }),
-    Type.Object({ kind: Type.Literal("emoji"), text: Type.String(), url: Text, custom: Type.Boolean() }),
-  ],
-  { description: "One run of the text." },
-);
-
-const Color = Type.Optional(Type.String({ pattern: "^#[0-9a-f]{6}$" }));
-
-export const Details = Type.Partial(
-  Type.Object({
-    storedAt: Type.String({
-      description:
-        "When the message was made durable, but never before it was said or before the message before it: ISO 8601 in UTC with milliseconds. `from` and `to` compare it. Not in `/v1/sessions` and `/v1/poll`, which store nothing.",
-    }),
-    authorId: Type.String({ description: "Channel id." }),
-    authorPhoto: Type.String(),
-    badges: Type.Array(
-      Type.Object({
-        kind: Type.Enum([...BADGES]),
-        label: Type.String(),
-        url: Text,
-      }),
-    ),
-    rank: Type.Integer({ minimum: 1, maximum: 3, description: "The author's place on the leaderboard." }),
-    publishedAt: Type.String({ description: "ISO 8601 in UTC with microseconds." }),
-    offsetMs: Type.Number({ description: "Replay: milliseconds since the stream began." }),
-    header: Type.String({ description: "A milestone's." }),
-    months: Type.Integer({ description: "A milestone's number of months." }),
-    amount: Type.Object(
-      { value: orNull(Type.Number()), currency: orNull(Type.String()) },
-      { description: "Null where the text does not say; `currency` is an ISO 4217 code." },
-    ),
-    tier: Type.Integer({ minimum: 1, maximum: 7 }),
-    likes: Type.Number({ description: "Paid messages: the count at the time of reading." }),
-    replies: Type.Number({ description: "Paid messages: the count at the time of reading." }),
-    replyTo: Type.Object(
-      { author: Type.String(), messageId: Text },
-      { description: "The paid message to which it replies; its id if the room held it then." },
-    ),
-    colors: Type.Object({
-      header: Color,
-      headerText: Color,
-      body: Color,
-      bodyText: Color,
-      author: Color,
-      timestamp: Color,
-    }),
-    sticker: Type.Object({ label: Type.String(), url: Text }),
-    gift: Type.Object({ count: Type.Number() }),
-    giver: Type.String({ description: "The display name of the giver of a membership that was received." }),
-    jewels: Type.Object(
-      { gift: Type.String(), count: OptionalNumber, combo: OptionalNumber },
-      { description: "The gift's name, its price in jewels, how many in a row." },
-    ),
-    level: Type.String({ description: "Name of the membership level." }),
-    target: Type.Object(
-      { messageId: Text, authorId: Text },
-      { description: "The deleted, replaced or pinned message, or the author of the deleted messages." },
-    ),
-    poll: Type.Object({
-      question: Type.String(),
-      choices: Type.Array(
-        Type.Object({ text: Type.String(), ratio: OptionalNumber, percent: OptionalNumber }),
-      ),
-      votes: OptionalNumber,
-      state: Type.Enum([...POLL_STATES]),
-    }),
-    banner: Type.Object({ kind: Type.String(), header: Text }),
-    raid: Type.Object({ direction: Type.Enum([...RAID_DIRECTIONS]), videoId: Text, url: Text }),
-    gap: Type.Object(
-      {
-        since: Type.String({ description: "The last good answer before it, ISO 8601 in UTC." }),
-        until: Type.Optional(
-          Type.String({
-            description: "The first good answer after it. Earlier versions did not store it.",
-          }),
-        ),
-        reason: Type.Enum([...GAP_REASONS]),
-      },
-      { description: "Between this message and the one before it, others may be missing." },
-    ),
-    upstreamKind: Type.String({ description: "The upstream's name: the renderer's or the action's." }),
-  }),
-  { description: "With `details=true`: what else the message has." },
-);
-
-export const Message = closed({
-  type: Type.Enum(MESSAGE_TYPES, {
-    description: "`chat` for ordinary messages; later versions may add types.",
-    examples: ["chat"],
-  }),
-  id: Type.String({ description: "Opaque message id, unique in its room; not the cursor." }),
-  timestamp: Type.String({ description: "Display time." }),
-  author: Type.String(),
-  message: Type.String({ description: "The parts' texts joined." }),
-  amount: Type.String({ description: "As the upstream shows it; empty where nothing was paid." }),
-  color: Type.String({ pattern: "^(#[0-9a-f]{6})?$", description: "`#rrggbb`, or empty." }),
-  parts: Type.Array(Part),
-  details: Type.Optional(Details),
-});
-
-export const StoredMessage = closed({
-  cursor: Type.Integer({ description: "The message's place in its room." }),
-  ...Message.properties,
-});
 
 export const ErrorBody = closed({
   code: Type.Enum(Object.keys(ERRORS)),
@@ -188,7 +72,7 @@ export const End = closed({ reason: Type.Enum([ENDED.reason, RELEASED.reason, "u
 
 /** Which message is featured from now on. */
 const Featured = closed({
-  message: orNull(Message),
+  message: orNull(Type.Ref("#/components/schemas/Message")),
   featuredAt: Type.Optional(Type.String({ description: "When it was chosen, ISO 8601 in UTC." })),
 });
 
@@ -221,12 +105,17 @@ const Place = closed({
 const OptionalChannel = Type.Optional(
   Type.String({ description: "The channel as its events name it, of a stream of one of `channels`." }),
 );
-const { id: ownId, ...MessageWithoutId } = Message.properties;
+/** With a video; in NDJSON also the message's own id, since `id` is that of the connection. */
+const ofMessage = Type.Object({ videoId: VideoId });
+const OwnId = Type.Object({ ...Place.properties, messageId: MessageFields.properties.id });
 
 /** The schemas that the API description names. */
 export const NAMED_SCHEMAS = {
-  Message,
-  StoredMessage,
+  ...MESSAGE_SCHEMAS,
+  Message: messageWith(),
+  StoredMessage: messageWith(
+    Type.Object({ cursor: Type.Integer({ description: "The message's place in its room." }) }),
+  ),
   Error: ErrorBody,
   Init,
   End,
@@ -234,7 +123,7 @@ export const NAMED_SCHEMAS = {
   Featured,
   Cursor,
   Keepalive,
-  VideoMessage: ofVideo(Message),
+  VideoMessage: messageWith(ofMessage),
   VideoFeatured: ofVideo(Featured),
   VideoEnd: ofVideo(End),
   VideoInit: closed({ ...Init.properties, channel: OptionalChannel }),
@@ -245,7 +134,7 @@ export const NAMED_SCHEMAS = {
     ...ErrorBody.properties,
   }),
   VideoCursor: ofVideo(Place),
-  VideoLine: ofVideo(closed({ ...Place.properties, messageId: ownId, ...MessageWithoutId })),
+  VideoLine: messageWith(ofMessage, OwnId),
 };
 /** A reference to a named schema; valid only within the description. */
 export const refTo = (name: keyof typeof NAMED_SCHEMAS) => Type.Ref(`#/components/schemas/${name}`);

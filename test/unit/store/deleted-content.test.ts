@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { describe, it } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { systemClock } from "../../../src/base/clock.ts";
-import { Message as MessageSchema } from "../../../src/http/schemas/schemas.ts";
+import { NAMED_SCHEMAS, refTo } from "../../../src/http/schemas/schemas.ts";
 import type { Details } from "../../../src/protocol/kinds.ts";
 import type { JsonObject } from "../../../src/simulator/plain-json.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
@@ -121,7 +121,10 @@ describe("a deletion", () => {
     const before = await messages();
     await take(authorDeletion(COMMON.authorExternalChannelId));
     const after = (await messages()).slice(0, before.length);
-    const validate = new Ajv2020({ strict: false }).compile(MessageSchema);
+    const validate = new Ajv2020({ strict: false }).compile({
+      ...refTo("Message"),
+      components: { schemas: NAMED_SCHEMAS },
+    });
     let blanked = 0;
     for (const [i, message] of before.entries()) {
       const left = after[i];
