@@ -9,7 +9,7 @@ import { type Room, readRoom } from "./known-room.ts";
 import { newRoot, partOf } from "./root.ts";
 import type { Settings } from "./settings.ts";
 import { carryState } from "./status.ts";
-import { AFTER_ALL, chatIn, readStored, type ShownChat, type StoredQuery } from "./stored.ts";
+import { chatIn, readStored, type ShownChat } from "./stored.ts";
 import { offerToken } from "./token-field.ts";
 import type { VideoClock } from "./video-clock.ts";
 import { drawVideo, oneLine } from "./video-line.ts";
@@ -98,15 +98,10 @@ export class OneChat {
     const opening = this.#openings;
     const { VideoClock } = await import("./video-clock.ts");
     if (opening !== this.#openings) return undefined;
-    const read = (query: StoredQuery, signal: AbortSignal) => readStored(shown, query, signal);
     return new VideoClock({
       place: find("footer", HTMLElement, this.#root),
       start,
-      readUpTo: (ms, limit, signal) => {
-        const saidTo = ms === undefined ? {} : { saidTo: `PT${((ms + 1) / 1000).toFixed(3)}S` };
-        return read({ before: AFTER_ALL, limit, ...saidTo }, signal);
-      },
-      readAfter: (after, limit, signal) => read({ after, limit }, signal),
+      read: (query, signal) => readStored(shown, query, signal),
       isOver: () => this.#column.status.state === "ended",
       cleared: () => this.#column.again(init),
       take: (messages) => this.#column.take(messages),

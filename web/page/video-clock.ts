@@ -4,6 +4,7 @@
  */
 import { make } from "../chat/dom.ts";
 import type { ShownMessage } from "../chat/shown-message.ts";
+import type { StoredPage, StoredQuery } from "./stored.ts";
 
 const TICK_MS = 250;
 /** Messages shown from before the place, as a viewer begins with a backfill. */
@@ -11,23 +12,17 @@ const BEFORE = 50;
 /** Messages that are read ahead of the place, and at which more are read. */
 const AHEAD = 200;
 const LOW = 100;
-
-interface StoredPage {
-  /** In the order of cursors. */
-  messages: readonly ShownMessage[];
-  /** Null if nothing newer is stored. */
-  next: number | null;
-}
+const RETRY_MS = 3000;
+/** The `before` of the newest page. */
+const AFTER_ALL = Number.MAX_SAFE_INTEGER;
 
 interface ClockOptions {
   /** Its controls stand here, first. */
   place: HTMLElement;
   /** Where it begins, in seconds. */
   start: number;
-  /** The newest stored messages said up to a time of the video in milliseconds, or of all. */
-  readUpTo(ms: number | undefined, limit: number, signal: AbortSignal): Promise<StoredPage>;
-  /** The stored messages after a cursor. */
-  readAfter(cursor: number, limit: number, signal: AbortSignal): Promise<StoredPage>;
+  /** Reads the stored messages of the replay. */
+  read(query: StoredQuery, signal: AbortSignal): Promise<StoredPage>;
   /** Whether the service has read the replay to its end. */
   isOver(): boolean;
   /** The log must have no messages. */
@@ -90,9 +85,10 @@ export class VideoClock {
     void this.#readOn();
   }
 
-  /** The service has read the replay to its end. */
+  /** The service has read the replay to its end: once the page has, too, no place lies behind it. */
   over(): void {
-    if (this.#lastAt > Number.NEGATIVE_INFINITY) this.#at = Math.max(0, Math.min(this.#at, this.#lastAt));
+    const isRead = !this.#hasMore && !this.#isReading && this.#lastAt > Number.NEGATIVE_INFINITY;
+    if (isRead) this.#at = Math.max(0, Math.min(this.#at, this.#lastAt));
     this.#show();
   }
 
@@ -134,14 +130,17 @@ export class VideoClock {
     this.#reads.abort();
     this.#reads = new AbortController();
     const { signal } = this.#reads;
-    const { readUpTo, cleared, take } = this.#options;
+    const { read, cleared, take } = this.#options;
     this.#coming = [];
     this.#isReading = true;
     this.#show();
     try {
       const [newest, said] = await Promise.all([
-        readUpTo(undefined, 1, signal),
-        readUpTo(this.#at, BEFORE, signal),
+        read({ before: AFTER_ALL, limit: 1 }, signal),
+        read(
+          { before: AFTER_ALL, limit: BEFORE, saidTo: `PT${((this.#at + 1) / 1000).toFixed(3)}S` },
+          signal,
+        ),
       ]);
       signal.throwIfAborted();
       this.#extend(newest.messages);
@@ -161,17 +160,20 @@ export class VideoClock {
     const { signal } = this.#reads;
     while (this.#hasMore && !this.#isReading && this.#coming.length < LOW) {
       this.#isReading = true;
-      const read = this.#options.readAfter(this.#after, AHEAD, signal);
-      const page = await read.catch((error) => void (signal.aborted || console.error(error)));
+      this.#hasMore = false; // what comes meanwhile sets it again
+      const read = this.#options.read({ after: this.#after, limit: AHEAD }, signal);
+      const page = await read.catch(() => undefined);
+      if (!page) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       if (signal.aborted) return;
       this.#isReading = false;
-      this.#hasMore = page !== undefined && page.next !== null;
-      if (!page) return;
+      this.#hasMore ||= page?.next !== null;
+      if (!page) continue;
       this.#coming.push(...page.messages);
       this.#after = page.messages.at(-1)?.cursor ?? this.#after;
       this.#extend(page.messages);
       this.#say();
     }
+    if (this.#options.isOver()) this.over();
   }
 
   /** Shows what is due. A message without a place of its own comes with the one before it. */
@@ -185,8 +187,7 @@ export class VideoClock {
 
   #extend(messages: readonly ShownMessage[]): void {
     for (const { details } of messages) this.#lastAt = Math.max(this.#lastAt, details.offsetMs ?? 0);
-    if (this.#options.isOver()) this.over();
-    else this.#show();
+    this.#show();
   }
 
   #show(): void {
