@@ -21,6 +21,7 @@ const SCRIPTS: ReadonlySet<string> = new Set([
   "web/page/first-paint.ts",
   "web/page/main.ts",
   "web/page/featuring.ts",
+  "web/page/aloud.ts",
   "web/page/probe-page.ts",
   "web/page/video-clock.ts",
   "web/overlay/main.ts",

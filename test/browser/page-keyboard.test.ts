@@ -52,7 +52,7 @@ describe("the keyboard on the viewer page", { skip: NO_CHROMIUM }, () => {
     chat.say(Array.from({ length: 5 }, (_, at) => paidAction(`p-${at}`, `$5${at}.00`, ANN)));
     await visit();
     await page.locator("#ticker .paid").nth(4).waitFor();
-    await page.locator("input[name=images]").focus();
+    await page.locator("input[name=aloud]").focus();
     await press("Tab");
     assert.equal(await focused(), "@ann $54.00");
     await press("ArrowRight", "ArrowRight", "ArrowLeft");

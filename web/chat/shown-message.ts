@@ -62,6 +62,8 @@ export interface Look {
   opensAuthors?: boolean;
   /** Called at the end of each drawing. */
   finish?: (row: object, message: ShownMessage, fate: Fate) => void;
+  /** Folded words to mark in rows; empty: none. */
+  sought?: string;
   /** Which messages get `data-marked`. */
   isMarked?: (message: ShownMessage) => boolean;
 }

@@ -3,7 +3,8 @@
  * tables.
  */
 
-import { type Money, moneyIn } from "../chat/amounts.ts";
+import type { Money } from "../chat/amounts.ts";
+import { amountIn, type Filters, readFilters, TIERS } from "../chat/filters.ts";
 import { Parameters } from "../chat/parameters.ts";
 import type { Look, ShownMessage } from "../chat/shown-message.ts";
 import type { Source } from "../chat/source-name.ts";
@@ -35,7 +36,7 @@ export const NUMBERS = {
   hold: { min: 0.1, max: 60 * 60, usual: 8 },
   backfill: { min: 0, max: 500 },
   size: { min: 8, max: 96, usual: 24 },
-  minTier: { min: 1, max: 7 },
+  minTier: TIERS,
   volume: { min: 0, max: 100, usual: 50 },
   target: { min: 1, max: 1e9, usual: 100 },
 } as const;
@@ -85,9 +86,7 @@ export interface Options extends Source {
   look: Look;
   isHidden: (message: ShownMessage) => boolean;
   commands: boolean;
-  /** Paid messages below it are left out. */
-  minTier: number | undefined;
-  minAmount: Money | undefined;
+  filters: Filters;
   effects: EffectOptions;
   goal: GoalOptions;
   demo: boolean;
@@ -100,11 +99,6 @@ export function readOptions(search: string): Options {
   const number = (name: Exclude<keyof typeof NUMBERS, "backfill" | "minTier">): number => {
     const { min, max, usual } = NUMBERS[name];
     return parameters.number(name, min, max, usual);
-  };
-  const money = (name: string): Money | undefined => {
-    const found = moneyIn(parameters.text(name));
-    if (!found && parameters.text(name) !== "") parameters.refuse(name, "use an amount such as 5EUR");
-    return found;
   };
   const since = Date.parse(parameters.text("since"));
   if (Number.isNaN(since) && parameters.text("since") !== "")
@@ -129,7 +123,7 @@ export function readOptions(search: string): Options {
     look: {
       images: choice("images") === "on",
       avatars: choice("avatars") === "on",
-      badges: choice("badges") === "on",
+      badges: parameters.text("badges") !== "off",
       timestamps: choice("timestamps") === "on",
       localTimes: true,
       deleted: choice("deleted"),
@@ -137,13 +131,12 @@ export function readOptions(search: string): Options {
     },
     isHidden: parameters.people("hide"),
     commands: choice("commands") === "on",
-    minTier: parameters.number("minTier", NUMBERS.minTier.min, NUMBERS.minTier.max, undefined),
-    minAmount: money("minAmount"),
+    filters: readFilters(parameters),
     effects: {
       sound: parameters.text("sound") || "off",
       volume: number("volume") / 100,
       speech: choice("speech"),
-      speechFrom: money("speechFrom"),
+      speechFrom: amountIn(parameters, "speechFrom"),
       picture: parameters.text("picture"),
     },
     goal: {

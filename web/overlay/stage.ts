@@ -3,7 +3,7 @@
  * Nothing is kept of a message that is not shown.
  */
 
-import { isPaid, reaches } from "../chat/amounts.ts";
+import { passes } from "../chat/filters.ts";
 import { giveUpPictures } from "../chat/pictures.ts";
 import type { ShownMessage, SourceMark } from "../chat/shown-message.ts";
 import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
@@ -149,11 +149,7 @@ export class Stage {
     const { types } = this.#view;
     if (!message || message.type === "gap") return this.#options.view === "chat";
     if (types ? !types.has(message.type) : EVENTS.has(message.type)) return false;
-    const { minTier, minAmount } = this.#options;
-    if (isPaid(message) && (minTier || minAmount)) {
-      if (minTier && (message.details.tier ?? 0) < minTier) return false;
-      if (minAmount && !reaches(message, minAmount)) return false;
-    }
+    if (!passes(this.#options.filters, message)) return false;
     if (!this.#options.commands && message.type === "chat" && message.message.startsWith("!")) return false;
     return !this.#options.isHidden(message);
   }

@@ -2,10 +2,12 @@
 import type { Featured, Init } from "../../client/index.ts";
 import { fold } from "../../src/protocol/fold.ts";
 import { wholeText } from "../../src/protocol/whole-text.ts";
+import { passes } from "../chat/filters.ts";
 import type { Look, ShownMessage } from "../chat/shown-message.ts";
 import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
 import type { AuthorCard } from "./author-card.ts";
 import type { Featuring } from "./featuring.ts";
+import { Folds } from "./folds.ts";
 import { Follower } from "./follower.ts";
 import type { LiveRegions } from "./live-regions.ts";
 import type { MarkKind, Marks } from "./marked-authors.ts";
@@ -51,6 +53,7 @@ export class Column {
   /** Whether the filters hide a row whose content was replaced, or show it now. */
   #isMisplaced = false;
   readonly #follower: Follower;
+  readonly #folds: Folds;
   readonly #log: Log;
   readonly #past: Past;
   readonly #search: Search;
@@ -87,9 +90,11 @@ export class Column {
           row.style.minHeight = "";
       this.#log.follow(following);
       if (following) this.#past.stop();
+      this.#folds.check();
       this.#past.show();
       this.#showNews();
     };
+    this.#folds = new Folds(content, (change) => this.#follower.keep(change));
     this.#follower = new Follower(this.#chat, content, changed, () => !this.#log.isAway);
     this.#past = new Past({
       root,
@@ -98,7 +103,7 @@ export class Column {
       restore: (message) => this.#transcript.restore(message, (row) => this.#past.aftermath.apply(row)),
       keep: (change) => {
         live.opened(this.#chat);
-        this.#follower.keep(change);
+        this.#keep(change);
       },
     });
     const stored = {
@@ -123,7 +128,7 @@ export class Column {
   apply(settings: Settings, isNewLook: boolean): void {
     const before = this.#settings;
     this.#settings = settings;
-    this.#chat.toggleAttribute("data-filtered", Object.keys(storedBy(settings)).length > 0);
+    this.#chat.toggleAttribute("data-filtered", filterOf(settings) !== NO_FILTER);
     this.#stats.show(settings.tab === "stats");
     if (isNewLook) this.#redrawAll();
     if (before && filterOf(before) !== filterOf(settings)) this.#filterAgain(isNarrower(settings, before));
@@ -175,12 +180,21 @@ export class Column {
 
   /** Shows messages, and gaps that are not messages. */
   take(items: readonly (ShownMessage | "gap")[]): void {
-    this.#follower.keep(() => this.#take(items));
+    this.#keep(() => this.#take(items));
+  }
+
+  /** Changes the rows without moving those in view. */
+  #keep(change: () => void): void {
+    this.#follower.keep(() => {
+      change();
+      this.#folds.check();
+    });
   }
 
   #filterAgain(isNarrower: boolean): void {
-    this.#follower.keep(() => {
+    this.#keep(() => {
       this.#log.filter(isNarrower);
+      this.#markFound();
       this.#past.filtered();
     });
     this.#showStanding();
@@ -214,7 +228,9 @@ export class Column {
     if (this.#isMisplaced) this.#log.filter(true);
     this.#isMisplaced = false;
     this.#log.add(this.#fresh);
-    this.#options.live.came(this.#chat, this.#fresh.size);
+    const { live } = this.#options;
+    live.came(this.#chat, this.#fresh.size);
+    for (const row of this.#fresh) if (row.message && this.#isShown(row)) live.say(this.#chat, row.message);
     this.#fresh.clear();
     this.#past.show();
     this.#search.check();
@@ -237,21 +253,25 @@ export class Column {
 
   #isShown({ message, fate }: Row): boolean {
     if (!message || message.type === "gap") return true;
-    const { types, q = "" } = this.#settings ?? {};
+    const { types, filters = {} } = this.#settings ?? {};
     const { look, marks } = this.#options;
     if (!letsThrough(types, message.type) || marks.applies("hide", message)) return false;
-    const sought = fold(q.trim());
+    if (!passes(filters, message)) return false;
+    const { sought = "" } = look;
     if (sought === "") return true;
     const words = fate.deleted && look.deleted === "hide" ? [] : [message.message, wholeText(message)];
     return [message.author, ...words].some((text) => fold(text).includes(sought));
   }
 
   #showStanding(): void {
-    const { types } = this.#settings ?? {};
+    const { types, filters = {} } = this.#settings ?? {};
     const { marks, look } = this.#options;
     const { pinned } = this.#transcript;
     const isShown =
-      pinned?.message && (!types || types.has("banner")) && !marks.applies("hide", pinned.message);
+      pinned?.message &&
+      (!types || types.has("banner")) &&
+      passes(filters, pinned.message) &&
+      !marks.applies("hide", pinned.message);
     this.#standing.pin(isShown ? elementOf(pinned, look) : undefined);
     this.#standing.show();
   }
@@ -268,14 +288,26 @@ export class Column {
     if (row.element && this.#chat.contains(row.element) && !this.#follower.following) {
       row.element.style.minHeight = `${row.element.getBoundingClientRect().height}px`;
     }
-    redraw(row, this.#options.look);
+    this.#drawAgain(row);
   }
 
   #redrawAll(): void {
-    this.#follower.keep(() => {
+    this.#keep(() => {
       const { pinned } = this.#transcript;
-      for (const row of [...this.#log.rows, ...(pinned ? [pinned] : [])]) redraw(row, this.#options.look);
+      for (const row of [...this.#log.rows, ...(pinned ? [pinned] : [])]) this.#drawAgain(row);
     });
+  }
+
+  /** Marks what the words of the filter have found, and nothing else. */
+  #markFound(): void {
+    for (const row of this.#log.rows)
+      if (row.element?.isConnected && (this.#options.look.sought || row.element.querySelector("mark")))
+        this.#drawAgain(row);
+  }
+
+  #drawAgain(row: Row): void {
+    redraw(row, this.#options.look);
+    if (row.element) this.#folds.forget(row.element);
   }
 }
 
@@ -293,12 +325,16 @@ function storedBy({ types, q }: Pick<Settings, "types" | "q"> = { types: undefin
 }
 
 /** The filters as a text: equal ones have the same. */
-function filterOf({ types, q }: Settings): string {
-  return JSON.stringify([types && [...types], q]);
+function filterOf({ types, q, filters }: Pick<Settings, "types" | "q" | "filters">): string {
+  return JSON.stringify([types && [...types], q, filters]);
 }
+
+const NO_FILTER = filterOf({ types: undefined, q: "", filters: {} });
 
 /** Whether the new filters show nothing that the old ones hid. */
 function isNarrower(now: Settings, before: Settings): boolean {
+  const [filters, others] = [now, before].map((each) => JSON.stringify(each.filters));
+  if (filters !== others && others !== "{}") return false;
   const types = now.types ?? (before.types ? ["a type that is not known"] : []);
   return [...types].every((type) => letsThrough(before.types, type)) && fold(now.q).includes(fold(before.q));
 }

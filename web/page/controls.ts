@@ -20,6 +20,10 @@ export function startControls(
   const video = find("#open input[name=videoId]", HTMLInputElement);
   const words = find("input[name=q]", HTMLInputElement);
   const images = find("input[name=images]", HTMLInputElement);
+  const aloud = find("input[name=aloud]", HTMLInputElement);
+  const only = find("#only", HTMLFieldSetElement);
+  const minAmount = find("input[name=minAmount]", HTMLInputElement);
+  const onlyBoxes = [...only.querySelectorAll<HTMLInputElement>("input[type=checkbox]")];
   const selects = [...document.querySelectorAll<HTMLSelectElement>("header select")];
   const looksOf = selects.filter(({ name }) => name !== "chat"); // the page shows which chat it is
   const boxes = new TypeBoxes(find("#types", HTMLElement));
@@ -30,9 +34,13 @@ export function startControls(
     if (words.value !== settings.q) words.value = settings.q; // an input method may be writing in it
     video.value = settings.names.join(", ") || settings.channel;
     images.checked = settings.images;
+    aloud.checked = settings.aloud;
+    const { badges = [], minTier = "", minAmount: paid, only: kind = "" } = settings.filters;
+    for (const box of onlyBoxes) box.checked = [...badges, kind].includes(box.value);
+    if (document.activeElement !== minAmount) minAmount.value = paid ? `${paid.value}${paid.currency}` : "";
     const { theme, timestamps, deleted, looks, size = "", follow } = settings;
     const shown: Record<string, string> = {
-      ...{ theme, timestamps, deleted, ...looks, size: String(size), follow },
+      ...{ theme, timestamps, deleted, ...looks, size: String(size), follow, minTier: String(minTier) },
     };
     for (const select of looksOf) choose(select, shown[select.name] ?? "");
     boxes.show(settings.types);
@@ -57,6 +65,13 @@ export function startControls(
   });
   find("#types", HTMLElement).addEventListener("change", () => write({ types: boxes.list() }));
   images.addEventListener("change", () => write({ images: images.checked ? "on" : "off" }));
+  aloud.addEventListener("change", () => write({ aloud: aloud.checked ? "on" : "" }));
+  only.addEventListener("change", ({ target }) => {
+    const chosen = (name: string) =>
+      onlyBoxes.flatMap((box) => (box.name === name && box.checked ? [box.value] : [])).join();
+    if (target !== minAmount && !(target instanceof HTMLInputElement)) return; // a select writes itself
+    write({ badges: chosen("badges"), only: chosen("only"), minAmount: minAmount.value.trim() });
+  });
   for (const select of selects)
     select.addEventListener("change", () => write({ [select.name]: select.value }));
   closeMenus();

@@ -1,7 +1,10 @@
 /**
  * Lets a screen reader announce new rows only while they arrive slowly enough to be heard: all logs in view
- * share what it can say.
+ * share what it can say. If the reader has chosen to have messages read aloud, a voice of its own does it.
  */
+import { isPaid } from "../chat/amounts.ts";
+import type { ShownMessage } from "../chat/shown-message.ts";
+import type { Aloud } from "./aloud.ts";
 
 const WINDOW_MS = 3000;
 const MAX_PER_SECOND = 2;
@@ -15,9 +18,28 @@ interface Region {
 
 export class LiveRegions {
   readonly #regions = new Map<HTMLElement, Region>();
+  #isAloud = false;
+  #voice: Aloud | undefined;
 
   constructor() {
     setInterval(() => this.#update(), 500);
+  }
+
+  /** Whether messages are read aloud. */
+  async read(isAloud: boolean): Promise<void> {
+    if (isAloud === this.#isAloud) return;
+    this.#isAloud = isAloud;
+    this.#voice?.stop();
+    this.#voice = undefined;
+    this.#update();
+    const { Aloud } = isAloud ? await import("./aloud.ts") : {};
+    if (Aloud && this.#isAloud) this.#voice ??= new Aloud();
+  }
+
+  /** A message that the filters show has come. */
+  say(log: HTMLElement, message: ShownMessage): void {
+    const { quietUntil = 0 } = this.#regions.get(log) ?? {};
+    if (performance.now() >= quietUntil) this.#voice?.say(message, isPaid(message));
   }
 
   /** A backfill begins: its rows are not announced. */
@@ -43,7 +65,7 @@ export class LiveRegions {
     }
     const isSlow = heard <= (MAX_PER_SECOND * WINDOW_MS) / 1000;
     for (const [log, { quietUntil }] of this.#regions) {
-      const live = isSlow && now >= quietUntil ? "polite" : "off";
+      const live = isSlow && now >= quietUntil && !this.#isAloud ? "polite" : "off";
       if (log.getAttribute("aria-live") !== live) log.setAttribute("aria-live", live);
     }
   }

@@ -1,4 +1,5 @@
 /** The viewer page: opens the chats that its URL names, and shows them according to the controls. */
+import { fold } from "../../src/protocol/fold.ts";
 import { find } from "../chat/dom.ts";
 import type { Look } from "../chat/shown-message.ts";
 import { AuthorCard } from "./author-card.ts";
@@ -19,6 +20,7 @@ class Page {
   /** Several videos, whose chats are side by side. */
   readonly #videoIds = readSettings(location.search).videoIds;
   readonly #chats: OneChat | SeveralChats;
+  readonly #live = new LiveRegions();
   /** Changes the URL's parameters, and so the settings. */
   readonly #write: ReturnType<typeof startControls>;
   #settings: Settings | undefined;
@@ -32,7 +34,7 @@ class Page {
       look: this.#look,
       marks: this.#marks,
       card: new AuthorCard(this.#marks),
-      live: new LiveRegions(),
+      live: this.#live,
       clearWords: () => this.#write({ q: "" }),
       keepPlace: (seconds: number) => this.#write({ t: String(seconds) }, "replace"),
     };
@@ -72,7 +74,8 @@ class Page {
       deleted: settings.deleted,
     };
     const isNew = Object.entries(look).some(([name, value]) => this.#look[name as keyof Look] !== value);
-    Object.assign(this.#look, look);
+    Object.assign(this.#look, look, { sought: fold(settings.q.trim()) });
+    void this.#live.read(settings.aloud);
     const haveMarksChanged = this.#marks.read();
     this.#chats.apply(settings, isNew);
     if (haveMarksChanged) this.#marksChanged("hide", false);

@@ -1,5 +1,6 @@
 /** The page's settings, kept in its URL: the controls change the URL, so a link reproduces the view. */
 import { parseStart } from "../../src/protocol/offset.ts";
+import { type Filters, readFilters } from "../chat/filters.ts";
 import { Parameters } from "../chat/parameters.ts";
 import type { Source } from "../chat/source-name.ts";
 import { remember, remembered, THEMES } from "./remembered.ts";
@@ -24,6 +25,7 @@ export interface Settings extends Source, Videos {
   /** Undefined: all types. */
   types: ReadonlySet<string> | undefined;
   q: string;
+  filters: Filters;
   theme: (typeof THEMES)[number];
   images: boolean;
   /** Times in the reader's zone, as the service has them, or none. */
@@ -33,6 +35,8 @@ export interface Settings extends Source, Videos {
   size: number | undefined;
   deleted: "hide" | "strike" | "remove";
   backfill: number | undefined;
+  /** Whether a screen reader is read new messages. */
+  aloud: boolean;
   tab: Tab;
   /** A replay is shown at the pace of its video, or whole. */
   follow: "" | "video";
@@ -63,6 +67,7 @@ export function readSettings(search: string): Settings {
     channel: parameters.text("channel").trim(),
     types: parameters.types(),
     q: parameters.text("q"),
+    filters: readFilters(parameters),
     theme: parameters.oneOf("theme", THEMES, rememberedOf("theme", THEMES)),
     images: parameters.oneOf("images", SWITCH, rememberedOf("images", SWITCH)) === "on",
     timestamps: parameters.oneOf("timestamps", TIMES),
@@ -74,6 +79,7 @@ export function readSettings(search: string): Settings {
     size: parameters.number("size", 8, 96, undefined),
     deleted: parameters.oneOf("deleted", ["hide", "strike", "remove"]),
     backfill: parameters.number("backfill", 0, 500, undefined),
+    aloud: parameters.oneOf("aloud", ["off", "on"]) === "on",
     tab: parameters.oneOf("tab", TABS),
     follow: parameters.oneOf("follow", ["", "video"]),
     start: startIn(parameters),

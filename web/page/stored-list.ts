@@ -1,5 +1,7 @@
 /** A list of stored messages, the newest first: a button shows the next page. Bounded. */
+import { fold } from "../../src/protocol/fold.ts";
 import { make } from "../chat/dom.ts";
+import { withMarks } from "../chat/found-words.ts";
 import type { ShownMessage } from "../chat/shown-message.ts";
 import type { Row } from "../chat/transcript.ts";
 import { inReadersZone } from "../chat/zone.ts";
@@ -128,13 +130,17 @@ export class StoredList {
 
   /** A button that opens the log at the message. */
   #draw({ message, fate }: Row & { message: ShownMessage }, stored: Stored): HTMLElement {
-    const words = make("bdi", {}, [message.amount, message.message].filter(Boolean).join(" "));
+    const sought = fold(String(this.#listing?.query.q ?? ""));
+    const marked = (text: string) => (sought === "" ? [text] : withMarks(text, sought));
+    const words = make("bdi", {}, ...marked([message.amount, message.message].filter(Boolean).join(" ")));
     const button = make(
       "button",
       { type: "button", "data-cursor": message.cursor },
       make("time", { datetime: message.details.publishedAt }, timeOf(message)),
       " ",
-      ...(this.#options.hasAuthors ? [make("bdi", { class: "found-author" }, message.author), " "] : []),
+      ...(this.#options.hasAuthors
+        ? [make("bdi", { class: "found-author" }, ...marked(message.author)), " "]
+        : []),
       fate.deleted ? make("del", {}, words) : words,
     );
     button.addEventListener("click", () => {

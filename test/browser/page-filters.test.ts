@@ -1,0 +1,275 @@
+/** What a moderator filters and reads: by role, payment and link; words that were found; long messages. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { violationsIn } from "../support/axe.ts";
+import { idsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
+import { deletionOf, linkRun, paidAction, textAction, texts } from "../support/chat-actions.ts";
+import { usePages } from "../support/pages.ts";
+
+const badge = (kind: string) => ({
+  liveChatAuthorBadgeRenderer: { icon: { iconType: kind }, tooltip: kind },
+});
+const by = (id: string, kind: string) => {
+  const action = JSON.stringify(textAction(id, { author: `@${kind.toLowerCase()}` }));
+  return JSON.parse(action.replace('"authorBadges":[]', `"authorBadges":[${JSON.stringify(badge(kind))}]`));
+};
+/** With tiers by amount, as the upstream colours them: blue, and red. */
+const paid = (id: string, amount: string, header: number) =>
+  JSON.parse(
+    JSON.stringify(paidAction(id, amount)).replace(
+      /"headerBackgroundColor":\d+/,
+      `"headerBackgroundColor":${header}`,
+    ),
+  );
+const BLUE = 4279592384;
+const RED = 4291821568;
+const link = textAction("link", { runs: [linkRun("example.org", "https://example.org/")] });
+const SAID = [
+  ...[textAction("plain"), by("owner", "OWNER"), by("mod", "MODERATOR"), link],
+  ...[paid("small", "€1.00", BLUE), paid("big", "€50.00", RED), paid("yen", "¥90000", RED)],
+];
+const CASES: [query: string, shown: string[]][] = [
+  ["badges=owner,moderator", ["owner", "mod"]],
+  ["badges=moderator", ["mod"]],
+  ["minTier=5", ["plain", "owner", "mod", "link", "big", "yen"]],
+  ["minAmount=5EUR", ["plain", "owner", "mod", "link", "big"]],
+  ["only=links", ["link"]],
+  ["minTier=5&types=paid", ["big", "yen"]],
+];
+
+describe("filters by role, payment and link", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/", { width: 1000, height: 800 }, { kinds: ["text"] });
+  const { evaluate, has, visit } = pages;
+  const boxes = (name: string) =>
+    evaluate<string[]>(
+      `[...document.querySelectorAll('input[name=${name}]:checked')].map(({ value }) => value)`,
+    );
+
+  it("show the same on page and overlay, and let deletions through", async () => {
+    const { page, relay, chat, videoId } = pages;
+    chat.say(SAID);
+    for (const path of ["/", "/overlay"])
+      for (const [query, shown] of CASES) {
+        await page.goto(`${relay.url}${path}?videoId=${videoId}&backfill=50&${query}`);
+        await has(shown.at(-1) ?? "");
+        assert.deepEqual(await idsOf(page), shown, `${path} ${query}`);
+      }
+    chat.say([deletionOf("mod")]);
+    await visit("&badges=moderator&types=chat,moderation&deleted=strike");
+    await page.locator("[data-type=deleted]").waitFor();
+    assert.match(await page.locator(rowOf("mod")).innerText(), /deleted$/);
+    assert.match(
+      await page.locator("[data-type=deleted]").innerText(),
+      /A message of @moderator was deleted/,
+    );
+  });
+
+  it("are in the controls and in the URL, and show at once what is there already", async () => {
+    const { page, chat } = pages;
+    chat.say(SAID);
+    await visit("&badges=owner&minTier=2&only=links&minAmount=5EUR");
+    await page.locator("#chat[data-filtered]").waitFor();
+    assert.deepEqual([await boxes("badges"), await boxes("only")], [["owner"], ["links"]]);
+    assert.equal(await page.locator("input[name=minAmount]").inputValue(), "5EUR");
+    const tier = page.getByLabel("Super Chats from");
+    assert.equal(await tier.inputValue(), "2");
+    assert.equal(await tier.getAttribute("name"), "minTier");
+    assert.deepEqual(await violationsIn(page), []);
+    await page.locator("input[name=only]").uncheck();
+    await page.locator("input[name=badges][value=owner]").uncheck();
+    await page.locator("input[name=minAmount]").fill("");
+    await page.keyboard.press("Tab");
+    await tier.selectOption("7");
+    await has("yen");
+    await until(page, "location.search.endsWith('&minTier=7')");
+    assert.deepEqual(await idsOf(page), ["plain", "owner", "mod", "link", "big", "yen"]);
+    await page.locator("input[name=badges][value=moderator]").check();
+    assert.deepEqual(await idsOf(page), ["mod"]);
+    await page.goBack();
+    await has("yen");
+  });
+
+  it("leave badges of the overlay on and off as they were", async () => {
+    const { page, relay, chat, videoId } = pages;
+    chat.say(SAID);
+    const refused: string[] = [];
+    page.on("console", (message) => refused.push(message.text()));
+    for (const [badges, count] of [
+      ["on", 1],
+      ["off", 0],
+      ["moderator", 1],
+    ] as const) {
+      await page.goto(`${relay.url}/overlay?videoId=${videoId}&backfill=50&badges=${badges}`);
+      await has("mod");
+      assert.equal(await page.locator(`${rowOf("mod")} [data-field=badge]`).count(), count, badges);
+    }
+    await page.goto(`${relay.url}/overlay?videoId=${videoId}&badges=moderater`);
+    await has("mod");
+    page.removeAllListeners("console");
+    assert.deepEqual(
+      refused.filter((text) => text.includes("cannot be used")),
+      ["badges=moderater cannot be used: use some of owner, moderator, verified, member."],
+    );
+  });
+
+  it("mark the words that were found, in rows and in what a search finds, and change no text", async () => {
+    const { page, chat } = pages;
+    const runs = [{ text: "Ünder ＦＩＮＤ me, find " }, linkRun("find.example", "https://find.example/")];
+    chat.say([textAction("f", { runs, author: "@Finder" }), textAction("g", { text: "else" })]);
+    await visit("&q=find");
+    await has("f");
+    const marks = () => page.locator(`${rowOf("f")} mark`).allInnerTexts();
+    assert.deepEqual(await marks(), ["Find", "ＦＩＮＤ", "find", "find"]);
+    const words = page.locator(`${rowOf("f")} [data-field=message]`);
+    assert.equal(await words.textContent(), "Ünder ＦＩＮＤ me, find find.example");
+    assert.equal(await words.locator("a").textContent(), "find.example");
+    await page.getByRole("button", { name: "Find in all" }).click();
+    assert.deepEqual(await page.locator("#found mark").allInnerTexts(), ["Find", "ＦＩＮＤ", "find", "find"]);
+    await page.locator("#found-close").click();
+    assert.deepEqual(await violationsIn(page), []);
+    await page.locator("input[name=q]").fill("");
+    await has("g");
+    assert.equal(await page.locator("mark").count(), 0);
+  });
+});
+
+describe("long messages and small windows", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/", { width: 600, height: 700 }, { kinds: ["text"] });
+  const { evaluate, has, visit } = pages;
+  const long = Array.from({ length: 30 }, (_, n) => `line ${n}`).join("\n");
+  const flowing = "words without any line break ".repeat(40);
+  const heightOf = (id: string) =>
+    evaluate<number>(
+      `document.querySelector('${rowOf(id)} [data-field=message]').parentElement.clientHeight`,
+    );
+
+  it("are folded to ten lines, with a button, and keep their words", async () => {
+    const { page, chat } = pages;
+    chat.say([
+      textAction("long", { text: long }),
+      paidAction("paid", "€5.00", { text: flowing }),
+      textAction("z"),
+    ]);
+    await visit();
+    await has("z");
+    for (const id of ["long", "paid"]) {
+      const row = page.locator(rowOf(id));
+      await page.locator(`${rowOf(id)}[data-folded]`).waitFor();
+      assert.equal(await row.locator("[data-field=message]").textContent(), id === "long" ? long : flowing);
+      const folded = await heightOf(id);
+      assert.deepEqual(await violationsIn(page), []);
+      await row.getByRole("button", { name: "More" }).click();
+      assert.equal(await row.getAttribute("data-folded"), null);
+      assert.ok((await heightOf(id)) > folded, `${folded}`);
+      assert.equal(await evaluate("document.activeElement.id"), "chat");
+    }
+    assert.equal(await page.locator("[data-folded]").count(), 0);
+    await page.setViewportSize({ width: 320, height: 700 }); // what the reader has unfolded stays so
+    assert.equal(await page.locator("[data-folded]").count(), 0);
+    await page.setViewportSize({ width: 600, height: 700 });
+  });
+
+  it("are folded again when their row is drawn again, and by the width of the log", async () => {
+    const { page, chat } = pages;
+    chat.say([textAction("long", { text: long }), textAction("wide", { text: flowing.slice(0, 500) })]);
+    await visit();
+    await has("wide");
+    await page.locator(`${rowOf("long")}[data-folded]`).waitFor();
+    await page.locator("#filters-toggle").click();
+    await page.locator("input[name=images]").uncheck(); // draws all rows again
+    await page.locator("#filters-toggle").click();
+    await page.locator(`${rowOf("long")}[data-folded] > .more`).waitFor();
+    assert.equal(await page.locator("[data-folded]").count(), 1);
+    await page.setViewportSize({ width: 320, height: 700 });
+    await page.locator(`${rowOf("wide")}[data-folded]`).waitFor();
+    await page.setViewportSize({ width: 600, height: 700 });
+    await page.locator(`${rowOf("wide")}:not([data-folded])`).waitFor();
+  });
+
+  it("are cut at ten lines on the overlay", async () => {
+    const { page, relay, chat, videoId } = pages;
+    chat.say([
+      textAction("ten", { text: long.split("\n").slice(0, 10).join("\n") }),
+      textAction("long", { text: long }),
+    ]);
+    await page.goto(`${relay.url}/overlay?videoId=${videoId}&backfill=50&size=12`);
+    await has("long");
+    assert.equal(await heightOf("long"), await heightOf("ten"));
+  });
+
+  it("leave eight rows in a phone held sideways, and a dock of 320 px without sideways scrolling", async () => {
+    const { page, chat } = pages;
+    chat.say([
+      paidAction("p", "€5.00"),
+      ...texts("a", 40),
+      textAction("z", { text: "x".repeat(400), author: `@${"y".repeat(90)}` }),
+      ...texts("b", 12),
+    ]);
+    await page.setViewportSize({ width: 844, height: 390 });
+    await visit();
+    await has("b-11");
+    const seen = await evaluate<number>(`(() => {
+      const { top, bottom } = document.querySelector("#chat").getBoundingClientRect();
+      const boxes = [...document.querySelectorAll("#chat .row")].map((row) => row.getBoundingClientRect());
+      return boxes.filter((box) => box.top >= top - 1 && box.bottom <= bottom + 1).length;
+    })()`);
+    assert.ok(seen >= 8, `${seen} rows`);
+    await page.locator("#filters-toggle").click();
+    assert.ok(await page.locator("input[name=q]").isVisible());
+    assert.deepEqual(await violationsIn(page), []);
+    await page.setViewportSize({ width: 320, height: 600 });
+    await visit("&layout=dock&deleted=strike");
+    await has("z");
+    const wider =
+      "[document.documentElement, document.querySelector('#chat')].map((each) => each.scrollWidth - each.clientWidth)";
+    assert.deepEqual(await evaluate(wider), [0, 0]);
+    assert.deepEqual(await violationsIn(page), []);
+    await page.setViewportSize({ width: 600, height: 700 });
+  });
+});
+
+describe("reading aloud", { skip: NO_CHROMIUM }, () => {
+  const pages = usePages("/", { width: 1000, height: 800 }, { kinds: ["text"] });
+  const { evaluate, has, visit } = pages;
+
+  it("is off, and when it is on says one message in two seconds, and each paid one", async () => {
+    const { page, chat } = pages;
+    const modules: string[] = [];
+    page.on("request", (request) => modules.push(request.url()));
+    chat.say(texts("a", 3));
+    await page.clock.install();
+    await visit();
+    await has("a-2");
+    await page.clock.runFor(4000); // what the page begins with is not read
+    assert.equal(await page.locator("#aloud").count(), 0);
+    assert.deepEqual(
+      modules.filter((url) => url.includes("aloud")),
+      [],
+    );
+    await page.locator("input[name=aloud]").check();
+    await page.locator("#aloud[aria-live=polite]").waitFor({ state: "attached" });
+    assert.deepEqual(await violationsIn(page), []);
+    await evaluate(`
+      window.said = [];
+      new MutationObserver(() => said.push([performance.now(), document.querySelector("#aloud").textContent]))
+        .observe(document.querySelector("#aloud"), { childList: true })`);
+    chat.say([textAction("one")]);
+    await until(page, "said.length === 1");
+    const fast = ["two", "three", "four", "five"].map((id) => textAction(id));
+    chat.say([...fast, paidAction("p", "€5.00"), paidAction("q", "€6.00"), textAction("last")]);
+    await until(page, "said.at(-1)[1] === '@somebody: words of last'");
+    const said = await evaluate<[number, string][]>("said");
+    const heard = said.map(([, text]) => text);
+    const paidOnes = ["@somebody: €5.00 words of p", "@somebody: €6.00 words of q"];
+    assert.deepEqual(
+      heard.filter((text) => text.includes("€")),
+      paidOnes,
+    );
+    assert.ok(heard.length < 7, heard.join());
+    for (const [at, [ms]] of said.entries()) assert.ok(at === 0 || ms - (said[at - 1]?.[0] ?? 0) >= 1990);
+    assert.equal(await page.locator("#chat").getAttribute("aria-live"), "off");
+    assert.match(await evaluate<string>("location.search"), /aloud=on/);
+    await page.locator("input[name=aloud]").uncheck();
+    assert.equal(await page.locator("#aloud").count(), 0);
+  });
+});
