@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { asArray, asObject } from "../../src/base/json.ts";
-import { type ChatPage, readChatPage } from "../../src/upstream/page/chat-page.ts";
+import { type ChatPage, readChatPage, readNextPage } from "../../src/upstream/page/chat-page.ts";
 import { credentialsInPage, credentialsInServiceWorker } from "../../src/upstream/page/credentials.ts";
 import { videoData } from "../../src/upstream/page/initial-data.ts";
 import { assertHarmless } from "../support/action-mutants.ts";
@@ -59,6 +59,29 @@ describe("the readers of pages", { skip: noCaptures }, () => {
     const { clientVersion, visitorData } = credentialsInPage(capturedText("pages/watch-live-2026.html"));
     assert.equal(clientVersion, "2.20260213.01.00");
     assert.match(visitorData ?? "", /^CgtFakxtTDdj.*%3D$/);
+  });
+
+  it("reads what captured watch pages tell of their videos, in any language, and of no other's", () => {
+    const told = (page: string, videoId: string) =>
+      readChatPage(capturedText(`pages/${page}`), videoId, "all").video;
+    assert.deepEqual(told("watch-live-2026.html", "qT5OTDvJK1Q"), {
+      title:
+        '【 Minecraft 】新ホロ鯖！"んな電鉄"メトロ線の装飾をするのら！！！＃１４【姫森ルーナ/ホロライブ】',
+      channel: { id: "UCa9Y57gfeY0Zro_noHRVrnw", name: "Luna Ch. 姫森ルーナ", handle: "@himemoriluna" },
+      startedAt: "2026-02-17T11:58:03.000Z",
+    });
+    assert.deepEqual(told("watch-replay-2021.html", "dchqdFOW8EI"), {
+      title: "[Node/TypeScript] Youtubeのチャット取得するやつ ～テスト書く編～ [npm/jest]",
+      channel: { id: "UCxkOLgdNumvVIQqn5ps_bJA", name: "創好リナ [バーチャルイキリプログラマ]" },
+      startedAt: "2021-11-23T05:23:44.000Z",
+      endedAt: "2021-11-23T09:59:30.000Z",
+    });
+    assert.equal(told("watch-no-chat-2026.html", "qS50yDHZOx4")?.channel?.handle, "@akirosenthal");
+    assert.equal(told("watch-live-2026.html", "dchqdFOW8EI"), undefined);
+    // An answer of `next` is the content of a watch page.
+    const { content } = videoData(capturedText("pages/watch-live-2026.html"));
+    const { startedAt: _, ...said } = told("watch-live-2026.html", "qT5OTDvJK1Q") ?? {};
+    assert.deepEqual(readNextPage(content, "qT5OTDvJK1Q", "all").video, said);
   });
 
   it("reads captured watch pages", () => {

@@ -45,6 +45,7 @@ async function filledFile(t: TestContext, bornMs = BORN_MS): Promise<string> {
     wall.nowMs += 1000;
   }
   await store.setChannels(ROOM, ["UCa-b_0123456789abcdefgh", "@einar.ø"]);
+  await store.setVideo(ROOM, '{"title":"ø \\u202e \\ud800"}');
   await store.keep(OTHER);
   await store.setFeatured(OTHER, odd.id);
   await store.finish(over, ENDED);
@@ -64,7 +65,7 @@ function contents(path: string) {
   const database = new DatabaseSync(path, { readOnly: true });
   try {
     const rooms = database.prepare(
-      `select video_id, epoch, base, floor, head, checkpoint, checkpoint_at, ending, ended_at, channels, is_kept, featured_id, featured_at,
+      `select video_id, epoch, base, floor, head, checkpoint, checkpoint_at, ending, ended_at, channels, is_kept, video, featured_id, featured_at,
          totals, cursor
        from room left join tally on room = key where checkpoint is not null order by video_id`,
     );
