@@ -1,5 +1,5 @@
 /** The lines of an origin's stream of a channel, read strictly: what they say is sent on to clients. */
-import { asString, dig, omitUndefined, parseJson } from "../base/json.ts";
+import { asArray, asString, dig, omitUndefined, parseJson } from "../base/json.ts";
 import { CHANNEL_ID, type ChannelState } from "../protocol/channel.ts";
 import { isErrorCode, RelayError } from "../protocol/errors.ts";
 import { VIDEO_ID } from "../protocol/video-id.ts";
@@ -22,6 +22,12 @@ export function stateIn(line: string, channel: string): ChannelState {
     throw new OriginAway("a line of its answer is not the state of a channel");
   const names = omitUndefined({ channelId, title: text("title") });
   return { channel, ...names, state, ...omitUndefined({ videoId, startsAt, reason: text("reason") }) };
+}
+
+/** All videos that are live, as such a line has them; none if it names a single one. */
+export function liveIn(line: string): string[] {
+  const ids = asArray(dig(parseJson(line), "live")) ?? [];
+  return ids.filter((id): id is string => typeof id === "string" && VIDEO_ID.test(id));
 }
 
 /** The error in the last line of a stream that the origin has ended. */

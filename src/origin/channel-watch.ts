@@ -9,7 +9,7 @@ import { RelayError } from "../protocol/errors.ts";
 import { Broadcasts, type WatchedChannel } from "../rooms/channels/broadcasts.ts";
 import { isUnavailable } from "../store/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { errorIn, stateIn } from "./channel-lines.ts";
+import { errorIn, liveIn, stateIn } from "./channel-lines.ts";
 import type { LineStream } from "./line-stream.ts";
 import type { Origin } from "./origin.ts";
 import { ReopenWaits } from "./reopen-waits.ts";
@@ -120,6 +120,7 @@ export class OriginChannelWatch implements WatchedChannel {
 
   #saw(line: string): void {
     this.#latest = stateIn(line, this.channel);
+    this.broadcasts.live = liveIn(line);
     this.#show(this.#latest);
   }
 

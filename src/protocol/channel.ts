@@ -50,6 +50,8 @@ export interface ChannelState {
   videoId?: string;
   /** When a stream that is `upcoming` is scheduled to begin, ISO 8601 in UTC; absent if unknown. */
   startsAt?: string;
+  /** All its broadcasts that are live, if there are several; only sent to clients that ask for it. */
+  live?: readonly string[];
   /** Why the service waits although there may be a stream: a sentence without a full stop. */
   reason?: string;
 }

@@ -88,6 +88,12 @@ const Channel = closed({
   videoId: Type.Optional(VideoId),
   startsAt: Type.Optional(Type.String({ description: "When it is scheduled to begin, ISO 8601 in UTC." })),
   reason: Type.Optional(Type.String({ description: "Why it waits although there may be a stream." })),
+  live: Type.Optional(
+    Type.Array(VideoId, {
+      description:
+        "With `all=on`: all its streams that are live, if there are several, in the order of their ids.",
+    }),
+  ),
 });
 
 /** NDJSON: how far a viewer with `types` has come. */
@@ -210,6 +216,11 @@ export const StreamQuery = Type.Object({
   ),
   lastEventId: asQuery(OF_STREAM),
   chat: ChatInput,
+  all: Type.Optional(
+    Type.Enum(["on", "off"], {
+      description: "With `channel`: `on` adds `live` to the events `channel`, all streams that are live.",
+    }),
+  ),
   featured: Type.Optional(
     Type.Enum(["on", "off"], {
       description:
@@ -219,7 +230,7 @@ export const StreamQuery = Type.Object({
 });
 export type StreamQuery = Static<typeof StreamQuery>;
 
-const { videoId: _, channel: __, chat: ___, ...StreamOptions } = StreamQuery.properties;
+const { videoId: _, channel: __, chat: ___, all: ____, ...StreamOptions } = StreamQuery.properties;
 
 /** No URL of the service can be longer. */
 const MAX_LIST_LENGTH = 4 * MAX_INPUT_LENGTH;

@@ -19,7 +19,8 @@ export function channelAsked({ query, headers }: StreamInput<StreamQuery>) {
   refuseUntil(query);
   const resume = parsePlace(headers["last-event-id"]) ?? parsePlace(query.lastEventId);
   const form = formAsked({ query, headers });
-  return { channel, backfill, from, filter, wantsFeatured, resume, form, isBounded: false };
+  const wantsAll = query.all === "on";
+  return { channel, backfill, from, filter, wantsFeatured, wantsAll, resume, form, isBounded: false };
 }
 
 /** Throws `RelayError` INVALID_REQUEST if a stream with a channel is asked to end. */

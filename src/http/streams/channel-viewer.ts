@@ -36,6 +36,8 @@ export interface ChannelRequest {
   from?: number | undefined;
   filter: MessageFilter;
   wantsFeatured: boolean;
+  /** Whether it is told of all broadcasts that are live. */
+  wantsAll?: boolean;
   resume: ChannelPlace | undefined;
   /** By video, the cursors after which videos begin. */
   begins?: ReadonlyMap<string, number>;
@@ -351,7 +353,9 @@ export class ChannelViewer {
     const { watch } = this.#parts;
     const { state = { channel: watch.channel, state: "waiting" } } = watch.broadcasts;
     this.#obstacle = obstacle;
-    const shown: ChannelState = obstacle === undefined ? state : waitingOf(state, obstacle);
+    const alone = obstacle === undefined ? state : waitingOf(state, obstacle);
+    const live = this.#request.wantsAll ? watch.broadcasts.live : [];
+    const shown: ChannelState = live.length > 1 ? { ...alone, live } : alone;
     if (isDeepStrictEqual(shown, this.#sent)) return;
     this.#sent = shown;
     this.#multiplex.write(this.#multiplex.events.event("channel", shown));

@@ -42,6 +42,8 @@ export interface WatchedChannel extends Disposable {
 export class Broadcasts {
   #state: ChannelState | undefined;
   #newest: Broadcast = { videoId: undefined };
+  /** All videos that are live, in the order of their ids. Call `announce` after a change. */
+  live: readonly string[] = [];
   /** Set if there is no such channel. */
   absent: RelayError | undefined;
   #changes = 0;

@@ -405,6 +405,8 @@ export class ChannelWatch implements WatchedChannel {
       ...omitUndefined<Pick<Facts, "videoId" | "reason">>({ videoId, reason }),
     };
     const facts = chosen && !trouble ? stateOf(chosen) : waiting;
+    const live = streams.filter((stream) => stream.state === "live" && !this.#troubles.has(stream.videoId));
+    this.broadcasts.live = live.map((stream) => stream.videoId).sort();
     const state = { channel: this.channel, ...this.#names, ...facts };
     if (!isDeepStrictEqual(state, this.broadcasts.state)) {
       this.broadcasts.show(state, this.#reopened !== undefined && this.#reopened === facts.videoId);

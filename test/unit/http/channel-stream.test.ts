@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { NAMED_SCHEMAS } from "../../../src/http/schemas/schemas.ts";
 import { parsePlace } from "../../../src/http/streams/channel-stream.ts";
+import { startTestEdge } from "../../support/edge.ts";
 import { eventually } from "../../support/eventually.ts";
 import { metric, startRelay, type TestRelay } from "../../support/relay.ts";
 
@@ -18,7 +19,7 @@ class Reading implements AsyncDisposable {
   readonly #abort: AbortController;
 
   static async open(
-    { url }: TestRelay,
+    { url }: Pick<TestRelay, "url">,
     query: string,
     headers: Record<string, string> = {},
   ): Promise<Reading> {
@@ -196,5 +197,25 @@ describe("a channel's stream", () => {
     await relay.service.stop();
     await Promise.all([reading.over, waiting.over]);
     for (const { raw } of [reading, waiting]) assert.doesNotMatch(raw, /event: (end|error)/);
+  });
+});
+
+describe("a channel with several live streams", () => {
+  it("names all of them to a client that asks, here and at an edge, and again as they change", async () => {
+    await using relay = await startRelay({ settings: { RELAY_CHANNEL_MS: "1000" } });
+    const somebody = relay.upstream.channel(HANDLE);
+    const [first] = [VIDEO, "live-secon2"].map((videoId) => somebody.broadcast(videoId, TEXT));
+    await using edge = await startTestEdge(relay.url);
+    const asked = `${channel(HANDLE)}&backfill=0&types=gap`;
+    await using plain = await Reading.open(relay, asked);
+    const all = [await Reading.open(relay, `${asked}&all=on`), await Reading.open(edge, `${asked}&all=on`)];
+    const live = (...videoIds: string[]) => `"live":${JSON.stringify(videoIds)}`;
+    for (const each of all) await each.until(live(VIDEO, "live-secon2"));
+    somebody.broadcast("live-third3", TEXT);
+    for (const each of all) await each.until(live(VIDEO, "live-secon2", "live-third3"));
+    first?.end();
+    for (const each of all) await each.until(live("live-secon2", "live-third3"));
+    assert.doesNotMatch(plain.raw, /"live":\[/);
+    for (const each of all) await each[Symbol.asyncDispose]();
   });
 });

@@ -330,6 +330,7 @@ describe("the examples", () => {
           "until",
           "lastEventId",
           "chat",
+          "all",
           "featured",
         ].map((name) => `query ${name}`),
         "header last-event-id",
