@@ -13,11 +13,11 @@ import {
 } from "../../client/index.ts";
 import { vectorOf } from "../../src/protocol/cursor-vector.ts";
 import { Batch } from "./batch.ts";
-import { fetchFeatured } from "./fetch-featured.ts";
 import { silentMs, watchfulFetch } from "./keepalive.ts";
 import { register, type Sharable, sharedStream } from "./sharing.ts";
 import { completed, type ShownMessage } from "./shown-message.ts";
 import { openChat, type SourceChat } from "./source.ts";
+import { streamFetch } from "./stream-fetch.ts";
 import { waitAfter } from "./waits.ts";
 
 /** Where one of the chats is shown. */
@@ -132,7 +132,7 @@ class ConnectedChat {
 export class MergedConnection implements Sharable {
   readonly #places: ReadonlyMap<string, ChatPlace>;
   readonly #service: MergedService;
-  #lines: ReadonlyMap<string, ConnectedChat> = new Map();
+  #lines = new Map<string, ConnectedChat>();
   #backfill: number | undefined;
   #room: MergedChats<ShownMessage> | undefined;
 
@@ -165,6 +165,13 @@ export class MergedConnection implements Sharable {
         new ConnectedChat(videoId, place, this.#service),
       ]),
     );
+    this.#connect();
+  }
+
+  /** Adds a chat, which begins with the backfill; the others go on. */
+  add(videoId: string, place: ChatPlace): void {
+    this.#lines.get(videoId)?.close();
+    this.#lines.set(videoId, new ConnectedChat(videoId, place, this.#service));
     this.#connect();
   }
 
@@ -230,7 +237,7 @@ export class MergedConnection implements Sharable {
     const { service, token, types, hasFeatured } = this.#service;
     const chosen = types && { types: types as MessageType[] };
     const watchful = watchfulFetch(silentMs());
-    const fetch = hasFeatured ? fetchFeatured(watchful) : watchful;
+    const fetch = hasFeatured ? streamFetch("featured=on", watchful) : watchful;
     const backfill = this.#backfill;
     const isResumed = cursors.some((cursor) => cursor !== undefined);
     const opened: MergedChats<ShownMessage> =

@@ -5,14 +5,16 @@
  */
 import { type ChatError, type ChatOptions, chat, merged } from "../../client/index.ts";
 import { vectorOf } from "../../src/protocol/cursor-vector.ts";
-import { fetchFeatured } from "./fetch-featured.ts";
 import { watchfulFetch } from "./keepalive.ts";
 import { BEAT_MS, type FromWorker, type LineName, type ToWorker } from "./shared-messages.ts";
+import { streamFetch } from "./stream-fetch.ts";
 import { waitAfter } from "./waits.ts";
 
 const SERVICE = new URL("../../", location.href).href;
 const TOKEN = (globalThis as { name?: string }).name || undefined;
-const FETCH = fetchFeatured(watchfulFetch(Number(new URLSearchParams(location.search).get("silentMs"))));
+const WATCHFUL = watchfulFetch(Number(new URLSearchParams(location.search).get("silentMs")));
+const OF_VIDEOS = streamFetch("featured=on", WATCHFUL);
+const OF_CHANNEL = streamFetch("featured=on&all=on", WATCHFUL);
 /** The service's maximum of chats on one connection. */
 const MAX_CHATS = 20;
 /** Chats that are added together, as a scene's are, make one new connection. */
@@ -99,7 +101,7 @@ function connect(): void {
   const own = merged(SERVICE, {
     videoIds: asked.map(([videoId]) => videoId),
     cursor: cursors.some((cursor) => cursor !== undefined) ? vectorOf(cursors) : undefined,
-    ...{ backfill: 0, details: true, token: TOKEN, fetch: FETCH },
+    ...{ backfill: 0, details: true, token: TOKEN, fetch: OF_VIDEOS },
     retry: (error: ChatError, attempt: number) => {
       const waitMs = waitAfter(error, attempt);
       if (!error.isFinal) for (const [, line] of asked) line.cut(error, waitMs);
@@ -127,7 +129,7 @@ function drop(videoId: string, event: string, value: unknown): void {
 function openChannel(channel: string): { line: Line; room: { close(): void } } {
   const line = new Line();
   const own = chat(SERVICE, {
-    ...{ channel, backfill: 0, details: true, token: TOKEN, fetch: FETCH },
+    ...{ channel, backfill: 0, details: true, token: TOKEN, fetch: OF_CHANNEL },
     retry: (error: ChatError, attempt: number) => {
       const waitMs = waitAfter(error, attempt);
       if (!error.isFinal) line.cut(error, waitMs);

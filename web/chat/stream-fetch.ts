@@ -1,7 +1,7 @@
-/** `fetch` for streams that also say which message a moderator features; the SDK itself does not ask for it. */
-export function fetchFeatured(own: typeof fetch = fetch): typeof fetch {
+/** `fetch` for streams with parameters that the SDK has no option for, such as `featured=on`. */
+export function streamFetch(parameters: string, own: typeof fetch = fetch): typeof fetch {
   return (input, init) => {
     const isStream = /\/v1\/(?:stream|merged)\?/.test(`${input}`);
-    return own(isStream ? `${input}&featured=on` : input, init);
+    return own(isStream ? `${input}&${parameters}` : input, init);
   };
 }

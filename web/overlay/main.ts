@@ -6,11 +6,11 @@
 import { type ChatError, type Featured, history, type MessageType } from "../../client/index.ts";
 import { Batch } from "../chat/batch.ts";
 import { find } from "../chat/dom.ts";
-import { fetchFeatured } from "../chat/fetch-featured.ts";
 import { beginAgainAtNewToken, withoutHeaders } from "../chat/page-token.ts";
 import { SLOW_MS, SLOW_WORDS } from "../chat/sharing.ts";
 import { completed, type ShownMessage, type SourceMark } from "../chat/shown-message.ts";
 import { openChat, type SourceOptions } from "../chat/source.ts";
+import { streamFetch } from "../chat/stream-fetch.ts";
 import { tokenIn } from "../chat/token-fragment.ts";
 import { EVENTS } from "../chat/transcript.ts";
 import { NO_CHAT_MS } from "../chat/waits.ts";
@@ -56,7 +56,8 @@ async function start(options: Options): Promise<void> {
     return;
   }
   const stage = await stageOf(options, chatElement);
-  if (!options.demo && options.videoIds.length > 0) await followSeveral(options, stage);
+  const isChannel = options.all && options.channel !== "" && options.videoId === "";
+  if (!options.demo && (options.videoIds.length > 0 || isChannel)) await followSeveral(options, stage);
   else showChat(options, stage);
 }
 
@@ -109,7 +110,7 @@ function toRequest(options: Options): SourceOptions {
   const { types, backfill } = viewOf(options);
   return {
     backfill: backfill === 0 ? 0 : MAX_BACKFILL,
-    ...(options.view === "featured" && { fetch: fetchFeatured() }),
+    ...(options.view === "featured" && { fetch: streamFetch("featured=on") }),
     ...(types && { types: [...types, ...EVENTS] as MessageType[] }),
   };
 }
@@ -178,7 +179,7 @@ async function followSeveral(options: Options, stage: Shows): Promise<void> {
   openMerged({
     ...{ service: SERVICE, token: tokenIn(location.hash), backfill, types },
     hasFeatured: options.view === "featured",
-    ...{ videoIds: options.videoIds, labels: options.labels },
+    ...{ videoIds: options.videoIds, channel: options.channel, labels: options.labels },
     releasedMs: RELEASED_MS,
     failedMs: (attempt) => Math.min(FAILED_MS * 2 ** attempt, MAX_FAILED_MS),
     begins: () => backfill > 0 && stage.beginBackfill(),

@@ -2,16 +2,20 @@
 import type { Featured } from "../../client/index.ts";
 import { type ChatPlace, MergedConnection } from "../chat/merged-connection.ts";
 import type { ShownMessage, SourceMark } from "../chat/shown-message.ts";
-import { readMarks } from "./source-marks.ts";
+import { openChat } from "../chat/source.ts";
+import { streamFetch } from "../chat/stream-fetch.ts";
+import { MAX_CHATS, readMarks } from "./source-marks.ts";
 
+const PLACES = Array.from({ length: MAX_CHATS }, (_, at) => at + 1);
 /** The state of the overlay is the first of these that a chat has. */
 const STATES = ["open", "reconnecting", "connecting", "waiting", "ended"];
 
 export interface MergedSourceOptions {
   service: string;
   token: string | undefined;
-  /** As `readMarks` takes them. */
+  /** As `readMarks` takes them; without one, all live broadcasts of the channel are shown. */
   videoIds: readonly string[];
+  channel: string;
   labels: readonly string[];
   backfill: number;
   types: readonly string[] | undefined;
@@ -71,12 +75,45 @@ export function openMerged(options: MergedSourceOptions): void {
     };
   };
   const { service, token, types, hasFeatured } = options;
+  const isOfChannel = options.videoIds.length === 0;
   const marks = readMarks(options.videoIds, options.labels);
-  if (marks.size === 0) {
+  if (marks.size === 0 && !isOfChannel) {
     options.none();
     return;
   }
   const places = new Map([...marks].map(([videoId, mark]) => [videoId, placeOf(mark)] as const));
   const connection = new MergedConnection(places, { service, token, types, hasFeatured });
   connection.open(options.backfill);
+  if (isOfChannel)
+    joinBroadcasts(options, {
+      isOver: (videoId) => states.get(videoId) === "ended",
+      join: (mark) => connection.add(mark.videoId, placeOf(mark)),
+    });
+}
+
+/** All live broadcasts of a channel: one that begins joins the list, and the rows of one that ends stay. */
+function joinBroadcasts(
+  { service, token, channel, labels, showState, refused, opened }: MergedSourceOptions,
+  chats: { isOver(videoId: string): boolean; join(mark: SourceMark): void },
+): void {
+  /** By video: its place among the marks. */
+  const places = new Map<string, number>();
+  const fetch = streamFetch("all=on");
+  const source = { videoId: "", channel };
+  const room = openChat(service, source, { types: ["gap"], backfill: 0, token, fetch });
+  room.on("channel", ({ state, videoId, live = state === "live" && videoId ? [videoId] : [] }) => {
+    opened();
+    for (const each of [...places.keys()])
+      if (!live.includes(each) && chats.isOver(each)) places.delete(each);
+    for (const each of live) {
+      const place = PLACES.find((free) => ![...places.values()].includes(free));
+      if (places.has(each) || place === undefined) continue;
+      places.set(each, place);
+      const { label = "" } = readMarks([each], labels).get(each) ?? {};
+      chats.join({ videoId: each, place, label });
+    }
+    if (places.size === 0) showState("waiting");
+  });
+  room.on("error", ({ message, code }) => refused(message, code));
+  room.on("message", () => {}); // without it, there is no connection
 }

@@ -25,6 +25,7 @@ export const CHOICES = {
   commands: ON,
   deleted: ["remove", "hide", "strike"],
   demo: OFF,
+  all: OFF,
   speech: ["off", "paid", "all"],
   goal: ["members", "paid"],
 } as const;
@@ -70,6 +71,8 @@ export interface Options extends Source {
   videoIds: readonly string[];
   labels: readonly string[];
   view: (typeof CHOICES.view)[number];
+  /** Whether all live broadcasts of the channel are in one list. */
+  all: boolean;
   /** Undefined: all types. */
   types: ReadonlySet<string> | undefined;
   /** Maximum messages in the document. */
@@ -110,6 +113,7 @@ export function readOptions(search: string): Options {
     videoIds: videoId === "" ? parameters.list("videoIds") : [],
     labels: parameters.list("labels"),
     channel: parameters.text("channel").trim(),
+    all: choice("all") === "on",
     view: choice("view"),
     types: parameters.types(),
     max: Math.floor(number("max")),

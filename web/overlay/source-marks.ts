@@ -3,7 +3,7 @@ import { parseListedVideoId } from "../../src/protocol/video-id.ts";
 import { refuse } from "../chat/parameters.ts";
 import type { SourceMark } from "../chat/shown-message.ts";
 
-const MAX_CHATS = 6;
+export const MAX_CHATS = 6;
 
 /**
  * By video, in the order of `videoIds`. `labels`: items such as `id:Wide`, with ids as in `videoIds`, both

@@ -2,11 +2,11 @@
 import type { ChatError, Featured, Init } from "../../client/index.ts";
 import type { RelayError } from "../../src/protocol/errors.ts";
 import { Batch } from "../chat/batch.ts";
-import { fetchFeatured } from "../chat/fetch-featured.ts";
 import { silentMs, watchfulFetch } from "../chat/keepalive.ts";
 import { completed, type ShownMessage } from "../chat/shown-message.ts";
 import { openChat, type SourceChat } from "../chat/source.ts";
 import type { Source } from "../chat/source-name.ts";
+import { streamFetch } from "../chat/stream-fetch.ts";
 import { waitAfter } from "../chat/waits.ts";
 import { SERVICE, TOKEN } from "./own-service.ts";
 import { FOLLOWED, type Status } from "./status.ts";
@@ -100,7 +100,11 @@ export class Connection {
     const usual = options.backfill ?? (storedChat ? MOST_STORED : undefined);
     const backfill = followsVideo ? 0 : usual;
     const fetch = watchfulFetch(silentMs());
-    const own = { token: TOKEN, retry, fetch: TOKEN === undefined ? fetch : fetchFeatured(fetch) };
+    const own = {
+      token: TOKEN,
+      retry,
+      fetch: TOKEN === undefined ? fetch : streamFetch("featured=on", fetch),
+    };
     const room = openChat(SERVICE, source, { ...options, ...part, backfill, ...own });
     this.#room = room;
     room.on("state", (state) => {

@@ -35,6 +35,7 @@ const GROUPS: Readonly<Record<string, readonly Field[]>> = {
     source.videos,
     textField("labels", "Labels of several videos", "id:Wide, id:Upright"),
     source.channel,
+    switchField("all", "All live streams of the channel, in one list"),
     choiceField("view", "Show", [
       "the chat",
       "alerts: Super Chats and members, one at a time",
