@@ -28,7 +28,7 @@ describe("a replay on the viewer page", { skip: NO_CHROMIUM }, () => {
     chat.say(SAID.map((seconds, at) => replaying(String(seconds * 1000), textAction(NAMES[at] ?? ""))));
     await pages.visit(query);
   };
-  /** Moves the time of the page, once its clock stands still. */
+  /** Moves the time of the page, once its clock is stopped. */
   const pass = async (seconds: number) => {
     for (let passed = 0; passed < seconds; passed += 1) await pages.page.clock.runFor(1000);
   };
@@ -51,12 +51,12 @@ describe("a replay on the viewer page", { skip: NO_CHROMIUM }, () => {
     assert.equal(await seek().count(), 0);
   });
 
-  it("follows the video's time: stands still at first, plays, pauses, and says which", async () => {
+  it("follows the video's time: is paused at first, plays, pauses, and says which", async () => {
     const { page } = pages;
     await page.clock.install();
     await open("&follow=video");
     await statusIs("Replay, at the video’s time");
-    await shows(2); // what was said before the video began, and as it began
+    await shows(2); // those of before the video began, and of its begin
     await eventually("3600", () => seek().getAttribute("max"));
     assert.equal(await play().getAttribute("aria-pressed"), "false");
     await page.clock.pauseAt(Date.now() + 3_600_000);

@@ -59,7 +59,7 @@ describe("the line of the video", { skip: NO_CHROMIUM }, () => {
 
   let videos = 0;
 
-  /** Visits the live broadcast of a channel, and returns the pictures of the upstream that the page asks for. */
+  /** Visits the live broadcast of a channel. Returns the pictures of the upstream that the page asks for. */
   async function visit(
     title: string,
     name: string,
@@ -110,6 +110,8 @@ describe("the line of the video", { skip: NO_CHROMIUM }, () => {
     await pages.visit();
     await pages.stateIs("open");
     assert.equal(await page.locator("#video").isHidden(), true);
+    assert.equal(await page.title(), `${videoId} · Live chat`);
+    await page.goto(`${pages.relay.url}/?videoId=https://youtu.be/${videoId}%3Fsi=x`);
     assert.equal(await page.title(), `${videoId} · Live chat`);
   });
 

@@ -17,7 +17,7 @@ interface RequestedChat extends Source {
   /** Only the stored messages of this chat. */
   storedChat?: "" | "live" | "replay";
   backfill: number | undefined;
-  /** Of a replay, only what the service stores from now on: the page reads the rest by the video's time. */
+  /** Whether the page itself reads a replay, by the time of the video, and needs only its new messages. */
   followsVideo?: boolean;
   /** Why nothing can be opened. */
   refusal?: RelayError | undefined;

@@ -1,5 +1,6 @@
 /** The viewer page: opens the chats that its URL names, and shows them according to the controls. */
 import { fold } from "../../src/protocol/fold.ts";
+import { parseVideoId } from "../../src/protocol/video-id.ts";
 import { find } from "../chat/dom.ts";
 import type { Look } from "../chat/shown-message.ts";
 import { AuthorCard } from "./author-card.ts";
@@ -86,14 +87,23 @@ class Page {
 
   /** In the browser's tab: of the video, else the names that the page was given. */
   #showTitle(): void {
-    const { names = [], channel = "" } = this.#settings ?? {};
-    const shown = this.#title || names.join(", ") || channel;
+    const { videoId = "", videoIds = [], channel = "" } = this.#settings ?? {};
+    const shown = this.#title || idIn(videoId) || videoIds.join(", ") || channel;
     document.title = shown === "" ? this.#name : `${shown} · ${this.#name}`;
   }
 
   /** Other authors are highlighted or muted. */
   #marksChanged(kind: MarkKind, isNarrower: boolean): void {
     for (const column of this.#chats.columns) column.marksChanged(kind, isNarrower);
+  }
+}
+
+/** The id that a name of a video contains, or the name itself. */
+function idIn(name: string): string {
+  try {
+    return parseVideoId(name);
+  } catch {
+    return name;
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * Shows a replay at the pace of its video: the stored messages that were said up to the place that the clock
- * has. The clock stands still at first. Bounded: it holds the messages of one page ahead.
+ * has. At first, the clock is paused. Bounded: it holds the messages of one page ahead.
  */
 import { make } from "../chat/dom.ts";
 import type { ShownMessage } from "../chat/shown-message.ts";
@@ -17,7 +17,7 @@ const RETRY_MS = 3000;
 const AFTER_ALL = Number.MAX_SAFE_INTEGER;
 
 interface ClockOptions {
-  /** Its controls stand here, first. */
+  /** Where its controls are, before all else. */
   place: HTMLElement;
   /** Where it begins, in seconds. */
   start: number;
@@ -85,7 +85,7 @@ export class VideoClock {
     void this.#readOn();
   }
 
-  /** The service has read the replay to its end: once the page has, too, no place lies behind it. */
+  /** The service has read the replay to its end: once the page has, too, the clock goes no further. */
   over(): void {
     const isRead = !this.#hasMore && !this.#isReading && this.#lastAt > Number.NEGATIVE_INFINITY;
     if (isRead) this.#at = Math.max(0, Math.min(this.#at, this.#lastAt));
@@ -160,7 +160,7 @@ export class VideoClock {
     const { signal } = this.#reads;
     while (this.#hasMore && !this.#isReading && this.#coming.length < LOW) {
       this.#isReading = true;
-      this.#hasMore = false; // what comes meanwhile sets it again
+      this.#hasMore = false; // messages that come meanwhile set it again
       const read = this.#options.read({ after: this.#after, limit: AHEAD }, signal);
       const page = await read.catch(() => undefined);
       if (!page) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
@@ -176,7 +176,7 @@ export class VideoClock {
     if (this.#options.isOver()) this.over();
   }
 
-  /** Shows what is due. A message without a place of its own comes with the one before it. */
+  /** Shows the messages that are due. A message without a place of its own comes with the one before it. */
   #say(): void {
     const first = this.#coming.findIndex(({ details }) => (details.offsetMs ?? 0) > this.#at);
     const due = this.#coming.splice(0, first === -1 ? this.#coming.length : first);
