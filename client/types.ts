@@ -264,7 +264,9 @@ export interface ChannelOptions<D extends boolean = boolean, T extends TypeOrGro
   cursor?: string | undefined;
 }
 
-/** Options of `merged`, which needs `videoIds`, `channels`, or both; 20 in all. `until` is for videos alone. */
+/**
+ * Options of `merged`, which needs `videoIds`, `channels`, or both; 20 in all. `until` is for videos alone.
+ */
 export interface MergedOptions<D extends boolean = boolean, T extends TypeOrGroup = TypeOrGroup>
   extends StreamOptions<D, T>,
     UntilOption {

@@ -1,6 +1,6 @@
 /**
- * The schemas of messages: the fields that all have, and the `details` of each type. `kinds.test.ts` holds them
- * to the protocol's types.
+ * The schemas of messages: the fields that all have, and the `details` of each type. `kinds.test.ts` compares
+ * them with the protocol's types.
  */
 import type { TOptional, TSchema } from "typebox";
 import {
@@ -174,7 +174,7 @@ export const messageWith = (...more: TSchema[]) => ({
 });
 
 /**
- * Each type of message under its name, and their union, in which `type` tells them apart. Other schemas of
+ * Each type of message under its name, and their union, which `type` discriminates. Other schemas of
  * messages add to it. It has no `discriminator`: generators would take what adds to it for further types.
  */
 export const MESSAGE_SCHEMAS = {

@@ -45,11 +45,11 @@ const MEANINGS: Readonly<Record<string, object>> = {
 const TAGS: Readonly<Record<string, { paths: readonly string[]; description: string }>> = {
   chats: {
     paths: ["stream", "merged", "log", "messages"],
-    description: "Chats as streams, and what is stored of them.",
+    description: "Chats as streams, and stored chats.",
   },
   rooms: {
     paths: ["rooms", "videos", "featured"],
-    description: "What the service reads and stores, and what is known of a video.",
+    description: "The chats that the service reads and stores, and facts about videos.",
   },
   recordings: { paths: ["recordings"], description: "Chats that are read whether they are watched or not." },
   "own polling": {

@@ -133,7 +133,7 @@ export const NAMED_SCHEMAS = {
   VideoFeatured: ofVideo(Featured),
   VideoEnd: ofVideo(End),
   VideoInit: closed({ ...Init.properties, channel: OptionalChannel }),
-  /** Of one of the videos, or of one of the channels. */
+  /** The error of one of the videos, or of one of the channels. */
   VideoError: closed({
     videoId: Type.Optional(VideoId),
     channel: OptionalChannel,

@@ -5,7 +5,7 @@ import { quoted } from "../../protocol/pasted-name.ts";
 import { parseListedVideoId, VIDEO_ID_FORM } from "../../protocol/video-id.ts";
 import { parseCursor } from "../../serving/resume.ts";
 
-/** Of videos and channels together. */
+/** The maximum number of videos and channels together. */
 const MAX_CHATS = 20;
 const PAIR = new RegExp(`^(${VIDEO_ID_FORM}):(\\d+)$`);
 
@@ -39,8 +39,8 @@ export function mergedNames({ videoIds, channels }: { videoIds?: string; channel
 }
 
 /**
- * The cursors of `videoId:cursor,…`, by video. Throws `RelayError` INVALID_REQUEST for another form, and for a
- * video named twice.
+ * The cursors of `videoId:cursor,…`, by video. Throws `RelayError` INVALID_REQUEST for another form, and for
+ * a video named twice.
  */
 export function cursorsIn(list: string | undefined): Map<string, number> {
   const pairs = namesIn(list).map((pair): [string, number] => {

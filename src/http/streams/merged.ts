@@ -60,7 +60,7 @@ export function mergedAsked({ query, headers }: StreamInput<MergedQuery>) {
   const resumed = parse(headers["last-event-id"]) ?? parse(query.lastEventId);
   const cursors = videoIds.map((videoId, chat) => resumed?.cursors[chat] ?? begins.get(videoId));
   const places = channels.map((_, channel) => resumed?.places[channel]);
-  for (const videoId of videoIds) begins.delete(videoId); // what is left is of the channels
+  for (const videoId of videoIds) begins.delete(videoId); // the others are videos of the channels
   const form = formAsked({ query, headers });
   return { videoIds, channels, cursors, places, begins, ...partAsked(query), form };
 }
