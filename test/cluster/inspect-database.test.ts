@@ -15,7 +15,7 @@ const check = async (url: string) => {
 };
 
 describe("serve --check of a database", { skip }, () => {
-  it("makes no table, and says what is there, also while an instance uses it", async (t) => {
+  it("makes no table, and describes the database, also while an instance uses it", async (t) => {
     const url = await ownSchema(t, server as PostgresServer);
     const before = await check(url);
     assert.equal(before.code, 0, before.out);

@@ -47,15 +47,19 @@ function reduced(value: unknown, field: string): unknown {
   );
 }
 
-/** Objects of one form are in it once, with their number; everything else keeps its place. */
+/** Objects that differ at most in numbers are in it once, with their count; all else keeps its place. */
 function reducedList(list: readonly unknown[]): unknown[] {
   const forms = new Map<string, { form: unknown; count: number }>();
   for (const [index, item] of list.entries()) {
     const form = reduced(item, "");
-    const key = asObject(item) ? JSON.stringify(form) : `${index}`;
+    const key = asObject(item) ? JSON.stringify(form, withoutNumber) : `${index}`;
     const known = forms.get(key);
     if (known) known.count += 1;
     else forms.set(key, { form, count: 1 });
   }
   return [...forms.values()].map(({ form, count }) => (count === 1 ? form : { times: count, form }));
+}
+
+function withoutNumber(_name: string, value: unknown): unknown {
+  return typeof value === "number" ? 0 : value;
 }
