@@ -104,7 +104,7 @@ const ACCESS = {
   ),
   RELAY_PUBLIC: flag(
     "watch,rooms,probe,poll",
-    "the rights that need no token: a comma-separated list of `watch` (all chats), `watch:NAME` (a video, or a channel: `@name`, `UC…`), `rooms` (the list of rooms), `probe`, `poll` (`/v1/sessions`, `/v1/poll`), `record` (`/v1/recordings`), `feature` and `feature:NAME` (`/v1/featured`), or `none` alone",
+    "the rights that need no token, in a list: `watch` (all chats), `watch:NAME` (a video, or a channel: `@name`, `UC…`), `rooms` (their list), `probe`, `poll` (`/v1/sessions`, `/v1/poll`), `record` (`/v1/recordings`), `feature` and `feature:NAME` (`/v1/featured`), or `none` alone",
     publicRights,
   ),
   RELAY_ADMIN_TOKEN: {

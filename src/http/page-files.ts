@@ -20,7 +20,7 @@ const SDK_LATER: Readonly<Record<string, string>> = {
 const SCRIPTS: ReadonlySet<string> = new Set([
   "web/page/first-paint.ts",
   "web/page/main.ts",
-  "web/page/featuring.ts",
+  "web/page/feature-buttons.ts",
   "web/page/aloud.ts",
   "web/page/probe-page.ts",
   "web/page/video-clock.ts",

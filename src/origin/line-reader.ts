@@ -60,7 +60,7 @@ export function isFeatured(line: string): boolean {
   return line.startsWith(FEATURED);
 }
 
-/** The featured message in such a line; undefined if there is none. Throws `OriginAway` if it has another form. */
+/** The message in such a line; undefined if there is none. Throws `OriginAway` for another form. */
 export function featuredIn(line: string): Featured | undefined {
   if (line === `${FEATURED}"message":null}`) return undefined;
   const [end = "", iso = ""] = FEATURED_AT.exec(line) ?? [];

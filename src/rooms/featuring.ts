@@ -1,4 +1,4 @@
-/** Which message of a video is featured: shown, chosen and taken away, for whoever may. */
+/** Shows, chooses and takes away the featured message of a video. */
 import { CHATS, chatKey } from "../protocol/chat-key.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { readFeatured, standing } from "../store/featured.ts";
@@ -20,7 +20,7 @@ export class Featuring {
     this.#store = store;
   }
 
-  /** Of the live chat, or else of the replay. */
+  /** Shows that of the live chat, or else that of the replay. */
   async show(videoId: string): Promise<ShownFeatured> {
     const found = await Promise.all(CHATS.map((chat) => readFeatured(this.#store, chatKey(videoId, chat))));
     const featured = found.find((each) => each !== undefined);

@@ -1,6 +1,6 @@
 /**
- * The featured message of a room as bytes, for the viewers that ask for it: one frame for each form, which all
- * of them share. A slow viewer gets only the last of several changes.
+ * The featured message of a room as bytes, for the viewers that ask for it: one frame for each form, which
+ * all of them share. A slow viewer gets only the last of several changes.
  */
 import type { Featured } from "../store/featured.ts";
 import type { Form, Packet } from "./form.ts";

@@ -1,8 +1,8 @@
 /**
  * The featured message of a video: the one that a moderator has chosen for the viewers that ask for it. The
  * stores keep only the choice, in each chat of the video that has the message. Whether the message is still
- * there is read from the chat itself, so it is gone with every deletion, whoever has read that, and with
- * every pruning.
+ * there is read from the chat itself, so it is gone with every deletion, whichever instance has read that,
+ * and with every pruning.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../base/clock.ts";

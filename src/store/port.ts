@@ -160,15 +160,15 @@ export interface Store {
   getFeatured(videoId: string): Promise<FeaturedChoice | undefined>;
 
   /**
-   * Chooses the message of the chat that is featured from now on; null chooses none. Without effect if there
-   * is no room.
+   * Chooses the message of the chat that is featured from now on; null chooses none. Without effect on a
+   * video that has no room.
    */
   setFeatured(videoId: string, messageId: string | null): Promise<void>;
 
   /**
    * Yields the featured message of the chat, then each change: undefined while there is none, as it was
-   * deleted, or nothing was chosen. Rejects with `StoreError` "unavailable" if the first read fails, and waits
-   * for the store later. Returns when the signal aborts.
+   * deleted, or nothing was chosen. Rejects with `StoreError` "unavailable" if the first read fails, and
+   * waits for the store later. Returns when the signal aborts.
    */
   featured(videoId: string, signal: AbortSignal): AsyncIterable<Featured | undefined>;
 

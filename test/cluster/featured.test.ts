@@ -1,4 +1,4 @@
-/** The featured message of a video at each of several instances on one PostgreSQL, whoever changes it. */
+/** The featured message of a video at each of several instances on one PostgreSQL. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ask } from "../support/api.ts";

@@ -12,7 +12,7 @@ import {
 } from "../chat/shown-message.ts";
 import { replaceContent, targetOf } from "../chat/transcript.ts";
 
-/** What is featured in one chat. */
+/** The featured message of one chat. */
 interface Choice {
   message: ShownMessage;
   fate: Fate;
@@ -22,7 +22,7 @@ interface Choice {
 
 /** `isDemo`: the samples are featured one after the other. */
 export function openFeatured(look: Look, place: HTMLElement, isDemo: boolean) {
-  /** By video; "" if there is only one. Of several chats, the last choice is shown. */
+  /** By video; "" if there is only one. The last choice of all is shown. */
   const choices = new Map<string, Choice>();
   let shown: Choice | undefined;
   let element: HTMLElement | undefined;

@@ -6,7 +6,7 @@ import { passes } from "../chat/filters.ts";
 import type { Look, ShownMessage } from "../chat/shown-message.ts";
 import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
 import type { AuthorCard } from "./author-card.ts";
-import type { Featuring } from "./featuring.ts";
+import type { Featuring } from "./feature-buttons.ts";
 import { Folds } from "./folds.ts";
 import { Follower } from "./follower.ts";
 import type { LiveRegions } from "./live-regions.ts";
@@ -70,7 +70,7 @@ export class Column {
     this.#options = { ...options, look };
     const redrawAll = () => this.#redrawAll();
     if (TOKEN !== undefined)
-      this.#featuring = import("./featuring.ts").then(
+      this.#featuring = import("./feature-buttons.ts").then(
         ({ Featuring }) => new Featuring({ root, look, ask, redrawAll, events: EVENTS }),
       );
     this.status = new Status(root, (state, code) => options.stateChanged(state, code));

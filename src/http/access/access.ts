@@ -100,7 +100,7 @@ export class Access {
     return grantOf(request)?.rights ?? this.public;
   }
 
-  /** Whether the request may do what needs this right, with its videos and channels. Rejects as a check does. */
+  /** Whether the request has this right for its videos and channels. Rejects as a check does. */
   async allows(right: Right, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
     const rights = this.rightsOf(request);
     const others = askedNames(request).filter((name) => !rights.hasFor(right, name));

@@ -36,7 +36,7 @@ export interface ChannelRequest {
   from?: number | undefined;
   filter: MessageFilter;
   wantsFeatured: boolean;
-  /** Whether it is told of all broadcasts that are live. */
+  /** Whether the channel's state names all broadcasts that are live. */
   wantsAll?: boolean;
   resume: ChannelPlace | undefined;
   /** By video, the cursors after which videos begin. */

@@ -1,8 +1,8 @@
 /**
  * Watches the other instances. One statement looks at all rooms that are followed here, after missed notices
  * and about every 1.5 s, so a lost notice delays followers no longer. It finds new heads, featured messages,
- * ended rooms, owners that are gone, and rooms whose rows were replaced. These must not be followed any further, because
- * their cursors now name other messages.
+ * ended rooms, owners that are gone, and rooms whose rows were replaced. These must not be followed any
+ * further, because their cursors now name other messages.
  */
 import { after, type Clock } from "../../base/clock.ts";
 import { nap, unlessAborted } from "../../base/deadline.ts";

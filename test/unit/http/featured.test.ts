@@ -126,7 +126,7 @@ describe("a featured message", () => {
     assert.deepEqual((await show(relay)).body, { messageId: null });
   });
 
-  it("is in NDJSON, on several chats' connection, on a channel's, and in what is stored", async (t) => {
+  it("is in NDJSON, on several chats' connection, on a channel's, and in a bounded stream", async (t) => {
     const { relay } = await setUp(t);
     relay.upstream.chat(OTHER, { kinds: ["text"] }).say([said("other")]);
     const merged = await viewed(t, relay, `/v1/merged?videoIds=${VIDEO},${OTHER}&featured=on`);
