@@ -22,6 +22,8 @@ const SCRIPTS: ReadonlySet<string> = new Set([
   "web/page/main.ts",
   "web/page/feature-buttons.ts",
   "web/page/aloud.ts",
+  "web/page/chart.ts",
+  "web/page/found-words.ts",
   "web/page/probe-page.ts",
   "web/page/video-clock.ts",
   "web/overlay/main.ts",

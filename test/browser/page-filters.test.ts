@@ -23,9 +23,10 @@ const paid = (id: string, amount: string, header: number) =>
   );
 const BLUE = 4279592384;
 const RED = 4291821568;
-const link = textAction("link", { runs: [linkRun("example.org", "https://example.org/")] });
+const link = () => textAction("link", { runs: [linkRun("example.org", "https://example.org/")] });
+/** In the order of their times. */
 const SAID = [
-  ...[textAction("plain"), by("owner", "OWNER"), by("mod", "MODERATOR"), link],
+  ...[textAction("plain"), by("owner", "OWNER"), by("mod", "MODERATOR"), link()],
   ...[paid("small", "€1.00", BLUE), paid("big", "€50.00", RED), paid("yen", "¥90000", RED)],
 ];
 const CASES: [query: string, shown: string[]][] = [

@@ -92,9 +92,9 @@ describe("the statistics of the viewer page", { skip: NO_CHROMIUM }, () => {
   it("are a dash until they are known", async () => {
     const { page, chat } = pages;
     chat.say(texts("a", 3));
-    let answer = (): void => {};
+    const known = Promise.withResolvers<void>();
     await page.route(/v1.rooms/, async (route) => {
-      await new Promise<void>((resolve) => (answer = resolve));
+      await known.promise;
       await route.continue();
     });
     await visit("&tab=stats");
@@ -103,9 +103,10 @@ describe("the statistics of the viewer page", { skip: NO_CHROMIUM }, () => {
       assert.equal(await count(stat), "");
       assert.equal(await page.locator(`#stats [data-stat=${stat}] dd`).innerText(), "–");
     }
+    await page.locator("#chart .none").waitFor(); // the chart is loaded when it is first seen
     const unknown = ["#chart", "#authors", "#currencies"].map((part) => page.locator(part).innerText());
     assert.deepEqual(await Promise.all(unknown), ["–", "–", "–"]);
-    answer();
+    known.resolve();
     await counts("rate", 3);
     await page.unrouteAll({ behavior: "ignoreErrors" });
   });

@@ -8,7 +8,6 @@ import { EVENT_WORDS, HEADINGS, TAKEN_DOWN } from "./captions.ts";
 import { make, setAttributes } from "./dom.ts";
 import { drawParts } from "./draw-parts.ts";
 import { drawPoll } from "./draw-poll.ts";
-import { markFound } from "./found-words.ts";
 import { paint } from "./paint.ts";
 import { drawPicture } from "./pictures.ts";
 import type { Fate, Look, ShownMessage } from "./shown-message.ts";
@@ -61,7 +60,7 @@ export function draw(element: HTMLElement, message: ShownMessage, fate: Fate, lo
   const body = make("div", { class: "said" }, head, " ", ...said);
   element.replaceChildren(...(face ? [face, body] : [body]));
   look.finish?.(element, message, fate);
-  if (look.sought) markFound(element, look.sought);
+  if (look.sought) look.markFound?.(element, look.sought);
 }
 
 /** The part of a poll's message id that all its states share. */

@@ -64,6 +64,8 @@ export interface Look {
   finish?: (row: object, message: ShownMessage, fate: Fate) => void;
   /** Folded words to mark in rows; empty: none. */
   sought?: string;
+  /** Marks them in a row; absent until it is loaded. */
+  markFound?(row: object, sought: string): void;
   /** Which messages get `data-marked`. */
   isMarked?: (message: ShownMessage) => boolean;
 }

@@ -3,7 +3,8 @@
  * The pointer and the arrow keys show the figure of each column, and a table has all of them.
  */
 import { find, make } from "../chat/dom.ts";
-import type { Column } from "./minutes.ts";
+import { type Column, columnsOf } from "./minutes.ts";
+import type { Activity } from "./room-figures.ts";
 import { partOf } from "./root.ts";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -39,14 +40,16 @@ export class Chart {
     this.#table.addEventListener("toggle", () => this.#drawTable());
   }
 
-  /** `columns`: undefined until they are known. `ends`: the labels below its two ends. */
-  draw(columns: readonly Column[] | undefined, ends: readonly [string, string]): void {
-    this.#columns = columns ?? [];
-    if (!columns) {
+  /** `activity`: undefined until it is known. */
+  draw(activity: Activity | undefined): void {
+    this.#columns = activity ? columnsOf(activity) : [];
+    if (!activity) {
       this.#place.replaceChildren(make("p", { class: "none" }, "–"));
       this.#drawTable();
       return;
     }
+    const columns = this.#columns;
+    const end = activity.lastMinute === null ? (columns.at(-1)?.label ?? "") : "now";
     const most = Math.max(1, ...columns.map(({ count }) => count));
     const places = Math.max(MIN_COLUMNS, columns.length);
     const step = WIDTH / places;
@@ -60,7 +63,11 @@ export class Chart {
         return svg("rect", { ...place, "data-label": label, "data-count": count });
       }),
     );
-    this.#place.replaceChildren(axis(`${most.toLocaleString("en")} a minute`), chart, axis(...ends));
+    this.#place.replaceChildren(
+      axis(`${most.toLocaleString("en")} a minute`),
+      chart,
+      axis(columns[0]?.label ?? "", end),
+    );
     this.#choose(columns.find(({ label }) => label === this.#chosen));
     this.#drawTable();
   }

@@ -298,6 +298,11 @@ export class Column {
     });
   }
 
+  /** What marks the words of the filter is loaded. */
+  markFound(): void {
+    this.#keep(() => this.#markFound());
+  }
+
   /** Marks what the words of the filter have found, and nothing else. */
   #markFound(): void {
     for (const row of this.#log.rows)

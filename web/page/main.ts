@@ -76,6 +76,7 @@ class Page {
     };
     const isNew = Object.entries(look).some(([name, value]) => this.#look[name as keyof Look] !== value);
     Object.assign(this.#look, look, { sought: fold(settings.q.trim()) });
+    if (this.#look.sought && !this.#look.markFound) void this.#loadMarks();
     void this.#live.read(settings.aloud);
     const haveMarksChanged = this.#marks.read();
     this.#chats.apply(settings, isNew);
@@ -90,6 +91,12 @@ class Page {
     const { videoId = "", videoIds = [], channel = "" } = this.#settings ?? {};
     const shown = this.#title || idIn(videoId) || videoIds.join(", ") || channel;
     document.title = shown === "" ? this.#name : `${shown} · ${this.#name}`;
+  }
+
+  async #loadMarks(): Promise<void> {
+    const { markFound } = await import("./found-words.ts");
+    this.#look.markFound = markFound;
+    for (const column of this.#chats.columns) column.markFound();
   }
 
   /** Other authors are highlighted or muted. */

@@ -5,8 +5,7 @@
 import { make } from "../chat/dom.ts";
 import type { ShownMessage } from "../chat/shown-message.ts";
 import { EVENTS } from "../chat/transcript.ts";
-import { Chart } from "./chart.ts";
-import { columnsOf } from "./minutes.ts";
+import type { Chart } from "./chart.ts";
 import { type RoomFigures, readFigures } from "./room-figures.ts";
 import { partOf } from "./root.ts";
 import type { ShownChat } from "./stored.ts";
@@ -19,7 +18,8 @@ const MAX_RECENT = 5000;
 const UNKNOWN = "–";
 
 export class Stats {
-  readonly #chart: Chart;
+  /** Loaded when the figures are first seen. */
+  #chart: Chart | undefined;
   readonly #root: HTMLElement;
   readonly #openAuthor: (id: string, name: string) => void;
   #shown: ShownChat = { videoId: "" };
@@ -38,7 +38,6 @@ export class Stats {
 
   constructor(root: HTMLElement, openAuthor: (id: string, name: string) => void) {
     this.#root = root;
-    this.#chart = new Chart(root);
     this.#openAuthor = openAuthor;
   }
 
@@ -63,7 +62,14 @@ export class Stats {
   show(isVisible: boolean): void {
     if (isVisible && !this.#isVisible) this.#readAt = 0;
     this.#isVisible = isVisible;
+    if (isVisible && !this.#chart) void this.#openChart();
     this.#look();
+  }
+
+  async #openChart(): Promise<void> {
+    const { Chart } = await import("./chart.ts");
+    this.#chart ??= new Chart(this.#root);
+    this.#draw();
   }
 
   count({ type, cursor }: ShownMessage): void {
@@ -125,9 +131,7 @@ export class Stats {
 
   #draw(): void {
     const { totals, activity } = this.#figures ?? {};
-    const columns = activity && columnsOf(activity);
-    const end = activity?.lastMinute === null ? (columns?.at(-1)?.label ?? "") : "now";
-    this.#chart.draw(columns, [columns?.[0]?.label ?? "", end]);
+    this.#chart?.draw(activity);
     partOf(this.#root, "currencies", HTMLElement).replaceChildren(...this.#paid());
     const authors = partOf(this.#root, "authors", HTMLElement);
     if (!authors.contains(document.activeElement)) authors.replaceChildren(...this.#topAuthors());

@@ -1,7 +1,6 @@
 /** A list of stored messages, the newest first: a button shows the next page. Bounded. */
 import { fold } from "../../src/protocol/fold.ts";
 import { make } from "../chat/dom.ts";
-import { withMarks } from "../chat/found-words.ts";
 import type { ShownMessage } from "../chat/shown-message.ts";
 import type { Row } from "../chat/transcript.ts";
 import { inReadersZone } from "../chat/zone.ts";
@@ -50,6 +49,8 @@ export class StoredList {
   readonly #options: ListOptions;
   readonly #moreLabel: string;
   readonly #shown = new Map<Row, HTMLElement>();
+  /** Marks the words that were found; loaded with the first that are sought. */
+  #mark: ((text: string, sought: string) => (string | HTMLElement)[]) | undefined;
   #listing: Listing | undefined;
   /** Undefined while a page is read, or if that failed. */
   #describe: Describe | undefined;
@@ -105,6 +106,7 @@ export class StoredList {
     this.#describe = undefined;
     words.textContent = texts.loading;
     try {
+      if (query.q) this.#mark ??= (await import("./found-words.ts")).withMarks;
       const page = await stored.read({ ...query, before: this.#next, limit: PER_PAGE }, signal);
       for (const message of [...page.messages].reverse()) this.#show(message, this.#listing);
       this.#next = page.prev;
@@ -131,7 +133,7 @@ export class StoredList {
   /** A button that opens the log at the message. */
   #draw({ message, fate }: Row & { message: ShownMessage }, stored: Stored): HTMLElement {
     const sought = fold(String(this.#listing?.query.q ?? ""));
-    const marked = (text: string) => (sought === "" ? [text] : withMarks(text, sought));
+    const marked = (text: string) => (sought === "" ? [text] : (this.#mark?.(text, sought) ?? [text]));
     const words = make("bdi", {}, ...marked([message.amount, message.message].filter(Boolean).join(" ")));
     const button = make(
       "button",

@@ -1,6 +1,6 @@
 /** Marks the words that a search has found, as `fold` compares them. */
 import { fold } from "../../src/protocol/fold.ts";
-import { make } from "./dom.ts";
+import { make } from "../chat/dom.ts";
 
 /** A character with its marks: what the folding of one does not depend on others. */
 const CHARACTERS = /[^\p{M}]\p{M}*|\p{M}+/gsu;
