@@ -50,6 +50,6 @@ export function merged<D extends boolean = false, T extends TypeOrGroup = Messag
   options: MergedOptions<D, T>,
 ): MergedChats<MessageOf<TypesIn<T> | "gap", D>> {
   // The service writes handles in lower case.
-  const channels = options.channels?.map((name) => (name[0] === "@" ? name.toLowerCase() : name));
+  const channels = options?.channels?.map((name) => (name[0] === "@" ? name.toLowerCase() : name));
   return new Room(MERGED, systemClock, url, { ...options, channels }) as MergedChats<never>;
 }

@@ -43,7 +43,7 @@ export function mergedNames({ videoIds, channels }: { videoIds?: string; channel
  * a video named twice.
  */
 export function cursorsIn(list: string | undefined): Map<string, number> {
-  const pairs = namesIn(list).map((pair): [string, number] => {
+  const pairs = namesIn(list?.trim() || undefined).map((pair): [string, number] => {
     const [, videoId, digits] = PAIR.exec(pair) ?? [];
     const cursor = parseCursor(digits);
     if (videoId !== undefined && cursor !== undefined) return [videoId, cursor];

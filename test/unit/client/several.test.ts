@@ -415,6 +415,13 @@ describe("several chats of the SDK on one connection", () => {
     await assert.rejects(placesOf(merged(server.url, { ...FAST, videoIds: [A, A] })), error);
   });
 
+  it("throw TypeError at once without a name", () => {
+    for (const args of [["http://relay"], ["http://relay", {}], ["http://relay", { channels: [""] }]])
+      assert.throws(() => Reflect.apply(merged, undefined, args), /^TypeError: videoIds: is missing/);
+    for (const channels of ["@a", [null], 5])
+      assert.throws(() => Reflect.apply(merged, undefined, ["http://relay", { channels }]), TypeError);
+  });
+
   it("throw TypeError at once if videoIds are not ids, or if the cursor is not theirs", () => {
     for (const cursor of ["nonsense", "5", "1.2.3", "1.-2", "_._"])
       assert.throws(() => merged("http://relay", { videoIds: [A, B], cursor }), {

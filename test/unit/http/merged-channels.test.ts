@@ -37,6 +37,7 @@ describe("the query of several chats", () => {
     assert.deepEqual(asked({ ...query, lastEventId: "a._" }).cursors, [10, 1_795_163_753_064]);
     assert.deepEqual(asked(query, "a.b").cursors, [10, 11]);
     assert.deepEqual(asked(query, "a.b.c").cursors, [undefined, 1_795_163_753_064], "of another length");
+    assert.deepEqual(asked({ ...query, cursors: " " }).cursors, [undefined, undefined]);
   });
 
   for (const [name, query, words] of [
