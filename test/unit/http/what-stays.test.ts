@@ -16,6 +16,7 @@ import { Stream } from "../../support/stream.ts";
 
 const VIDEO = "stays-chat1";
 const SHORT = "stays-short";
+const ADMIN = "an-admin-token-of-a-test";
 const SAID = 400;
 /** As many as two polls bring at most. */
 const ROUND = 100;
@@ -56,6 +57,7 @@ before(async () => {
   relay = await startRelay({
     simulator,
     settings: {
+      RELAY_ADMIN_TOKEN: ADMIN,
       ...{ RELAY_TRUST_PROXY: "1", RELAY_MAX_VIEWERS_PER_ADDRESS: "0" },
       ...{ RELAY_CORS_ORIGINS: "https://page.example", RELAY_CORS_HEADERS: "x-*" },
     },
@@ -127,6 +129,11 @@ const CHOSEN: Record<string, (n: number) => string> = {
       apiKey: "a".repeat(39),
       webVersion: "2.2026",
     }),
+  "a message to feature": (n) =>
+    post(`/v1/featured/${SHORT}`, { messageId: `message-${n}` })
+      .replace("POST", "PUT")
+      .replace("Host: x", `Host: x\r\nAuthorization: Bearer ${ADMIN}`),
+  "a stream with the featured message": (n) => stream(`featured=on&lastEventId=${nth(n)}`, GZIP),
   "a video that is not stored": (n) => get(`/v1/messages?videoId=${made(n)}`),
   "a video without a chat": (n) => get(`/v1/stream?videoId=${made(n)}`),
   "a channel that does not exist": (n) => get(`/v1/stream?channel=@made.up.${n}`),
