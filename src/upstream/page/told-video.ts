@@ -13,7 +13,9 @@ import { videoIn } from "./no-chat.ts";
 const MIN_TIME = Date.UTC(2005, 0);
 const MAX_TIME = Date.UTC(2100, 0);
 
-/** `content` and `playerData`: as in `videoData`. Undefined if the page tells nothing, or is another video's. */
+/**
+ * `content` and `playerData`: as in `videoData`. Undefined if the page tells nothing, or is of another video.
+ */
 export function toldVideo(
   content: JsonObject | undefined,
   playerData: () => JsonObject | undefined,
