@@ -6,11 +6,8 @@ import { RelayError } from "../../protocol/errors.ts";
 import type { BodySink, Multiplex } from "../../serving/multiplex/multiplex.ts";
 import { parseCursor } from "../../serving/resume.ts";
 import type { StreamQuery } from "../schemas/schemas.ts";
-import { type ChannelParts, type ChannelRequest, ChannelViewer } from "./channel-viewer.ts";
+import { type ChannelParts, type ChannelRequest, ChannelViewer, FIRST_LOOK_MS } from "./channel-viewer.ts";
 import { formAsked, openMultiplex, partAsked, type Served, type StreamInput } from "./stream-parts.ts";
-
-/** How long the answer waits for the first look at a channel. */
-const FIRST_LOOK_MS = 2000;
 
 /** Throws `RelayError` INVALID_REQUEST. */
 export function channelAsked({ query, headers }: StreamInput<StreamQuery>) {

@@ -4,6 +4,7 @@
  * failures to the channel's watch.
  */
 import { isDeepStrictEqual } from "node:util";
+import { Deadline } from "../../base/deadline.ts";
 import { withoutStop } from "../../base/full-stop.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
 import type { StreamEnd } from "../../protocol/chat.ts";
@@ -18,6 +19,8 @@ import type { Multiplex } from "../../serving/multiplex/multiplex.ts";
 import { refuseUnavailable } from "../../serving/store-refusal.ts";
 import { type MultiplexParts, MultiplexViewer } from "./multiplex-viewer.ts";
 
+/** How long a client waits for the first look at a channel before it gets a state without one. */
+export const FIRST_LOOK_MS = 2000;
 /** Why a client waits whose answer begins before the first look is over. */
 const UNSEEN = "the channel's pages have not been read yet";
 /** A client's video counts as another channel's if its own channel cannot be found out for this long. */
@@ -173,6 +176,7 @@ export class ChannelViewer {
     const { watch, videoChannels } = this.#parts;
     const { broadcasts } = watch;
     const { resume: place } = this.#request;
+    if (this.#connection) await this.#firstLook(); // the answer of a single channel begins after it
     if (!broadcasts.state) this.#announce(UNSEEN);
     await broadcasts.known(this.#multiplex.gone);
     videoChannels.learn(watch.names);
@@ -181,6 +185,16 @@ export class ChannelViewer {
     if (!isOwn) return broadcasts.newest;
     this.#cursors.set(place.videoId, place.cursor);
     return broadcasts.resumed(place.videoId);
+  }
+
+  /** Resolves after the first look, or after two seconds. Rejects if there is no such channel. */
+  async #firstLook(): Promise<void> {
+    const { watch, clock } = this.#parts;
+    const { gone } = this.#multiplex;
+    using limit = new Deadline(clock, FIRST_LOOK_MS);
+    await watch.broadcasts.known(AbortSignal.any([gone, limit.signal])).catch((error: unknown) => {
+      if (gone.aborted || !limit.signal.aborted) throw error;
+    });
   }
 
   /** Whether a video is one of the channel's, by what the channel shows, or else by the video's own page. */

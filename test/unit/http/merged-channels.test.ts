@@ -162,6 +162,21 @@ describe("channels on one connection with videos", () => {
     assert.equal(viewer.sink.closedBy, undefined);
   });
 
+  it("begin with the first look at each, or after two seconds", async () => {
+    const { relay, channel, upstream } = watched();
+    channel.broadcast(LIVE, { chat: CHAT });
+    const soon = new ChannelVisitor(relay.service, undefined, { channels: HANDLE });
+    await relay.advance(MINUTE);
+    assert.deepEqual(soon.news().slice(0, 2), [`channel live ${LIVE}`, `init ${LIVE}`]);
+    upstream.channel(OTHER);
+    upstream.fault({ on: ["live"], times: 1, as: { delayMs: 5000 } });
+    const late = new ChannelVisitor(relay.service, undefined, { channels: OTHER });
+    await relay.advance(1900);
+    assert.deepEqual(late.news(), []);
+    await relay.advance(500);
+    assert.match(late.news().join(), /^channel waiting .*not been read yet$/);
+  });
+
   it("count as one viewer each, and leave no watch behind", async () => {
     const { relay, upstream } = watched({}, { settings: { RELAY_MAX_VIEWERS: "2" } });
     upstream.channel(OTHER);
