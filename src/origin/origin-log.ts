@@ -22,6 +22,8 @@ import { ReopenWaits } from "./reopen-waits.ts";
 
 /** The wait for the stream to say which message is featured: an earlier version never says it. */
 const FIRST_WORD_MS = 2000;
+/** The minimum time between two questions what the video is, and the wait for an answer. */
+const VIDEO_MS = 2000;
 
 interface RoomLogParts {
   origin: Origin;
@@ -39,8 +41,11 @@ export class OriginRoomLog implements RoomLog {
   readonly isRemote = true;
   readonly #parts: RoomLogParts;
   readonly #opening: FollowedStart | undefined;
-  /** As the latest stream has begun with it; undefined if that tells nothing. */
+  /** As the latest stream has begun with it, or else as the origin has answered; undefined if not at all. */
   video: VideoFacts | undefined;
+  /** When it may be asked for, and the latest question. A stream that has just begun was one. */
+  #videoDueAt: number;
+  #videoAsked: Promise<void> = Promise.resolve();
   #featured: Featured | undefined;
   /** Whether the stream has said which message is featured. */
   #hasSaid = false;
@@ -52,6 +57,7 @@ export class OriginRoomLog implements RoomLog {
     this.#parts = parts;
     this.#opening = opening;
     this.video = opening?.stream.video;
+    this.#videoDueAt = opening ? parts.clock.monotonic() + VIDEO_MS : 0;
   }
 
   read(key: ChatKey, after: number, limit: number): Promise<StoredMessage[]> {
@@ -66,6 +72,22 @@ export class OriginRoomLog implements RoomLog {
 
   cursorAt(key: ChatKey, time: number): Promise<number | undefined> {
     return this.#parts.origin.cursorAt(key, time);
+  }
+
+  /** The origin may learn what the video is only after the stream has begun. Resolves soon if it is away. */
+  async learnVideo(key: ChatKey, signal: AbortSignal): Promise<void> {
+    if (this.video) return;
+    const { origin, clock } = this.#parts;
+    if (clock.monotonic() >= this.#videoDueAt) {
+      this.#videoDueAt = clock.monotonic() + VIDEO_MS;
+      this.#videoAsked = origin.video(key, signal).then(
+        (video) => {
+          this.video ??= video;
+        },
+        () => {},
+      );
+    }
+    await nap(VIDEO_MS, this.#videoAsked, clock, signal);
   }
 
   /** What the stream says; a log that is not followed asks once. */

@@ -11,6 +11,7 @@ import { ENDED, isChatType } from "../protocol/chat.ts";
 import { type ChatKey, chatKey, chatNamed, chatOf } from "../protocol/chat-key.ts";
 import { absenceIn, ChatAbsent, STANDING_HEADER } from "../protocol/chat-standing.ts";
 import { ERRORS, isErrorCode, RelayError } from "../protocol/errors.ts";
+import type { VideoFacts } from "../protocol/video-facts.ts";
 import type { ChannelQuestion } from "../rooms/channels/video-channels.ts";
 import type { StoredChat } from "../rooms/past-chats.ts";
 import type { CursorRange } from "../serving/resume.ts";
@@ -125,6 +126,16 @@ export class Origin {
     return await this.#begun(limitMs, signal, async (over) =>
       OriginStream.begin(await this.#lines(query, lastEventId, over, headers)),
     );
+  }
+
+  /** What the origin knows of a video; undefined if nothing. Rejects as `stream` does. */
+  async video(key: ChatKey, signal: AbortSignal): Promise<VideoFacts | undefined> {
+    const { videoId, chat } = chatOf(key);
+    const query = { videoId, chat, until: "now", backfill: "0", details: "true" };
+    return await this.#begun(this.#resumingTimeoutMs, signal, async (over) => {
+      using stream = await OriginStream.begin(await this.#lines(query, undefined, over));
+      return stream.video;
+    });
   }
 
   /**

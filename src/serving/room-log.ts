@@ -1,4 +1,5 @@
 /** What viewers need of a log, which is in a store or at the origin of an edge. */
+import type { ChatKey } from "../protocol/chat-key.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import type { Store } from "../store/port.ts";
 import type { CursorRange } from "./resume.ts";
@@ -18,6 +19,8 @@ export interface RoomLog extends Pick<Store, "read" | "readTypes" | "cursorAt" |
   readonly isRemote?: boolean;
   /** If it belongs to another instance: what that has said of the video. */
   readonly video?: VideoFacts | undefined;
+  /** If it belongs to another instance: asks that for `video`, if it is not known. Never rejects. */
+  learnVideo?(key: ChatKey, signal: AbortSignal): Promise<void>;
   /** The room's cursors at this moment, and what its video is, as stored. */
   getRoom(videoId: string): Promise<RoomRange | undefined>;
 }

@@ -28,6 +28,8 @@ export interface StreamRequest extends Beginning {
   videoId: string;
   /** The chat that it must be; undefined: the one that `rooms/past-chats.ts` says. */
   chat?: Chat | undefined;
+  /** Whether its first frame says what the video is. */
+  wantsVideo?: boolean;
   /** Whether it is sent the featured message of the video. */
   wantsFeatured?: boolean;
   /** Whether the stream ends with the newest message stored now. */
@@ -172,10 +174,11 @@ export class Room implements ViewerHost, StartingRoom {
    * to resume from; by default the head. Rejects with `StoreError`, and with the error of `open`.
    */
   async enter(request: StreamRequest, historyEnd?: number): Promise<void> {
-    const { lastEventId, filter = MessageFilter.everything, wantsFeatured } = request;
+    const { lastEventId, filter = MessageFilter.everything, wantsVideo, wantsFeatured } = request;
     this.#entering += 1;
     try {
       const featured = wantsFeatured ? await this.#knownFeatured() : undefined;
+      if (wantsVideo) await this.#parts.store.learnVideo?.(this.key, this.#closed.signal);
       const cursor = await this.#starts.find(request, historyEnd);
       const sink = request.open(cursor, this);
       if (sink.isPoll) this.#betweenPolls.asked();

@@ -78,6 +78,7 @@ export class VirtualViewer {
       filter,
       from,
       isBounded: bound === "now",
+      wantsVideo: details,
       wantsFeatured: featured,
     };
     const request = { ...asked, address: () => address, open };

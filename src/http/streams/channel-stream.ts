@@ -12,12 +12,13 @@ import { formAsked, openMultiplex, partAsked, type Served, type StreamInput } fr
 /** Throws `RelayError` INVALID_REQUEST. */
 export function channelAsked({ query, headers }: StreamInput<StreamQuery>) {
   const channel = parseChannel(query.channel ?? "");
-  const { backfill, from, filter, wantsFeatured } = partAsked(query);
+  const { backfill, from, filter, wantsVideo, wantsFeatured } = partAsked(query);
   refuseUntil(query);
   const resume = parsePlace(headers["last-event-id"]) ?? parsePlace(query.lastEventId);
   const form = formAsked({ query, headers });
   const wantsAll = query.all === "on";
-  return { channel, backfill, from, filter, wantsFeatured, wantsAll, resume, form, isBounded: false };
+  const wants = { wantsVideo, wantsFeatured, wantsAll };
+  return { channel, backfill, from, filter, ...wants, resume, form, isBounded: false };
 }
 
 /** Throws `RelayError` INVALID_REQUEST if a stream with a channel is asked to end. */

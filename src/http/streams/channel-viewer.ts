@@ -38,6 +38,7 @@ export interface ChannelRequest {
   backfill: number | undefined;
   from?: number | undefined;
   filter: MessageFilter;
+  wantsVideo: boolean;
   wantsFeatured: boolean;
   /** Whether the channel's state names all broadcasts that are live. */
   wantsAll?: boolean;
@@ -287,7 +288,7 @@ export class ChannelViewer {
   /** One stay in the broadcast's room. `isRest`: only for the messages that are stored now. */
   async #stay(broadcast: Broadcast, writer: ChatWriter, had: Had, isRest: boolean): Promise<Had> {
     const { broadcasts } = this.#parts.watch;
-    const { backfill, from, filter, wantsFeatured, address } = this.#request;
+    const { backfill, from, filter, wantsVideo, wantsFeatured, address } = this.#request;
     const { gone } = this.#multiplex;
     const viewer = this.#viewer;
     const turned = new AbortController();
@@ -299,7 +300,7 @@ export class ChannelViewer {
     // The channel's watch says when a chat that was not there is there.
     const goesOn = { isFresh: true, reopens: broadcast.isReopened === true };
     const start = isRest ? { isBounded: true, backfill: 0 } : { backfill, from, ...goesOn };
-    const asked = { videoId: writer.videoId, filter, wantsFeatured, ...start };
+    const asked = { videoId: writer.videoId, filter, wantsVideo, wantsFeatured, ...start };
     const request = { ...asked, isShown: true, address: () => address };
     const entered = () => {
       if (broadcasts.isOn(broadcast)) this.#announce();

@@ -80,6 +80,7 @@ export function partAsked(query: Omit<StreamQuery, "videoId">) {
     from: timeIn(query, "from"),
     isBounded: query.until === "now",
     filter: filterAsked(query),
+    wantsVideo: query.details === "true",
     wantsFeatured: query.featured === "on",
   } satisfies Partial<StreamRequest>;
 }

@@ -112,6 +112,20 @@ describe("what a video is", () => {
     }
   });
 
+  it("is shown at an edge whose line began before it was known, and where the stream is bounded", async () => {
+    const { relay, named } = stage();
+    const { life } = await virtualEdge(relay);
+    const asked = { videoId: VIDEO, details: true, backfill: 0 };
+    const first = await relay.enter(asked, life.rooms);
+    assert.equal(first.init?.details, undefined);
+    await relay.advance(SOON_MS);
+    const known = { title: "A first title", channel: named };
+    for (const bound of [{ until: "now" } as const, {}]) {
+      const later = await relay.enter({ ...asked, ...bound }, life.rooms);
+      assert.deepEqual(later.init?.details, known);
+    }
+  });
+
   it("is not asked again if next has nothing to tell, and a failing next harms nobody", async () => {
     for (const isFailing of [false, true]) {
       const relay = new VirtualRelay({ hasDisk: true });

@@ -89,7 +89,7 @@ function brokenWatch(relay: VirtualRelay): ChannelWatch {
   broadcasts.show({ channel: "@somebody", videoId: VIDEO, state: "live" });
   return {
     broadcasts,
-    has: () => undefined,
+    shows: () => true,
     failed: () => {
       throw BUG;
     },
@@ -112,6 +112,7 @@ it("a bug in the watch of a channel ends the connection of the viewer that meets
   const request = {
     backfill: 0,
     filter: MessageFilter.everything,
+    wantsVideo: false,
     wantsFeatured: false,
     resume: undefined,
     address: "",
