@@ -90,6 +90,18 @@ describe("filters by role, payment and link", { skip: NO_CHROMIUM }, () => {
     await has("yen");
   });
 
+  it("find what is older by the service's own filters", async () => {
+    const { page, chat } = pages;
+    chat.say([by("old", "MODERATOR"), ...texts("a", 30), paid("small", "€1.00", BLUE), textAction("z")]);
+    await visit("&backfill=5&badges=moderator&minTier=5&minAmount=5EUR");
+    const asked = page.waitForRequest(/v1.messages.*badges=moderator/);
+    await page.locator("#older").click();
+    await has("old");
+    const { searchParams } = new URL((await asked).url());
+    assert.deepEqual([searchParams.get("minTier"), searchParams.get("minAmount")], ["5", "5EUR"]);
+    assert.deepEqual(await idsOf(page), ["old"]);
+  });
+
   it("leave badges of the overlay on and off as they were", async () => {
     const { page, relay, chat, videoId } = pages;
     chat.say(SAID);
@@ -120,11 +132,13 @@ describe("filters by role, payment and link", { skip: NO_CHROMIUM }, () => {
     await visit("&q=find");
     await has("f");
     const marks = () => page.locator(`${rowOf("f")} mark`).allInnerTexts();
+    await page.locator(`${rowOf("f")} mark`).first().waitFor();
     assert.deepEqual(await marks(), ["Find", "ＦＩＮＤ", "find", "find"]);
     const words = page.locator(`${rowOf("f")} [data-field=message]`);
     assert.equal(await words.textContent(), "Ünder ＦＩＮＤ me, find find.example");
     assert.equal(await words.locator("a").textContent(), "find.example");
     await page.getByRole("button", { name: "Find in all" }).click();
+    await page.locator("#found mark").first().waitFor();
     assert.deepEqual(await page.locator("#found mark").allInnerTexts(), ["Find", "ＦＩＮＤ", "find", "find"]);
     await page.locator("#found-close").click();
     assert.deepEqual(await violationsIn(page), []);

@@ -1,5 +1,5 @@
 /**
- * Reads new messages aloud to a screen reader: one in two seconds, the newest; what was paid always, one after
+ * Reads new messages aloud to a screen reader: the newest one each two seconds, but paid ones always, one after
  * the other.
  */
 import { make } from "../chat/dom.ts";

@@ -320,10 +320,17 @@ function letsThrough(types: Settings["types"], type: string): boolean {
   return types ? types.has(type) : !EVENTS.has(type);
 }
 
-/** The query of stored messages that the filters show. The service takes 100 characters of `q` at most. */
-function storedBy({ types, q }: Pick<Settings, "types" | "q"> = { types: undefined, q: "" }) {
+/**
+ * The query of stored messages that the filters show, but for those by links. The service takes 100 characters
+ * of `q` at most.
+ */
+function storedBy({ types, q, filters }: Pick<Settings, "types" | "q" | "filters"> = NO_SETTINGS) {
   const sought = q.trim();
+  const { badges, minTier, minAmount } = filters;
   return {
+    ...(badges && { badges: badges.join() }),
+    ...(minTier !== undefined && { minTier }),
+    ...(minAmount && { minAmount: `${minAmount.value}${minAmount.currency}` }),
     ...(types && { types: [...types].join() }),
     ...(sought !== "" && sought.length <= 100 && { q: sought }),
   };
@@ -334,7 +341,8 @@ function filterOf({ types, q, filters }: Pick<Settings, "types" | "q" | "filters
   return JSON.stringify([types && [...types], q, filters]);
 }
 
-const NO_FILTER = filterOf({ types: undefined, q: "", filters: {} });
+const NO_SETTINGS = { types: undefined, q: "", filters: {} };
+const NO_FILTER = filterOf(NO_SETTINGS);
 
 /** Whether the new filters show nothing that the old ones hid. */
 function isNarrower(now: Settings, before: Settings): boolean {

@@ -1,6 +1,6 @@
 /**
- * Folds rows of more than ten lines: they show ten, and a button for the rest. The words stay in the document.
- * A row is measured once, and again when the log has another width.
+ * Folds rows of more than ten lines: they show ten, and a button for the rest. The words stay in the
+ * document. A row is measured once, and again when the log has another width.
  */
 import { make } from "../chat/dom.ts";
 

@@ -1,4 +1,4 @@
-/** The messages of each minute as columns of the chart: by the clock for a live chat, by the video's time for a replay. */
+/** The messages of each minute as columns: by the clock for a live chat, by the video's time for a replay. */
 import type { Activity } from "./room-figures.ts";
 
 const MINUTE_MS = 60_000;

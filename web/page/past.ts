@@ -27,7 +27,7 @@ interface PastOptions {
   root: HTMLElement;
   log: Log;
   /** The query for the messages that the filters show. */
-  filter(): Pick<StoredQuery, "types" | "q">;
+  filter(): StoredQuery;
   restore(message: ShownMessage): Row | undefined;
   /** Changes the rows without moving those in view, and without their being announced. */
   keep(change: () => void): void;

@@ -1,4 +1,4 @@
-/** The totals and the activity of the whole room, from `GET /v1/rooms/{videoId}`: one answer, of one moment. */
+/** The totals and the activity of the whole room, of one moment, from `GET /v1/rooms/{videoId}`. */
 import { ask } from "./own-service.ts";
 import type { ShownChat } from "./stored.ts";
 

@@ -12,7 +12,7 @@ import { type Stored, StoredList, timeOf } from "./stored-list.ts";
 import { focusFirstSeen } from "./tab-stops.ts";
 
 interface SearchOptions extends Stored {
-  filter(): Pick<StoredQuery, "types" | "q">;
+  filter(): StoredQuery;
   /** Whether the filters show the row. */
   isShown(row: Row): boolean;
 }

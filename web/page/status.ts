@@ -102,7 +102,7 @@ export class Status {
     this.#say(words);
   }
 
-  /** Adds to the words how many seconds are left. Screen readers are spared them: each would be a new text. */
+  /** Adds to the words how many seconds are left. Screen readers do not read them: each would be new text. */
   #countDown(until: number): void {
     const left = make("span", { "data-part": "countdown", "aria-hidden": "true" });
     const show = (): void => {

@@ -1,7 +1,7 @@
 /**
  * How lively a chat is: its messages by minute, and its most active authors. Counted from the stored messages
- * when somebody asks, and kept, so that the next answer reads only what came since. Bounded: the newest rooms,
- * and in each the newest messages at first.
+ * when somebody asks, and kept, so that the next answer reads only what came since. Bounded: some rooms, and
+ * at first the newest messages of each.
  */
 import type { Clock } from "../../base/clock.ts";
 import { SharedWork } from "../../base/shared-work.ts";
