@@ -167,6 +167,7 @@ describe("a page with a token in its address", { skip: NO_CHROMIUM }, () => {
     await open(`/probe?videoId=${VIDEO}`);
     await page.click("#probe button");
     await until(page, "/does not give the right/.test(document.querySelector('#probe-words').textContent)");
+    await page.locator("#open input[name=token]").waitFor();
     await assertHidden();
     await page.click("#chat-link");
     await shows(`in ${VIDEO}`);

@@ -6,6 +6,7 @@ import { type ChatError, type ProbeRow, probe } from "../../client/index.ts";
 import { find, make, setAttributes } from "../chat/dom.ts";
 import { SERVICE, TOKEN } from "./own-service.ts";
 import { sentence } from "./sentence.ts";
+import { offerToken } from "./token-field.ts";
 
 /** The attempts of a probe, in order. */
 const LABELS = [
@@ -63,6 +64,7 @@ async function run(): Promise<void> {
   } catch (error) {
     showAll("not tried");
     words.textContent = wordsOf(error as ChatError);
+    offerToken((error as ChatError).code);
   }
   start.disabled = false;
   progress.hidden = true;
