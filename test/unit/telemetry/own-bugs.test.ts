@@ -89,6 +89,7 @@ function brokenWatch(relay: VirtualRelay): ChannelWatch {
   broadcasts.show({ channel: "@somebody", videoId: VIDEO, state: "live" });
   return {
     broadcasts,
+    names: [],
     shows: () => true,
     failed: () => {
       throw BUG;
