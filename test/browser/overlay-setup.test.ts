@@ -22,6 +22,7 @@ const EVERY: [name: string, value: string][] = [
   ["videoIds", "abcdefghijk,abcdefghijl"],
   ["labels", "abcdefghijk:Wide"],
   ["channel", "@somebody"],
+  ["all", "on"],
   ["view", "ticker"],
   ["demo", "on"],
   ["theme", "bubbles"],
