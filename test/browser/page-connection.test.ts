@@ -284,7 +284,7 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     const { page } = opened;
     await page.clock.runFor(1000);
     await page.locator(rowOf("11")).waitFor();
-    // The time of the page stands still: wait until it has read the comment.
+    // The page's clock does not run: wait until the page has read the comment.
     const armed = "waits.filter((ms) => ms === 16_500).length";
     for (const _ of [1, 2]) {
       const before = await page.evaluate<number>(armed);

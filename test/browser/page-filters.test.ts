@@ -65,7 +65,7 @@ describe("filters by role, payment and link", { skip: NO_CHROMIUM }, () => {
     );
   });
 
-  it("are in the controls and in the URL, and show at once what is there already", async () => {
+  it("are in the controls and in the URL, and apply to the rows that are there", async () => {
     const { page, chat } = pages;
     chat.say(SAID);
     await visit("&badges=owner&minTier=2&only=links&minAmount=5EUR");
@@ -90,7 +90,7 @@ describe("filters by role, payment and link", { skip: NO_CHROMIUM }, () => {
     await has("yen");
   });
 
-  it("find what is older by the service's own filters", async () => {
+  it("find older messages by the service's own filters", async () => {
     const { page, chat } = pages;
     chat.say([by("old", "MODERATOR"), ...texts("a", 30), paid("small", "€1.00", BLUE), textAction("z")]);
     await visit("&backfill=5&badges=moderator&minTier=5&minAmount=5EUR");
@@ -132,7 +132,10 @@ describe("filters by role, payment and link", { skip: NO_CHROMIUM }, () => {
     await visit("&q=find");
     await has("f");
     const marks = () => page.locator(`${rowOf("f")} mark`).allInnerTexts();
-    await page.locator(`${rowOf("f")} mark`).first().waitFor();
+    await page
+      .locator(`${rowOf("f")} mark`)
+      .first()
+      .waitFor();
     assert.deepEqual(await marks(), ["Find", "ＦＩＮＤ", "find", "find"]);
     const words = page.locator(`${rowOf("f")} [data-field=message]`);
     assert.equal(await words.textContent(), "Ünder ＦＩＮＤ me, find find.example");

@@ -1,11 +1,11 @@
-/** Filters of both pages beside the types: by the author's badges, by what was paid, and by links. */
+/** Filters of both pages besides the types: by the author's badges, by payments, and by links. */
 import { GROUPS } from "../../client/index.ts";
 import { BADGES } from "../../src/protocol/kinds.ts";
 import { isPaid, type Money, moneyIn, reaches } from "./amounts.ts";
 import type { Parameters } from "./parameters.ts";
 import type { ShownMessage } from "./shown-message.ts";
 
-/** What is absent lets everything through. */
+/** An absent filter lets everything through. */
 export interface Filters {
   /** Only what authors with one of these have said. */
   badges?: readonly string[];

@@ -12,7 +12,7 @@ export function silentMs(): number {
   return Math.max(USUAL_MS, Number(content)) + SPARE_MS;
 }
 
-/** `fetch` whose answer fails once no byte of it has come for so long. */
+/** `fetch` whose answer fails once no byte of it has come for this many milliseconds. */
 export function watchfulFetch(silentMs: number): typeof fetch {
   return async (input, init) => {
     const response = await fetch(input, init);

@@ -1,5 +1,5 @@
 /**
- * Reads new messages aloud to a screen reader: the newest one each two seconds, but paid ones always, one after
+ * Reads new messages aloud to a screen reader: the newest one each two seconds, and all paid ones, one after
  * the other.
  */
 import { make } from "../chat/dom.ts";

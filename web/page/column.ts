@@ -321,8 +321,8 @@ function letsThrough(types: Settings["types"], type: string): boolean {
 }
 
 /**
- * The query of stored messages that the filters show, but for those by links. The service takes 100 characters
- * of `q` at most.
+ * The query of stored messages that the filters show, but for those by links. The service takes 100
+ * characters of `q` at most.
  */
 function storedBy({ types, q, filters }: Pick<Settings, "types" | "q" | "filters"> = NO_SETTINGS) {
   const sought = q.trim();

@@ -108,7 +108,7 @@ export class Connection {
     const room = openChat(SERVICE, source, { ...options, ...part, backfill, ...own });
     this.#room = room;
     room.on("state", (state) => {
-      // `retry` has said why it is lost, and what comes on an open stream says how the chat is.
+      // `retry` has said why it is lost; the first frames of an open stream say how the chat is.
       if (this.#room === room && state === "reconnecting" && status.state === "open") status.show(state);
     });
     room.on("init", (init) => {

@@ -20,7 +20,7 @@ const WORDS: Readonly<Record<PageState, string>> = {
   ended: "The chat is over.",
   failed: "This chat cannot be shown.",
 };
-/** In place of the type of a chat and of the reason of an end: the page shows a replay at the video's time. */
+/** In place of a chat's type and of the reason of an end: the page shows a replay at the video's time. */
 export const FOLLOWED = "followed";
 const REASONS: Readonly<Record<string, string>> = {
   live: "The live chat, as it is stored.",

@@ -17,7 +17,20 @@ export interface StoredPage {
 }
 
 export type StoredQuery = Partial<
-  Record<"after" | "before" | "from" | "saidTo" | "limit" | "types" | "q" | "author" | "badges" | "minTier" | "minAmount", string | number>
+  Record<
+    | "after"
+    | "before"
+    | "from"
+    | "saidTo"
+    | "limit"
+    | "types"
+    | "q"
+    | "author"
+    | "badges"
+    | "minTier"
+    | "minAmount",
+    string | number
+  >
 >;
 
 /** The form of a channel's id, as `author` takes it. */

@@ -1,7 +1,7 @@
 /**
  * How lively a chat is: its messages by minute, and its most active authors. Counted from the stored messages
- * when somebody asks, and kept, so that the next answer reads only what came since. Bounded: some rooms, and
- * at first the newest messages of each.
+ * when somebody asks, and kept, so that the next answer only reads newer ones. Bounded: some rooms, and at
+ * first the newest messages of each.
  */
 import type { Clock } from "../../base/clock.ts";
 import { SharedWork } from "../../base/shared-work.ts";
@@ -22,7 +22,7 @@ const MAX_AUTHORS = 2000;
 const TOP_AUTHORS = 10;
 /** Rooms whose counts are kept, those asked for last. */
 const MAX_ROOMS = 20;
-/** What changes other messages, and what the service itself says, is no activity. */
+/** Messages that change others, and those of the service itself, do not count. */
 const UNCOUNTED: ReadonlySet<string> = new Set([...GROUPS.moderation, "banner_removed", "gap"]);
 
 export interface Activity {
@@ -86,7 +86,7 @@ class Counts {
   readonly #chat: Chat;
   readonly #after: number;
   readonly #minutes = new Map<number, number>();
-  /** Of a live chat, the messages of the last seconds. */
+  /** The messages of the last seconds of a live chat. */
   readonly #seconds = new Map<number, number>();
   /** The minute of the first message, if others before it do not count. */
   #partial: number | undefined;
