@@ -61,7 +61,7 @@ describe("the readers of pages", { skip: noCaptures }, () => {
     assert.match(visitorData ?? "", /^CgtFakxtTDdj.*%3D$/);
   });
 
-  it("reads what captured watch pages tell of their videos, in any language, and of no other's", () => {
+  it("reads what captured watch pages show of their videos, in any language, and of no other's", () => {
     const told = (page: string, videoId: string) =>
       readChatPage(capturedText(`pages/${page}`), videoId, "all").video;
     assert.deepEqual(told("watch-live-2026.html", "qT5OTDvJK1Q"), {

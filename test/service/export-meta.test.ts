@@ -94,7 +94,7 @@ describe("the file beside an export", () => {
     assert.deepEqual(await metaOf(followed), { ...facts, ...part });
   });
 
-  it("is there for each file of a folder, with null for what is not known, and not for standard output", async (t) => {
+  it("is there for each file of a folder, with null for unknown facts, and not for standard output", async (t) => {
     await filled(2, PLAIN);
     const folder = join(await temporaryFolder(t), "all");
     assert.equal((await exporting("--all", "--output", folder)).code, 0);

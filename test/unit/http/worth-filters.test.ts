@@ -136,6 +136,7 @@ describe("an unknown parameter of /v1/stream", () => {
     "typos",
     "minTiers",
     "bagdes",
+    "acces_token",
   ])
     it(`"${name}" is refused as a slip`, async () => {
       await using relay = await startRelay();

@@ -1,4 +1,4 @@
-/** What a video is: its title, its channel, its begin and end, as pages tell them and rooms keep them. */
+/** What a video is: its title, its channel, its begin and end, as pages show them and rooms keep them. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
@@ -126,7 +126,7 @@ describe("what a video is", () => {
     }
   });
 
-  it("is not asked again if next has nothing to tell, and a failing next harms nobody", async () => {
+  it("is not asked again if next shows nothing, and a failing next harms nobody", async () => {
     for (const isFailing of [false, true]) {
       const relay = new VirtualRelay({ hasDisk: true });
       const chat = relay.upstream.chat(VIDEO, { kinds: ["text"] });
