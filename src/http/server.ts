@@ -252,8 +252,8 @@ function ownRoutes(
       done();
     });
   }
-  if (access.serves("feature") || access.serves("watch")) featuredRoute(app, featuring, access, turns);
   if (access.serves("rooms")) roomsRoute(app, list, settings.retentionDays ?? 0);
+  if (access.serves("feature") || access.serves("watch")) featuredRoute(app, featuring, access, turns);
   if (!access.serves("watch")) return;
   roomRoute(app, { list, activities: new Activities(history, clock), access, turns });
   const { compression: compresses, isBlanking } = settings;

@@ -382,7 +382,8 @@ for (const [rights, paths] of Object.entries(WITHDRAWN)) {
     const { body } = await ask<{ paths: object }>(closed.url, "/v1/openapi.json");
     const withdrawable = Object.values(WITHDRAWN).flat();
     const streams = ["/v1/stream", "/v1/merged", "/v1/log/{videoId}"];
-    const all = [...streams, "/v1/videos/{videoId}", ...withdrawable, "/v1/rooms/{videoId}", "/v1/messages"];
+    const others = ["/v1/featured/{videoId}", "/v1/rooms/{videoId}", "/v1/messages"];
+    const all = [...streams, "/v1/videos/{videoId}", ...withdrawable, ...others];
     const served = all.filter((path) => !paths.includes(path));
     assert.deepEqual(Object.keys(body.paths), served);
     for (const path of served.filter((name) => name === "/v1/sessions" || name === "/v1/probe"))
