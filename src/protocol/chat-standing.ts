@@ -26,7 +26,7 @@ export interface Absence {
   why: string;
   /** Set if the upstream showed a wall. */
   wallOf?: WallOf | undefined;
-  /** What pages have told of the video meanwhile. */
+  /** What pages have said of the video meanwhile. */
   video?: VideoFacts | undefined;
 }
 

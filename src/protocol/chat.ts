@@ -28,7 +28,7 @@ export interface Init {
   cursor: number;
   /** With `until=now`: the chats of the video that are stored. */
   chats?: ("live" | "replay")[];
-  /** With `details=true`, if pages have told it: what the video is. */
+  /** With `details=true`, if pages have said it: what the video is. */
   details?: VideoFacts;
 }
 

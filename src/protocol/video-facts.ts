@@ -1,4 +1,4 @@
-/** What a video is, as pages of the upstream have told it. A fact that no page has told is absent. */
+/** What a video is, as pages of the upstream have shown it. A fact that no page has shown is absent. */
 export interface VideoFacts {
   /** As its owner wrote it, of any characters. */
   title?: string;

@@ -1,7 +1,7 @@
 /**
- * Keeps with a video's rooms what pages tell of it. No page is loaded for that, with one exception: a popout
- * page tells nothing, so a room whose video is still untold once it has been read for a moment asks `next`,
- * once, and after all other calls. What that tells, even if it is nothing, is kept.
+ * Keeps with a video's rooms what pages say of it. No page is loaded for that, with one exception: a popout
+ * page says nothing of it, so a room whose video is still unknown once it has been read for a moment asks
+ * `next`, once, and after all other calls. The answer is kept, even if it says nothing.
  */
 import type { Clock } from "../base/clock.ts";
 import { CHATS, type ChatKey, chatKey, chatNamed } from "../protocol/chat-key.ts";
@@ -37,7 +37,7 @@ export class AboutVideo {
     this.#askAt = parts.clock.monotonic() + ASK_AFTER_MS;
   }
 
-  /** A page was loaded. While the store is unavailable, nothing is kept: the next page tells it again. */
+  /** A page was loaded. While the store is unavailable, nothing is kept: the next page says it again. */
   async told(video: VideoFacts | undefined): Promise<void> {
     if (!video) return;
     const { store } = this.#parts;
@@ -48,7 +48,7 @@ export class AboutVideo {
     }
   }
 
-  /** The room was read up to this position. When it is time, and no page has told anything, asks. */
+  /** The room was read up to this position. When it is time, and no page has said anything, asks. */
   read({ chatType, credentials }: Position, signal: AbortSignal): void {
     if (this.#parts.clock.monotonic() < this.#askAt) return;
     this.#askAt = Number.POSITIVE_INFINITY;

@@ -55,7 +55,7 @@ export class Starts {
   readonly #room: StartingRoom;
   readonly #log: RoomLog;
   #range: Promise<RoomRange> | undefined;
-  /** What the video is, as the last read of the room has found it; undefined if nothing is told. */
+  /** What the video is, as the last read of the room has found it; undefined if nothing is known. */
   #video: VideoFacts | undefined;
   #storedVideo: string | null = null;
   /** The searches that are under way, by what they look for. */

@@ -29,7 +29,7 @@ export interface RoomRecord {
   end: RoomEnd | null;
   /** The time since the room ended, in milliseconds, by the store's clock. */
   endedAgoMs: number | null;
-  /** What the video is, as `stored-video.ts` has it; null before a page has told it. */
+  /** What the video is, as `stored-video.ts` has it; null before a page has said it. */
   video: string | null;
 }
 

@@ -1,6 +1,6 @@
 /**
  * What a video is, as rooms keep it: `VideoFacts` as JSON text. Read leniently: a fact that is damaged, or
- * longer than it can be, is one that no page has told.
+ * longer than it can be, is one that no page has said.
  */
 import { asString, dig, omitUndefined, parseJson } from "../base/json.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
@@ -10,7 +10,7 @@ const MAX_LENGTH = 500;
 /** As `Date.toISOString` writes it. */
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** `stored`: null before a page has told anything. */
+/** `stored`: null before a page has said anything. */
 export function readVideo(stored: string | null): VideoFacts {
   return stored === null ? {} : videoFactsIn(parseJson(stored));
 }
@@ -28,7 +28,7 @@ export function videoFactsIn(value: unknown): VideoFacts {
   });
 }
 
-/** The text to store once a page has told these facts; undefined if it is stored already. */
+/** The text to store once a page has said these facts; undefined if it is stored already. */
 export function mergedVideo(stored: string | null, told: VideoFacts): string | undefined {
   const known = readVideo(stored);
   const isOther = told.channel?.id !== undefined && told.channel.id !== known.channel?.id;

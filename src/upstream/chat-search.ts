@@ -32,7 +32,7 @@ export interface Search {
     isCertain: boolean;
     /** Whether it is the popout page, which alone shows messages, banners and polls. */
     isPopout: boolean;
-    /** What pages have told of the video. */
+    /** What pages have said of the video. */
     video: VideoFacts | undefined;
   }>;
 }

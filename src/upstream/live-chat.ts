@@ -47,7 +47,7 @@ export interface Page extends CallTimes {
   /** The banners and open polls; undefined if this is not the popout page, which alone shows them. */
   above: AboveChat | undefined;
   position: Position;
-  /** What pages have told of the video on the way to it. */
+  /** What pages have said of the video on the way to it. */
   video?: VideoFacts | undefined;
 }
 
@@ -240,7 +240,7 @@ export class LiveChat {
   }
 
   /**
-   * What an answer of `next` tells of a video; undefined if it tells nothing. Rejects with `UpstreamError`
+   * What an answer of `next` says of a video; undefined if it says nothing. Rejects with `UpstreamError`
    * "throttled" or "unusable".
    */
   async about(

@@ -2,7 +2,7 @@
 import { ask } from "./own-service.ts";
 import type { ShownChat } from "./stored.ts";
 
-export interface Totals {
+interface Totals {
   /** Number of messages by type; a type that did not occur is absent. */
   types: Readonly<Record<string, number>>;
   paid: readonly { currency: string; count: number; sum: number }[];

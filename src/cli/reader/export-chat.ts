@@ -82,7 +82,7 @@ export async function exportChat(
     const lastCursor = copied.last ?? (typeof file.cursor === "number" ? file.cursor : undefined);
     const whole = { messages: file.messages + copied.messages, firstCursor, lastCursor };
     const chatType = begun?.chatType ?? (chat && typeOfChat(chat));
-    // While a chat goes on, pages tell more of its video.
+    // While a chat goes on, pages say more of its video.
     const video = follow || !begun ? undefined : (begun.details ?? {});
     const described = { videoId: videoIn(name), chatType, video, ...whole };
     await writeMeta(session, path, described).catch((error) => {
@@ -193,7 +193,7 @@ interface CopyOptions {
   notice: ((line: string) => void) | undefined;
 }
 
-/** What was written so far: the number of messages, and the cursors of the first and the last. */
+/** The part that was written so far: the number of messages, and the cursors of the first and the last. */
 interface Copied {
   messages: number;
   first: number | undefined;

@@ -30,8 +30,8 @@ export interface ExportedChat {
 export const metaPath = (path: string) => `${path}.meta.json`;
 
 /**
- * Writes the file beside the export at `path`, unless that is a pipe or a device, or does not exist. What is
- * not known is null. Rejects if the file cannot be written.
+ * Writes the file beside the export at `path`, unless that is a pipe or a device, or does not exist. Unknown
+ * values are null. Rejects if the file cannot be written.
  */
 export async function writeMeta(access: Access, path: string, exported: ExportedChat): Promise<void> {
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) return;

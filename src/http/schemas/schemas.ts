@@ -45,9 +45,9 @@ export const ErrorBody = closed({
   message: Type.String({ description: "The problem and its remedy, for people." }),
 });
 
-/** What pages have told of a video. */
+/** What pages have said of a video. */
 export const VideoFacts = closed({
-  title: Type.Optional(Type.String({ description: "The title of the video, once a page has told it." })),
+  title: Type.Optional(Type.String({ description: "The title of the video, once a page has shown it." })),
   channel: Type.Optional(
     closed({
       id: Type.Optional(Type.String({ description: "`UC` and 22 characters." })),
@@ -56,7 +56,7 @@ export const VideoFacts = closed({
     }),
   ),
   startedAt: Type.Optional(
-    Type.String({ description: "When the stream began, ISO 8601 in UTC, once a page has told it." }),
+    Type.String({ description: "When the stream began, ISO 8601 in UTC, once a page has shown it." }),
   ),
   endedAt: Type.Optional(Type.String({ description: "When it ended, in the same way." })),
 });

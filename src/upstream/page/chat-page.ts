@@ -28,7 +28,7 @@ export type ChatPage = (
     }
   | ({ chat: undefined } & NoChat)
 ) & {
-  /** What the page tells of the video; undefined if it tells nothing. */
+  /** What the page says of the video; undefined if it says nothing. */
   video?: VideoFacts | undefined;
 };
 

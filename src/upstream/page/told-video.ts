@@ -1,6 +1,6 @@
 /**
- * What a watch page, or an answer of `next`, tells of its video: the title, the channel, and when the stream
- * began and ended. A popout page tells nothing of it, and an answer of `next` no times.
+ * What a watch page, or an answer of `next`, says of its video: the title, the channel, and when the stream
+ * began and ended. A popout page says nothing of it, and an answer of `next` no times.
  */
 import { asArray, asString, dig, type JsonObject, omitUndefined } from "../../base/json.ts";
 import { CHANNEL_ID } from "../../protocol/channel.ts";
@@ -14,7 +14,7 @@ const MIN_TIME = Date.UTC(2005, 0);
 const MAX_TIME = Date.UTC(2100, 0);
 
 /**
- * `content` and `playerData`: as in `videoData`. Undefined if the page tells nothing, or is of another video.
+ * `content` and `playerData`: as in `videoData`. Undefined if the page says nothing, or is of another video.
  */
 export function toldVideo(
   content: JsonObject | undefined,

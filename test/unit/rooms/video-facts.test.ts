@@ -55,7 +55,7 @@ describe("what a video is", () => {
     assert.deepEqual(await told(relay), known);
   });
 
-  it("is told by the watch page where that is loaded, with the begin, and next is not asked", async () => {
+  it("is shown by the watch page where that is loaded, with the begin, and next is not asked", async () => {
     const { relay, named, began } = stage({ foundOn: "watch" });
     await relay.enter({ videoId: VIDEO });
     const known = { title: "A first title", channel: named, startedAt: began, endedAt: undefined };
