@@ -127,8 +127,8 @@ describe("the pages' files", () => {
   it("the SDK and the pages load the other modules of the SDK when they need them", async () => {
     const modules = {
       "/client-log.js": "useLog",
-      "/client-poll.js": "pollLoop",
-      "/client-history.js": "pageLoop",
+      "/client-poll.js": "loop",
+      "/client-history.js": "loop",
     };
     for (const [path, exported] of Object.entries(modules)) {
       const source = await (await fetch(relay.url + path)).text();
