@@ -155,7 +155,7 @@ describe("the line of the video", { skip: NO_CHROMIUM }, () => {
   it("asks for a picture of the upstream's hosts, but not for those who hide pictures or the line", async () => {
     const { id, pictures } = await visit("a title", "A channel");
     await pages.page.locator("#video").waitFor();
-    assert.deepEqual(pictures, [`https://i.ytimg.com/vi/${id}/mqdefault.jpg`]);
+    await eventually(`https://i.ytimg.com/vi/${id}/mqdefault.jpg`, () => pictures.join());
     for (const query of ["&images=off", "&layout=dock"]) {
       const hidden = await visit("a title", "A channel", query);
       await until(pages.page, "document.title.startsWith('a title')");
