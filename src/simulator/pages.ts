@@ -225,7 +225,7 @@ function offlineStatus({ videoId, broadcast }: PageContent): JsonObject {
   return { ...status, playableInEmbed: true, liveStreamability };
 }
 
-/** What stands below the player: the title, and the owner of the video. */
+/** The title and the owner of the video, which a page shows below its player. */
 function belowPlayer({ title, channelId, channelTitle, handle }: PageBroadcast): JsonObject {
   const browseEndpoint = { browseId: channelId, canonicalBaseUrl: `/${handle}` };
   const runs = [{ text: channelTitle, navigationEndpoint: { browseEndpoint } }];

@@ -189,7 +189,7 @@ async function contentOf(
     throw new UsageError(`${path} is not an export in this format: name another file, or set --format`);
   const headers = header === "" ? 0 : 1;
   let [offset, start, end, records] = [0, 0, 0, 0];
-  /** Of the first message. */
+  // Where the first record begins and ends.
   let [firstStart, firstEnd] = [0, 0];
   // Where the last record begins, and the lines that were read.
   let [startLine, endLine, lines] = [1, 1, 1];

@@ -57,7 +57,7 @@ export async function roomsOf(access: Access, signal: AbortSignal, notice: Notic
   return answer;
 }
 
-/** At most so many characters, the last of a longer text is `…`. */
+/** At most `most` characters; the last of a longer text is `…`. */
 function begin(text: string, most: number): string {
   const characters = [...cleanText(text)];
   return characters.length > most ? `${characters.slice(0, most - 1).join("")}…` : characters.join("");

@@ -88,7 +88,7 @@ it("an idle viewer keeps at most 300 bytes alive besides its connection", async 
 
 it("a room that nobody speaks in keeps at most 60 KB alive, with its share of the simulated upstream", async () => {
   const settings = { RELAY_MAX_ROOMS: "1000", RELAY_GATE_SPACING_MS: "10" };
-  // What the upstream remembers of the requests is no room's.
+  // What the upstream remembers of the requests belongs to no room.
   const relay = new VirtualRelay({ settings, simulator: { keepRequests: 0 } });
   const open = async (from: number, count: number) => {
     for (let n = from; n < from + count; n++) {

@@ -44,7 +44,7 @@ describe("the totals of a room's log", () => {
     );
   });
 
-  it("of an earlier version go on, and have what was deleted before without amounts", () => {
+  it("of an earlier version go on, and have earlier deletions without amounts", () => {
     const { deleted: _, ...earlier } = { ...NO_TOTALS, deletedPaid: 2 };
     const log = [said("superchat", "a", paid(5)), said("deleted", "b", { target: { messageId: "a" } })];
     const batch = readBatch(log.map((message, at) => ({ ...encodeMessage(message), cursor: at + 1, at })));
