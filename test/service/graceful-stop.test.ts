@@ -289,8 +289,14 @@ describe("a start", () => {
     relay.start();
     await relay.advance(10_000);
     const asked = relay.upstream.requests.filter(({ at }) => at >= since);
-    assert.deepEqual(new Set(asked.map(({ kind }) => kind)), new Set(["get_live_chat"]));
-    assert.equal(new Set(asked.map(({ videoId }) => videoId)).size, 30);
+    const { true: ofVideos = [], false: polls = [] } = Object.groupBy(
+      asked,
+      ({ kind }) => `${kind === "next"}`,
+    );
+    assert.deepEqual(new Set(polls.map(({ kind }) => kind)), new Set(["get_live_chat"]));
+    assert.equal(new Set(polls.map(({ videoId }) => videoId)).size, 30);
+    // No page has shown their titles before the stop: each room asks once, after its first polls.
+    assert.equal(new Set(ofVideos.map(({ videoId }) => videoId)).size, ofVideos.length);
   });
 
   it("leaves rooms whose checkpoint is older than the grace time alone until a viewer comes", async () => {

@@ -58,7 +58,10 @@ describe("recordings while the service runs", () => {
       ] as const) {
         const { response, status, body } = await call(relay, method, name, token);
         assert.deepEqual([status, body.code], [401, "UNAUTHORIZED"], `${method} ${token}`);
-        assert.match(body.message, token !== null ? /^The token is not the service's/ : /^Send the header/);
+        assert.match(
+          body.message,
+          token !== null ? /^The token is not the service's/ : /^This needs a token: send it in the header/,
+        );
         assert.equal(response.headers.get("www-authenticate"), "Bearer");
       }
     }
