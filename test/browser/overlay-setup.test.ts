@@ -39,6 +39,7 @@ const EVERY: [name: string, value: string][] = [
   ["fade", "60"],
   ["hold", "5"],
   ["deleted", "strike"],
+  ["only", "links"],
   ["commands", "off"],
   ["minTier", "3"],
   ["minAmount", "5EUR"],
@@ -79,7 +80,7 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
       for (const box of await field(name).all()) {
         await box.setChecked(value.split(",").includes((await box.getAttribute("value")) ?? ""));
       }
-    } else if (type === "checkbox") await control.setChecked(value === "on");
+    } else if (type === "checkbox") await control.setChecked(value !== "off");
     else if ((await control.locator("option").count()) > 0) await control.selectOption(value);
     else await control.fill(value);
   }
@@ -90,9 +91,19 @@ describe("the overlay's set-up page", { skip: NO_CHROMIUM }, () => {
     for (const [name, value] of EVERY) await set(name, value);
     assert.deepEqual([...(await url()).searchParams], EVERY);
     const others = ["minAmount", "sound", "speechFrom", "picture", "currency", "since", "title"];
-    others.push("videoId", "videoIds", "labels", "channel", "types", "hide", "mark");
+    others.push("videoId", "videoIds", "labels", "channel", "types", "only", "hide", "mark");
     const known = [...Object.keys(CHOICES), ...Object.keys(NUMBERS), ...others];
     assert.deepEqual(new Set(EVERY.map(([name]) => name)), new Set(known));
+  });
+
+  it("names the authors by whose badges messages are shown, which then have their badges", async () => {
+    await goto("?badges=owner,off,member");
+    assert.deepEqual([...(await url()).searchParams], [["badges", "owner,member"]]);
+    assert.equal(await field("badges").isChecked(), true);
+    await field("badge-kinds").first().uncheck();
+    assert.deepEqual([...(await url()).searchParams], [["badges", "member"]]);
+    await field("badge-kinds").last().uncheck();
+    assert.equal((await url()).search, "");
   });
 
   it("shows the values of its own URL, also after a reload", async () => {

@@ -367,7 +367,7 @@ describe("the overlay", { skip: NO_CHROMIUM }, () => {
       assert.match(await page.locator("#status").innerText(), /videoId/);
     }
     await page.goto(`${relay.url}/overlay?videoId=not-a-chat_`);
-    await until(page, "document.documentElement.dataset.state === 'connecting'");
+    await until(page, "document.documentElement.dataset.state === 'waiting'");
     assert.equal(await page.locator("#status").isVisible(), false);
   });
 

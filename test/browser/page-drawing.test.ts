@@ -311,9 +311,12 @@ describe("a message on the page", { skip: NO_CHROMIUM }, () => {
       parts: [],
       details: { sticker },
     };
-    for (const deleted of ["hide", "strike"]) {
+    for (const [deleted, expected] of [
+      ["hide", /sent 10 Jewels Gold coin$/],
+      ["strike", /sent 10 Jewels Gold coin deleted$/],
+    ] as const) {
       const { words } = await drawn(gift, deleted === "strike" ? { deleted: "message" } : {}, { deleted });
-      assert.match(words, /sent 10 Jewels Gold coin$/);
+      assert.match(words, expected);
     }
   });
 

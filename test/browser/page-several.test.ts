@@ -244,6 +244,20 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     await page.close();
   });
 
+  it("say at once that the device is offline, and go on as soon as it is not", async () => {
+    const page = await pages.browser.newPage({ viewport: WIDE });
+    await page.goto(pages.relay.url + query());
+    for (const at of [0, 1, 2]) await has(`${"abc"[at]}-old-1`, at, page);
+    await page.context().setOffline(true);
+    for (const at of [0, 1, 2]) await stateIs("reconnecting", at, page);
+    assert.equal(await page.getByText("This device is offline.").count(), 3);
+    for (const [at, chat] of chats.entries()) chat.say(texts(`${"abc"[at]}-offline`, 2));
+    await page.context().setOffline(false);
+    for (const at of [0, 1, 2]) await has(`${"abc"[at]}-offline-1`, at, page);
+    for (const at of [0, 1, 2]) await stateIs("open", at, page);
+    await page.close();
+  });
+
   it("have one tab each below 900 px, which the arrow keys choose and the URL keeps", async () => {
     const { page } = pages;
     await page.setViewportSize(NARROW);

@@ -7,7 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { createParser } from "eventsource-parser";
 import type { Chat } from "../../src/simulator/simulated-chat.ts";
 import { ask } from "../support/api.ts";
-import { paidAction, textAction } from "../support/chat-actions.ts";
+import { deletionOf, paidAction, textAction } from "../support/chat-actions.ts";
 import { eventually } from "../support/eventually.ts";
 import { without } from "../support/needs.ts";
 import { startRelay, type TestRelay } from "../support/relay.ts";
@@ -85,7 +85,7 @@ describe("the calls of docs/api.md", { skip: without("curl") }, () => {
     const channel = relay.upstream.channel("@demo");
     chat = channel.broadcast("demo-stream", { chat: { kinds: ["text"] } }).chat;
     chat.say(60);
-    chat.say([paidAction("paid", "€5.00")]);
+    chat.say([paidAction("paid", "€5.00"), paidAction("gone", "€2.00"), deletionOf("gone")]);
   });
   after(() => relay[Symbol.asyncDispose]());
 
@@ -100,6 +100,7 @@ describe("the calls of docs/api.md", { skip: without("curl") }, () => {
       "/v1/probe",
       "/v1/rooms",
       "/v1/rooms/demo-stream",
+      "/v1/featured/demo-stream",
       "/v1/videos/demo-stream",
       "/v1/recordings",
       "/v1/recordings/@demo",
@@ -116,6 +117,7 @@ describe("the calls of docs/api.md", { skip: without("curl") }, () => {
         .replaceAll(DEMO, relay.url)
         .replaceAll(/<(\w+)>/g, (_, field) => session[field] ?? assert.fail(`no ${field} was shown before`))
         .replace("$RELAY_ADMIN_TOKEN", TOKEN)
+        .replace('"messageId":"…"', '"messageId":"paid"')
         .replace("curl ", `curl -sS -w '${STATUS}%{http_code}' `);
       if (command.endsWith("/v1/recordings")) await eventually("recording", () => stateOfRecording(relay));
       // A busy machine may be late.

@@ -20,6 +20,8 @@ import { openChat, type SourceChat } from "./source.ts";
 import { streamFetch } from "./stream-fetch.ts";
 import { waitAfter } from "./waits.ts";
 
+type ShownState = "connecting" | "reconnecting" | "open" | "ended" | "failed";
+
 /** Where one of the chats is shown. */
 export interface ChatPlace {
   /** A connection is there. */
@@ -29,8 +31,8 @@ export interface ChatPlace {
   /** Another message is featured, or none. */
   feature?(featured: Featured): void;
   readonly status: {
-    /** `detail`: the reason of an end, the type of a chat, or the service's own message. */
-    show(state: "connecting" | "open" | "ended" | "failed", detail?: string, code?: string): void;
+    /** `detail`: the reason of an end, the type of a chat, or a message. */
+    show(state: ShownState, detail?: string, code?: string): void;
     /** `waitMs`: until the next attempt; undefined: soon. */
     wait(state: "connecting" | "reconnecting" | "waiting", error: ChatError, waitMs?: number): void;
   };
@@ -119,8 +121,17 @@ class ConnectedChat {
 
   /** `waitMs`: until the next attempt; undefined: soon. */
   wait(error: ChatError, waitMs: number | undefined): void {
-    const lost = this.cursor === undefined ? "connecting" : "reconnecting";
-    this.place.status.wait(error.code === "NO_LIVE_CHAT" ? "waiting" : lost, error, waitMs);
+    this.place.status.wait(error.code === "NO_LIVE_CHAT" ? "waiting" : this.#lost, error, waitMs);
+  }
+
+  /** `why`: for the user. */
+  lose(why: string): void {
+    this.state = "asked";
+    this.place.status.show(this.#lost, why);
+  }
+
+  get #lost(): "connecting" | "reconnecting" {
+    return this.cursor === undefined ? "connecting" : "reconnecting";
   }
 
   close(): void {
@@ -152,6 +163,12 @@ export class MergedConnection implements Sharable {
 
   changeOver(): void {
     this.#connect();
+  }
+
+  /** Closes the connection until `changeOver`. `why`: for the user. */
+  lose(why: string): void {
+    this.suspend();
+    for (const line of this.#lines.values()) if (line.isAsked) line.lose(why);
   }
 
   /** Opens all chats from their beginning; `backfill` is the service's if it is undefined. */

@@ -1,4 +1,4 @@
-/** Checkboxes for the types of messages, one for each group, as the controls of both pages have them. */
+/** Checkboxes as chips: one for each group of types, as the controls of both pages have them. */
 import { make } from "./dom.ts";
 import { typesOf } from "./parameters.ts";
 
@@ -15,6 +15,18 @@ const GROUPS = Object.keys(LABELS) as (keyof typeof LABELS)[];
 /** The groups that are shown if no types are named. */
 const USUAL: readonly string[] = GROUPS.filter((name) => name !== "moderation");
 
+/** A checkbox as a chip. */
+export function chipOf(name: string, value: string, label: string) {
+  const box = make("input", { type: "checkbox", name, value });
+  // Enter would submit the form: on a chip it does the same as on a button.
+  box.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    box.click();
+  });
+  return { box, chip: make("label", { class: "chip" }, box, make("span", {}, label)) };
+}
+
 export class TypeBoxes {
   readonly #boxes: readonly HTMLInputElement[];
   /** The types shown last; if only some types of a group are shown, its box keeps exactly these. */
@@ -22,14 +34,9 @@ export class TypeBoxes {
 
   constructor(place: HTMLElement) {
     this.#boxes = GROUPS.map((value) => {
-      const box = make("input", { type: "checkbox", name: "types", value, checked: "checked" });
-      // Enter would submit the form: on a chip it does the same as on a button.
-      box.addEventListener("keydown", (event) => {
-        if (event.key !== "Enter") return;
-        event.preventDefault();
-        box.click();
-      });
-      place.append(make("label", { class: "chip" }, box, make("span", {}, LABELS[value])));
+      const { box, chip } = chipOf("types", value, LABELS[value]);
+      box.checked = true;
+      place.append(chip);
       return box;
     });
   }

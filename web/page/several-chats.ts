@@ -54,6 +54,8 @@ export class SeveralChats {
       hasFeatured: TOKEN !== undefined,
     });
     WIDE.addEventListener("change", () => this.#giveRoles());
+    addEventListener("offline", () => this.#connection.lose("This device is offline."));
+    addEventListener("online", () => this.#connection.changeOver());
   }
 
   apply(settings: Settings, isNewLook: boolean): void {

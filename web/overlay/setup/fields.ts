@@ -1,8 +1,9 @@
 /** The controls of the overlay's parameters. Each shows the value in a URL, and gives it back. */
+import { BADGES } from "../../../src/protocol/kinds.ts";
 import { make } from "../../chat/dom.ts";
 import { Parameters } from "../../chat/parameters.ts";
 import { readPeople } from "../../chat/people.ts";
-import { TypeBoxes } from "../../chat/type-boxes.ts";
+import { chipOf, TypeBoxes } from "../../chat/type-boxes.ts";
 import { CHOICES, NUMBERS } from "../options.ts";
 
 export interface Field {
@@ -19,6 +20,13 @@ export interface Field {
 
 type Choice = keyof typeof CHOICES;
 type NumberName = keyof typeof NUMBERS;
+
+const BADGE_LABELS = {
+  owner: "Owner",
+  moderator: "Moderators",
+  verified: "Verified",
+  member: "Members",
+} as const;
 
 let ids = 0;
 
@@ -146,6 +154,41 @@ export function themeField(labels: readonly string[]): Field {
       const value = inputs.find(({ checked }) => checked)?.value ?? usual;
       return value === usual ? "" : value;
     },
+  };
+}
+
+/** Chips for the badges whose authors alone are shown, and `badges`, which shows or hides all of them. */
+export function badgesField(shown: Field, label: string): Field {
+  const chips = BADGES.map((kind) => chipOf("badge-kinds", kind, BADGE_LABELS[kind]));
+  const kinds = make(
+    "fieldset",
+    { class: "chips" },
+    make("legend", {}, label),
+    ...chips.map(({ chip }) => chip),
+  );
+  return {
+    ...shown,
+    element: make("div", {}, shown.element, kinds),
+    show: (query) => {
+      const wanted = new Parameters(query).list("badges");
+      for (const { box } of chips) box.checked = wanted.includes(box.value);
+      // With kinds, the badges are shown: otherwise nobody sees why only these authors are.
+      shown.show(chips.some(({ box }) => box.checked) ? "" : query);
+    },
+    value: () => chips.flatMap(({ box }) => (box.checked ? box.value : [])).join() || shown.value(),
+  };
+}
+
+/** Only messages with a link. */
+export function linksField(label: string): Field {
+  const input = make("input", { name: "only", type: "checkbox", role: "switch" });
+  return {
+    ...{ name: "only", label },
+    element: make("label", { class: "switch" }, input, make("span", {}, label)),
+    show: (query) => {
+      input.checked = new Parameters(query).text("only") === "links";
+    },
+    value: () => (input.checked ? "links" : ""),
   };
 }
 

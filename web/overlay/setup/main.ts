@@ -7,8 +7,10 @@ import { beginAgainAtNewToken, takeToken } from "../../chat/page-token.ts";
 import { fragmentOf } from "../../chat/token-fragment.ts";
 import { DesignFields } from "./design-fields.ts";
 import {
+  badgesField,
   choiceField,
   type Field,
+  linksField,
   numberField,
   peopleField,
   switchField,
@@ -52,7 +54,7 @@ const GROUPS: Readonly<Record<string, readonly Field[]>> = {
     choiceField("align", "Side", ["left", "right"]),
     choiceField("direction", "New messages", ["at the bottom", "on top"]),
     switchField("avatars", "Pictures of authors"),
-    switchField("badges", "Badges"),
+    badgesField(switchField("badges", "Badges"), "Only messages of"),
     switchField("images", "All pictures"),
     switchField("timestamps", "Times"),
   ],
@@ -63,6 +65,7 @@ const GROUPS: Readonly<Record<string, readonly Field[]>> = {
     numberField("fade", "Fade after", "Seconds; 0 keeps messages."),
     numberField("hold", "Hold for", "Seconds for an alert or a closed poll."),
     choiceField("deleted", "Deleted messages", ["disappear", "become a notice", "are struck through"]),
+    linksField("Only messages with a link"),
     switchField("commands", "Commands, such as !uptime"),
   ],
   Payments: [
