@@ -38,9 +38,10 @@ export function recentlyEnded(
   stored: readonly RoomRecord[],
   parts: RoomParts & { settings: { graceMs: number } },
 ): EndedRoom | undefined {
+  if (stored.some(({ end }) => end?.state !== "ended")) return undefined;
   for (const record of stored) {
-    const { end, endedAgoMs } = record;
-    if (end?.state !== "ended" || endedAgoMs === null) return undefined;
+    const { endedAgoMs } = record;
+    if (endedAgoMs === null) return undefined;
     const isReplay = chatOf(record.videoId).chat === "replay";
     const keptMs = captureOf(record)
       ? Number.POSITIVE_INFINITY

@@ -143,6 +143,23 @@ describe("a viewer without a cursor", () => {
   });
 });
 
+it("a viewer with a cursor of a replay gets it, though the live chat seems to have ended just now", async () => {
+  const graceMs = 1000;
+  const { relay, chat, viewer } = await virtualRoom(20, { RELAY_GRACE_MS: String(graceMs) });
+  chat.end("reload-only");
+  await viewer.ended();
+  chat.change({ kind: "replay", pageSize: 2 });
+  await relay.advance(3 * graceMs);
+  const reader = await relay.enter({ videoId: VIDEO });
+  const cursors = (await reader.untilMessages(4)).map(({ cursor }) => cursor);
+  reader.leave();
+  await relay.advance(3 * graceMs); // it is released, with a part of the replay
+  relay.computer.aheadMs = -20 * graceMs;
+  const back = await relay.enter({ videoId: VIDEO, lastEventId: cursors[1] ?? 0 });
+  assert.equal((await back.ended())?.event, "end");
+  assert.deepEqual([back.init?.cursor, back.messages.length], [cursors[1], 18]);
+});
+
 it("the live chat that is stored stays as it is when somebody opens the finished video", async () => {
   const room = await replayed();
   const { relay } = room;
