@@ -260,10 +260,14 @@ export class VideoEntry {
     throw new ChatAbsent(absence);
   }
 
-  /** Whether a viewer with a cursor, of these if they are known, waits for the room, or a recording. */
+  /**
+   * Whether a viewer with a cursor, of these if they are known, waits for the live chat, or a recording. One
+   * that names the replay does not.
+   */
   #isResumed(range?: CursorRange): boolean {
-    const holds = ({ lastEventId }: StreamRequest) =>
-      range ? resumeCursor(range, lastEventId) !== undefined : lastEventId !== undefined;
+    const holds = ({ chat, lastEventId }: StreamRequest) =>
+      chat !== "replay" &&
+      (range ? resumeCursor(range, lastEventId) !== undefined : lastEventId !== undefined);
     return this.#waiting.values().some((request) => request.isRecording || holds(request));
   }
 

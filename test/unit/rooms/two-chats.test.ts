@@ -160,6 +160,15 @@ it("a viewer with a cursor of a replay gets it, though the live chat seems to ha
   assert.deepEqual([back.init?.cursor, back.messages.length], [cursors[1], 18]);
 });
 
+it("a viewer of the replay does not open the live chat again, though its page says that the stream is to come", async () => {
+  const { relay } = await replayed();
+  relay.upstream.fault({ on: ["watch", "next"], times: Number.POSITIVE_INFINITY, as: "offline" });
+  const visit = relay.visit({ videoId: VIDEO, chat: "replay", lastEventId: 0 });
+  await assert.rejects(relay.when(visit.entered), { code: "NOT_STORED" });
+  const [room, ...others] = await relay.when(relay.list.all());
+  assert.deepEqual([room?.state, others], ["ended", []]);
+});
+
 it("the live chat that is stored stays as it is when somebody opens the finished video", async () => {
   const room = await replayed();
   const { relay } = room;
