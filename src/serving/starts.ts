@@ -96,8 +96,12 @@ export class Starts {
 
   /** See `Room.isMoved`. Rejects with `StoreError`. */
   async isMoved(beginning: Beginning): Promise<boolean> {
-    if (this.#log.isRemote && this.#inTail(beginning) !== undefined) return false;
-    return (await this.range()).base > this.#room.tail.head;
+    try {
+      return (await this.range()).base > this.#room.tail.head;
+    } catch (error) {
+      if (isUnavailable(error) && this.#inTail(beginning) !== undefined) return false;
+      throw error;
+    }
   }
 
   /** The room's cursors. Shared while a read is in progress, because viewers arrive in waves. */

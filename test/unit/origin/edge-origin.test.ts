@@ -198,6 +198,22 @@ async function statusOfLog(life: EdgeLife): Promise<number> {
   return statusCode;
 }
 
+it("a newcomer is given the replay that the origin reads again, not the end of the one that an edge between them holds", async () => {
+  const relay = new VirtualRelay();
+  relay.upstream.chat(VIDEO, { kind: "replay", kinds: ["text"], pageSize: 5 }).say(10);
+  const between = await virtualEdge(relay);
+  const earlier = await relay.enter({ videoId: VIDEO }, between.life.rooms);
+  assert.equal((await earlier.ended())?.event, "end");
+  relay.kill(); // with the store, which is in memory
+  relay.start();
+  const again = await relay.enter({ videoId: VIDEO });
+  assert.equal((await again.ended())?.event, "end");
+  const last = await virtualEdge(relay, {}, () => between.life);
+  const newcomer = await relay.enter({ videoId: VIDEO }, last.life.rooms);
+  assert.equal((await newcomer.ended())?.event, "end");
+  assert.deepEqual([newcomer.ids, newcomer.init?.cursor], [again.ids, again.init?.cursor]);
+});
+
 describe("an edge", () => {
   it("closes a dead stream before it opens another one, for which the origin may have no place", async () => {
     for (let seed = 1; seed <= 10; seed++) {
