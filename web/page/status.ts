@@ -118,7 +118,8 @@ export class Status {
   /** While the button is hidden, the chat keeps its focus for it, until the chat is open. */
   #showRetry(words: string | undefined): void {
     const { activeElement } = document;
-    this.#keepsFocus &&= activeElement === this.#chat;
+    // While the chat cannot be seen, the focus of a button that is hidden goes to the body.
+    this.#keepsFocus &&= activeElement === this.#chat || activeElement === document.body;
     this.#keepsFocus ||= activeElement === this.#retry;
     this.#retry.hidden = words === undefined;
     this.#retry.textContent = words ?? "";
