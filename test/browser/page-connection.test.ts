@@ -14,6 +14,7 @@ import {
 } from "../support/answering-server.ts";
 import { idsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
 import { texts } from "../support/chat-actions.ts";
+import { PATIENCE_MS } from "../support/eventually.ts";
 import { usePages } from "../support/pages.ts";
 import { startProcess } from "../support/relay-process.ts";
 import { temporaryFile } from "../support/store-subject.ts";
@@ -33,6 +34,13 @@ const HIDDEN = `
 
 const stateIs = (page: Page, state: string) =>
   until(page, `document.documentElement.dataset.state === '${state}'`);
+/** Lets a page, whose clock is paused, go on until the message is drawn, whenever its bytes arrive. */
+async function draws(page: Page, id: string): Promise<void> {
+  for (const limit = AbortSignal.timeout(PATIENCE_MS); (await page.locator(rowOf(id)).count()) === 0; ) {
+    assert.ok(!limit.aborted, `not in time: message ${id}`);
+    await page.clock.runFor(50);
+  }
+}
 const statusOf = (page: Page) => page.locator("#status").innerText();
 
 describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
@@ -267,8 +275,7 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     assert.equal(calls().length, 3);
     await page.locator("#retry").click();
     await stateIs(page, "open");
-    await page.clock.runFor(1000);
-    await page.locator(rowOf("11")).waitFor();
+    await draws(page, "11");
     assert.equal(await page.locator("#retry").isVisible(), false);
     await page.clock.fastForward(7_200_000);
     assert.equal(calls().length, 4);
@@ -282,8 +289,7 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     };
     await using opened = await open("/?", [first, () => {}], "stands still");
     const { page } = opened;
-    await page.clock.runFor(1000);
-    await page.locator(rowOf("11")).waitFor();
+    await draws(page, "11");
     // The page's clock does not run: wait until the page has read the comment.
     const armed = "waits.filter((ms) => ms === 16_500).length";
     for (const _ of [1, 2]) {
@@ -308,8 +314,7 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     const back = streams(init(11), message(12));
     await using opened = await open("/?", [first, away, away, away, back], "stands still");
     const { page, calls } = opened;
-    await page.clock.runFor(1000);
-    await page.locator(rowOf("11")).waitFor();
+    await draws(page, "11");
     cut();
     for (const asked of [2, 3]) {
       await page.getByText(/Trying again in [123] s/).waitFor();
@@ -324,8 +329,7 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     await page.getByText(/Trying again in [123] s/).waitFor();
     await page.locator("#retry").click();
     await stateIs(page, "open");
-    await page.clock.runFor(1000);
-    await page.locator(rowOf("12")).waitFor();
+    await draws(page, "12");
     assert.deepEqual(calls().slice(1), ["11", "11", "11", "11"]);
   });
 

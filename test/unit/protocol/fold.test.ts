@@ -4,7 +4,6 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { fold } from "../../../src/protocol/fold.ts";
 import { anyText } from "../../support/any-text.ts";
-import { workOf } from "../../support/work.ts";
 
 const SAME: [one: string, other: string][] = [
   ["École", "E\u0301COLE"],
@@ -58,13 +57,10 @@ describe("the form in which texts are searched", () => {
     assert.ok(count > 2000);
   });
 
-  it("a letter with thousands of marks takes a bounded time", () => {
-    const letters = "é".repeat(20_000);
-    const atOnce = workOf(() => {
-      for (let n = 0; n < 200; n++) fold(letters);
-    });
-    const marks = workOf(() => fold("\u0307\u0323".repeat(10_000)));
-    assert.ok(marks < atOnce, `${marks} µs against ${atOnce} µs`);
+  // The time to sort marks grows with the square of their number.
+  it("of thousands of marks on a letter, the first 30 count", () => {
+    const marks = "\u0307\u0323";
+    assert.equal(fold(`q${marks.repeat(10_000)}é`), fold(`q${marks.repeat(15)}é`));
   });
 
   it("any text in this form stays as it is", () => {
