@@ -328,18 +328,24 @@ export class VideoEntry {
   ): Promise<void> {
     this.#waiting.add(request);
     let opened: OpenedRoom;
+    let past: Room | undefined;
     try {
-      opened = await unlessAborted(opening, signal).finally(() => {
-        this.#waiting.delete(request);
-      });
+      opened = await unlessAborted(opening, signal);
+      // Since the viewer came, its chat may have ended, and the other one been opened.
+      const look = this.#host.past(request);
+      past = look && (await unlessAborted(look, signal));
     } catch (error) {
+      this.#waiting.delete(request);
       this.#lingerIfIdle();
       if (this.#state.name === "archived" && error instanceof ChatAbsent) {
         return enterArchive(this.#state, request, this.#parts.clock);
       }
       throw error;
     }
-    return this.#enterRoom(opened.room, request, opened.historyEnd);
+    this.#waiting.delete(request);
+    if (!past) return this.#enterRoom(opened.room, request, opened.historyEnd);
+    this.#lingerIfIdle();
+    return past.enter(request);
   }
 
   /** The memory of a chat that is not there, with what the store has of it. */

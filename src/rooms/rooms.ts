@@ -85,6 +85,7 @@ export class Rooms {
       changed: (entry, before) => this.#recount(entry, before),
       enter: (request, signal) => this.#entry(request.videoId).enter(request, signal),
       openings: this.openings,
+      past: (request) => this.#past(request),
       retire: (room) => this.#retired.add(room),
       roomsRead: () => this.#owned.size,
       stopped: this.#stopped.signal,
@@ -183,7 +184,8 @@ export class Rooms {
 
   async #admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (request.isBounded) return await this.#enterExcerpt(request);
-    const past = this.#isOfOpening(request) ? undefined : await this.#past(request);
+    const look = this.#past(request);
+    const past = look && (await look);
     await (past ? past.enter(request) : this.#entry(request.videoId).enter(request, signal));
   }
 
@@ -206,13 +208,18 @@ export class Rooms {
     return entry?.chatType && entry.room;
   }
 
+  /** As `EntryHost.past`. */
+  #past(request: StreamRequest): Promise<Room | undefined> | undefined {
+    return this.#isOfOpening(request) ? undefined : this.#lookForPast(request);
+  }
+
   /**
    * The room that serves a viewer whose chat is over, without opening the video; undefined if the chat that
    * is there now is the viewer's, or for a newcomer while the store does not say. Rejects with `RelayError`
    * OFFSET_GONE if the log that it reads does not have the position, and with `StoreError`: only the store
    * says which chat has a cursor, and is a video's log.
    */
-  async #past(request: StreamRequest): Promise<Room | undefined> {
+  async #lookForPast(request: StreamRequest): Promise<Room | undefined> {
     const { videoId, log, lastEventId } = request;
     const look = this.#stored(videoId);
     const isNew = log === undefined && !lastEventId;

@@ -1,8 +1,10 @@
 /** The live chat of a video and the replay of its finished stream: two rooms, whose cursors never meet. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { ENDED } from "../../../src/protocol/chat.ts";
 import { chatKey } from "../../../src/protocol/chat-key.ts";
 import type { VirtualRelay } from "../../harness/virtual-relay.ts";
+import type { Visit } from "../../harness/virtual-viewer.ts";
 import { failAlways, PLACES } from "../../support/opening.ts";
 import { virtualEdge } from "../../support/virtual-edge.ts";
 import { VIDEO, virtualRoom } from "../../support/virtual-room.ts";
@@ -92,6 +94,19 @@ describe("a viewer with a cursor of a live chat that is over", () => {
     assert.equal(newcomer.init?.chatType, "liveChatReplayRenderer");
   });
 
+  it("gets the same if it is the viewer for whom a page shows the end, without a grace time too", async () => {
+    const { relay, chat, viewer } = await virtualRoom(10, { RELAY_GRACE_MS: "0" }, {}, { hasDisk: true });
+    relay.kill();
+    chat.end("reload-only");
+    chat.change({ kind: "replay", pageSize: 4 });
+    await relay.advance(600_000);
+    relay.start();
+    const back = await relay.enter({ videoId: VIDEO, lastEventId: viewer.cursors[5] ?? 0 });
+    assert.equal((await back.ended())?.event, "end");
+    assert.deepEqual(back.ids, [...viewer.ids.slice(6), `gap:${viewer.cursors[9]}`]);
+    assert.deepEqual([back.init.chatType, back.init.cursor], ["liveChatRenderer", viewer.cursors[5]]);
+  });
+
   it("counts as one without a cursor once the live chat is not stored any more", async () => {
     const room = await replayed();
     const { relay, viewer } = room;
@@ -141,6 +156,33 @@ describe("a viewer without a cursor", () => {
     assert.deepEqual((await whole(gone, { lastEventId: 0 })).viewer.ids, gone.viewer.ids);
     assert.equal((await gone.relay.refusal({ videoId: VIDEO })).code, "NO_LIVE_CHAT");
   });
+});
+
+describe("a viewer that waits for its opening while another instance reads the live chat to its end", () => {
+  const one = { RELAY_GATE_SPACING_MS: "1000" }; // one opening at a time
+  const waiters: [who: string, visit: (cursors: readonly number[]) => Partial<Visit>][] = [
+    ["with a cursor", (cursors) => ({ lastEventId: cursors[6] ?? 0 })],
+    ["without one", () => ({ backfill: 3 })],
+  ];
+  for (const [who, visit] of waiters)
+    it(`(${who}) gets the live chat's rest and end, though the opening finds the replay`, async () => {
+      const { relay, chat, viewer } = await virtualRoom(10, one, {}, { hasDisk: true });
+      relay.kill();
+      await relay.advance(600_000);
+      relay.start();
+      relay.upstream.fault({ on: "popout", times: 1, as: { delayMs: 5000 } });
+      relay.visit({ videoId: "another-one" });
+      await relay.requested("popout");
+      const waiting = relay.visit({ videoId: VIDEO, ...visit(viewer.cursors) });
+      await relay.advance(1000);
+      const hold = await relay.when(relay.store.ownership.take(VIDEO));
+      if (hold) await relay.when(relay.store.finish(hold, ENDED));
+      chat.change({ kind: "replay", pageSize: 4 });
+      await relay.when(waiting.entered);
+      assert.equal((await waiting.ended())?.event, "end");
+      assert.deepEqual(waiting.ids, viewer.ids.slice(7));
+      assert.equal(waiting.init.chatType, "liveChatRenderer");
+    });
 });
 
 it("a viewer with a cursor of a replay gets it, though the live chat seems to have ended just now", async () => {
