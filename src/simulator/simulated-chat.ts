@@ -128,8 +128,8 @@ export class Chat {
   }
 
   /**
-   * Appends generated actions at this rate, as if the chat had always been going on, until the simulator
-   * closes. The last `before` actions are there at once; a later simulator of the same seed continues.
+   * Appends generated actions at this rate, as if the chat had always been going on, until it is over or the
+   * simulator closes. The last `before` actions are there at once; a later simulator of the same seed continues.
    */
   speakEndlessly(perSecond: number, before: number): void {
     const { clock, seed, signal } = this.#context;
@@ -137,7 +137,9 @@ export class Chat {
       const random = new Random(seed, `${this.videoId} at ${perSecond}, block ${block}`);
       return new Generator(random, this.#channelId);
     });
-    const say = () => this.#add(talk.until(clock.now(), before, this.#scenario.kinds));
+    const say = () => {
+      if (!this.#end) this.#add(talk.until(clock.now(), before, this.#scenario.kinds));
+    };
     say();
     inBackground(signal, (stopped) => speakAt(perSecond, clock, stopped, say));
   }

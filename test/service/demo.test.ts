@@ -81,6 +81,15 @@ describe("the demo", () => {
     assert.deepEqual(told, ["start", "off", "on", "gap", "end", "next"]);
   });
 
+  it("ends its stream for those who follow it, however much was said", async (t) => {
+    const demo = new Run(["demo", "--port", "0", "--rate", "50", "--ends-after", "2s"]);
+    t.after(() => demo.signal("SIGTERM"));
+    const url = await demo.printed(URL_LINE);
+    await using stream = await Stream.open(url, { videoId: VIDEO });
+    await stream.until(() => stream.frames.at(-1)?.event === "end", "the end");
+    assert.deepEqual((await stream.ended())?.data, { reason: "no more continuations" });
+  });
+
   it("refuses a step that it does not know, in one line", async () => {
     const { code, error } = await outcome(["demo", "--script", "5s:explode"]);
     assert.equal(code, 2);
