@@ -6,9 +6,10 @@ import assert from "node:assert/strict";
 import { execFile, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { Line } from "../chaos/line.ts";
 import { freePorts } from "../chaos/service.ts";
@@ -22,7 +23,7 @@ import { SECRET } from "../support/tokens.ts";
 import { Changes } from "../support/viewers.ts";
 
 const VIDEO = "dQw4w9WgXcQ";
-const runs = ([program = "", ...args]: string[]) => spawnSync(program, args).status === 0;
+const [A, B] = ["video-aaaaa", "video-bbbbb"];
 /** What Python's and other languages' line splitting may cut, and a word in another script. */
 const TRAPS = "héllo\u2028wörld\u0085 สวัสดี \u001c";
 
@@ -41,19 +42,21 @@ interface Language {
   command: readonly string[];
   /** Makes a program of the file, in place of `command`. */
   build?: readonly string[];
+  /** Whether it takes channels, too. */
+  channels?: true;
   skip: string | false;
 }
 
 const example = (file: string) => ({ file, source: readFileSync(join(ROOT, "examples", file), "utf8") });
 const LANGUAGES: Record<string, Language> = {
-  python3: { ...example("follow.py"), command: ["python3"], skip: without("python3") },
+  python3: { ...example("follow.py"), command: ["python3"], channels: true, skip: without("python3") },
+  httpx: {
+    ...{ source: WITH_HTTPX, file: "with-httpx.py", command: ["/usr/bin/python3"] },
+    ...{ channels: true, skip: without("httpx") },
+  },
   sh: { ...example("follow.sh"), command: ["sh"], skip: without("curl") },
+  go: { ...example("follow.go"), command: [], build: ["go", "build", "-o"], skip: without("go") },
 };
-// Go is large, and httpx is not part of Python: no test is skipped if they are missing.
-if (runs(["python3", "-c", "import httpx"]))
-  LANGUAGES.httpx = { source: WITH_HTTPX, file: "with-httpx.py", command: ["python3"], skip: false };
-if (runs(["go", "version"]))
-  LANGUAGES.go = { ...example("follow.go"), command: [], build: ["go", "build", "-o"], skip: false };
 
 /** The waits of the examples, shortened: between attempts, and for a byte of a connection. */
 const SHORTENED: [long: string, short: string][] = [
@@ -66,16 +69,12 @@ const SHORTENED: [long: string, short: string][] = [
   ["45 * time.Second", "time.Second"],
 ];
 
-/** Writes the example into the folder, with the waits that `changed` replaces; resolves to what starts it. */
-async function written(
-  folder: string,
-  { source, file, command, build }: Language,
-  changed: readonly (readonly [string, string])[],
-): Promise<string[]> {
+/** Writes the example with shortened waits, and resolves to what starts it. */
+async function written(folder: string, { source, file, command, build }: Language): Promise<string[]> {
   const path = join(folder, file);
   await writeFile(
     path,
-    changed.reduce((text, [long, short]) => text.replace(long, short), source),
+    SHORTENED.reduce((text, [long, short]) => text.replace(long, short), source),
   );
   if (!build) return [...command, path];
   const [program = "", ...args] = build;
@@ -142,18 +141,23 @@ class Follower implements AsyncDisposable {
 }
 
 describe("the examples in other languages", { concurrency: true }, () => {
+  let folder: string;
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), "relay-examples-"));
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+
   for (const [language, own] of Object.entries(LANGUAGES)) {
     const { skip } = own;
+    let made: Promise<string[]> | undefined;
+    const command = () => (made ??= written(folder, own));
 
     it(`${language} follows a chat across a cut connection and its own restart`, { skip }, async (t) => {
       await using relay = await startRelay();
       await using line = await Line.to(Number(new URL(relay.url).port));
       const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], tokens: "reusable", timeoutMs: 50 });
       chat.say(3);
-      const folder = await temporaryFolder(t);
-      const cwd = join(folder, "work");
-      await mkdir(cwd);
-      await using follower = new Follower(await written(folder, own, SHORTENED), line.url, cwd);
+      await using follower = new Follower(await command(), line.url, await temporaryFolder(t));
       await follower.changes.until(() => follower.lines.length >= 3, "the first messages");
       const first = follower.cursors[0] ?? Number.NaN;
       line.cut();
@@ -179,8 +183,7 @@ describe("the examples in other languages", { concurrency: true }, () => {
       await using line = await Line.to(Number(new URL(relay.url).port));
       const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 50 });
       chat.say(3);
-      const folder = await temporaryFolder(t);
-      await using follower = new Follower(await written(folder, own, SHORTENED), line.url, folder);
+      await using follower = new Follower(await command(), line.url, await temporaryFolder(t));
       await follower.changes.until(() => follower.lines.length >= 3, "the first messages");
       const first = follower.cursors[0] ?? Number.NaN;
       const before = line.connections;
@@ -194,8 +197,8 @@ describe("the examples in other languages", { concurrency: true }, () => {
     it(`${language} shows why it is refused, and ends`, { skip }, async (t) => {
       await using open = await startRelay();
       await using guarded = await startRelay({ settings: { RELAY_PUBLIC: "none", RELAY_TOKEN_KEY: SECRET } });
-      const folder = await temporaryFolder(t);
-      const [program = "", ...args] = await written(folder, own, []);
+      const cwd = await temporaryFolder(t);
+      const [program = "", ...args] = await command();
       for (const [url, name, expected] of [
         [guarded.url, VIDEO, 401],
         [open.url, "jNQXAC9IVRw", 404],
@@ -204,7 +207,7 @@ describe("the examples in other languages", { concurrency: true }, () => {
         const { status, body } = await ask<{ message: string }>(url, `/v1/stream?videoId=${name}`);
         assert.equal(status, expected);
         const { code, stderr } = await promisify(execFile)(program, [...args, url, name], {
-          cwd: folder,
+          cwd,
           timeout: 30_000,
         }).catch((failure) => failure);
         assert.deepEqual([code, stderr.includes(body.message)], [1, true], stderr);
@@ -216,47 +219,42 @@ describe("the examples in other languages", { concurrency: true }, () => {
       it(`${language} leaves no reader behind after ${signal}`, { skip }, async (t) => {
         await using relay = await startRelay({ settings: { RELAY_KEEPALIVE_MS: "200" } });
         relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 50 }).say(3);
-        const folder = await temporaryFolder(t);
-        await using follower = new Follower(await written(folder, own, SHORTENED), relay.url, folder);
+        await using follower = new Follower(await command(), relay.url, await temporaryFolder(t));
         await follower.changes.until(() => follower.lines.length >= 3, "the first messages");
         await follower.end(signal);
         await eventually(0, () => metric(relay, "relay_viewers"));
+      });
+
+    if (own.channels)
+      it(`${language} follows a channel from one stream to the next, across its own restart`, {
+        skip,
+      }, async (t) => {
+        await using relay = await startRelay({ settings: { RELAY_CHANNEL_MS: "100" } });
+        const channel = relay.upstream.channel("@somebody");
+        const first = channel.broadcast(A, { chat: { kinds: ["text"], timeoutMs: 5 } });
+        first.chat.say([textAction("in the first")]);
+        const cwd = await temporaryFolder(t);
+        await using follower = new Follower(await command(), relay.url, cwd, "@somebody");
+        const reached = (count: number) =>
+          follower.changes.until(() => new Set(follower.lines).size === count, `${count} messages`);
+        await reached(1);
+        const second = channel.broadcast(B, { chat: { kinds: ["text"], timeoutMs: 5 } });
+        second.chat.say([textAction("in the second")]);
+        first.end();
+        await reached(2);
+        await follower.kill();
+        second.chat.say([textAction("later", "later")]);
+        follower.restart();
+        await reached(3);
+        assert.deepEqual(
+          [...new Set(follower.lines)].map((line) => line.replace(/\.\d+ +/, " ")),
+          [`${A} in the first`, `${B} in the second`, `${B} later`],
+        );
       });
   }
 });
 
 describe("examples/follow.py", () => {
-  const [A, B] = ["video-aaaaa", "video-bbbbb"] as const;
-
-  it("follows a channel from one stream to the next, across its own restart", async (t) => {
-    await using relay = await startRelay({ settings: { RELAY_CHANNEL_MS: "100" } });
-    const channel = relay.upstream.channel("@somebody");
-    const first = channel.broadcast(A, { chat: { kinds: ["text"], timeoutMs: 5 } });
-    first.chat.say([textAction("in the first")]);
-    const cwd = await temporaryFolder(t);
-    await using follower = new Follower(
-      ["python3", join(ROOT, "examples/follow.py")],
-      relay.url,
-      cwd,
-      "@somebody",
-    );
-    const reached = (count: number) =>
-      follower.changes.until(() => new Set(follower.lines).size === count, `${count} messages`);
-    await reached(1);
-    const second = channel.broadcast(B, { chat: { kinds: ["text"], timeoutMs: 5 } });
-    second.chat.say([textAction("in the second")]);
-    first.end();
-    await reached(2);
-    await follower.kill();
-    second.chat.say([textAction("later", "later")]);
-    follower.restart();
-    await reached(3);
-    assert.deepEqual(
-      [...new Set(follower.lines)].map((line) => line.replace(/\.\d+ +/, " ")),
-      [`${A} in the first`, `${B} in the second`, `${B} later`],
-    );
-  });
-
   it("prints the service's message when it is refused", async () => {
     await using relay = await startRelay();
     for (const name of ["@nobody", "jNQXAC9IVRw"]) {

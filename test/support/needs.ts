@@ -27,6 +27,8 @@ const NEEDS = {
   danted: ["dante-server"],
   curl: ["curl"],
   python3: ["python3"],
+  httpx: ["python3-httpx", () => existsSync("/usr/lib/python3/dist-packages/httpx")], // of /usr/bin/python3
+  go: ["golang-go"],
   openssl: ["openssl"],
   jq: ["jq"],
   promtool: ["prometheus"],
