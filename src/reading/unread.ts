@@ -9,6 +9,7 @@ import type { Page, PollAnswer } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import {
   type FreshPage,
+  inTurn,
   lastOf,
   type SpanBefore,
   toBatches,
@@ -81,14 +82,17 @@ export class Unread {
   /** An answer came. `intervalMs`: the interval of the polls if calls are fast. */
   observe(answer: PollAnswer, intervalMs: number): ObservedAnswer {
     const pages = this.#pages;
-    const before = pages.length > 0 ? this.#before(answer) : undefined;
-    const late = this.#lateAnswers.observe(answer, intervalMs);
-    if (before) {
-      const batches: ObservedAnswer["batches"] = ({ items }) => withAnswer(pages, items, before, this.#mark);
-      return { late: undefined, batches };
-    }
-    const after = late && this.#gapBetween(late.sinceMs, answer.wallAt);
-    return { late, batches: ({ items, above }) => [{ items, above, after }] };
+    const [first, second] = inTurn(answer, this.#windowMs);
+    const before = pages.length > 0 ? this.#before(first) : undefined;
+    const late = this.#lateAnswers.observe(first, intervalMs);
+    this.#lateAnswers.observe(answer, intervalMs);
+    const after = late && this.#gapBetween(late.sinceMs, first.wallAt);
+    const batches: ObservedAnswer["batches"] = before
+      ? ({ items }) => withAnswer(pages, items, before, this.#mark)
+      : ({ items, above }) => [{ items, above, after }];
+    if (!second) return { late: before ? undefined : late, batches };
+    const rest = { items: second.items, after: this.#gapBetween(first.wallAt, second.wallAt) };
+    return { late: undefined, batches: () => [...batches(first), rest] };
   }
 
   /** The batches of the pages, if no answer follows them. */

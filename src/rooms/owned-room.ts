@@ -27,7 +27,7 @@ import {
   positionOf,
   shownAt,
 } from "../reading/batch/checkpoint.ts";
-import { withAnswer } from "../reading/batch/fresh-pages.ts";
+import { inTurn, withAnswer } from "../reading/batch/fresh-pages.ts";
 import type { Gap } from "../reading/batch/gap.ts";
 import { HiddenTime } from "../reading/hidden-time.ts";
 import { waitAfter } from "../reading/interval.ts";
@@ -253,9 +253,13 @@ export class OwnedRoom {
     const gap = (sinceMs: number | undefined, untilMs: number, reason: Gap["reason"]) =>
       isReplay || sinceMs === undefined ? undefined : { sinceMs, untilMs, reason };
     const unread = { ...page, gap: gap(readAt, page.wallAt, reasonFor(hold.room?.end)) };
-    const isShort = unreadBetween(page, first) <= settings.windowMs;
-    const after = { gap: isShort ? undefined : gap(page.wallAt, first.wallAt, "unreachable"), isShort };
-    const batches = withAnswer([unread], first.items, after, telemetry.mark);
+    const [next, last] = inTurn(first, settings.windowMs);
+    const isShort = unreadBetween(page, next) <= settings.windowMs;
+    const after = { gap: isShort ? undefined : gap(page.wallAt, next.wallAt, "unreachable"), isShort };
+    const batches = [
+      ...withAnswer([unread], next.items, after, telemetry.mark),
+      ...(last ? [{ items: last.items, after: gap(next.wallAt, last.wallAt, "unreachable") }] : []),
+    ];
     const backlog = batches.flatMap(({ items }) => items);
     const added = await appender.appendOnce(batches, { position, startedAt, egress: egress.key });
     await about.told(page.video);

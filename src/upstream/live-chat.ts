@@ -67,6 +67,8 @@ export interface PollAnswer extends CallTimes {
   token: string;
   /** Why Top chat is read although all messages are wanted; undefined if it is not so. */
   inTopBecause?: string;
+  /** The two answers of a live chat that it is made of, if a menu's token completed one in Top chat. */
+  parts?: readonly [inTop: PollAnswer, all: PollAnswer];
 }
 
 /** An answer as it came: `header` may hold the view menu. */
@@ -287,6 +289,7 @@ export class LiveChat {
       items: isReplay
         ? completeInOrder(second.items, first.items, "")
         : mergeInOrder(first.items, second.items),
+      ...(!isReplay && { parts: [first, second] }),
       position: { ...second.position, view: "all", offered: undefined },
     };
   }

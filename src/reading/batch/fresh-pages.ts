@@ -5,9 +5,11 @@
  */
 import type { CallTimes } from "../../base/clock.ts";
 import type { Marker } from "../../telemetry/marks.ts";
+import type { PollAnswer } from "../../upstream/live-chat.ts";
 import { mergeInOrder } from "../../upstream/order.ts";
 import { knownByText } from "../../upstream/readers/notice.ts";
 import type { Item } from "../../upstream/readers/reader.ts";
+import { unreadBetween } from "../late-answers.ts";
 import { areJoined, type Gap, isSaid, type ReadBatch } from "./gap.ts";
 
 export interface FreshPage extends CallTimes, Pick<ReadBatch, "above"> {
@@ -74,6 +76,21 @@ export function withAnswer(
     mark(isJoined ? "answer: late, and joins its page" : "answer: late, and does not join its page");
   if (isJoined) return toBatches([...before, merged]);
   return [...toBatches(pages), { items: answer, after: gap }];
+}
+
+/** Items, and when they were read. */
+type Read = CallTimes & { items: readonly Item[] };
+
+/**
+ * An answer, as what follows earlier reading. One that completes an answer in Top chat follows as that one
+ * did. If it is so late that messages between the two may be missing, they are two. Without a chat message,
+ * the one in Top chat proves nothing.
+ */
+export function inTurn(answer: PollAnswer, windowMs: number): readonly [Read, Read?] {
+  const [inTop, all] = answer.parts ?? [];
+  if (!inTop?.items.some(isSaid) || !all) return [answer];
+  const isJoined = unreadBetween(inTop, all) <= windowMs || areJoined(inTop.items, all.items);
+  return isJoined ? [{ ...inTop, items: answer.items }] : [inTop, all];
 }
 
 /** The batches of the pages, if no answer follows them. */

@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Failure } from "../../../src/simulator/index.ts";
 import type { Scenario } from "../../../src/simulator/scenario.ts";
+import type { Chat } from "../../../src/simulator/simulated-chat.ts";
 import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
 import { pollOf, post, type SessionBody, session } from "../../support/api.ts";
 import { asked, failAlways } from "../../support/opening.ts";
@@ -232,6 +233,54 @@ describe("the token of all messages that an answer offers", () => {
     await viewer.until(() => said.every((id) => viewer.ids.includes(id)));
     assert.equal(await viewOf(relay), "all");
   });
+});
+
+describe("a token of all messages whose answer comes later than the upstream keeps messages", () => {
+  const DELAYS_MS = [4000, 7000];
+  /** A message soon after the first answer is no longer kept when the second is made. */
+  const HELD_MS = 5000;
+  async function late(page: number, opens: (relay: VirtualRelay, chat: Chat) => Promise<void>) {
+    const { relay, chat, ids } = watched({ tokens: "reusable", page, holdsMs: HELD_MS });
+    chat.say(20);
+    await opens(relay, chat);
+    for (const delayMs of DELAYS_MS) relay.upstream.fault({ on: CALLS.live, times: 1, as: { delayMs } });
+    const viewer = relay.visit({ videoId: VIDEO, backfill: 500, details: true });
+    await relay.requested(CALLS.live, { finished: true });
+    const readAt = relay.clock.now();
+    await relay.advance(1000);
+    chat.say(1);
+    await relay.advance(HELD_MS);
+    chat.say(10);
+    await relay.when(viewer.entered);
+    await viewer.until(() => viewer.ids.includes(ids().at(-1) ?? ""));
+    assertConsecutive(viewer.cursors, viewer.init.cursor);
+    return { viewer, said: ids(), readAt };
+  }
+  const READS: Record<string, (relay: VirtualRelay, chat: Chat) => Promise<void>> = {
+    "at an opening": async () => {},
+    "at a re-bootstrap": async (relay, chat) => {
+      const viewer = await relay.enter({ videoId: VIDEO, backfill: 500 });
+      await viewer.untilMessages(5);
+      chat.expireTokens();
+      await relay.requested("watch");
+    },
+  };
+  for (const [when, opens] of Object.entries(READS)) {
+    it(`${when} marks the gap between the two answers if they do not join`, async () => {
+      const { viewer, said, readAt } = await late(5, opens);
+      const gap = viewer.messages.findIndex(({ message }) => message.type === "gap");
+      assert.deepEqual(viewer.ids.slice(gap + 1), said.slice(-10));
+      assert.ok(gap > 0 && said.slice(0, 20).includes(viewer.ids[gap - 1] ?? ""), `a gap at ${gap}`);
+      const told = viewer.messages[gap]?.message.details as { gap: { since: string } } | undefined;
+      const sinceMs = Date.parse(told?.gap.since ?? "");
+      assert.ok(Math.abs(sinceMs - readAt) < 1000, `since ${sinceMs}, read at ${readAt}`);
+    });
+
+    it(`${when} marks none if they join: both are one list`, async () => {
+      const { viewer, said } = await late(50, opens);
+      assert.deepEqual(viewer.ids, said);
+    });
+  }
 });
 
 describe("a session", () => {
