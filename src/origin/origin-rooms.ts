@@ -37,6 +37,7 @@ export class OriginRooms implements RoomSources {
 
   async open(videoId: string, applicant: RoomApplicant, stopped: AbortSignal): Promise<RoomSource | NoRoom> {
     const { origin, events, settings, isWorker } = this.#parts;
+    applicant.assertPlace();
     const start = isWorker ? { address: applicant.queued.address } : {};
     const begun = await this.#begun(videoId, start, applicant, stopped);
     if (begun instanceof ChatAbsent) return { absence: begun.absence, rememberedMs: begun.retryAfterMs };

@@ -3,6 +3,7 @@
  * instance.
  */
 import { atCapacity } from "../protocol/capacity.ts";
+import { type Chat, chatOf } from "../protocol/chat-key.ts";
 import type { RoomRecord } from "../store/port.ts";
 import { storedChats } from "../store/stored-chats.ts";
 import { recentlyEnded } from "./archive.ts";
@@ -18,8 +19,8 @@ const LOOK_MS = 200;
 /**
  * Opens the room of a video. A room that was read recently continues from its checkpoint, and one that
  * another instance reads is followed; otherwise the room is bootstrapped. Rejects as `OwnedRoom.bootstrap`
- * does, and with `RelayError` CAPACITY if another instance owns the room without reading it, or if the store
- * is full and the chat is not recorded.
+ * does, and with `RelayError` CAPACITY if no further chat of its type may be open, if another instance owns
+ * the room without reading it, or if the store is full and the chat is not recorded.
  */
 export async function acquireRoom(
   videoId: string,
@@ -32,6 +33,7 @@ export async function acquireRoom(
     const stored = await storedChats(store, videoId);
     const ended = applicant.reopens() ? undefined : recentlyEnded(stored, parts);
     if (ended) return { ended };
+    applicant.assertPlace(expectedOf(stored));
     const goingOn = stored.find((room) => isGoingOn(room, parts));
     if (goingOn) applicant.queued[Symbol.dispose](); // it needs no turn
     const source = goingOn
@@ -45,6 +47,13 @@ export async function acquireRoom(
     if (clock.monotonic() >= until) throw atCapacity("elsewhere");
     await clock.sleep(LOOK_MS, stopped);
   }
+}
+
+/** The chat that a video has now, as far as the store says: after a live chat that is over, its replay. */
+function expectedOf(stored: readonly RoomRecord[]): Chat | undefined {
+  const open = stored.find(({ end }) => end?.state !== "ended");
+  if (open) return chatOf(open.videoId).chat;
+  return stored.length > 0 ? "replay" : undefined;
 }
 
 async function resumeRoom(

@@ -59,11 +59,8 @@ export interface EntryHost {
   roomsRead(): number;
   /** Aborts when the service stops. */
   stopped: AbortSignal;
-  /**
-   * Throws `RelayError` CAPACITY if the other chats of this type already reach the limit. Before the type is
-   * known, those are the live ones.
-   */
-  assertCapacity(entry: VideoEntry, chatType?: ChatType): void;
+  /** Throws `RelayError` CAPACITY if the other chats of this type already reach the limit. */
+  assertCapacity(entry: VideoEntry, chatType: ChatType): void;
   /** The entry's state has changed; a vacant one is dropped. `before`: its `chatType` until then. */
   changed(entry: VideoEntry, before: ChatType | undefined): void;
   /** As `VideoEntry.enter`, of a video whose entry has been dropped. */

@@ -5,7 +5,7 @@
 import { unlessAborted } from "../base/deadline.ts";
 import { atCapacity } from "../protocol/capacity.ts";
 import { type ChatType, ENDED, type RoomEnd } from "../protocol/chat.ts";
-import { type ChatKey, chatNamed } from "../protocol/chat-key.ts";
+import { type Chat, type ChatKey, chatNamed, typeOfChat } from "../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { type CursorRange, resumeCursor } from "../serving/resume.ts";
@@ -232,11 +232,11 @@ export class VideoEntry {
       isShown,
       isResumed: (range) => this.#isResumed(range),
       reopens: () => this.#waiting.values().some(({ reopens }) => reopens === true),
+      assertPlace: (expected) => this.#assertPlace(expected),
       assertCapacity: (chatType) => this.#found(chatType),
     };
     const open = () => this.#parts.sources.open(this.videoId, applicant, giveUp.signal);
     giveUp.signal.throwIfAborted();
-    this.#host.assertCapacity(this);
     const source = await open();
     return this.#enterState("absence" in source ? await this.#orRest(source, open) : source);
   }
@@ -269,6 +269,16 @@ export class VideoEntry {
       chat !== "replay" &&
       (range ? resumeCursor(range, lastEventId) !== undefined : lastEventId !== undefined);
     return this.#waiting.values().some((request) => request.isRecording || holds(request));
+  }
+
+  /**
+   * Throws `RelayError` CAPACITY if there are too many chats like the one that will be found: the replay if
+   * all who wait name it, else the expected one.
+   */
+  #assertPlace(expected: Chat = "live"): void {
+    const isReplayAsked =
+      this.#waiting.size > 0 && this.#waiting.values().every(({ chat }) => chat === "replay");
+    this.#host.assertCapacity(this, typeOfChat(isReplayAsked ? "replay" : expected));
   }
 
   /** The chat is found, so the room counts. Throws `RelayError` CAPACITY if there are too many. */

@@ -375,7 +375,7 @@ export class Rooms {
   }
 
   /** A replay takes no place of a live chat, and neither does a chat that is over. */
-  #assertCapacity(entry: VideoEntry, chatType: ChatType = "liveChatRenderer"): void {
+  #assertCapacity(entry: VideoEntry, chatType: ChatType): void {
     const isKept = this.#reserve?.isFor(entry.videoId) ?? false;
     const others = isKept
       ? this.#keptChats(chatType, entry)

@@ -3,6 +3,7 @@
  * rooms of another instance. Entries, rooms and viewers are the same in both.
  */
 import type { ChatType } from "../protocol/chat.ts";
+import type { Chat } from "../protocol/chat-key.ts";
 import type { Absence, Standing } from "../protocol/chat-standing.ts";
 import type { CursorRange } from "../serving/resume.ts";
 import type { Census, Room } from "../serving/room.ts";
@@ -57,6 +58,11 @@ export interface RoomApplicant {
   isResumed(range?: CursorRange): boolean;
   /** Whether a viewer that waits knows that the chat goes on after the end that the store has. */
   reopens(): boolean;
+  /**
+   * Called before the chat is looked for. `expected`: the chat that will be found, as far as the store says.
+   * Throws `RelayError` CAPACITY if no further chat of its type may be open.
+   */
+  assertPlace(expected?: Chat): void;
   /**
    * Called when the chat is found, before it is read. Throws `RelayError` CAPACITY if no further chat of
    * this type may be open.

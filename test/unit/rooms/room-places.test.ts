@@ -1,11 +1,14 @@
 /** RELAY_MAX_ROOMS and RELAY_MAX_VIEWERS in virtual time: which chats, and which viewers, take a place. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { requestLog } from "../../harness/origin-api.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 
 const [LIVE, OTHER, REPLAY, SECOND] = ["live-first1", "live-secon1", "replay-1st1", "replay-2nd1"];
 const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
 const TOO_MANY = "Too many rooms are open.";
+/** Longer than the grace time. */
+const GRACE_MS = 100_000;
 
 function relayOfOne() {
   const relay = new VirtualRelay({ settings: { RELAY_MAX_ROOMS: "1" } });
@@ -30,6 +33,35 @@ describe("RELAY_MAX_ROOMS", () => {
     await relay.enter({ videoId: REPLAY });
     const { code, message } = await relay.refusal({ videoId: SECOND });
     assert.deepEqual([code, message], ["CAPACITY", TOO_MANY]);
+  });
+
+  it("does not refuse the log of a replay because of live chats", async () => {
+    const { relay } = relayOfOne();
+    await relay.enter({ videoId: LIVE });
+    const path = `/v1/log/${REPLAY}?offset=-1&chat=replay`;
+    const { signal } = new AbortController();
+    const read = requestLog(relay.service, { path, headers: {} }, "reader", signal);
+    assert.equal((await relay.when(read)).statusCode, 200);
+    assert.equal((await relay.refusal({ videoId: SECOND })).message, TOO_MANY);
+    assert.equal((await relay.refusal({ videoId: OTHER, chat: "replay" })).message, TOO_MANY);
+  });
+
+  it("does not refuse a newcomer to a stream whose live chat is over because of other live chats", async () => {
+    const { relay, chat } = relayOfOne();
+    const viewer = await relay.enter({ videoId: LIVE });
+    chat.say(3);
+    await viewer.untilMessages(3);
+    chat.end("reload-only");
+    await viewer.ended();
+    chat.change({ kind: "replay" });
+    await relay.enter({ videoId: OTHER });
+    await relay.advance(GRACE_MS);
+    const late = await relay.enter({ videoId: LIVE });
+    assert.equal(late.init.chatType, "liveChatReplayRenderer");
+    assert.equal((await late.ended())?.event, "end");
+    await relay.advance(GRACE_MS);
+    const kept = await relay.enter({ videoId: LIVE });
+    assert.deepEqual(kept.ids, late.ids);
   });
 
   it("does not count a video that is being looked for, which finds no place if another was quicker", async () => {
