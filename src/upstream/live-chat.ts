@@ -35,6 +35,9 @@ import type { TimeOfDay } from "./readers/timestamp.ts";
 import { UpstreamError } from "./upstream-error.ts";
 import { tokenOfView } from "./view-menu.ts";
 
+/** Maximum time of a call on which nothing depends: meanwhile it holds a place for which others wait. */
+const ABOUT_MS = 5000;
+
 export interface ReadingSettings {
   chatView: ChatView;
   /** Formats the time of live messages. */
@@ -250,7 +253,7 @@ export class LiveChat {
     credentials: Credentials,
     options: CallOptions,
   ): Promise<VideoFacts | undefined> {
-    const { value } = await this.#calls.next(videoId, credentials, options);
+    const { value } = await this.#calls.next(videoId, credentials, options, ABOUT_MS);
     return toldVideo(value, () => undefined, videoId);
   }
 

@@ -1,7 +1,8 @@
 /**
  * The pages and scripts that one bootstrap, or one look at a channel, loads. In a bootstrap each is a
  * substitute for the previous ones, so a load must not be skipped because another got no answer. But if the
- * host does not answer at all, the caller must soon get an error.
+ * host does not answer at all, the caller must soon get an error. And a load that follows an unanswered one
+ * is due as if it were new: the calls of others that wait go first.
  */
 import type { CallTimes } from "../base/clock.ts";
 import type { JsonObject } from "../base/json.ts";
@@ -35,20 +36,23 @@ export class PageLoads {
 
   /** The text of a page or script, as `UpstreamCalls.page` loads it. Rejects like that. */
   page(path: string, kind?: string): Promise<string> {
-    return this.#load((deadlineMs) => this.#calls.page(path, this.#options, deadlineMs, kind));
+    return this.#load((options, deadlineMs) => this.#calls.page(path, options, deadlineMs, kind));
   }
 
   /** A watch page's initial data; undefined for an unknown video. Rejects like `UpstreamCalls.page`. */
   next(videoId: string, credentials: Credentials): Promise<JsonObject | undefined> {
-    return this.#load((deadlineMs) => this.#calls.next(videoId, credentials, this.#options, deadlineMs));
+    return this.#load((options, deadlineMs) => this.#calls.next(videoId, credentials, options, deadlineMs));
   }
 
-  async #load<T>(call: (deadlineMs?: number) => Promise<Answered<T>>): Promise<T> {
-    const firstMs = this.#options.lane === "opening" ? OPENING_MS : undefined;
+  async #load<T>(call: (options: CallOptions, deadlineMs?: number) => Promise<Answered<T>>): Promise<T> {
+    const { dueAt: _, ...asNew } = this.#options;
+    const firstMs = asNew.lane === "opening" ? OPENING_MS : undefined;
     const before = this.#silence;
     this.#silence = undefined;
     try {
-      const { value, ...times } = await call(before ? AFTER_SILENCE_MS : firstMs);
+      const { value, ...times } = before
+        ? await call(asNew, AFTER_SILENCE_MS)
+        : await call(this.#options, firstMs);
       this.#times = times;
       return value;
     } catch (error) {

@@ -14,6 +14,7 @@ const REFUSED: Record<string, string> = { "pages throttled for 120 s": "RATE_LIM
 /** For each lane at the gate, the scenario that disturbs others most; `simulate -- neighbours` plays all. */
 const PLAYED = [
   "three chats whose pages are never answered",
+  "five chats whose pages are never answered, two of them new",
   "pages throttled for 120 s",
   "twenty replays",
   "100 made-up ids every 20 s",

@@ -21,6 +21,8 @@ const TROUBLE_MS = 120_000;
 const REPLAYED = 8000;
 /** The newcomer comes in the middle of the trouble. */
 const NEWCOMER_AT_MS = OPENED_MS + 45_000;
+/** Two others come this much earlier. */
+const FRESH_BEFORE_MS = 500;
 const CHAT: readonly RequestKind[] = ["get_live_chat", "get_live_chat_replay"];
 const PAGES: readonly RequestKind[] = ["popout", "watch", "next"];
 
@@ -71,6 +73,14 @@ export const NEIGHBOURS: Record<string, Neighbour> = {
   "nobody in trouble": async () => {},
   "three chats behind a wall on their pages": failing(PAGES, "bot"),
   "three chats whose pages are never answered": failing(PAGES, "silent"),
+  "five chats whose pages are never answered, two of them new": async (relay) => {
+    await failing(PAGES, "silent")(relay);
+    await relay.clock.sleep(NEWCOMER_AT_MS - FRESH_BEFORE_MS - relay.clock.monotonic());
+    for (const videoId of ["unanswered1", "unanswered2"]) {
+      relay.upstream.fault({ on: PAGES, videoId, times: Number.POSITIVE_INFINITY, as: "silent" });
+      relay.visit({ videoId, address: videoId });
+    }
+  },
   "three chats whose pages fail (HTTP 503)": failing(PAGES, { status: 503 }),
   "three chats whose polls are never answered": failing(CHAT, "silent"),
   "three chats whose tokens expire every 3 s": async (relay) => {

@@ -126,6 +126,18 @@ describe("what a video is", () => {
     }
   });
 
+  it("holds the place of other calls for five seconds at most, if next never answers", async () => {
+    const { relay } = stage({ timeoutMs: 1000 }, { settings: { RELAY_GATE_CONCURRENCY: "2" } });
+    relay.upstream.fault({ on: "next", times: 1, as: "silent" });
+    relay.upstream.chat("another-one", { kinds: ["text"] });
+    await relay.enter({ videoId: VIDEO });
+    await relay.requested("next");
+    const beganAt = relay.clock.monotonic();
+    await relay.enter({ videoId: "another-one" });
+    const tookMs = relay.clock.monotonic() - beganAt;
+    assert.ok(tookMs < 7000, `a newcomer to another chat waited ${tookMs} ms`);
+  });
+
   it("is not asked again if next shows nothing, and a failing next harms nobody", async () => {
     for (const isFailing of [false, true]) {
       const relay = new VirtualRelay({ hasDisk: true });
