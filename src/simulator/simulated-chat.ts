@@ -129,7 +129,8 @@ export class Chat {
 
   /**
    * Appends generated actions at this rate, as if the chat had always been going on, until it is over or the
-   * simulator closes. The last `before` actions are there at once; a later simulator of the same seed continues.
+   * simulator closes. The last `before` actions are there at once; a later simulator of the same seed
+   * continues.
    */
   speakEndlessly(perSecond: number, before: number): void {
     const { clock, seed, signal } = this.#context;
