@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -94,7 +95,7 @@ func follow(service, video, cursor string, handle func(string, Message)) (string
 }
 
 func main() {
-	if len(os.Args) != 3 {
+	if len(os.Args) != 3 || !strings.HasPrefix(os.Args[1], "http") {
 		fmt.Fprintln(os.Stderr, "usage: go run follow.go http://127.0.0.1:8080 <video id>")
 		os.Exit(2)
 	}

@@ -2,7 +2,10 @@
 # Prints a chat as JSON, over restarts of the service and of this script. Needs only curl.
 #
 #     sh examples/follow.sh http://127.0.0.1:8080 demo-stream
-if [ $# -ne 2 ]; then echo "usage: sh follow.sh http://127.0.0.1:8080 <video id>" >&2; exit 2; fi
+case $#$1 in
+  2http*) ;;
+  *) echo "usage: sh follow.sh http://127.0.0.1:8080 <video id>" >&2; exit 2 ;;
+esac
 service=$1 video=$2 file=$2.last-id pipe=$2.pipe.$$
 trap 'kill "$curl" 2>/dev/null' EXIT # no reader outlives this script
 trap exit INT TERM HUP
