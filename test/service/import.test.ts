@@ -102,6 +102,14 @@ describe("import", () => {
     assert.deepEqual(await again.listRooms(10), []);
   });
 
+  it("stores a chat of which rooms says that it is kept", async (t) => {
+    const path = await temporaryFile(t);
+    await importing(path, await captured(t, `[${VIDEO}].live_chat.json`));
+    await using relay = await startRelay({ settings: { RELAY_STORE: `sqlite:${path}` } });
+    const { error } = await outcome(["rooms", "--server", relay.url]);
+    assert.match(error, /deleted after 30 days .*; those of imported chats are kept\n$/);
+  });
+
   it("stores an export with the ids of its messages", async (t) => {
     const store = await temporaryFile(t);
     const exported = read.map(({ cursor, body, details }) => {

@@ -43,8 +43,9 @@ export function listRooms(
     const answer = await roomsOf(access, AbortSignal.any([stopped, output.failed]), notice);
     await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.rooms), stopped);
     await output.finish(stopped);
-    if (answer.retentionDays > 0)
-      notice(`messages are deleted after ${counted(answer.retentionDays, "day")} (RELAY_RETENTION_DAYS)`);
+    const { retentionDays: days, rooms } = answer;
+    const but = rooms.some(({ kept }) => kept) ? "; those of imported chats are kept" : "";
+    if (days > 0) notice(`messages are deleted after ${counted(days, "day")} (RELAY_RETENTION_DAYS)${but}`);
     return 0;
   });
 }
