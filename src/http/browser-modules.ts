@@ -75,9 +75,12 @@ function withLater(source: string, later: (file: string) => string): string {
   return source.replaceAll(LATER, (_, file: string) => `import("${later(file)}")`);
 }
 
-/** The stylesheet with those that it imports in place of its imports, without comments on their own lines. */
+/**
+ * The stylesheet with those that it imports in place of its imports, without comments on their own lines,
+ * blank lines and indentation. No string of these sheets has a line break.
+ */
 export function bundleStyle(entry: URL): string {
-  const css = readFileSync(entry, "utf8").replaceAll(CSS_COMMENT, "");
+  const css = readFileSync(entry, "utf8").replaceAll(CSS_COMMENT, "").replaceAll(/^\s+/gm, "");
   return css.replaceAll(STYLE_IMPORT, (_, path: string) => bundleStyle(new URL(path, entry)));
 }
 
