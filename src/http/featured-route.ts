@@ -13,7 +13,7 @@ import { bodiless, json, schemaOf } from "./schemas/responses.ts";
 import { RoomParams } from "./schemas/room-schemas.ts";
 import { knownParametersOnly } from "./strict-query.ts";
 
-const PATH = "/v1/featured/:videoId";
+export const FEATURED_PATH = "/v1/featured/:videoId";
 /** Ids of messages have a few hundred characters at most. */
 const MAX_ID_LENGTH = 1000;
 const MAX_BODY_BYTES = 8 * MAX_ID_LENGTH;
@@ -39,13 +39,20 @@ const GET = { summary: "Show which message of a video is featured", params: Room
 const PUT = { summary: "Feature a message of a video", params: RoomParams, body: FeaturedRequest };
 const DELETE = { summary: "Feature no message of a video any more", params: RoomParams };
 
-interface OfVideo {
+export interface OfVideo {
   Params: Static<typeof RoomParams>;
 }
 
 /** The methods that a caller may use, in the header `Allow` of a GET: so a page knows its rights. */
-const READING = "GET, HEAD, OPTIONS";
+export const READING = "GET, HEAD, OPTIONS";
 const CHANGING = "GET, HEAD, PUT, DELETE, OPTIONS";
+
+const CHECKS = { preValidation: knownParametersOnly({ properties: {} }) };
+
+export const FEATURED_OPTIONS = {
+  ...CHECKS,
+  schema: schemaOf(`GET ${FEATURED_PATH}`, GET, json("The message, or null.", FeaturedResponse)),
+};
 
 /** Without somebody who may change it, the route only says that nothing is featured. */
 export function featuredRoute(
@@ -54,27 +61,21 @@ export function featuredRoute(
   access: Access,
   turns: RequestTurns,
 ): void {
-  const checks = { preValidation: knownParametersOnly({ properties: {} }) };
-  const answer = json("The message, or null.", FeaturedResponse);
-  app.get<OfVideo>(
-    PATH,
-    { ...checks, schema: schemaOf(`GET ${PATH}`, GET, answer) },
-    async (request, reply) => {
-      const videoId = parseVideoId(request.params.videoId);
-      const mayChange = await access.allows("feature", request, reply);
-      const look = () => featuring.show(videoId);
-      const shown = await turns.serve(look, clientGone(reply.raw)).catch(refuseUnavailable);
-      reply.headers({ allow: mayChange ? CHANGING : READING, "cache-control": "no-store" });
-      return shown;
-    },
-  );
+  app.get<OfVideo>(FEATURED_PATH, FEATURED_OPTIONS, async (request, reply) => {
+    const videoId = parseVideoId(request.params.videoId);
+    const mayChange = await access.allows("feature", request, reply);
+    const look = () => featuring.show(videoId);
+    const shown = await turns.serve(look, clientGone(reply.raw)).catch(refuseUnavailable);
+    reply.headers({ allow: mayChange ? CHANGING : READING, "cache-control": "no-store" });
+    return shown;
+  });
   if (!access.serves("feature")) return;
   app.put<OfVideo & { Body: FeaturedRequest }>(
-    PATH,
+    FEATURED_PATH,
     {
-      ...checks,
+      ...CHECKS,
       bodyLimit: MAX_BODY_BYTES,
-      schema: bodiless(`PUT ${PATH}`, PUT, { 204: "It is featured." }),
+      schema: bodiless(`PUT ${FEATURED_PATH}`, PUT, { 204: "It is featured." }),
     },
     async ({ params, body }, reply) => {
       const videoId = parseVideoId(params.videoId);
@@ -84,8 +85,8 @@ export function featuredRoute(
     },
   );
   app.delete<OfVideo>(
-    PATH,
-    { ...checks, schema: bodiless(`DELETE ${PATH}`, DELETE, { 204: "None is featured." }) },
+    FEATURED_PATH,
+    { ...CHECKS, schema: bodiless(`DELETE ${FEATURED_PATH}`, DELETE, { 204: "None is featured." }) },
     async ({ params }, reply) => {
       const videoId = parseVideoId(params.videoId);
       const change = () => featuring.delete(videoId);

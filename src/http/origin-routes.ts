@@ -1,4 +1,4 @@
-/** The history, the rooms and older parts of logs at an edge: the origin's own answers. */
+/** The history, the rooms, featured messages and older parts of logs at an edge: the origin's own answers. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Origin } from "../origin/origin.ts";
 import { DOWNLOAD_TIMEOUT_MS, OPENING_TIMEOUT_MS, PAGE_TIMEOUT_MS } from "../origin/origin-connections.ts";
@@ -6,6 +6,7 @@ import { parseVideoId } from "../protocol/video-id.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
 import type { Access } from "./access/access.ts";
 import { clientGone } from "./client-gone.ts";
+import { FEATURED_OPTIONS, FEATURED_PATH, type OfVideo, READING } from "./featured-route.ts";
 import { MESSAGES_OPTIONS } from "./messages.ts";
 import { acceptsGzip, isKnown, varyBy } from "./negotiation.ts";
 import { RequestTurns } from "./request-turns.ts";
@@ -73,6 +74,15 @@ export function passOnTo(origin: Origin, settings: OriginRoutesSettings): PassOn
 export function originRoutes(app: FastifyInstance, pass: PassOn, access: Access): void {
   if (access.serves("rooms"))
     app.get("/v1/rooms", ROOMS_OPTIONS, (request, reply) => pass("/v1/rooms", request, reply));
+  if (access.serves("feature") || access.serves("watch"))
+    // It is chosen at the origin alone.
+    app.get<OfVideo>(FEATURED_PATH, FEATURED_OPTIONS, (request, reply) =>
+      pass(
+        `/v1/featured/${parseVideoId(request.params.videoId)}`,
+        request as FastifyRequest,
+        reply.header("allow", READING),
+      ),
+    );
   if (!access.serves("watch")) return;
   app.get("/v1/messages", MESSAGES_OPTIONS, (request, reply) => pass("/v1/messages", request, reply));
   app.get<{ Params: RoomParams }>("/v1/rooms/:videoId", ROOM_OPTIONS, (request, reply) =>

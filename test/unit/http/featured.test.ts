@@ -188,7 +188,31 @@ describe("a featured message", () => {
     assert.match(await stored.text(), /event: featured\ndata: \{"message":\{"type":"chat","id":"second"/);
     chat.say([deletion("second")]);
     for (const viewer of [near, far, own]) await viewer.untilFeatured(null, "second", null);
-    assert.equal((await ask(edge.url, path(), { headers: bearer(ADMIN) })).status, 404);
+  });
+
+  it("is shown by edges, and by edges of edges, as the origin has it, and changed at the origin alone", async (t) => {
+    const { relay } = await setUp(t);
+    const edge = await startTestEdge(relay.url, { RELAY_ADMIN_TOKEN: ADMIN });
+    t.after(() => edge[Symbol.asyncDispose]());
+    const second = await startTestEdge(edge.url);
+    t.after(() => second[Symbol.asyncDispose]());
+    await viewed(t, relay);
+    for (const change of [() => put(relay, "second"), () => take(relay), () => put(relay, "first")]) {
+      assert.equal((await change()).status, 204);
+      const own = await show(relay);
+      for (const { url } of [edge, second]) {
+        const { status, headers, body } = await ask(url, path());
+        assert.deepEqual([status, body], [200, own.body]);
+        assert.equal(headers.get("allow"), "GET, HEAD, OPTIONS");
+        assert.equal(headers.get("cache-control"), "no-store");
+      }
+    }
+    const refused = await put(edge, "second");
+    assert.deepEqual([refused.status, refused.headers.get("allow")], [405, "GET, HEAD, OPTIONS"]);
+    assert.equal((await put(second, "second")).status, 404, "nobody can have the right there");
+    assert.equal((await ask(edge.url, `${path()}?x=1`)).status, 400);
+    assert.equal((await ask(edge.url, "/v1/featured/no")).status, 400);
+    assert.equal((await show(relay)).body.messageId, "first");
   });
 
   it("is refused in other words than on and off", async (t) => {
