@@ -299,7 +299,7 @@ export class LiveChat {
 
   /**
    * The answer to the token of all messages that a menu has offered; or why there is none, and whether one
-   * may follow. A call that failed is made once more.
+   * may follow. A call that failed is made once more, unless no answer came in time: that has cost enough.
    */
   async #offered(
     asked: Position,
@@ -319,7 +319,7 @@ export class LiveChat {
         return this.#offered(asked, inTop, options, true);
       const isOfToken = fault !== "throttled" && unreachable !== "no connection";
       const isRepeated = asked.offered !== undefined;
-      const mayFollow = !isOfToken || (fault === "unusable" && unreachable === undefined && !isRepeated);
+      const mayFollow = !isOfToken || (fault === "unusable" && !isRepeated);
       return { kind: "none", why: `the token of all messages brings nothing: ${message}`, mayFollow };
     }
   }

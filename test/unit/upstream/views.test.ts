@@ -191,6 +191,35 @@ describe("the token of all messages that an answer offers", () => {
     assert.equal(told(relay).length, 1);
   });
 
+  for (const kind of ["live", "replay"] as const) {
+    it(`is tried again at the next poll of a ${kind} chat if it is not answered in time: nothing is missing`, async () => {
+      const { relay, chat, ids } = watched({ kind, tokens: "reusable", pageSize: 20 });
+      chat.say(30);
+      relay.upstream.fault({ on: CALLS[kind], times: 1, as: { delayMs: 0 } });
+      const fault = relay.upstream.fault({ on: CALLS[kind], times: 1, as: "silent" });
+      const viewer = await relay.enter({ videoId: VIDEO });
+      assert.equal(await viewOf(relay), "top");
+      await viewer.untilMessages(30);
+      assert.deepEqual(new Set(viewer.ids), new Set(ids()));
+      assert.equal(await viewOf(relay), "all");
+      assert.deepEqual([fault.fired, told(relay).length], [1, 1]);
+    });
+  }
+
+  it("is given up if two polls in a row get no answer to it", async () => {
+    const { relay, chat } = watched({ tokens: "reusable" });
+    chat.say(30);
+    for (let polls = 0; polls < 2; polls++) {
+      relay.upstream.fault({ on: CALLS.live, times: 1, as: { delayMs: 0 } });
+      relay.upstream.fault({ on: CALLS.live, times: 1, as: "silent" });
+    }
+    await relay.enter({ videoId: VIDEO });
+    await relay.advance(60_000);
+    const [, first, ...later] = requestsOf(relay, CALLS.live);
+    const again = later.filter(({ continuation }) => continuation === first?.continuation);
+    assert.deepEqual([again.length, later.length > 3, await viewOf(relay)], [1, true, "top"]);
+  });
+
   it("is tried again after each throttling, however many follow each other", async () => {
     const { relay, chat, ids } = watched({ tokens: "reusable" });
     chat.say(30);
