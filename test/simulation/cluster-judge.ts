@@ -168,7 +168,7 @@ export class ClusterJudge {
     const stored = this.#store.at(videoId);
     const open = stored && stored.checkpoint !== null && stored.finalAt === null ? stored : undefined;
     const owner = open && this.#ownerOf(open, now);
-    const owned = this.#owned.get(videoId);
+    const owned = stored && this.#owned.get(stored.videoId);
     // An instance can take a room and hand it on between two looks.
     const heldAt = (instance: Instance) =>
       Math.max(owned?.get(instance) ?? 0, stored?.takenAt.get(instance.line?.instance ?? "") ?? 0);

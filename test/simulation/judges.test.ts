@@ -1,14 +1,21 @@
-/** The judges of a video's two chats: what each of them takes for a broken promise. */
+/** The judges of a video's two chats, and of several instances: what each takes for a broken promise. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { CHATS, chatKey, otherChat } from "../../src/protocol/chat-key.ts";
+import { Random } from "../../src/simulator/random.ts";
 import type { RoomRecord } from "../../src/store/port.ts";
+import type { PostgresSettings } from "../../src/store/postgres/postgres.ts";
+import { SQL } from "../../src/store/postgres/postgres-tables.ts";
 import type { StoredMessage } from "../../src/store/stored-message.ts";
 import { EVERYTHING } from "../harness/filters.ts";
 import { Journal } from "../harness/journal.ts";
 import type { Peek } from "../harness/peek.ts";
 import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { ChatJudge } from "./chat-judge.ts";
+import { ClusterJudge, type ClusterWorld } from "./cluster-judge.ts";
 import { RoomJudge } from "./room-judge.ts";
+import { free } from "./shared-room.ts";
+import { SharedStore } from "./shared-store.ts";
 
 const VIDEO = "finished-01";
 /** The cursors before the first message of each chat. */
@@ -121,3 +128,50 @@ describe("the judge of a viewer of a replay's stored part", () => {
       else assert.equal(journal.violation, undefined);
     });
 });
+
+describe("the judge of several instances, for a chat that an instance alone wants", () => {
+  for (const chat of CHATS)
+    for (const [what, isOwner, leftForMs] of [
+      ["that has handed it on", true, 4000],
+      ["that has never read it", false, 2000],
+    ] as const)
+      it(`gives one ${what} ${leftForMs / 1000} s to read the ${chat} chat`, async () => {
+        const { instances, scheduler, journal, judge, store } = instanceThatWants(VIDEO);
+        const owner = isOwner ? instances[0].line.instance : "of another one";
+        const key = chatKey(VIDEO, chat);
+        store.execute(SQL.take, [key, owner, 60_000, otherChat(key)]);
+        const room = store.at(VIDEO) ?? assert.fail();
+        const pass = async (ms: number) => {
+          for (let at = 0; at < ms; at += 250) {
+            room.checkpointAt = scheduler.monotonic();
+            judge.look();
+            await scheduler.advance(250);
+          }
+        };
+        const violation = () => journal.violation?.what ?? "";
+        room.checkpoint = "{}";
+        await pass(20_000);
+        free(room);
+        await pass(leftForMs);
+        assert.equal(violation(), "");
+        await pass(3000);
+        assert.match(violation(), /^nobody reads it for \d+ ms/);
+      });
+});
+
+/** The judge of an instance with a viewer of the video, which has been well for long. */
+function instanceThatWants(videoId: string) {
+  const { clock: scheduler } = new VirtualRelay();
+  const journal = new Journal(() => scheduler.monotonic());
+  const store = new SharedStore(scheduler, new Random(1));
+  const line = { instance: "process of 1", isWell: true };
+  const instances = [{ name: "1", life: {}, line, addresses: [], pausedUntil: 0 }] as const;
+  const room = { videoId };
+  const world = {
+    ...{ scheduler, journal, instances, rooms: [room] },
+    upstreamJudge: { answeredAt: () => scheduler.monotonic() },
+    viewers: [{ host: instances[0], watching: [room] }],
+  } as unknown as ClusterWorld;
+  const settings = { leaseMs: 6000, graceMs: 90_000 } as PostgresSettings;
+  return { instances, scheduler, journal, store, judge: new ClusterJudge(world, store, settings) };
+}
