@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,6 +14,7 @@ import { promisify } from "node:util";
 import { Line } from "../chaos/line.ts";
 import { freePorts } from "../chaos/service.ts";
 import { ask } from "../support/api.ts";
+import { paidAction } from "../support/chat-actions.ts";
 import { ROOT } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { without } from "../support/needs.ts";
@@ -265,6 +266,30 @@ describe("the examples in other languages", { concurrency: true }, () => {
 });
 
 describe("examples/follow.py", () => {
+  it("counts each message once over kills, with the page's last lines", async (t) => {
+    const [, lines = ""] = /^```python\n(state = .*?)^```$/ms.exec(PAGE) ?? [];
+    const [before = ""] = FOLLOW.split(/^ {4}last = /m);
+    const cwd = await temporaryFolder(t);
+    const example = join(cwd, "count.py");
+    await writeFile(example, before + lines.replace(/^/gm, "    "));
+    await using relay = await startRelay();
+    const chat = relay.upstream.chat(VIDEO, { timeoutMs: 5 });
+    const file = join(cwd, `${VIDEO}.last-id`);
+    const state = () => (existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {});
+    for (const round of [1, 2, 3, 4]) {
+      for (let at = 1; at <= 20; at += 1)
+        chat.say([textAction("hello", `t${round}-${at}`), paidAction(`p${round}-${at}`, "€5.00")]);
+      await using _follower = new Follower(["python3", example], relay.url, cwd);
+      await eventually(true, () => state().superchats >= 20 * round - 10); // it is killed in the midst of them
+    }
+    await using _follower = new Follower(["python3", example], relay.url, cwd);
+    await eventually(80, () => state().superchats);
+    chat.say([textAction("the last", "the-last")]);
+    const { superchats, last } = state();
+    await eventually(true, () => state().last !== last);
+    assert.equal(state().superchats, superchats);
+  });
+
   it("prints the service's message when it is refused", async () => {
     await using relay = await startRelay();
     for (const name of ["@nobody", "jNQXAC9IVRw"]) {
