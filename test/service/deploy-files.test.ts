@@ -1,11 +1,12 @@
 /** The files of deploy/ against the code and the documents: versions, metrics, severities, confinement. */
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { ROOT } from "../support/command.ts";
+import { outcome, ROOT } from "../support/command.ts";
 import { knownMetrics } from "../support/known-metrics.ts";
+import { temporaryFolder } from "../support/store-subject.ts";
 
 const DEPLOY = join(ROOT, "deploy");
 const UNITS = ["livechat-relay.service", "livechat-relay@.service", "livechat-edge.service"];
@@ -19,6 +20,21 @@ it("the documents and deploy/ name the packages by their version", async () => {
     for (const [, named] of text.matchAll(/livechat-relay(?:-client)?[-:](\d\S*?\d|\S*\*)(?=\.tgz|\s)/g))
       assert.equal(named, version, file);
   }
+});
+
+it("the settings and the secret of docs/deployment.md apply as it writes them", async (t) => {
+  const credentials = await temporaryFolder(t);
+  await writeFile(join(credentials, "admin-token"), "a-token-of-many-letters\n");
+  const page = await readFile(join(ROOT, "docs/deployment.md"), "utf8");
+  const blocks = [...page.matchAll(/^```ini\n(.*?)^```$/gms)].map(([, block = ""]) => block).join("");
+  const given = [...blocks.replaceAll("%d", credentials).matchAll(/^(?:Environment=)?(RELAY_\w+)=(.*)$/gm)];
+  const env = Object.fromEntries(given.map(([, name = "", value]) => [name, value]));
+  assert.deepEqual(given.length, 4);
+  const { code, out, error } = await outcome(["settings"], { env });
+  assert.equal(code, 0, error);
+  const [admin, ...others] = Object.entries(env).reverse();
+  assert.match(out, new RegExp(`^${admin?.[0].replace("_FILE", "")} +file +…$`, "m"));
+  for (const [name, value] of others) assert.match(out, new RegExp(`^${name} +variable +${value}$`, "m"));
 });
 
 describe("deploy/alerts.yml", () => {
