@@ -166,6 +166,7 @@ describe("long messages and small windows", { skip: NO_CHROMIUM }, () => {
     chat.say([
       textAction("long", { text: long }),
       paidAction("paid", "€5.00", { text: flowing }),
+      textAction("wide", { text: flowing.slice(0, 500) }),
       textAction("z"),
     ]);
     await visit();
@@ -182,8 +183,9 @@ describe("long messages and small windows", { skip: NO_CHROMIUM }, () => {
       assert.equal(await evaluate("document.activeElement.id"), "chat");
     }
     assert.equal(await page.locator("[data-folded]").count(), 0);
-    await page.setViewportSize({ width: 320, height: 700 }); // what the reader has unfolded stays so
-    assert.equal(await page.locator("[data-folded]").count(), 0);
+    await page.setViewportSize({ width: 320, height: 700 });
+    await page.locator(`${rowOf("wide")}[data-folded]`).waitFor();
+    assert.equal(await page.locator("[data-folded]").count(), 1, "what the reader has unfolded stays so");
     await page.setViewportSize({ width: 600, height: 700 });
   });
 

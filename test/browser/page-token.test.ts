@@ -131,6 +131,7 @@ describe("a page with a token in its address", { skip: NO_CHROMIUM }, () => {
       const field = page.locator("#open input[name=token]");
       await field.waitFor();
       assert.equal(await field.getAttribute("type"), "password");
+      assert.equal(await field.getAttribute("aria-label"), "Token");
       assert.deepEqual(await violationsIn(page), []);
       await page.fill("#open input[name=videoId]", VIDEO);
       await field.fill(token);
