@@ -70,12 +70,16 @@ const SHORTENED: [long: string, short: string][] = [
   ["45 * time.Second", "time.Second"],
 ];
 
-/** Writes the example with shortened waits, and resolves to what starts it. */
-async function written(folder: string, { source, file, command, build }: Language): Promise<string[]> {
+/** Writes the example into the folder, with the waits that `changed` replaces; resolves to what starts it. */
+async function written(
+  folder: string,
+  { source, file, command, build }: Language,
+  changed: readonly (readonly [string, string])[],
+): Promise<string[]> {
   const path = join(folder, file);
   await writeFile(
     path,
-    SHORTENED.reduce((text, [long, short]) => text.replace(long, short), source),
+    changed.reduce((text, [long, short]) => text.replace(long, short), source),
   );
   if (!build) return [...command, path];
   const [program = "", ...args] = build;
@@ -151,7 +155,7 @@ describe("the examples in other languages", { concurrency: true }, () => {
   for (const [language, own] of Object.entries(LANGUAGES)) {
     const { skip } = own;
     let made: Promise<string[]> | undefined;
-    const command = () => (made ??= written(folder, own));
+    const command = () => (made ??= written(folder, own, SHORTENED));
 
     it(`${language} follows a chat across a cut connection and its own restart`, { skip }, async (t) => {
       await using relay = await startRelay();
@@ -199,7 +203,7 @@ describe("the examples in other languages", { concurrency: true }, () => {
       await using open = await startRelay();
       await using guarded = await startRelay({ settings: { RELAY_PUBLIC: "none", RELAY_TOKEN_KEY: SECRET } });
       const cwd = await temporaryFolder(t);
-      const [program = "", ...args] = await command();
+      const [program = "", ...args] = await written(cwd, own, []); // a refusal may take seconds
       for (const [url, name, expected] of [
         [guarded.url, VIDEO, 401],
         [open.url, "jNQXAC9IVRw", 404],
@@ -280,7 +284,7 @@ describe("examples/follow.py", () => {
       for (let at = 1; at <= 20; at += 1)
         chat.say([textAction("hello", `t${round}-${at}`), paidAction(`p${round}-${at}`, "€5.00")]);
       await using _follower = new Follower(["python3", example], relay.url, cwd);
-      await eventually(true, () => state().superchats >= 20 * round - 10); // it is killed in the midst of them
+      await eventually(true, () => state().superchats >= 20 * round - 10); // the kill comes in their midst
     }
     await using _follower = new Follower(["python3", example], relay.url, cwd);
     await eventually(80, () => state().superchats);
