@@ -66,10 +66,11 @@ export interface EntryHost {
   /** As `VideoEntry.enter`, of a video whose entry has been dropped. */
   enter(request: StreamRequest, signal: AbortSignal): Promise<void>;
   /**
-   * The room that serves a viewer whose chat is over; undefined if the open chat is the viewer's, which may
-   * be clear at once. Rejects with `RelayError` OFFSET_GONE and with `StoreError`.
+   * The room that serves a viewer whose chat is over, else its request with the `current` chat; undefined if
+   * it is clear at once that the open chat is the viewer's. Rejects with `RelayError` OFFSET_GONE and with
+   * `StoreError`.
    */
-  past(request: StreamRequest): Promise<Room | undefined> | undefined;
+  lookUp(request: StreamRequest): Promise<Room | StreamRequest> | undefined;
   /** The videos that wait to be opened. */
   readonly openings: OpeningQueue<OpeningTurn>;
   /** Keeps ticking a room that takes no new viewers, and closes it after its last viewer has left. */
