@@ -8,6 +8,7 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Page, PollAnswer } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import {
+  cutAtAll,
   type FreshPage,
   inTurn,
   lastOf,
@@ -87,9 +88,8 @@ export class Unread {
     const late = this.#lateAnswers.observe(first, intervalMs);
     this.#lateAnswers.observe(answer, intervalMs);
     const after = late && this.#gapBetween(late.sinceMs, first.wallAt);
-    const batches: ObservedAnswer["batches"] = before
-      ? ({ items }) => withAnswer(pages, items, before, this.#mark)
-      : ({ items, above }) => [{ items, above, after }];
+    const batches: ObservedAnswer["batches"] = ({ items, above }) =>
+      cutAtAll(answer, before ? withAnswer(pages, items, before, this.#mark) : [{ items, above, after }]);
     if (!second) return { late: before ? undefined : late, batches };
     const rest = { items: second.items, after: this.#gapBetween(first.wallAt, second.wallAt) };
     return { late: undefined, batches: () => [...batches(first), rest] };

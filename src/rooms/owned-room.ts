@@ -27,7 +27,7 @@ import {
   positionOf,
   shownAt,
 } from "../reading/batch/checkpoint.ts";
-import { inTurn, withAnswer } from "../reading/batch/fresh-pages.ts";
+import { cutAtAll, inTurn, withAnswer } from "../reading/batch/fresh-pages.ts";
 import type { Gap } from "../reading/batch/gap.ts";
 import { HiddenTime } from "../reading/hidden-time.ts";
 import { waitAfter } from "../reading/interval.ts";
@@ -257,7 +257,7 @@ export class OwnedRoom {
     const isShort = unreadBetween(page, next) <= settings.windowMs;
     const after = { gap: isShort ? undefined : gap(page.wallAt, next.wallAt, "unreachable"), isShort };
     const batches = [
-      ...withAnswer([unread], next.items, after, telemetry.mark),
+      ...cutAtAll(first, withAnswer([unread], next.items, after, telemetry.mark)),
       ...(last ? [{ items: last.items, after: gap(next.wallAt, last.wallAt, "unreachable") }] : []),
     ];
     const backlog = batches.flatMap(({ items }) => items);

@@ -93,6 +93,24 @@ export function inTurn(answer: PollAnswer, windowMs: number): readonly [Read, Re
   return isJoined ? [{ ...inTop, items: answer.items }] : [inTop, all];
 }
 
+/**
+ * The batches of an answer, cut where that with all messages begins: Top chat, which may show older ones,
+ * leaves messages out, so what is missing in a gap before them may be behind them, too.
+ */
+export function cutAtAll({ parts }: PollAnswer, batches: readonly ReadBatch[]): readonly ReadBatch[] {
+  if (!parts) return batches;
+  const ids = new Set(parts[1].items.filter(isSaid).map(({ message }) => message.id));
+  return batches.flatMap((batch) => {
+    const begin = batch.items.findIndex((item) => isSaid(item) && ids.has(item.message.id));
+    const inTop = batch.items.slice(0, Math.max(begin, 0));
+    if (!batch.after || !inTop.some(isSaid)) return [batch];
+    return [
+      { ...batch, items: inTop },
+      { ...batch, items: batch.items.slice(begin) },
+    ];
+  });
+}
+
 /** The batches of the pages, if no answer follows them. */
 export function toBatches(pages: readonly FreshPage[]): readonly ReadBatch[] {
   return pages.map(({ items, above, gap }) => ({ items, above, after: gap }));

@@ -9,7 +9,7 @@ import type { Scenario } from "../../../src/simulator/scenario.ts";
 import type { Chat } from "../../../src/simulator/simulated-chat.ts";
 import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
 import { pollOf, post, type SessionBody, session } from "../../support/api.ts";
-import { asked, failAlways } from "../../support/opening.ts";
+import { asked, failAlways, PLACES } from "../../support/opening.ts";
 import { startRelay } from "../../support/relay.ts";
 import { assertConsecutive } from "../../support/stream.ts";
 import { requestsOf } from "../../support/virtual-room.ts";
@@ -310,6 +310,34 @@ describe("a token of all messages whose answer comes later than the upstream kee
       assert.deepEqual(viewer.ids, said);
     });
   }
+});
+
+it("a gap before an answer in Top chat is also marked where that with all messages begins", async () => {
+  const { relay, chat, ids } = watched({ tokens: "reusable", holdsMs: 5000 });
+  chat.say(5);
+  const viewer = await relay.enter({ videoId: VIDEO, backfill: 500 });
+  await viewer.untilMessages(5);
+  const mend = failAlways(relay, PLACES, "silent");
+  chat.expireTokens();
+  const talk = async (ms: number) => {
+    for (let passed = 0; passed < ms; passed += 50) {
+      chat.say(1);
+      await relay.advance(50);
+    }
+  };
+  await talk(30_000);
+  for (const delayMs of [0, 4000]) relay.upstream.fault({ on: CALLS.live, times: 1, as: { delayMs } });
+  mend();
+  await talk(30_000);
+  await viewer.until(() => viewer.ids.includes(ids().at(-1) ?? ""));
+  const said = ids();
+  const gaps = viewer.messages.flatMap(({ message }, at) => (message.type === "gap" ? [at] : []));
+  const [first = 0, second = 0] = gaps;
+  assert.deepEqual([gaps.length, viewer.ids.slice(0, first)], [2, said.slice(0, 5)]);
+  const inTop = viewer.ids.slice(first + 1, second).map((id) => said.indexOf(id));
+  const begin = said.indexOf(viewer.ids[second + 1] ?? "");
+  assert.ok(begin - (inTop[0] ?? begin) > inTop.length, `${inTop} and ${begin}: none is missing between`);
+  assert.deepEqual(viewer.ids.slice(second + 1), said.slice(begin));
 });
 
 describe("a session", () => {
