@@ -130,12 +130,7 @@ export class Origin {
 
   /** What the origin knows of a video; undefined if nothing. Rejects as `stream` does. */
   async video(key: ChatKey, signal: AbortSignal): Promise<VideoFacts | undefined> {
-    const { videoId, chat } = chatOf(key);
-    const query = { videoId, chat, until: "now", backfill: "0", details: "true" };
-    return await this.#begun(this.#resumingTimeoutMs, signal, async (over) => {
-      using stream = await OriginStream.begin(await this.#lines(query, undefined, over));
-      return stream.video;
-    });
+    return await this.#now(key, {}, signal, async (lines) => (await OriginStream.begin(lines)).video);
   }
 
   /**
@@ -143,11 +138,8 @@ export class Origin {
    * `stream` does.
    */
   async featured(key: ChatKey, signal: AbortSignal): Promise<Featured | undefined> {
-    const { videoId, chat } = chatOf(key);
-    const query = { videoId, chat, until: "now", backfill: "0", details: "true", featured: "on" };
     try {
-      return await this.#begun(this.#resumingTimeoutMs, signal, async (over) => {
-        using lines = await this.#lines(query, undefined, over);
+      return await this.#now(key, { featured: "on" }, signal, async (lines) => {
         for await (const batch of lines) {
           const line = batch.find(isFeatured);
           if (line !== undefined) return featuredIn(line);
@@ -158,6 +150,21 @@ export class Origin {
       if (error instanceof RelayError && error.code === "NOT_STORED") return undefined;
       throw error;
     }
+  }
+
+  /** Reads a stream of a chat that is sent no messages, and ends by itself. Rejects as `stream` does. */
+  #now<T>(
+    key: ChatKey,
+    wants: Record<string, string>,
+    signal: AbortSignal,
+    read: (lines: LineStream) => Promise<T>,
+  ): Promise<T> {
+    const { videoId, chat } = chatOf(key);
+    const query = { videoId, chat, until: "now", backfill: "0", details: "true", ...wants };
+    return this.#begun(this.#resumingTimeoutMs, signal, async (over) => {
+      using lines = await this.#lines(query, undefined, over);
+      return await read(lines);
+    });
   }
 
   /**

@@ -32,11 +32,11 @@ export function worthTest({ minTier, minAmount, badges }: Worth): Test | undefin
   if (ofPaid.length === 0 && !badges) return undefined;
   return (message) => {
     const bit = typeBit(message);
-    if (bit & ALWAYS) return true;
-    if (badges && !(message.details.includes('"badges"') && hasBadge(message, badges))) return false;
-    if (ofPaid.length === 0 || !(bit & PAID)) return true;
+    const tests = bit & PAID ? ofPaid : [];
+    if (bit & ALWAYS || !(badges || tests.length > 0)) return true;
+    if (badges && !message.details.includes('"badges"')) return false;
     const details = parseJson(message.details);
-    return ofPaid.every((test) => test(details));
+    return (!badges || hasBadge(details, badges)) && tests.every((test) => test(details));
   };
 }
 
@@ -44,8 +44,8 @@ function reaches(amount: unknown, { value, currency }: NonNullable<Worth["minAmo
   return dig(amount, "currency") === currency && Number(dig(amount, "value") ?? Number.NaN) >= value;
 }
 
-function hasBadge({ details }: EncodedMessage, kinds: readonly string[]): boolean {
-  const badges = dig(parseJson(details), "badges");
+function hasBadge(details: unknown, kinds: readonly string[]): boolean {
+  const badges = dig(details, "badges");
   return Array.isArray(badges) && badges.some((badge) => kinds.includes(String(dig(badge, "kind"))));
 }
 
@@ -77,11 +77,16 @@ export class MessageFilter {
 
   /** `bit`: that of the message's type, if it is at hand. */
   passes(message: EncodedMessage, bit = typeBit(message)): boolean {
-    return (bit & this.types) !== 0 && (!this.#isWorth || this.#isWorth(message));
+    return this.#selects(message, bit & this.types);
   }
 
   /** Whether a backfill counts the message. */
   counts(message: EncodedMessage, bit = typeBit(message)): boolean {
-    return (bit & this.counted) !== 0 && (!this.#isWorth || this.#isWorth(message));
+    return this.#selects(message, bit & this.counted);
+  }
+
+  /** `bit`: that of the message's type, if it is one that was asked for. */
+  #selects(message: EncodedMessage, bit: TypeFilter): boolean {
+    return bit !== 0 && (!this.#isWorth || this.#isWorth(message));
   }
 }

@@ -1,12 +1,11 @@
 /** `GET /v1/stream?channel=`: the chats of a channel's streams, one after the other, on one connection. */
-import { Deadline } from "../../base/deadline.ts";
 import { CHANNEL_PLACE, parseChannel } from "../../protocol/channel.ts";
 import type { ChannelPlace } from "../../protocol/cursor-vector.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import type { BodySink, Multiplex } from "../../serving/multiplex/multiplex.ts";
 import { parseCursor } from "../../serving/resume.ts";
 import type { StreamQuery } from "../schemas/schemas.ts";
-import { type ChannelParts, type ChannelRequest, ChannelViewer, FIRST_LOOK_MS } from "./channel-viewer.ts";
+import { type ChannelParts, type ChannelRequest, ChannelViewer, firstLook } from "./channel-viewer.ts";
 import { formAsked, openMultiplex, partAsked, type Served, type StreamInput } from "./stream-parts.ts";
 
 /** Throws `RelayError` INVALID_REQUEST. */
@@ -43,7 +42,7 @@ export async function openChannel(
   const request = { ...asked, address };
   using opening = new DisposableStack();
   const watch = opening.use(channels.watch(channel, address));
-  await firstLook({ watch, rooms, clock }, gone);
+  await seen({ watch, rooms, clock }, gone);
   const { multiplex, parts } = openMultiplex("channel", form, served, open);
   void follow(multiplex, request, { ...parts, watch, videoChannels }, opening.move());
 }
@@ -67,24 +66,21 @@ export function parsePlace(text: string | undefined): ChannelPlace | undefined {
 }
 
 /**
- * Resolves after the first look at a channel, or after two seconds. The viewer counts towards the limits
- * meanwhile. Rejects with `RelayError`: NO_LIVE_CHAT if the channel does not exist, CAPACITY; and with the
- * reason of `gone`.
+ * Resolves as `firstLook` does. The viewer counts towards the limits meanwhile. Rejects with `RelayError`:
+ * NO_LIVE_CHAT if the channel does not exist, CAPACITY; and with the reason of `gone`.
  */
-async function firstLook(
+async function seen(
   { watch, rooms, clock }: Pick<ChannelParts, "watch" | "rooms" | "clock">,
   gone: AbortSignal,
 ): Promise<void> {
   rooms.assertPlaces(1);
-  using limit = new Deadline(clock, FIRST_LOOK_MS);
   const stopped = new AbortController();
   const place = { end: () => stopped.abort() };
-  const waited = AbortSignal.any([limit.signal, stopped.signal]);
   try {
     using _ = rooms.countWaiting(place);
-    await watch.broadcasts.known(AbortSignal.any([gone, waited]));
+    await firstLook(watch, clock, AbortSignal.any([gone, stopped.signal]));
   } catch (error) {
-    if (gone.aborted || !waited.aborted) throw error;
+    if (gone.aborted || !stopped.signal.aborted) throw error;
   }
   rooms.assertPlaces(1);
 }

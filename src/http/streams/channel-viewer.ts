@@ -4,6 +4,7 @@
  * failures to the channel's watch.
  */
 import { isDeepStrictEqual } from "node:util";
+import type { Clock } from "../../base/clock.ts";
 import { Deadline } from "../../base/deadline.ts";
 import { withoutStop } from "../../base/full-stop.ts";
 import type { ChannelState } from "../../protocol/channel.ts";
@@ -20,7 +21,7 @@ import { refuseUnavailable } from "../../serving/store-refusal.ts";
 import { type MultiplexParts, MultiplexViewer } from "./multiplex-viewer.ts";
 
 /** How long a client waits for the first look at a channel before it gets a state without one. */
-export const FIRST_LOOK_MS = 2000;
+const FIRST_LOOK_MS = 2000;
 /** Why a client waits whose answer begins before the first look is over. */
 const UNSEEN = "the channel's pages have not been read yet";
 /** A client's video counts as another channel's if its own channel cannot be found out for this long. */
@@ -111,6 +112,23 @@ export function nextStep({ isOn, hasNext, isInTrouble, cursor, to, had }: Situat
   return hasNext ? "next" : "wait";
 }
 
+/**
+ * Resolves after the first look at a channel, or after two seconds. Rejects with `RelayError` NO_LIVE_CHAT if
+ * the channel does not exist, and with the reason of `gone`.
+ */
+export async function firstLook(
+  { broadcasts }: WatchedChannel,
+  clock: Clock,
+  gone: AbortSignal,
+): Promise<void> {
+  using limit = new Deadline(clock, FIRST_LOOK_MS);
+  try {
+    await broadcasts.known(AbortSignal.any([gone, limit.signal]));
+  } catch (error) {
+    if (gone.aborted || !limit.signal.aborted) throw error;
+  }
+}
+
 export class ChannelViewer {
   readonly #multiplex: Multiplex;
   readonly #request: ChannelRequest;
@@ -174,10 +192,10 @@ export class ChannelViewer {
 
   /** The broadcast that the client is sent first, once it is known whether its place is in one of these. */
   async #begin(): Promise<Broadcast> {
-    const { watch, videoChannels } = this.#parts;
+    const { watch, videoChannels, clock } = this.#parts;
     const { broadcasts } = watch;
     const { resume: place } = this.#request;
-    if (this.#connection) await this.#firstLook(); // the answer of a single channel begins after it
+    if (this.#connection) await firstLook(watch, clock, this.#multiplex.gone); // the answer of a single channel begins after it
     if (!broadcasts.state) this.#announce(UNSEEN);
     await broadcasts.known(this.#multiplex.gone);
     videoChannels.learn(watch.names);
@@ -186,16 +204,6 @@ export class ChannelViewer {
     if (!isOwn) return broadcasts.newest;
     this.#cursors.set(place.videoId, place.cursor);
     return broadcasts.resumed(place.videoId);
-  }
-
-  /** Resolves after the first look, or after two seconds. Rejects if there is no such channel. */
-  async #firstLook(): Promise<void> {
-    const { watch, clock } = this.#parts;
-    const { gone } = this.#multiplex;
-    using limit = new Deadline(clock, FIRST_LOOK_MS);
-    await watch.broadcasts.known(AbortSignal.any([gone, limit.signal])).catch((error: unknown) => {
-      if (gone.aborted || !limit.signal.aborted) throw error;
-    });
   }
 
   /** Whether a video is one of the channel's, by what the channel shows, or else by the video's own page. */
