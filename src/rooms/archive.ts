@@ -8,6 +8,7 @@ import { captureOf } from "../reading/batch/checkpoint.ts";
 import { type CursorRange, resumeCursor } from "../serving/resume.ts";
 import { Room, type RoomParts, type StreamRequest } from "../serving/room.ts";
 import { notStored, type RoomRecord, type StoreError } from "../store/port.ts";
+import type { StoredChat } from "./past-chats.ts";
 
 /** How long a replay that was read to its end is served from the store alone. */
 const REPLAY_KEPT_MS = 3_600_000;
@@ -66,18 +67,30 @@ export interface Archive {
   room?: Room | undefined;
   /**
    * Set if a page has said that the chat is not there: every viewer without a cursor of the room is refused
-   * with this. While the store has not said what it has of the room, one with a cursor gets the failure of
-   * the store.
+   * with this. `stored`: the chats that were stored then. While the store has not said what it has of the
+   * room, one with a cursor gets the failure of the store.
    */
-  noChat?: { absence: Absence; range?: CursorRange | undefined; failure?: StoreError };
+  noChat?: { absence: Absence; stored: readonly StoredChat[]; failure?: StoreError };
 }
 
-/** Whether this viewer may not be served from it, so that the video is looked for again. */
-export async function isStale({ room, noChat }: Archive, request: StreamRequest): Promise<boolean> {
+/**
+ * Whether this viewer may not be served from it, so that the video is looked for again. `look`: for the chats
+ * that are stored now. Rejects with `StoreError`.
+ */
+export async function isStale(
+  { room, noChat }: Archive,
+  request: StreamRequest,
+  look: () => Promise<readonly StoredChat[]>,
+): Promise<boolean> {
   if (request.reopens || (noChat && request.isFresh)) return true;
-  // A chat that may come back has viewers that wait for it.
-  const range = noChat && mayReturn(noChat.absence) ? noChat.range : undefined;
-  if (range && resumeCursor(range, request.lastEventId) !== undefined) return true;
+  if (noChat && !noChat.failure && request.lastEventId !== undefined) {
+    const holds = (range: CursorRange) => resumeCursor(range, request.lastEventId) !== undefined;
+    const [first] = noChat.stored;
+    // A chat that may come back has viewers that wait for it.
+    if (first && mayReturn(noChat.absence) && holds(first)) return true;
+    // Another instance may have read the chat since.
+    if (!noChat.stored.some(holds) && (await look()).some(holds)) return true;
+  }
   return (await room?.isMoved(request)) === true;
 }
 
@@ -92,7 +105,8 @@ export async function enterArchive(
 ): Promise<void> {
   if (room && request.chat && chatNamed(room.chatType) !== request.chat)
     throw notStored(room.videoId, request.chat);
-  const holdsCursor = noChat?.range && resumeCursor(noChat.range, request.lastEventId) !== undefined;
+  const [first] = noChat?.stored ?? [];
+  const holdsCursor = first && resumeCursor(first, request.lastEventId) !== undefined;
   if (room && (!noChat || holdsCursor)) return room.enter(request);
   const continues = request.lastEventId !== undefined || request.log !== undefined;
   if (noChat?.failure && continues) throw noChat.failure;

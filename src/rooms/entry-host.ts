@@ -7,6 +7,7 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import type { VideoEntry } from "./entry.ts";
 import type { OpeningQueue } from "./opening-queue.ts";
+import type { StoredChat } from "./past-chats.ts";
 import type { RoomSources } from "./sources.ts";
 
 export const ROOM_STATES = [
@@ -71,6 +72,8 @@ export interface EntryHost {
    * `StoreError`.
    */
   lookUp(request: StreamRequest): Promise<Room | StreamRequest> | undefined;
+  /** The stored chats of a video, in a look that all who ask share. Rejects with `StoreError`. */
+  stored(videoId: string): Promise<StoredChat[]>;
   /** The videos that wait to be opened. */
   readonly openings: OpeningQueue<OpeningTurn>;
   /** Keeps ticking a room that takes no new viewers, and closes it after its last viewer has left. */

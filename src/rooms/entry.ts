@@ -133,7 +133,8 @@ export class VideoEntry {
       case "bootstrapping":
         return this.#enterOnceOpen(state.opening.result, request, signal);
       case "archived":
-        if (!(await isStale(state, request))) return enterArchive(state, request, this.#parts.clock);
+        if (!(await isStale(state, request, () => this.#host.stored(this.videoId))))
+          return enterArchive(state, request, this.#parts.clock);
         if (this.#state === state) this.#expire(true);
         return this.#host.enter(request, signal);
       case "followed":
@@ -252,7 +253,7 @@ export class VideoEntry {
   ): Promise<RoomSource> {
     if (absence.is === "unknown") throw new ChatAbsent(absence);
     const next = await this.#archive(absence, rememberedMs ?? this.#parts.settings.noChatMs);
-    const range = next.noChat?.range;
+    const [range] = next.noChat?.stored ?? [];
     if (mayReturn(absence) && range && this.#isResumed(range)) {
       const source = await open();
       if (!("absence" in source)) return source;
@@ -367,13 +368,14 @@ export class VideoEntry {
   async #archive(absence: Absence, rememberedMs: number): Promise<Archive> {
     const until = this.#in(rememberedMs);
     try {
-      const [range] = await this.#parts.sources.stored(this.videoId);
+      const stored = await this.#parts.sources.stored(this.videoId);
+      const [range] = stored;
       const room = range?.isOver ? this.#parts.sources.serve(range) : undefined;
       room?.finish(ENDED);
-      return { name: "archived", room, until, noChat: { absence, range } };
+      return { name: "archived", room, until, noChat: { absence, stored } };
     } catch (failure) {
       if (!isUnavailable(failure)) throw failure;
-      return { name: "archived", until: this.#in(UNREAD_MS), noChat: { absence, failure } };
+      return { name: "archived", until: this.#in(UNREAD_MS), noChat: { absence, stored: [], failure } };
     }
   }
 

@@ -89,6 +89,7 @@ export class Rooms {
       retire: (room) => this.#retired.add(room),
       roomsRead: () => this.#owned.size,
       stopped: this.#stopped.signal,
+      stored: (videoId) => this.#stored(videoId),
     };
     const { rooms, viewers } = parts.telemetry;
     rooms.byState = () => this.#byState();

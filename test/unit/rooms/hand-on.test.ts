@@ -1,12 +1,15 @@
 /**
- * Rooms go to the instance that can read them, and has less to do: two instances on a shared store, in
- * virtual time.
+ * Two instances on a shared store, in virtual time: rooms go to the one that can read them, and has less to
+ * do, and what one remembers gives way to what the other has read.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { visit } from "../../harness/sink.ts";
 import type { Instance } from "../../simulation/instance.ts";
 import { World } from "../../simulation/world.ts";
+
+/** A seed whose instances remember for 30 s that a video has no chat. */
+const REMEMBERS = 12;
 
 /** `live`: the number of live rooms; beside them, the world has a replay and a recorded chat. */
 function twoInstances(seed = 1, live = 1) {
@@ -39,11 +42,9 @@ function twoInstances(seed = 1, live = 1) {
     second,
     now,
     /** Somebody comes to a room by that instance, and stays. */
-    watch: (instance: Instance, videoId: string) => {
-      const entered = instance.life?.rooms.enter(
-        visit(videoId, videoId).request,
-        new AbortController().signal,
-      );
+    watch: (instance: Instance, videoId: string, lastEventId?: number) => {
+      const request = { ...visit(videoId, videoId).request, lastEventId };
+      const entered = instance.life?.rooms.enter(request, new AbortController().signal);
       void entered?.catch((error) => world.journal.violate("run", videoId, String(error)));
     },
     reads,
@@ -413,3 +414,35 @@ test("an owner that cannot prove its lease while it completes a late answer keep
   assert.equal(first.life?.clock.sleptMs, 5000);
   await world.upstream.close();
 });
+
+for (const [whose, back] of [
+  ["a cursor", 1],
+  ["the cursor 0", Number.POSITIVE_INFINITY],
+] as const)
+  test(`an instance that remembers that a video has no chat lets viewers with ${whose} go on with what another one has read since`, async () => {
+    const { world, first, second, watch, reads, until } = twoInstances(REMEMBERS);
+    const videoId = "seen-late-1";
+    const chat = world.upstream.chat(videoId, { kind: "disabled", kinds: ["text"] });
+    const refusals: unknown[] = [];
+    const come = () => {
+      const { request } = visit(videoId, "newcomer");
+      const entered = first.life?.rooms.enter(request, new AbortController().signal);
+      entered?.catch((error) => refusals.push(error.name));
+    };
+    await until(1000);
+    come();
+    await until(5000);
+    chat.change({ kind: "live" });
+    chat.say(3);
+    watch(second, videoId);
+    await until(10_000);
+    come();
+    await until(10_100);
+    assert.deepEqual(refusals, ["ChatAbsent", "ChatAbsent"]);
+    const { head } = world.cluster?.store.at(videoId) ?? assert.fail();
+    watch(first, videoId, Math.max(0, head - back));
+    await until(12_000);
+    assert.ok(reads(second, videoId));
+    assert.equal(first.life?.rooms.openRoom(videoId)?.viewerCount, 1);
+    await world.upstream.close();
+  });
