@@ -1,6 +1,6 @@
 /** The rooms of an edge: each follows the origin's room of the same video, and none is read here. */
 import type { Clock } from "../base/clock.ts";
-import { chatKey, chatNamed, chatOf } from "../protocol/chat-key.ts";
+import { chatKey, chatNamed } from "../protocol/chat-key.ts";
 import { ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
 import type { StoredChat } from "../rooms/past-chats.ts";
 import type { NoRoom, RoomApplicant, RoomSource, RoomSources } from "../rooms/sources.ts";
@@ -68,10 +68,7 @@ export class OriginRooms implements RoomSources {
     return { followed: { room, lingers: true }, historyEnd };
   }
 
-  /**
-   * A stream that has begun. A viewer's current chat begins after its last cursor, which names it: an origin
-   * may still give newcomers the other one. So does a chat that may come back, which is waited for.
-   */
+  /** A stream that has begun. A chat that may come back is waited for from its last cursor on. */
   async #begun(
     videoId: string,
     start: StreamStart,
@@ -84,10 +81,7 @@ export class OriginRooms implements RoomSources {
         if (error instanceof ChatAbsent) return error;
         throw error;
       });
-    const current = applicant.current();
-    const chats = current ? await this.stored(videoId) : [];
-    const known = chats.find(({ videoId: key }) => chatOf(key).chat === current);
-    const begun = await begin(known ? { ...start, lastEventId: known.head } : start);
+    const begun = await begin(start);
     if (!(begun instanceof ChatAbsent) || !mayReturn(begun.absence) || !applicant.isResumed()) return begun;
     const [range] = await this.stored(videoId);
     return range && applicant.isResumed(range) ? await begin({ ...start, lastEventId: range.head }) : begun;

@@ -9,7 +9,7 @@ import { type Chat, type ChatKey, chatNamed, typeOfChat } from "../protocol/chat
 import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { type CursorRange, resumeCursor } from "../serving/resume.ts";
-import { Room, type StreamRequest } from "../serving/room.ts";
+import type { Room, StreamRequest } from "../serving/room.ts";
 import { isFenced, isUnavailable, notStored } from "../store/port.ts";
 import { type Archive, enterArchive, isStale } from "./archive.ts";
 import { type EntryHost, type EntryParts, HAND_ON, type OpenOptions, type RoomState } from "./entry-host.ts";
@@ -115,7 +115,7 @@ export class VideoEntry {
 
   /** Takes a viewer in. Rejects as `RoomSources.open` does, and with the reason if the viewer leaves. */
   async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
-    if (this.#expire() || this.#makeWay(request)) return this.#host.enter(request, signal);
+    if (this.#expire()) return this.#host.enter(request, signal);
     const state = this.#state;
     const { ownership } = this.#parts.sources;
     if (state.name !== "archived") ownership.setViewers(this.#key, this.viewerCount + 1);
@@ -233,7 +233,6 @@ export class VideoEntry {
       isShown,
       isResumed: (range) => this.#isResumed(range),
       reopens: () => this.#waiting.values().some(({ reopens }) => reopens === true),
-      current: () => this.#waiting.values().find(({ current }) => current)?.current,
       assertPlace: (expected) => this.#assertPlace(expected),
       assertCapacity: (chatType) => this.#found(chatType),
     };
@@ -275,12 +274,11 @@ export class VideoEntry {
 
   /**
    * Throws `RelayError` CAPACITY if there are too many chats like the one that will be found: the replay if
-   * all who wait ask for it, else the expected one.
+   * all who wait name it, else the expected one.
    */
   #assertPlace(expected: Chat = "live"): void {
     const isReplayAsked =
-      this.#waiting.size > 0 &&
-      this.#waiting.values().every(({ chat, current = chat }) => current === "replay");
+      this.#waiting.size > 0 && this.#waiting.values().every(({ chat }) => chat === "replay");
     this.#host.assertCapacity(this, typeOfChat(isReplayAsked ? "replay" : expected));
   }
 
@@ -341,12 +339,12 @@ export class VideoEntry {
   ): Promise<void> {
     this.#waiting.add(request);
     let opened: OpenedRoom;
-    let found: Room | StreamRequest;
+    let past: Room | undefined;
     try {
       opened = await unlessAborted(opening, signal);
       // Since the viewer came, its chat may have ended, and the other one been opened.
-      const look = this.#host.lookUp(request);
-      found = (look && (await unlessAborted(look, signal))) ?? request;
+      const look = this.#host.past(request);
+      past = look && (await unlessAborted(look, signal));
     } catch (error) {
       this.#waiting.delete(request);
       this.#lingerIfIdle();
@@ -356,12 +354,9 @@ export class VideoEntry {
       throw error;
     }
     this.#waiting.delete(request);
-    if (found instanceof Room) {
-      this.#lingerIfIdle();
-      return found.enter(request);
-    }
-    if (this.#isBehind(opened.room, found)) return this.#host.enter(found, signal);
-    return this.#enterRoom(opened.room, request, opened.historyEnd);
+    if (!past) return this.#enterRoom(opened.room, request, opened.historyEnd);
+    this.#lingerIfIdle();
+    return past.enter(request);
   }
 
   /** The memory of a chat that is not there, with what the store has of it. */
@@ -456,28 +451,6 @@ export class VideoEntry {
     if (this.#parts.clock.monotonic() < until && !isUnwatched && !isMoved) return false;
     if (room) this.#host.retire(room);
     this.#vacate();
-    return true;
-  }
-
-  /** Whether a room that is not read here has the chat that is over, as the store says, of the two. */
-  #isBehind(room: Room, { current }: StreamRequest): boolean {
-    return current !== undefined && chatNamed(room.chatType) !== current && !this.owned;
-  }
-
-  /** Retires a room that is behind, so that the current chat can be opened. Its viewers get the rest. */
-  #makeWay(request: StreamRequest): boolean {
-    const { room } = this;
-    const isUnknown = this.#state.name === "archived" && this.#state.noChat !== undefined;
-    if (!room || isUnknown || !this.#isBehind(room, request)) return false;
-    if (this.#state.name === "followed") {
-      const closeUnlessOver = () => room.end ?? room.close();
-      void room.follow().then(closeUnlessOver, (error) => {
-        room.broken(error);
-        room.close();
-      });
-    }
-    this.#vacate();
-    this.#host.retire(room);
     return true;
   }
 

@@ -48,16 +48,6 @@ export function pastChat(
   return isRecent && !request.chat && !request.reopens ? live : undefined;
 }
 
-/** The chat that this viewer asks for, if it is the only one of two that is not over. */
-export function currentChat(
-  stored: readonly StoredChat[],
-  request: Pick<StreamRequest, "chat" | "lastEventId" | "log">,
-): Chat | undefined {
-  const asked = chatAsked(stored, request);
-  const isOnly = stored.length > 1 && stored.every((each) => each.isOver !== (each === asked));
-  return asked && isOnly ? chatOf(asked.videoId).chat : undefined;
-}
-
 function isChat({ videoId }: StoredChat, chat: Chat): boolean {
   return chatOf(videoId).chat === chat;
 }

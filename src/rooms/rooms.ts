@@ -7,7 +7,7 @@ import { type ChatType, ENDED } from "../protocol/chat.ts";
 import { type ChatKey, chatNamed, chatOf } from "../protocol/chat-key.ts";
 import type { AwaitedAbsence, Standing } from "../protocol/chat-standing.ts";
 import { positionIn } from "../serving/log-position.ts";
-import { Room, type StreamRequest } from "../serving/room.ts";
+import type { Room, StreamRequest } from "../serving/room.ts";
 import { Slices } from "../serving/slices.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
 import { ifUnavailable, notStored, type RoomRecord, storeUnavailable } from "../store/port.ts";
@@ -19,7 +19,7 @@ import { VideoEntry } from "./entry.ts";
 import { type EntryHost, type EntryParts, ROOM_STATES, type RoomState } from "./entry-host.ts";
 import { type LocalRoom, stateOf } from "./listing.ts";
 import { OpeningQueue } from "./opening-queue.ts";
-import { chatAsked, currentChat, pastChat, type StoredChat } from "./past-chats.ts";
+import { chatAsked, pastChat, type StoredChat } from "./past-chats.ts";
 import { stopEntries } from "./stop.ts";
 
 /** The maximum interval between two rounds through the rooms. */
@@ -85,7 +85,7 @@ export class Rooms {
       changed: (entry, before) => this.#recount(entry, before),
       enter: (request, signal) => this.#entry(request.videoId).enter(request, signal),
       openings: this.openings,
-      lookUp: (request) => this.#lookUp(request),
+      past: (request) => this.#past(request),
       retire: (room) => this.#retired.add(room),
       roomsRead: () => this.#owned.size,
       stopped: this.#stopped.signal,
@@ -185,23 +185,22 @@ export class Rooms {
 
   async #admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (request.isBounded) return await this.#enterExcerpt(request);
-    const look = this.#lookUp(request);
-    const found = (look && (await look)) ?? request;
-    await (found instanceof Room ? found.enter(request) : this.#entry(request.videoId).enter(found, signal));
+    const look = this.#past(request);
+    const past = look && (await look);
+    await (past ? past.enter(request) : this.#entry(request.videoId).enter(request, signal));
   }
 
   /**
-   * Whether a viewer gets the open chat, or the one that an opening finds. A cursor that the open chat holds
-   * is its own. Newcomers, and readers of a log, take a live chat that is open; where no chat is open,
-   * newcomers take the one that is found. Any other cursor may be one of a replay, even while a live chat is
-   * open: this instance may not know yet that it is over.
+   * Whether a viewer gets the open chat, or the one that an opening finds. A live chat that goes on has no
+   * replay, and a cursor that the open chat holds is its own. Where no chat is open, a newcomer takes the one
+   * that is found.
    */
   #isOfOpening({ videoId, chat, lastEventId, log }: StreamRequest): boolean {
     if (chat) return false;
     const open = this.#openRoom(videoId);
-    if (!open) return log === undefined && !lastEventId;
-    if (open.tail.holds(lastEventId ?? 0)) return true;
-    return open.chatType === "liveChatRenderer" && (log !== undefined || !lastEventId);
+    return open
+      ? open.chatType === "liveChatRenderer" || open.tail.holds(lastEventId ?? 0)
+      : log === undefined && !lastEventId;
   }
 
   /** The room of the chat that is read or followed. */
@@ -210,42 +209,28 @@ export class Rooms {
     return entry?.chatType && entry.room;
   }
 
-  /** As `EntryHost.lookUp`. */
-  #lookUp(request: StreamRequest): Promise<Room | StreamRequest> | undefined {
-    return this.#isOfOpening(request) ? undefined : this.#lookUpStored(request);
+  /** As `EntryHost.past`. */
+  #past(request: StreamRequest): Promise<Room | undefined> | undefined {
+    return this.#isOfOpening(request) ? undefined : this.#lookForPast(request);
   }
 
   /**
-   * As `EntryHost.lookUp`, with the chats that are stored. A chat that is over stays so; of another one, a
-   * look that is older than the request, or than the opening of the chat that is open now, says too little.
+   * The room that serves a viewer whose chat is over, without opening the video; undefined if the chat that
+   * is there now is the viewer's, or for a newcomer while the store does not say. Rejects with `RelayError`
+   * OFFSET_GONE if the log that it reads does not have the position, and with `StoreError`: only the store
+   * says which chat has a cursor, and is a video's log.
    */
-  async #lookUpStored(request: StreamRequest): Promise<Room | StreamRequest> {
-    const { videoId, lastEventId } = request;
-    const isEarlier = this.#looks.has(videoId);
-    const before = this.#openRoom(videoId);
-    const found = await this.#foundFor(request);
-    const isOld = isEarlier || this.#openRoom(videoId) !== before;
-    return isOld && lastEventId && !(found instanceof Room) ? await this.#foundFor(request) : found;
-  }
-
-  /**
-   * The room that serves a viewer whose chat is over, without opening the video; else the request, which
-   * names the chat that is current; unchanged for a newcomer while the store does not say. Rejects with
-   * `RelayError` OFFSET_GONE if the log that it reads does not have the position, and with `StoreError`: only
-   * the store says which chat has a cursor, and is a video's log.
-   */
-  async #foundFor(request: StreamRequest): Promise<Room | StreamRequest> {
+  async #lookForPast(request: StreamRequest): Promise<Room | undefined> {
     const { videoId, log, lastEventId } = request;
     const look = this.#stored(videoId);
     const isNew = log === undefined && !lastEventId;
     const stored = isNew ? await look.catch(ifUnavailable<StoredChat[]>([])) : await look;
     const past = pastChat(stored, request, this.#parts.settings.graceMs);
     if (past) return this.#serve(past, "over");
-    const found = { ...request, current: currentChat(stored, request) };
-    if (log === undefined || this.#openRoom(videoId)) return found;
+    if (log === undefined || this.#openRoom(videoId)) return undefined;
     const asked = chatAsked(stored, request);
     if (asked) positionIn(log, asked.floor, asked.head);
-    return found;
+    return undefined;
   }
 
   /** The chats of a video that are stored. Viewers come in waves, so they share the look. */

@@ -58,8 +58,6 @@ export interface RoomApplicant {
   isResumed(range?: CursorRange): boolean;
   /** Whether a viewer that waits knows that the chat goes on after the end that the store has. */
   reopens(): boolean;
-  /** The chat that a viewer that waits must get: the other one of the video is over. */
-  current(): Chat | undefined;
   /**
    * Called before the chat is looked for. `expected`: the chat that will be found, as far as the store says.
    * Throws `RelayError` CAPACITY if no further chat of its type may be open.

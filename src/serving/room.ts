@@ -28,8 +28,6 @@ export interface StreamRequest extends Beginning {
   videoId: string;
   /** The chat that it must be; undefined: the one that `rooms/past-chats.ts` says. */
   chat?: Chat | undefined;
-  /** Its chat, if the store has that as the only one that is not over: rooms of the other one are behind. */
-  current?: Chat | undefined;
   /** Whether its first frame says what the video is. */
   wantsVideo?: boolean;
   /** Whether it is sent the featured message of the video. */
