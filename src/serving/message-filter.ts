@@ -32,8 +32,9 @@ export function worthTest({ minTier, minAmount, badges }: Worth): Test | undefin
   if (ofPaid.length === 0 && !badges) return undefined;
   return (message) => {
     const bit = typeBit(message);
+    if (bit & ALWAYS) return true;
     const tests = bit & PAID ? ofPaid : [];
-    if (bit & ALWAYS || !(badges || tests.length > 0)) return true;
+    if (!badges && tests.length === 0) return true;
     if (badges && !message.details.includes('"badges"')) return false;
     const details = parseJson(message.details);
     return (!badges || hasBadge(details, badges)) && tests.every((test) => test(details));
