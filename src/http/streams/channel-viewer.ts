@@ -195,7 +195,8 @@ export class ChannelViewer {
     const { watch, videoChannels, clock } = this.#parts;
     const { broadcasts } = watch;
     const { resume: place } = this.#request;
-    if (this.#connection) await firstLook(watch, clock, this.#multiplex.gone); // the answer of a single channel begins after it
+    // The answer of a single channel begins after it.
+    if (this.#connection) await firstLook(watch, clock, this.#multiplex.gone);
     if (!broadcasts.state) this.#announce(UNSEEN);
     await broadcasts.known(this.#multiplex.gone);
     videoChannels.learn(watch.names);

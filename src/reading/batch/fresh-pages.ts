@@ -94,8 +94,8 @@ export function inTurn(answer: PollAnswer, windowMs: number): readonly [Read, Re
 }
 
 /**
- * The batches of an answer, cut where that with all messages begins: Top chat, which may show older ones,
- * leaves messages out, so what is missing in a gap before them may be behind them, too.
+ * The batches of an answer, cut where the one with all messages begins: Top chat may show older messages, and
+ * leaves out others of their time. So a gap before them may also be behind them.
  */
 export function cutAtAll({ parts }: PollAnswer, batches: readonly ReadBatch[]): readonly ReadBatch[] {
   if (!parts) return batches;
