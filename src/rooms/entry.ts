@@ -342,9 +342,8 @@ export class VideoEntry {
     let past: Room | undefined;
     try {
       opened = await unlessAborted(opening, signal);
-      // Since the viewer came, its chat may have ended, and the other one been opened. A reader of a log has
-      // named its chat: a look that began before would not know its position.
-      const look = request.log === undefined ? this.#host.past(request) : undefined;
+      // Since the viewer came, its chat may have ended, and the other one been opened.
+      const look = this.#host.past(request);
       past = look && (await unlessAborted(look, signal));
     } catch (error) {
       this.#waiting.delete(request);

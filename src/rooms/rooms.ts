@@ -6,7 +6,7 @@ import { atCapacity } from "../protocol/capacity.ts";
 import { type ChatType, ENDED } from "../protocol/chat.ts";
 import { type ChatKey, chatNamed, chatOf } from "../protocol/chat-key.ts";
 import type { AwaitedAbsence, Standing } from "../protocol/chat-standing.ts";
-import { positionIn } from "../serving/log-position.ts";
+import { type LogPosition, positionIn } from "../serving/log-position.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import { Slices } from "../serving/slices.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
@@ -227,10 +227,19 @@ export class Rooms {
     const stored = isNew ? await look.catch(ifUnavailable<StoredChat[]>([])) : await look;
     const past = pastChat(stored, request, this.#parts.settings.graceMs);
     if (past) return this.#serve(past, "over");
-    if (log === undefined || this.#openRoom(videoId)) return undefined;
-    const asked = chatAsked(stored, request);
-    if (asked) positionIn(log, asked.floor, asked.head);
+    if (log !== undefined && !this.#openRoom(videoId)) await this.#assertInLog(log, request, stored);
     return undefined;
+  }
+
+  /**
+   * Throws `RelayError` OFFSET_GONE if the log that is asked for does not have the position. `stored`: by a
+   * look that others may have begun before the position was given out. If so, a second look decides.
+   */
+  async #assertInLog(log: LogPosition, request: StreamRequest, stored: readonly StoredChat[]): Promise<void> {
+    let asked = chatAsked(stored, request);
+    if (asked && typeof log === "number" && log > asked.head)
+      asked = chatAsked(await this.#stored(request.videoId), request);
+    if (asked) positionIn(log, asked.floor, asked.head);
   }
 
   /** The chats of a video that are stored. Viewers come in waves, so they share the look. */

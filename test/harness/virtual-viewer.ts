@@ -8,6 +8,7 @@ import { ChatAbsent } from "../../src/protocol/chat-standing.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import type { Rooms } from "../../src/rooms/rooms.ts";
 import { FORMS } from "../../src/serving/form.ts";
+import type { LogPosition } from "../../src/serving/log-position.ts";
 import { UpstreamError } from "../../src/upstream/upstream-error.ts";
 import type { FrameReader } from "./frames.ts";
 import { SimulatedSink } from "./sink.ts";
@@ -15,6 +16,8 @@ import { SimulatedSink } from "./sink.ts";
 export interface Visit {
   videoId: string;
   lastEventId?: number | undefined;
+  /** A position in the chat's log, as `/v1/log` asks for it. */
+  log?: LogPosition;
   backfill?: number;
   details?: boolean;
   /** As in the query of `/v1/stream`. */
@@ -57,7 +60,7 @@ export class VirtualViewer {
   readonly #messages: SentMessage[] = [];
 
   constructor(rooms: Rooms, visit: Visit, reader: FrameReader, until: Until) {
-    const { videoId, lastEventId, backfill, details = false, types = "", until: bound } = visit;
+    const { videoId, lastEventId, log, backfill, details = false, types = "", until: bound } = visit;
     const { chat, reopens, from, address = "viewer", featured = false } = visit;
     this.#until = until;
     this.#reader = reader;
@@ -74,6 +77,7 @@ export class VirtualViewer {
       chat,
       ...(reopens && { reopens }),
       lastEventId,
+      ...(log !== undefined && { log }),
       backfill,
       filter,
       from,

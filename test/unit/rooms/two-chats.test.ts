@@ -163,6 +163,7 @@ describe("a viewer that waits for its opening while another instance reads the l
   const waiters: [who: string, visit: (cursors: readonly number[]) => Partial<Visit>][] = [
     ["with a cursor", (cursors) => ({ lastEventId: cursors[6] ?? 0 })],
     ["without one", () => ({ backfill: 3 })],
+    ["as a reader of its log", (cursors) => ({ log: cursors[6] ?? 0 })],
   ];
   for (const [who, visit] of waiters)
     it(`(${who}) gets the live chat's rest and end, though the opening finds the replay`, async () => {
