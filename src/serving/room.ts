@@ -275,7 +275,7 @@ export class Room implements ViewerHost, StartingRoom {
   }
 
   failed(viewer: Viewer, error: unknown): void {
-    if (error instanceof RelayError) return; // an edge's origin has lost the room, and its log has said so
+    if (error instanceof RelayError) return; // its log was lost, or has begun anew: it comes back
     this.broken(error);
     this.#parts.telemetry.viewers.broken(this.videoId, viewer.cursor);
   }

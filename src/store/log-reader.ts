@@ -2,12 +2,13 @@
  * Reads the log of a room part by part, and checks that no message is left out. Callers decide the sizes of
  * parts, retries and sharing: viewers share short parts, a history reads long ones.
  */
-import type { RoomRecord, Store, TypedPart } from "./port.ts";
+import { chatOf } from "../protocol/chat-key.ts";
+import { notStored, type RoomRecord, type Store, type TypedPart } from "./port.ts";
 import type { StoredMessage } from "./stored-message.ts";
 
 /** The log of a store, or of an origin. */
 interface ReadableLog extends Pick<Store, "read" | "readTypes"> {
-  getRoom(videoId: string): Promise<Pick<RoomRecord, "floor"> | undefined>;
+  getRoom(videoId: string): Promise<Pick<RoomRecord, "base" | "floor"> | undefined>;
 }
 
 /** The error of a log that leaves messages out which are still stored: those after `after` up to `before`. */
@@ -16,9 +17,24 @@ export function skips(videoId: string, after: number, before: number): Error {
 }
 
 /**
- * At most `limit` messages after cursor `after` up to `to`, which the room has reached. Rejects as the log
- * does, and with an error if the log skips messages. The deletion of old messages may overtake the reader:
- * then the first ones are missing, or all.
+ * The cursor up to which messages were deleted; infinite if the room was. Rejects as the log does, and with
+ * `RelayError` NOT_STORED if the room has begun anew after this cursor: its store was lost or restored, so
+ * nobody knows what followed.
+ */
+async function deletedUpTo(
+  log: Pick<ReadableLog, "getRoom">,
+  videoId: string,
+  cursor: number,
+): Promise<number> {
+  const room = await log.getRoom(videoId);
+  if (room && room.base > cursor) throw notStored(chatOf(videoId).videoId);
+  return room?.floor ?? Number.POSITIVE_INFINITY;
+}
+
+/**
+ * At most `limit` messages after cursor `after` up to `to`, which the room has reached. Rejects as
+ * `deletedUpTo` does, and with an error if the log skips messages. The deletion of old messages may overtake
+ * the reader: then the first ones are missing, or all.
  */
 async function readPage(
   log: Pick<ReadableLog, "read" | "getRoom">,
@@ -31,8 +47,7 @@ async function readPage(
   const page = (await log.read(videoId, after, limit)).filter(({ cursor }) => cursor <= to);
   const before = page[0] ? page[0].cursor - 1 : to;
   if (before === after) return page;
-  const room = await log.getRoom(videoId);
-  if (!room || room.floor >= before) return page; // without a room, all of it was deleted
+  if ((await deletedUpTo(log, videoId, after)) >= before) return page;
   throw skips(videoId, after, before);
 }
 
@@ -60,6 +75,7 @@ export async function readPart(
   }
   const messages = await log.readTypes(videoId, { types, ...range });
   const [first, last] = [messages[0], messages.at(-1)];
+  if (!first) await deletedUpTo(log, videoId, after);
   if (!first || !last || messages.length < limit) return { messages, after, to };
   return isNewest ? { messages, after: first.cursor - 1, to } : { messages, after, to: last.cursor };
 }

@@ -411,6 +411,33 @@ describe("an edge", () => {
     );
   });
 
+  for (const [types, of] of [
+    ["", "all types"],
+    ["superchat", "a rare type"],
+  ] as const)
+    it(`lets a slow viewer of ${of} come back, without an end, if its origin has read the chat anew since it lost it`, async () => {
+      const relay = new VirtualRelay();
+      relay.upstream.chat(VIDEO, { kind: "replay", kinds: ["paid"] }).say(300);
+      const edge = await virtualEdge(relay, { RELAY_EDGE_TAIL: "20" });
+      const viewer = await relay.enter({ videoId: VIDEO, types }, edge.life.rooms);
+      viewer.sink.stall();
+      const other = await relay.enter({ videoId: VIDEO }, edge.life.rooms);
+      assert.equal((await other.ended())?.event, "end");
+      relay.kill(); // with the store, which is in memory
+      relay.start();
+      const again = await relay.enter({ videoId: VIDEO });
+      assert.equal((await again.ended())?.event, "end");
+      viewer.sink.readOn();
+      assert.equal(await viewer.ended(), undefined);
+      assert.ok(viewer.ids.length < 300);
+      const back = await relay.enter(
+        { videoId: VIDEO, types, lastEventId: viewer.cursors.at(-1) },
+        edge.life.rooms,
+      );
+      assert.equal((await back.ended())?.event, "end");
+      assert.deepEqual(back.cursors, again.cursors);
+    });
+
   it("honours a cursor that is newer than the answer that it awaits for another viewer", async () => {
     const relay = new VirtualRelay();
     const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 500 });
