@@ -251,7 +251,8 @@ describe("rooms of several instances", { skip, timeout: 300_000 }, () => {
     await store.finish(hold, ENDED);
     await failOver(url);
     const moved = await open(t, url);
-    await run(url, "update room set final_at = clock_timestamp() - interval '40 days'");
+    const ago = "clock_timestamp() - interval '40 days'";
+    await run(url, `update room set checkpoint_at = ${ago}, final_at = ${ago}`);
     await run(url, "update message set at = at - interval '40 days'");
     assert.equal(await moved.prune(30 * DAY_MS, 20), 20);
     const room = await moved.getRoom(ROOM);

@@ -8,7 +8,7 @@ import { BEGINS_PLAIN } from "../stored-message.ts";
 import { APPENDING, APPENDING_2, APPENDING_3 } from "./append-schema.ts";
 import { ROOMS_OF_CHATS } from "./chats-schema.ts";
 import { MOVING, MOVING_BEYOND } from "./moving-schema.ts";
-import { KEEPING, PRUNING, PRUNING_BY_LAST, ROOM_PRUNING } from "./pruning-schema.ts";
+import { KEEPING, PRUNING, PRUNING_BY_LAST, PRUNING_BY_READ, ROOM_PRUNING } from "./pruning-schema.ts";
 import { TALLIES } from "./tally-schema.ts";
 
 /** The time limit of a step: an index is built in about a second per million messages. */
@@ -150,6 +150,7 @@ const STEPS: readonly string[] = [
    ${APPENDING_3}`,
   // The message that was chosen last to be featured, and when, in milliseconds.
   "alter table room add column featured_id text, add column featured_at bigint",
+  PRUNING_BY_READ,
 ];
 
 export const SCHEMA_VERSION = STEPS.length;

@@ -96,6 +96,9 @@ const ENDED_BEFORE = "final_at < before";
 const LAST_STORED_BEFORE = `not exists (select from message m
           where m.video_id = r.video_id and m.cursor = r.head - r.shift and m.at >= before)`;
 
+const READ_BEFORE = "r.checkpoint_at < before";
+const NOT_KEPT_BY_LAST = `not r.is_kept and ${ENDED_BEFORE} and ${LAST_STORED_BEFORE}`;
+
 export const PRUNING = pruning("create function", ENDED_BEFORE, "gone");
 
 function oldestPruning(given: "gone room" | "v text"): string {
@@ -248,5 +251,13 @@ export const KEEPING = `alter table room add column is_kept boolean not null def
       passed := oldest.seq + low - oldest.cursor;
     end loop;
   end $$;
-  ${pruning("create or replace function", `not r.is_kept and ${ENDED_BEFORE} and ${LAST_STORED_BEFORE}`, "gone.video_id", NOT_KEPT)}
+  ${pruning("create or replace function", NOT_KEPT_BY_LAST, "gone.video_id", NOT_KEPT)}
   ${roomPruning("create or replace function", VIDEO_OF_ROOM, "gone.video_id", NOT_AROUND)}`;
+
+/** A room without messages that ended while the clock was in the past stays as long as it was read. */
+export const PRUNING_BY_READ = pruning(
+  "create or replace function",
+  `${NOT_KEPT_BY_LAST} and ${READ_BEFORE}`,
+  "gone.video_id",
+  NOT_KEPT,
+);

@@ -24,8 +24,9 @@ const OF_RECORDINGS = `exists (
 const IS_LAST_OLD = "not exists (select 1 from message where room = key and cursor = head and at >= :before)";
 
 const SQL = {
-  longestFinished: `select key, floor, head from room where ended_at < :before and is_kept = 0 and ${IS_LAST_OLD}
-    order by ended_at limit 1`,
+  // One without messages that ended while the clock was in the past was read later.
+  longestFinished: `select key, floor, head from room where ended_at < :before and checkpoint_at < :before
+    and is_kept = 0 and ${IS_LAST_OLD} order by ended_at limit 1`,
   // Left by a process that was stopped or killed, and not taken since.
   abandoned: `select key, floor, head from room where ended_at is null and checkpoint_at < :before
     and is_kept = 0 and ${IS_LAST_OLD} and video_id not in (select value from json_each(:held)) order by key limit 1`,

@@ -88,6 +88,19 @@ export function pruneContract(subject: NewSubject): void {
     assert.equal(await store.getRoom(ROOM), undefined);
   });
 
+  test("a room without messages that ends with a clock in the past was read later, and stays once the clock is right", async (t) => {
+    const { store, wall, claim } = await ownedRoom(subject, t);
+    await store.append(claim, claim.head, [], "");
+    wall.nowMs = BORN_MS - 3652 * DAY_MS;
+    await store.finish(claim, RELEASED);
+    wall.nowMs = BORN_MS + DAY_MS;
+    assert.equal(await store.prune(DAY_MS, 100), 0);
+    assert.deepEqual(await kept(store, ROOM), [0, 0]);
+    wall.nowMs += 1;
+    assert.equal(await store.prune(DAY_MS, 100), 1);
+    assert.equal(await store.getRoom(ROOM), undefined);
+  });
+
   for (const [what, heardMs] of [
     ["agrees", BORN_MS + HOUR_MS - 5000],
     ["is behind", BORN_MS - 3652 * DAY_MS],
