@@ -14,7 +14,7 @@ import type { UpstreamJudge } from "../harness/upstream-judge.ts";
 import type { Instance } from "./instance.ts";
 import type { Watcher } from "./log-reader.ts";
 import type { RoomJudge } from "./room-judge.ts";
-import type { SharedRoom } from "./shared-room.ts";
+import { isOpen, type SharedRoom } from "./shared-room.ts";
 import type { SharedStore } from "./shared-store.ts";
 
 const LOOK_MS = 250;
@@ -166,7 +166,7 @@ export class ClusterJudge {
   /** Checks that the room is read, by an instance that can read it, if one in `able` could and should. */
   #judgeRead(videoId: string, able: readonly State[], states: readonly State[], now: number): void {
     const stored = this.#store.at(videoId);
-    const open = stored && stored.checkpoint !== null && stored.finalAt === null ? stored : undefined;
+    const open = stored && isOpen(stored) ? stored : undefined;
     const owner = open && this.#ownerOf(open, now);
     const owned = stored && this.#owned.get(stored.videoId);
     // An instance can take a room and hand it on between two looks.

@@ -1,8 +1,9 @@
 /** The judges of a video's two chats, and of several instances: what each takes for a broken promise. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { CHATS, chatKey, otherChat } from "../../src/protocol/chat-key.ts";
+import { CHATS, type ChatKey, chatKey, otherChat } from "../../src/protocol/chat-key.ts";
 import { Random } from "../../src/simulator/random.ts";
+import type { TakenRoom } from "../../src/store/ownership.ts";
 import type { RoomRecord } from "../../src/store/port.ts";
 import type { PostgresSettings } from "../../src/store/postgres/postgres.ts";
 import { SQL } from "../../src/store/postgres/postgres-tables.ts";
@@ -158,6 +159,46 @@ describe("the judge of several instances, for a chat that an instance alone want
         assert.match(violation(), /^nobody reads it for \d+ ms/);
       });
 });
+
+describe("the judge of several instances, for a call of a video whose two chats are owned", () => {
+  const ROWS: [what: string, standing: { live: Standing; replay: Standing }, caller: "live" | "replay"][] = [
+    ["whose replay has not been read", { live: "unread", replay: "unread" }, "live"],
+    ["whose replay has ended", { live: "ended", replay: "ended" }, "live"],
+    ["whose replay is open", { live: "ended", replay: "open" }, "replay"],
+    ["whose live chat alone is open", { live: "open", replay: "unread" }, "live"],
+    ["whose chats are both open", { live: "open", replay: "open" }, "replay"],
+  ];
+  for (const [what, standing, expected] of ROWS)
+    it(`lets the owner of the ${expected} chat alone call of one ${what}`, () => {
+      for (const caller of CHATS) {
+        const { instances, journal, judge, store } = instanceThatWants(VIDEO);
+        for (const chat of CHATS) {
+          const owner = chat === caller ? instances[0].line.instance : "of another one";
+          own(store, chatKey(VIDEO, chat), owner, standing[chat]);
+        }
+        judge.called(VIDEO, instances[0].name);
+        const violation = journal.violation?.what;
+        assert.equal(
+          violation,
+          caller === expected ? undefined : "instance 1 polls it, and nobody has a good lease",
+        );
+      }
+    });
+});
+
+type Standing = "unread" | "open" | "ended";
+
+/** Makes the instance the owner of a chat that stands like this. */
+function own(store: SharedStore, key: ChatKey, owner: string, standing: Standing): void {
+  const take = () => store.execute(SQL.take, [key, owner, 60_000, otherChat(key)])[0] as TakenRoom;
+  const { epoch, head } = take();
+  if (standing === "unread") return;
+  const nothing = [[], [], []];
+  store.execute(SQL.append, [key, epoch, head, ...nothing, "{}", 60_000, null, 0, ...nothing]);
+  if (standing === "open") return;
+  store.execute(SQL.finish, [key, epoch, "ended", "{}"]);
+  take();
+}
 
 /** The judge of an instance with a viewer of the video, which has been well for long. */
 function instanceThatWants(videoId: string) {

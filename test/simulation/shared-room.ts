@@ -29,6 +29,11 @@ export interface SharedRoom {
   readonly byId: Map<string, StoredMessage>;
 }
 
+/** Whether it has been read and has not ended, so that its owner reads it. */
+export function isOpen({ checkpoint, finalAt }: SharedRoom): boolean {
+  return checkpoint !== null && finalAt === null;
+}
+
 /** Ends the ownership; the former owner's writes are refused. */
 export function free(room: SharedRoom): void {
   room.owner = null;

@@ -14,7 +14,7 @@ import { type RoomRow, SQL, toMessage, toRecord } from "../../src/store/postgres
 import { WANTED_ELSEWHERE, WATCHED_FOR, WRITE } from "../../src/store/postgres/viewer-counts.ts";
 import type { StoredMessage } from "../../src/store/stored-message.ts";
 import type { Peek } from "../harness/peek.ts";
-import { free, messagesIn, type SharedRoom } from "./shared-room.ts";
+import { free, isOpen, messagesIn, type SharedRoom } from "./shared-room.ts";
 import { SharedTallies } from "./shared-tallies.ts";
 
 interface Watching {
@@ -60,13 +60,18 @@ export class SharedStore implements Peek {
 
   /**
    * The row of a video: of its chats, the one that somebody owns, else the replay's. If both are owned, the
-   * replay's: the live chat's also stands for the right to open the video, which an instance takes before it
-   * looks whether another one reads the replay.
+   * replay's if it is open, else the live chat's.
+   *
+   * The live chat's also stands for the right to open the video. An instance takes it before it looks whether
+   * another one reads the replay, and must not call beside that one. But nobody reads a replay that is not
+   * open: an instance takes it after the last call of its opening, and calls again once its first append has
+   * opened it. If the answer to the taking is lost, it never learns that it owns the replay, and the lease
+   * runs out.
    */
   at(videoId: string): SharedRoom | undefined {
     const rows = CHATS.flatMap((chat) => this.#rooms.get(chatKey(videoId, chat)) ?? []);
-    const isOwned = ({ owner, leaseUntil }: SharedRoom) => owner !== null && leaseUntil > this.#now;
-    return rows.findLast(isOwned) ?? rows.at(-1);
+    const owned = rows.filter(({ owner, leaseUntil }) => owner !== null && leaseUntil > this.#now);
+    return owned.findLast(isOpen) ?? owned.at(0) ?? rows.at(-1);
   }
 
   /** Changes the checkpoints of a video's rooms regardless of their owners. */
