@@ -68,7 +68,10 @@ export class OriginRooms implements RoomSources {
     return { followed: { room, lingers: true }, historyEnd };
   }
 
-  /** A stream that has begun. A chat that may come back is waited for from its last cursor on. */
+  /**
+   * A stream that has begun. The replay begins after its last cursor, which names it: an origin may still
+   * give newcomers the live chat. So does a chat that may come back, which is waited for.
+   */
   async #begun(
     videoId: string,
     start: StreamStart,
@@ -81,7 +84,8 @@ export class OriginRooms implements RoomSources {
         if (error instanceof ChatAbsent) return error;
         throw error;
       });
-    const begun = await begin(start);
+    const replay = applicant.replay();
+    const begun = await begin(replay ? { ...start, lastEventId: replay.head } : start);
     if (!(begun instanceof ChatAbsent) || !mayReturn(begun.absence) || !applicant.isResumed()) return begun;
     const [range] = await this.stored(videoId);
     return range && applicant.isResumed(range) ? await begin({ ...start, lastEventId: range.head }) : begun;

@@ -67,10 +67,11 @@ export interface EntryHost {
   /** As `VideoEntry.enter`, of a video whose entry has been dropped. */
   enter(request: StreamRequest, signal: AbortSignal): Promise<void>;
   /**
-   * The room that serves a viewer whose chat is over; undefined if the open chat is the viewer's, which may
-   * be clear at once. Rejects with `RelayError` OFFSET_GONE and with `StoreError`.
+   * The room that serves a viewer whose chat is over, else its request, with the `replay` that it names;
+   * undefined if it is clear at once that the open chat is the viewer's. Rejects with `RelayError`
+   * OFFSET_GONE and with `StoreError`.
    */
-  past(request: StreamRequest): Promise<Room | undefined> | undefined;
+  lookUp(request: StreamRequest): Promise<Room | StreamRequest> | undefined;
   /** The stored chats of a video, in a look that all who ask share. Rejects with `StoreError`. */
   stored(videoId: string): Promise<StoredChat[]>;
   /** The videos that wait to be opened. */

@@ -4,12 +4,12 @@
  */
 import { unlessAborted } from "../base/deadline.ts";
 import { atCapacity } from "../protocol/capacity.ts";
-import { type ChatType, ENDED, type RoomEnd } from "../protocol/chat.ts";
+import { type ChatType, ENDED, isReplayChat, type RoomEnd } from "../protocol/chat.ts";
 import { type Chat, type ChatKey, chatNamed, typeOfChat } from "../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import { type CursorRange, resumeCursor } from "../serving/resume.ts";
-import type { Room, StreamRequest } from "../serving/room.ts";
+import { Room, type StreamRequest } from "../serving/room.ts";
 import { isFenced, isUnavailable, notStored } from "../store/port.ts";
 import { type Archive, enterArchive, isStale } from "./archive.ts";
 import { type EntryHost, type EntryParts, HAND_ON, type OpenOptions, type RoomState } from "./entry-host.ts";
@@ -115,7 +115,7 @@ export class VideoEntry {
 
   /** Takes a viewer in. Rejects as `RoomSources.open` does, and with the reason if the viewer leaves. */
   async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
-    if (this.#expire()) return this.#host.enter(request, signal);
+    if (this.#expire() || this.#makeWay(request)) return this.#host.enter(request, signal);
     const state = this.#state;
     const { ownership } = this.#parts.sources;
     if (state.name !== "archived") ownership.setViewers(this.#key, this.viewerCount + 1);
@@ -150,9 +150,13 @@ export class VideoEntry {
     }
   }
 
-  /** Rejects with `RelayError` NOT_STORED if the viewer wants the other chat of the video. */
+  /**
+   * Rejects with `RelayError` if the viewer wants the other chat of the video: NOT_STORED if it names that,
+   * and CAPACITY if it has a cursor of a replay, for which no way could be made.
+   */
   #enterRoom(room: Room, request: StreamRequest, historyEnd?: number): Promise<void> {
-    const { chat } = request;
+    const { chat, replay } = request;
+    if (replay && !isReplayChat(room.chatType)) return Promise.reject(atCapacity("elsewhere"));
     if (chat && chatNamed(room.chatType) !== chat) return Promise.reject(notStored(this.videoId, chat));
     return room.enter(request, historyEnd);
   }
@@ -232,6 +236,7 @@ export class VideoEntry {
       queued,
       isShown,
       isResumed: (range) => this.#isResumed(range),
+      replay: () => this.#replayAsked,
       reopens: () => this.#waiting.values().some(({ reopens }) => reopens === true),
       assertPlace: (expected) => this.#assertPlace(expected),
       assertCapacity: (chatType) => this.#found(chatType),
@@ -272,13 +277,20 @@ export class VideoEntry {
     return this.#waiting.values().some((request) => request.isRecording || holds(request));
   }
 
+  /** The replay whose cursors all who wait have. */
+  get #replayAsked(): CursorRange | undefined {
+    const [first] = this.#waiting;
+    return this.#waiting.values().every(({ replay }) => replay) ? first?.replay : undefined;
+  }
+
   /**
    * Throws `RelayError` CAPACITY if there are too many chats like the one that will be found: the replay if
-   * all who wait name it, else the expected one.
+   * all who wait ask for it, else the expected one.
    */
   #assertPlace(expected: Chat = "live"): void {
     const isReplayAsked =
-      this.#waiting.size > 0 && this.#waiting.values().every(({ chat }) => chat === "replay");
+      this.#waiting.size > 0 &&
+      this.#waiting.values().every(({ chat, replay }) => chat === "replay" || replay);
     this.#host.assertCapacity(this, typeOfChat(isReplayAsked ? "replay" : expected));
   }
 
@@ -339,12 +351,12 @@ export class VideoEntry {
   ): Promise<void> {
     this.#waiting.add(request);
     let opened: OpenedRoom;
-    let past: Room | undefined;
+    let found: Room | StreamRequest;
     try {
       opened = await unlessAborted(opening, signal);
       // Since the viewer came, its chat may have ended, and the other one been opened.
-      const look = this.#host.past(request);
-      past = look && (await unlessAborted(look, signal));
+      const look = this.#host.lookUp(request);
+      found = (look && (await unlessAborted(look, signal))) ?? request;
     } catch (error) {
       this.#waiting.delete(request);
       this.#lingerIfIdle();
@@ -354,9 +366,9 @@ export class VideoEntry {
       throw error;
     }
     this.#waiting.delete(request);
-    if (!past) return this.#enterRoom(opened.room, request, opened.historyEnd);
+    if (!(found instanceof Room)) return this.#enterRoom(opened.room, found, opened.historyEnd);
     this.#lingerIfIdle();
-    return past.enter(request);
+    return found.enter(request);
   }
 
   /** The memory of a chat that is not there, with what the store has of it. */
@@ -451,6 +463,19 @@ export class VideoEntry {
     if (this.#parts.clock.monotonic() < until && !isUnwatched && !isMoved) return false;
     if (room) this.#host.retire(room);
     this.#vacate();
+    return true;
+  }
+
+  /**
+   * Drops a room of the live chat that is not read here, if the viewer has a cursor of the replay: so the
+   * live chat is over, even if this instance has not heard of it. Its viewers come back, or get the rest.
+   */
+  #makeWay({ replay }: StreamRequest): boolean {
+    const { room } = this;
+    if (!replay || !room || isReplayChat(room.chatType)) return false;
+    if (this.#state.name === "archived") return this.#state.noChat === undefined && this.#expire(true);
+    if (this.#state.name !== "followed") return false;
+    this.close();
     return true;
   }
 

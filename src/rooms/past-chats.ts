@@ -48,6 +48,15 @@ export function pastChat(
   return isRecent && !request.chat && !request.reopens ? live : undefined;
 }
 
+/** The replay whose cursor this viewer has, if it goes on. */
+export function replayAsked(
+  stored: readonly StoredChat[],
+  { chat, lastEventId }: Pick<StreamRequest, "chat" | "lastEventId">,
+): StoredChat | undefined {
+  const asked = chatAsked(stored, { chat, lastEventId });
+  return asked && isChat(asked, "replay") && !asked.isOver ? asked : undefined;
+}
+
 function isChat({ videoId }: StoredChat, chat: Chat): boolean {
   return chatOf(videoId).chat === chat;
 }

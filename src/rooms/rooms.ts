@@ -3,11 +3,11 @@
  * looked up, counted, ticked and stopped; `entry.ts` has the life cycle of each one.
  */
 import { atCapacity } from "../protocol/capacity.ts";
-import { type ChatType, ENDED } from "../protocol/chat.ts";
+import { type ChatType, ENDED, isReplayChat } from "../protocol/chat.ts";
 import { type ChatKey, chatNamed, chatOf } from "../protocol/chat-key.ts";
 import type { AwaitedAbsence, Standing } from "../protocol/chat-standing.ts";
-import { type LogPosition, positionIn } from "../serving/log-position.ts";
-import type { Room, StreamRequest } from "../serving/room.ts";
+import { positionIn } from "../serving/log-position.ts";
+import { Room, type StreamRequest } from "../serving/room.ts";
 import { Slices } from "../serving/slices.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
 import { ifUnavailable, notStored, type RoomRecord, storeUnavailable } from "../store/port.ts";
@@ -19,7 +19,7 @@ import { VideoEntry } from "./entry.ts";
 import { type EntryHost, type EntryParts, ROOM_STATES, type RoomState } from "./entry-host.ts";
 import { type LocalRoom, stateOf } from "./listing.ts";
 import { OpeningQueue } from "./opening-queue.ts";
-import { chatAsked, pastChat, type StoredChat } from "./past-chats.ts";
+import { chatAsked, pastChat, replayAsked, type StoredChat } from "./past-chats.ts";
 import { stopEntries } from "./stop.ts";
 
 /** The maximum interval between two rounds through the rooms. */
@@ -85,7 +85,7 @@ export class Rooms {
       changed: (entry, before) => this.#recount(entry, before),
       enter: (request, signal) => this.#entry(request.videoId).enter(request, signal),
       openings: this.openings,
-      past: (request) => this.#past(request),
+      lookUp: (request) => this.#lookUp(request),
       retire: (room) => this.#retired.add(room),
       roomsRead: () => this.#owned.size,
       stopped: this.#stopped.signal,
@@ -185,22 +185,23 @@ export class Rooms {
 
   async #admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (request.isBounded) return await this.#enterExcerpt(request);
-    const look = this.#past(request);
-    const past = look && (await look);
-    await (past ? past.enter(request) : this.#entry(request.videoId).enter(request, signal));
+    const look = this.#lookUp(request);
+    const found = (look && (await look)) ?? request;
+    await (found instanceof Room ? found.enter(request) : this.#entry(request.videoId).enter(found, signal));
   }
 
   /**
-   * Whether a viewer gets the open chat, or the one that an opening finds. A live chat that goes on has no
-   * replay, and a cursor that the open chat holds is its own. Where no chat is open, a newcomer takes the one
+   * Whether a viewer gets the open chat, or the one that an opening finds. A cursor up to the head of an open
+   * live chat is its own; one ahead of it may be the replay's, as this instance may not know that the live
+   * chat is over. So is a cursor that an open replay holds. Where no chat is open, a newcomer takes the one
    * that is found.
    */
   #isOfOpening({ videoId, chat, lastEventId, log }: StreamRequest): boolean {
     if (chat) return false;
     const open = this.#openRoom(videoId);
-    return open
-      ? open.chatType === "liveChatRenderer" || open.tail.holds(lastEventId ?? 0)
-      : log === undefined && !lastEventId;
+    if (!open) return log === undefined && !lastEventId;
+    if (isReplayChat(open.chatType)) return open.tail.holds(lastEventId ?? 0);
+    return log !== undefined || (lastEventId ?? 0) <= open.head;
   }
 
   /** The room of the chat that is read or followed. */
@@ -209,37 +210,36 @@ export class Rooms {
     return entry?.chatType && entry.room;
   }
 
-  /** As `EntryHost.past`. */
-  #past(request: StreamRequest): Promise<Room | undefined> | undefined {
-    return this.#isOfOpening(request) ? undefined : this.#lookForPast(request);
+  /** As `EntryHost.lookUp`. */
+  #lookUp(request: StreamRequest): Promise<Room | StreamRequest> | undefined {
+    return this.#isOfOpening(request) ? undefined : this.#lookUpStored(request);
   }
 
   /**
-   * The room that serves a viewer whose chat is over, without opening the video; undefined if the chat that
-   * is there now is the viewer's, or for a newcomer while the store does not say. Rejects with `RelayError`
-   * OFFSET_GONE if the log that it reads does not have the position, and with `StoreError`: only the store
-   * says which chat has a cursor, and is a video's log.
+   * As `EntryHost.lookUp`, without opening the video; the request also for a newcomer while the store does
+   * not say. Rejects with `RelayError` OFFSET_GONE if the log that it reads does not have the position, and
+   * with `StoreError`: only the store says which chat has a cursor, and is a video's log.
    */
-  async #lookForPast(request: StreamRequest): Promise<Room | undefined> {
+  async #lookUpStored(request: StreamRequest): Promise<Room | StreamRequest> {
     const { videoId, log, lastEventId } = request;
-    const look = this.#stored(videoId);
+    const look = this.#storedFor(request);
     const isNew = log === undefined && !lastEventId;
     const stored = isNew ? await look.catch(ifUnavailable<StoredChat[]>([])) : await look;
     const past = pastChat(stored, request, this.#parts.settings.graceMs);
     if (past) return this.#serve(past, "over");
-    if (log !== undefined && !this.#openRoom(videoId)) await this.#assertInLog(log, request, stored);
-    return undefined;
+    if (log === undefined) return { ...request, replay: replayAsked(stored, request) };
+    const asked = this.#openRoom(videoId) ? undefined : chatAsked(stored, request);
+    if (asked) positionIn(log, asked.floor, asked.head);
+    return request;
   }
 
-  /**
-   * Throws `RelayError` OFFSET_GONE if the log that is asked for does not have the position. `stored`: by a
-   * look that others may have begun before the position was given out. If so, a second look decides.
-   */
-  async #assertInLog(log: LogPosition, request: StreamRequest, stored: readonly StoredChat[]): Promise<void> {
-    let asked = chatAsked(stored, request);
-    if (asked && typeof log === "number" && log > asked.head)
-      asked = chatAsked(await this.#stored(request.videoId), request);
-    if (asked) positionIn(log, asked.floor, asked.head);
+  /** The chats that are stored. A look that began before the request may not know its position. */
+  async #storedFor({ videoId, log, lastEventId }: StreamRequest): Promise<StoredChat[]> {
+    const isEarlier = this.#looks.has(videoId);
+    const stored = await this.#stored(videoId);
+    const position = log ?? lastEventId;
+    const isAhead = typeof position === "number" && stored.every(({ head }) => position > head);
+    return isEarlier && isAhead ? await this.#stored(videoId) : stored;
   }
 
   /** The chats of a video that are stored. Viewers come in waves, so they share the look. */

@@ -56,6 +56,8 @@ export interface RoomApplicant {
    * chat may already be over.
    */
   isResumed(range?: CursorRange): boolean;
+  /** The replay that goes on, if all viewers that wait have cursors of it. */
+  replay(): CursorRange | undefined;
   /** Whether a viewer that waits knows that the chat goes on after the end that the store has. */
   reopens(): boolean;
   /**

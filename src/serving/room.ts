@@ -11,6 +11,7 @@ import { BetweenPolls } from "./between-polls.ts";
 import { FeaturedFrames } from "./featured-frames.ts";
 import { type Feed, Feeds } from "./feeds.ts";
 import { MessageFilter } from "./message-filter.ts";
+import type { CursorRange } from "./resume.ts";
 import type { RoomLog } from "./room-log.ts";
 import { SharedPages } from "./shared-pages.ts";
 import type { Sink } from "./sink.ts";
@@ -28,6 +29,8 @@ export interface StreamRequest extends Beginning {
   videoId: string;
   /** The chat that it must be; undefined: the one that `rooms/past-chats.ts` says. */
   chat?: Chat | undefined;
+  /** The cursors of the replay that goes on and has `lastEventId`: a room of the live chat is behind. */
+  replay?: CursorRange | undefined;
   /** Whether its first frame says what the video is. */
   wantsVideo?: boolean;
   /** Whether it is sent the featured message of the video. */

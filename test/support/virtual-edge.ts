@@ -12,7 +12,7 @@ import { OriginLine } from "../harness/origin-line.ts";
 import type { MortalClock } from "../harness/scheduler.ts";
 import type { VirtualRelay } from "../harness/virtual-relay.ts";
 
-interface VirtualEdge {
+export interface VirtualEdge {
   life: EdgeLife;
   line: OriginLine;
   /** Whenever a stream was opened or closed: how many are open. */

@@ -6,7 +6,7 @@ import { chatKey } from "../../../src/protocol/chat-key.ts";
 import type { VirtualRelay } from "../../harness/virtual-relay.ts";
 import type { Visit } from "../../harness/virtual-viewer.ts";
 import { failAlways, PLACES } from "../../support/opening.ts";
-import { virtualEdge } from "../../support/virtual-edge.ts";
+import { type VirtualEdge, virtualEdge } from "../../support/virtual-edge.ts";
 import { VIDEO, virtualRoom } from "../../support/virtual-room.ts";
 
 const REPLAY = chatKey(VIDEO, "replay");
@@ -184,6 +184,81 @@ describe("a viewer that waits for its opening while another instance reads the l
       assert.deepEqual(waiting.ids, viewer.ids.slice(7));
       assert.equal(waiting.init.chatType, "liveChatRenderer");
     });
+});
+
+describe("a viewer at an edge with a cursor of a replay, where the end of the live chat", () => {
+  const GRACE_MS = 1000;
+
+  /** A viewer at an edge, and the chat over at the origin, where newcomers would get the replay. */
+  async function over(pageSize: number, meanwhile: (edge: VirtualEdge) => void = () => {}) {
+    const room = await virtualRoom(10, { RELAY_GRACE_MS: `${GRACE_MS}` });
+    const { relay, chat } = room;
+    const edge = await virtualEdge(relay);
+    const watching = await relay.enter({ videoId: VIDEO }, edge.life.rooms);
+    meanwhile(edge);
+    chat.end("reload-only");
+    await room.viewer.ended();
+    chat.change({ kind: "replay", pageSize });
+    await relay.advance(3 * GRACE_MS);
+    return { ...room, edge, watching };
+  }
+
+  /** A reader of the replay, and its first cursor. */
+  async function readReplay(relay: VirtualRelay, visit: Partial<Visit> = {}) {
+    const reader = await relay.enter({ videoId: VIDEO, ...visit });
+    const [first] = await reader.untilMessages(2);
+    return { reader, cursor: first?.cursor ?? 0 };
+  }
+
+  for (const isHeard of [false, true])
+    for (const isWhole of [true, false])
+      it(`has ${isHeard ? "" : "not "}reached it, gets the replay, which is read ${isWhole ? "to its end" : "in part"}`, async () => {
+        const { relay, edge, watching, viewer } = await over(isWhole ? 10 : 1, ({ line }) => {
+          if (!isHeard) line.swallow(1);
+        });
+        const { reader, cursor } = await readReplay(relay);
+        if (isWhole) await reader.ended();
+        const replay = await relay.when(relay.store.getRoom(REPLAY));
+        assert.equal(replay?.end?.state, isWhole ? "ended" : undefined);
+        const back = await relay.enter({ videoId: VIDEO, lastEventId: cursor }, edge.life.rooms);
+        assert.equal((await back.ended())?.event, "end");
+        await reader.ended();
+        assert.deepEqual([back.init.chatType, back.init.cursor], ["liveChatReplayRenderer", cursor]);
+        assert.deepEqual(back.ids, reader.ids.slice(1));
+        assert.equal((await watching.ended())?.event, isHeard || isWhole ? "end" : undefined);
+        assert.deepEqual(watching.ids, viewer.ids);
+        const ofLive = { videoId: VIDEO, lastEventId: viewer.cursors[6] ?? 0 };
+        const other = await relay.enter(ofLive, edge.life.rooms);
+        assert.equal((await other.ended())?.event, "end");
+        assert.deepEqual([other.init.chatType, other.ids], ["liveChatRenderer", viewer.ids.slice(7)]);
+        assert.equal(Math.max(...edge.streams), 1);
+      });
+
+  it("is so recent that the origin gives newcomers the live chat, gets the replay, though not beside one", async () => {
+    const { relay, chat } = await readToEnd();
+    chat.change({ kind: "replay", pageSize: 1 });
+    const { cursor } = await readReplay(relay, { reopens: true });
+    const { life } = await virtualEdge(relay);
+    const newcomer = relay.visit({ videoId: VIDEO }, life.rooms);
+    const beside = await relay.refusal({ videoId: VIDEO, lastEventId: cursor }, life.rooms);
+    assert.deepEqual([beside.code, beside.retryAfterMs], ["CAPACITY", 1000]);
+    assert.equal((await newcomer.ended())?.event, "end");
+    assert.equal(newcomer.init.chatType, "liveChatRenderer");
+    const back = await relay.enter({ videoId: VIDEO, lastEventId: cursor }, life.rooms);
+    assert.equal((await back.ended())?.event, "end");
+    assert.deepEqual([back.init.chatType, back.init.cursor], ["liveChatReplayRenderer", cursor]);
+  });
+
+  it("has reached it, gets the replay, though a look that began before the replay is under way", async () => {
+    const { relay, edge } = await over(1);
+    edge.line.latency = { leastMs: 3000, jitterMs: 0 };
+    relay.visit({ videoId: VIDEO, lastEventId: 2 ** 52 }, edge.life.rooms);
+    await relay.advance(3500);
+    const { cursor } = await readReplay(relay);
+    const back = await relay.enter({ videoId: VIDEO, lastEventId: cursor }, edge.life.rooms);
+    assert.equal((await back.ended())?.event, "end");
+    assert.deepEqual([back.init.chatType, back.init.cursor], ["liveChatReplayRenderer", cursor]);
+  });
 });
 
 it("a viewer with a cursor of a replay gets it, though the live chat seems to have ended just now", async () => {
