@@ -5,7 +5,8 @@
 import assert from "node:assert/strict";
 import type { Failure } from "../../src/simulator/faults.ts";
 import type { Scenario } from "../../src/simulator/scenario.ts";
-import { asked, inTime, openStream, textAction } from "./opening.ts";
+import { inTime } from "./eventually.ts";
+import { asked, openStream, textAction } from "./opening.ts";
 import { startRelay, type TestRelay } from "./relay.ts";
 import type { Stream } from "./stream.ts";
 

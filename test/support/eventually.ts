@@ -26,6 +26,12 @@ export async function eventually<T>(
   }
 }
 
+/** The promise, or a failure if it is not settled in time: a hanging test would leave its relay running. */
+export function inTime<T>(promise: Promise<T>, what: string): Promise<T> {
+  const late = delay(PATIENCE_MS, undefined, { ref: false });
+  return Promise.race([promise, late.then(() => assert.fail(`not in time: ${what}`))]);
+}
+
 /** Resolves to the result of the first call of `act` that does not reject: for a server that is starting. */
 export async function untilSucceeds<T>(act: () => Promise<T>): Promise<T> {
   for (const limit = AbortSignal.timeout(PATIENCE_MS); ; await delay(LOOK_MS)) {

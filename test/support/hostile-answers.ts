@@ -3,7 +3,7 @@
  */
 import type { JsonObject } from "../../src/simulator/plain-json.ts";
 import { adding, COMMON, PAID } from "./chat-items.ts";
-import type { HostileAnswer } from "./faulty-upstream.ts";
+import type { HostileAnswer } from "./hostile-call.ts";
 import { filled, MEGABYTE, nested, saying, TOO_MANY } from "./hostile-content.ts";
 
 const JSON_TYPE = "application/json; charset=utf-8";

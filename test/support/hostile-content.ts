@@ -3,7 +3,7 @@
  * the wrong bytes, or full of names that mean something to JavaScript.
  */
 import type { JsonObject } from "../../src/simulator/plain-json.ts";
-import type { HostileAnswer } from "./faulty-upstream.ts";
+import type { HostileAnswer } from "./hostile-call.ts";
 
 export const MEGABYTE = 1024 * 1024;
 /** More than any bound allows, less than an answer may have. */

@@ -1,21 +1,14 @@
 /** How a room is opened, seen from both ends: the first viewer's answer, and the upstream's requests. */
 import assert from "node:assert/strict";
-import { setTimeout as delay } from "node:timers/promises";
 import type { Failure } from "../../src/simulator/faults.ts";
 import type { JsonObject } from "../../src/simulator/plain-json.ts";
 import type { RequestKind, RequestRecord } from "../../src/simulator/requests.ts";
-import { PATIENCE_MS } from "./eventually.ts";
+import { inTime } from "./eventually.ts";
 import { startRelay, type TestRelay, type TestRelayOptions } from "./relay.ts";
 import { Stream, type StreamOptions, streamUrl } from "./stream.ts";
 
 /** A relay whose upstream is simulated, over sockets or in virtual time. */
 type Upstreamed = Pick<TestRelay, "upstream">;
-
-/** The promise, or a failure if it is not settled in time: a hanging test would leave its relay running. */
-export function inTime<T>(promise: Promise<T>, what: string): Promise<T> {
-  const late = delay(PATIENCE_MS, undefined, { ref: false });
-  return Promise.race([promise, late.then(() => assert.fail(`not in time: ${what}`))]);
-}
 
 /** A relay that polls no more once a room is open: all its calls are then those of a bootstrap. */
 export function startAtRest({ settings, ...options }: TestRelayOptions = {}): Promise<TestRelay> {

@@ -20,7 +20,7 @@ import type { EdgeLife } from "../../harness/edge-life.ts";
 import { requestLog } from "../../harness/origin-api.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { ChannelVisitor, KEEPALIVE_MS } from "../../support/channel-visitor.ts";
-import { inTime } from "../../support/opening.ts";
+import { inTime } from "../../support/eventually.ts";
 import { virtualEdge } from "../../support/virtual-edge.ts";
 import { VIDEO as UNREAD, unreadEnd } from "../../support/virtual-room.ts";
 import { MINUTE, watched } from "../../support/watched-channel.ts";

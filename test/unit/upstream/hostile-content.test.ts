@@ -5,18 +5,18 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { assertRefused, type PollBody } from "../../support/api.ts";
-import { PATIENCE_MS } from "../../support/eventually.ts";
+import { inTime, PATIENCE_MS } from "../../support/eventually.ts";
 import {
   assertPolledDespite,
   assertUnharmed,
   callerDespite,
   type FaultyUpstream,
-  type HostileAnswer,
   openedDespite,
   startFaulty,
   untilMet,
 } from "../../support/faulty-upstream.ts";
 import { ABSURD, TAKEN, UNUSABLE } from "../../support/hostile-answers.ts";
+import type { HostileAnswer } from "../../support/hostile-call.ts";
 import {
   acting,
   changed,
@@ -27,7 +27,7 @@ import {
   withChat,
 } from "../../support/hostile-content.ts";
 import { peakGrowthMb } from "../../support/memory.ts";
-import { inTime, openStream, PLACES, refused, textAction } from "../../support/opening.ts";
+import { openStream, PLACES, refused, textAction } from "../../support/opening.ts";
 import type { Stream } from "../../support/stream.ts";
 
 /** Nothing here waits for a deadline. */

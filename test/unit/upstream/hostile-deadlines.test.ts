@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import type { Socket } from "node:net";
 import { describe, it } from "node:test";
 import { FakeClock } from "../../support/fake-clock.ts";
-import { answerTo, type HostileAnswer } from "../../support/faulty-upstream.ts";
+import { answerTo, type HostileAnswer } from "../../support/hostile-call.ts";
 import { FLOODS, PONDEROUS, SLOW } from "../../support/malformed-http.ts";
 import { heldMb, peakGrowthMb } from "../../support/memory.ts";
 

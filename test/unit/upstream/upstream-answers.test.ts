@@ -20,16 +20,8 @@ import {
   roomWith,
   VIDEO,
 } from "../../support/answered-room.ts";
-import {
-  asked,
-  inTime,
-  opened,
-  openStream,
-  refused,
-  startAtRest,
-  textAction,
-  tried,
-} from "../../support/opening.ts";
+import { inTime } from "../../support/eventually.ts";
+import { asked, opened, openStream, refused, startAtRest, textAction, tried } from "../../support/opening.ts";
 import type { TestRelay } from "../../support/relay.ts";
 
 const SAID = "said in it";

@@ -12,8 +12,8 @@ import type { IncomingAnswer } from "../../../../src/upstream/egress/connections
 import { Egress } from "../../../../src/upstream/egress/egress.ts";
 import { DIRECT } from "../../../../src/upstream/egress/spec.ts";
 import { UpstreamError } from "../../../../src/upstream/upstream-error.ts";
+import { metricOf } from "../../../harness/metric.ts";
 import { gateBench } from "../../../support/gate-bench.ts";
-import { metric } from "../../../support/relay.ts";
 
 describe("identical in-flight upstream requests: collapsed into one call", () => {
   it("answers all callers of the same request with one call", async () => {
@@ -153,7 +153,7 @@ describe("the outcome of a call, as it is counted", () => {
     const labels = 'egress="direct",client="none",endpoint="/sw.js"';
     const counts = await Promise.all(
       names.map((outcome) =>
-        metric({ telemetry }, `relay_upstream_calls_total{${labels},outcome="${outcome}"}`),
+        metricOf(telemetry, `relay_upstream_calls_total{${labels},outcome="${outcome}"}`),
       ),
     );
     return names.filter((_, place) => counts[place] === 1);
