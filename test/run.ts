@@ -96,7 +96,7 @@ function shared(name: string, files: readonly string[], most: number): string[] 
 const files = chosen();
 const together = Object.groupBy(
   files.filter((file) => !ALONE.includes(file)),
-  (file) => (file.startsWith("test/unit/") ? "computing" : "waiting"),
+  (file) => (/^test\/(unit|relay)\//.test(file) ? "computing" : "waiting"),
 );
 using folder = mkdtempDisposableSync(join(tmpdir(), "relay-tests-"));
 const options = {

@@ -1,27 +1,16 @@
-/**
- * Messages older than the retention are deleted: when, how their room's viewers see it, and that their disk
- * space is reused.
- */
+/** Messages older than the retention are deleted: when, and that their disk space is reused. */
 import assert from "node:assert/strict";
 import { stat } from "node:fs/promises";
-import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
-import { systemClock } from "../../../src/base/clock.ts";
 import { ClockWitness } from "../../../src/base/clock-witness.ts";
 import { ENDED } from "../../../src/protocol/chat.ts";
-import { type Simulator, startSimulator } from "../../../src/simulator/index.ts";
-import { openStore } from "../../../src/store/open.ts";
 import type { Retention } from "../../../src/store/port.ts";
 import { LONGEST_ROUND_MS, runRetention, SHORTEST_ROUND_MS } from "../../../src/store/retention.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { whenever } from "../../harness/whenever.ts";
-import { eventually } from "../../support/eventually.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
-import { LeapingClock } from "../../support/leaping-clock.ts";
-import { textAction } from "../../support/opening.ts";
-import { startRelay } from "../../support/relay.ts";
 import { messages, own, readAll } from "../../support/store-reading.ts";
 import {
   BORN_MS,
@@ -32,7 +21,6 @@ import {
   temporaryFile,
   wallAt,
 } from "../../support/store-subject.ts";
-import { Stream } from "../../support/stream.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -180,134 +168,6 @@ describe("the retention's rounds", () => {
     assert.ok(rounds.length > 1, `${rounds.length} rounds`);
     assert.deepEqual(await readAll(store, ROOM), added);
   });
-});
-
-describe("in the whole service, a start with a clock that is wrong", () => {
-  const says = (id: string, time: object = { timestampUsec: `${Date.now()}000` }) => {
-    const said = { id, ...time, message: { runs: [{ text: id }] } };
-    return { addChatItemAction: { item: { liveChatTextMessageRenderer: said } } };
-  };
-
-  const ROUND_DAYS = 0.01;
-
-  /** The service, with a clock that is ahead by this much, reads the chat until `told` was called. */
-  async function life(url: string, upstream: Simulator, aheadMs: number, event?: "unwitnessed" | "pruned") {
-    const clock = new (class extends LeapingClock {
-      override now = () => super.now() + aheadMs;
-    })();
-    await using relay = await startRelay({
-      settings: { RELAY_STORE: url, RELAY_RETENTION_DAYS: `${4 * ROUND_DAYS}` },
-      upstream,
-      clock,
-    });
-    await using viewer = await Stream.open(relay.url, { videoId: ROOM });
-    await viewer.untilMessages(2);
-    if (!event) return;
-    for (let rounds = 0; rounds < 2; rounds++) {
-      // The first one may have begun before the upstream was heard.
-      const { promise, resolve } = Promise.withResolvers<void>();
-      whenever(relay.telemetry.store, event, () => resolve());
-      clock.leap(ROUND_DAYS * DAY_MS); // two of them leave it near the upstream's
-      await clock.leapUntil(promise);
-      if (event === "unwitnessed") return;
-    }
-  }
-
-  const idsIn = async (url: string) => {
-    const store = await openStore(url, systemClock, new Telemetry(silentLog));
-    const all = await readAll(store, ROOM);
-    await store.close();
-    return all.map(({ id }) => id);
-  };
-
-  it("deletes nothing if it is ahead, and the log says so", async (t) => {
-    const url = `sqlite:${await temporaryFile(t)}`;
-    await using upstream = await startSimulator();
-    upstream.chat(ROOM, { timeoutMs: 5 }).say([says("a"), says("b")]);
-    await life(url, upstream, 0);
-    assert.deepEqual(await idsIn(url), ["a", "b"]);
-    await life(url, upstream, 40 * DAY_MS, "unwitnessed");
-    assert.deepEqual(await idsIn(url), ["a", "b"]);
-  });
-
-  it("moves no restored store to cursors of the past: it is refused", async (t) => {
-    const url = `sqlite:${await temporaryFile(t)}`;
-    await using upstream = await startSimulator();
-    upstream.chat(ROOM, { timeoutMs: 5 }).say([says("a"), says("b")]);
-    await life(url, upstream, 0);
-    const clock = { ...systemClock, now: () => systemClock.now() - 40 * DAY_MS };
-    const settings = { RELAY_STORE: url, RELAY_RESTORED: "on" };
-    await assert.rejects(
-      startRelay({ settings, upstream, clock }),
-      /^StoreOpenError: RELAY_RESTORED: the store's clock shows \S+, but its oldest message is of \S+: set the clock/,
-    );
-    assert.deepEqual(await idsIn(url), ["a", "b"]);
-  });
-
-  for (const [what, time] of [
-    ["", undefined],
-    [" without a time of its own", {}],
-  ] as const)
-    it(`keeps what it recorded in the past${what} once the clock is right`, async (t) => {
-      const url = `sqlite:${await temporaryFile(t)}`;
-      await using upstream = await startSimulator();
-      upstream.chat(ROOM, { timeoutMs: 5 }).say([says("a", time), says("b", time)]);
-      await life(url, upstream, -3652 * DAY_MS);
-      await life(url, upstream, 0, "pruned");
-      assert.deepEqual(await idsIn(url), ["a", "b"]);
-    });
-});
-
-describe("in the whole service, a room that outlives the retention", () => {
-  it("sends a viewer with an older cursor the remaining messages, and init.cursor shows it", async (t) => {
-    const path = await temporaryFile(t);
-    // Less than two seconds: the first messages are deleted while the viewer is away.
-    const settings = { RELAY_STORE: `sqlite:${path}`, RELAY_RETENTION_DAYS: "0.00002" };
-    await using relay = await startRelay({ settings });
-    const chat = relay.upstream.chat(ROOM, { timeoutMs: 100 });
-    const ids = Array.from({ length: 25 }, (_, n) => `m${n}`);
-    chat.say(ids.slice(0, 10).map(textAction));
-    const viewer = await Stream.open(relay.url, { videoId: ROOM });
-    await viewer.untilMessages(10);
-    const base = viewer.init.cursor;
-    await viewer.close();
-
-    const tool = new DatabaseSync(path, { readOnly: true });
-    t.after(() => tool.close());
-    const floor = tool.prepare("select floor from room");
-    await eventually(base + 10, () => Number(floor.get()?.floor));
-    chat.say(ids.slice(10, 20).map(textAction));
-    await using resumed = await Stream.open(relay.url, { videoId: ROOM, lastEventId: base + 3 });
-    await using all = await Stream.open(relay.url, { videoId: ROOM, lastEventId: 0 });
-    chat.say(ids.slice(20).map(textAction));
-    for (const stream of [resumed, all]) {
-      await stream.until(() => stream.ids.includes("m24"), "m24");
-      assert.ok(stream.init.cursor >= base + 10);
-      assert.deepEqual(stream.ids, ids.slice(stream.init.cursor - base));
-    }
-  });
-});
-
-it("a video without a chat leaves nothing in the store, and a finished one its end", async (t) => {
-  const path = await temporaryFile(t);
-  const settings = { RELAY_STORE: `sqlite:${path}`, RELAY_GRACE_MS: "1", RELAY_NO_CHAT_MS: "0" };
-  await using relay = await startRelay({ settings });
-  const chat = relay.upstream.chat(ROOM, { timeoutMs: 5 });
-  chat.say(1);
-  await using viewer = await Stream.open(relay.url, { videoId: ROOM });
-  await viewer.untilMessages(1);
-  chat.end("reload-only");
-  await viewer.ended();
-  const tool = new DatabaseSync(path, { readOnly: true });
-  t.after(() => tool.close());
-  const rooms = () => tool.prepare("select video_id, ending, ended_at, head from room").all();
-  const before = rooms();
-  for (const videoId of [ROOM, OTHER]) {
-    const answer = await fetch(`${relay.url}/v1/stream?videoId=${videoId}`);
-    assert.ok(answer.status >= 400, `${answer.status}`);
-    await answer.body?.cancel();
-  }
-  assert.deepEqual(rooms(), before);
 });
 
 it("a room of a process that did not finish it goes with its last message, unless it is read again", async (t) => {

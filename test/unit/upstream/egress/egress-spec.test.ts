@@ -1,13 +1,9 @@
 /** The egresses to the upstream, as `RELAY_EGRESS` lists them. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { systemClock } from "../../../../src/base/clock.ts";
 import { toConfig } from "../../../../src/cli/config.ts";
 import { readFlags, UsageError } from "../../../../src/cli/flags.ts";
-import { startService } from "../../../../src/cli/service.ts";
 import { SETTINGS } from "../../../../src/cli/setting-table.ts";
-import { silentLog } from "../../../../src/telemetry/logger.ts";
-import { Telemetry } from "../../../../src/telemetry/telemetry.ts";
 
 const read = (text: string) => readFlags(SETTINGS, [], { RELAY_EGRESS: text });
 const waysIn = (text: string) => toConfig(read(text).values).upstream.specs;
@@ -71,15 +67,4 @@ describe("the list of egresses", () => {
       );
     });
   }
-
-  it("stops the start if an address does not belong to this machine", async () => {
-    const { values } = readFlags(SETTINGS, [], {
-      RELAY_EGRESS: "direct,ip:192.0.2.7",
-      RELAY_STORE: "memory:",
-    });
-    await assert.rejects(
-      startService(toConfig(values), systemClock, new Telemetry(silentLog)),
-      /^UsageError: RELAY_EGRESS: 192\.0\.2\.7 is not an address of this machine$/,
-    );
-  });
 });

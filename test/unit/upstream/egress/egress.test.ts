@@ -234,6 +234,13 @@ it("after a restart, a room is read by the egress of the same name, or from its 
   );
 });
 
+it("a start is refused if an address of an egress does not belong to this machine", async () => {
+  await assert.rejects(
+    startRelay({ settings: { RELAY_EGRESS: "direct,ip:192.0.2.7" } }),
+    /^UsageError: RELAY_EGRESS: 192\.0\.2\.7 is not an address of this machine$/,
+  );
+});
+
 it("a session and its polls use one address while that works", async () => {
   const [ONE, TWO] = ["127.0.0.2", "127.0.0.3"];
   await using relay = await startRelay({ settings: { RELAY_EGRESS: `ip:${ONE},ip:${TWO}` } });
