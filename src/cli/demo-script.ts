@@ -1,5 +1,5 @@
 /** What happens to the demo's stream while it runs, so that bots and scenes can be rehearsed. */
-import type { Broadcast, Simulator } from "../simulator/index.ts";
+import type { Broadcast, Simulator } from "../../simulator/index.ts";
 import type { Act, Step } from "./demo-flags.ts";
 
 /** What the steps act on. */

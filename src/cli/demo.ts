@@ -1,8 +1,14 @@
 /** `demo`: the relay and a simulated upstream in one process, without internet access. */
 import { existsSync } from "node:fs";
+import {
+  type Broadcast,
+  type Channel,
+  type Simulator,
+  SPECIES,
+  startSimulator,
+} from "../../simulator/index.ts";
 import { systemClock } from "../base/clock.ts";
 import { COMMAND_NAME } from "../base/own-files.ts";
-import { type Broadcast, type Channel, type Simulator, SPECIES, startSimulator } from "../simulator/index.ts";
 import { silentLog } from "../telemetry/logger.ts";
 import { Telemetry } from "../telemetry/telemetry.ts";
 import { toConfig } from "./config.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Page } from "playwright-core";
-import { startSimulator } from "../../src/simulator/index.ts";
+import { startSimulator } from "../../simulator/index.ts";
 import { addressOf, idsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
 import { textAction, texts } from "../support/chat-actions.ts";
 import { usePages } from "../support/pages.ts";

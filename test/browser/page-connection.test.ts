@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Page } from "playwright-core";
-import { startSimulator } from "../../src/simulator/index.ts";
+import { startSimulator } from "../../simulator/index.ts";
 import {
   type Answer,
   AnsweringServer,

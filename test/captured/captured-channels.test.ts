@@ -1,7 +1,7 @@
 /** What captured pages of channels say of streams, and that the simulator's pages are like them. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { JsonObject } from "../../src/simulator/plain-json.ts";
+import type { JsonObject } from "../../simulator/plain-json.ts";
 import { type ChannelPage, readChannelPage } from "../../src/upstream/page/channel-page.ts";
 import { channelData } from "../../src/upstream/page/initial-data.ts";
 import { capturedJson, capturedText, noCaptures } from "../support/captures.ts";

@@ -3,7 +3,7 @@
  * channel, whose streams follow each other.
  */
 
-import { Random } from "../../src/simulator/random.ts";
+import { Random } from "../../simulator/random.ts";
 import { Client, type ClientKind } from "../harness/clients/client.ts";
 import type { ClientOptions, Observer } from "../harness/clients/observer.ts";
 import { EVERYTHING, FILTERS, type Filter } from "../harness/filters.ts";

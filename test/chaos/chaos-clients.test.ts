@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { after, describe, it } from "node:test";
-import { Random } from "../../src/simulator/random.ts";
+import { Random } from "../../simulator/random.ts";
 import { Client, type ClientKind } from "../harness/clients/client.ts";
 import { hasCurl } from "../harness/clients/curl-connection.ts";
 import type { ChatObserver, ClientOptions } from "../harness/clients/observer.ts";

@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { startSimulator } from "../../src/simulator/index.ts";
+import { startSimulator } from "../../simulator/index.ts";
 import { eventually } from "../support/eventually.ts";
 import { testEnvironment } from "../support/relay.ts";
 import { temporaryFolder } from "../support/store-subject.ts";

@@ -3,9 +3,9 @@
  * ends, and a replay; the last two are each followed by another.
  */
 
-import { type EndShape, realisticHold, type Simulator, SPECIES } from "../../src/simulator/index.ts";
-import type { Scenario } from "../../src/simulator/scenario.ts";
-import type { Broadcast, Channel } from "../../src/simulator/simulated-channel.ts";
+import { type EndShape, realisticHold, type Simulator, SPECIES } from "../../simulator/index.ts";
+import type { Scenario } from "../../simulator/scenario.ts";
+import type { Broadcast, Channel } from "../../simulator/simulated-channel.ts";
 import { longActions } from "./long-messages.ts";
 import { RoomTruth } from "./room-truth.ts";
 

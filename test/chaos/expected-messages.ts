@@ -3,9 +3,9 @@
  * new content of a message in the room is a replacement. Works without the service's code.
  */
 
-import type { Entry } from "../../src/simulator/chat-log.ts";
-import { dig } from "../../src/simulator/plain-json.ts";
-import type { Says } from "../../src/simulator/says.ts";
+import type { Entry } from "../../simulator/chat-log.ts";
+import { dig } from "../../simulator/plain-json.ts";
+import type { Says } from "../../simulator/says.ts";
 
 /** A message as it is compared: hashes in ids are left out. */
 export type ExpectedMessage = Pick<Says, "type" | "id" | "author" | "message" | "amount">;

@@ -1,8 +1,8 @@
 /** Which gaps behind which nothing is missing chaos calls needless. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { simulateInProcess } from "../../src/simulator/index.ts";
-import type { RequestRecord } from "../../src/simulator/requests.ts";
+import { simulateInProcess } from "../../simulator/index.ts";
+import type { RequestRecord } from "../../simulator/requests.ts";
 import { GapJudge } from "./gap-judge.ts";
 import { RoomTruth } from "./room-truth.ts";
 

@@ -9,7 +9,7 @@
  * A page counts if the service could use it: in the same life, with the same owner of the room, and not for
  * the answer before the silence, which a page may complete.
  */
-import type { RequestRecord } from "../../src/simulator/requests.ts";
+import type { RequestRecord } from "../../simulator/requests.ts";
 import type { Gap, RoomTruth } from "./room-truth.ts";
 
 /** What the upstream holds for a late reader. */

@@ -1,5 +1,5 @@
 /** Chat messages so long that few of them fill what the system buffers for a connection. */
-import type { JsonObject } from "../../src/simulator/plain-json.ts";
+import type { JsonObject } from "../../simulator/plain-json.ts";
 
 /**
  * This many chat actions, with ids numbered from `first`. On the stream a message takes twice its characters.

@@ -1,7 +1,7 @@
 /** What chaos finds in the messages of viewers who come before anybody knows where their room begins. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { simulateInProcess } from "../../src/simulator/index.ts";
+import { simulateInProcess } from "../../simulator/index.ts";
 import { ExpectedMessages } from "./expected-messages.ts";
 import { RoomTruth } from "./room-truth.ts";
 

@@ -6,7 +6,7 @@
  * only directly behind a `gap`, or before the room's first one. `gap-judge.ts` judges gaps with no messages
  * missing.
  */
-import type { Chat } from "../../src/simulator/simulated-chat.ts";
+import type { Chat } from "../../simulator/simulated-chat.ts";
 import { type ExpectedMessage, ExpectedMessages, withoutHash } from "./expected-messages.ts";
 
 export interface Gap {

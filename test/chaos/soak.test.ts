@@ -1,7 +1,7 @@
 /** When a soak says that a gauge grows: two hours of samples, one every ten seconds. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Random } from "../../src/simulator/random.ts";
+import { Random } from "../../simulator/random.ts";
 import { grows, type Sample, trendOf } from "./trend.ts";
 
 const MINUTES = 120;

@@ -5,7 +5,7 @@
  */
 import { statSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Failure } from "../../src/simulator/faults.ts";
+import type { Failure } from "../../simulator/faults.ts";
 import { commandLine, numberOf } from "./command-line.ts";
 import { readMetrics } from "./load/gauges.ts";
 import { Report } from "./load/report.ts";

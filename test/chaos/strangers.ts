@@ -7,9 +7,9 @@
 import { Agent, request } from "node:http";
 import { connect } from "node:net";
 import { DatabaseSync } from "node:sqlite";
-import type { Simulator } from "../../src/simulator/index.ts";
-import { Random } from "../../src/simulator/random.ts";
-import type { Chat } from "../../src/simulator/simulated-chat.ts";
+import type { Simulator } from "../../simulator/index.ts";
+import { Random } from "../../simulator/random.ts";
+import type { Chat } from "../../simulator/simulated-chat.ts";
 import { bearer, SECRET, signedAtOnce } from "../support/tokens.ts";
 import { PAGE } from "./chat-script.ts";
 import type { Verdict } from "./verdict.ts";

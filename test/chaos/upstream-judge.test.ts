@@ -1,9 +1,9 @@
 /** When a chat call may follow the one before it at once, in the eyes of chaos. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type Grant, TokenBook } from "../../src/simulator/continuation-book.ts";
-import { Random } from "../../src/simulator/random.ts";
-import type { RequestKind, RequestRecord } from "../../src/simulator/requests.ts";
+import { type Grant, TokenBook } from "../../simulator/continuation-book.ts";
+import { Random } from "../../simulator/random.ts";
+import type { RequestKind, RequestRecord } from "../../simulator/requests.ts";
 import { UpstreamJudge } from "./upstream-judge.ts";
 import { Verdict } from "./verdict.ts";
 

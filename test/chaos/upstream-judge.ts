@@ -2,9 +2,9 @@
  * Judges the service from the upstream's side: one poller per room, calls as far apart and as few at once as
  * configured, silence during a cooldown, no poll for a room that nobody has watched for long.
  */
-import { madeAt, viewIn } from "../../src/simulator/continuation-book.ts";
-import type { Simulator } from "../../src/simulator/index.ts";
-import type { RequestRecord } from "../../src/simulator/requests.ts";
+import { madeAt, viewIn } from "../../simulator/continuation-book.ts";
+import type { Simulator } from "../../simulator/index.ts";
+import type { RequestRecord } from "../../simulator/requests.ts";
 import type { Promised } from "../harness/promises.ts";
 import type { Verdict } from "./verdict.ts";
 

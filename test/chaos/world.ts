@@ -3,9 +3,9 @@
  * viewers, and the judges of both sides. `events/` has the events that happen to them.
  */
 
-import type { Fault, FaultOrder } from "../../src/simulator/faults.ts";
-import { type EndShape, type Simulator, startSimulator } from "../../src/simulator/index.ts";
-import { Random } from "../../src/simulator/random.ts";
+import type { Fault, FaultOrder } from "../../simulator/faults.ts";
+import { type EndShape, type Simulator, startSimulator } from "../../simulator/index.ts";
+import { Random } from "../../simulator/random.ts";
 import type { ClientOptions } from "../harness/clients/observer.ts";
 import type { Promised } from "../harness/promises.ts";
 import { Audience, type Viewer } from "./audience.ts";

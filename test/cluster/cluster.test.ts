@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { describe, it, type TestContext } from "node:test";
 import { Client } from "pg";
-import type { Simulator } from "../../src/simulator/index.ts";
+import type { Simulator } from "../../simulator/index.ts";
 import { run } from "../chaos/cluster/postgres.ts";
 import { Line } from "../chaos/line.ts";
 import { eventually } from "../support/eventually.ts";

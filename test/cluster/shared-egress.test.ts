@@ -3,8 +3,8 @@
  */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
+import { type Simulator, startSimulator } from "../../simulator/index.ts";
 import type { SettingName } from "../../src/cli/setting-table.ts";
-import { type Simulator, startSimulator } from "../../src/simulator/index.ts";
 import { run } from "../chaos/cluster/postgres.ts";
 import { eventually } from "../support/eventually.ts";
 import { ownSchema, type PostgresServer, testPostgres } from "../support/postgres-server.ts";

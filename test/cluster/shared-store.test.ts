@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Client, types } from "pg";
+import { Random } from "../../simulator/random.ts";
 import { RELEASED } from "../../src/protocol/chat.ts";
 import { chatKey, otherChat } from "../../src/protocol/chat-key.ts";
-import { Random } from "../../src/simulator/random.ts";
 import { LOOK, ORPHANS, RELEASE } from "../../src/store/postgres/cluster-watch.ts";
 import { ONE_TOO_MANY } from "../../src/store/postgres/leases.ts";
 import { SQL } from "../../src/store/postgres/postgres-tables.ts";

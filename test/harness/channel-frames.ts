@@ -2,7 +2,7 @@
  * The frames of a client of `/v1/stream?channel=`, over all its connections: those of each video go to the
  * judge of its chat. A video after whose message the client came back comes first, with all of its rest.
  */
-import { type JsonObject, parseObject } from "../../src/simulator/plain-json.ts";
+import { type JsonObject, parseObject } from "../../simulator/plain-json.ts";
 import { type ChatFrames, type InitFrame, type Violate, withoutVideo } from "./chat-frames.ts";
 import type { Frame } from "./frames.ts";
 

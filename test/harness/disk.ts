@@ -5,8 +5,8 @@
  */
 import assert from "node:assert/strict";
 import type { DatabaseSync } from "node:sqlite";
+import type { Random } from "../../simulator/random.ts";
 import { CHATS, chatKey } from "../../src/protocol/chat-key.ts";
-import type { Random } from "../../src/simulator/random.ts";
 import { type InlineFile, InlineThread } from "../../src/store/sqlite/inline-thread.ts";
 import { openDatabase } from "../../src/store/sqlite/sqlite-schema.ts";
 import { tablesOn } from "../../src/store/sqlite/sqlite-tables.ts";

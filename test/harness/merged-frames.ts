@@ -2,7 +2,7 @@
  * The frames of a client of `/v1/merged`, over all its connections: those of each chat go to its judge. An id
  * must be the vector of what the client has of all chats.
  */
-import { parseObject } from "../../src/simulator/plain-json.ts";
+import { parseObject } from "../../simulator/plain-json.ts";
 import { type ChatFrames, type InitFrame, type Violate, withoutVideo } from "./chat-frames.ts";
 import type { Frame } from "./frames.ts";
 

@@ -3,9 +3,9 @@
  * silence. It reports each call and its outcome to the upstream's judge.
  */
 
-import type { Response } from "../../src/simulator/in-process.ts";
-import type { InProcessSimulator } from "../../src/simulator/index.ts";
-import type { Random } from "../../src/simulator/random.ts";
+import type { Response } from "../../simulator/in-process.ts";
+import type { InProcessSimulator } from "../../simulator/index.ts";
+import type { Random } from "../../simulator/random.ts";
 import { AnswerBytes } from "../../src/upstream/egress/answer-bytes.ts";
 import type { Connections, IncomingAnswer, OutgoingRequest } from "../../src/upstream/egress/connections.ts";
 import { addressOf, type EgressAddress } from "./egress-address.ts";

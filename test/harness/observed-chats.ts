@@ -2,7 +2,7 @@
  * A client whose connections carry several chats, for judges of one chat: the frames of each chat go to the
  * observer of a viewer of this chat alone.
  */
-import { dig, parseObject } from "../../src/simulator/plain-json.ts";
+import { dig, parseObject } from "../../simulator/plain-json.ts";
 import type { ChatFrames, InitFrame } from "./chat-frames.ts";
 import type { ChatObserver, ChatsObserver } from "./clients/observer.ts";
 import type { Frame } from "./frames.ts";

@@ -3,9 +3,9 @@
  * it is given, and an origin that dies.
  */
 import { Readable } from "node:stream";
+import type { Random } from "../../simulator/random.ts";
 import { unlessAborted } from "../../src/base/deadline.ts";
 import type { OriginAnswer, OriginConnections, OriginRequest } from "../../src/origin/origin-connections.ts";
-import type { Random } from "../../src/simulator/random.ts";
 import { answerPage, answerStream, type OriginService } from "./origin-api.ts";
 import type { MortalClock, Scheduler } from "./scheduler.ts";
 import type { SimulatedSink } from "./sink.ts";

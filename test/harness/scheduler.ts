@@ -4,8 +4,8 @@
  * only on its seed, and minutes pass in milliseconds.
  */
 
+import type { Random } from "../../simulator/random.ts";
 import type { Clock } from "../../src/base/clock.ts";
-import type { Random } from "../../src/simulator/random.ts";
 
 /** The wall clock at the beginning of a run, in milliseconds since 1970. */
 const BEGINNING = Date.UTC(2026, 0, 1);

@@ -1,6 +1,6 @@
 /** The upstream's bad answers, by their names: simulation and chaos draw from these tables. */
-import type { Failure } from "../../src/simulator/faults.ts";
-import { WALLS } from "../../src/simulator/pages.ts";
+import type { Failure } from "../../simulator/faults.ts";
+import { WALLS } from "../../simulator/pages.ts";
 
 /** Replaces the answer to a call for a chat. */
 export const CHAT_FAILURES: Readonly<Record<string, Failure>> = {

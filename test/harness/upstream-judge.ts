@@ -4,9 +4,9 @@
  * room.
  */
 
+import { videoIdIn, viewIn } from "../../simulator/continuation-book.ts";
+import { dig, isObject, parseObject } from "../../simulator/plain-json.ts";
 import { CHATS, type ChatKey, chatKey } from "../../src/protocol/chat-key.ts";
-import { videoIdIn, viewIn } from "../../src/simulator/continuation-book.ts";
-import { dig, isObject, parseObject } from "../../src/simulator/plain-json.ts";
 import type { IncomingAnswer, OutgoingRequest } from "../../src/upstream/egress/connections.ts";
 import type { GateSettings } from "../../src/upstream/egress/gate.ts";
 import { addressOf, type EgressAddress } from "./egress-address.ts";

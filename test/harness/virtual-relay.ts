@@ -11,19 +11,15 @@
  *     assert.equal(viewer.ids.length, 3);
  */
 import { pino } from "pino";
+import { type InProcessSimulator, type SimulatorOptions, simulateInProcess } from "../../simulator/index.ts";
+import { Random } from "../../simulator/random.ts";
+import type { Awaited, RequestKind, RequestRecord } from "../../simulator/requests.ts";
 import { type Config, toConfig } from "../../src/cli/config.ts";
 import { readFlags } from "../../src/cli/flags.ts";
 import { SETTINGS, type SettingName } from "../../src/cli/setting-table.ts";
 import { RelayError } from "../../src/protocol/errors.ts";
 import type { RoomList } from "../../src/rooms/listing.ts";
 import type { Rooms } from "../../src/rooms/rooms.ts";
-import {
-  type InProcessSimulator,
-  type SimulatorOptions,
-  simulateInProcess,
-} from "../../src/simulator/index.ts";
-import { Random } from "../../src/simulator/random.ts";
-import type { Awaited, RequestKind, RequestRecord } from "../../src/simulator/requests.ts";
 import type { ObservedStore } from "../../src/store/observed.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import type { EgressPool } from "../../src/upstream/egress/pool.ts";

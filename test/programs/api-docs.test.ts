@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { createParser } from "eventsource-parser";
-import type { Chat } from "../../src/simulator/simulated-chat.ts";
+import type { Chat } from "../../simulator/simulated-chat.ts";
 import { ask } from "../support/api.ts";
 import { deletionOf, paidAction, textAction } from "../support/chat-actions.ts";
 import { eventually } from "../support/eventually.ts";

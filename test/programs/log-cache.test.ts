@@ -5,7 +5,7 @@ import { type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { describe, it, type TestContext } from "node:test";
 import { chat } from "../../client/index.ts";
-import { startSimulator } from "../../src/simulator/index.ts";
+import { startSimulator } from "../../simulator/index.ts";
 import { Line } from "../chaos/line.ts";
 import { freePorts } from "../chaos/service.ts";
 import { eventually } from "../support/eventually.ts";

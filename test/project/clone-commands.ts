@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, it, type TestContext } from "node:test";
 import { promisify } from "node:util";
-import { startSimulator } from "../../src/simulator/index.ts";
+import { startSimulator } from "../../simulator/index.ts";
 import { freePorts } from "../chaos/service.ts";
 import { ask } from "../support/api.ts";
 import { blocksOf, cloneInto, equip, Running, userEnvironment, whyNotRun } from "../support/clone.ts";

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
-import { startSimulator } from "../../src/simulator/index.ts";
+import { startSimulator } from "../../simulator/index.ts";
 import { run as query } from "../chaos/cluster/postgres.ts";
 import { freePorts } from "../chaos/service.ts";
 import { AnsweringServer, refuses } from "../support/answering-server.ts";

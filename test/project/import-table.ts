@@ -19,7 +19,6 @@ const LAYERS: Record<string, readonly string[]> = {
   protocol: [],
   telemetry: ["protocol"],
   formats: ["protocol"],
-  simulator: [],
   upstream: ["protocol", "telemetry"],
   store: ["protocol", "telemetry"],
   serving: ["protocol", "telemetry", "formats", "store"],
@@ -31,7 +30,6 @@ const LAYERS: Record<string, readonly string[]> = {
     "protocol",
     "telemetry",
     "formats",
-    "simulator",
     "upstream",
     "store",
     "serving",
@@ -42,8 +40,8 @@ const LAYERS: Record<string, readonly string[]> = {
   ],
 };
 
-/** The commands that read from a service are built upon the SDK. */
-const SDK = "../client/index.ts";
+/** What the commands use of the folders beside `src/`: the SDK, and the demo's upstream. */
+const BESIDE = ["../client/index.ts", "../simulator/index.ts"];
 
 /** The folders that the simulation plays: their time and randomness come from the clock that they get. */
 const SIMULATED = ["store", "upstream", "reading", "serving", "rooms"];
@@ -127,15 +125,15 @@ describe("the import table", () => {
             layer === folder ||
             allowed.includes(layer) ||
             (layer === BASE && folder !== "protocol") ||
-            (folder === "cli" && target === SDK);
+            (folder === "cli" && BESIDE.includes(target));
           assert.ok(open, `${file} must not import ${target}`);
         }
       }
     });
   }
 
-  it("lets the protocol and the simulator use only themselves and Node", () => {
-    for (const file of files.filter((name) => ["protocol", "simulator"].includes(folderOf(name)))) {
+  it("lets the protocol use only itself and Node", () => {
+    for (const file of files.filter((name) => folderOf(name) === "protocol")) {
       const foreign = importsOf(file).filter((name) => !name.startsWith(".") && !name.startsWith("node:"));
       assert.deepEqual(foreign, [], file);
     }
@@ -158,39 +156,47 @@ describe("the code", () => {
   const isArrow = (name: string, statement: string) =>
     !(name.startsWith("./") && !name.includes("/", 2) && statement.startsWith("import type"));
 
-  for (const folder of ["src", "client", "web", "test", "examples", "tools"]) {
-    it(`has no circular imports in ${folder}/`, () => {
-      const inside = globSync("**/*.ts", {
-        cwd: join(ROOT, folder),
-        exclude: ["dist/**", "**/node_modules/**"],
-      });
-      const imports = new Map(
-        inside.map((file) => [
-          file,
-          importsOf(file, join(ROOT, folder), isArrow)
-            .filter((name) => name.startsWith("."))
-            .map((name) => join(dirname(file), name)),
-        ]),
-      );
-      const path: string[] = [];
-      const done = new Set<string>();
-      const visit = (file: string): void => {
-        assert.ok(!path.includes(file), `${[...path.slice(path.indexOf(file)), file].join(" → ")}`);
-        if (done.has(file)) return;
-        path.push(file);
-        for (const target of imports.get(file) ?? []) visit(target);
-        path.pop();
-        done.add(file);
-      };
-      for (const file of inside) visit(file);
+  it("has no circular imports", () => {
+    const folders = "{src,simulator,client,web,test,examples,tools}";
+    const inside = globSync(`${folders}/**/*.ts`, {
+      cwd: ROOT,
+      exclude: ["**/dist/**", "**/node_modules/**"],
     });
-  }
+    const imports = new Map(
+      inside.map((file) => [
+        file,
+        importsOf(file, ROOT, isArrow)
+          .filter((name) => name.startsWith("."))
+          .map((name) => join(dirname(file), name)),
+      ]),
+    );
+    const path: string[] = [];
+    const done = new Set<string>();
+    const visit = (file: string): void => {
+      assert.ok(!path.includes(file), `${[...path.slice(path.indexOf(file)), file].join(" → ")}`);
+      if (done.has(file)) return;
+      path.push(file);
+      for (const target of imports.get(file) ?? []) visit(target);
+      path.pop();
+      done.add(file);
+    };
+    for (const file of inside) visit(file);
+  });
 
-  it("separates test/chaos/ and its clients from the code under test: of src they import only the simulator and the JSON of the wire", () => {
+  it("separates test/chaos/ and its clients from the code under test: of src they import only the JSON of the wire", () => {
     for (const file of filesOf("test/{chaos,harness/clients}/**/*.ts", ROOT)) {
       const targets = importsOf(file, ROOT).map((name) => join(dirname(file), name));
-      const judged = targets.filter((target) => /^src\/(?!simulator\/|base\/wire-json)/.test(target));
+      const judged = targets.filter((target) => /^src\/(?!base\/wire-json)/.test(target));
       assert.deepEqual(judged, [], file);
+    }
+  });
+
+  it("separates the simulator: it imports only itself, src/base and Node", () => {
+    for (const file of filesOf("simulator/*.ts", ROOT)) {
+      const foreign = importsOf(file, ROOT)
+        .map((name) => (name.startsWith(".") ? join(dirname(file), name) : name))
+        .filter((name) => !/^(simulator\/|src\/base\/|node:)/.test(name));
+      assert.deepEqual(foreign, [], file);
     }
   });
 
@@ -225,7 +231,7 @@ describe("the code", () => {
   });
 
   it("lets every file begin with what it is for", () => {
-    const folders = "{src,client,web,test,tools}";
+    const folders = "{src,simulator,client,web,test,tools}";
     const all = globSync(`${folders}/**/*.ts`, {
       cwd: ROOT,
       exclude: ["client/dist/**", "**/node_modules/**", "**/*.d.ts"],
@@ -234,8 +240,11 @@ describe("the code", () => {
     assert.deepEqual(headless, []);
   });
 
-  it("gives each file of src/, client/ and web/ a name of its own, so that it can be found by it", () => {
-    const named = globSync("{src,client,web}/**/*.{ts,css,html}", { cwd: ROOT, exclude: ["**/dist/**"] });
+  it("gives each file of the product a name of its own, so that it can be found by it", () => {
+    const named = globSync("{src,simulator,client,web}/**/*.{ts,css,html}", {
+      cwd: ROOT,
+      exclude: ["**/dist/**"],
+    });
     const places = Map.groupBy(named, (file) => basename(file));
     const shared = [...places].filter(([name, { length }]) => length > 1 && !/^(index|main)\./.test(name));
     assert.deepEqual(shared, []);
@@ -249,9 +258,9 @@ describe("the code", () => {
     assert.deepEqual(global.sort(), Object.keys(GLOBAL_TIME));
   });
 
-  it("gives a signal to each wait of service and SDK, unless it is only for a turn of the event loop", () => {
+  it("gives a signal to each wait of the product, unless it is only for a turn of the event loop", () => {
     const unended: string[] = [];
-    for (const file of globSync("{src,client}/**/*.ts", { cwd: ROOT, exclude: ["**/dist/**"] })) {
+    for (const file of globSync("{src,simulator,client}/**/*.ts", { cwd: ROOT, exclude: ["**/dist/**"] })) {
       const text = readFileSync(join(ROOT, file), "utf8");
       const visitor = new Visitor({
         CallExpression({ callee, arguments: [ms, signal], start, end }) {

@@ -4,7 +4,7 @@ import { chownSync, readdirSync, readFileSync, statSync, writeFileSync } from "n
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it, type TestContext } from "node:test";
-import { type Simulator, startSimulator } from "../../src/simulator/index.ts";
+import { type Simulator, startSimulator } from "../../simulator/index.ts";
 import { SCHEMA_VERSION } from "../../src/store/sqlite/sqlite-schema.ts";
 import { freePorts } from "../chaos/service.ts";
 import { adding, COMMON, runs } from "../support/chat-items.ts";

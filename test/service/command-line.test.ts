@@ -11,9 +11,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it, type TestContext } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
+import { startSimulator } from "../../simulator/index.ts";
 import { REPLACED } from "../../src/cli/demo-flags.ts";
 import { SETTINGS } from "../../src/cli/setting-table.ts";
-import { startSimulator } from "../../src/simulator/index.ts";
 import { SCHEMA_VERSION } from "../../src/store/sqlite/sqlite-schema.ts";
 import { freePorts } from "../chaos/service.ts";
 import { Command, outcome, outcomeInShell, outcomeOfProcess, ROOT, Run } from "../support/command.ts";
@@ -42,7 +42,7 @@ const MODULES_AT_REST = 695;
  * `node:http`.
  */
 const UNUSED_AT_REST =
-  /node_modules\/(?:pg|undici)\/|src\/(?:store\/postgres\/open|origin\/http-origin|simulator)|@fastify\/ajv-compiler|^node:Intl|^node:http by import$/;
+  /node_modules\/(?:pg|undici)\/|src\/(?:store\/postgres\/open|origin\/http-origin)|\/simulator\/|@fastify\/ajv-compiler|^node:Intl|^node:http by import$/;
 
 /** Why some tests do not run on the executable file. */
 const OF_CHECKOUT = process.env.RELAY_TEST_FILE !== undefined && "only a checkout has modules";

@@ -1,9 +1,9 @@
 /** The demo: its output, its chats, and its state after a kill. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import type { Entry } from "../../src/simulator/chat-log.ts";
-import { SPECIES, startSimulator } from "../../src/simulator/index.ts";
-import type { Says } from "../../src/simulator/says.ts";
+import type { Entry } from "../../simulator/chat-log.ts";
+import { SPECIES, startSimulator } from "../../simulator/index.ts";
+import type { Says } from "../../simulator/says.ts";
 import { Command, outcome, Run } from "../support/command.ts";
 import { own } from "../support/store-reading.ts";
 import { fileStore, temporaryFile } from "../support/store-subject.ts";

@@ -7,9 +7,9 @@ import { readdir, readFile, readlink, stat, symlink, writeFile } from "node:fs/p
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { parse } from "csv-parse/sync";
+import type { Chat } from "../../simulator/simulated-chat.ts";
 import { CHAT_TABLE } from "../../src/formats/csv.ts";
 import type { Part } from "../../src/protocol/message.ts";
-import type { Chat } from "../../src/simulator/simulated-chat.ts";
 import {
   AnsweringServer,
   cuts,

@@ -7,7 +7,7 @@ import { execFileSync } from "node:child_process";
 import { closeSync, constants, openSync, readFileSync, truncateSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { startSimulator } from "../../src/simulator/index.ts";
+import { startSimulator } from "../../simulator/index.ts";
 import { Disk } from "../chaos/disk.ts";
 import { freePorts } from "../chaos/service.ts";
 import { ask, assertRefused } from "../support/api.ts";

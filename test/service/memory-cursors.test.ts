@@ -1,8 +1,8 @@
 /** The cursors of a store in memory over restarts with a clock that was set back. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { startSimulator } from "../../simulator/index.ts";
 import { systemClock } from "../../src/base/clock.ts";
-import { startSimulator } from "../../src/simulator/index.ts";
 import { startRelay } from "../support/relay.ts";
 import { Stream } from "../support/stream.ts";
 

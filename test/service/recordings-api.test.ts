@@ -1,7 +1,7 @@
 /** `/v1/recordings`: what holders of the token may list, add and delete while the service runs. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { startSimulator } from "../../src/simulator/index.ts";
+import { startSimulator } from "../../simulator/index.ts";
 import { outcome } from "../support/command.ts";
 import { eventually } from "../support/eventually.ts";
 import { startRelay, type TestRelay } from "../support/relay.ts";

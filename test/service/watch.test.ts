@@ -8,7 +8,7 @@ import { readFile, symlink, writeFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import type { Chat } from "../../src/simulator/simulated-chat.ts";
+import type { Chat } from "../../simulator/simulated-chat.ts";
 import { FileLock } from "../../src/store/sqlite/file-lock.ts";
 import { freePorts } from "../chaos/service.ts";
 import {

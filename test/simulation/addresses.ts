@@ -2,7 +2,7 @@
  * The trouble of one of the service's several addresses: the upstream throttles it, or answers none of its
  * calls.
  */
-import { Random } from "../../src/simulator/random.ts";
+import { Random } from "../../simulator/random.ts";
 import type { World } from "./world.ts";
 
 const MEAN_PAUSE_MS = 40_000;

@@ -3,7 +3,7 @@
  * viewers of several chats, and of a channel.
  */
 
-import { Random } from "../../src/simulator/random.ts";
+import { Random } from "../../simulator/random.ts";
 import { FrameReader } from "../harness/frames.ts";
 import { ChannelChats } from "./channel-chats.ts";
 import type { Edge } from "./edges.ts";

@@ -4,9 +4,9 @@
  * when an address is throttled or dies.
  */
 
+import { realisticHold } from "../../simulator/index.ts";
 import type { SettingName } from "../../src/cli/setting-table.ts";
 import { RelayError } from "../../src/protocol/errors.ts";
-import { realisticHold } from "../../src/simulator/index.ts";
 import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { missing, VirtualRelay } from "../harness/virtual-relay.ts";

@@ -1,7 +1,7 @@
 /** The chats of a channel's streams, one after the other on one connection. */
 
-import { parseObject } from "../../src/simulator/plain-json.ts";
-import type { Random } from "../../src/simulator/random.ts";
+import { parseObject } from "../../simulator/plain-json.ts";
+import type { Random } from "../../simulator/random.ts";
 import { ChannelFrames } from "../harness/channel-frames.ts";
 import type { Violate } from "../harness/chat-frames.ts";
 import type { Frame } from "../harness/frames.ts";

@@ -4,9 +4,9 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
+import { parseObject } from "../../simulator/plain-json.ts";
+import type { Random } from "../../simulator/random.ts";
 import { type ChatType, isReplayChat } from "../../src/protocol/chat.ts";
-import { parseObject } from "../../src/simulator/plain-json.ts";
-import type { Random } from "../../src/simulator/random.ts";
 import type { ChatFrames } from "../harness/chat-frames.ts";
 import { type Filter, passes } from "../harness/filters.ts";
 import type { Journal } from "../harness/journal.ts";

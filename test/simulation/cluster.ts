@@ -3,7 +3,7 @@
  * and their common judge.
  */
 
-import { Random } from "../../src/simulator/random.ts";
+import { Random } from "../../simulator/random.ts";
 import { type PostgresSettings, PostgresStore } from "../../src/store/postgres/postgres.ts";
 import type { Storage } from "../harness/storage.ts";
 import { ClusterJudge, type ClusterWorld } from "./cluster-judge.ts";

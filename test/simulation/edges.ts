@@ -3,10 +3,10 @@
  * Each request of an edge reaches any process of the tier above, as behind a load balancer.
  */
 
+import { Random } from "../../simulator/random.ts";
 import { type EdgeConfig, toEdgeConfig } from "../../src/cli/config.ts";
 import { readFlags } from "../../src/cli/flags.ts";
 import { EDGE_SETTINGS } from "../../src/cli/setting-table.ts";
-import { Random } from "../../src/simulator/random.ts";
 import type { Logger } from "../../src/telemetry/logger.ts";
 import { EdgeLife } from "../harness/edge-life.ts";
 import { OriginLine } from "../harness/origin-line.ts";

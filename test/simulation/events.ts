@@ -1,9 +1,9 @@
 /**
  * The events of a run and their frequencies: faults of the upstream, the network, the disk and the process.
  */
-import { END_SHAPES } from "../../src/simulator/answers.ts";
-import type { Failure } from "../../src/simulator/faults.ts";
-import { WALLS } from "../../src/simulator/pages.ts";
+import { END_SHAPES } from "../../simulator/answers.ts";
+import type { Failure } from "../../simulator/faults.ts";
+import { WALLS } from "../../simulator/pages.ts";
 import { CHAT_FAILURES, PAGE_FAILURES, SCRIPT_FAILURES, THROTTLINGS } from "../harness/upstream-failures.ts";
 import type { RoomJudge } from "./room-judge.ts";
 import { HOLD, PUBLIC } from "./settings.ts";

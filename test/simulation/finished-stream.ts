@@ -2,9 +2,9 @@
  * A stream that ends in every seed: its live chat is over, and after a while its replay is there. The two are
  * chats of their own. It draws from sequences of its own.
  */
-import { END_SHAPES } from "../../src/simulator/answers.ts";
-import { WALLS } from "../../src/simulator/pages.ts";
-import { Random } from "../../src/simulator/random.ts";
+import { END_SHAPES } from "../../simulator/answers.ts";
+import { WALLS } from "../../simulator/pages.ts";
+import { Random } from "../../simulator/random.ts";
 import { RoomJudge } from "./room-judge.ts";
 import { HOLD } from "./settings.ts";
 import type { World } from "./world.ts";

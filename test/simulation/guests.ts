@@ -4,10 +4,10 @@
  * (`Door`); all other viewers of a run do not pass it, as if everything were public to them.
  */
 
+import { Random } from "../../simulator/random.ts";
 import { ChatAbsent } from "../../src/protocol/chat-standing.ts";
 import { RelayError } from "../../src/protocol/errors.ts";
 import { FORMS } from "../../src/serving/form.ts";
-import { Random } from "../../src/simulator/random.ts";
 import { UpstreamError } from "../../src/upstream/upstream-error.ts";
 import type { Door } from "../harness/door.ts";
 import type { Journal } from "../harness/journal.ts";

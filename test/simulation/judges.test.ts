@@ -1,8 +1,8 @@
 /** The judges of a video's two chats, and of several instances: what each takes for a broken promise. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { Random } from "../../simulator/random.ts";
 import { CHATS, type ChatKey, chatKey, otherChat } from "../../src/protocol/chat-key.ts";
-import { Random } from "../../src/simulator/random.ts";
 import type { TakenRoom } from "../../src/store/ownership.ts";
 import type { RoomRecord } from "../../src/store/port.ts";
 import type { PostgresSettings } from "../../src/store/postgres/postgres.ts";

@@ -3,12 +3,12 @@
  * fail. In calm, one new stream is left.
  */
 
+import type { Failure, FaultOrder } from "../../simulator/faults.ts";
+import type { InProcessSimulator } from "../../simulator/index.ts";
+import { WALLS } from "../../simulator/pages.ts";
+import { Random } from "../../simulator/random.ts";
+import type { Broadcast, Channel } from "../../simulator/simulated-channel.ts";
 import type { ChatView } from "../../src/protocol/chat.ts";
-import type { Failure, FaultOrder } from "../../src/simulator/faults.ts";
-import type { InProcessSimulator } from "../../src/simulator/index.ts";
-import { WALLS } from "../../src/simulator/pages.ts";
-import { Random } from "../../src/simulator/random.ts";
-import type { Broadcast, Channel } from "../../src/simulator/simulated-channel.ts";
 import type { Journal } from "../harness/journal.ts";
 import type { Scheduler } from "../harness/scheduler.ts";
 import type { WatchedChannel } from "./channel-chats.ts";

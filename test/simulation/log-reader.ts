@@ -4,12 +4,12 @@
  * viewer are.
  */
 import { buffer } from "node:stream/consumers";
+import { parseObject } from "../../simulator/plain-json.ts";
+import type { Random } from "../../simulator/random.ts";
 import { unlessAborted } from "../../src/base/deadline.ts";
 import type { Chat } from "../../src/protocol/chat-key.ts";
 import { ChatAbsent } from "../../src/protocol/chat-standing.ts";
 import { offsetOf, parseOffset } from "../../src/serving/log-position.ts";
-import { parseObject } from "../../src/simulator/plain-json.ts";
-import type { Random } from "../../src/simulator/random.ts";
 import { EVERYTHING } from "../harness/filters.ts";
 import type { Journal } from "../harness/journal.ts";
 import { requestLog, requestLogEvents } from "../harness/origin-api.ts";

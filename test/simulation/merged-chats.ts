@@ -1,6 +1,6 @@
 /** Several chats on one connection. */
 
-import type { Random } from "../../src/simulator/random.ts";
+import type { Random } from "../../simulator/random.ts";
 import type { Violate } from "../harness/chat-frames.ts";
 import type { Frame } from "../harness/frames.ts";
 import { MergedFrames, vectorOf } from "../harness/merged-frames.ts";

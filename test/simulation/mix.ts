@@ -2,7 +2,7 @@
  * The mix of events in a run, by its seed: each kind of event has its own weight, so that runs differ not
  * only in their order. Some kinds are absent, and some make up most of the events.
  */
-import { Random } from "../../src/simulator/random.ts";
+import { Random } from "../../simulator/random.ts";
 import type { Event } from "./events.ts";
 
 const ABSENT = 0.25;

@@ -3,7 +3,7 @@
  */
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
-import { realisticHold } from "../../src/simulator/index.ts";
+import { realisticHold } from "../../simulator/index.ts";
 import { VirtualRelay } from "../harness/virtual-relay.ts";
 import { beside, NEIGHBOURS } from "./neighbours.ts";
 

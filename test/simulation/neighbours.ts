@@ -3,10 +3,10 @@
  * settings, a neighbour in trouble, and a newcomer.
  */
 
-import type { FaultOrder } from "../../src/simulator/faults.ts";
-import { realisticHold } from "../../src/simulator/index.ts";
-import type { JsonObject } from "../../src/simulator/plain-json.ts";
-import type { RequestKind } from "../../src/simulator/requests.ts";
+import type { FaultOrder } from "../../simulator/faults.ts";
+import { realisticHold } from "../../simulator/index.ts";
+import type { JsonObject } from "../../simulator/plain-json.ts";
+import type { RequestKind } from "../../simulator/requests.ts";
 import { probe } from "../../src/upstream/probe.ts";
 import { missing, VirtualRelay } from "../harness/virtual-relay.ts";
 

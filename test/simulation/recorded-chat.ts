@@ -3,9 +3,10 @@
  * everybody, a crowd opens chats of its own shortly before, until the service takes no more: the recording
  * must have its place all the same. The chat is of a channel, whose users come for it by their right.
  */
+
+import { Random } from "../../simulator/random.ts";
+import type { Broadcast } from "../../simulator/simulated-channel.ts";
 import { RelayError } from "../../src/protocol/errors.ts";
-import { Random } from "../../src/simulator/random.ts";
-import type { Broadcast } from "../../src/simulator/simulated-channel.ts";
 import type { Telemetry } from "../../src/telemetry/telemetry.ts";
 import type { Journal } from "../harness/journal.ts";
 import { whenever } from "../harness/whenever.ts";

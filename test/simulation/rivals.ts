@@ -2,7 +2,7 @@
  * Two instances are asked for the same new video: one must wait for its turn to open a room, while the other
  * one opens it and gives it back.
  */
-import { Random } from "../../src/simulator/random.ts";
+import { Random } from "../../simulator/random.ts";
 import type { World } from "./world.ts";
 
 const MEAN_PAUSE_MS = 40_000;

@@ -4,11 +4,11 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
+import { dig, parseObject } from "../../simulator/plain-json.ts";
+import type { Says } from "../../simulator/says.ts";
+import type { Chat } from "../../simulator/simulated-chat.ts";
 import type { ChatView } from "../../src/protocol/chat.ts";
 import { type ChatKey, chatKey } from "../../src/protocol/chat-key.ts";
-import { dig, parseObject } from "../../src/simulator/plain-json.ts";
-import type { Says } from "../../src/simulator/says.ts";
-import type { Chat } from "../../src/simulator/simulated-chat.ts";
 import type { StoredMessage } from "../../src/store/stored-message.ts";
 import type { Journal } from "../harness/journal.ts";
 import type { Peek } from "../harness/peek.ts";

@@ -2,7 +2,7 @@
  * One run: a seed's world, some minutes of trouble, then calm, in which every viewer must receive everything.
  */
 
-import type { Random } from "../../src/simulator/random.ts";
+import type { Random } from "../../simulator/random.ts";
 import type { Violation } from "../harness/journal.ts";
 import { troubleAddresses } from "./addresses.ts";
 import { CLUSTER_EVENTS } from "./cluster-events.ts";

@@ -1,9 +1,10 @@
 /** The settings of a run, drawn by its seed. */
+
+import type { InProcessSimulator } from "../../simulator/index.ts";
+import { Random } from "../../simulator/random.ts";
 import { type Config, toConfig } from "../../src/cli/config.ts";
 import { readFlags } from "../../src/cli/flags.ts";
 import { SETTINGS, type SettingName } from "../../src/cli/setting-table.ts";
-import type { InProcessSimulator } from "../../src/simulator/index.ts";
-import { Random } from "../../src/simulator/random.ts";
 import { SECRET } from "../support/tokens.ts";
 
 /** What the upstream keeps for a late reader. */

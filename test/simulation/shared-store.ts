@@ -4,9 +4,9 @@
  */
 
 import assert from "node:assert/strict";
+import type { Random } from "../../simulator/random.ts";
 import type { Clock } from "../../src/base/clock.ts";
 import { CHATS, chatKey } from "../../src/protocol/chat-key.ts";
-import type { Random } from "../../src/simulator/random.ts";
 import { AFTER_LEASE_MS, LOOK, ORPHANS, RELEASE } from "../../src/store/postgres/cluster-watch.ts";
 import { ONE_TOO_MANY, SPARE_ROOMS } from "../../src/store/postgres/leases.ts";
 import { CHANNEL_NAME } from "../../src/store/postgres/notifications.ts";

@@ -5,7 +5,7 @@
  */
 import { EventEmitter } from "node:events";
 import type { Client } from "pg";
-import type { Random } from "../../src/simulator/random.ts";
+import type { Random } from "../../simulator/random.ts";
 import { StoreError } from "../../src/store/port.ts";
 import type { Database } from "../../src/store/postgres/pools.ts";
 import { SQL } from "../../src/store/postgres/postgres-tables.ts";

@@ -1,7 +1,7 @@
 /** What a viewer watches: how its client asks for it, and how its frames are judged. */
 
-import { parseObject } from "../../src/simulator/plain-json.ts";
-import type { Random } from "../../src/simulator/random.ts";
+import { parseObject } from "../../simulator/plain-json.ts";
+import type { Random } from "../../simulator/random.ts";
 import type { InitFrame } from "../harness/chat-frames.ts";
 import type { Frame } from "../harness/frames.ts";
 import type { ChatJudge } from "./chat-judge.ts";

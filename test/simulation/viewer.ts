@@ -3,11 +3,11 @@
  * judges what it is sent.
  */
 
+import type { Random } from "../../simulator/random.ts";
 import { ChatAbsent } from "../../src/protocol/chat-standing.ts";
 import { RelayError } from "../../src/protocol/errors.ts";
 import { FORMS } from "../../src/serving/form.ts";
 import type { Format } from "../../src/serving/framing.ts";
-import type { Random } from "../../src/simulator/random.ts";
 import { UpstreamError } from "../../src/upstream/upstream-error.ts";
 import type { Violate } from "../harness/chat-frames.ts";
 import { EVERYTHING, FILTERS, type Filter } from "../harness/filters.ts";

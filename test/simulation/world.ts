@@ -3,14 +3,14 @@
  * and the judges. `events.ts` has the events that happen to them.
  */
 
+import type { Fault, FaultOrder } from "../../simulator/faults.ts";
+import { type InProcessSimulator, simulateInProcess } from "../../simulator/index.ts";
+import { Random } from "../../simulator/random.ts";
+import type { Scenario } from "../../simulator/scenario.ts";
+import type { Chat } from "../../simulator/simulated-chat.ts";
 import type { Config } from "../../src/cli/config.ts";
 import type { ChatView } from "../../src/protocol/chat.ts";
 import { type ChatKey, chatOf } from "../../src/protocol/chat-key.ts";
-import type { Fault, FaultOrder } from "../../src/simulator/faults.ts";
-import { type InProcessSimulator, simulateInProcess } from "../../src/simulator/index.ts";
-import { Random } from "../../src/simulator/random.ts";
-import type { Scenario } from "../../src/simulator/scenario.ts";
-import type { Chat } from "../../src/simulator/simulated-chat.ts";
 import { Disk } from "../harness/disk.ts";
 import { Journal } from "../harness/journal.ts";
 import { Network } from "../harness/network.ts";

@@ -2,7 +2,7 @@
  * Computers whose clocks are wrong at a start, by much more than a retention: a board without a battery, or a
  * year that was mistyped.
  */
-import type { Random } from "../../src/simulator/random.ts";
+import type { Random } from "../../simulator/random.ts";
 import type { Journal } from "../harness/journal.ts";
 
 export const WRONG_CLOCKS = "wrong clocks at starts";

@@ -3,8 +3,8 @@
  * ordered one, and all further ones are as usual. Seen at its stream and at the upstream.
  */
 import assert from "node:assert/strict";
-import type { Failure } from "../../src/simulator/faults.ts";
-import type { Scenario } from "../../src/simulator/scenario.ts";
+import type { Failure } from "../../simulator/faults.ts";
+import type { Scenario } from "../../simulator/scenario.ts";
 import { inTime } from "./eventually.ts";
 import { asked, openStream, textAction } from "./opening.ts";
 import { startRelay, type TestRelay } from "./relay.ts";

@@ -1,6 +1,6 @@
 /** Pages of channels: put together from what captures keep, or of a simulated channel. */
-import { simulateInProcess } from "../../src/simulator/index.ts";
-import type { JsonObject } from "../../src/simulator/plain-json.ts";
+import { simulateInProcess } from "../../simulator/index.ts";
+import type { JsonObject } from "../../simulator/plain-json.ts";
 import { readChannelPage } from "../../src/upstream/page/channel-page.ts";
 import { FakeClock } from "./fake-clock.ts";
 

@@ -1,5 +1,5 @@
 /** Actions that a simulated chat says, each with a text by which tests recognise it. */
-import type { JsonObject } from "../../src/simulator/plain-json.ts";
+import type { JsonObject } from "../../simulator/plain-json.ts";
 import { adding, COMMON, PAID } from "./chat-items.ts";
 
 interface Said {

@@ -1,7 +1,7 @@
 /** Relays that are gone when a run begins: what they leave in the metrics and in the log. */
 import { DatabaseSync } from "node:sqlite";
+import { startSimulator } from "../../simulator/index.ts";
 import { systemClock } from "../../src/base/clock.ts";
-import { startSimulator } from "../../src/simulator/index.ts";
 import { openStore } from "../../src/store/open.ts";
 import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";

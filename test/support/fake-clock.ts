@@ -1,6 +1,6 @@
 /** The clock of a computer that a test owns: time moves only by `advance`. */
 
-import { Random } from "../../src/simulator/random.ts";
+import { Random } from "../../simulator/random.ts";
 import { MortalClock, Scheduler } from "../harness/scheduler.ts";
 
 export class FakeClock extends MortalClock {

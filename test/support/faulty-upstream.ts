@@ -3,9 +3,9 @@
  * opened, watched, polled and re-bootstrapped through it all.
  */
 import assert from "node:assert/strict";
-import type { RequestKind } from "../../src/simulator/requests.ts";
-import type { Chat } from "../../src/simulator/simulated-chat.ts";
-import { type SimulatorOptions, startSimulator } from "../../src/simulator/simulator.ts";
+import type { RequestKind } from "../../simulator/requests.ts";
+import type { Chat } from "../../simulator/simulated-chat.ts";
+import { type SimulatorOptions, startSimulator } from "../../simulator/simulator.ts";
 import type { Deadlines } from "../../src/upstream/calls.ts";
 import { type Answer, assertRefused, post } from "./api.ts";
 import { inTime } from "./eventually.ts";

@@ -1,6 +1,6 @@
 /** A chat whose messages are featured and deleted, and a viewer that asks for the featured message. */
 import assert from "node:assert/strict";
-import type { JsonObject } from "../../src/simulator/plain-json.ts";
+import type { JsonObject } from "../../simulator/plain-json.ts";
 import { frameParser } from "../harness/clients/sse.ts";
 import { eventually } from "./eventually.ts";
 import { bearer } from "./tokens.ts";

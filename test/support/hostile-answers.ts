@@ -1,7 +1,7 @@
 /**
  * Hostile answers to chat calls: some unusable as a whole, some with actions that are absurd, some only odd.
  */
-import type { JsonObject } from "../../src/simulator/plain-json.ts";
+import type { JsonObject } from "../../simulator/plain-json.ts";
 import { adding, COMMON, PAID } from "./chat-items.ts";
 import type { HostileAnswer } from "./hostile-call.ts";
 import { filled, MEGABYTE, nested, saying, TOO_MANY } from "./hostile-content.ts";

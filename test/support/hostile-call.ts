@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { Answer as UpstreamAnswer } from "../../simulator/answers.ts";
+import type { Fault, FaultOrder } from "../../simulator/faults.ts";
+import { type Simulator, startSimulator } from "../../simulator/simulator.ts";
 import { type Clock, systemClock } from "../../src/base/clock.ts";
-import type { Answer as UpstreamAnswer } from "../../src/simulator/answers.ts";
-import type { Fault, FaultOrder } from "../../src/simulator/faults.ts";
-import { type Simulator, startSimulator } from "../../src/simulator/simulator.ts";
 import { UpstreamError } from "../../src/upstream/upstream-error.ts";
 import { directTransport } from "./direct-transport.ts";
 import { inTime } from "./eventually.ts";

@@ -2,7 +2,7 @@
  * Hostile content in impeccable HTTP: scripts, pages and answers that are too large, too deep, too many, in
  * the wrong bytes, or full of names that mean something to JavaScript.
  */
-import type { JsonObject } from "../../src/simulator/plain-json.ts";
+import type { JsonObject } from "../../simulator/plain-json.ts";
 import type { HostileAnswer } from "./hostile-call.ts";
 
 export const MEGABYTE = 1024 * 1024;

@@ -1,9 +1,9 @@
 /** Instances on one PostgreSQL, for tests of what they do together. */
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
+import { startSimulator } from "../../simulator/index.ts";
 import { type Clock, systemClock } from "../../src/base/clock.ts";
 import type { SettingName } from "../../src/cli/setting-table.ts";
-import { startSimulator } from "../../src/simulator/index.ts";
 import { ownSchema, type PostgresServer } from "./postgres-server.ts";
 import { startRelay, type TestRelay } from "./relay.ts";
 import { Stream } from "./stream.ts";

@@ -1,8 +1,8 @@
 /** How a room is opened, seen from both ends: the first viewer's answer, and the upstream's requests. */
 import assert from "node:assert/strict";
-import type { Failure } from "../../src/simulator/faults.ts";
-import type { JsonObject } from "../../src/simulator/plain-json.ts";
-import type { RequestKind, RequestRecord } from "../../src/simulator/requests.ts";
+import type { Failure } from "../../simulator/faults.ts";
+import type { JsonObject } from "../../simulator/plain-json.ts";
+import type { RequestKind, RequestRecord } from "../../simulator/requests.ts";
 import { inTime } from "./eventually.ts";
 import { startRelay, type TestRelay, type TestRelayOptions } from "./relay.ts";
 import { Stream, type StreamOptions, streamUrl } from "./stream.ts";

@@ -1,9 +1,9 @@
 /** The recorder of a service in a test, and the recording of one video in a virtual relay. */
 import assert from "node:assert/strict";
+import type { Scenario } from "../../simulator/scenario.ts";
 import type { Config } from "../../src/cli/config.ts";
 import type { RecorderParts, RecordingRun } from "../../src/rooms/recordings/recorder.ts";
 import { type ListedRecording, Recordings } from "../../src/rooms/recordings/recordings.ts";
-import type { Scenario } from "../../src/simulator/scenario.ts";
 import { VirtualRelay, type VirtualRelayOptions } from "../harness/virtual-relay.ts";
 import { VIDEO } from "./virtual-room.ts";
 

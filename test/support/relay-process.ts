@@ -1,7 +1,7 @@
 /** The service as a process of its own, begun as `npm start` does, on a port of its own. */
 import { fileURLToPath } from "node:url";
+import type { Simulator } from "../../simulator/index.ts";
 import type { SettingName } from "../../src/cli/setting-table.ts";
-import type { Simulator } from "../../src/simulator/index.ts";
 import { freePorts, Service } from "../chaos/service.ts";
 import { testEnvironment } from "./relay.ts";
 

@@ -1,5 +1,6 @@
 /** A relay in this process against a simulated upstream, both on real sockets, with waits scaled down. */
 
+import { type Simulator, type SimulatorOptions, startSimulator } from "../../simulator/index.ts";
 import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { type Config, toConfig } from "../../src/cli/config.ts";
 import { readFlags } from "../../src/cli/flags.ts";
@@ -7,7 +8,6 @@ import { type Service, startService } from "../../src/cli/service.ts";
 import { SETTINGS, type SettingName } from "../../src/cli/setting-table.ts";
 import type { RequestTimeouts } from "../../src/http/request-timeouts.ts";
 import type { AnswerLimits } from "../../src/http/untaken-answers.ts";
-import { type Simulator, type SimulatorOptions, startSimulator } from "../../src/simulator/index.ts";
 import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import type { Deadlines } from "../../src/upstream/calls.ts";

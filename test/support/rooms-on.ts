@@ -1,5 +1,6 @@
 /** Rooms on a store that the test can reach, over a simulated upstream, without HTTP in front of them. */
 
+import { startSimulator } from "../../simulator/index.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import type { SettingName } from "../../src/cli/setting-table.ts";
 import { Channels } from "../../src/rooms/channels/channels.ts";
@@ -11,7 +12,6 @@ import { Recordings } from "../../src/rooms/recordings/recordings.ts";
 import { Rooms } from "../../src/rooms/rooms.ts";
 import { StoredRooms } from "../../src/rooms/stored-rooms.ts";
 import { History } from "../../src/serving/history/history.ts";
-import { startSimulator } from "../../src/simulator/index.ts";
 import type { ObservedStore } from "../../src/store/observed.ts";
 import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
-import { type Simulator, type SimulatorOptions, startSimulator } from "../../src/simulator/index.ts";
+import { type Simulator, type SimulatorOptions, startSimulator } from "../../simulator/index.ts";
 
 export type Json = { [key: string]: Json } & Json[];
 

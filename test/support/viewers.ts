@@ -3,7 +3,7 @@
  * they have, when the test says so. What they are sent is judged as it comes.
  */
 import assert from "node:assert/strict";
-import { Random } from "../../src/simulator/random.ts";
+import { Random } from "../../simulator/random.ts";
 import { Client, type ClientKind } from "../harness/clients/client.ts";
 import type { ChatObserver, ClientOptions } from "../harness/clients/observer.ts";
 import { Sequence } from "../harness/sequence.ts";

@@ -1,9 +1,9 @@
 /** An edge of a virtual relay, or of another edge, on a line that a test can cut and silence. */
 
+import { Random } from "../../simulator/random.ts";
 import { toEdgeConfig } from "../../src/cli/config.ts";
 import { readFlags } from "../../src/cli/flags.ts";
 import { EDGE_SETTINGS } from "../../src/cli/setting-table.ts";
-import { Random } from "../../src/simulator/random.ts";
 import { silentLog } from "../../src/telemetry/logger.ts";
 import { Telemetry } from "../../src/telemetry/telemetry.ts";
 import { EdgeLife } from "../harness/edge-life.ts";

@@ -3,8 +3,8 @@
  * said so far.
  */
 import assert from "node:assert/strict";
-import type { RequestKind, RequestRecord } from "../../src/simulator/requests.ts";
-import type { Scenario } from "../../src/simulator/scenario.ts";
+import type { RequestKind, RequestRecord } from "../../simulator/requests.ts";
+import type { Scenario } from "../../simulator/scenario.ts";
 import { VirtualRelay, type VirtualRelayOptions } from "../harness/virtual-relay.ts";
 import type { Visit } from "../harness/virtual-viewer.ts";
 import { chatCalls } from "./opening.ts";

@@ -1,8 +1,8 @@
 /** A channel of a virtual relay, and watchers of it. */
 
+import type { ChannelScenario } from "../../simulator/simulated-channel.ts";
 import type { ChannelState } from "../../src/protocol/channel.ts";
 import type { ChannelWatch } from "../../src/rooms/channels/watch.ts";
-import type { ChannelScenario } from "../../src/simulator/simulated-channel.ts";
 import { VirtualRelay, type VirtualRelayOptions } from "../harness/virtual-relay.ts";
 
 export const HANDLE = "@somebody";

@@ -2,7 +2,7 @@
  * A relay with one room, of a chat of plain text, and a viewer in it who has been sent all that was said so
  * far.
  */
-import type { Scenario } from "../../src/simulator/scenario.ts";
+import type { Scenario } from "../../simulator/scenario.ts";
 import { startRelay, type TestRelayOptions } from "./relay.ts";
 import { Stream, type StreamOptions } from "./stream.ts";
 

@@ -4,8 +4,8 @@
  * judges the viewers' messages.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import { startSimulator } from "../../src/simulator/index.ts";
-import { Random } from "../../src/simulator/random.ts";
+import { startSimulator } from "../../simulator/index.ts";
+import { Random } from "../../simulator/random.ts";
 import { judge } from "../../test/chaos/cluster/judges.ts";
 import { run } from "../../test/chaos/cluster/postgres.ts";
 import { watchLeases } from "../../test/chaos/cluster/tables.ts";

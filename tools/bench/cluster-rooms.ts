@@ -4,7 +4,7 @@
  * replaced: how soon an instance serves, and whether all messages can be read from cursor 0.
  */
 import { setTimeout as pause } from "node:timers/promises";
-import { startSimulator } from "../../src/simulator/index.ts";
+import { startSimulator } from "../../simulator/index.ts";
 import { installedPostgres, run, startPostgres } from "../../test/chaos/cluster/postgres.ts";
 import { untilServed } from "../../test/support/eventually.ts";
 import { end, instances, longestPauseMs, ownSchema } from "./cluster-services.ts";

@@ -2,7 +2,7 @@
  * Instances on one PostgreSQL, as the benches start and end them, and the pauses that an end causes.
  */
 import { fileURLToPath } from "node:url";
-import type { Simulator } from "../../src/simulator/index.ts";
+import type { Simulator } from "../../simulator/index.ts";
 import { type Postgres, run } from "../../test/chaos/cluster/postgres.ts";
 import { freePorts, Service } from "../../test/chaos/service.ts";
 

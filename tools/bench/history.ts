@@ -10,7 +10,7 @@ import { Agent, get } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Chat } from "../../src/simulator/simulated-chat.ts";
+import type { Chat } from "../../simulator/simulated-chat.ts";
 import { openDatabase } from "../../src/store/sqlite/sqlite-schema.ts";
 import { installedPostgres, run, startPostgres } from "../../test/chaos/cluster/postgres.ts";
 import { startReaders, systemMs } from "./readers.ts";

@@ -10,7 +10,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Chat } from "../../src/simulator/simulated-chat.ts";
+import type { Chat } from "../../simulator/simulated-chat.ts";
 import { Line } from "../../test/chaos/line.ts";
 import { freePorts } from "../../test/chaos/service.ts";
 import { eventually } from "../../test/support/eventually.ts";

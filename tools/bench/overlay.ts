@@ -7,7 +7,7 @@
  */
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
-import type { JsonObject } from "../../src/simulator/plain-json.ts";
+import type { JsonObject } from "../../simulator/plain-json.ts";
 import { CHROMIUM, heapMbOf, launchChromium, rowOf, until } from "../../test/support/browser.ts";
 import { paidAction } from "../../test/support/chat-actions.ts";
 import { startRelay } from "../../test/support/relay.ts";

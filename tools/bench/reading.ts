@@ -7,8 +7,8 @@
  *     npm ci --prefix tools/bench/peers                once, for the two
  */
 import { readFileSync } from "node:fs";
+import { startSimulator } from "../../simulator/index.ts";
 import { asArray, asObject } from "../../src/base/json.ts";
-import { startSimulator } from "../../src/simulator/index.ts";
 import { readChatAnswer } from "../../src/upstream/answer.ts";
 import { readActions } from "../../src/upstream/readers/actions.ts";
 import { timeOfDay } from "../../src/upstream/readers/timestamp.ts";

@@ -9,8 +9,8 @@ import { Agent, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { type Simulator, startSimulator } from "../../simulator/index.ts";
 import type { SettingName } from "../../src/cli/setting-table.ts";
-import { type Simulator, startSimulator } from "../../src/simulator/index.ts";
 import { freePorts } from "../../test/chaos/service.ts";
 import { untilServed } from "../../test/support/eventually.ts";
 

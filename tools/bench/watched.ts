@@ -1,5 +1,5 @@
 /** A room of the service with its readers, and the cost of sending batches to them. */
-import type { Chat } from "../../src/simulator/simulated-chat.ts";
+import type { Chat } from "../../simulator/simulated-chat.ts";
 import { type Readers, startReaders } from "./readers.ts";
 import { cpuMs } from "./rounds.ts";
 import type { RelayServed } from "./servers.ts";

@@ -5,7 +5,7 @@
  * several chats on one connection, and some the channel, whose streams follow each other.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { Random } from "../../../src/simulator/random.ts";
+import { Random } from "../../../simulator/random.ts";
 import { Client } from "../../harness/clients/client.ts";
 import { ChannelLog } from "./channel-log.ts";
 import type { Cluster } from "./cluster.ts";

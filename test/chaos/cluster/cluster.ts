@@ -1,7 +1,7 @@
 /** Three instances of the real service on one PostgreSQL, and a record of the actions on them. */
 import { setTimeout as delay } from "node:timers/promises";
-import { type Simulator, startSimulator } from "../../../src/simulator/index.ts";
-import { Random } from "../../../src/simulator/random.ts";
+import { type Simulator, startSimulator } from "../../../simulator/index.ts";
+import { Random } from "../../../simulator/random.ts";
 import { freePorts } from "../service.ts";
 import { Verdict } from "../verdict.ts";
 import { canShiftClocks, sweepClocks } from "./clocks.ts";

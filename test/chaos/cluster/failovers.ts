@@ -5,7 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Random } from "../../../src/simulator/random.ts";
+import type { Random } from "../../../simulator/random.ts";
 import type { Cluster } from "./cluster.ts";
 import { dump, type Postgres, restore, run, startPostgres } from "./postgres.ts";
 import { readTables } from "./tables.ts";

@@ -2,7 +2,7 @@
  * One instance of the service: its process, its clock, its line to the database, and its lines to the
  * upstream.
  */
-import type { Simulator } from "../../../src/simulator/index.ts";
+import type { Simulator } from "../../../simulator/index.ts";
 import { Line } from "../line.ts";
 import { Service } from "../service.ts";
 import { shiftedClock } from "./clocks.ts";

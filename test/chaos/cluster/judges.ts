@@ -3,7 +3,7 @@
  * and a notice of each break. The tables hold all messages of the chats, or say where some are lost. The
  * upstream had one reader for each room.
  */
-import type { Simulator } from "../../../src/simulator/index.ts";
+import type { Simulator } from "../../../simulator/index.ts";
 import { Verdict } from "../verdict.ts";
 import type { Failover } from "./cluster.ts";
 import { claimsNoted, isStored, type RoomTable, readTables, type Tables } from "./tables.ts";

@@ -4,11 +4,11 @@
  * the streams of a channel, which follow each other.
  */
 
-import type { Simulator } from "../../../src/simulator/index.ts";
-import type { Random } from "../../../src/simulator/random.ts";
-import type { Scenario } from "../../../src/simulator/scenario.ts";
-import type { Broadcast, Channel } from "../../../src/simulator/simulated-channel.ts";
-import type { Chat } from "../../../src/simulator/simulated-chat.ts";
+import type { Simulator } from "../../../simulator/index.ts";
+import type { Random } from "../../../simulator/random.ts";
+import type { Scenario } from "../../../simulator/scenario.ts";
+import type { Broadcast, Channel } from "../../../simulator/simulated-channel.ts";
+import type { Chat } from "../../../simulator/simulated-chat.ts";
 import type { Setup } from "./setup.ts";
 
 type RoomKind = "busy" | "lossy" | "quiet" | "visited" | "stream";

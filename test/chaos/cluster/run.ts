@@ -6,7 +6,7 @@
  * frames, the tables and the upstream's requests.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import { Random } from "../../../src/simulator/random.ts";
+import { Random } from "../../../simulator/random.ts";
 import type { Verdict } from "../verdict.ts";
 import { judgeHistory, judgeOwners } from "./at-rest.ts";
 import { Audience } from "./audience.ts";

@@ -1,5 +1,5 @@
 /** The properties of a run, drawn by its seed: clocks, egresses, and the numbers and intervals of rooms. */
-import { Random } from "../../../src/simulator/random.ts";
+import { Random } from "../../../simulator/random.ts";
 import { canShiftClocks } from "./clocks.ts";
 
 /** Scaled down, so that minutes contain hundreds of take-overs. */

@@ -3,7 +3,7 @@
  * cannot read them.
  */
 import { setTimeout as delay } from "node:timers/promises";
-import type { Random } from "../../../src/simulator/random.ts";
+import type { Random } from "../../../simulator/random.ts";
 import type { Audience, Viewer } from "./audience.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Instance } from "./instance.ts";

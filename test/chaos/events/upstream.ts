@@ -1,6 +1,6 @@
 /** Failures of the upstream, and events in its chats. */
-import type { Failure } from "../../../src/simulator/faults.ts";
-import type { RequestKind } from "../../../src/simulator/requests.ts";
+import type { Failure } from "../../../simulator/faults.ts";
+import type { RequestKind } from "../../../simulator/requests.ts";
 import { CHAT_FAILURES, SCRIPT_FAILURES, THROTTLINGS } from "../../harness/upstream-failures.ts";
 import { LOSSY_ROOM } from "../chat-script.ts";
 import { ECHO_MS, type Event, expire } from "./event.ts";

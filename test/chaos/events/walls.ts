@@ -2,9 +2,9 @@
  * Walls before chats that continue, an address that is cut off, and chats that really end. Behind a wall, no
  * room may end (the viewers' judges check it) and no viewer may be disconnected.
  */
-import { END_SHAPES } from "../../../src/simulator/index.ts";
-import type { RequestKind } from "../../../src/simulator/requests.ts";
-import type { Place } from "../../../src/simulator/scenario.ts";
+import { END_SHAPES } from "../../../simulator/index.ts";
+import type { RequestKind } from "../../../simulator/requests.ts";
+import type { Place } from "../../../simulator/scenario.ts";
 import { PAGE_FAILURES } from "../../harness/upstream-failures.ts";
 import { STEADY_ROOM } from "../chat-script.ts";
 import { isOfStrangers } from "../strangers.ts";

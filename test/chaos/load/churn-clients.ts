@@ -4,7 +4,7 @@
  */
 import { connect, type Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { Random } from "../../../src/simulator/random.ts";
+import { Random } from "../../../simulator/random.ts";
 
 export interface Churn {
   service: string;

@@ -7,7 +7,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Simulator, startSimulator } from "../../../src/simulator/index.ts";
+import { type Simulator, startSimulator } from "../../../simulator/index.ts";
 import { freePorts, Service } from "../service.ts";
 import { type Gauges, readGauges } from "./gauges.ts";
 import type { Opening } from "./load-clients.ts";

@@ -3,7 +3,7 @@
  * events and broken rules to the observer, and knows the cursor from which the next connection must resume.
  * It reports nothing after a cut, and is closed once.
  */
-import { dig, parseObject } from "../../../src/simulator/plain-json.ts";
+import { dig, parseObject } from "../../../simulator/plain-json.ts";
 import type { ChatObserver, ChatsObserver, Observer } from "./observer.ts";
 import { isStream, type SseFrame, type SseListener } from "./sse.ts";
 

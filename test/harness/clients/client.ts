@@ -3,7 +3,7 @@
  * id received. It reconnects by itself after a wait of its own choice or a refusal's, unless it was ordered
  * to stay away or to leave. A connection may reconnect by itself, like an EventSource, until it is over.
  */
-import type { Random } from "../../../src/simulator/random.ts";
+import type { Random } from "../../../simulator/random.ts";
 import { CheckedStream } from "./checked-stream.ts";
 import type { Connection, ConnectionContext } from "./connection.ts";
 import { CurlConnection } from "./curl-connection.ts";

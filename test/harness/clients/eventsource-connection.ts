@@ -4,7 +4,7 @@
  * nor frames with other names.
  */
 import { EventSource, type EventSourceFetchInit, type FetchLikeResponse } from "eventsource";
-import { dig } from "../../../src/simulator/plain-json.ts";
+import { dig } from "../../../simulator/plain-json.ts";
 import type { CheckedStream } from "./checked-stream.ts";
 import type { Connection, ConnectionContext } from "./connection.ts";
 import { type Next, SlowReader } from "./slow-reader.ts";

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
+import { type Simulator, startSimulator } from "../../../simulator/index.ts";
 import { systemClock } from "../../../src/base/clock.ts";
-import { type Simulator, startSimulator } from "../../../src/simulator/index.ts";
 import { openStore } from "../../../src/store/open.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { chat, merged } from "../../../client/index.ts";
-import { startSimulator } from "../../../src/simulator/index.ts";
+import { startSimulator } from "../../../simulator/index.ts";
 import { Line } from "../../chaos/line.ts";
 import { AnsweringFetch } from "../../support/answering-fetch.ts";
 import { END, init, messages } from "../../support/answering-server.ts";

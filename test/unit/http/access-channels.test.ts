@@ -1,11 +1,11 @@
 /** The right to watch the videos of one channel: its calls to the upstream, and its refusals. */
 import assert from "node:assert/strict";
 import { after, before, describe, it, type TestContext } from "node:test";
+import { type Simulator, startSimulator } from "../../../simulator/index.ts";
 import { OriginAway } from "../../../src/origin/origin-away.ts";
 import { atCapacity } from "../../../src/protocol/capacity.ts";
 import { VideoChannels } from "../../../src/rooms/channels/video-channels.ts";
 import { OpeningQueue } from "../../../src/rooms/opening-queue.ts";
-import { type Simulator, startSimulator } from "../../../src/simulator/index.ts";
 import type { OpeningTurn } from "../../../src/upstream/egress/pool.ts";
 import { UpstreamError } from "../../../src/upstream/upstream-error.ts";
 import { ask } from "../../support/api.ts";

@@ -6,10 +6,10 @@ import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { describe, it, type TestContext } from "node:test";
-import type { Answer as SimulatedAnswer } from "../../../src/simulator/answers.ts";
-import { END_SHAPES } from "../../../src/simulator/index.ts";
-import type { JsonObject } from "../../../src/simulator/plain-json.ts";
-import type { Scenario } from "../../../src/simulator/scenario.ts";
+import type { Answer as SimulatedAnswer } from "../../../simulator/answers.ts";
+import { END_SHAPES } from "../../../simulator/index.ts";
+import type { JsonObject } from "../../../simulator/plain-json.ts";
+import type { Scenario } from "../../../simulator/scenario.ts";
 import { CLIENTS } from "../../../src/upstream/clients.ts";
 import {
   assertNothingKept,

@@ -1,7 +1,7 @@
 /** The channel of the video in whose chat a client of a channel resumes, at an instance and at an edge. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { FaultOrder } from "../../../src/simulator/faults.ts";
+import type { FaultOrder } from "../../../simulator/faults.ts";
 import { ChannelVisitor } from "../../support/channel-visitor.ts";
 import { virtualEdge } from "../../support/virtual-edge.ts";
 import { HANDLE, MINUTE, watched } from "../../support/watched-channel.ts";

@@ -1,8 +1,8 @@
 /** A channel's connection in virtual time: the chats of its streams, one after the other, each whole. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { ChannelScenario } from "../../../simulator/simulated-channel.ts";
 import { RelayError } from "../../../src/protocol/errors.ts";
-import type { ChannelScenario } from "../../../src/simulator/simulated-channel.ts";
 import type { VirtualRelayOptions } from "../../harness/virtual-relay.ts";
 import { ChannelVisitor, KEEPALIVE_MS } from "../../support/channel-visitor.ts";
 import { MINUTE, watched } from "../../support/watched-channel.ts";

@@ -3,9 +3,9 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { Failure } from "../../../simulator/faults.ts";
+import type { RequestKind } from "../../../simulator/requests.ts";
 import type { ErrorCode } from "../../../src/protocol/errors.ts";
-import type { Failure } from "../../../src/simulator/faults.ts";
-import type { RequestKind } from "../../../src/simulator/requests.ts";
 import { type Answer, ask, assertRefused, pollOf, post, session } from "../../support/api.ts";
 import { failAlways, PLACES } from "../../support/opening.ts";
 import { startRelay, type TestRelay, type TestRelayOptions } from "../../support/relay.ts";

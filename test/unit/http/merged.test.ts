@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createParser } from "eventsource-parser";
+import { Random } from "../../../simulator/random.ts";
+import type { Chat } from "../../../simulator/simulated-chat.ts";
 import { mergedAsked, openMerged } from "../../../src/http/streams/merged.ts";
 import { parseVector, vectorOf } from "../../../src/protocol/cursor-vector.ts";
 import { FORMS } from "../../../src/serving/form.ts";
-import { Random } from "../../../src/simulator/random.ts";
-import type { Chat } from "../../../src/simulator/simulated-chat.ts";
 import { SimulatedSink } from "../../harness/sink.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { eventually } from "../../support/eventually.ts";

@@ -1,9 +1,9 @@
 /** The time of a refusal of another channel's video: it shows neither stored chats nor earlier requests. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { startSimulator } from "../../../simulator/index.ts";
 import { atCapacity } from "../../../src/protocol/capacity.ts";
 import { RelayError } from "../../../src/protocol/errors.ts";
-import { startSimulator } from "../../../src/simulator/index.ts";
 import { Door } from "../../harness/door.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { ask } from "../../support/api.ts";

@@ -9,7 +9,7 @@ import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
 import { EventSource } from "eventsource";
 import { createParser } from "eventsource-parser";
-import type { Chat } from "../../../src/simulator/simulated-chat.ts";
+import type { Chat } from "../../../simulator/simulated-chat.ts";
 import { ask, assertRefused } from "../../support/api.ts";
 import { paidAction, textAction } from "../../support/chat-actions.ts";
 import { PATIENCE_MS } from "../../support/eventually.ts";

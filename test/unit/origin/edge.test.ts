@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, get } from "node:http";
 import { describe, it, type TestContext } from "node:test";
-import { SPECIES } from "../../../src/simulator/index.ts";
+import { SPECIES } from "../../../simulator/index.ts";
 import { Line, portOf } from "../../chaos/line.ts";
 import { ask } from "../../support/api.ts";
 import { authorDeletionOf, deletionOf, paidAction, textAction, texts } from "../../support/chat-actions.ts";

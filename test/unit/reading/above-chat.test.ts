@@ -4,9 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { JsonObject } from "../../../simulator/plain-json.ts";
+import type { Scenario } from "../../../simulator/scenario.ts";
 import type { Details } from "../../../src/protocol/kinds.ts";
-import type { JsonObject } from "../../../src/simulator/plain-json.ts";
-import type { Scenario } from "../../../src/simulator/scenario.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import type { VirtualViewer } from "../../harness/virtual-viewer.ts";
 import { bannered } from "../../support/every-kind.ts";

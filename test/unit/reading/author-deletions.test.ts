@@ -4,9 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { JsonObject } from "../../../simulator/plain-json.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import { NO_MEMORY, resolve } from "../../../src/reading/batch/resolve.ts";
-import type { JsonObject } from "../../../src/simulator/plain-json.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";
 import { openStream } from "../../support/opening.ts";

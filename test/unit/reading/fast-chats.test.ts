@@ -4,8 +4,8 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { realisticHold } from "../../../src/simulator/index.ts";
-import { Random } from "../../../src/simulator/random.ts";
+import { realisticHold } from "../../../simulator/index.ts";
+import { Random } from "../../../simulator/random.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { gapsIn } from "../../support/gaps-in.ts";
 

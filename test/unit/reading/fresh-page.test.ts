@@ -4,9 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { JsonObject } from "../../../simulator/plain-json.ts";
+import type { Scenario } from "../../../simulator/scenario.ts";
 import { SETTINGS } from "../../../src/cli/setting-table.ts";
-import type { JsonObject } from "../../../src/simulator/plain-json.ts";
-import type { Scenario } from "../../../src/simulator/scenario.ts";
 import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
 import { failAlways } from "../../support/opening.ts";
 import { POLL_CLOSED, POLL_OPENED, POLL_UPDATED } from "../../support/poll-items.ts";

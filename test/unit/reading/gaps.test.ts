@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Chat } from "../../../src/simulator/simulated-chat.ts";
+import type { Chat } from "../../../simulator/simulated-chat.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import type { VirtualViewer } from "../../harness/virtual-viewer.ts";
 import { failAlways } from "../../support/opening.ts";

@@ -5,13 +5,13 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { isDeepStrictEqual } from "node:util";
+import { startSimulator } from "../../../simulator/index.ts";
+import type { JsonObject } from "../../../simulator/plain-json.ts";
+import { Random } from "../../../simulator/random.ts";
+import type { Chat } from "../../../simulator/simulated-chat.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import { Appender } from "../../../src/reading/batch/appender.ts";
 import { memoryOf, positionOf } from "../../../src/reading/batch/checkpoint.ts";
-import { startSimulator } from "../../../src/simulator/index.ts";
-import type { JsonObject } from "../../../src/simulator/plain-json.ts";
-import { Random } from "../../../src/simulator/random.ts";
-import type { Chat } from "../../../src/simulator/simulated-chat.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import type { Chat } from "../../../src/simulator/simulated-chat.ts";
+import type { Chat } from "../../../simulator/simulated-chat.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 
 const ASKED_MS = 9000;

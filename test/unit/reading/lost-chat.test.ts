@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Failure } from "../../../src/simulator/index.ts";
+import type { Failure } from "../../../simulator/index.ts";
 import {
   around,
   assertEnds,

@@ -4,10 +4,10 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { JsonObject } from "../../../simulator/plain-json.ts";
+import type { Scenario } from "../../../simulator/scenario.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import { NO_MEMORY, resolve } from "../../../src/reading/batch/resolve.ts";
-import type { JsonObject } from "../../../src/simulator/plain-json.ts";
-import type { Scenario } from "../../../src/simulator/scenario.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { completeInOrder, mergeInOrder } from "../../../src/upstream/order.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";

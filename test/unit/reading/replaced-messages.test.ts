@@ -4,10 +4,10 @@
  */
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import type { JsonObject } from "../../../simulator/plain-json.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import { Appender } from "../../../src/reading/batch/appender.ts";
 import { memoryOf } from "../../../src/reading/batch/checkpoint.ts";
-import type { JsonObject } from "../../../src/simulator/plain-json.ts";
 import { StoreError } from "../../../src/store/port.ts";
 import { InlineThread, inMemory } from "../../../src/store/sqlite/inline-thread.ts";
 import { SqliteStore } from "../../../src/store/sqlite/sqlite.ts";

@@ -4,9 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { realisticHold } from "../../../src/simulator/index.ts";
-import { Random } from "../../../src/simulator/random.ts";
-import type { Scenario } from "../../../src/simulator/scenario.ts";
+import { realisticHold } from "../../../simulator/index.ts";
+import { Random } from "../../../simulator/random.ts";
+import type { Scenario } from "../../../simulator/scenario.ts";
 import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
 import { gapsIn } from "../../support/gaps-in.ts";
 import { intervals, VIDEO } from "../../support/virtual-room.ts";

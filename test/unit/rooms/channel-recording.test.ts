@@ -1,9 +1,9 @@
 /** Recordings of channels in virtual time: every stream from its first message on, whatever is between. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { realisticHold } from "../../../simulator/index.ts";
+import type { Broadcast, ChannelScenario } from "../../../simulator/simulated-channel.ts";
 import { Recordings } from "../../../src/rooms/recordings/recordings.ts";
-import { realisticHold } from "../../../src/simulator/index.ts";
-import type { Broadcast, ChannelScenario } from "../../../src/simulator/simulated-channel.ts";
 import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
 import { recorderOf } from "../../support/recorder-parts.ts";
 

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Chat } from "../../../src/simulator/simulated-chat.ts";
+import type { Chat } from "../../../simulator/simulated-chat.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { assertConsecutive } from "../../support/stream.ts";
 import { requestsOf, VIDEO, virtualRoom } from "../../support/virtual-room.ts";

@@ -1,8 +1,8 @@
 /** The answers about a finished chat, and about a video without a chat. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { RequestKind } from "../../../src/simulator/requests.ts";
-import type { Scenario } from "../../../src/simulator/scenario.ts";
+import type { RequestKind } from "../../../simulator/requests.ts";
+import type { Scenario } from "../../../simulator/scenario.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { failAlways, PLACES } from "../../support/opening.ts";
 import { metric, roomsIn, startRelay, type TestRelay, type TestRelayOptions } from "../../support/relay.ts";

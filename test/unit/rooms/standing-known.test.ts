@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Scenario } from "../../../src/simulator/scenario.ts";
+import type { Scenario } from "../../../simulator/scenario.ts";
 import type { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { ChannelVisitor } from "../../support/channel-visitor.ts";
 import { recorded } from "../../support/recorder-parts.ts";

@@ -4,8 +4,8 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { Scenario } from "../../../simulator/scenario.ts";
 import type { Details } from "../../../src/protocol/kinds.ts";
-import type { Scenario } from "../../../src/simulator/scenario.ts";
 import type { VirtualViewer } from "../../harness/virtual-viewer.ts";
 import { requestsOf, VIDEO, virtualRoom } from "../../support/virtual-room.ts";
 

@@ -6,13 +6,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { parseObject } from "../../../simulator/plain-json.ts";
+import { Random } from "../../../simulator/random.ts";
 import { filterAsked } from "../../../src/http/filter-query.ts";
 import { MESSAGE_TYPES, type MessageType } from "../../../src/protocol/kinds.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import type { Format } from "../../../src/serving/framing.ts";
 import { Room } from "../../../src/serving/room.ts";
-import { parseObject } from "../../../src/simulator/plain-json.ts";
-import { Random } from "../../../src/simulator/random.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import type { StoredMessage } from "../../../src/store/stored-message.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";

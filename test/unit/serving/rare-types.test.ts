@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
+import { dig } from "../../../simulator/plain-json.ts";
 import { systemClock } from "../../../src/base/clock.ts";
 import { filterAsked } from "../../../src/http/filter-query.ts";
 import { HttpOrigin } from "../../../src/origin/http-origin.ts";
@@ -12,7 +13,6 @@ import { OriginRoomLog } from "../../../src/origin/origin-log.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import { Room, type StreamRequest } from "../../../src/serving/room.ts";
 import type { RoomLog } from "../../../src/serving/room-log.ts";
-import { dig } from "../../../src/simulator/plain-json.ts";
 import type { EncodedMessage, StoredMessage } from "../../../src/store/stored-message.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";
 import { OriginEvents } from "../../../src/telemetry/origin-events.ts";

@@ -1,10 +1,10 @@
 /** A connection of several chats whose client reads slowly or not at all. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { Chat } from "../../../simulator/simulated-chat.ts";
 import { mergedAsked, openMerged } from "../../../src/http/streams/merged.ts";
 import { vectorOf } from "../../../src/protocol/cursor-vector.ts";
 import { FORMS } from "../../../src/serving/form.ts";
-import type { Chat } from "../../../src/simulator/simulated-chat.ts";
 import { longActions } from "../../chaos/long-messages.ts";
 import { SimulatedSink } from "../../harness/sink.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";

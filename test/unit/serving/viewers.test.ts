@@ -9,7 +9,7 @@ import { get, type IncomingMessage } from "node:http";
 import { connect, type Socket } from "node:net";
 import { after, afterEach, before, describe, it } from "node:test";
 import { createParser } from "eventsource-parser";
-import type { Chat } from "../../../src/simulator/simulated-chat.ts";
+import type { Chat } from "../../../simulator/simulated-chat.ts";
 import { longActions } from "../../chaos/long-messages.ts";
 import { ask, assertRefused } from "../../support/api.ts";
 import { eventually, PATIENCE_MS } from "../../support/eventually.ts";

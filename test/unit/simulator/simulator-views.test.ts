@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Place, Scenario } from "../../../src/simulator/scenario.ts";
+import type { Place, Scenario } from "../../../simulator/scenario.ts";
 import {
   chatIn,
   idsOf,

@@ -9,7 +9,7 @@ import {
   realisticHold,
   type Simulator,
   simulateInProcess,
-} from "../../../src/simulator/index.ts";
+} from "../../../simulator/index.ts";
 import { longActions } from "../../chaos/long-messages.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import {

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { Random } from "../../../simulator/random.ts";
 import { ENDED, type RoomEnd } from "../../../src/protocol/chat.ts";
-import { Random } from "../../../src/simulator/random.ts";
 import { Followers } from "../../../src/store/follow.ts";
 import { type RoomRecord, StoreError } from "../../../src/store/port.ts";
 import type { StoredMessage } from "../../../src/store/stored-message.ts";

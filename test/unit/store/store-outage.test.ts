@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { pino } from "pino";
+import { Random } from "../../../simulator/random.ts";
 import { systemClock } from "../../../src/base/clock.ts";
-import { Random } from "../../../src/simulator/random.ts";
 import { Followers } from "../../../src/store/follow.ts";
 import type { StoreEngine } from "../../../src/store/observed.ts";
 import { StoreError } from "../../../src/store/port.ts";

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pino } from "pino";
+import { Random } from "../../../simulator/random.ts";
 import { ClockWitness } from "../../../src/base/clock-witness.ts";
 import { ENDED } from "../../../src/protocol/chat.ts";
-import { Random } from "../../../src/simulator/random.ts";
 import { observed } from "../../../src/store/observed.ts";
 import { StoreError } from "../../../src/store/port.ts";
 import { StoreHealth } from "../../../src/store/store-health.ts";

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { pino } from "pino";
+import { Random } from "../../../simulator/random.ts";
 import type { ChannelWatchParts } from "../../../src/rooms/channels/watch.ts";
 import { ChannelWatch } from "../../../src/rooms/channels/watch.ts";
 import { OpeningGivenUp } from "../../../src/rooms/opening-given-up.ts";
@@ -11,7 +12,6 @@ import { RoomExchange } from "../../../src/rooms/room-exchange.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import { Multiplex } from "../../../src/serving/multiplex/multiplex.ts";
 import { PART_FORMS } from "../../../src/serving/multiplex/parts.ts";
-import { Random } from "../../../src/simulator/random.ts";
 import { Followers } from "../../../src/store/follow.ts";
 import type { Ownership } from "../../../src/store/ownership.ts";
 import { ClusterWatch } from "../../../src/store/postgres/cluster-watch.ts";

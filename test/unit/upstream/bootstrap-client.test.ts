@@ -4,9 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Failure } from "../../../src/simulator/faults.ts";
-import type { RequestKind } from "../../../src/simulator/requests.ts";
-import type { Scenario } from "../../../src/simulator/scenario.ts";
+import type { Failure } from "../../../simulator/faults.ts";
+import type { RequestKind } from "../../../simulator/requests.ts";
+import type { Scenario } from "../../../simulator/scenario.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { asked, failAlways, PLACES, textAction, tried } from "../../support/opening.ts";
 import { intervals, refused, requestsOf } from "../../support/virtual-room.ts";

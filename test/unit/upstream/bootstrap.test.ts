@@ -11,9 +11,9 @@ import type { AddressInfo } from "node:net";
 import { pipeline, Readable } from "node:stream";
 import { describe, it } from "node:test";
 import { createGzip } from "node:zlib";
-import type { Failure } from "../../../src/simulator/faults.ts";
-import type { RequestKind } from "../../../src/simulator/requests.ts";
-import type { Scenario } from "../../../src/simulator/scenario.ts";
+import type { Failure } from "../../../simulator/faults.ts";
+import type { RequestKind } from "../../../simulator/requests.ts";
+import type { Scenario } from "../../../simulator/scenario.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import {
   asked,

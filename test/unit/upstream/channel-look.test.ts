@@ -1,8 +1,8 @@
 /** One look at a channel: which pages it loads, what it finds, and how it fails. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { FaultOrder } from "../../../src/simulator/faults.ts";
-import type { ChannelScenario } from "../../../src/simulator/simulated-channel.ts";
+import type { FaultOrder } from "../../../simulator/faults.ts";
+import type { ChannelScenario } from "../../../simulator/simulated-channel.ts";
 import { type ChannelLook, ChannelMemory } from "../../../src/upstream/channel-look.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { JsonObject } from "../../../src/simulator/plain-json.ts";
+import type { JsonObject } from "../../../simulator/plain-json.ts";
 import { readChannelPage } from "../../../src/upstream/page/channel-page.ts";
 import { channelData } from "../../../src/upstream/page/initial-data.ts";
 import { HOUR, LIVE, page, simulated, TAB, tabPage } from "../../support/channel-pages.ts";

@@ -3,8 +3,8 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Failure } from "../../../src/simulator/index.ts";
-import type { RequestKind } from "../../../src/simulator/requests.ts";
+import type { Failure } from "../../../simulator/index.ts";
+import type { RequestKind } from "../../../simulator/requests.ts";
 import { KeptCredentials } from "../../../src/upstream/credential-sources.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { post, session } from "../../support/api.ts";

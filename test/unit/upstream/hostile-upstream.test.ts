@@ -8,7 +8,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { describe, it } from "node:test";
 import { promisify } from "node:util";
-import type { RequestKind } from "../../../src/simulator/requests.ts";
+import type { RequestKind } from "../../../simulator/requests.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { assertFails } from "../../support/answered-room.ts";
 import { assertRefused, post } from "../../support/api.ts";

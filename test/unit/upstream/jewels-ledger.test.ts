@@ -5,10 +5,10 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { it } from "node:test";
+import { startSimulator } from "../../../simulator/index.ts";
+import type { Chat } from "../../../simulator/simulated-chat.ts";
+import { GIFTS } from "../../../simulator/words.ts";
 import type { MessageOf } from "../../../src/protocol/message.ts";
-import { startSimulator } from "../../../src/simulator/index.ts";
-import type { Chat } from "../../../src/simulator/simulated-chat.ts";
-import { GIFTS } from "../../../src/simulator/words.ts";
 import { ExpectedMessages } from "../../chaos/expected-messages.ts";
 import { type PollBody, pollOf, post, session } from "../../support/api.ts";
 import { gift, giftWidget } from "../../support/jewels.ts";

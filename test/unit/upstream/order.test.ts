@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import { simulateInProcess } from "../../../simulator/index.ts";
 import type { Message } from "../../../src/protocol/message.ts";
 import { NO_MEMORY, resolve } from "../../../src/reading/batch/resolve.ts";
-import { simulateInProcess } from "../../../src/simulator/index.ts";
 import { completeInOrder, historyLength, mergeInOrder } from "../../../src/upstream/order.ts";
 import { readActions } from "../../../src/upstream/readers/actions.ts";
 import type { Panels } from "../../../src/upstream/readers/panels.ts";

@@ -4,9 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Failure } from "../../../src/simulator/index.ts";
-import type { JsonObject } from "../../../src/simulator/plain-json.ts";
-import type { RequestKind } from "../../../src/simulator/requests.ts";
+import type { Failure } from "../../../simulator/index.ts";
+import type { JsonObject } from "../../../simulator/plain-json.ts";
+import type { RequestKind } from "../../../simulator/requests.ts";
 import {
   around,
   assertEnds,

@@ -1,7 +1,7 @@
 /** Waits that the upstream imposes, each as long as it really is. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Failure } from "../../../src/simulator/index.ts";
+import type { Failure } from "../../../simulator/index.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { tried } from "../../support/opening.ts";
 import { requestsOf, VIDEO, virtualRoom } from "../../support/virtual-room.ts";

@@ -4,9 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Failure } from "../../../src/simulator/index.ts";
-import type { Scenario } from "../../../src/simulator/scenario.ts";
-import type { Chat } from "../../../src/simulator/simulated-chat.ts";
+import type { Failure } from "../../../simulator/index.ts";
+import type { Scenario } from "../../../simulator/scenario.ts";
+import type { Chat } from "../../../simulator/simulated-chat.ts";
 import { VirtualRelay, type VirtualRelayOptions } from "../../harness/virtual-relay.ts";
 import { pollOf, post, type SessionBody, session } from "../../support/api.ts";
 import { asked, failAlways, PLACES } from "../../support/opening.ts";

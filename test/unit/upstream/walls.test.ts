@@ -1,9 +1,9 @@
 /** What distinguishes a finished chat from a wall that hides it, for an open room and for a first viewer. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Failure } from "../../../src/simulator/index.ts";
-import type { RequestKind } from "../../../src/simulator/requests.ts";
-import type { Scenario } from "../../../src/simulator/scenario.ts";
+import type { Failure } from "../../../simulator/index.ts";
+import type { RequestKind } from "../../../simulator/requests.ts";
+import type { Scenario } from "../../../simulator/scenario.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import type { VirtualViewer } from "../../harness/virtual-viewer.ts";
 import { asked, failAlways, PLACES, textAction } from "../../support/opening.ts";

@@ -1,8 +1,8 @@
 /** How many rooms one address reads in time: which are taken in, which wait, which are refused. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import type { Chat } from "../../../../simulator/simulated-chat.ts";
 import { RelayError } from "../../../../src/protocol/errors.ts";
-import type { Chat } from "../../../../src/simulator/simulated-chat.ts";
 import { ChatLoad } from "../../../../src/upstream/egress/chat-load.ts";
 import { VirtualRelay } from "../../../harness/virtual-relay.ts";
 import type { VirtualViewer } from "../../../harness/virtual-viewer.ts";

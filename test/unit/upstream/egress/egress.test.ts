@@ -4,8 +4,8 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { RequestKind } from "../../../../src/simulator/requests.ts";
-import type { Chat } from "../../../../src/simulator/simulated-chat.ts";
+import type { RequestKind } from "../../../../simulator/requests.ts";
+import type { Chat } from "../../../../simulator/simulated-chat.ts";
 import { VirtualRelay } from "../../../harness/virtual-relay.ts";
 import { carry } from "../../../simulation/carry.ts";
 import { post, session } from "../../../support/api.ts";

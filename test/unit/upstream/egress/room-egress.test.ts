@@ -1,8 +1,8 @@
 /** Rooms on several egresses, in virtual time: none stays on one that cannot read it while another works. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { realisticHold } from "../../../../src/simulator/index.ts";
-import type { RequestKind } from "../../../../src/simulator/requests.ts";
+import { realisticHold } from "../../../../simulator/index.ts";
+import type { RequestKind } from "../../../../simulator/requests.ts";
 import { VirtualRelay } from "../../../harness/virtual-relay.ts";
 
 const ALL: readonly RequestKind[] = ["get_live_chat", "popout", "watch", "next", "sw.js"];

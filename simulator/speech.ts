@@ -1,5 +1,5 @@
 /** When a chat's actions are said: work in the background, at a rate, or by the wall clock. */
-import type { Clock } from "../base/clock.ts";
+import type { Clock } from "../src/base/clock.ts";
 import type { Spoken } from "./banners.ts";
 import type { Generator, Species } from "./generator.ts";
 

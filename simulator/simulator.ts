@@ -2,7 +2,7 @@
  * A simulated upstream: three HTTP hosts that serve the caller's chats, fail on request, and record their
  * requests. It shares no code with the service that reads it.
  */
-import { type Clock, systemClock } from "../base/clock.ts";
+import { type Clock, systemClock } from "../src/base/clock.ts";
 import { type Answer, errorObject, json } from "./answers.ts";
 import { AddressLimit, type AddressLimitOptions } from "./call-limit.ts";
 import { readCapture } from "./capture.ts";

@@ -4,7 +4,7 @@
  * `truncated`) uses the token up.
  */
 import { ServerResponse } from "node:http";
-import type { Clock } from "../base/clock.ts";
+import type { Clock } from "../src/base/clock.ts";
 import { type Answer, errorObject, html, json, OLD_ERROR_OBJECT } from "./answers.ts";
 import type { Outgoing } from "./in-process.ts";
 import { WALLS, type Wall } from "./pages.ts";

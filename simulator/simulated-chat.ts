@@ -2,7 +2,7 @@
  * One video's chat as the upstream keeps it: its messages, its tokens, its pages and its answers. The
  * scenario can change at any time. A strict token is valid for one answer.
  */
-import type { Clock } from "../base/clock.ts";
+import type { Clock } from "../src/base/clock.ts";
 import type { Answer, EndShape } from "./answers.ts";
 import * as answers from "./answers.ts";
 import type { Spoken } from "./banners.ts";

@@ -2,7 +2,7 @@
  * A channel as the upstream keeps it: its broadcasts with their times and chats, and what its pages show of
  * them. The caller schedules, starts, moves, ends and removes broadcasts at any time.
  */
-import type { Clock } from "../base/clock.ts";
+import type { Clock } from "../src/base/clock.ts";
 import type { EndShape } from "./answers.ts";
 import type { PageBroadcast } from "./pages.ts";
 import type { Scenario } from "./scenario.ts";

@@ -5,7 +5,7 @@
  */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { extname, join } from "node:path";
-import { linesOf } from "../base/lines.ts";
+import { linesOf } from "../src/base/lines.ts";
 import { dig, isObject, type JsonObject } from "./plain-json.ts";
 import { bare } from "./replay.ts";
 

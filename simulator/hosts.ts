@@ -4,7 +4,7 @@
  */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Clock } from "../base/clock.ts";
+import type { Clock } from "../src/base/clock.ts";
 import { type Answer, errorObject, json } from "./answers.ts";
 import type { AddressLimit } from "./call-limit.ts";
 import { errorPage, type Faults, fail, send } from "./faults.ts";
