@@ -35,12 +35,13 @@ export async function readTables(url: string): Promise<Tables> {
 }
 
 /**
- * Whether the room was released, or has not been read for the grace time, which is the same for viewers who
- * come later; false while the database does not answer.
+ * Whether the room was released, or has not been read for the grace time and is read by nobody, which is the
+ * same for viewers who come later; false while the database does not answer. The room of an instance that was
+ * killed still names it as the owner, after the end of its lease.
  */
 export function isReleased(url: string, videoId: string): Promise<boolean> {
   const text = `select from room where video_id = $1 and (state = 'released'
-    or owner is null and checkpoint_at < clock_timestamp() - interval '${GRACE_MS} ms')`;
+    or lease_until <= clock_timestamp() and checkpoint_at < clock_timestamp() - interval '${GRACE_MS} ms')`;
   return finds(url, text, [videoId]);
 }
 
