@@ -52,7 +52,7 @@ const ALONE = [
   "test/unit/upstream/hostile-upstream.test.ts", // measures its memory
   "test/unit/serving/counts.test.ts", // measures its memory
   "test/unit/http/what-stays.test.ts", // counts its entries
-  "test/unit/rooms/crowds.test.ts", // V8 counts its steps
+  "test/relay/rooms/crowds.test.ts", // V8 counts its steps
   "test/unit/serving/viewers.test.ts", // has a hook after each test of the process
 ];
 
