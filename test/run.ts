@@ -33,7 +33,7 @@ const ALONE = [
   "test/programs/package.test.ts",
   "test/programs/log-conformance.test.ts",
   "test/simulation/simulation.test.ts",
-  "test/unit/origin/edge-line.test.ts",
+  "test/relay/origin/edge-line.test.ts",
   "test/unit/upstream/unreachable.test.ts",
   "test/unit/upstream/hostile-content.test.ts", // measures its memory
   "test/programs/exact-delivery.test.ts",
