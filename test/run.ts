@@ -45,13 +45,13 @@ const ALONE = [
   "test/browser/firefox.test.ts",
   "test/chaos/chaos-service.test.ts",
   "test/chaos/chaos-clients.test.ts", // asserts that it leaves no timer behind
-  "test/unit/http/http-fuzz.test.ts", // measures its memory
-  "test/unit/http/untaken-answers.test.ts", // measures its memory
+  "test/relay/http/http-fuzz.test.ts", // measures its memory
+  "test/relay/http/untaken-answers.test.ts", // measures its memory
   "test/unit/upstream/hostile-deadlines.test.ts", // measures its memory
   "test/unit/upstream/hostile-text.test.ts", // measures its memory
   "test/unit/upstream/hostile-upstream.test.ts", // measures its memory
   "test/unit/serving/counts.test.ts", // measures its memory
-  "test/unit/http/what-stays.test.ts", // counts its entries
+  "test/relay/http/what-stays.test.ts", // counts its entries
   "test/relay/rooms/crowds.test.ts", // V8 counts its steps
   "test/unit/serving/viewers.test.ts", // has a hook after each test of the process
 ];
