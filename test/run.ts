@@ -34,8 +34,8 @@ const ALONE = [
   "test/programs/log-conformance.test.ts",
   "test/simulation/simulation.test.ts",
   "test/relay/origin/edge-line.test.ts",
-  "test/unit/upstream/unreachable.test.ts",
-  "test/unit/upstream/hostile-content.test.ts", // measures its memory
+  "test/relay/upstream/unreachable.test.ts",
+  "test/relay/upstream/hostile-content.test.ts", // measures its memory
   "test/programs/exact-delivery.test.ts",
   "test/service/operations.test.ts",
   "test/simulation/neighbours.test.ts",
@@ -49,7 +49,7 @@ const ALONE = [
   "test/relay/http/untaken-answers.test.ts", // measures its memory
   "test/unit/upstream/hostile-deadlines.test.ts", // measures its memory
   "test/unit/upstream/hostile-text.test.ts", // measures its memory
-  "test/unit/upstream/hostile-upstream.test.ts", // measures its memory
+  "test/relay/upstream/hostile-upstream.test.ts", // measures its memory
   "test/unit/serving/counts.test.ts", // measures its memory
   "test/relay/http/what-stays.test.ts", // counts its entries
   "test/relay/rooms/crowds.test.ts", // V8 counts its steps
