@@ -50,10 +50,10 @@ const ALONE = [
   "test/unit/upstream/hostile-deadlines.test.ts", // measures its memory
   "test/unit/upstream/hostile-text.test.ts", // measures its memory
   "test/relay/upstream/hostile-upstream.test.ts", // measures its memory
-  "test/unit/serving/counts.test.ts", // measures its memory
+  "test/relay/serving/counts.test.ts", // measures its memory
   "test/relay/http/what-stays.test.ts", // counts its entries
   "test/relay/rooms/crowds.test.ts", // V8 counts its steps
-  "test/unit/serving/viewers.test.ts", // has a hook after each test of the process
+  "test/relay/serving/viewers.test.ts", // has a hook after each test of the process
 ];
 
 const flag = { type: "boolean", default: false } as const;
