@@ -16,7 +16,7 @@ import { type DEMO_FLAGS, REPLACED, type Step } from "./demo-flags.ts";
 import { playScript } from "./demo-script.ts";
 import { type Input, UsageError, variablesIn } from "./flags.ts";
 import { openNamedStore } from "./open-store.ts";
-import { print } from "./reader/output.ts";
+import { print } from "./output.ts";
 import { startConfigured } from "./serve.ts";
 import type { Service } from "./service.ts";
 import type { Surroundings } from "./surroundings.ts";

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { fileTrouble } from "../base/file-trouble.ts";
 import { companions } from "./companions.ts";
 import { type Flag, type Input, UsageError } from "./flags.ts";
-import { print } from "./reader/output.ts";
+import { print } from "./output.ts";
 import type { Surroundings } from "./surroundings.ts";
 
 /**

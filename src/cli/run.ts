@@ -29,7 +29,7 @@ export async function run(args: readonly string[], surroundings: Surroundings): 
 
 async function dispatch(args: readonly string[], surroundings: Surroundings): Promise<number> {
   const show = async (text: string): Promise<number> => {
-    const { print } = await import("./reader/output.ts"); // a service at rest does not load it
+    const { print } = await import("./output.ts"); // a service at rest does not load it
     await print(named(text), surroundings.stdout);
     return 0;
   };

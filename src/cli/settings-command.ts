@@ -1,10 +1,10 @@
 /** `settings`: prints the settings as they apply, and where each comes from, without secrets. */
 import { type AppliedSetting, type Input, unknownVariables } from "./flags.ts";
-import { print } from "./reader/output.ts";
+import { print } from "./output.ts";
 import { WATCH_FLAGS } from "./reader/reader-flags.ts";
-import { tableOf } from "./reader/text-table.ts";
 import { ALL_SETTINGS } from "./setting-table.ts";
 import type { Surroundings } from "./surroundings.ts";
+import { tableOf } from "./text-table.ts";
 
 const COLUMNS = {
   setting: ({ name }: AppliedSetting) => name,

@@ -6,7 +6,7 @@ import type { Surroundings } from "./surroundings.ts";
 export async function start(args: readonly string[], surroundings: Surroundings): Promise<number> {
   const [first, ...rest] = args;
   if (rest.length === 0 && (first === "-v" || first === "--version")) {
-    const { print } = await import("./reader/output.ts"); // a service at rest does not load it
+    const { print } = await import("./output.ts"); // a service at rest does not load it
     try {
       await print(versionLine(), surroundings.stdout);
       return 0;

@@ -6,7 +6,7 @@ import { systemClock } from "../base/clock.ts";
 import { fileTrouble } from "../base/file-trouble.ts";
 import { verifying } from "../http/access/token-key.ts";
 import { type Input, UsageError } from "./flags.ts";
-import { print } from "./reader/output.ts";
+import { print } from "./output.ts";
 import type { Surroundings } from "./surroundings.ts";
 import type { TOKEN_FLAGS } from "./token-flags.ts";
 

@@ -16,7 +16,7 @@ import { foreignAddress } from "../../upstream/egress/spec.ts";
 import { type Config, toConfig } from "../config.ts";
 import { EXIT, exitCodeOf } from "../exit-codes.ts";
 import { type Input, UsageError, unknownVariables, variablesIn } from "../flags.ts";
-import { Output, ReaderLeft } from "../reader/output.ts";
+import { Output, ReaderLeft } from "../output.ts";
 import { WATCH_FLAGS } from "../reader/reader-flags.ts";
 import { ALL_SETTINGS, type CHECK_FLAGS, OF_EDGE, type SETTINGS } from "../setting-table.ts";
 import { stopSignals } from "../signals.ts";

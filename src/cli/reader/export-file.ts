@@ -10,8 +10,8 @@ import { beginFile } from "../../base/whole-file.ts";
 import { BOM } from "../../formats/csv.ts";
 import { FileLock } from "../../store/sqlite/file-lock.ts";
 import { UsageError } from "../flags.ts";
+import { Output } from "../output.ts";
 import type { Format, LastMessage } from "./export-formats.ts";
-import { Output } from "./output.ts";
 import { openPipe } from "./pipe.ts";
 import type { Cursor } from "./subject.ts";
 

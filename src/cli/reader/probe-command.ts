@@ -3,12 +3,12 @@ import { type ProbeRow, probe } from "../../../client/index.ts";
 import { jsonLine } from "../../formats/harmless-text.ts";
 import { EXIT } from "../exit-codes.ts";
 import type { Input } from "../flags.ts";
+import { Output } from "../output.ts";
 import type { Surroundings } from "../surroundings.ts";
-import { Output } from "./output.ts";
+import { tableOf } from "../text-table.ts";
 import { showProgress } from "./progress.ts";
 import type { ANSWER_FLAGS } from "./reader-flags.ts";
 import { runSession } from "./session.ts";
-import { tableOf } from "./text-table.ts";
 
 /** Resolves to the exit code: 1 if no client works. Rejects with `CommandError`. */
 export function probeVideo(

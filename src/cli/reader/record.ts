@@ -6,13 +6,13 @@ import { jsonLine } from "../../formats/harmless-text.ts";
 import type { ListedRecording } from "../../rooms/recordings/recordings.ts";
 import { counted } from "../counted.ts";
 import { type Input, UsageError } from "../flags.ts";
+import { Output } from "../output.ts";
 import type { Surroundings } from "../surroundings.ts";
+import { tableOf } from "../text-table.ts";
 import { ask } from "./ask.ts";
-import { Output } from "./output.ts";
 import type { RECORD_FLAGS } from "./reader-flags.ts";
 import type { Access } from "./sent-token.ts";
 import { runSession } from "./session.ts";
-import { tableOf } from "./text-table.ts";
 
 interface Answer {
   recordings: ListedRecording[];

@@ -4,13 +4,13 @@ import { isReplayChat } from "../../protocol/chat.ts";
 import { type ListedRoom, MAX_LISTED } from "../../rooms/listing.ts";
 import { counted } from "../counted.ts";
 import type { Input } from "../flags.ts";
+import { Output } from "../output.ts";
 import type { Surroundings } from "../surroundings.ts";
+import { tableOf } from "../text-table.ts";
 import { ask } from "./ask.ts";
-import { Output } from "./output.ts";
 import type { ANSWER_FLAGS } from "./reader-flags.ts";
 import type { Access } from "./sent-token.ts";
 import { type Notice, runSession } from "./session.ts";
-import { tableOf } from "./text-table.ts";
 
 interface Answer {
   retentionDays: number;

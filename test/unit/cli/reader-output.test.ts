@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Writable } from "node:stream";
 import { describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { Output } from "../../../src/cli/reader/output.ts";
+import { Output } from "../../../src/cli/output.ts";
 
 describe("the output of a command", () => {
   it("does not wait for a reader that has stalled once the command is stopped", async () => {

@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { Socket } from "node:net";
 import type { Writable } from "node:stream";
 import { WriteStream } from "node:tty";
-import { fileTrouble } from "../../base/file-trouble.ts";
+import { fileTrouble } from "../base/file-trouble.ts";
 
 const CHUNK_LENGTH = 65_536;
 /** A reader that takes nothing for this long has stalled, in milliseconds. */
