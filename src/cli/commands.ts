@@ -2,10 +2,7 @@
  * The commands in one table, each with its flags. A command's code is loaded when it is called, so help and
  * usage errors load no package, and of the service only what reads its settings.
  */
-import { suggest } from "../base/suggest.ts";
-import { DEMO_FLAGS } from "./demo-flags.ts";
-import { type Argument, type FlagTable, type Input, readFlags, refuseGone, UsageError } from "./flags.ts";
-import { CAPTURE, IMPORT_FLAGS } from "./import/import-flags.ts";
+
 import {
   ANSWER_FLAGS,
   EXPORT_FLAGS,
@@ -14,7 +11,11 @@ import {
   VIDEO_OR_CHANNEL,
   VIDEOS,
   WATCH_FLAGS,
-} from "./reader/reader-flags.ts";
+} from "../../terminal/reader/reader-flags.ts";
+import { suggest } from "../base/suggest.ts";
+import { DEMO_FLAGS } from "./demo-flags.ts";
+import { type Argument, type FlagTable, type Input, readFlags, refuseGone, UsageError } from "./flags.ts";
+import { CAPTURE, IMPORT_FLAGS } from "./import/import-flags.ts";
 import { ALL_SETTINGS, CHECK_FLAGS, EDGE_SETTINGS, GONE, SERVE_FLAGS, SETTINGS } from "./setting-table.ts";
 import { runUntilKilled, runUntilSignal } from "./signals.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -87,7 +88,7 @@ export const COMMANDS = [
     ],
     flags: WATCH_FLAGS,
     run: async (input, surroundings) =>
-      (await import("./reader/watch-command.ts")).watch(input, surroundings),
+      (await import("../../terminal/reader/watch-command.ts")).watch(input, surroundings),
   }),
   command({
     name: "export",
@@ -102,7 +103,8 @@ export const COMMANDS = [
       "livechat-relay export dQw4w9WgXcQ --types superchat | jq .details.amount",
     ],
     flags: EXPORT_FLAGS,
-    run: async (input, surroundings) => (await import("./reader/export.ts")).exportChats(input, surroundings),
+    run: async (input, surroundings) =>
+      (await import("../../terminal/reader/export.ts")).exportChats(input, surroundings),
   }),
   command({
     name: "probe",
@@ -111,7 +113,7 @@ export const COMMANDS = [
     examples: ["livechat-relay probe dQw4w9WgXcQ", "livechat-relay probe dQw4w9WgXcQ --json"],
     flags: ANSWER_FLAGS,
     run: async (input, surroundings) =>
-      (await import("./reader/probe-command.ts")).probeVideo(input, surroundings),
+      (await import("../../terminal/reader/probe-command.ts")).probeVideo(input, surroundings),
   }),
   command({
     name: "rooms",
@@ -119,7 +121,7 @@ export const COMMANDS = [
     examples: ["livechat-relay rooms", "livechat-relay rooms --json | jq '.rooms[].videoId'"],
     flags: ANSWER_FLAGS,
     run: async (input, surroundings) =>
-      (await import("./reader/rooms-command.ts")).listRooms(input, surroundings),
+      (await import("../../terminal/reader/rooms-command.ts")).listRooms(input, surroundings),
   }),
   command({
     name: "import",
@@ -153,7 +155,8 @@ export const COMMANDS = [
       "livechat-relay record remove dQw4w9WgXcQ",
     ],
     flags: RECORD_FLAGS,
-    run: async (input, surroundings) => (await import("./reader/record.ts")).record(input, surroundings),
+    run: async (input, surroundings) =>
+      (await import("../../terminal/reader/record.ts")).record(input, surroundings),
   }),
   command({
     name: "token",

@@ -1,12 +1,12 @@
 /** `serve`: runs the relay. It shares `startConfigured` with `demo`, and `startLogged` with `edge`, too. */
 import { totalmem } from "node:os";
 import { collectDefaultMetrics } from "prom-client";
+import { WATCH_FLAGS } from "../../terminal/reader/reader-flags.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { createLogger } from "../telemetry/logger.ts";
 import { Telemetry } from "../telemetry/telemetry.ts";
 import { type Config, toConfig } from "./config.ts";
 import { changedIn, type Input, unknownVariables, variablesIn } from "./flags.ts";
-import { WATCH_FLAGS } from "./reader/reader-flags.ts";
 import { type Service, startService } from "./service.ts";
 import { ALL_SETTINGS, OF_EDGE, type SETTINGS } from "./setting-table.ts";
 import type { Surroundings } from "./surroundings.ts";

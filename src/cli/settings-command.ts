@@ -1,7 +1,8 @@
 /** `settings`: prints the settings as they apply, and where each comes from, without secrets. */
+
+import { WATCH_FLAGS } from "../../terminal/reader/reader-flags.ts";
 import { type AppliedSetting, type Input, unknownVariables } from "./flags.ts";
 import { print } from "./output.ts";
-import { WATCH_FLAGS } from "./reader/reader-flags.ts";
 import { ALL_SETTINGS } from "./setting-table.ts";
 import type { Surroundings } from "./surroundings.ts";
 import { tableOf } from "./text-table.ts";

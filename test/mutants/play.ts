@@ -9,7 +9,7 @@ import type { Catch, Memory } from "./memory.ts";
 import { expectedOf, type Mutant, mutated, PROJECT, type Row, type Table, versionOf } from "./tables.ts";
 
 /** The parts of the project to copy. The runtimes of the SDK, 600 MB below `test/`, are none. */
-const COPIED = [...["bin", "client", "docs", "simulator", "src", "test", "web"], "package.json"];
+const COPIED = [...["bin", "client", "docs", "simulator", "src", "terminal", "test", "web"], "package.json"];
 const isCopied = (path: string) => basename(path) !== "node_modules";
 const MAX_CHARACTERS = 200;
 

@@ -40,8 +40,8 @@ const LAYERS: Record<string, readonly string[]> = {
   ],
 };
 
-/** What the commands use of the folders beside `src/`: the SDK, and the demo's upstream. */
-const BESIDE = ["../client/index.ts", "../simulator/index.ts"];
+/** What `cli/` uses of the folders beside `src/`: the commands there, and the demo's upstream. */
+const BESIDE = /^\.\.\/(terminal\/|simulator\/index\.ts$)/;
 
 /** The folders that the simulation plays: their time and randomness come from the clock that they get. */
 const SIMULATED = ["store", "upstream", "reading", "serving", "rooms"];
@@ -125,7 +125,7 @@ describe("the import table", () => {
             layer === folder ||
             allowed.includes(layer) ||
             (layer === BASE && folder !== "protocol") ||
-            (folder === "cli" && BESIDE.includes(target));
+            (folder === "cli" && BESIDE.test(target));
           assert.ok(open, `${file} must not import ${target}`);
         }
       }
@@ -157,7 +157,7 @@ describe("the code", () => {
     !(name.startsWith("./") && !name.includes("/", 2) && statement.startsWith("import type"));
 
   it("has no circular imports", () => {
-    const folders = "{src,simulator,client,web,test,examples,tools}";
+    const folders = "{src,simulator,terminal,client,web,test,examples,tools}";
     const inside = globSync(`${folders}/**/*.ts`, {
       cwd: ROOT,
       exclude: ["**/dist/**", "**/node_modules/**"],
@@ -186,7 +186,7 @@ describe("the code", () => {
   it("separates test/chaos/ and its clients from the code under test: of src they import only the JSON of the wire", () => {
     for (const file of filesOf("test/{chaos,harness/clients}/**/*.ts", ROOT)) {
       const targets = importsOf(file, ROOT).map((name) => join(dirname(file), name));
-      const judged = targets.filter((target) => /^src\/(?!base\/wire-json)/.test(target));
+      const judged = targets.filter((target) => /^(terminal|src\/(?!base\/wire-json))/.test(target));
       assert.deepEqual(judged, [], file);
     }
   });
@@ -197,6 +197,13 @@ describe("the code", () => {
         .map((name) => (name.startsWith(".") ? join(dirname(file), name) : name))
         .filter((name) => !/^(simulator\/|src\/base\/|node:)/.test(name));
       assert.deepEqual(foreign, [], file);
+    }
+  });
+
+  it("lets the commands of the terminal import only the SDK and src", () => {
+    for (const file of filesOf("terminal/**/*.ts", ROOT)) {
+      for (const name of importsOf(file, ROOT).filter((found) => found.startsWith(".")))
+        assert.match(join(dirname(file), name), /^(terminal\/|client\/index\.ts$|src\/)/, file);
     }
   });
 
@@ -231,7 +238,7 @@ describe("the code", () => {
   });
 
   it("lets every file begin with what it is for", () => {
-    const folders = "{src,simulator,client,web,test,tools}";
+    const folders = "{src,simulator,terminal,client,web,test,tools}";
     const all = globSync(`${folders}/**/*.ts`, {
       cwd: ROOT,
       exclude: ["client/dist/**", "**/node_modules/**", "**/*.d.ts"],
@@ -241,7 +248,7 @@ describe("the code", () => {
   });
 
   it("gives each file of the product a name of its own, so that it can be found by it", () => {
-    const named = globSync("{src,simulator,client,web}/**/*.{ts,css,html}", {
+    const named = globSync("{src,simulator,terminal,client,web}/**/*.{ts,css,html}", {
       cwd: ROOT,
       exclude: ["**/dist/**"],
     });
@@ -260,7 +267,10 @@ describe("the code", () => {
 
   it("gives a signal to each wait of the product, unless it is only for a turn of the event loop", () => {
     const unended: string[] = [];
-    for (const file of globSync("{src,simulator,client}/**/*.ts", { cwd: ROOT, exclude: ["**/dist/**"] })) {
+    for (const file of globSync("{src,simulator,terminal,client}/**/*.ts", {
+      cwd: ROOT,
+      exclude: ["**/dist/**"],
+    })) {
       const text = readFileSync(join(ROOT, file), "utf8");
       const visitor = new Visitor({
         CallExpression({ callee, arguments: [ms, signal], start, end }) {

@@ -18,10 +18,10 @@ const COVERED: [what: string, files: string, textOf: (source: string) => string]
   ["comments", "src/{upstream,reading,serving,origin,telemetry}/**/*.ts", commentsOf],
   ["comments", "src/{*.ts,{protocol,rooms,store}/**/*.ts}", commentsOf],
   ["comments", "{client,{tools,web}/**}/*.ts", commentsOf],
-  ["comments", "{src/{formats,http,cli}/**,simulator}/*.ts", commentsOf],
+  ["comments", "{src/{formats,http,cli}/**,simulator,terminal/**}/*.ts", commentsOf],
   ["comments", "test/**/!(soak|soak-world).ts", commentsOf],
   ["titles", "test/**/*.ts", titlesOf],
-  ["strings", "src/**/*.ts", stringsOf],
+  ["strings", "{src,terminal}/**/*.ts", stringsOf],
 ];
 
 for (const [what, pattern, textOf] of COVERED) {
@@ -39,7 +39,7 @@ for (const [what, pattern, textOf] of COVERED) {
 }
 
 it(`no line of the code with a comment is longer than ${MAX_COLUMNS} columns`, () => {
-  const files = globSync("{src,simulator,client,web,test,tools}/**/*.ts", {
+  const files = globSync("{src,simulator,terminal,client,web,test,tools}/**/*.ts", {
     cwd: ROOT,
     exclude: ["client/dist/**", ...INSTALLED],
   });

@@ -9,7 +9,7 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { FORMAT_NAMES } from "../../src/cli/reader/export-formats.ts";
+import { FORMAT_NAMES } from "../../terminal/reader/export-formats.ts";
 
 const { values } = parseArgs({ options: { messages: { type: "string", default: "1000000" } } });
 const COUNT = Number(values.messages);

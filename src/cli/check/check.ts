@@ -4,6 +4,7 @@
  * alone.
  */
 import { closeSync, openSync, unlinkSync, writeFileSync } from "node:fs";
+import { WATCH_FLAGS } from "../../../terminal/reader/reader-flags.ts";
 import { systemClock } from "../../base/clock.ts";
 import { fileTrouble } from "../../base/file-trouble.ts";
 import { RelayError } from "../../protocol/errors.ts";
@@ -17,7 +18,6 @@ import { type Config, toConfig } from "../config.ts";
 import { EXIT, exitCodeOf } from "../exit-codes.ts";
 import { type Input, UsageError, unknownVariables, variablesIn } from "../flags.ts";
 import { Output, ReaderLeft } from "../output.ts";
-import { WATCH_FLAGS } from "../reader/reader-flags.ts";
 import { ALL_SETTINGS, type CHECK_FLAGS, OF_EDGE, type SETTINGS } from "../setting-table.ts";
 import { stopSignals } from "../signals.ts";
 import type { Surroundings } from "../surroundings.ts";

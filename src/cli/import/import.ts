@@ -1,5 +1,6 @@
 /** `import`: stores captured chats as ended rooms. */
 import { stat } from "node:fs/promises";
+import { showProgress } from "../../../terminal/reader/progress.ts";
 import { systemClock } from "../../base/clock.ts";
 import { ENDED } from "../../protocol/chat.ts";
 import { type ChatKey, chatKey, chatOf } from "../../protocol/chat-key.ts";
@@ -21,7 +22,6 @@ import { counted } from "../counted.ts";
 import { EXIT } from "../exit-codes.ts";
 import { type Input, UsageError } from "../flags.ts";
 import { openNamedStore } from "../open-store.ts";
-import { showProgress } from "../reader/progress.ts";
 import type { Surroundings } from "../surroundings.ts";
 import { type CapturedBatch, CaptureError, capturedBatches, videoIdInName } from "./captured-chat.ts";
 import type { IMPORT_FLAGS } from "./import-flags.ts";

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type Clock, systemClock } from "../../../src/base/clock.ts";
-import { Webhook } from "../../../src/cli/reader/webhook.ts";
 import type { ReceivedMessage } from "../../../src/formats/received-message.ts";
+import { Webhook } from "../../../terminal/reader/webhook.ts";
 import { AnsweringServer, refuses } from "../../support/answering-server.ts";
 
 const MESSAGE = { cursor: 1, type: "chat", id: "m", message: "words" } as unknown as ReceivedMessage;

@@ -2,7 +2,7 @@
  * Shows progress as one line on standard error that redraws itself. If standard error is not a terminal, it
  * is a line of its own every few seconds, where a command asks for that.
  */
-import type { Surroundings } from "../surroundings.ts";
+import type { Surroundings } from "../../src/cli/surroundings.ts";
 
 const DRAW_MS = 250;
 const LINE_MS = 5000;

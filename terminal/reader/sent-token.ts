@@ -3,8 +3,8 @@
  * before each request, so that a `watch` can outlive its first token. No error shows a token.
  */
 import { readFile } from "node:fs/promises";
-import { fileTrouble } from "../../base/file-trouble.ts";
-import { UsageError } from "../flags.ts";
+import { fileTrouble } from "../../src/base/file-trouble.ts";
+import { UsageError } from "../../src/cli/flags.ts";
 import type { ServerValues } from "./reader-flags.ts";
 
 type Token = string | (() => Promise<string>) | undefined;

@@ -1,13 +1,13 @@
 /** The file beside an export that says what it is of: `FILE.meta.json`, one object. */
 import { statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { ChatError } from "../../../client/index.ts";
-import { VERSION } from "../../base/own-files.ts";
-import { beginFile } from "../../base/whole-file.ts";
-import { jsonLine } from "../../formats/harmless-text.ts";
-import type { ChatType } from "../../protocol/chat.ts";
-import { chatNamed } from "../../protocol/chat-key.ts";
-import type { VideoFacts } from "../../protocol/video-facts.ts";
+import { ChatError } from "../../client/index.ts";
+import { VERSION } from "../../src/base/own-files.ts";
+import { beginFile } from "../../src/base/whole-file.ts";
+import { jsonLine } from "../../src/formats/harmless-text.ts";
+import type { ChatType } from "../../src/protocol/chat.ts";
+import { chatNamed } from "../../src/protocol/chat-key.ts";
+import type { VideoFacts } from "../../src/protocol/video-facts.ts";
 import { ask } from "./ask.ts";
 import type { Access } from "./sent-token.ts";
 

@@ -1,7 +1,7 @@
 /** Asks a service for one answer, apart from the SDK. */
-import { ChatError } from "../../../client/index.ts";
-import { asObject, asString } from "../../base/json.ts";
-import { isErrorCode } from "../../protocol/errors.ts";
+import { ChatError } from "../../client/index.ts";
+import { asObject, asString } from "../../src/base/json.ts";
+import { isErrorCode } from "../../src/protocol/errors.ts";
 import { type Access, authorization } from "./sent-token.ts";
 
 /**

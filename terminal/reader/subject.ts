@@ -1,6 +1,12 @@
 /** What a command reads: a video, or a channel with one stream after the other; and a place in it. */
-import { CHANNEL_PLACE, type ChannelState, isChannel, parseVideoOrChannel } from "../../protocol/channel.ts";
-import { UsageError } from "../flags.ts";
+
+import { UsageError } from "../../src/cli/flags.ts";
+import {
+  CHANNEL_PLACE,
+  type ChannelState,
+  isChannel,
+  parseVideoOrChannel,
+} from "../../src/protocol/channel.ts";
 
 /** A cursor of a video's chat; for a channel, `<videoId>.<cursor>`. */
 export type Cursor = number | string;

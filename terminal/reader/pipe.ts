@@ -5,7 +5,7 @@
 import { constants, openSync } from "node:fs";
 import { Socket } from "node:net";
 import type { Writable } from "node:stream";
-import { systemClock } from "../../base/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 
 const LOOK_MS = 100;
 

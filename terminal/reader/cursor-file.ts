@@ -1,11 +1,11 @@
 /** A file that holds a cursor, so that a command can continue after any kind of end. */
 import { readFile, writeFile } from "node:fs/promises";
-import { fileTrouble } from "../../base/file-trouble.ts";
-import { beginFile } from "../../base/whole-file.ts";
-import { parseVideoOrChannel } from "../../protocol/channel.ts";
-import { StoreError } from "../../store/port.ts";
-import { FileLock } from "../../store/sqlite/file-lock.ts";
-import { EXIT } from "../exit-codes.ts";
+import { fileTrouble } from "../../src/base/file-trouble.ts";
+import { beginFile } from "../../src/base/whole-file.ts";
+import { EXIT } from "../../src/cli/exit-codes.ts";
+import { parseVideoOrChannel } from "../../src/protocol/channel.ts";
+import { StoreError } from "../../src/store/port.ts";
+import { FileLock } from "../../src/store/sqlite/file-lock.ts";
 import { CommandError } from "./session.ts";
 import { type Cursor, isCursorOf, parseCursor } from "./subject.ts";
 

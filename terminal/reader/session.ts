@@ -2,16 +2,16 @@
  * The common part of the commands that talk to a service: a signal ends them, the reader of their output may
  * leave, and each kind of end has its exit code.
  */
-import { type ChannelChat, type Chat, ChatError, type ChatOptions, chat } from "../../../client/index.ts";
-import { certificateTrouble } from "../../base/certificate-trouble.ts";
-import { withoutStop } from "../../base/full-stop.ts";
-import { COMMAND_NAME } from "../../base/own-files.ts";
-import { cleanText } from "../../formats/harmless-text.ts";
-import type { ReceivedMessage } from "../../formats/received-message.ts";
-import { EXIT, exitCodeOf } from "../exit-codes.ts";
-import { ReaderLeft } from "../output.ts";
-import { stopSignals } from "../signals.ts";
-import type { Surroundings } from "../surroundings.ts";
+import { type ChannelChat, type Chat, ChatError, type ChatOptions, chat } from "../../client/index.ts";
+import { certificateTrouble } from "../../src/base/certificate-trouble.ts";
+import { withoutStop } from "../../src/base/full-stop.ts";
+import { COMMAND_NAME } from "../../src/base/own-files.ts";
+import { EXIT, exitCodeOf } from "../../src/cli/exit-codes.ts";
+import { ReaderLeft } from "../../src/cli/output.ts";
+import { stopSignals } from "../../src/cli/signals.ts";
+import type { Surroundings } from "../../src/cli/surroundings.ts";
+import { cleanText } from "../../src/formats/harmless-text.ts";
+import type { ReceivedMessage } from "../../src/formats/received-message.ts";
 import type { ServerValues } from "./reader-flags.ts";
 import { type Access, accessOf } from "./sent-token.ts";
 import { type Cursor, channelIn, newsOf } from "./subject.ts";

@@ -1,14 +1,14 @@
 /** `record`: lists, adds and deletes the recordings of a service. */
 
-import { ChatError } from "../../../client/index.ts";
-import { suggest } from "../../base/suggest.ts";
-import { jsonLine } from "../../formats/harmless-text.ts";
-import type { ListedRecording } from "../../rooms/recordings/recordings.ts";
-import { counted } from "../counted.ts";
-import { type Input, UsageError } from "../flags.ts";
-import { Output } from "../output.ts";
-import type { Surroundings } from "../surroundings.ts";
-import { tableOf } from "../text-table.ts";
+import { ChatError } from "../../client/index.ts";
+import { suggest } from "../../src/base/suggest.ts";
+import { counted } from "../../src/cli/counted.ts";
+import { type Input, UsageError } from "../../src/cli/flags.ts";
+import { Output } from "../../src/cli/output.ts";
+import type { Surroundings } from "../../src/cli/surroundings.ts";
+import { tableOf } from "../../src/cli/text-table.ts";
+import { jsonLine } from "../../src/formats/harmless-text.ts";
+import type { ListedRecording } from "../../src/rooms/recordings/recordings.ts";
 import { ask } from "./ask.ts";
 import type { RECORD_FLAGS } from "./reader-flags.ts";
 import type { Access } from "./sent-token.ts";

@@ -1,14 +1,14 @@
 /** Writes the messages of one chat to a file or standard output. */
 import type { Writable } from "node:stream";
-import { ChatError, type HistoryOptions, history } from "../../../client/index.ts";
-import { fileTrouble } from "../../base/file-trouble.ts";
-import { cleanText } from "../../formats/harmless-text.ts";
-import type { Init } from "../../protocol/chat.ts";
-import { typeOfChat } from "../../protocol/chat-key.ts";
-import { counted } from "../counted.ts";
-import { EXIT } from "../exit-codes.ts";
-import type { Input } from "../flags.ts";
-import { Output } from "../output.ts";
+import { ChatError, type HistoryOptions, history } from "../../client/index.ts";
+import { fileTrouble } from "../../src/base/file-trouble.ts";
+import { counted } from "../../src/cli/counted.ts";
+import { EXIT } from "../../src/cli/exit-codes.ts";
+import type { Input } from "../../src/cli/flags.ts";
+import { Output } from "../../src/cli/output.ts";
+import { cleanText } from "../../src/formats/harmless-text.ts";
+import type { Init } from "../../src/protocol/chat.ts";
+import { typeOfChat } from "../../src/protocol/chat-key.ts";
 import { ask } from "./ask.ts";
 import { type ExportFile, type FileMode, openExportFile } from "./export-file.ts";
 import type { Format, LastMessage } from "./export-formats.ts";

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { it } from "node:test";
-import { showProgress } from "../../../src/cli/reader/progress.ts";
 import type { Surroundings } from "../../../src/cli/surroundings.ts";
+import { showProgress } from "../../../terminal/reader/progress.ts";
 
 it("showProgress writes a line every five seconds outside a terminal, if the command asks for it", (t) => {
   t.mock.timers.enable({ apis: ["setInterval"] });

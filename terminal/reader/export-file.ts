@@ -5,12 +5,12 @@
 import { createReadStream, createWriteStream, existsSync, statSync } from "node:fs";
 import { rm, truncate } from "node:fs/promises";
 import { finished } from "node:stream/promises";
-import { fileTrouble } from "../../base/file-trouble.ts";
-import { beginFile } from "../../base/whole-file.ts";
-import { BOM } from "../../formats/csv.ts";
-import { FileLock } from "../../store/sqlite/file-lock.ts";
-import { UsageError } from "../flags.ts";
-import { Output } from "../output.ts";
+import { fileTrouble } from "../../src/base/file-trouble.ts";
+import { beginFile } from "../../src/base/whole-file.ts";
+import { UsageError } from "../../src/cli/flags.ts";
+import { Output } from "../../src/cli/output.ts";
+import { BOM } from "../../src/formats/csv.ts";
+import { FileLock } from "../../src/store/sqlite/file-lock.ts";
 import type { Format, LastMessage } from "./export-formats.ts";
 import { openPipe } from "./pipe.ts";
 import type { Cursor } from "./subject.ts";

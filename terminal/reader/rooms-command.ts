@@ -1,12 +1,13 @@
 /** `rooms`: shows the rooms that a service stores and reads, as a table or as the service's answer. */
-import { cleanText, jsonLine } from "../../formats/harmless-text.ts";
-import { isReplayChat } from "../../protocol/chat.ts";
-import { type ListedRoom, MAX_LISTED } from "../../rooms/listing.ts";
-import { counted } from "../counted.ts";
-import type { Input } from "../flags.ts";
-import { Output } from "../output.ts";
-import type { Surroundings } from "../surroundings.ts";
-import { tableOf } from "../text-table.ts";
+
+import { counted } from "../../src/cli/counted.ts";
+import type { Input } from "../../src/cli/flags.ts";
+import { Output } from "../../src/cli/output.ts";
+import type { Surroundings } from "../../src/cli/surroundings.ts";
+import { tableOf } from "../../src/cli/text-table.ts";
+import { cleanText, jsonLine } from "../../src/formats/harmless-text.ts";
+import { isReplayChat } from "../../src/protocol/chat.ts";
+import { type ListedRoom, MAX_LISTED } from "../../src/rooms/listing.ts";
 import { ask } from "./ask.ts";
 import type { ANSWER_FLAGS } from "./reader-flags.ts";
 import type { Access } from "./sent-token.ts";

@@ -1,12 +1,12 @@
 /** The flags of the commands that talk to a service, and their parsers. */
 
-import { suggestOrList } from "../../base/suggest.ts";
-import { CHATS } from "../../protocol/chat-key.ts";
-import { GROUPS, type MessageType, typeNames, typesOf } from "../../protocol/kinds.ts";
-import { parseOffset } from "../../protocol/offset.ts";
-import { parseTime } from "../../protocol/time.ts";
-import { type Argument, EntryError, type Flag, type FlagTable, type Input } from "../flags.ts";
-import { durationIn, httpUrl, oneOf, serviceUrl, whole } from "../setting-readers.ts";
+import { suggestOrList } from "../../src/base/suggest.ts";
+import { type Argument, EntryError, type Flag, type FlagTable, type Input } from "../../src/cli/flags.ts";
+import { durationIn, httpUrl, oneOf, serviceUrl, whole } from "../../src/cli/setting-readers.ts";
+import { CHATS } from "../../src/protocol/chat-key.ts";
+import { GROUPS, type MessageType, typeNames, typesOf } from "../../src/protocol/kinds.ts";
+import { parseOffset } from "../../src/protocol/offset.ts";
+import { parseTime } from "../../src/protocol/time.ts";
 import { FORMAT_NAMES, type FormatName } from "./export-formats.ts";
 import { tokenText } from "./sent-token.ts";
 import { type Cursor, parseCursor } from "./subject.ts";

@@ -5,11 +5,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { parse } from "csv-parse/sync";
-import { formatFor } from "../../../src/cli/reader/export-formats.ts";
 import { CHAT_TABLE } from "../../../src/formats/csv.ts";
 import { cleanText, jsonLine } from "../../../src/formats/harmless-text.ts";
 import { LinePrinter, plain, usesColor } from "../../../src/formats/line-printer.ts";
 import type { ReceivedMessage } from "../../../src/formats/received-message.ts";
+import { formatFor } from "../../../terminal/reader/export-formats.ts";
 
 const EVERY_CONTROL = String.fromCharCode(
   ...Array.from({ length: 32 }, (_, code) => code),

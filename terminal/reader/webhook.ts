@@ -3,11 +3,11 @@
  * Standard Webhooks (https://www.standardwebhooks.com), so receivers can check them with its libraries.
  */
 import { createHmac } from "node:crypto";
-import type { Clock } from "../../base/clock.ts";
-import { VERSION } from "../../base/own-files.ts";
-import { retry } from "../../base/retry.ts";
-import type { ReceivedMessage } from "../../formats/received-message.ts";
-import { EXIT } from "../exit-codes.ts";
+import type { Clock } from "../../src/base/clock.ts";
+import { VERSION } from "../../src/base/own-files.ts";
+import { retry } from "../../src/base/retry.ts";
+import { EXIT } from "../../src/cli/exit-codes.ts";
+import type { ReceivedMessage } from "../../src/formats/received-message.ts";
 import { CommandError, type Notice } from "./session.ts";
 
 const TIMEOUT_MS = 15_000;
