@@ -3,6 +3,7 @@
  * usage errors load no package, and of the service only what reads its settings.
  */
 
+import { CAPTURE, IMPORT_FLAGS } from "../../terminal/import/import-flags.ts";
 import {
   ANSWER_FLAGS,
   EXPORT_FLAGS,
@@ -15,7 +16,6 @@ import {
 import { suggest } from "../base/suggest.ts";
 import { DEMO_FLAGS } from "./demo-flags.ts";
 import { type Argument, type FlagTable, type Input, readFlags, refuseGone, UsageError } from "./flags.ts";
-import { CAPTURE, IMPORT_FLAGS } from "./import/import-flags.ts";
 import { ALL_SETTINGS, CHECK_FLAGS, EDGE_SETTINGS, GONE, SERVE_FLAGS, SETTINGS } from "./setting-table.ts";
 import { runUntilKilled, runUntilSignal } from "./signals.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -134,7 +134,7 @@ export const COMMANDS = [
     flags: IMPORT_FLAGS,
     run: (input, surroundings) =>
       runUntilKilled(surroundings, async () =>
-        (await import("./import/import.ts")).importFiles(input, surroundings),
+        (await import("../../terminal/import/import.ts")).importFiles(input, surroundings),
       ),
   }),
   command({

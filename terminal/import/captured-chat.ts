@@ -4,20 +4,20 @@
  * messages that this program has exported. Each may be JSON lines or a JSON array, and compressed.
  */
 import { basename } from "node:path";
-import { fileTrouble } from "../../base/file-trouble.ts";
-import { asArray, asObject, dig, type JsonObject, nestingOf, parseJson } from "../../base/json.ts";
-import { splitArray, splitLines, textOf } from "../../base/lines.ts";
-import { jsonLine } from "../../formats/harmless-text.ts";
-import type { Chat } from "../../protocol/chat-key.ts";
-import type { Message } from "../../protocol/message.ts";
-import { VIDEO_ID, VIDEO_ID_FORM } from "../../protocol/video-id.ts";
-import type { CaptureProgress } from "../../reading/batch/checkpoint.ts";
-import { readActions } from "../../upstream/readers/actions.ts";
-import { shortHash } from "../../upstream/readers/event.ts";
-import { NO_PANELS, type Panels } from "../../upstream/readers/panels.ts";
-import type { Item } from "../../upstream/readers/reader.ts";
-import type { TimeOfDay } from "../../upstream/readers/timestamp.ts";
-import { videoIdIn } from "../../upstream/readers/video.ts";
+import { fileTrouble } from "../../src/base/file-trouble.ts";
+import { asArray, asObject, dig, type JsonObject, nestingOf, parseJson } from "../../src/base/json.ts";
+import { splitArray, splitLines, textOf } from "../../src/base/lines.ts";
+import { jsonLine } from "../../src/formats/harmless-text.ts";
+import type { Chat } from "../../src/protocol/chat-key.ts";
+import type { Message } from "../../src/protocol/message.ts";
+import { VIDEO_ID, VIDEO_ID_FORM } from "../../src/protocol/video-id.ts";
+import type { CaptureProgress } from "../../src/reading/batch/checkpoint.ts";
+import { readActions } from "../../src/upstream/readers/actions.ts";
+import { shortHash } from "../../src/upstream/readers/event.ts";
+import { NO_PANELS, type Panels } from "../../src/upstream/readers/panels.ts";
+import type { Item } from "../../src/upstream/readers/reader.ts";
+import type { TimeOfDay } from "../../src/upstream/readers/timestamp.ts";
+import { videoIdIn } from "../../src/upstream/readers/video.ts";
 import { actionOf, isDownloadedItem } from "./downloaded-item.ts";
 import { isMessageLine, readMessageLine } from "./message-line.ts";
 

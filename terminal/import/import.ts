@@ -1,28 +1,28 @@
 /** `import`: stores captured chats as ended rooms. */
 import { stat } from "node:fs/promises";
-import { showProgress } from "../../../terminal/reader/progress.ts";
-import { systemClock } from "../../base/clock.ts";
-import { ENDED } from "../../protocol/chat.ts";
-import { type ChatKey, chatKey, chatOf } from "../../protocol/chat-key.ts";
-import { Appender, type AppenderParts } from "../../reading/batch/appender.ts";
+import { systemClock } from "../../src/base/clock.ts";
+import { counted } from "../../src/cli/counted.ts";
+import { EXIT } from "../../src/cli/exit-codes.ts";
+import { type Input, UsageError } from "../../src/cli/flags.ts";
+import { openNamedStore } from "../../src/cli/open-store.ts";
+import type { Surroundings } from "../../src/cli/surroundings.ts";
+import { ENDED } from "../../src/protocol/chat.ts";
+import { type ChatKey, chatKey, chatOf } from "../../src/protocol/chat-key.ts";
+import { Appender, type AppenderParts } from "../../src/reading/batch/appender.ts";
 import {
   type CaptureProgress,
   captureOf,
   memoryOf,
   positionOf,
   tokenlessPosition,
-} from "../../reading/batch/checkpoint.ts";
-import { SHARED_DEFAULTS } from "../../store/open.ts";
-import type { Hold } from "../../store/ownership.ts";
-import { isUnavailable } from "../../store/port.ts";
-import { silentLog } from "../../telemetry/logger.ts";
-import { Telemetry } from "../../telemetry/telemetry.ts";
-import { timeOfDay } from "../../upstream/readers/timestamp.ts";
-import { counted } from "../counted.ts";
-import { EXIT } from "../exit-codes.ts";
-import { type Input, UsageError } from "../flags.ts";
-import { openNamedStore } from "../open-store.ts";
-import type { Surroundings } from "../surroundings.ts";
+} from "../../src/reading/batch/checkpoint.ts";
+import { SHARED_DEFAULTS } from "../../src/store/open.ts";
+import type { Hold } from "../../src/store/ownership.ts";
+import { isUnavailable } from "../../src/store/port.ts";
+import { silentLog } from "../../src/telemetry/logger.ts";
+import { Telemetry } from "../../src/telemetry/telemetry.ts";
+import { timeOfDay } from "../../src/upstream/readers/timestamp.ts";
+import { showProgress } from "../reader/progress.ts";
 import { type CapturedBatch, CaptureError, capturedBatches, videoIdInName } from "./captured-chat.ts";
 import type { IMPORT_FLAGS } from "./import-flags.ts";
 

@@ -1,10 +1,10 @@
 /** The bounds of an imported message. They are those of messages that are read from the upstream. */
-import { asArray, asObject, asString } from "../../base/json.ts";
-import type { Message } from "../../protocol/message.ts";
-import { BOUNDS } from "../../upstream/bounds.ts";
-import { usableId } from "../../upstream/readers/event.ts";
-import { BrokenItem } from "../../upstream/readers/reader.ts";
-import { webUrl } from "../../upstream/readers/url.ts";
+import { asArray, asObject, asString } from "../../src/base/json.ts";
+import type { Message } from "../../src/protocol/message.ts";
+import { BOUNDS } from "../../src/upstream/bounds.ts";
+import { usableId } from "../../src/upstream/readers/event.ts";
+import { BrokenItem } from "../../src/upstream/readers/reader.ts";
+import { webUrl } from "../../src/upstream/readers/url.ts";
 
 /** Text and parts, the URLs of the parts, and as much again for the details. */
 const MAX_JSON_LENGTH = 2 * BOUNDS.messageLength * (2 + BOUNDS.urlLengthPerText);

@@ -10,9 +10,9 @@ import {
   dig,
   type JsonObject,
   omitUndefined,
-} from "../../base/json.ts";
-import { BOUNDS } from "../../upstream/bounds.ts";
-import { shorten } from "../../upstream/readers/text.ts";
+} from "../../src/base/json.ts";
+import { BOUNDS } from "../../src/upstream/bounds.ts";
+import { shorten } from "../../src/upstream/readers/text.ts";
 
 /** chat-downloader's names of colours, and the renderer's keys. */
 const COLORS: readonly (readonly [name: string, key: string])[] = [

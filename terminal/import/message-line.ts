@@ -1,7 +1,7 @@
 /** Reads a message as `export` and `watch --json --details` write it: a JSON object on one line. */
-import { asArray, asObject, asString, dig, type JsonObject } from "../../base/json.ts";
-import { MESSAGE_TYPES, type MessageType } from "../../protocol/kinds.ts";
-import type { Message, Part } from "../../protocol/message.ts";
+import { asArray, asObject, asString, dig, type JsonObject } from "../../src/base/json.ts";
+import { MESSAGE_TYPES, type MessageType } from "../../src/protocol/kinds.ts";
+import type { Message, Part } from "../../src/protocol/message.ts";
 import { isWithinBounds } from "./message-bounds.ts";
 
 /** The details that a type requires; each is a string. */

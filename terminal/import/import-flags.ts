@@ -1,7 +1,8 @@
 /** The flags of `import`. */
-import { parseVideoId } from "../../protocol/video-id.ts";
-import type { Argument, Flag } from "../flags.ts";
-import { SETTINGS } from "../setting-table.ts";
+
+import type { Argument, Flag } from "../../src/cli/flags.ts";
+import { SETTINGS } from "../../src/cli/setting-table.ts";
+import { parseVideoId } from "../../src/protocol/video-id.ts";
 
 const { RELAY_STORE, RELAY_TIMEZONE, RELAY_DELETED } = SETTINGS;
 
