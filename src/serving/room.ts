@@ -278,7 +278,7 @@ export class Room implements ViewerHost, StartingRoom {
   }
 
   failed(viewer: Viewer, error: unknown): void {
-    if (error instanceof RelayError) return; // its log was lost, or has begun anew: it comes back
+    if (error instanceof RelayError) return; // its log was lost, or has begun again: it comes back
     this.broken(error);
     this.#parts.telemetry.viewers.broken(this.videoId, viewer.cursor);
   }

@@ -18,7 +18,7 @@ export function skips(videoId: string, after: number, before: number): Error {
 
 /**
  * The cursor up to which messages were deleted; infinite if the room was. Rejects as the log does, and with
- * `RelayError` NOT_STORED if the room has begun anew after this cursor: its store was lost or restored, so
+ * `RelayError` NOT_STORED if the room has begun again after this cursor: its store was lost or restored, so
  * nobody knows what followed.
  */
 async function deletedUpTo(

@@ -415,7 +415,7 @@ describe("an edge", () => {
     ["", "all types"],
     ["superchat", "a rare type"],
   ] as const)
-    it(`lets a slow viewer of ${of} come back, without an end, if its origin has read the chat anew since it lost it`, async () => {
+    it(`lets a slow viewer of ${of} come back, without an end, if its origin has lost the chat and read it again`, async () => {
       const relay = new VirtualRelay();
       relay.upstream.chat(VIDEO, { kind: "replay", kinds: ["paid"] }).say(300);
       const edge = await virtualEdge(relay, { RELAY_EDGE_TAIL: "20" });
