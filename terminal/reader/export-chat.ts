@@ -2,11 +2,11 @@
 import type { Writable } from "node:stream";
 import { ChatError, type HistoryOptions, history } from "../../client/index.ts";
 import { fileTrouble } from "../../src/base/file-trouble.ts";
+import { cleanText } from "../../src/base/harmless-text.ts";
 import { counted } from "../../src/cli/counted.ts";
 import { EXIT } from "../../src/cli/exit-codes.ts";
 import type { Input } from "../../src/cli/flags.ts";
 import { Output } from "../../src/cli/output.ts";
-import { cleanText } from "../../src/formats/harmless-text.ts";
 import type { Init } from "../../src/protocol/chat.ts";
 import { typeOfChat } from "../../src/protocol/chat-key.ts";
 import { ask } from "./ask.ts";

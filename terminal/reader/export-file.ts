@@ -9,7 +9,7 @@ import { fileTrouble } from "../../src/base/file-trouble.ts";
 import { beginFile } from "../../src/base/whole-file.ts";
 import { UsageError } from "../../src/cli/flags.ts";
 import { Output } from "../../src/cli/output.ts";
-import { BOM } from "../../src/formats/csv.ts";
+import { BOM } from "../../src/serving/history/csv.ts";
 import { FileLock } from "../../src/store/sqlite/file-lock.ts";
 import type { Format, LastMessage } from "./export-formats.ts";
 import { openPipe } from "./pipe.ts";

@@ -2,9 +2,9 @@
 import { statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { ChatError } from "../../client/index.ts";
+import { jsonLine } from "../../src/base/harmless-text.ts";
 import { VERSION } from "../../src/base/own-files.ts";
 import { beginFile } from "../../src/base/whole-file.ts";
-import { jsonLine } from "../../src/formats/harmless-text.ts";
 import type { ChatType } from "../../src/protocol/chat.ts";
 import { chatNamed } from "../../src/protocol/chat-key.ts";
 import type { VideoFacts } from "../../src/protocol/video-facts.ts";

@@ -1,11 +1,11 @@
 /** `probe`: shows which upstream clients work for a video now, as a table or as the service's answer. */
 import { type ProbeRow, probe } from "../../client/index.ts";
+import { jsonLine } from "../../src/base/harmless-text.ts";
 import { EXIT } from "../../src/cli/exit-codes.ts";
 import type { Input } from "../../src/cli/flags.ts";
 import { Output } from "../../src/cli/output.ts";
 import type { Surroundings } from "../../src/cli/surroundings.ts";
 import { tableOf } from "../../src/cli/text-table.ts";
-import { jsonLine } from "../../src/formats/harmless-text.ts";
 import { showProgress } from "./progress.ts";
 import type { ANSWER_FLAGS } from "./reader-flags.ts";
 import { runSession } from "./session.ts";

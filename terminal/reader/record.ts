@@ -1,13 +1,13 @@
 /** `record`: lists, adds and deletes the recordings of a service. */
 
 import { ChatError } from "../../client/index.ts";
+import { jsonLine } from "../../src/base/harmless-text.ts";
 import { suggest } from "../../src/base/suggest.ts";
 import { counted } from "../../src/cli/counted.ts";
 import { type Input, UsageError } from "../../src/cli/flags.ts";
 import { Output } from "../../src/cli/output.ts";
 import type { Surroundings } from "../../src/cli/surroundings.ts";
 import { tableOf } from "../../src/cli/text-table.ts";
-import { jsonLine } from "../../src/formats/harmless-text.ts";
 import type { ListedRecording } from "../../src/rooms/recordings/recordings.ts";
 import { ask } from "./ask.ts";
 import type { RECORD_FLAGS } from "./reader-flags.ts";

@@ -1,11 +1,11 @@
 /** `rooms`: shows the rooms that a service stores and reads, as a table or as the service's answer. */
 
+import { cleanText, jsonLine } from "../../src/base/harmless-text.ts";
 import { counted } from "../../src/cli/counted.ts";
 import type { Input } from "../../src/cli/flags.ts";
 import { Output } from "../../src/cli/output.ts";
 import type { Surroundings } from "../../src/cli/surroundings.ts";
 import { tableOf } from "../../src/cli/text-table.ts";
-import { cleanText, jsonLine } from "../../src/formats/harmless-text.ts";
 import { isReplayChat } from "../../src/protocol/chat.ts";
 import { type ListedRoom, MAX_LISTED } from "../../src/rooms/listing.ts";
 import { ask } from "./ask.ts";

@@ -5,13 +5,13 @@
 import { type ChannelChat, type Chat, ChatError, type ChatOptions, chat } from "../../client/index.ts";
 import { certificateTrouble } from "../../src/base/certificate-trouble.ts";
 import { withoutStop } from "../../src/base/full-stop.ts";
+import { cleanText } from "../../src/base/harmless-text.ts";
 import { COMMAND_NAME } from "../../src/base/own-files.ts";
 import { EXIT, exitCodeOf } from "../../src/cli/exit-codes.ts";
 import { ReaderLeft } from "../../src/cli/output.ts";
 import { stopSignals } from "../../src/cli/signals.ts";
 import type { Surroundings } from "../../src/cli/surroundings.ts";
-import { cleanText } from "../../src/formats/harmless-text.ts";
-import type { ReceivedMessage } from "../../src/formats/received-message.ts";
+import type { ReceivedMessage } from "../../src/serving/history/received-message.ts";
 import type { ServerValues } from "./reader-flags.ts";
 import { type Access, accessOf } from "./sent-token.ts";
 import { type Cursor, channelIn, newsOf } from "./subject.ts";

@@ -1,12 +1,12 @@
 /** `watch`: prints a chat as lines on a terminal or in a pipe, or as JSON lines, or sends it to a webhook. */
 
 import { systemClock } from "../../src/base/clock.ts";
+import { jsonLine } from "../../src/base/harmless-text.ts";
 import type { Input } from "../../src/cli/flags.ts";
 import { UsageError } from "../../src/cli/flags.ts";
 import { Output } from "../../src/cli/output.ts";
 import type { Surroundings } from "../../src/cli/surroundings.ts";
-import { jsonLine } from "../../src/formats/harmless-text.ts";
-import { colored, LinePrinter, plain, usesColor } from "../../src/formats/line-printer.ts";
+import { colored, LinePrinter, plain, usesColor } from "../../src/serving/history/line-printer.ts";
 import { CursorFile } from "./cursor-file.ts";
 import { ONE_CHAT, type WATCH_FLAGS } from "./reader-flags.ts";
 import { type Notice, openChat, type Room, runSession, type Session } from "./session.ts";

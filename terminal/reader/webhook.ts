@@ -7,7 +7,7 @@ import type { Clock } from "../../src/base/clock.ts";
 import { VERSION } from "../../src/base/own-files.ts";
 import { retry } from "../../src/base/retry.ts";
 import { EXIT } from "../../src/cli/exit-codes.ts";
-import type { ReceivedMessage } from "../../src/formats/received-message.ts";
+import type { ReceivedMessage } from "../../src/serving/history/received-message.ts";
 import { CommandError, type Notice } from "./session.ts";
 
 const TIMEOUT_MS = 15_000;

@@ -18,26 +18,14 @@ const LAYERS: Record<string, readonly string[]> = {
   [BASE]: [],
   protocol: [],
   telemetry: ["protocol"],
-  formats: ["protocol"],
   upstream: ["protocol", "telemetry"],
   store: ["protocol", "telemetry"],
-  serving: ["protocol", "telemetry", "formats", "store"],
+  serving: ["protocol", "telemetry", "store"],
   reading: ["protocol", "telemetry", "upstream", "store"],
   rooms: ["protocol", "telemetry", "upstream", "store", "serving", "reading"],
   origin: ["protocol", "telemetry", "store", "serving", "rooms"],
   http: ["protocol", "telemetry", "upstream", "serving", "rooms", "origin"],
-  cli: [
-    "protocol",
-    "telemetry",
-    "formats",
-    "upstream",
-    "store",
-    "serving",
-    "reading",
-    "rooms",
-    "origin",
-    "http",
-  ],
+  cli: ["protocol", "telemetry", "upstream", "store", "serving", "reading", "rooms", "origin", "http"],
 };
 
 /** What `cli/` uses of the folders beside `src/`: the commands there, and the demo's upstream. */

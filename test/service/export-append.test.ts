@@ -7,8 +7,8 @@ import { copyFile, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { parse } from "csv-parse/sync";
-import { CHAT_TABLE } from "../../src/formats/csv.ts";
-import type { ReceivedMessage } from "../../src/formats/received-message.ts";
+import { CHAT_TABLE } from "../../src/serving/history/csv.ts";
+import type { ReceivedMessage } from "../../src/serving/history/received-message.ts";
 import {
   AnsweringServer,
   began,

@@ -8,8 +8,8 @@ import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { parse } from "csv-parse/sync";
 import type { Chat } from "../../simulator/simulated-chat.ts";
-import { CHAT_TABLE } from "../../src/formats/csv.ts";
 import type { Part } from "../../src/protocol/message.ts";
+import { CHAT_TABLE } from "../../src/serving/history/csv.ts";
 import {
   AnsweringServer,
   cuts,

@@ -4,13 +4,13 @@
  */
 import { createHash } from "node:crypto";
 import { onOneLine, wireJson } from "../../base/wire-json.ts";
-import { BOM, CHAT_TABLE } from "../../formats/csv.ts";
-import { LinePrinter, plain } from "../../formats/line-printer.ts";
-import type { ReceivedMessage } from "../../formats/received-message.ts";
 import { chatOf, typeOfChat } from "../../protocol/chat-key.ts";
 import { decodeMessage, isoOf, messageJson, type StoredMessage } from "../../store/stored-message.ts";
 import type { Slices } from "../slices.ts";
+import { BOM, CHAT_TABLE } from "./csv.ts";
 import type { HistoryPage, StoredTimes, WholeHistory } from "./history.ts";
+import { LinePrinter, plain } from "./line-printer.ts";
+import type { ReceivedMessage } from "./received-message.ts";
 
 export interface WritingOptions {
   /** JSON: whether messages have their details. The other formats always use them. */

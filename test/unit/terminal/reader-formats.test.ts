@@ -5,10 +5,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { parse } from "csv-parse/sync";
-import { CHAT_TABLE } from "../../../src/formats/csv.ts";
-import { cleanText, jsonLine } from "../../../src/formats/harmless-text.ts";
-import { LinePrinter, plain, usesColor } from "../../../src/formats/line-printer.ts";
-import type { ReceivedMessage } from "../../../src/formats/received-message.ts";
+import { cleanText, jsonLine } from "../../../src/base/harmless-text.ts";
+import { CHAT_TABLE } from "../../../src/serving/history/csv.ts";
+import { LinePrinter, plain, usesColor } from "../../../src/serving/history/line-printer.ts";
+import type { ReceivedMessage } from "../../../src/serving/history/received-message.ts";
 import { formatFor } from "../../../terminal/reader/export-formats.ts";
 
 const EVERY_CONTROL = String.fromCharCode(

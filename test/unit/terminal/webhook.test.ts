@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type Clock, systemClock } from "../../../src/base/clock.ts";
-import type { ReceivedMessage } from "../../../src/formats/received-message.ts";
+import type { ReceivedMessage } from "../../../src/serving/history/received-message.ts";
 import { Webhook } from "../../../terminal/reader/webhook.ts";
 import { AnsweringServer, refuses } from "../../support/answering-server.ts";
 

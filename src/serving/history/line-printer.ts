@@ -1,8 +1,8 @@
 /** Prints a message as one line for people: time, author with badges, type, text. */
 import { styleText } from "node:util";
-import type { Details } from "../protocol/kinds.ts";
-import { wholeText } from "../protocol/whole-text.ts";
-import { cleanText } from "./harmless-text.ts";
+import { cleanText } from "../../base/harmless-text.ts";
+import type { Details } from "../../protocol/kinds.ts";
+import { wholeText } from "../../protocol/whole-text.ts";
 import { choicesText, type ReceivedMessage } from "./received-message.ts";
 
 type Style = Parameters<typeof styleText>[0];

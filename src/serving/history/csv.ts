@@ -1,6 +1,6 @@
 /** Writes messages as CSV (RFC 4180) with a fixed set of columns. */
-import type { Details } from "../protocol/kinds.ts";
-import { wholeText } from "../protocol/whole-text.ts";
+import type { Details } from "../../protocol/kinds.ts";
+import { wholeText } from "../../protocol/whole-text.ts";
 import { choicesText, type ReceivedMessage } from "./received-message.ts";
 
 /** The byte order mark, without which some spreadsheets do not read UTF-8. */

@@ -2,8 +2,8 @@
  * A message as its readers have it: with its cursor, and with its video where it is one of several chats. Its
  * details may be those of any type, because a newer service may send types of its own.
  */
-import type { Details } from "../protocol/kinds.ts";
-import type { Message } from "../protocol/message.ts";
+import type { Details } from "../../protocol/kinds.ts";
+import type { Message } from "../../protocol/message.ts";
 
 export type ReceivedMessage = Omit<Message, "details"> & {
   cursor: number;
