@@ -7,8 +7,8 @@ import { createGunzip } from "node:zlib";
 const MAX_LENGTH = 16 * 1024 * 1024;
 
 /**
- * The text of a file, piece by piece, without a byte order mark; of a file whose name ends in `.gz`, what was
- * compressed. Throws if the file cannot be read.
+ * The text of a file, piece by piece, without a byte order mark. A file whose name ends in `.gz` is
+ * decompressed. Throws if the file cannot be read.
  */
 export async function* textOf(path: string): AsyncGenerator<string> {
   const file = createReadStream(path, { highWaterMark: 1 << 20 });
