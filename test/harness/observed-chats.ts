@@ -60,7 +60,8 @@ export class ObservedChat<Observer extends ObserverOfOne> implements ChatFrames 
 
   /** An opening may be refused while the service has trouble; a room that was open does not fail in a run. */
   failed(data: string): void {
-    this.observer.refused(200, String(dig(parseObject(data), "code")));
+    const { code, message } = parseObject(data) ?? {};
+    this.observer.refused(200, String(code), String(message));
   }
 
   end(data: string): void {
@@ -92,7 +93,7 @@ export abstract class ObservedChats implements ChatsObserver {
     if (event === "error" || isWaiting) this.#onTrouble();
   }
 
-  abstract refused(status: number, code: string): void;
+  abstract refused(status: number, code: string, message: string): void;
   abstract malformed(what: string): void;
 
   closed(_asked: boolean): void {}

@@ -26,8 +26,8 @@ export class ChannelLog extends ObservedChats {
     return this.#chat(videoId).observer;
   }
 
-  refused(status: number, code: string): void {
-    this.own.refused(status, code);
+  refused(status: number, code: string, message: string): void {
+    this.own.refused(status, code, message);
   }
 
   malformed(what: string): void {

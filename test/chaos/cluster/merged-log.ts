@@ -14,8 +14,8 @@ export class MergedLog extends ObservedChats {
     this.frames = new MergedFrames(chats, (_, what) => this.malformed(what));
   }
 
-  refused(status: number, code: string): void {
-    for (const log of this.logs) log.refused(status, code);
+  refused(status: number, code: string, message: string): void {
+    for (const log of this.logs) log.refused(status, code, message);
   }
 
   malformed(what: string): void {

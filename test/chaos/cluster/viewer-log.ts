@@ -6,6 +6,8 @@ import { Sequence } from "../../harness/sequence.ts";
 
 /** What a viewer may be refused with while instances, database and upstream come and go; it tries again. */
 const REFUSALS = new Set(["CAPACITY", "STORE_UNAVAILABLE", "SW_JS_FAILED", "NO_WORKING_CLIENT"]);
+/** The error NO_LIVE_CHAT says so if no page of the video could be loaded. */
+const NO_PAGE = /^(The video's page could not be loaded|the connection failed|\S+ cannot be reached)\b/;
 
 export interface Sent {
   cursor: number;
@@ -83,9 +85,10 @@ export class ViewerLog implements ChatObserver {
     else this.#note(`${event}: ${reason}`);
   }
 
-  refused(status: number, code: string): void {
-    if (REFUSALS.has(code)) this.refusals.set(code, (this.refusals.get(code) ?? 0) + 1);
-    else this.#note(`refused with ${status} ${code}`);
+  refused(status: number, code: string, message: string): void {
+    const isWithoutPage = code === "NO_LIVE_CHAT" && NO_PAGE.test(message);
+    if (REFUSALS.has(code) || isWithoutPage) this.refusals.set(code, (this.refusals.get(code) ?? 0) + 1);
+    else this.#note(`refused with ${status} ${code}: ${message}`);
   }
 
   closed(): void {}
@@ -101,7 +104,7 @@ export class ViewerLog implements ChatObserver {
 
 /** The log of a visitor: a chat may be absent (not yet, no longer, or never there), or impossible to find. */
 export class VisitorLog extends ViewerLog {
-  override refused(status: number, code: string): void {
-    if (code !== "NO_LIVE_CHAT") super.refused(status, code);
+  override refused(status: number, code: string, message: string): void {
+    if (code !== "NO_LIVE_CHAT") super.refused(status, code, message);
   }
 }

@@ -168,9 +168,9 @@ export class CheckedStream implements SseListener {
   }
 
   #refuse(body: string): void {
-    const code = dig(parseObject(body), "code");
+    const [code, message] = ["code", "message"].map((key) => dig(parseObject(body), key));
     this.#state = "calling";
-    this.#observer.refused(this.#status, typeof code === "string" ? code : "");
+    this.#observer.refused(this.#status, String(code ?? ""), String(message ?? ""));
   }
 }
 

@@ -12,8 +12,8 @@ export interface ClientOptions extends StreamQuery {
 
 /** What any client learns of its connections. */
 interface ConnectionObserver {
-  /** The answer was not a stream; `code` is that of the error body. */
-  refused(status: number, code: string): void;
+  /** The answer was not a stream; `code` and `message` are those of the error body. */
+  refused(status: number, code: string, message: string): void;
   /** The connection is over or failed. `asked`: the client itself ended it. */
   closed(asked: boolean): void;
   /** Bytes that break the rules of HTTP, of event streams or of this API. */
