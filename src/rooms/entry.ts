@@ -11,9 +11,11 @@ import { RelayError } from "../protocol/errors.ts";
 import { type CursorRange, resumeCursor } from "../serving/resume.ts";
 import { Room, type StreamRequest } from "../serving/room.ts";
 import { isFenced, isUnavailable, notStored } from "../store/port.ts";
+import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import { type Archive, enterArchive, isStale } from "./archive.ts";
 import { type EntryHost, type EntryParts, HAND_ON, type OpenOptions, type RoomState } from "./entry-host.ts";
 import { graceOver } from "./grace.ts";
+import type { QueuedOpening } from "./opening-queue.ts";
 import type { OwnedRoom } from "./owned-room.ts";
 import type { Followed, NoRoom, OpenedRoom, RoomApplicant, RoomSource } from "./sources.ts";
 
@@ -33,6 +35,8 @@ interface Opening {
   /** Settles as `done` does, or at once if `giveUp` is called. */
   result: Promise<OpenedRoom>;
   giveUp: AbortController;
+  /** Its place in the queue. */
+  queued: QueuedOpening<OpeningTurn>;
 }
 
 const VACANT: State = { name: "vacant" };
@@ -131,6 +135,7 @@ export class VideoEntry {
         return this.#enterOnceOpen(result, request, signal);
       }
       case "bootstrapping":
+        state.opening.queued.add(request.address());
         return this.#enterOnceOpen(state.opening.result, request, signal);
       case "archived":
         if (!(await isStale(state, request, () => this.#host.stored(this.videoId))))
@@ -209,8 +214,10 @@ export class VideoEntry {
   #bootstrap(options: OpenOptions = {}): Opening {
     const giveUp = new AbortController();
     if (this.#host.stopped.aborted) giveUp.abort(this.#host.stopped.reason);
-    const done = this.#open(options, giveUp);
-    const opening: Opening = { done, result: unlessAborted(done, giveUp.signal), giveUp };
+    const refuse = () => giveUp.abort(atCapacity("openings"));
+    const queued = this.#host.openings.join(options.address ?? "", refuse);
+    const done = this.#open(options, queued, giveUp);
+    const opening: Opening = { done, result: unlessAborted(done, giveUp.signal), giveUp, queued };
     opening.result.catch((error) => {
       if (this.#host.stopped.aborted) return; // the stop ended it
       const isFull = error instanceof RelayError && error.code === "CAPACITY";
@@ -226,11 +233,11 @@ export class VideoEntry {
 
   /** Leaves the state "bootstrapping". Rejects as `RoomSources.open` does, and with CAPACITY. */
   async #open(
-    { released, address = "", isShown = false }: OpenOptions,
+    { released, isShown = false }: OpenOptions,
+    queued: QueuedOpening<OpeningTurn>,
     giveUp: AbortController,
   ): Promise<OpenedRoom> {
-    const refuse = () => giveUp.abort(atCapacity("openings"));
-    using queued = this.#host.openings.join(address, refuse);
+    using _ = queued;
     await released;
     const applicant: RoomApplicant = {
       queued,

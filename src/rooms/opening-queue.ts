@@ -1,7 +1,8 @@
 /**
  * The queue of videos whose chats must be found. None of them is a room yet, and most may have no chat. Rooms
  * that were open before, and recordings, go first; then videos that are known to exist; then all others. In
- * each class, addresses take turns (`turns.ts`).
+ * each class, addresses take turns (`turns.ts`); a video for which clients of several addresses wait has the
+ * turns of each of them, so that nobody waits in the line of another one.
  *
  * Strangers choose how many videos wait, so their number has a bound. One more displaces the oldest video of
  * the address that waits for the most: a flood displaces its own videos, and its newest ones stay.
@@ -27,8 +28,10 @@ export type OpeningRank = "open" | "known" | "unknown";
 
 /** A video in the queue. Disposing takes it out: it waits no more, or needs no turn. */
 export interface QueuedOpening<T> extends Disposable {
-  /** The client's address, or its network; empty if the service itself opens the room. */
+  /** Its first client's address, or its network; empty if the service itself opens the room. */
   readonly address: string;
+  /** Another client waits for it: from now on it also takes the turns of this address. */
+  add(address: string): void;
   /**
    * Waits for the video's turn, and takes it out of the queue. Rejects with `RelayError` CAPACITY after 30 s,
    * and with the signal's reason.
@@ -73,15 +76,34 @@ export class OpeningQueue<T> {
   }
 
   /**
-   * Adds a video. `refuse` is called if another one displaces it, possibly before this returns; those of the
-   * service itself (`address` empty) are never displaced.
+   * Adds a video. It counts for one of its addresses, and for another one once it is displaced there; after
+   * the last of them, `refuse` is called, possibly before this returns. Those of the service itself (`address`
+   * empty) are never displaced.
    */
   join(address: string, refuse: () => void): QueuedOpening<T> {
-    const place = address === "" ? undefined : this.#count(address, refuse);
+    const addresses = new Set([address]);
+    const uncounted = [address];
+    let place: Disposable | undefined;
+    let wait: ((address: string) => void) | undefined;
+    const count = () => {
+      const next = uncounted.pop();
+      if (next === undefined) refuse();
+      else place = next === "" ? undefined : this.#count(next, count);
+    };
+    count();
     const leave = () => place?.[Symbol.dispose]();
     return {
       address,
-      turn: (rank, signal) => this.#turn(address, rank, signal).finally(leave),
+      add: (other) => {
+        if (addresses.has(other)) return;
+        addresses.add(other);
+        uncounted.push(other);
+        wait?.(other);
+      },
+      turn: (rank, signal) =>
+        this.#turn(rank, signal, addresses, (added) => {
+          wait = added;
+        }).finally(leave),
       [Symbol.dispose]: leave,
     };
   }
@@ -116,14 +138,32 @@ export class OpeningQueue<T> {
     return first ? first.value : (this.#known.next() ?? this.#unknown.next());
   }
 
-  async #turn(address: string, rank: OpeningRank, signal: AbortSignal): Promise<T> {
+  /** `onAdded`: takes the function that lets it wait for the turns of one more address. */
+  async #turn(
+    rank: OpeningRank,
+    signal: AbortSignal,
+    addresses: Iterable<string>,
+    onAdded: (wait?: (address: string) => void) => void,
+  ): Promise<T> {
     signal.throwIfAborted();
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     using limit = new Deadline(this.#parts.clock, MAX_WAIT_MS);
+    using lines = new DisposableStack();
+    const served = (place: T) => {
+      lines.dispose(); // at once: the next place is for another video
+      onAdded();
+      resolve(place);
+    };
     const turns = rank === "known" ? this.#known : this.#unknown;
-    const waiting = rank === "open" ? this.#open.push(resolve) : turns.add(address, resolve);
+    const wait = (address: string) => void lines.use(turns.add(address, served));
+    if (rank === "open") lines.use(this.#open.push(served));
+    else {
+      for (const address of addresses) wait(address);
+      onAdded(wait);
+    }
     const onAbort = () => {
-      waiting[Symbol.dispose]();
+      lines.dispose();
+      onAdded();
       reject(signal.aborted ? signal.reason : atCapacity("openings"));
     };
     const ended = AbortSignal.any([signal, limit.signal]);

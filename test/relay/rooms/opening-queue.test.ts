@@ -32,7 +32,7 @@ describe("videos that wait for a bootstrap", () => {
         await clock.advance(0);
       }
     };
-    return { clock, turns, enter, release };
+    return { clock, turns, enter, release, openings };
   }
 
   it("start at once while there are places, then one for each place that becomes free", async () => {
@@ -52,6 +52,17 @@ describe("videos that wait for a bootstrap", () => {
     void enter("one 2", "one");
     await release(7);
     assert.deepEqual(turns, ["two 1", "one 2", "flood 100", "one 1", "flood 99", "flood 98", "flood 97"]);
+  });
+
+  it("take the turns of each address that waits for them, and one turn in all", async () => {
+    const { turns, enter, release, openings } = queueOf(0);
+    const shared = openings.join("flood", () => {});
+    void shared.turn("unknown", new AbortController().signal).then(() => turns.push("shared"));
+    for (let i = 1; i <= 10; i++) void enter(`flood ${i}`, "flood");
+    await release();
+    shared.add("newcomer");
+    await release(3);
+    assert.deepEqual(turns, ["flood 10", "shared", "flood 9", "flood 8"]);
   });
 
   it("wait for one turn, and not for a round, if their address was not served while others flood", async () => {
@@ -116,6 +127,15 @@ describe("the videos that wait to be opened", () => {
     assert.deepEqual(displaced, ["flood 1", "flood 2", "flood 3", "flood 4"]);
   });
 
+  it("stay as long as they count for one of the addresses that wait for them", () => {
+    const { join, displaced } = crowdOf(5);
+    join("wanted", "flood").add("person");
+    for (let i = 1; i <= 8; i++) join(`flood ${i}`, "flood");
+    assert.deepEqual(displaced, ["flood 1", "flood 2", "flood 3", "flood 4"]);
+    for (let i = 1; i <= 8; i++) join(`other ${i}`, "person");
+    assert.ok(displaced.includes("wanted"));
+  });
+
   it("count until they are opened or given up, at most once", () => {
     const { join, displaced } = crowdOf(2);
     const first = join("first", "a");
@@ -147,14 +167,19 @@ it("a connection with several chats is refused if none of them could be opened i
   assert.throws(() => rooms.reserveOpenings(twenty(26), "flood"), refused);
 });
 
-for (const addresses of [16, 64, 1500])
-  it(`a newcomer's live chat opens within 10 s beside 1,500 made-up videos of ${addresses} addresses`, async () => {
+for (const [addresses, also] of [
+  [16, ""],
+  [64, ""],
+  [1500, ""],
+  [16, " and the chat itself"],
+] as const)
+  it(`a newcomer's live chat opens within 10 s beside 1,500 made-up videos of ${addresses} addresses${also}`, async () => {
     const relay = new VirtualRelay({ settings: { RELAY_MAX_ROOMS: "500" } });
     const chat = relay.upstream.chat("is-live-now", { kinds: ["text"] });
     chat.say(1);
-    const flood = Array.from({ length: 1500 }, (_, i) =>
-      relay.visit({ videoId: String(i).padStart(11, "0"), address: `flood ${i % addresses}` }),
-    );
+    const made = Array.from({ length: 1500 }, (_, i) => String(i).padStart(11, "0"));
+    if (also) made.splice(1000, 1, chat.videoId);
+    const flood = made.map((videoId, i) => relay.visit({ videoId, address: `flood ${i % addresses}` }));
     for (const { entered } of flood) entered.catch(() => {});
     await relay.advance(3000);
     const began = relay.clock.monotonic();
