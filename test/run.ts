@@ -2,8 +2,8 @@
  * Plays tests, and names at the end what this machine lacks for those that were skipped.
  *
  *     npm test                        all that need `npm ci` alone
- *     npm test -- PATH...             named files and folders
- *     npm run test:unit -- FOLDER...  folders of test/unit; with --watch again after each change
+ *     npm test -- PATH...             named files and folders; with --watch again after each change
+ *     npm run test:unit -- FOLDER...  folders of test/unit; also with --watch
  *     npm run test:all                also browsers, PostgreSQL, other programs and captures; with --whole, a
  *                                     skipped test fails the run
  *

@@ -50,6 +50,9 @@ const UNENDED_WAITS: Record<string, string> = {
   "src/store/postgres/notifications.ts: clock.sleep(SPACING_MS)": "a pause of 20 ms between two queries",
 };
 
+/** What makes a whole relay. A test that imports one of them, itself or by its helpers, runs the relay. */
+const WHOLE_RELAY = ["src/rooms/rooms.ts", "src/cli/service.ts", "src/cli/edge-service.ts"];
+
 /** The tests that wait for a time on the computer's clock, as no event shows that it is over. */
 const SLEEPING_TESTS: Record<string, string> = {
   "test/browser/log-chromium.test.ts": "a library that hands the last batch over by a timer of its own",
@@ -193,6 +196,23 @@ describe("the code", () => {
       for (const name of importsOf(file, ROOT).filter((found) => found.startsWith(".")))
         assert.match(join(dirname(file), name), /^(terminal\/|client\/index\.ts$|src\/)/, file);
     }
+  });
+
+  it("parts the tests: those in test/relay run the whole relay, those in test/unit do not", () => {
+    const known = new Map<string, boolean>(WHOLE_RELAY.map((file) => [file, true]));
+    const isUsed = (_name: string, statement: string) => !statement.startsWith("import type");
+    const runsRelay = (file: string): boolean => {
+      const imported = () => importsOf(file, ROOT, isUsed).filter((name) => name.startsWith("."));
+      const isRun = (name: string) => runsRelay(join(dirname(file), name));
+      const runs = known.get(file) ?? (file.startsWith("test/") && imported().some(isRun));
+      known.set(file, runs);
+      return runs;
+    };
+    assert.deepEqual(filesOf("test/unit/**/*.ts", ROOT).filter(runsRelay), []);
+    assert.deepEqual(
+      filesOf("test/relay/**/*.ts", ROOT).filter((file) => !runsRelay(file)),
+      [],
+    );
   });
 
   it("separates the SDK: of src it imports the protocol's types and, at run time, only the table of kinds", () => {
