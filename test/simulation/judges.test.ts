@@ -188,7 +188,7 @@ describe("the judge of several instances, for a call of a video whose two chats 
 
 type Standing = "unread" | "open" | "ended";
 
-/** Makes the instance the owner of a chat that stands like this. */
+/** Makes the instance the owner of a chat with this standing. */
 function own(store: SharedStore, key: ChatKey, owner: string, standing: Standing): void {
   const take = () => store.execute(SQL.take, [key, owner, 60_000, otherChat(key)])[0] as TakenRoom;
   const { epoch, head } = take();
