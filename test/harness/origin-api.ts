@@ -10,6 +10,7 @@ import type { MergedQuery } from "../../src/http/schemas/schemas.ts";
 import { mergedAsked, openMerged } from "../../src/http/streams/merged.ts";
 import { openStream, streamAsked } from "../../src/http/streams/stream.ts";
 import type { Served } from "../../src/http/streams/stream-parts.ts";
+import type { BodySink } from "../../src/multiplex/multiplex.ts";
 import {
   OPENING_TIMEOUT_MS,
   type OriginAnswer,
@@ -20,7 +21,6 @@ import { ChatAbsent, STANDING_HEADER } from "../../src/protocol/chat-standing.ts
 import { RelayError } from "../../src/protocol/errors.ts";
 import { type BodyForm, FORMS } from "../../src/serving/form.ts";
 import { parseOffset } from "../../src/serving/log-position.ts";
-import type { BodySink } from "../../src/serving/multiplex/multiplex.ts";
 import { refuseUnavailable } from "../../src/serving/store-refusal.ts";
 import { SimulatedSink } from "./sink.ts";
 

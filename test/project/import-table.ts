@@ -23,16 +23,28 @@ const LAYERS: Record<string, readonly string[]> = {
   serving: ["protocol", "telemetry", "store"],
   reading: ["protocol", "telemetry", "upstream", "store"],
   rooms: ["protocol", "telemetry", "upstream", "store", "serving", "reading"],
+  multiplex: ["protocol", "telemetry", "store", "serving", "rooms"],
   origin: ["protocol", "telemetry", "store", "serving", "rooms"],
-  http: ["protocol", "telemetry", "upstream", "serving", "rooms", "origin"],
-  cli: ["protocol", "telemetry", "upstream", "store", "serving", "reading", "rooms", "origin", "http"],
+  http: ["protocol", "telemetry", "upstream", "serving", "rooms", "multiplex", "origin"],
+  cli: [
+    "protocol",
+    "telemetry",
+    "upstream",
+    "store",
+    "serving",
+    "reading",
+    "rooms",
+    "multiplex",
+    "origin",
+    "http",
+  ],
 };
 
 /** What `cli/` uses of the folders beside `src/`: the commands there, and the demo's upstream. */
 const BESIDE = /^\.\.\/(terminal\/|simulator\/index\.ts$)/;
 
 /** The folders that the simulation plays: their time and randomness come from the clock that they get. */
-const SIMULATED = ["store", "upstream", "reading", "serving", "rooms"];
+const SIMULATED = ["store", "upstream", "reading", "serving", "rooms", "multiplex"];
 const GLOBALS =
   /\b(?:Date\.now|performance\.now|Math\.random|set(?:Timeout|Interval)|random\w+)\(|new Date\(\)/;
 /** The files that use such a global nevertheless, and for what. */

@@ -15,7 +15,7 @@ const INSTALLED = ["**/node_modules/**"];
 const COVERED: [what: string, files: string, textOf: (source: string) => string][] = [
   ["documents", "{*,docs/*,tools/bench/*,client/*}.md", (source) => source],
   ["comments", "{examples,deploy}/*", commentsOf],
-  ["comments", "src/{upstream,reading,serving,origin,telemetry}/**/*.ts", commentsOf],
+  ["comments", "src/{upstream,reading,serving,multiplex,origin,telemetry}/**/*.ts", commentsOf],
   ["comments", "src/{*.ts,{protocol,rooms,store}/**/*.ts}", commentsOf],
   ["comments", "{client,{tools,web}/**}/*.ts", commentsOf],
   ["comments", "{src/{base,http,cli}/**,simulator,terminal/**}/*.ts", commentsOf],

@@ -1,11 +1,17 @@
 /** `GET /v1/stream?channel=`: the chats of a channel's streams, one after the other, on one connection. */
+
+import {
+  type ChannelParts,
+  type ChannelRequest,
+  ChannelViewer,
+  firstLook,
+} from "../../multiplex/channel-viewer.ts";
+import type { BodySink, Multiplex } from "../../multiplex/multiplex.ts";
 import { CHANNEL_PLACE, parseChannel } from "../../protocol/channel.ts";
 import type { ChannelPlace } from "../../protocol/cursor-vector.ts";
 import { RelayError } from "../../protocol/errors.ts";
-import type { BodySink, Multiplex } from "../../serving/multiplex/multiplex.ts";
 import { parseCursor } from "../../serving/resume.ts";
 import type { StreamQuery } from "../schemas/schemas.ts";
-import { type ChannelParts, type ChannelRequest, ChannelViewer, firstLook } from "./channel-viewer.ts";
 import { formAsked, openMultiplex, partAsked, type Served, type StreamInput } from "./stream-parts.ts";
 
 /** Throws `RelayError` INVALID_REQUEST. */

@@ -1,14 +1,14 @@
 /** `GET /v1/merged`: up to twenty chats on one connection; one id resumes all of them. */
 import type { FastifyInstance } from "fastify";
+import { readMerged } from "../../multiplex/merged-chat.ts";
+import type { BodySink } from "../../multiplex/multiplex.ts";
 import { parseMergedId } from "../../protocol/cursor-vector.ts";
-import type { BodySink } from "../../serving/multiplex/multiplex.ts";
 import { clientGone } from "../client-gone.ts";
 import { MergedResponse, routeOptions } from "../schemas/responses.ts";
 import { MergedHeaders, MergedQuery, type StreamHeaders } from "../schemas/schemas.ts";
 import { knownParametersOnly } from "../strict-query.ts";
 import { networkOf } from "./address-limit.ts";
 import { refuseUntil } from "./channel-stream.ts";
-import { readMerged } from "./merged-chat.ts";
 import { cursorsIn, mergedNames } from "./merged-query.ts";
 import { openSink } from "./stream-head.ts";
 import {

@@ -1,10 +1,10 @@
 /** Opens the response of a stream: its head, its format and compression, and the sink for what follows. */
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import type { FastifyReply } from "fastify";
+import type { BodySink } from "../../multiplex/multiplex.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { type BodyForm, FORMS } from "../../serving/form.ts";
 import type { Format } from "../../serving/framing.ts";
-import type { BodySink } from "../../serving/multiplex/multiplex.ts";
 import { isPrivate, privately } from "../access/private-answers.ts";
 import type { AnswersUnderWay } from "../answers-under-way.ts";
 import { acceptsGzip, varyBy } from "../negotiation.ts";

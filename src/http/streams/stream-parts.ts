@@ -3,13 +3,14 @@
  * connection that carries several chats.
  */
 import type { Clock } from "../../base/clock.ts";
+import { type BodySink, Multiplex } from "../../multiplex/multiplex.ts";
+import type { MultiplexParts } from "../../multiplex/multiplex-viewer.ts";
+import { PART_FORMS } from "../../multiplex/parts.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import type { WatchedChannels } from "../../rooms/channels/channels.ts";
 import type { VideoChannels } from "../../rooms/channels/video-channels.ts";
 import type { Rooms } from "../../rooms/rooms.ts";
 import type { Format } from "../../serving/framing.ts";
-import { type BodySink, Multiplex } from "../../serving/multiplex/multiplex.ts";
-import { PART_FORMS } from "../../serving/multiplex/parts.ts";
 import { parseBackfill } from "../../serving/resume.ts";
 import type { StreamRequest } from "../../serving/room.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
@@ -18,7 +19,6 @@ import { errorConverter } from "../error-answers.ts";
 import { filterAsked } from "../filter-query.ts";
 import { timeIn } from "../query-time.ts";
 import type { StreamHeaders, StreamQuery } from "../schemas/schemas.ts";
-import type { MultiplexParts } from "./multiplex-viewer.ts";
 import { formatFor, type OpenParts } from "./stream-head.ts";
 
 /** The routes of connections that carry several chats. */

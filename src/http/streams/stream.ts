@@ -1,8 +1,8 @@
 /** `GET /v1/stream`: checks the request, finds the room or the channel, and opens the response. */
 import type { FastifyInstance } from "fastify";
+import type { BodySink } from "../../multiplex/multiplex.ts";
 import { RelayError } from "../../protocol/errors.ts";
 import { parseVideoId } from "../../protocol/video-id.ts";
-import type { BodySink } from "../../serving/multiplex/multiplex.ts";
 import { parseCursor } from "../../serving/resume.ts";
 import { clientGone } from "../client-gone.ts";
 import { routeOptions, StreamResponse } from "../schemas/responses.ts";

@@ -2,14 +2,14 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { errorConverter } from "../../../src/http/error-answers.ts";
-import { ChannelViewer } from "../../../src/http/streams/channel-viewer.ts";
+import { ChannelViewer } from "../../../src/multiplex/channel-viewer.ts";
+import { Multiplex } from "../../../src/multiplex/multiplex.ts";
+import { PART_FORMS } from "../../../src/multiplex/parts.ts";
 import { Broadcasts } from "../../../src/rooms/channels/broadcasts.ts";
 import type { ChannelWatch } from "../../../src/rooms/channels/watch.ts";
 import { recordChannel, recordChat } from "../../../src/rooms/recordings/recorder.ts";
 import { FORMS } from "../../../src/serving/form.ts";
 import { MessageFilter } from "../../../src/serving/message-filter.ts";
-import { Multiplex } from "../../../src/serving/multiplex/multiplex.ts";
-import { PART_FORMS } from "../../../src/serving/multiplex/parts.ts";
 import { SimulatedSink } from "../../harness/sink.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { recorderOf, runUntil } from "../../support/recorder-parts.ts";

@@ -3,12 +3,12 @@
  * this connection as its sink. If the client is slow, all its chats wait and write in turn: the connection
  * holds two chunks in all, the one that is being written and the next one.
  */
-import type { Clock } from "../../base/clock.ts";
-import { background } from "../../telemetry/background.ts";
-import type { Telemetry } from "../../telemetry/telemetry.ts";
-import type { BodyForm, Form, Packet } from "../form.ts";
-import { EVENTS, type Events, type Format } from "../framing.ts";
-import type { Sink, SinkOwner } from "../sink.ts";
+import type { Clock } from "../base/clock.ts";
+import type { BodyForm, Form, Packet } from "../serving/form.ts";
+import { EVENTS, type Events, type Format } from "../serving/framing.ts";
+import type { Sink, SinkOwner } from "../serving/sink.ts";
+import { background } from "../telemetry/background.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 import { type ChatPart, partOf } from "./parts.ts";
 
 /** The sink of the whole connection. */

@@ -3,10 +3,10 @@
  * are shared by all such connections; each connection adds the video and its own id when it writes them:
  * only then does it know what the client has of the other chats.
  */
-import type { Init, StreamEnd } from "../../protocol/chat.ts";
-import type { StoredMessage } from "../../store/stored-message.ts";
-import { type Form, ownBytes, type Packet } from "../form.ts";
-import { EVENTS, type Format, featuredData, initOf } from "../framing.ts";
+import type { Init, StreamEnd } from "../protocol/chat.ts";
+import { type Form, ownBytes, type Packet } from "../serving/form.ts";
+import { EVENTS, type Format, featuredData, initOf } from "../serving/framing.ts";
+import type { StoredMessage } from "../store/stored-message.ts";
 
 export type ChatPart =
   | { kind: "init"; init: Init }

@@ -2,13 +2,13 @@
  * The chats of a merged connection: each video's enters its room, again after a failure that may pass, and
  * each channel's follow each other.
  */
-import { type ChannelPlace, mergedIdOf } from "../../protocol/cursor-vector.ts";
-import { ERRORS } from "../../protocol/errors.ts";
-import type { WatchedChannel } from "../../rooms/channels/broadcasts.ts";
-import { terminal } from "../../serving/framing.ts";
-import { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
-import type { Multiplex } from "../../serving/multiplex/multiplex.ts";
+import { type ChannelPlace, mergedIdOf } from "../protocol/cursor-vector.ts";
+import { ERRORS } from "../protocol/errors.ts";
+import type { WatchedChannel } from "../rooms/channels/broadcasts.ts";
+import { terminal } from "../serving/framing.ts";
 import { type ChannelParts, type ChannelRequest, ChannelViewer, SentVideos } from "./channel-viewer.ts";
+import { ChatWriter } from "./chat-writer.ts";
+import type { Multiplex } from "./multiplex.ts";
 import { type ChatRequest, type MultiplexParts, MultiplexViewer } from "./multiplex-viewer.ts";
 
 interface MergedChat {

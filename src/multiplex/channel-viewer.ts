@@ -4,20 +4,20 @@
  * failures to the channel's watch.
  */
 import { isDeepStrictEqual } from "node:util";
-import type { Clock } from "../../base/clock.ts";
-import { Deadline } from "../../base/deadline.ts";
-import { withoutStop } from "../../base/full-stop.ts";
-import type { ChannelState } from "../../protocol/channel.ts";
-import type { StreamEnd } from "../../protocol/chat.ts";
-import { ChatAbsent } from "../../protocol/chat-standing.ts";
-import type { ChannelPlace } from "../../protocol/cursor-vector.ts";
-import { ERRORS, RelayError } from "../../protocol/errors.ts";
-import type { Broadcast, WatchedChannel } from "../../rooms/channels/broadcasts.ts";
-import type { VideoChannels } from "../../rooms/channels/video-channels.ts";
-import type { MessageFilter } from "../../serving/message-filter.ts";
-import { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
-import type { Multiplex } from "../../serving/multiplex/multiplex.ts";
-import { refuseUnavailable } from "../../serving/store-refusal.ts";
+import type { Clock } from "../base/clock.ts";
+import { Deadline } from "../base/deadline.ts";
+import { withoutStop } from "../base/full-stop.ts";
+import type { ChannelState } from "../protocol/channel.ts";
+import type { StreamEnd } from "../protocol/chat.ts";
+import { ChatAbsent } from "../protocol/chat-standing.ts";
+import type { ChannelPlace } from "../protocol/cursor-vector.ts";
+import { ERRORS, RelayError } from "../protocol/errors.ts";
+import type { Broadcast, WatchedChannel } from "../rooms/channels/broadcasts.ts";
+import type { VideoChannels } from "../rooms/channels/video-channels.ts";
+import type { MessageFilter } from "../serving/message-filter.ts";
+import { refuseUnavailable } from "../serving/store-refusal.ts";
+import { ChatWriter } from "./chat-writer.ts";
+import type { Multiplex } from "./multiplex.ts";
 import { type MultiplexParts, MultiplexViewer } from "./multiplex-viewer.ts";
 
 /** How long a client waits for the first look at a channel before it gets a state without one. */

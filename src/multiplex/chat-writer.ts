@@ -2,8 +2,8 @@
  * Writes one chat to a connection that carries several. Each event names the video; messages and cursors also
  * have the id from which the whole connection resumes.
  */
-import type { Init, StreamEnd } from "../../protocol/chat.ts";
-import type { FramePlace } from "../framing.ts";
+import type { Init, StreamEnd } from "../protocol/chat.ts";
+import type { FramePlace } from "../serving/framing.ts";
 import type { Multiplex } from "./multiplex.ts";
 import type { ChatPart } from "./parts.ts";
 

@@ -2,15 +2,15 @@
  * A viewer on a connection that carries several chats: it is in the room of one chat at a time, and counts as
  * a waiting viewer between two rooms. What it is sent is written to the connection.
  */
-import type { Clock } from "../../base/clock.ts";
-import type { StreamEnd } from "../../protocol/chat.ts";
-import { ChatAbsent } from "../../protocol/chat-standing.ts";
-import type { RelayError } from "../../protocol/errors.ts";
-import type { Rooms } from "../../rooms/rooms.ts";
-import type { Form } from "../../serving/form.ts";
-import type { ChatWriter } from "../../serving/multiplex/chat-writer.ts";
-import type { Branch, Multiplex } from "../../serving/multiplex/multiplex.ts";
-import type { StreamRequest } from "../../serving/room.ts";
+import type { Clock } from "../base/clock.ts";
+import type { StreamEnd } from "../protocol/chat.ts";
+import { ChatAbsent } from "../protocol/chat-standing.ts";
+import type { RelayError } from "../protocol/errors.ts";
+import type { Rooms } from "../rooms/rooms.ts";
+import type { Form } from "../serving/form.ts";
+import type { StreamRequest } from "../serving/room.ts";
+import type { ChatWriter } from "./chat-writer.ts";
+import type { Branch, Multiplex } from "./multiplex.ts";
 
 /**
  * The minimum wait after a refusal, and the share by which it may be longer: those that were refused at the

@@ -1,7 +1,7 @@
 /** A viewer's place in the list of a channel's broadcasts: what it does next, and where it leaves. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type Had, nextStep } from "../../../src/http/streams/channel-viewer.ts";
+import { type Had, nextStep } from "../../../src/multiplex/channel-viewer.ts";
 import type { ChannelState } from "../../../src/protocol/channel.ts";
 import { RelayError } from "../../../src/protocol/errors.ts";
 import { type Broadcast, Broadcasts } from "../../../src/rooms/channels/broadcasts.ts";
