@@ -18,7 +18,7 @@ import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { AboutVideo } from "./about-video.ts";
 import type { Appender } from "./batch/appender.ts";
 import type { Progress } from "./batch/checkpoint.ts";
-import type { Gap, ReadBatch } from "./batch/gap.ts";
+import type { Gap, ReadBatch } from "./gap.ts";
 import type { HiddenTime } from "./hidden-time.ts";
 import { type LookSettings, LookWaits } from "./look-waits.ts";
 import { OptionalPages } from "./optional-pages.ts";

@@ -3,7 +3,7 @@
  * messages. A room uses it to estimate how many messages it has missed in a short unread time.
  */
 import type { Item } from "../upstream/readers/reader.ts";
-import { isSaid } from "./batch/gap.ts";
+import { isSaid } from "./gap.ts";
 
 const MINUTE_MS = 60_000;
 /** A rate over a shorter time is noise. */

@@ -16,8 +16,8 @@ import {
   toBatches,
   withAnswer,
   withPage,
-} from "./batch/fresh-pages.ts";
-import type { Gap, ReadBatch } from "./batch/gap.ts";
+} from "./fresh-pages.ts";
+import type { Gap, ReadBatch } from "./gap.ts";
 import { LateAnswers, type UnreadSpan, unreadBetween } from "./late-answers.ts";
 import { RecentRate } from "./recent-rate.ts";
 

@@ -27,8 +27,8 @@ import {
   positionOf,
   shownAt,
 } from "../reading/batch/checkpoint.ts";
-import { cutAtAll, inTurn, withAnswer } from "../reading/batch/fresh-pages.ts";
-import type { Gap } from "../reading/batch/gap.ts";
+import { cutAtAll, inTurn, withAnswer } from "../reading/fresh-pages.ts";
+import type { Gap } from "../reading/gap.ts";
 import { HiddenTime } from "../reading/hidden-time.ts";
 import { waitAfter } from "../reading/interval.ts";
 import { unreadBetween } from "../reading/late-answers.ts";

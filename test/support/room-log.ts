@@ -4,7 +4,7 @@ import type { JsonObject } from "../../simulator/plain-json.ts";
 import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { Appender } from "../../src/reading/batch/appender.ts";
 import { memoryOf } from "../../src/reading/batch/checkpoint.ts";
-import type { Gap } from "../../src/reading/batch/gap.ts";
+import type { Gap } from "../../src/reading/gap.ts";
 import type { ObservedStore, StoreEngine } from "../../src/store/observed.ts";
 import { memoryStore } from "../../src/store/sqlite/inline-thread.ts";
 import { silentLog } from "../../src/telemetry/logger.ts";

@@ -18,7 +18,7 @@ import {
 import type { AboveChat } from "../../upstream/readers/above-chat.ts";
 import { encodeGifts, toGifts } from "../../upstream/readers/join-gifts.ts";
 import { NO_PANELS, type Panels } from "../../upstream/readers/panels.ts";
-import { type Gap, toGap } from "./gap.ts";
+import { type Gap, toGap } from "../gap.ts";
 import { NO_MEMORY, type ReadMemory } from "./resolve.ts";
 
 /** A clock that is corrected goes back by no more than this, in milliseconds. */

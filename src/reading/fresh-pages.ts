@@ -3,14 +3,14 @@
  * list; so do a page and the answer after it, if the upstream still kept all messages between them. Otherwise
  * messages may be missing between the two.
  */
-import type { CallTimes } from "../../base/clock.ts";
-import type { Marker } from "../../telemetry/marks.ts";
-import type { PollAnswer } from "../../upstream/live-chat.ts";
-import { mergeInOrder } from "../../upstream/order.ts";
-import { knownByText } from "../../upstream/readers/notice.ts";
-import type { Item } from "../../upstream/readers/reader.ts";
-import { unreadBetween } from "../late-answers.ts";
+import type { CallTimes } from "../base/clock.ts";
+import type { Marker } from "../telemetry/marks.ts";
+import type { PollAnswer } from "../upstream/live-chat.ts";
+import { mergeInOrder } from "../upstream/order.ts";
+import { knownByText } from "../upstream/readers/notice.ts";
+import type { Item } from "../upstream/readers/reader.ts";
 import { areJoined, type Gap, isSaid, type ReadBatch } from "./gap.ts";
+import { unreadBetween } from "./late-answers.ts";
 
 export interface FreshPage extends CallTimes, Pick<ReadBatch, "above"> {
   items: readonly Item[];

@@ -2,12 +2,12 @@
  * A time in which a chat was not read although the room already had messages of it. Messages of that time may
  * be missing. Unless the next items overlap with those of the room, a message of type `gap` marks the place.
  */
-import type { Details } from "../../protocol/kinds.ts";
-import type { Message } from "../../protocol/message.ts";
-import { type AboveChat, aboveAfter, takenDown } from "../../upstream/readers/above-chat.ts";
-import { event } from "../../upstream/readers/event.ts";
-import type { ActionTime, Item } from "../../upstream/readers/reader.ts";
-import type { TimeOfDay } from "../../upstream/readers/timestamp.ts";
+import type { Details } from "../protocol/kinds.ts";
+import type { Message } from "../protocol/message.ts";
+import { type AboveChat, aboveAfter, takenDown } from "../upstream/readers/above-chat.ts";
+import { event } from "../upstream/readers/event.ts";
+import type { ActionTime, Item } from "../upstream/readers/reader.ts";
+import type { TimeOfDay } from "../upstream/readers/timestamp.ts";
 
 export interface Gap {
   /** Wall time of the last good answer before it, in milliseconds since 1970. */
