@@ -77,8 +77,8 @@ export class OpeningQueue<T> {
 
   /**
    * Adds a video. It counts for one of its addresses, and for another one once it is displaced there; after
-   * the last of them, `refuse` is called, possibly before this returns. Those of the service itself (`address`
-   * empty) are never displaced.
+   * the last of them, `refuse` is called, possibly before this returns. Those of the service itself
+   * (`address` empty) are never displaced.
    */
   join(address: string, refuse: () => void): QueuedOpening<T> {
     const addresses = new Set([address]);
