@@ -94,10 +94,10 @@ describe("a featured message", () => {
       ["init", "featured"],
     );
     const [shown] = late.featured;
-    const sent = late.events.find(
-      ({ event, data }) => event === "message" && (data as { id: string }).id === "first",
-    );
-    assert.deepEqual(shown?.message, sent?.data);
+    const sent = () =>
+      late.events.find(({ event, data }) => event === "message" && (data as { id: string }).id === "first");
+    await eventually(true, () => sent() !== undefined);
+    assert.deepEqual(shown?.message, sent()?.data);
     assert.equal(shown?.featuredAt, (await show(relay)).body.featuredAt);
     assert.ok(
       [...viewer.events, ...late.events].every(({ event, id }) => event !== "featured" || id === undefined),
