@@ -15,6 +15,7 @@ import { ERRORS, RelayError } from "../protocol/errors.ts";
 import type { Broadcast, WatchedChannel } from "../rooms/channels/broadcasts.ts";
 import type { VideoChannels } from "../rooms/channels/video-channels.ts";
 import type { MessageFilter } from "../serving/message-filter.ts";
+import type { StreamRequest } from "../serving/room.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
 import { ChatWriter } from "./chat-writer.ts";
 import type { Multiplex } from "./multiplex.ts";
@@ -40,7 +41,7 @@ export interface ChannelRequest {
   from?: number | undefined;
   filter: MessageFilter;
   wantsVideo: boolean;
-  wantsFeatured: boolean;
+  facts: StreamRequest["facts"];
   /** Whether the channel's state names all broadcasts that are live. */
   wantsAll?: boolean;
   resume: ChannelPlace | undefined;
@@ -297,7 +298,7 @@ export class ChannelViewer {
   /** One stay in the broadcast's room. `isRest`: only for the messages that are stored now. */
   async #stay(broadcast: Broadcast, writer: ChatWriter, had: Had, isRest: boolean): Promise<Had> {
     const { broadcasts } = this.#parts.watch;
-    const { backfill, from, filter, wantsVideo, wantsFeatured, address } = this.#request;
+    const { backfill, from, filter, wantsVideo, facts, address } = this.#request;
     const { gone } = this.#multiplex;
     const viewer = this.#viewer;
     const turned = new AbortController();
@@ -309,7 +310,7 @@ export class ChannelViewer {
     // The channel's watch says when a chat that was not there is there.
     const goesOn = { isFresh: true, reopens: broadcast.isReopened === true };
     const start = isRest ? { isBounded: true, backfill: 0 } : { backfill, from, ...goesOn };
-    const asked = { videoId: writer.videoId, filter, wantsVideo, wantsFeatured, ...start };
+    const asked = { videoId: writer.videoId, filter, wantsVideo, facts, ...start };
     const request = { ...asked, isShown: true, address: () => address };
     const entered = () => {
       if (broadcasts.isOn(broadcast)) this.#announce();

@@ -48,7 +48,7 @@ export class ChatWriter {
       case "messages":
         this.#multiplex.write(...part.frames.flatMap(({ cursor, rest }) => [this.#beginning(cursor), rest]));
         return undefined;
-      case "featured":
+      case "fact":
         this.#multiplex.write(part.frame);
         return undefined;
       case "cursor":

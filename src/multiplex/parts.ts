@@ -5,15 +5,15 @@
  */
 import type { Init, StreamEnd } from "../protocol/chat.ts";
 import { type Form, ownBytes, type Packet } from "../serving/form.ts";
-import { EVENTS, type Format, featuredData, initOf } from "../serving/framing.ts";
+import { EVENTS, type Format, factData, initOf } from "../serving/framing.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 
 export type ChatPart =
   | { kind: "init"; init: Init }
   /** `rest`: a message's frame without its beginning. */
   | { kind: "messages"; frames: readonly { cursor: number; rest: Buffer }[] }
-  /** The frame of the featured message. */
-  | { kind: "featured"; frame: Buffer }
+  /** The frame of a fact. */
+  | { kind: "fact"; frame: Buffer }
   /** The cursor has moved past messages that are not sent. */
   | { kind: "cursor"; cursor: number }
   | { kind: "idle" }
@@ -48,10 +48,10 @@ function formOf(format: Format, details: boolean): Form {
       const frames = cursors.flatMap((cursor, i) => (rests[i] ? { cursor, rest: rests[i] } : []));
       return packetOf({ kind: "messages", frames }, sizeOf(rests));
     },
-    featured: (videoId, featured) => {
-      const data = { videoId, ...featuredData(featured, details) };
-      const frame = Buffer.from(EVENTS[format].event("featured", data));
-      return packetOf({ kind: "featured", frame }, frame.length);
+    fact: (videoId, fact) => {
+      const data = { videoId, ...factData(fact, details) };
+      const frame = Buffer.from(EVENTS[format].event(fact.name, data));
+      return packetOf({ kind: "fact", frame }, frame.length);
     },
     keepalive: IDLE,
     keepaliveAt: (cursor) => packetOf({ kind: "cursor", cursor }),

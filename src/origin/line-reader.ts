@@ -1,5 +1,6 @@
 /** The lines of an origin's NDJSON, and the messages in them, whose text is kept byte for byte. */
 import { asString, dig, parseJson } from "../base/json.ts";
+import { FACT_NAMES, type Fact } from "../store/facts.ts";
 import type { Featured } from "../store/featured.ts";
 import { detailsFrom, type EncodedMessage, type StoredMessage } from "../store/stored-message.ts";
 import { OriginAway } from "./origin-away.ts";
@@ -55,13 +56,14 @@ const FEATURED = '{"event":"featured",';
 const FEATURED_MESSAGE = `${FEATURED}"message":{`;
 const FEATURED_AT = /,"featuredAt":"([^"]+)"\}$/;
 
-/** Whether the line is of the event `featured`. */
-export function isFeatured(line: string): boolean {
-  return line.startsWith(FEATURED);
+/** The fact in a line; undefined if it is of another event. Throws `OriginAway` if it has another form. */
+export function factIn(line: string): Fact | undefined {
+  const name = FACT_NAMES.find((each) => line.startsWith(`{"event":"${each}",`));
+  return name && { name, value: featuredIn(line) };
 }
 
-/** The message in such a line; undefined if there is none. Throws `OriginAway` for another form. */
-export function featuredIn(line: string): Featured | undefined {
+/** The message in a line of the event `featured`; undefined if there is none. */
+function featuredIn(line: string): Featured | undefined {
   if (line === `${FEATURED}"message":null}`) return undefined;
   const [end = "", iso = ""] = FEATURED_AT.exec(line) ?? [];
   const message = encodedIn(line.slice(FEATURED_MESSAGE.length, line.length - end.length));

@@ -2,9 +2,8 @@
  * The log of one room of an origin: new messages come from one stream, which resumes after the last cursor
  * whenever it breaks; older ones come from the origin's pages.
  */
-import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../base/clock.ts";
-import { nap, unlessAborted } from "../base/deadline.ts";
+import { nap } from "../base/deadline.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import { type ChatKey, chatOf } from "../protocol/chat-key.ts";
 import { ChatAbsent } from "../protocol/chat-standing.ts";
@@ -12,16 +11,15 @@ import { ERRORS, RelayError } from "../protocol/errors.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import type { CursorRange } from "../serving/resume.ts";
 import type { RoomLog } from "../serving/room-log.ts";
-import type { Featured } from "../store/featured.ts";
+import { FACT_NAMES, type Fact, type FactName } from "../store/facts.ts";
 import { isUnavailable, type TypedPart } from "../store/port.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import type { OriginEvents } from "../telemetry/origin-events.ts";
 import type { Origin } from "./origin.ts";
 import type { OriginStream } from "./origin-stream.ts";
 import { ReopenWaits } from "./reopen-waits.ts";
+import { SaidFact } from "./said-fact.ts";
 
-/** The wait for the stream to say which message is featured: an earlier version never says it. */
-const FIRST_WORD_MS = 2000;
 /** The minimum time between two questions what the video is, and the wait for an answer. */
 const VIDEO_MS = 2000;
 
@@ -46,16 +44,14 @@ export class OriginRoomLog implements RoomLog {
   /** When it may be asked for, and the latest question. A stream that has just begun was one. */
   #videoDueAt: number;
   #videoAsked: Promise<void> = Promise.resolve();
-  #featured: Featured | undefined;
-  /** Whether the stream has said which message is featured. */
-  #hasSaid = false;
-  /** Resolves when it says that another message is. */
-  #featuredSaid = Promise.withResolvers<void>();
+  readonly #facts: Readonly<Record<FactName, SaidFact>>;
 
   /** Without an opening, the log can be read, but not followed. */
   constructor(parts: RoomLogParts, opening?: FollowedStart) {
     this.#parts = parts;
     this.#opening = opening;
+    const facts = FACT_NAMES.map((name) => [name, new SaidFact(parts.clock)]);
+    this.#facts = Object.fromEntries(facts);
     this.video = opening?.stream.video;
     this.#videoDueAt = opening ? parts.clock.monotonic() + VIDEO_MS : 0;
   }
@@ -91,23 +87,10 @@ export class OriginRoomLog implements RoomLog {
   }
 
   /** What the stream says; a log that is not followed asks once. */
-  async *featured(key: ChatKey, signal: AbortSignal): AsyncGenerator<Featured | undefined, void, void> {
-    const { origin, clock } = this.#parts;
-    if (!this.#opening) return yield await origin.featured(key, signal);
-    if (!this.#hasSaid) await nap(FIRST_WORD_MS, this.#featuredSaid.promise, clock, signal);
-    while (!signal.aborted) {
-      this.#featuredSaid = Promise.withResolvers();
-      yield this.#featured;
-      await unlessAborted(this.#featuredSaid.promise, signal).catch(() => {});
-    }
-  }
-
-  /** A line that broke says again what it said before. */
-  #say(featured: Featured | undefined): void {
-    const isSame = this.#hasSaid && isDeepStrictEqual(featured, this.#featured);
-    this.#hasSaid = true;
-    this.#featured = featured;
-    if (!isSame) this.#featuredSaid.resolve();
+  async *fact(key: ChatKey, name: FactName, signal: AbortSignal): AsyncGenerator<Fact, void, void> {
+    const nothing: Fact = { name, value: undefined };
+    if (this.#opening) yield* this.#facts[name].follow(nothing, signal);
+    else yield (await this.#parts.origin.fact(key, name, signal)) ?? nothing;
   }
 
   getRoom(key: ChatKey): Promise<CursorRange | undefined> {
@@ -155,7 +138,7 @@ export class OriginRoomLog implements RoomLog {
     signal: AbortSignal,
   ): AsyncGenerator<StoredMessage[] | RoomEnd, void, void> {
     using open = stream;
-    open.onFeatured((featured) => this.#say(featured));
+    open.onFact((fact) => this.#facts[fact.name].say(fact));
     try {
       yield* open.batches();
       this.#parts.events.streamBroke(videoId, "the origin ended it");

@@ -3,10 +3,10 @@ import { asNumber, asString, dig, parseJson } from "../base/json.ts";
 import { type ChatType, ENDED, isChatType, RELEASED, type RoomEnd } from "../protocol/chat.ts";
 import { isErrorCode } from "../protocol/errors.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
-import type { Featured } from "../store/featured.ts";
+import type { Fact } from "../store/facts.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import { videoFactsIn } from "../store/stored-video.ts";
-import { featuredIn, isFeatured, messageIn } from "./line-reader.ts";
+import { factIn, messageIn } from "./line-reader.ts";
 import type { LineStream } from "./line-stream.ts";
 import { OriginAway } from "./origin-away.ts";
 
@@ -20,7 +20,7 @@ export class OriginStream implements Disposable {
   readonly #lines: LineStream;
   /** The lines that came with the init. */
   readonly #early: string[];
-  #onFeatured: ((featured: Featured | undefined) => void) | undefined;
+  #onFact: ((fact: Fact) => void) | undefined;
 
   /** Resolves when the stream's init has come. Rejects with `OriginAway`. */
   static async begin(lines: LineStream): Promise<OriginStream> {
@@ -52,9 +52,9 @@ export class OriginStream implements Disposable {
     this.#lines[Symbol.dispose]();
   }
 
-  /** Calls the listener with each featured message that comes from now on. Call it before `batches`. */
-  onFeatured(listener: (featured: Featured | undefined) => void): void {
-    this.#onFeatured = listener;
+  /** Calls the listener with each fact that comes from now on. Call it before `batches`. */
+  onFact(listener: (fact: Fact) => void): void {
+    this.#onFact = listener;
   }
 
   /**
@@ -63,7 +63,10 @@ export class OriginStream implements Disposable {
    */
   async *batches(): AsyncGenerator<StoredMessage[] | RoomEnd, void, void> {
     for await (const lines of this.#allLines()) {
-      for (const line of lines) if (isFeatured(line)) this.#onFeatured?.(featuredIn(line));
+      for (const line of lines) {
+        const fact = factIn(line);
+        if (fact) this.#onFact?.(fact);
+      }
       const messages = lines.filter((line) => line.startsWith(MESSAGE));
       if (messages.length > 0) yield messages.map((line) => messageIn(line, MESSAGE));
       const end = endIn(lines.at(-1) ?? "");

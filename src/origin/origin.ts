@@ -15,10 +15,10 @@ import type { VideoFacts } from "../protocol/video-facts.ts";
 import type { ChannelQuestion } from "../rooms/channels/video-channels.ts";
 import type { StoredChat } from "../rooms/past-chats.ts";
 import type { CursorRange } from "../serving/resume.ts";
-import type { Featured } from "../store/featured.ts";
+import { FACT_NAMES, type Fact, type FactName } from "../store/facts.ts";
 import type { TypedPart } from "../store/port.ts";
 import { type StoredMessage, typeOf } from "../store/stored-message.ts";
-import { featuredIn, isFeatured, LineReader, messageIn } from "./line-reader.ts";
+import { factIn, LineReader, messageIn } from "./line-reader.ts";
 import { LineStream, SILENT_INTERVALS } from "./line-stream.ts";
 import { OriginAway } from "./origin-away.ts";
 import {
@@ -53,6 +53,9 @@ interface OriginParts {
   clock: Clock;
   connections: OriginConnections;
 }
+
+/** Parameters that ask for all facts. */
+const ALL_FACTS = Object.fromEntries(FACT_NAMES.map((name) => [name, "on"]));
 
 /** The reason of the signal of a request that is sent again at once. */
 const ASK_AGAIN = "the origin is back";
@@ -120,7 +123,7 @@ export class Origin {
    */
   async stream(videoId: string, start: StreamStart, signal: AbortSignal): Promise<OriginStream> {
     const { lastEventId, address } = start;
-    const query = { videoId, details: "true", backfill: "0", featured: "on" };
+    const query = { videoId, details: "true", backfill: "0", ...ALL_FACTS };
     const headers = address ? { "x-forwarded-for": address } : {};
     const limitMs = lastEventId === undefined ? OPENING_TIMEOUT_MS : this.#resumingTimeoutMs;
     return await this.#begun(limitMs, signal, async (over) =>
@@ -134,15 +137,15 @@ export class Origin {
   }
 
   /**
-   * The featured message of a chat; undefined if there is none, or nothing is stored of it. Rejects as
-   * `stream` does.
+   * A fact of a chat; undefined if it does not say it, or nothing is stored of the chat. Rejects as `stream`
+   * does.
    */
-  async featured(key: ChatKey, signal: AbortSignal): Promise<Featured | undefined> {
+  async fact(key: ChatKey, name: FactName, signal: AbortSignal): Promise<Fact | undefined> {
     try {
-      return await this.#now(key, { featured: "on" }, signal, async (lines) => {
+      return await this.#now(key, { [name]: "on" }, signal, async (lines) => {
         for await (const batch of lines) {
-          const line = batch.find(isFeatured);
-          if (line !== undefined) return featuredIn(line);
+          const fact = batch.map(factIn).find((each) => each !== undefined);
+          if (fact) return fact;
         }
         return undefined; // an earlier version has none
       });

@@ -3,7 +3,7 @@
  * text of a framing.
  */
 import type { Init, StreamEnd } from "../protocol/chat.ts";
-import type { Featured } from "../store/featured.ts";
+import type { Fact } from "../store/facts.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import { type FramesPlace, type Framing, framingOf } from "./framing.ts";
 import { compressed, GZIP_HEADER, RunningSum, type Sum, stored, sumOf } from "./gzip.ts";
@@ -37,8 +37,8 @@ export interface Form {
    * there are no bytes and the body is chunked: a chunk of size 0 ends the body (RFC 9112, 7.1).
    */
   pack(frames: readonly Buffer[], isShared: boolean, place: FramesPlace): Packet;
-  /** The message of the video that is featured from now on; undefined if none is. */
-  featured(videoId: string, featured: Featured | undefined): Packet;
+  /** What holds of the video from now on. */
+  fact(videoId: string, fact: Fact): Packet;
   readonly keepalive: Packet;
   /** A keepalive after a cursor frame. */
   keepaliveAt(cursor: number): Packet;
@@ -110,7 +110,7 @@ function formOf(name: string, framing: Framing, transferCoding: TransferCoding, 
     begin,
     head: (init, head) => begin(framing.init(init, head)),
     frame: (message) => ownBytes(framing.message(message)),
-    featured: (_videoId, featured) => pack([Buffer.from(framing.featured(featured))], true),
+    fact: (_videoId, fact) => pack([Buffer.from(framing.fact(fact))], true),
     keepalive: pack([Buffer.from(framing.keepalive)], true),
     keepaliveAt: (cursor) => pack([Buffer.from(framing.cursor(cursor) + framing.keepalive)], false),
     end: (end, cursor, unreported) => {

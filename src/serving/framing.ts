@@ -5,7 +5,7 @@
 
 import { onOneLine, wireJson } from "../base/wire-json.ts";
 import type { Init, StreamEnd } from "../protocol/chat.ts";
-import type { Featured } from "../store/featured.ts";
+import type { Fact } from "../store/facts.ts";
 import { isoOf, messageJson, type StoredMessage } from "../store/stored-message.ts";
 
 /**
@@ -82,10 +82,10 @@ export function terminal(end: StreamEnd): [event: string, data: object] {
   return end.state === "failed" ? ["error", end.error] : ["end", { reason: end.reason }];
 }
 
-/** The data of the event `featured`. `details`: whether messages carry them. */
-export function featuredData(featured: Featured | undefined, details: boolean): object {
-  if (!featured) return { message: null };
-  const { message, at } = featured;
+/** The data of the event of a fact. `details`: whether messages carry them. */
+export function factData({ value }: Fact, details: boolean): object {
+  if (!value) return { message: null };
+  const { message, at } = value;
   return { message: JSON.parse(messageJson(message, details)), featuredAt: isoOf(at) };
 }
 
@@ -101,8 +101,8 @@ export interface Framing {
   /** The beginning of a connection. `head`: the newest cursor of the room. */
   init(init: Init, head: number): string;
   message(message: StoredMessage): string;
-  /** The message that is featured from now on; undefined if none is. */
-  featured(featured: Featured | undefined): string;
+  /** What holds from now on. */
+  fact(fact: Fact): string;
   /** What surrounds the messages of one write; nothing if absent. */
   batch?(frames: readonly Buffer[], place: FramesPlace): readonly Buffer[];
   cursor(cursor: number): string;
@@ -122,7 +122,7 @@ export function framingOf(format: Format, details: boolean): Framing {
   return {
     init: (init) => events.head + events.event("init", initOf(init, details)),
     message: (message) => events.message({ cursor: message.cursor }) + events.rest(message, details, false),
-    featured: (featured) => events.event("featured", featuredData(featured, details)),
+    fact: (fact) => events.event(fact.name, factData(fact, details)),
     cursor: (cursor) => events.cursor({ cursor }),
     keepalive: events.keepalive,
     end: (end) => events.event(...terminal(end)),

@@ -93,7 +93,7 @@ function separated(frames: readonly Buffer[]): Buffer[] {
 
 const ITEM = {
   message: (message) => itemJson(message, true),
-  featured: () => "", // nobody asks for it in a log
+  fact: () => "", // nobody asks for one in a log
   cursor: () => "",
 } satisfies Partial<Framing>;
 

@@ -10,7 +10,7 @@ export interface RoomRange extends CursorRange {
 }
 
 /** The log of rooms as their viewers read it. */
-export interface RoomLog extends Pick<Store, "read" | "readTypes" | "cursorAt" | "follow" | "featured"> {
+export interface RoomLog extends Pick<Store, "read" | "readTypes" | "cursorAt" | "follow" | "fact"> {
   /**
    * Whether the log belongs to another instance. Then a room finds a viewer's start in its own tail if
    * possible, which saves a request. If the log is a store, the room always asks the store, because the tail

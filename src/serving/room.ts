@@ -6,9 +6,10 @@ import type { Clock } from "../base/clock.ts";
 import type { ChatType, ChatView, Init, RoomEnd, StreamEnd } from "../protocol/chat.ts";
 import { type Chat, type ChatKey, chatOf, typeOfChat } from "../protocol/chat-key.ts";
 import { RelayError } from "../protocol/errors.ts";
+import type { FactName } from "../store/facts.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { BetweenPolls } from "./between-polls.ts";
-import { FeaturedFrames } from "./featured-frames.ts";
+import { FactFrames } from "./fact-frames.ts";
 import { type Feed, Feeds } from "./feeds.ts";
 import { MessageFilter } from "./message-filter.ts";
 import type { CursorRange } from "./resume.ts";
@@ -33,8 +34,8 @@ export interface StreamRequest extends Beginning {
   replay?: CursorRange | undefined;
   /** Whether its first frame says what the video is. */
   wantsVideo?: boolean;
-  /** Whether it is sent the featured message of the video. */
-  wantsFeatured?: boolean;
+  /** What it is sent beside the messages. */
+  facts?: readonly FactName[] | undefined;
   /** Whether the stream ends with the newest message stored now. */
   isBounded?: boolean;
   /** Whether the upstream is asked even while the service remembers that the video has no chat. */
@@ -80,8 +81,8 @@ export class Room implements ViewerHost, StartingRoom {
   /** The readers that poll, between two polls. */
   readonly #betweenPolls = new BetweenPolls();
   readonly #closed = new AbortController();
-  /** Undefined before the first viewer that asks for it. */
-  #featured: FeaturedFrames | undefined;
+  /** The facts that viewers have asked for. */
+  readonly #facts = new Map<FactName, FactFrames>();
   /** Number of viewers whose start is being looked up. */
   #entering = 0;
   #end: RoomEnd | undefined;
@@ -177,17 +178,18 @@ export class Room implements ViewerHost, StartingRoom {
    * to resume from; by default the head. Rejects with `StoreError`, and with the error of `open`.
    */
   async enter(request: StreamRequest, historyEnd?: number): Promise<void> {
-    const { lastEventId, filter = MessageFilter.everything, wantsVideo, wantsFeatured } = request;
+    const { lastEventId, filter = MessageFilter.everything, wantsVideo } = request;
     this.#entering += 1;
     try {
-      const featured = wantsFeatured ? await this.#knownFeatured() : undefined;
+      const facts = request.facts && (await Promise.all(request.facts.map((name) => this.#known(name))));
+      const places = facts?.map((fact) => fact.place());
       if (wantsVideo) await this.#parts.store.learnVideo?.(this.key, this.#closed.signal);
       const cursor = await this.#starts.find(request, historyEnd);
       const sink = request.open(cursor, this);
       if (sink.isPoll) this.#betweenPolls.asked();
       const reported = cursor === lastEventId ? cursor : undefined;
       const feed = this.feeds.join(sink.form, filter);
-      const viewer = new Viewer(this, sink, feed, cursor, reported, featured?.place());
+      const viewer = new Viewer(this, sink, feed, cursor, reported, places);
       this.#viewers.add(viewer);
       this.#parts.census.viewers += 1;
       // If the room was closed meanwhile, the viewer is disconnected and reconnects to the room's next owner.
@@ -207,20 +209,21 @@ export class Room implements ViewerHost, StartingRoom {
   }
 
   /** Rejects with `StoreError` if it cannot be read; then the next viewer tries again. */
-  async #knownFeatured(): Promise<FeaturedFrames> {
+  async #known(name: FactName): Promise<FactFrames> {
     const { store, clock } = this.#parts;
-    this.#featured ??= new FeaturedFrames(
-      this.videoId,
-      store.featured(this.key, this.#closed.signal),
-      () => inSlices(this.#viewers, clock, (viewer) => viewer.pump()),
-      (error) => this.broken(error),
-    );
-    const featured = this.#featured;
+    const begin = () =>
+      new FactFrames(
+        this.videoId,
+        store.fact(this.key, name, this.#closed.signal),
+        () => inSlices(this.#viewers, clock, (viewer) => viewer.pump()),
+        (error) => this.broken(error),
+      );
+    const frames = this.#facts.getOrInsertComputed(name, begin);
     try {
-      await featured.known;
-      return featured;
+      await frames.known;
+      return frames;
     } catch (error) {
-      if (this.#featured === featured) this.#featured = undefined;
+      if (this.#facts.get(name) === frames) this.#facts.delete(name);
       throw error;
     }
   }

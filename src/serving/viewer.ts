@@ -5,7 +5,7 @@
  * what its sink takes.
  */
 import type { Init, StreamEnd } from "../protocol/chat.ts";
-import type { FeaturedPlace } from "./featured-frames.ts";
+import type { FactPlace } from "./fact-frames.ts";
 import type { Feed } from "./feeds.ts";
 import type { Packet } from "./form.ts";
 import type { Sink, SinkOwner } from "./sink.ts";
@@ -33,8 +33,8 @@ export class Viewer implements SinkOwner {
   readonly feed: Feed;
   readonly #room: ViewerHost;
   readonly #sink: Sink;
-  /** Undefined if its client does not ask for featured messages. */
-  readonly #featured: FeaturedPlace | undefined;
+  /** Of the facts that its client asks for; undefined if it asks for none. */
+  readonly #facts: readonly FactPlace[] | undefined;
   #cursor: number;
   /** The last cursor that its client has received or came with; undefined if there is none. */
   #reported: number | undefined;
@@ -47,7 +47,7 @@ export class Viewer implements SinkOwner {
 
   /**
    * A viewer that has everything up to `cursor`. `reported`: the cursor that its client came with, if it is
-   * honoured. `featured`: set if it is sent the featured message. It writes nothing before `start`.
+   * honoured. `facts`: those that it is sent. It writes nothing before `start`.
    */
   constructor(
     room: ViewerHost,
@@ -55,10 +55,10 @@ export class Viewer implements SinkOwner {
     feed: Feed,
     cursor: number,
     reported: number | undefined,
-    featured?: FeaturedPlace,
+    facts?: readonly FactPlace[],
   ) {
     this.feed = feed;
-    this.#featured = featured;
+    this.#facts = facts;
     this.#room = room;
     this.#sink = sink;
     this.#cursor = cursor;
@@ -92,14 +92,13 @@ export class Viewer implements SinkOwner {
   }
 
   /**
-   * Writes the featured message if there is another one, and the messages after the cursor. Called when there
-   * may be more of them, or more space.
+   * Writes the facts that have changed, and the messages after the cursor. Called when there may be more of
+   * them, or more space.
    */
   pump(): void {
     try {
       while (this.#isOpen && !this.#isReading && !this.#sink.isFull) {
-        const featured = this.#featured?.next(this.feed.form);
-        if (featured) this.#write(featured);
+        if (this.#facts) this.#writeFacts(this.#facts);
         const chunk = this.#nextChunk();
         if (chunk === undefined) {
           this.#endIfOver();
@@ -110,6 +109,13 @@ export class Viewer implements SinkOwner {
       }
     } catch (error) {
       this.#fail(error);
+    }
+  }
+
+  #writeFacts(facts: readonly FactPlace[]): void {
+    for (const fact of facts) {
+      const packet = fact.next(this.feed.form);
+      if (packet) this.#write(packet);
     }
   }
 

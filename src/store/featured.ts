@@ -4,13 +4,8 @@
  * there is read from the chat itself, so it is gone with every deletion, whichever instance has read that,
  * and with every pruning.
  */
-import { isDeepStrictEqual } from "node:util";
-import type { Clock } from "../base/clock.ts";
-import { unlessAborted } from "../base/deadline.ts";
 import { Deletions, deletionIds, storedTarget } from "./blanking.ts";
-import type { Followers } from "./follow.ts";
 import type { Store } from "./port.ts";
-import { retryRead } from "./retry-read.ts";
 import { decodeMessage, type EncodedMessage, isBlank, type StoredMessage } from "./stored-message.ts";
 
 /** A featured message, and when it was chosen, in wall milliseconds. */
@@ -20,29 +15,6 @@ export interface Featured {
 }
 
 type Reads = Pick<Store, "getFeatured" | "messagesById" | "find">;
-
-/** See `Store.featured`. */
-export async function* followFeatured(
-  { store, followers, clock }: { store: Reads; followers: Followers; clock: Clock },
-  key: string,
-  signal: AbortSignal,
-): AsyncGenerator<Featured | undefined, void, void> {
-  let change = Promise.withResolvers<void>();
-  using _ = followers.onFeatured(key, () => change.resolve());
-  let last = await readFeatured(store, key);
-  yield last;
-  try {
-    for (;;) {
-      await unlessAborted(change.promise, signal);
-      change = Promise.withResolvers(); // one during the read must not be missed
-      const next = await retryRead(clock, signal, () => readFeatured(store, key));
-      if (!isDeepStrictEqual(next, last)) yield next;
-      last = next;
-    }
-  } catch (error) {
-    if (!signal.aborted) throw error;
-  }
-}
 
 /** The featured message of a chat; undefined if there is none. */
 export async function readFeatured(store: Reads, key: string): Promise<Featured | undefined> {

@@ -7,6 +7,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
 import { isDeletion } from "./blanking.ts";
+import type { FactName } from "./facts.ts";
 import { skips } from "./log-reader.ts";
 import type { RoomRecord, Store } from "./port.ts";
 import { retryRead } from "./retry-read.ts";
@@ -22,7 +23,7 @@ type Log = Pick<Store, "read" | "getRoom">;
 export class Followers {
   readonly #clock: Clock;
   readonly #byRoom = new Map<string, Set<Follower>>();
-  readonly #onFeatured = new Map<string, Set<() => void>>();
+  readonly #onFact = new Map<string, Set<() => void>>();
   readonly #closing = new AbortController();
 
   constructor(clock: Clock) {
@@ -46,19 +47,20 @@ export class Followers {
     this.#each(videoId, (follower) => follower.finish(head, end));
   }
 
-  /** Call it when another message may be featured in a room, or none any more. */
-  featured(videoId: string): void {
-    for (const listener of this.#onFeatured.get(videoId) ?? []) listener();
+  /** Call it when a fact of a room may have changed. */
+  factChanged(videoId: string, name: FactName): void {
+    for (const listener of this.#onFact.get(`${videoId} ${name}`) ?? []) listener();
   }
 
-  /** Calls the listener each time the featured message of a room may be another, until it is disposed of. */
-  onFeatured(videoId: string, listener: () => void): Disposable {
-    const listeners = this.#onFeatured.getOrInsertComputed(videoId, () => new Set());
+  /** Calls the listener each time a fact of a room may have changed, until it is disposed of. */
+  onFact(videoId: string, name: FactName, listener: () => void): Disposable {
+    const key = `${videoId} ${name}`;
+    const listeners = this.#onFact.getOrInsertComputed(key, () => new Set());
     listeners.add(listener);
     return {
       [Symbol.dispose]: () => {
         listeners.delete(listener);
-        if (listeners.size === 0) this.#onFeatured.delete(videoId);
+        if (listeners.size === 0) this.#onFact.delete(key);
       },
     };
   }
@@ -119,7 +121,8 @@ export class Followers {
         if (over.aborted) return;
         if (batch.length === 0) continue;
         follower.advance(batch);
-        if (this.#onFeatured.has(videoId) && batch.some(isDeletion)) this.featured(videoId);
+        if (this.#onFact.has(`${videoId} featured`) && batch.some(isDeletion))
+          this.factChanged(videoId, "featured");
         yield batch;
       }
     } finally {

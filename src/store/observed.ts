@@ -13,7 +13,7 @@ import {
   type StoreOperation,
 } from "../telemetry/store-events.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { followFeatured } from "./featured.ts";
+import { followFact } from "./facts.ts";
 import type { Followers } from "./follow.ts";
 import type { Ownership } from "./ownership.ts";
 import {
@@ -34,11 +34,11 @@ const PROBE_LIMIT_MS = 2000;
 const ENOUGH_BYTES = 4 * 2 ** 20;
 
 /**
- * The interface that each store implements: the port without `follow` and `featured`; the engine reports its
+ * The interface that each store implements: the port without `follow` and `fact`; the engine reports its
  * commits to `followers` instead.
  */
 export interface StoreEngine
-  extends Omit<Store, "follow" | "featured">,
+  extends Omit<Store, "follow" | "fact">,
     Retention,
     SizeLimited,
     Tallying,
@@ -151,7 +151,8 @@ export function observed(
       return error;
     }),
     follow: (videoId, after, signal) => followers.follow(operations, videoId, after, signal),
-    featured: (videoId, signal) => followFeatured({ store: operations, followers, clock }, videoId, signal),
+    fact: (videoId, name, signal) =>
+      followFact({ store: operations, followers, clock }, videoId, name, signal),
     isReady: async () => (await probe()) && health.isAvailable && !health.isBlocked,
     paceOf: (egress) => engine.paceOf?.(egress),
     sizeBytes: () => engine.sizeBytes(),

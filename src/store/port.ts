@@ -6,7 +6,7 @@
 import type { RoomEnd } from "../protocol/chat.ts";
 import type { Chat } from "../protocol/chat-key.ts";
 import { RelayError } from "../protocol/errors.ts";
-import type { Featured } from "./featured.ts";
+import type { Fact, FactName } from "./facts.ts";
 import type { TimeKind } from "./message-times.ts";
 import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
 import type { Totals } from "./totals.ts";
@@ -166,11 +166,10 @@ export interface Store {
   setFeatured(videoId: string, messageId: string | null): Promise<void>;
 
   /**
-   * Yields the featured message of the chat, then each change: undefined while there is none, as it was
-   * deleted, or nothing was chosen. Rejects with `StoreError` "unavailable" if the first read fails, and
-   * waits for the store later. Returns when the signal aborts.
+   * Yields the fact of the chat, then each change. Rejects with `StoreError` "unavailable" if the first read
+   * fails, and waits for the store later. Returns when the signal aborts.
    */
-  featured(videoId: string, signal: AbortSignal): AsyncIterable<Featured | undefined>;
+  fact(videoId: string, name: FactName, signal: AbortSignal): AsyncIterable<Fact>;
 
   /** At most `limit` rooms, those read most recently first. */
   listRooms(limit: number): Promise<RoomSummary[]>;

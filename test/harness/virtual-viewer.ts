@@ -9,6 +9,7 @@ import type { Message } from "../../src/protocol/message.ts";
 import type { Rooms } from "../../src/rooms/rooms.ts";
 import { FORMS } from "../../src/serving/form.ts";
 import type { LogPosition } from "../../src/serving/log-position.ts";
+import type { FactName } from "../../src/store/facts.ts";
 import { UpstreamError } from "../../src/upstream/upstream-error.ts";
 import type { FrameReader } from "./frames.ts";
 import { SimulatedSink } from "./sink.ts";
@@ -23,7 +24,7 @@ export interface Visit {
   /** As in the query of `/v1/stream`. */
   types?: string;
   until?: "now";
-  featured?: boolean;
+  facts?: readonly FactName[];
   chat?: "live" | "replay";
   /** As a recording that knows more than the store. */
   reopens?: boolean;
@@ -61,7 +62,7 @@ export class VirtualViewer {
 
   constructor(rooms: Rooms, visit: Visit, reader: FrameReader, until: Until) {
     const { videoId, lastEventId, log, backfill, details = false, types = "", until: bound } = visit;
-    const { chat, reopens, from, address = "viewer", featured = false } = visit;
+    const { chat, reopens, from, address = "viewer", facts } = visit;
     this.#until = until;
     this.#reader = reader;
     const form = FORMS.sse[details ? "detailed" : "plain"].bare;
@@ -83,7 +84,7 @@ export class VirtualViewer {
       from,
       isBounded: bound === "now",
       wantsVideo: details,
-      wantsFeatured: featured,
+      facts,
     };
     const request = { ...asked, address: () => address, open };
     this.entered = rooms.enter(request, signal).catch((error) => {

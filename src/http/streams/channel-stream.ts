@@ -17,12 +17,12 @@ import { formAsked, openMultiplex, partAsked, type Served, type StreamInput } fr
 /** Throws `RelayError` INVALID_REQUEST. */
 export function channelAsked({ query, headers }: StreamInput<StreamQuery>) {
   const channel = parseChannel(query.channel ?? "");
-  const { backfill, from, filter, wantsVideo, wantsFeatured } = partAsked(query);
+  const { backfill, from, filter, wantsVideo, facts } = partAsked(query);
   refuseUntil(query);
   const resume = parsePlace(headers["last-event-id"]) ?? parsePlace(query.lastEventId);
   const form = formAsked({ query, headers });
   const wantsAll = query.all === "on";
-  const wants = { wantsVideo, wantsFeatured, wantsAll };
+  const wants = { wantsVideo, facts, wantsAll };
   return { channel, backfill, from, filter, ...wants, resume, form, isBounded: false };
 }
 

@@ -13,6 +13,7 @@ import type { Rooms } from "../../rooms/rooms.ts";
 import type { Format } from "../../serving/framing.ts";
 import { parseBackfill } from "../../serving/resume.ts";
 import type { StreamRequest } from "../../serving/room.ts";
+import { FACT_NAMES, type FactName } from "../../store/facts.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { ViewerPlaces } from "../access/viewer-places.ts";
 import { errorConverter } from "../error-answers.ts";
@@ -81,8 +82,14 @@ export function partAsked(query: Omit<StreamQuery, "videoId">) {
     isBounded: query.until === "now",
     filter: filterAsked(query),
     wantsVideo: query.details === "true",
-    wantsFeatured: query.featured === "on",
+    facts: factsAsked(query),
   } satisfies Partial<StreamRequest>;
+}
+
+/** Undefined if it asks for none. */
+function factsAsked(query: { [Name in FactName]?: string }): readonly FactName[] | undefined {
+  const names = FACT_NAMES.filter((name) => query[name] === "on");
+  return names.length > 0 ? names : undefined;
 }
 
 function backfillOf({ backfill: text }: Pick<StreamQuery, "backfill">): number | undefined {

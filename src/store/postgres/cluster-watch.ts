@@ -100,8 +100,8 @@ export class ClusterWatch {
 
   onNotice(videoId: string, notice: RoomNotice): void {
     if (notice === "over") this.#parts.followers.resync(videoId);
-    else if (notice === "featured") this.#parts.followers.featured(videoId);
-    else if (notice !== "free") this.#parts.followers.advanced(videoId, notice);
+    else if (typeof notice === "number") this.#parts.followers.advanced(videoId, notice);
+    else if (notice !== "free") this.#parts.followers.factChanged(videoId, notice);
     else if (this.#waiting.has(videoId)) this.#free(videoId);
     else this.#noticedFree.resolve();
   }
@@ -209,7 +209,7 @@ export class ClusterWatch {
       followers.abort(videoId, new Error(`room ${videoId}: the store does not hold any more what it held`));
       return;
     }
-    if (row.featured_at !== seen?.featured_at) followers.featured(videoId);
+    if (row.featured_at !== seen?.featured_at) followers.factChanged(videoId, "featured");
     if (row.is_final && !seen?.is_final) followers.resync(videoId);
     else followers.advanced(videoId, row.head);
     this.#seen.set(videoId, row);

@@ -10,6 +10,7 @@ import type { Client } from "pg";
 import type { Clock } from "../../base/clock.ts";
 import { nap } from "../../base/deadline.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
+import { FACT_NAMES, type FactName } from "../facts.ts";
 import type { Database } from "./pools.ts";
 import { SCHEMA } from "./postgres-schema.ts";
 
@@ -28,11 +29,10 @@ const RECONNECT_MS = { minimum: 100, maximum: 3000 };
 const PROOF_MS = 2000;
 const PROOF_AGAIN_MS = 3_600_000;
 
-/**
- * A room's new head, or that the room has ended, or that it has no owner any more; or that another message is
- * featured in it.
- */
-export type RoomNotice = number | "over" | "free" | "featured";
+/** A room's new head, or that the room has ended, or that it has no owner any more; or a fact that changed. */
+export type RoomNotice = number | "over" | "free" | FactName;
+
+const NOTICE = new RegExp(`^([^:]+):(?:(\\d+)|(over|free|${FACT_NAMES.join("|")}))$`);
 
 interface NotificationsParts {
   connections: Database;
@@ -47,7 +47,7 @@ interface NotificationsParts {
 export class Notifications {
   readonly #parts: NotificationsParts;
   readonly #closed = new AbortController();
-  /** The latest of each room, and apart from it that another message is featured. */
+  /** The latest of each room, and apart from it the facts that changed. */
   #unpublished = new Map<string, string>();
   #isPublishing = false;
   #isReceiving = false;
@@ -68,7 +68,8 @@ export class Notifications {
 
   publish(videoId: string, notice: RoomNotice): void {
     const text = `${videoId}:${notice}`;
-    this.#unpublished.set(notice === "featured" ? text : videoId, text);
+    const isOfFact = FACT_NAMES.some((name) => name === notice);
+    this.#unpublished.set(isOfFact ? text : videoId, text);
     if (!this.#isPublishing) void this.#publishAll();
   }
 
@@ -155,7 +156,7 @@ export class Notifications {
   #take(payload: string): void {
     if (payload === this.#proof?.text) this.#proof.onArrival();
     for (const text of payload.split(",")) {
-      const [, videoId, head, word] = /^([^:]+):(?:(\d+)|(over|free|featured))$/.exec(text) ?? [];
+      const [, videoId, head, word] = NOTICE.exec(text) ?? [];
       if (videoId) this.#parts.onNotice(videoId, (word as RoomNotice | undefined) ?? Number(head));
     }
   }

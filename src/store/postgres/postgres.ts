@@ -281,7 +281,7 @@ export class PostgresStore implements StoreEngine {
     try {
       await this.#begun(this.#connections.query("writes", SQL.setFeatured, [videoId, id]));
     } finally {
-      this.followers.featured(videoId); // it may have been committed even if it failed
+      this.followers.factChanged(videoId, "featured"); // it may have been committed even if it failed
       this.#notifications.publish(videoId, "featured");
     }
   }

@@ -125,7 +125,7 @@ export class SqliteStore implements StoreEngine {
     try {
       await this.#thread.call("setFeatured", this.#now, videoId, messageId?.toWellFormed() ?? null);
     } finally {
-      this.followers.featured(videoId); // it may have been committed even if it failed
+      this.followers.factChanged(videoId, "featured"); // it may have been committed even if it failed
     }
   }
 

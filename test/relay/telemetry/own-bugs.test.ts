@@ -114,7 +114,7 @@ it("a bug in the watch of a channel ends the connection of the viewer that meets
     backfill: 0,
     filter: MessageFilter.everything,
     wantsVideo: false,
-    wantsFeatured: false,
+    facts: undefined,
     resume: undefined,
     address: "",
   };

@@ -52,8 +52,8 @@ export function featuredContract(subject: NewSubject): void {
     t.after(() => over.abort());
     // Somebody follows the chat, as a room does that has viewers.
     const following = store.follow(ROOM, head, over.signal)[Symbol.asyncIterator]();
-    const values = store.featured(ROOM, over.signal)[Symbol.asyncIterator]();
-    const next = async () => (await values.next()).value?.message.id;
+    const values = store.fact(ROOM, "featured", over.signal)[Symbol.asyncIterator]();
+    const next = async () => (await values.next()).value?.value?.message.id;
     assert.equal(await next(), undefined);
     await store.setFeatured(ROOM, "a");
     assert.equal(await next(), "a");
@@ -80,8 +80,8 @@ export function featuredContract(subject: NewSubject): void {
     await store.setFeatured(ROOM, "a");
     await store.append(hold, hold.head + 1, [authorDeleted], "{}");
     const over = new AbortController();
-    for await (const featured of store.featured(ROOM, over.signal)) {
-      assert.equal(featured, undefined);
+    for await (const { value } of store.fact(ROOM, "featured", over.signal)) {
+      assert.equal(value, undefined);
       over.abort();
     }
   });

@@ -1,16 +1,16 @@
 /**
- * The featured message of a room as bytes, for the viewers that ask for it: one frame for each form, which
- * all of them share. A slow viewer gets only the last of several changes.
+ * One fact of a room as bytes, for the viewers that ask for it: one frame for each form, which all of them
+ * share. A slow viewer gets only the last of several changes.
  */
-import type { Featured } from "../store/featured.ts";
+import type { Fact } from "../store/facts.ts";
 import type { Form, Packet } from "./form.ts";
 
-export class FeaturedFrames {
-  /** Resolves once it is known which message is featured. Rejects as `Store.featured` does. */
+export class FactFrames {
+  /** Resolves once the fact is known. Rejects as `Store.fact` does. */
   readonly known: Promise<void>;
   readonly #videoId: string;
-  #featured: Featured | undefined;
-  /** How many messages were featured so far, and how often none was. */
+  #fact: Fact | undefined;
+  /** How often it was read: as it was first, and at each change. */
   #changes = 0;
   readonly #packets = new Map<Form, Packet>();
 
@@ -20,7 +20,7 @@ export class FeaturedFrames {
    */
   constructor(
     videoId: string,
-    values: AsyncIterable<Featured | undefined>,
+    values: AsyncIterable<Fact>,
     changed: () => Promise<void>,
     broken: (error: unknown) => void,
   ) {
@@ -28,8 +28,8 @@ export class FeaturedFrames {
     this.known = promise;
     this.#videoId = videoId;
     const read = async () => {
-      for await (const featured of values) {
-        this.#featured = featured;
+      for await (const fact of values) {
+        this.#fact = fact;
         this.#packets.clear();
         this.#changes += 1;
         if (this.#changes > 1) await changed();
@@ -43,20 +43,21 @@ export class FeaturedFrames {
   }
 
   /** What a new viewer takes its frames from. */
-  place(): FeaturedPlace {
+  place(): FactPlace {
     let seen = 0;
     return {
       next: (form) => {
-        if (seen === this.#changes) return undefined;
+        const fact = this.#fact;
+        if (seen === this.#changes || !fact) return undefined;
         seen = this.#changes;
-        return this.#packets.getOrInsertComputed(form, () => form.featured(this.#videoId, this.#featured));
+        return this.#packets.getOrInsertComputed(form, () => form.fact(this.#videoId, fact));
       },
     };
   }
 }
 
-/** What one viewer has got of a room's featured messages. */
-export interface FeaturedPlace {
+/** What one viewer has got of a room's fact. */
+export interface FactPlace {
   /** The frame that it gets next; undefined if it has the latest. */
   next(form: Form): Packet | undefined;
 }

@@ -1,0 +1,37 @@
+/** A fact of a chat as the streams of the origin say it, one after the other. */
+import { isDeepStrictEqual } from "node:util";
+import type { Clock } from "../base/clock.ts";
+import { nap, unlessAborted } from "../base/deadline.ts";
+import type { Fact } from "../store/facts.ts";
+
+/** The wait for the first word of it: an earlier version never says it. */
+const FIRST_WORD_MS = 2000;
+
+export class SaidFact {
+  readonly #clock: Clock;
+  /** Undefined before the first word. */
+  #fact: Fact | undefined;
+  /** Resolves at the next change. */
+  #changed = Promise.withResolvers<void>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Call it with each word of a stream. A new one says again what the one before has said. */
+  say(fact: Fact): void {
+    if (isDeepStrictEqual(fact, this.#fact)) return;
+    this.#fact = fact;
+    this.#changed.resolve();
+  }
+
+  /** Yields the fact, then each change. `unsaid`: the fact if it has not been said in time. */
+  async *follow(unsaid: Fact, signal: AbortSignal): AsyncGenerator<Fact, void, void> {
+    if (!this.#fact) await nap(FIRST_WORD_MS, this.#changed.promise, this.#clock, signal);
+    while (!signal.aborted) {
+      this.#changed = Promise.withResolvers();
+      yield this.#fact ?? unsaid;
+      await unlessAborted(this.#changed.promise, signal).catch(() => {});
+    }
+  }
+}

@@ -1,0 +1,51 @@
+/**
+ * What holds of a chat beside its messages, for the viewers that ask for it. A fact is read again whenever
+ * it may have changed, whichever instance has changed it.
+ */
+import { isDeepStrictEqual } from "node:util";
+import type { Clock } from "../base/clock.ts";
+import { unlessAborted } from "../base/deadline.ts";
+import { type Featured, readFeatured } from "./featured.ts";
+import type { Followers } from "./follow.ts";
+import type { Store } from "./port.ts";
+import { retryRead } from "./retry-read.ts";
+
+/** The facts by name, which is also that of their event and of the parameter that asks for them. */
+export interface Facts {
+  /** The featured message; undefined if there is none. */
+  featured: Featured | undefined;
+}
+
+export const FACT_NAMES = ["featured"] as const satisfies (keyof Facts)[];
+export type FactName = (typeof FACT_NAMES)[number];
+export type Fact = { [Name in FactName]: { name: Name; value: Facts[Name] } }[FactName];
+
+type Reads = Pick<Store, "getFeatured" | "messagesById" | "find">;
+
+const READERS: Readonly<Record<FactName, (store: Reads, key: string) => Promise<Fact>>> = {
+  featured: async (store, key) => ({ name: "featured", value: await readFeatured(store, key) }),
+};
+
+/** See `Store.fact`. */
+export async function* followFact(
+  { store, followers, clock }: { store: Reads; followers: Followers; clock: Clock },
+  key: string,
+  name: FactName,
+  signal: AbortSignal,
+): AsyncGenerator<Fact, void, void> {
+  let change = Promise.withResolvers<void>();
+  using _ = followers.onFact(key, name, () => change.resolve());
+  let last = await READERS[name](store, key);
+  yield last;
+  try {
+    for (;;) {
+      await unlessAborted(change.promise, signal);
+      change = Promise.withResolvers(); // one during the read must not be missed
+      const next = await retryRead(clock, signal, () => READERS[name](store, key));
+      if (!isDeepStrictEqual(next, last)) yield next;
+      last = next;
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
