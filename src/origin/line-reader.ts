@@ -1,6 +1,8 @@
 /** The lines of an origin's NDJSON, and the messages in them, whose text is kept byte for byte. */
+
 import { asString, dig, parseJson } from "../base/json.ts";
-import { FACT_NAMES, type Fact } from "../store/facts.ts";
+import { FACT_NAMES } from "../protocol/chat.ts";
+import type { Fact } from "../store/facts.ts";
 import type { Featured } from "../store/featured.ts";
 import { detailsFrom, type EncodedMessage, type StoredMessage } from "../store/stored-message.ts";
 import { OriginAway } from "./origin-away.ts";
@@ -59,6 +61,7 @@ const FEATURED_AT = /,"featuredAt":"([^"]+)"\}$/;
 /** The fact in a line; undefined if it is of another event. Throws `OriginAway` if it has another form. */
 export function factIn(line: string): Fact | undefined {
   const name = FACT_NAMES.find((each) => line.startsWith(`{"event":"${each}",`));
+  if (name === "standing") return { name, value: asString(dig(parseJson(line), "reason")) };
   return name && { name, value: featuredIn(line) };
 }
 

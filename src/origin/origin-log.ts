@@ -2,16 +2,17 @@
  * The log of one room of an origin: new messages come from one stream, which resumes after the last cursor
  * whenever it breaks; older ones come from the origin's pages.
  */
+
 import type { Clock } from "../base/clock.ts";
 import { nap } from "../base/deadline.ts";
-import type { RoomEnd } from "../protocol/chat.ts";
+import { FACT_NAMES, type FactName, type RoomEnd } from "../protocol/chat.ts";
 import { type ChatKey, chatOf } from "../protocol/chat-key.ts";
 import { ChatAbsent } from "../protocol/chat-standing.ts";
 import { ERRORS, RelayError } from "../protocol/errors.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import type { CursorRange } from "../serving/resume.ts";
 import type { RoomLog } from "../serving/room-log.ts";
-import { FACT_NAMES, type Fact, type FactName } from "../store/facts.ts";
+import type { Fact } from "../store/facts.ts";
 import { isUnavailable, type TypedPart } from "../store/port.ts";
 import type { StoredMessage } from "../store/stored-message.ts";
 import type { OriginEvents } from "../telemetry/origin-events.ts";
@@ -87,10 +88,13 @@ export class OriginRoomLog implements RoomLog {
   }
 
   /** What the stream says; a log that is not followed asks once. */
-  async *fact(key: ChatKey, name: FactName, signal: AbortSignal): AsyncGenerator<Fact, void, void> {
-    const nothing: Fact = { name, value: undefined };
-    if (this.#opening) yield* this.#facts[name].follow(nothing, signal);
-    else yield (await this.#parts.origin.fact(key, name, signal)) ?? nothing;
+  async *fact(
+    key: ChatKey,
+    name: FactName,
+    signal: AbortSignal,
+  ): AsyncGenerator<Fact | undefined, void, void> {
+    if (this.#opening) yield* this.#facts[name].follow(signal);
+    else yield await this.#parts.origin.fact(key, name, signal);
   }
 
   getRoom(key: ChatKey): Promise<CursorRange | undefined> {
@@ -146,6 +150,8 @@ export class OriginRoomLog implements RoomLog {
       if (signal.aborted) return;
       if (!isUnavailable(error)) throw error;
       this.#parts.events.streamBroke(videoId, error.message);
+    } finally {
+      for (const name of FACT_NAMES) this.#facts[name].over();
     }
   }
 

@@ -2,12 +2,13 @@
  * Another instance of the service as an edge reads it: through the public API, like any client. Its messages
  * are read as NDJSON, which has one per line, so that their bytes can be kept as they are.
  */
+
 import { text } from "node:stream/consumers";
 import { certificateTrouble } from "../base/certificate-trouble.ts";
 import type { Clock } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
 import { asArray, asNumber, asString, dig, parseJson } from "../base/json.ts";
-import { ENDED, isChatType } from "../protocol/chat.ts";
+import { ENDED, FACT_NAMES, type FactName, isChatType } from "../protocol/chat.ts";
 import { type ChatKey, chatKey, chatNamed, chatOf } from "../protocol/chat-key.ts";
 import { absenceIn, ChatAbsent, STANDING_HEADER } from "../protocol/chat-standing.ts";
 import { ERRORS, isErrorCode, RelayError } from "../protocol/errors.ts";
@@ -15,7 +16,7 @@ import type { VideoFacts } from "../protocol/video-facts.ts";
 import type { ChannelQuestion } from "../rooms/channels/video-channels.ts";
 import type { StoredChat } from "../rooms/past-chats.ts";
 import type { CursorRange } from "../serving/resume.ts";
-import { FACT_NAMES, type Fact, type FactName } from "../store/facts.ts";
+import type { Fact } from "../store/facts.ts";
 import type { TypedPart } from "../store/port.ts";
 import { type StoredMessage, typeOf } from "../store/stored-message.ts";
 import { factIn, LineReader, messageIn } from "./line-reader.ts";

@@ -11,6 +11,8 @@ export class SaidFact {
   readonly #clock: Clock;
   /** Undefined before the first word. */
   #fact: Fact | undefined;
+  /** Resolves at the first word, or at the end of a stream that did not have it. */
+  readonly #first = Promise.withResolvers<void>();
   /** Resolves at the next change. */
   #changed = Promise.withResolvers<void>();
 
@@ -22,15 +24,21 @@ export class SaidFact {
   say(fact: Fact): void {
     if (isDeepStrictEqual(fact, this.#fact)) return;
     this.#fact = fact;
+    this.#first.resolve();
     this.#changed.resolve();
   }
 
-  /** Yields the fact, then each change. `unsaid`: the fact if it has not been said in time. */
-  async *follow(unsaid: Fact, signal: AbortSignal): AsyncGenerator<Fact, void, void> {
-    if (!this.#fact) await nap(FIRST_WORD_MS, this.#changed.promise, this.#clock, signal);
+  /** Call it at the end of a stream: a room that is over there says nothing. */
+  over(): void {
+    this.#first.resolve();
+  }
+
+  /** Yields the fact, then each change; first undefined if it has not been said in time. */
+  async *follow(signal: AbortSignal): AsyncGenerator<Fact | undefined, void, void> {
+    if (!this.#fact) await nap(FIRST_WORD_MS, this.#first.promise, this.#clock, signal);
     while (!signal.aborted) {
       this.#changed = Promise.withResolvers();
-      yield this.#fact ?? unsaid;
+      yield this.#fact;
       await unlessAborted(this.#changed.promise, signal).catch(() => {});
     }
   }

@@ -32,6 +32,18 @@ export interface Init {
   details?: VideoFacts;
 }
 
+/** What streams say of a chat beside its messages, if they are asked: each is a parameter and an event. */
+export const FACT_NAMES = ["featured", "standing"] as const;
+
+export type FactName = (typeof FACT_NAMES)[number];
+
+/** Data of the event `standing`: whether a live chat is there, or is waited for, as it is off or hidden. */
+export interface Standing {
+  state: "live" | "waiting";
+  /** Why it is waited for: a sentence without its full stop. */
+  reason?: string;
+}
+
 /** The chat is over. */
 export const ENDED = { state: "ended", reason: "no more continuations" } as const;
 /** The room had no viewers any more. */

@@ -18,7 +18,6 @@ import { type Absence, type AwaitedAbsence, isFinal, mayReturn } from "../protoc
 import { AboutVideo } from "../reading/about-video.ts";
 import { Appender, type AppenderSettings } from "../reading/batch/appender.ts";
 import {
-  absenceOf,
   isReadable,
   knownPosition,
   lastEgress,
@@ -38,6 +37,7 @@ import { Room, type RoomParts, type RoomSettings } from "../serving/room.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import type { Hold } from "../store/ownership.ts";
 import { isFenced, type RoomRecord } from "../store/port.ts";
+import { absenceOf } from "../store/stored-absence.ts";
 import type { Marker } from "../telemetry/marks.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";

@@ -9,6 +9,7 @@ export class FactFrames {
   /** Resolves once the fact is known. Rejects as `Store.fact` does. */
   readonly known: Promise<void>;
   readonly #videoId: string;
+  /** Undefined if it is not known. */
   #fact: Fact | undefined;
   /** How often it was read: as it was first, and at each change. */
   #changes = 0;
@@ -20,7 +21,7 @@ export class FactFrames {
    */
   constructor(
     videoId: string,
-    values: AsyncIterable<Fact>,
+    values: AsyncIterable<Fact | undefined>,
     changed: () => Promise<void>,
     broken: (error: unknown) => void,
   ) {

@@ -4,7 +4,7 @@
  */
 
 import { onOneLine, wireJson } from "../base/wire-json.ts";
-import type { Init, StreamEnd } from "../protocol/chat.ts";
+import type { Init, Standing, StreamEnd } from "../protocol/chat.ts";
 import type { Fact } from "../store/facts.ts";
 import { isoOf, messageJson, type StoredMessage } from "../store/stored-message.ts";
 
@@ -83,10 +83,17 @@ export function terminal(end: StreamEnd): [event: string, data: object] {
 }
 
 /** The data of the event of a fact. `details`: whether messages carry them. */
-export function factData({ value }: Fact, details: boolean): object {
+export function factData(fact: Fact, details: boolean): object {
+  if (fact.name === "standing") return standingData(fact.value);
+  const { value } = fact;
   if (!value) return { message: null };
   const { message, at } = value;
   return { message: JSON.parse(messageJson(message, details)), featuredAt: isoOf(at) };
+}
+
+/** `reason`: why the room waits for its chat; undefined while the chat is there. */
+function standingData(reason: string | undefined): Standing {
+  return reason === undefined ? { state: "live" } : { state: "waiting", reason };
 }
 
 /** The frames of one write: the cursor of each, the cursor behind them, and the newest one of the room. */

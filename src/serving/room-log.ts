@@ -1,6 +1,9 @@
 /** What viewers need of a log, which is in a store or at the origin of an edge. */
+
+import type { FactName } from "../protocol/chat.ts";
 import type { ChatKey } from "../protocol/chat-key.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
+import type { Fact } from "../store/facts.ts";
 import type { Store } from "../store/port.ts";
 import type { CursorRange } from "./resume.ts";
 
@@ -10,7 +13,7 @@ export interface RoomRange extends CursorRange {
 }
 
 /** The log of rooms as their viewers read it. */
-export interface RoomLog extends Pick<Store, "read" | "readTypes" | "cursorAt" | "follow" | "fact"> {
+export interface RoomLog extends Pick<Store, "read" | "readTypes" | "cursorAt" | "follow"> {
   /**
    * Whether the log belongs to another instance. Then a room finds a viewer's start in its own tail if
    * possible, which saves a request. If the log is a store, the room always asks the store, because the tail
@@ -21,6 +24,8 @@ export interface RoomLog extends Pick<Store, "read" | "readTypes" | "cursorAt" |
   readonly video?: VideoFacts | undefined;
   /** If it belongs to another instance: asks that for `video`, if it is not known. Never rejects. */
   learnVideo?(key: ChatKey, signal: AbortSignal): Promise<void>;
+  /** As `Store.fact`; undefined if the log belongs to another instance, and that does not say it. */
+  fact(videoId: string, name: FactName, signal: AbortSignal): AsyncIterable<Fact | undefined>;
   /** The room's cursors at this moment, and what its video is, as stored. */
   getRoom(videoId: string): Promise<RoomRange | undefined>;
 }

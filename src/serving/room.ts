@@ -3,10 +3,17 @@
  * viewers. Others decide who polls it, and how long it stays without viewers.
  */
 import type { Clock } from "../base/clock.ts";
-import type { ChatType, ChatView, Init, RoomEnd, StreamEnd } from "../protocol/chat.ts";
+import {
+  type ChatType,
+  type ChatView,
+  type FactName,
+  type Init,
+  isReplayChat,
+  type RoomEnd,
+  type StreamEnd,
+} from "../protocol/chat.ts";
 import { type Chat, type ChatKey, chatOf, typeOfChat } from "../protocol/chat-key.ts";
 import { RelayError } from "../protocol/errors.ts";
-import type { FactName } from "../store/facts.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { BetweenPolls } from "./between-polls.ts";
 import { FactFrames } from "./fact-frames.ts";
@@ -181,7 +188,8 @@ export class Room implements ViewerHost, StartingRoom {
     const { lastEventId, filter = MessageFilter.everything, wantsVideo } = request;
     this.#entering += 1;
     try {
-      const facts = request.facts && (await Promise.all(request.facts.map((name) => this.#known(name))));
+      const asked = request.facts?.filter((name) => name !== "standing" || this.#hasStanding);
+      const facts = asked && (await Promise.all(asked.map((name) => this.#known(name))));
       const places = facts?.map((fact) => fact.place());
       if (wantsVideo) await this.#parts.store.learnVideo?.(this.key, this.#closed.signal);
       const cursor = await this.#starts.find(request, historyEnd);
@@ -206,6 +214,11 @@ export class Room implements ViewerHost, StartingRoom {
     const { video } = this.#starts;
     if (video) init.details = video;
     return init;
+  }
+
+  /** Only a live chat that is read may be there, or be waited for. */
+  get #hasStanding(): boolean {
+    return this.isFollowed && !this.#end && !isReplayChat(this.chatType);
   }
 
   /** Rejects with `StoreError` if it cannot be read; then the next viewer tries again. */

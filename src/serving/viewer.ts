@@ -33,7 +33,7 @@ export class Viewer implements SinkOwner {
   readonly feed: Feed;
   readonly #room: ViewerHost;
   readonly #sink: Sink;
-  /** Of the facts that its client asks for; undefined if it asks for none. */
+  /** Its places in the facts that its client asks for; undefined if it asks for none. */
   readonly #facts: readonly FactPlace[] | undefined;
   #cursor: number;
   /** The last cursor that its client has received or came with; undefined if there is none. */

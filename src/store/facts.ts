@@ -5,26 +5,36 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../base/clock.ts";
 import { unlessAborted } from "../base/deadline.ts";
+import type { FactName } from "../protocol/chat.ts";
+import { wordsOf } from "../protocol/chat-standing.ts";
 import { type Featured, readFeatured } from "./featured.ts";
 import type { Followers } from "./follow.ts";
 import type { Store } from "./port.ts";
 import { retryRead } from "./retry-read.ts";
+import { absenceOf } from "./stored-absence.ts";
 
-/** The facts by name, which is also that of their event and of the parameter that asks for them. */
-export interface Facts {
+interface Facts {
   /** The featured message; undefined if there is none. */
   featured: Featured | undefined;
+  /** Why the room waits for its chat: a sentence without a full stop; undefined while it does not. */
+  standing: string | undefined;
 }
 
-export const FACT_NAMES = ["featured"] as const satisfies (keyof Facts)[];
-export type FactName = (typeof FACT_NAMES)[number];
+/** A fact, by its name. */
 export type Fact = { [Name in FactName]: { name: Name; value: Facts[Name] } }[FactName];
 
-type Reads = Pick<Store, "getFeatured" | "messagesById" | "find">;
+type Reads = Pick<Store, "getFeatured" | "messagesById" | "find" | "getRoom">;
 
 const READERS: Readonly<Record<FactName, (store: Reads, key: string) => Promise<Fact>>> = {
   featured: async (store, key) => ({ name: "featured", value: await readFeatured(store, key) }),
+  standing: async (store, key) => ({ name: "standing", value: await readStanding(store, key) }),
 };
+
+async function readStanding(store: Reads, key: string): Promise<string | undefined> {
+  const room = await store.getRoom(key);
+  const absence = room && absenceOf(room);
+  return absence && wordsOf(absence);
+}
 
 /** See `Store.fact`. */
 export async function* followFact(

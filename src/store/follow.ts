@@ -5,9 +5,8 @@
  * delay, and holds at most one page.
  */
 import type { Clock } from "../base/clock.ts";
-import type { RoomEnd } from "../protocol/chat.ts";
+import type { FactName, RoomEnd } from "../protocol/chat.ts";
 import { isDeletion } from "./blanking.ts";
-import type { FactName } from "./facts.ts";
 import { skips } from "./log-reader.ts";
 import type { RoomRecord, Store } from "./port.ts";
 import { retryRead } from "./retry-read.ts";

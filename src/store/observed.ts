@@ -153,6 +153,7 @@ export function observed(
     follow: (videoId, after, signal) => followers.follow(operations, videoId, after, signal),
     fact: (videoId, name, signal) =>
       followFact({ store: operations, followers, clock }, videoId, name, signal),
+    factChanged: (videoId, name) => engine.factChanged(videoId, name),
     isReady: async () => (await probe()) && health.isAvailable && !health.isBlocked,
     paceOf: (egress) => engine.paceOf?.(egress),
     sizeBytes: () => engine.sizeBytes(),

@@ -3,10 +3,10 @@
  * reaches a viewer is durable. Every store passes the same contract suite. `ownership.ts` decides who may
  * append.
  */
-import type { RoomEnd } from "../protocol/chat.ts";
+import type { FactName, RoomEnd } from "../protocol/chat.ts";
 import type { Chat } from "../protocol/chat-key.ts";
 import { RelayError } from "../protocol/errors.ts";
-import type { Fact, FactName } from "./facts.ts";
+import type { Fact } from "./facts.ts";
 import type { TimeKind } from "./message-times.ts";
 import type { EncodedMessage, StoredMessage } from "./stored-message.ts";
 import type { Totals } from "./totals.ts";
@@ -21,7 +21,7 @@ export interface RoomRecord {
   base: number;
   floor: number;
   head: number;
-  /** The poller's state, as JSON text that only the poller reads. */
+  /** The poller's state, as JSON text. Others read only `stored-absence.ts` in it. */
   checkpoint: string;
   /** The time since the last append, in milliseconds, by the store's clock. */
   readAgoMs: number;
@@ -170,6 +170,9 @@ export interface Store {
    * fails, and waits for the store later. Returns when the signal aborts.
    */
   fact(videoId: string, name: FactName, signal: AbortSignal): AsyncIterable<Fact>;
+
+  /** Reports to all instances that a fact of the chat may have changed, by a write that is durable. */
+  factChanged(videoId: string, name: FactName): void;
 
   /** At most `limit` rooms, those read most recently first. */
   listRooms(limit: number): Promise<RoomSummary[]>;

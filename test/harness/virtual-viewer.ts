@@ -3,13 +3,12 @@
  */
 import { FAULT_CODES, noLiveChat, ofFault } from "../../src/http/fault-codes.ts";
 import { filterAsked } from "../../src/http/filter-query.ts";
-import type { Init } from "../../src/protocol/chat.ts";
+import type { FactName, Init } from "../../src/protocol/chat.ts";
 import { ChatAbsent } from "../../src/protocol/chat-standing.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import type { Rooms } from "../../src/rooms/rooms.ts";
 import { FORMS } from "../../src/serving/form.ts";
 import type { LogPosition } from "../../src/serving/log-position.ts";
-import type { FactName } from "../../src/store/facts.ts";
 import { UpstreamError } from "../../src/upstream/upstream-error.ts";
 import type { FrameReader } from "./frames.ts";
 import { SimulatedSink } from "./sink.ts";

@@ -398,9 +398,10 @@ export class SharedStore implements Peek {
     const rows = videoIds.flatMap((videoId) => {
       const room = this.#rooms.get(videoId);
       if (!room) return [];
-      const { base, head, featuredAt, finalAt, leaseUntil } = room;
+      const { base, head, featuredAt: featured, checkpoint, finalAt, leaseUntil } = room;
+      const [standing = null] = /"absence":\{[^}]*/.exec(checkpoint ?? "") ?? [];
       const lease_left_ms = Math.max(0, leaseUntil - this.#now);
-      const row = { is_same: true, video_id: videoId, base, head, featured_at: featuredAt };
+      const row = { is_same: true, video_id: videoId, base, head, featured, standing };
       return [{ ...row, is_final: finalAt !== null, lease_left_ms }];
     });
     return rows.length > 0 ? rows : [{ is_same: true, video_id: null, is_final: false, lease_left_ms: 0 }];

@@ -32,8 +32,8 @@ export class ChannelVisitor {
     service: Served,
     lastEventId?: string,
     query:
-      | { channel?: string; backfill?: number; types?: string }
-      | { channels: string; videoIds?: string; cursors?: string } = {},
+      | { channel?: string; backfill?: number; types?: string; standing?: string }
+      | { channels: string; videoIds?: string; cursors?: string; standing?: string } = {},
   ) {
     const parser = createParser({
       onEvent: ({ event = "", id, data }) => this.events.push({ event, id, data: JSON.parse(data) }),

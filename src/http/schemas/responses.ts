@@ -139,6 +139,7 @@ const EVENTS = {
   init: refTo("Init"),
   message: refTo("Message"),
   featured: refTo("Featured"),
+  standing: refTo("Standing"),
   end: refTo("End"),
   error: refTo("Error"),
 };
@@ -147,6 +148,7 @@ const CHANNEL_EVENTS = {
   init: refTo("Init"),
   message: refTo("VideoMessage"),
   featured: refTo("VideoFeatured"),
+  standing: refTo("VideoStanding"),
   error: refTo("Error"),
 };
 const MERGED_EVENTS = {
@@ -154,6 +156,7 @@ const MERGED_EVENTS = {
   init: refTo("VideoInit"),
   message: refTo("VideoMessage"),
   featured: refTo("VideoFeatured"),
+  standing: refTo("VideoStanding"),
   end: refTo("VideoEnd"),
   error: refTo("VideoError"),
 };
@@ -176,7 +179,7 @@ const EXAMPLE_MESSAGE =
 /** A successful stream of frames. */
 export const StreamResponse = {
   description:
-    "Server-Sent Events, in this order: `retry: 3000`; `init` (videoId, chatType, cursor); `message` with the cursor as its id, history first, oldest first, then live; a comment `: keepalive` every 15 s; finally `end` ({reason}) or `error` ({code, message}). With `types`, a cursor may come as an id without data. With `featured=on`, `featured` ({message, featuredAt}, or {message: null}) comes after `init`, and again at each change; it has no id. With `Accept: application/x-ndjson`, the same as one JSON object per line, whose `event` names it. With `channel`, first `channel` ({channel, state, …}) and again at each change, then the same for each of its videos without `end`; `videoId` is the first field of each event, and `<videoId>.<cursor>` the id of each message.",
+    "Server-Sent Events, in this order: `retry: 3000`; `init` (videoId, chatType, cursor); `message` with the cursor as its id, history first, oldest first, then live; a comment `: keepalive` every 15 s; finally `end` ({reason}) or `error` ({code, message}). With `types`, a cursor may come as an id without data. With `featured=on`, `featured` ({message, featuredAt}, or {message: null}) comes after `init`, and again at each change; it has no id. With `standing=on`, `standing` ({state}, which is `live` or `waiting`, and a reason to wait) does so for a live chat. With `Accept: application/x-ndjson`, the same as one JSON object per line, whose `event` names it. With `channel`, first `channel` ({channel, state, …}) and again at each change, then the same for each of its videos without `end`; `videoId` is the first field of each event, and `<videoId>.<cursor>` the id of each message.",
   content: {
     "text/event-stream": {
       schema: streamText(EVENTS, CHANNEL_EVENTS),

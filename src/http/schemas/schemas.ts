@@ -76,6 +76,12 @@ const Featured = closed({
   featuredAt: Type.Optional(Type.String({ description: "When it was chosen, ISO 8601 in UTC." })),
 });
 
+/** Whether a live chat is there from now on. */
+const Standing = closed({
+  state: Type.Enum(["live", "waiting"], { description: "`waiting`: the chat is off, or hidden." }),
+  reason: Type.Optional(Type.String({ description: "Why it is waited for." })),
+});
+
 const Channel = closed({
   channel: Type.String({
     description: "The channel as the request names it: a handle, an id, `c/name` or `user/name`.",
@@ -127,10 +133,12 @@ export const NAMED_SCHEMAS = {
   End,
   Channel,
   Featured,
+  Standing,
   Cursor,
   Keepalive,
   VideoMessage: messageWith(ofMessage),
   VideoFeatured: ofVideo(Featured),
+  VideoStanding: ofVideo(Standing),
   VideoEnd: ofVideo(End),
   VideoInit: closed({ ...Init.properties, channel: OptionalChannel }),
   /** The error of one of the videos, or of one of the channels. */
@@ -225,6 +233,12 @@ export const StreamQuery = Type.Object({
     Type.Enum(["on", "off"], {
       description:
         "`on`: the event `featured` says after `init` which message is featured, and again at each change.",
+    }),
+  ),
+  standing: Type.Optional(
+    Type.Enum(["on", "off"], {
+      description:
+        "`on`: the event `standing` says after the `init` of a live chat whether the chat is there, or is off or hidden, and again at each change.",
     }),
   ),
 });

@@ -5,6 +5,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { retry } from "../../base/retry.ts";
 import { ENDED, type RoomEnd } from "../../protocol/chat.ts";
+import { wordsOf } from "../../protocol/chat-standing.ts";
 import type { Message } from "../../protocol/message.ts";
 import { blankDeleted, deletionIds } from "../../store/blanking.ts";
 import type { ObservedStore } from "../../store/observed.ts";
@@ -56,6 +57,8 @@ export class Appender {
   /** The newest cursor of the room. */
   #head: number;
   #memory: RoomMemory;
+  /** Why the room waits for its chat, as the last write says; null before the first. */
+  #awaits: string | undefined | null = null;
   /** Whether the outcome of the last write is unknown. */
   #isUnsure = false;
   #isFinished = false;
@@ -178,6 +181,9 @@ export class Appender {
     const encoded = messages.map(encodeMessage);
     const added = await store.append(this.#claim, this.#head, encoded, checkpoint, overwriting);
     this.#head += added.length;
+    const awaits = progress.absence && wordsOf(progress.absence);
+    if (awaits !== this.#awaits) store.factChanged(this.#claim.videoId, "standing");
+    this.#awaits = awaits;
     if (added.length < messages.length) telemetry.mark("append: holds some of it already");
     const types = new Map(messages.map(({ id, type }) => [id, type]));
     telemetry.rooms.appended(added.map(({ id }) => types.get(id) ?? ""));

@@ -106,13 +106,6 @@ export function knownPosition(room: RoomRecord): Position {
   return tokenlessPosition(chatOf(room.videoId).chat, NO_PANELS);
 }
 
-/** Why the room waits for its chat; undefined if it does not. */
-export function absenceOf({ checkpoint }: RoomRecord): AwaitedAbsence | undefined {
-  const stored = dig(parseJson(checkpoint), "absence");
-  const [is, why] = [asString(dig(stored, "is")), asString(dig(stored, "why"))];
-  return (is === "off" || is === "hidden") && why !== undefined ? { is, why } : undefined;
-}
-
 /** The position of a chat that cannot be read on from there: it has no token and no credentials. */
 export function tokenlessPosition(chat: Chat, panels: Panels): Position {
   const endpoint = chat === "replay" ? "get_live_chat_replay" : "get_live_chat";

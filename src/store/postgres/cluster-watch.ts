@@ -1,12 +1,12 @@
 /**
  * Watches the other instances. One statement looks at all rooms that are followed here, after missed notices
- * and about every 1.5 s, so a lost notice delays followers no longer. It finds new heads, featured messages,
+ * and about every 1.5 s, so a lost notice delays followers no longer. It finds new heads, changed facts,
  * ended rooms, owners that are gone, and rooms whose rows were replaced. These must not be followed any
  * further, because their cursors now name other messages.
  */
 import { after, type Clock } from "../../base/clock.ts";
 import { nap, unlessAborted } from "../../base/deadline.ts";
-import { RELEASED } from "../../protocol/chat.ts";
+import { FACT_NAMES, RELEASED } from "../../protocol/chat.ts";
 import { background } from "../../telemetry/background.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Followers } from "../follow.ts";
@@ -37,7 +37,8 @@ const OTHERS_FIRST_MS = 200;
 const SURE_LOOKS = 20;
 
 export const LOOK = `select s.generation, s.lineage = ${LINEAGE} as is_same,
-    r.video_id, r.base, r.head, r.featured_at, r.final_at is not null as is_final,
+    r.video_id, r.base, r.head, r.featured_at as featured,
+    substring(r.checkpoint from '"absence":\\{[^}]*') as standing, r.final_at is not null as is_final,
     case when r.${FAR_AHEAD} then 0
       else greatest(extract(epoch from r.lease_until - clock_timestamp()) * 1000, 0) end::float8 as lease_left_ms
   from store s left join room r on r.video_id = any($1)`;
@@ -55,12 +56,14 @@ export const RELEASE = `update room r set state = 'released', detail = $2, final
   where ${UNOWNED} and checkpoint_at <= clock_timestamp() - $1::float8 * interval '1 ms'
     and not exists (select from interest i where i.video_id = r.video_id and i.until > clock_timestamp())`;
 
+/** `featured`, `standing`: values that differ if these facts do. */
 interface Look {
   is_same: boolean;
   video_id: string | null;
   base: number;
   head: number;
-  featured_at: number | null;
+  featured: number | null;
+  standing: string | null;
   is_final: boolean;
   lease_left_ms: number;
 }
@@ -209,7 +212,7 @@ export class ClusterWatch {
       followers.abort(videoId, new Error(`room ${videoId}: the store does not hold any more what it held`));
       return;
     }
-    if (row.featured_at !== seen?.featured_at) followers.factChanged(videoId, "featured");
+    for (const name of FACT_NAMES) if (row[name] !== seen?.[name]) followers.factChanged(videoId, name);
     if (row.is_final && !seen?.is_final) followers.resync(videoId);
     else followers.advanced(videoId, row.head);
     this.#seen.set(videoId, row);

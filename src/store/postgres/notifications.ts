@@ -9,8 +9,8 @@ import { randomUUID } from "node:crypto";
 import type { Client } from "pg";
 import type { Clock } from "../../base/clock.ts";
 import { nap } from "../../base/deadline.ts";
+import { FACT_NAMES, type FactName } from "../../protocol/chat.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
-import { FACT_NAMES, type FactName } from "../facts.ts";
 import type { Database } from "./pools.ts";
 import { SCHEMA } from "./postgres-schema.ts";
 
@@ -29,7 +29,7 @@ const RECONNECT_MS = { minimum: 100, maximum: 3000 };
 const PROOF_MS = 2000;
 const PROOF_AGAIN_MS = 3_600_000;
 
-/** A room's new head, or that the room has ended, or that it has no owner any more; or a fact that changed. */
+/** A room's new head, or that it has ended, or that it has no owner any more; or a fact that has changed. */
 export type RoomNotice = number | "over" | "free" | FactName;
 
 const NOTICE = new RegExp(`^([^:]+):(?:(\\d+)|(over|free|${FACT_NAMES.join("|")}))$`);

@@ -9,7 +9,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { ClockWitness } from "../../base/clock-witness.ts";
 import { Deadline, unlessAborted } from "../../base/deadline.ts";
 import { dig, parseJson } from "../../base/json.ts";
-import type { RoomEnd } from "../../protocol/chat.ts";
+import type { FactName, RoomEnd } from "../../protocol/chat.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { assertOwner } from "../fence.ts";
 import { Followers } from "../follow.ts";
@@ -281,9 +281,13 @@ export class PostgresStore implements StoreEngine {
     try {
       await this.#begun(this.#connections.query("writes", SQL.setFeatured, [videoId, id]));
     } finally {
-      this.followers.factChanged(videoId, "featured"); // it may have been committed even if it failed
-      this.#notifications.publish(videoId, "featured");
+      this.factChanged(videoId, "featured"); // it may have been committed even if it failed
     }
+  }
+
+  factChanged(videoId: string, name: FactName): void {
+    this.followers.factChanged(videoId, name);
+    this.#notifications.publish(videoId, name);
   }
 
   async listRooms(limit: number): Promise<RoomSummary[]> {

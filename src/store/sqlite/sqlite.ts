@@ -6,7 +6,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { ClockWitness } from "../../base/clock-witness.ts";
 import { Deadline } from "../../base/deadline.ts";
-import type { RoomEnd } from "../../protocol/chat.ts";
+import type { FactName, RoomEnd } from "../../protocol/chat.ts";
 import { Followers } from "../follow.ts";
 import type { StoreEngine } from "../observed.ts";
 import { LocalOwnership } from "../ownership.ts";
@@ -125,8 +125,12 @@ export class SqliteStore implements StoreEngine {
     try {
       await this.#thread.call("setFeatured", this.#now, videoId, messageId?.toWellFormed() ?? null);
     } finally {
-      this.followers.factChanged(videoId, "featured"); // it may have been committed even if it failed
+      this.factChanged(videoId, "featured"); // it may have been committed even if it failed
     }
+  }
+
+  factChanged(videoId: string, name: FactName): void {
+    this.followers.factChanged(videoId, name);
   }
 
   async age() {

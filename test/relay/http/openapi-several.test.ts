@@ -83,7 +83,7 @@ describe("the description of a stream of several chats", () => {
         .chat.say(5);
       relay.upstream.channel("@gone", { state: "gone" });
       const videos = { videoIds: `${A},${B},no-chat-her`, channels: "@somebody,@gone" };
-      const query = { ...videos, details: "true", types: "paid", featured: "on" };
+      const query = { ...videos, details: "true", types: "paid", featured: "on", standing: "on" };
       await assertDescribed(relay, "/v1/merged", [accept, "x-events"], query);
     });
 
@@ -93,7 +93,7 @@ describe("the description of a stream of several chats", () => {
         .channel("@somebody")
         .broadcast(A, { chat: { kinds: ["text", "paid"] } });
       chat.say(20);
-      const query = { channel: "@somebody", types: "paid", featured: "on" };
+      const query = { channel: "@somebody", types: "paid", featured: "on", standing: "on" };
       await assertDescribed(relay, "/v1/stream", [accept, "x-channel-events"], query);
     });
   }

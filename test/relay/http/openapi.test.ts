@@ -240,6 +240,7 @@ describe("the description", () => {
       "init",
       "message",
       "featured",
+      "standing",
       "end",
       "error",
     ]);
@@ -332,6 +333,7 @@ describe("the examples", () => {
           "chat",
           "all",
           "featured",
+          "standing",
         ].map((name) => `query ${name}`),
         "header last-event-id",
       ],
