@@ -240,6 +240,8 @@ describe("long messages and small windows", { skip: NO_CHROMIUM }, () => {
     await page.setViewportSize({ width: 320, height: 600 });
     await visit("&layout=dock&deleted=strike");
     await has("z");
+    // Neither wide, by whatever font, nor reached by Tab.
+    for (const each of await page.locator("header > :not(h1)").all()) assert.ok(await each.isHidden());
     const wider =
       "[document.documentElement, document.querySelector('#chat')].map((each) => each.scrollWidth - each.clientWidth)";
     assert.deepEqual(await evaluate(wider), [0, 0]);

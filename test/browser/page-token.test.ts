@@ -156,6 +156,17 @@ describe("a page with a token in its address", { skip: NO_CHROMIUM }, () => {
     assert.equal(await field.count(), 0);
   });
 
+  it("has the field in a dock as well, which has no other controls", async () => {
+    await page.setViewportSize({ width: 320, height: 600 });
+    await open(`/?videoId=${VIDEO}&layout=dock`, "");
+    const field = page.locator("#open input[name=token]");
+    await field.click(); // in view
+    await field.fill(token);
+    await page.keyboard.press("Enter");
+    await shows(`in ${VIDEO}`);
+    assert.ok(await page.locator("#open").isHidden());
+  });
+
   it("begins again with a token that is added to the address of the open page", async () => {
     await open(`/?videoId=${VIDEO}`, "");
     await page.locator("html[data-code=UNAUTHORIZED]").waitFor({ state: "attached" });
