@@ -195,7 +195,7 @@ describe("Firefox", { skip: NO_FIREFOX }, () => {
       ["tablist", "What to show"],
       ["switch", "Pictures"],
       ["search", ""],
-      ["region", "Pinned"],
+      ["group", "Pinned"],
     );
     assert.deepEqual(given, [1, 1, 1, 2, 2, 1, 1, 1, 1]);
     await page.locator(`${rowOf("a")} [role=button]`).click();

@@ -5,8 +5,9 @@ import type { Page } from "playwright-core";
 import { treeOf } from "../support/accessibility.ts";
 import { violationsIn } from "../support/axe.ts";
 import { addressOf, idsOf, NO_CHROMIUM, until } from "../support/browser.ts";
-import { paidAction, texts } from "../support/chat-actions.ts";
+import { paidAction, textItem, texts } from "../support/chat-actions.ts";
 import { placeAway } from "../support/distance.ts";
+import { bannered } from "../support/every-kind.ts";
 import { type Chat, usePages } from "../support/pages.ts";
 import { Stream } from "../support/stream.ts";
 
@@ -311,6 +312,8 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     const { page } = pages;
     await page.emulateMedia({ reducedMotion: "reduce" });
     chats[2].change({ kind: "none" });
+    // In each of two chats: what is pinned, and what is found.
+    for (const at of [0, 1] as const) chats[at].say([bannered(textItem(`pinned-${at}`))]);
     for (const [theme, width] of [
       ["light", 320],
       ["dark", 900],
@@ -319,6 +322,11 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
       await page.goto(`${pages.relay.url}${query()}&theme=${theme}`);
       await has("a-old-1", 0);
       await page.locator(`${within(2)}[data-code]`).waitFor({ state: "attached" });
+      if (width === 900) {
+        for (const at of [0, 1]) await page.locator(`${within(at)} [data-part=pinned] .row`).waitFor();
+        await page.getByRole("button", { name: "Find in all" }).click();
+        for (const at of [0, 1]) await page.locator(`${within(at)} [data-part=found]`).waitFor();
+      }
       assert.deepEqual(await violationsIn(page), [], `${theme} ${width}`);
       assert.ok(await pages.evaluate("document.documentElement.scrollWidth <= innerWidth"), `${width}`);
     }
