@@ -231,23 +231,29 @@ it("messages between two pages follow a gap, although the chat is quiet afterwar
   assert.deepEqual(sentTo(viewer, chat), [...numbers(1, 5), "gap", ...numbers(26, 55)]);
 });
 
-it("an empty page between the stored messages and its answer leaves a gap, however short the time", async () => {
-  const relay = new VirtualRelay();
-  const { upstream } = relay;
-  const chat = upstream.chat(VIDEO, { kinds: ["text"], page: PAGE, foundOn: "both" });
-  chat.say(5);
-  const viewer = await relay.enter({ videoId: VIDEO });
-  await viewer.untilMessages(5);
-  chat.say(1);
-  // The token's poll is refused, and the one by the first page's token.
-  const refusal = upstream.fault({ on: "get_live_chat", times: 2, as: "invalid-argument" });
-  await relay.until(() => refusal.fired === 2);
-  // So the watch page is asked, which shows no messages.
-  upstream.fault({ on: "popout", times: 1, as: "bot" });
-  const ids = chat.say(30);
-  await viewer.until(() => viewer.ids.includes(ids.at(-1) ?? ""));
-  assert.deepEqual(sentTo(viewer, chat), [...numbers(1, 6), "gap", ...numbers(27, 36)]);
-});
+for (const view of ["all", "top"] as const)
+  it(`an empty page between the stored messages and its answer leaves a gap, however short the time (${view})`, async () => {
+    const relay = new VirtualRelay({ settings: { RELAY_CHAT_VIEW: view } });
+    const { upstream } = relay;
+    const chat = upstream.chat(VIDEO, {
+      kinds: ["text"],
+      page: PAGE,
+      foundOn: "both",
+      onlyInAll: () => false,
+    });
+    chat.say(5);
+    const viewer = await relay.enter({ videoId: VIDEO });
+    await viewer.untilMessages(5);
+    chat.say(1);
+    // The token's poll is refused, and the one by the first page's token.
+    const refusal = upstream.fault({ on: "get_live_chat", times: 2, as: "invalid-argument" });
+    await relay.until(() => refusal.fired === 2);
+    // So the watch page is asked, which shows no messages.
+    upstream.fault({ on: "popout", times: 1, as: "bot" });
+    const ids = chat.say(30);
+    await viewer.until(() => viewer.ids.includes(ids.at(-1) ?? ""));
+    assert.deepEqual(sentTo(viewer, chat), [...numbers(1, 6), "gap", ...numbers(27, 36)]);
+  });
 
 it("a computer sleeps between a page and the answer that follows it: a gap marks the place", async () => {
   const relay = new VirtualRelay();
