@@ -183,11 +183,13 @@ export class Rooms {
     }
   }
 
-  async #admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
-    if (request.isBounded) return await this.#enterExcerpt(request);
-    const look = this.#lookUp(request);
-    const found = (look && (await look)) ?? request;
-    await (found instanceof Room ? found.enter(request) : this.#entry(request.videoId).enter(found, signal));
+  /** Makes no promise of its own for a viewer whose chat is clear at once. */
+  #admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
+    if (request.isBounded) return this.#enterExcerpt(request);
+    if (this.#isOfOpening(request)) return this.#entry(request.videoId).enter(request, signal);
+    return this.#lookUpStored(request).then((found) =>
+      found instanceof Room ? found.enter(request) : this.#entry(found.videoId).enter(found, signal),
+    );
   }
 
   /**
