@@ -286,7 +286,9 @@ export class Room implements Chat<Message, number | string, AnyEvents> {
     if (isOdd || (isMessage && !places.some((place) => place[0] === videoId)))
       throw new ChatError("NETWORK", "A frame cannot be read.");
     if (event === "init") this.#begin(value, asked);
-    if (event === "channel" || event === "end" || event === "featured") this.#enqueue(event, value);
+    // Nobody listens to events that this version does not know.
+    if (!isMessage && event && event !== "init" && event !== "error")
+      this.#enqueue(event as "channel", value);
     if (event === "end") this.#over.add(videoId);
     if (event === "error") {
       const error = new ChatError(code, message, videoId && { videoId });

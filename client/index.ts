@@ -43,5 +43,6 @@ export type {
   ProbeOptions,
   ProbeResult,
   ProbeRow,
+  Standing,
   State,
 } from "./types.ts";

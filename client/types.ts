@@ -71,6 +71,13 @@ export interface Featured {
   featuredAt?: string;
 }
 
+/** Whether a live chat is there, or is waited for, as it is off or hidden. */
+export interface Standing {
+  state: "live" | "waiting";
+  /** Why it is waited for: a sentence without its full stop. */
+  reason?: string;
+}
+
 /** The chat is over, the service no longer reads it, or everything up to the requested moment was sent. */
 export interface End {
   reason: "no more continuations" | "room released" | "until";
@@ -90,6 +97,8 @@ export interface ChatEvents<M = Message> {
   state: State;
   /** If the stream is asked for with `featured=on`: at once after `init`, and at each change. */
   featured: Featured;
+  /** If the stream is asked for with `standing=on`: after the `init` of a live chat, and at each change. */
+  standing: Standing;
   /** The chat is over. Only a last `state` event follows. */
   end: End;
   /** The chat cannot be read any longer. Failures that are retried go to the option `retry`, not here. */
@@ -105,6 +114,7 @@ export type OfVideo<V> = V & { videoId: string };
 export interface ChannelEvents<M = Message> extends Omit<ChatEvents<OfVideo<M>>, "end"> {
   gap: OfVideo<Gap>;
   featured: OfVideo<Featured>;
+  standing: OfVideo<Standing>;
   /** The channel's state: before all other events, and again at each change. */
   channel: ChannelState;
 }
@@ -136,6 +146,7 @@ export interface MergedEvents<M = Message> extends ChatEvents<OfVideo<M>> {
   init: InitOfSeveral;
   gap: OfVideo<Gap>;
   featured: OfVideo<Featured>;
+  standing: OfVideo<Standing>;
   /** One of the chats is over. */
   end: OfVideo<End>;
   /**
@@ -148,10 +159,14 @@ export interface MergedEvents<M = Message> extends ChatEvents<OfVideo<M>> {
 }
 
 /** The events of any of these, for the code that all of them share. */
-export type AnyEvents = Omit<ChannelEvents & MergedEvents, "gap" | "featured" | "end" | "message"> & {
+export type AnyEvents = Omit<
+  ChannelEvents & MergedEvents,
+  "gap" | "featured" | "standing" | "end" | "message"
+> & {
   message: Message & { videoId?: string };
   gap: Gap & { videoId?: string };
   featured: Featured & { videoId?: string };
+  standing: Standing & { videoId?: string };
   end: End & { videoId?: string };
 };
 

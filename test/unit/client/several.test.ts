@@ -442,6 +442,26 @@ describe("several chats of the SDK on one connection", () => {
   });
 });
 
+describe("the standing of a chat", () => {
+  it("is an event of every chat whose stream has it, and moves no cursor", async () => {
+    const waiting = { videoId: A, state: "waiting", reason: "the video is private" };
+    await using server = await AnsweringServer.start(
+      streams(
+        ...[news("live", A), began(A, 4), frame("standing", waiting), frame("of a later version", { x: 1 })],
+        ...[frame("standing", { videoId: A, state: "live" }), inChannel(A, 5)],
+      ),
+    );
+    const room = chat(server.url, CHANNEL);
+    const seen: unknown[] = [];
+    room.on("standing", (standing) => seen.push([standing, room.cursor]));
+    for await (const { cursor } of room) if (cursor === 5) break;
+    assert.deepEqual(seen, [
+      [waiting, `${A}.4`],
+      [{ videoId: A, state: "live" }, `${A}.4`],
+    ]);
+  });
+});
+
 describe("the featured message", () => {
   it("is an event of every chat whose stream has it, and moves no cursor", async () => {
     const message = { type: "chat", id: "m", message: "hello" };
