@@ -20,7 +20,7 @@ import { openChat, type SourceChat } from "./source.ts";
 import { streamFetch } from "./stream-fetch.ts";
 import { waitAfter } from "./waits.ts";
 
-type ShownState = "connecting" | "reconnecting" | "open" | "ended" | "failed";
+type ShownState = "connecting" | "reconnecting" | "waiting" | "open" | "ended" | "failed";
 
 /** Where one of the chats is shown. */
 export interface ChatPlace {
@@ -60,6 +60,7 @@ class ConnectedChat {
    * `over`: ended or failed, and only requested again if the user wants it.
    */
   state: "asked" | "open" | "absent" | "over" = "asked";
+  #isOff = false;
   #lookout: SourceChat | undefined;
   #isClosed = false;
   readonly #batch = new Batch<ShownMessage | "gap">((items) => {
@@ -79,9 +80,17 @@ class ConnectedChat {
   begin(init: Init): void {
     this.#lookout?.close();
     this.state = "open";
+    this.#isOff = false;
     this.cursor = init.cursor;
     this.place.opened(init);
     this.place.status.show("open", init.chatType);
+  }
+
+  /** The chat is switched off or hidden, or back. */
+  switch(isOff: boolean): void {
+    if (isOff === this.#isOff) return;
+    this.#isOff = isOff;
+    this.place.status.show(isOff ? "waiting" : "open");
   }
 
   take(item: ShownMessage | "gap"): void {
@@ -228,6 +237,7 @@ export class MergedConnection implements Sharable {
     room.on("message", (message) => this.#lines.get(message.videoId)?.take(completed(message)));
     room.on("gap", ({ videoId, details }) => details || this.#lines.get(videoId)?.take("gap"));
     room.on("featured", (featured) => this.#lines.get(featured.videoId)?.place.feature?.(featured));
+    room.on("standing", ({ videoId, state }) => this.#lines.get(videoId)?.switch(state === "waiting"));
     room.on("end", ({ videoId, reason }) => {
       this.#lines.get(videoId)?.end("ended", reason);
       this.#closeUnused();
@@ -254,7 +264,7 @@ export class MergedConnection implements Sharable {
     const { service, token, types, hasFeatured } = this.#service;
     const chosen = types && { types: types as MessageType[] };
     const watchful = watchfulFetch(silentMs());
-    const fetch = hasFeatured ? streamFetch("featured=on", watchful) : watchful;
+    const fetch = streamFetch(hasFeatured ? "standing=on&featured=on" : "standing=on", watchful);
     const backfill = this.#backfill;
     const isResumed = cursors.some((cursor) => cursor !== undefined);
     const opened: MergedChats<ShownMessage> =

@@ -159,6 +159,8 @@ class SharedChat {
   #past: { close(): void } | undefined;
   /** Messages from the worker while the past is read. */
   #waiting: Item[] | undefined;
+  /** The chat's latest standing; it is handed out after `init`, which may wait for the past. */
+  #standing: unknown;
   #attempts = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -202,7 +204,10 @@ class SharedChat {
       this.#set(this.#at === undefined ? "connecting" : "reconnecting");
     } else if (event === "error") this.#fail(toError(value));
     else if (event === "end") this.#finish("end", value);
-    else this.#emit(event, value);
+    else {
+      if (event === "standing") this.#standing = value;
+      if (event !== "standing" || this.state === "open") this.#emit(event, value);
+    }
   }
 
   #ask(): void {
@@ -215,6 +220,7 @@ class SharedChat {
     this.#attempts = 0;
     this.#past?.close();
     this.#waiting = undefined;
+    this.#standing = undefined;
     const known = videoId === this.#videoId ? this.#at : undefined;
     const { backfill = USUAL_BACKFILL, types } = this.#options;
     if (known === undefined && backfill === 0) {
@@ -256,6 +262,7 @@ class SharedChat {
     this.#move(init.videoId, cursor);
     this.#set("open");
     this.#emit("init", init);
+    if (this.#standing) this.#emit("standing", this.#standing);
   }
 
   #hand(item: Item): void {

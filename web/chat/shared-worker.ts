@@ -13,8 +13,9 @@ import { waitAfter } from "./waits.ts";
 const SERVICE = new URL("../../", location.href).href;
 const TOKEN = (globalThis as { name?: string }).name || undefined;
 const WATCHFUL = watchfulFetch(Number(new URLSearchParams(location.search).get("silentMs")));
-const OF_VIDEOS = streamFetch("featured=on", WATCHFUL);
-const OF_CHANNEL = streamFetch("featured=on&all=on", WATCHFUL);
+const OF_VIDEOS = streamFetch("standing=on&featured=on", WATCHFUL);
+const OF_CHANNEL = streamFetch("standing=on&featured=on&all=on", WATCHFUL);
+const FACTS = ["featured", "standing"] as const;
 /** The service's maximum of chats on one connection. */
 const MAX_CHATS = 20;
 /** Chats that are added together, as a scene's are, make one new connection. */
@@ -34,8 +35,8 @@ class Line {
   init: { videoId: string; cursor: number } | undefined;
   /** The state of a channel. */
   news: unknown;
-  /** What the chat said last of its featured message. */
-  #featured: unknown;
+  /** What the chat said last of its featured message, and of whether it is off. */
+  readonly #facts = new Map<string, unknown>();
   /** Whether the connection was lost, and the chat has not begun again. */
   #isCut = false;
 
@@ -47,12 +48,13 @@ class Line {
   welcome({ page, id }: Subscriber): void {
     if (this.news !== undefined) page.send({ id, event: "channel", value: this.news });
     if (this.init) page.send({ id, event: "init", value: this.init });
-    if (this.#featured) page.send({ id, event: "featured", value: this.#featured });
+    for (const [event, value] of this.#facts) page.send({ id, event, value });
   }
 
   begin(init: { videoId: string; cursor: number }): void {
     const isGoingOn = this.init?.videoId === init.videoId && this.init.cursor === init.cursor;
     this.init = init;
+    this.#facts.clear(); // they follow
     if (!isGoingOn || this.#isCut) this.send("init", init);
     this.#isCut = false;
   }
@@ -63,9 +65,9 @@ class Line {
     this.send("trouble", { ...plain(error), ...(waitMs !== undefined && { retryAfterMs: waitMs }) });
   }
 
-  feature(featured: object): void {
-    this.#featured = featured;
-    this.send("featured", featured);
+  say(event: "featured" | "standing", fact: object): void {
+    this.#facts.set(event, fact);
+    this.send(event, fact);
   }
 
   take(message: { cursor: number }): void {
@@ -111,7 +113,7 @@ function connect(): void {
   room = own;
   own.on("init", (init) => videos.get(init.videoId)?.begin({ ...init }));
   own.on("message", (message) => videos.get(message.videoId)?.take(message));
-  own.on("featured", (featured) => videos.get(featured.videoId)?.feature(featured));
+  for (const event of FACTS) own.on(event, (fact) => videos.get(fact.videoId)?.say(event, fact));
   own.on("end", (end) => drop(end.videoId, "end", end));
   own.on("error", (error) => {
     for (const [videoId] of asked)
@@ -145,7 +147,7 @@ function openChannel(channel: string): { line: Line; room: { close(): void } } {
   });
   own.on("init", (init: { videoId: string; cursor: number }) => line.begin({ ...init }));
   own.on("message", (message: { cursor: number }) => line.take(message));
-  own.on("featured", (featured: object) => line.feature(featured));
+  for (const event of FACTS) own.on(event, (fact: object) => line.say(event, fact));
   own.on("error", (error: ChatError) => {
     channels.delete(channel);
     line.send("error", plain(error));

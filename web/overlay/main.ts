@@ -110,7 +110,7 @@ function toRequest(options: Options): SourceOptions {
   const { types, backfill } = viewOf(options);
   return {
     backfill: backfill === 0 ? 0 : MAX_BACKFILL,
-    ...(options.view === "featured" && { fetch: streamFetch("featured=on") }),
+    fetch: streamFetch(options.view === "featured" ? "standing=on&featured=on" : "standing=on"),
     ...(types && { types: [...types, ...EVENTS] as MessageType[] }),
   };
 }
@@ -122,6 +122,7 @@ function follow(options: Options, stage: Shows, cursor?: number | string): void 
   let wasOpen = cursor !== undefined;
   const slow = wasOpen ? undefined : setTimeout(() => explain("connecting", SLOW_WORDS), SLOW_MS);
   let isWaiting = false;
+  let isOff = false;
   const retry = (error: ChatError, attempt: number): number | false | undefined => {
     clearTimeout(slow);
     isWaiting = error.code === "NO_LIVE_CHAT";
@@ -139,10 +140,11 @@ function follow(options: Options, stage: Shows, cursor?: number | string): void 
     const isOpen = videoId !== undefined && videoId === current;
     isWaiting = state === "waiting" || (state === "upcoming" && !isOpen);
     if (isWaiting) ROOT.dataset.state = "waiting";
-    else if (isOpen) ROOT.dataset.state = "open";
+    else if (isOpen && !isOff) ROOT.dataset.state = "open";
   });
   room.on("init", ({ videoId, cursor: begin }) => {
     isWaiting = false;
+    isOff = false;
     ROOT.dataset.state = "open";
     wasOpen = true;
     clearTimeout(slow);
@@ -155,6 +157,11 @@ function follow(options: Options, stage: Shows, cursor?: number | string): void 
     stage.readPast?.(videoId, begin + 1);
     if (request.backfill && (cursor === undefined || current !== undefined)) stage.beginBackfill();
     current = videoId;
+  });
+  room.on("standing", ({ state }) => {
+    if (isOff === (state === "waiting")) return;
+    isOff = !isOff;
+    ROOT.dataset.state = isOff ? "waiting" : "open";
   });
   // A gap with details also arrives as a message.
   room.on("gap", ({ details }) => details || batch.add("gap"));

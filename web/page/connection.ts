@@ -103,10 +103,11 @@ export class Connection {
     const own = {
       token: TOKEN,
       retry,
-      fetch: TOKEN === undefined ? fetch : streamFetch("featured=on", fetch),
+      fetch: streamFetch(TOKEN === undefined ? "standing=on" : "standing=on&featured=on", fetch),
     };
     const room = openChat(SERVICE, source, { ...options, ...part, backfill, ...own });
     this.#room = room;
+    let isOff = false;
     room.on("state", (state) => {
       // `retry` has said why it is lost; the first frames of an open stream say how the chat is.
       if (this.#room === room && state === "reconnecting" && status.state === "open") status.show(state);
@@ -119,10 +120,19 @@ export class Connection {
       const isNew = this.#source.videoId === "" && init.videoId !== this.#videoId;
       if (isNew) batch.flush();
       this.#videoId = init.videoId;
+      isOff = false;
       opened(init, isNew);
       status.show("open", followsVideo ? FOLLOWED : init.chatType);
     });
-    room.on("channel", (news) => status.showChannel(news, news.videoId === this.#videoId));
+    room.on("standing", ({ state }) => {
+      if (isOff === (state === "waiting")) return;
+      isOff = !isOff;
+      status.show(isOff ? "waiting" : "open");
+    });
+    room.on("channel", (news) => {
+      const isOpen = news.videoId === this.#videoId;
+      if (!(isOff && isOpen)) status.showChannel(news, isOpen);
+    });
     // A gap with details also arrives as a message.
     room.on("gap", ({ details }) => details || batch.add("gap"));
     room.on("end", ({ reason }) => {
