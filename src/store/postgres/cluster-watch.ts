@@ -38,7 +38,8 @@ const SURE_LOOKS = 20;
 
 export const LOOK = `select s.generation, s.lineage = ${LINEAGE} as is_same,
     r.video_id, r.base, r.head, r.featured_at as featured,
-    substring(r.checkpoint from '"absence":\\{[^}]*') as standing, r.final_at is not null as is_final,
+    split_part(split_part(r.checkpoint, '"absence":{', 2), '}', 1) as standing,
+    r.final_at is not null as is_final,
     case when r.${FAR_AHEAD} then 0
       else greatest(extract(epoch from r.lease_until - clock_timestamp()) * 1000, 0) end::float8 as lease_left_ms
   from store s left join room r on r.video_id = any($1)`;
