@@ -105,7 +105,9 @@ export class ChatJudge implements ChatFrames {
     const [first = this.room] = this.rooms;
     const isOfChat = (room: RoomJudge) =>
       chatType ? room.isReplay === isReplayChat(chatType) : room.isStored(start);
-    const found = this.rooms.find(isOfChat);
+    // A cache may still have the log of a store that is lost.
+    const isOfLost = (room: RoomJudge) => !chatType && room.at(start + 1) !== undefined;
+    const found = this.rooms.find(isOfChat) ?? this.rooms.find(isOfLost);
     if (chatType && !found) this.#violate(`is sent a ${chatType}`);
     this.room = found ?? first;
     const other = this.rooms.find((room) => room !== this.room && this.#holds(room, this.#asked));
