@@ -312,7 +312,7 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     const { page } = pages;
     await page.emulateMedia({ reducedMotion: "reduce" });
     chats[2].change({ kind: "none" });
-    // In each of two chats: what is pinned, and what is found.
+    // Each of two chats has a pinned message, and one that is found.
     for (const at of [0, 1] as const) chats[at].say([bannered(textItem(`pinned-${at}`))]);
     for (const [theme, width] of [
       ["light", 320],
