@@ -135,6 +135,24 @@ describe("alerts of the overlay", { skip: NO_CHROMIUM }, () => {
     await page.setViewportSize({ width: 600, height: 400 });
   });
 
+  it("cut a very long name after two lines, so that the amount is seen", async () => {
+    const { page, chat } = pages;
+    await page.setViewportSize({ width: 320, height: 600 });
+    await open("&view=alerts&hold=60");
+    chat.say([
+      paidAction("named", "€123,456,789,012.00", { author: `@${"n".repeat(90)}`, text: "w ".repeat(300) }),
+    ]);
+    await has("named");
+    const [name = 0, line = 1, amount = 0, card = 0] = await evaluate<number[]>(`(() => {
+      const [author, amount] = ["author", "amount"].map((field) => document.querySelector("[data-field=" + field + "]"));
+      const bottomOf = (each) => each.getBoundingClientRect().bottom;
+      return [author.clientHeight, parseFloat(getComputedStyle(author).lineHeight), bottomOf(amount), bottomOf(document.querySelector(".row"))];
+    })()`);
+    assert.equal(Math.round(name / line), 2);
+    assert.ok(amount < card);
+    await page.setViewportSize({ width: 600, height: 400 });
+  });
+
   it("leave out payments below a tier or an amount, here and in the chat", async () => {
     const { chat } = pages;
     for (const query of ["&view=alerts&hold=600&types=paid&minTier=2", "&minTier=2", "&minAmount=20USD"]) {
@@ -212,6 +230,9 @@ describe("the goal of the overlay", { skip: NO_CHROMIUM }, () => {
     await visit("&view=goal&goal=paid&currency=usd&target=100&since=2026-02-01T00:00:00Z");
     await goalIs(0.3);
     assert.equal(await page.locator("#goal").innerText(), "Super Chats\n$0.30 / $100");
+    await page.locator("#goal bdi").evaluate((title) => title.append("W".repeat(90)));
+    const goal = await page.locator("#goal").evaluate((each) => [each.scrollWidth, each.clientWidth]);
+    assert.equal(goal[0], goal[1], "a long word leaves the goal");
     chat.say([paidAction("c", "$10.00"), paidAction("d", "$3.00", { channel: "UCother" })]);
     await goalIs(13.3);
     chat.say([deletionOf("c")]);

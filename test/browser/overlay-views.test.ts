@@ -1,6 +1,7 @@
 /** The overlay's views (alerts, poll, ticker), and which messages its parameters choose. */
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
+import { violationsIn } from "../support/axe.ts";
 import { countOfMessages, idsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
 import {
   deletionOf,
@@ -10,7 +11,8 @@ import {
   textAction,
   texts,
 } from "../support/chat-actions.ts";
-import { adding, PAID } from "../support/chat-items.ts";
+import { adding, PAID, TEXT } from "../support/chat-items.ts";
+import { bannered } from "../support/every-kind.ts";
 import { NOTE_ROWS, usePages } from "../support/pages.ts";
 import {
   BANNER_REMOVED,
@@ -56,6 +58,19 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
       chat.say([deletionOf("gone"), paidAction("second", "$7.00"), paidAction("third", "$9.00")]);
       await until(page, "noted.at(-1) === ''");
       assert.deepEqual(await evaluate("noted"), ["first", "second", "third", ""]);
+    });
+
+  for (const view of ["chat", "alerts", "ticker", "poll", "goal", "featured"])
+    it(`pass axe: ${view}`, async () => {
+      const { page, relay } = pages;
+      const chats = `videoId=${pages.videoId}&hold=600&backfill=50`;
+      const shown = view === "goal" ? "#goal" : "#chat > .row";
+      pages.chat.say([paidAction("a", "$100.00"), bannered(TEXT), POLL_OPENED, POLL_UPDATED]);
+      await page.emulateMedia({ reducedMotion: "reduce" }); // a colour that changes is none to judge
+      await page.goto(`${relay.url}/overlay?view=${view}&${chats}`);
+      if (view !== "featured") await page.locator(shown).first().waitFor();
+      assert.deepEqual(await violationsIn(page), []);
+      await page.emulateMedia({ reducedMotion: null });
     });
 
   it("hold an alert for the given time", async () => {
