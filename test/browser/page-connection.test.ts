@@ -281,27 +281,49 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     assert.equal(calls().length, 4);
   });
 
-  it("leaves a stream without a byte for longer than a keepalive takes, and no sooner", async () => {
-    let alive = (): unknown => assert.fail("no stream was asked for");
+  for (const path of ["/?", "/overlay?"])
+    it(`leaves a stream without a byte for longer than a keepalive takes, and no sooner, on ${path}`, async () => {
+      let alive = (): unknown => assert.fail("no stream was asked for");
+      const first: Answer = (response, call) => {
+        streams(init(10), message(11))(response, call);
+        alive = () => response.write(": keepalive\n\n");
+      };
+      await using opened = await open(path, [first, () => {}], "stands still");
+      const { page } = opened;
+      await draws(page, "11");
+      // The page's clock does not run: wait until the page has read the comment.
+      const armed = "waits.filter((ms) => ms === 16_500).length";
+      for (const _ of [1, 2]) {
+        const before = await page.evaluate<number>(armed);
+        await page.clock.fastForward(15_000);
+        alive();
+        await until(page, `${armed} > ${before}`);
+        await stateIs(page, "open");
+      }
+      await page.clock.fastForward(16_500);
+      await stateIs(page, "reconnecting");
+      if (path === "/?") assert.match(await statusOf(page), /connection was lost.*Try now/s);
+    });
+
+  it("asks a service that is away again within 2.5 s, without words, on the overlay", async () => {
+    const away: Answer = (response) => response.writeHead(502, { "content-type": "text/html" }).end("Away");
+    let cut = (): unknown => assert.fail("no stream was asked for");
     const first: Answer = (response, call) => {
       streams(init(10), message(11))(response, call);
-      alive = () => response.write(": keepalive\n\n");
+      cut = () => response.socket?.destroy();
     };
-    await using opened = await open("/?", [first, () => {}], "stands still");
-    const { page } = opened;
+    const back = streams(init(11), message(12));
+    await using opened = await open("/overlay?", [first, ...Array(6).fill(away), back], "stands still");
+    const { page, calls } = opened;
     await draws(page, "11");
-    // The page's clock does not run: wait until the page has read the comment.
-    const armed = "waits.filter((ms) => ms === 16_500).length";
-    for (const _ of [1, 2]) {
-      const before = await page.evaluate<number>(armed);
-      await page.clock.fastForward(15_000);
-      alive();
-      await until(page, `${armed} > ${before}`);
-      await stateIs(page, "open");
+    cut();
+    for (let asked = 1; asked < 8; asked += 1) {
+      await until(page, `waits.filter((ms) => ms <= 2500).length === ${asked}`);
+      assert.equal(calls().length, asked);
+      await page.clock.fastForward(2500);
     }
-    await page.clock.fastForward(16_500);
-    await stateIs(page, "reconnecting");
-    assert.match(await statusOf(page), /connection was lost.*Try now/s);
+    await draws(page, "12");
+    assert.equal(await page.locator("#status").isVisible(), false);
   });
 
   it("asks a service that is away again within 2.5 s, counts the seconds, and can try at once", async () => {
@@ -393,7 +415,7 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
       const { page, calls } = opened;
       for (const [at, wait] of seconds.entries()) {
         // Without the waits for bytes, and the first one, after which the overlay says why it waits.
-        const waits = "waits.filter((ms) => ms !== 45_000).slice(1)";
+        const waits = "waits.filter((ms) => ms !== 45_000 && ms !== 16_500).slice(1)";
         await until(page, `${waits}.length === ${at + 1}`);
         assert.equal(await page.evaluate(`${waits}.at(-1)`), wait * 1000);
         assert.equal(calls().length, at + 1);

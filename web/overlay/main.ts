@@ -6,6 +6,7 @@
 import { type ChatError, type Featured, history, type MessageType } from "../../client/index.ts";
 import { Batch } from "../chat/batch.ts";
 import { find } from "../chat/dom.ts";
+import { silentMs, watchfulFetch } from "../chat/keepalive.ts";
 import { beginAgainAtNewToken, withoutHeaders } from "../chat/page-token.ts";
 import { SLOW_MS, SLOW_WORDS } from "../chat/sharing.ts";
 import { completed, type ShownMessage, type SourceMark } from "../chat/shown-message.ts";
@@ -13,7 +14,7 @@ import { openChat, type SourceOptions } from "../chat/source.ts";
 import { streamFetch } from "../chat/stream-fetch.ts";
 import { tokenIn } from "../chat/token-fragment.ts";
 import { EVENTS } from "../chat/transcript.ts";
-import { NO_CHAT_MS } from "../chat/waits.ts";
+import { waitAfter as usualWaitAfter } from "../chat/waits.ts";
 import type { AlertEffects } from "./alert-effects.ts";
 import { type Options, readOptions } from "./options.ts";
 import { playSamples } from "./samples.ts";
@@ -108,9 +109,10 @@ function dress({ theme, view, direction, align, sizePx }: Options, chatElement: 
  */
 function toRequest(options: Options): SourceOptions {
   const { types, backfill } = viewOf(options);
+  const fetch = watchfulFetch(silentMs());
   return {
     backfill: backfill === 0 ? 0 : MAX_BACKFILL,
-    fetch: streamFetch(options.view === "featured" ? "standing=on&featured=on" : "standing=on"),
+    fetch: streamFetch(options.view === "featured" ? "standing=on&featured=on" : "standing=on", fetch),
     ...(types && { types: [...types, ...EVENTS] as MessageType[] }),
   };
 }
@@ -208,11 +210,12 @@ function hideStatus(): void {
   delete ROOT.dataset.code;
 }
 
-/** Stops only for an invalid or unknown video; the SDK handles every other wait. */
-function waitAfter({ code, isFinal }: ChatError, attempt: number): number | false | undefined {
+/** Stops only for an invalid or unknown video. */
+function waitAfter(error: ChatError, attempt: number): number | false | undefined {
+  const { code, isFinal } = error;
   if (code === "INVALID_VIDEO_ID" || code === "INVALID_REQUEST") return false;
-  if (code === "NO_LIVE_CHAT") return NO_CHAT_MS;
-  return isFinal ? Math.min(FAILED_MS * 2 ** attempt, MAX_FAILED_MS) : undefined;
+  const waitMs = usualWaitAfter(error, attempt);
+  return waitMs === undefined && isFinal ? Math.min(FAILED_MS * 2 ** attempt, MAX_FAILED_MS) : waitMs;
 }
 
 function explain(state: "idle" | "connecting" | "failed", words: string, code?: string): void {
