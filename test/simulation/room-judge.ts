@@ -70,6 +70,10 @@ export class RoomJudge {
    * once.
    */
   #hasNewPage = false;
+  /** Whether all messages came after a page, and so those that it left out may follow, once. */
+  #isRestDue = false;
+  /** Whether the page's own messages were older than the log: it was stored alone, before the rest. */
+  #hasTurned = false;
   /** Whether a good answer followed that page: at the next call, everything in the two must be stored. */
   #isPageFollowed = false;
   #isPageStored = false;
@@ -162,6 +166,7 @@ export class RoomJudge {
     const { from, to } = this.#unread;
     if (!this.#hasNewPage || at - this.#readAt > to - from) this.#unread = { from: this.#readAt, to: at };
     this.#hasNewPage = true;
+    this.#hasTurned = false;
     this.#isPageFollowed = false;
     this.#isPageStored = false;
   }
@@ -188,6 +193,7 @@ export class RoomJudge {
     this.#inTopSince = undefined;
     // The messages that were left out follow, once; those of the last page may have been stored long ago.
     this.#hasNewPage = true;
+    this.#isRestDue = true;
     this.#isPageStored = false;
   }
 
@@ -221,7 +227,10 @@ export class RoomJudge {
     for (const row of added) this.#take(row);
     this.#listen();
     for (const row of added) this.#place(row);
-    if (this.#isPageStored) this.#hasNewPage = false;
+    if (this.#isPageStored) {
+      this.#hasNewPage = false;
+      this.#isRestDue = false;
+    }
   }
 
   /** The store has the replay, whose log begins after `base`. */
@@ -260,8 +269,13 @@ export class RoomJudge {
     const place = this.#places.get(row.id);
     if (place === undefined) return;
     const last = this.#lastPlace ?? place;
+    const said = this.chat.ledger[place];
+    const isOnlyInAll = said !== undefined && this.chat.leavesOut(said.action);
     if (place >= last) this.#judgeGap(last, place);
-    else if (this.#hasNewPage) this.#hasNewPage = false;
+    else if (this.#hasNewPage) {
+      this.#hasNewPage = false;
+      this.#hasTurned = !isOnlyInAll;
+    } else if (this.#isRestDue && this.#hasTurned && isOnlyInAll) this.#isRestDue = false;
     else this.#violate(`${row.id} at ${row.cursor} was said before what stands before it`);
     this.#lastPlace = place;
     this.#hasGapSince = false;
