@@ -2,7 +2,7 @@
 import type { ChatError } from "../../client/index.ts";
 
 /** For a chat that has not begun: pages are often open before it. */
-export const NO_CHAT_MS = 30_000;
+const NO_CHAT_MS = 30_000;
 /** Five minutes of attempts; then the pauses of the SDK, up to half a minute. */
 const SOON_ATTEMPTS = 170;
 
