@@ -31,18 +31,23 @@ const BACKFILL_MAX = 500;
 const DIGITS = 16;
 
 /**
- * From now on, answers the service's requests for the stream of a video from its log. Unless the caller asked
- * for the log (`chosen`), it first checks that the service answers; if not, nothing changes.
+ * From now on, answers the service's requests for the stream of a video from its log, if the caller asked for
+ * the log (`chosen`), or if two streams brought nothing although the service was there. After one that
+ * brought something, or while the service is away, it is asked after each: those of an outage do not count.
  */
 export async function useLog(service: Service, signal: AbortSignal, chosen?: string): Promise<void> {
   const streams = service.request;
-  const isThere =
-    chosen !== undefined ||
-    (await service.request("healthz", signal).then(
+  if (chosen === undefined) {
+    const failed = service.sent;
+    const isThere = await service.request("healthz", signal).then(
       () => true,
       () => false,
-    ));
-  if (!isThere || Object.hasOwn(service, "request")) return;
+    );
+    if (!isThere) service.spare = 0;
+    service.sent = isThere ? failed : 0;
+    if (service.sent < 2) return;
+  }
+  if (Object.hasOwn(service, "request")) return;
   service.request = (path, signal, headers, body) => {
     if (!path.startsWith("v1/stream?videoId=")) return streams.call(service, path, signal, headers, body);
     const ask: Ask = (asked) => streams.call(service, asked, signal);

@@ -13,6 +13,8 @@ export class Service {
   readonly names: readonly string[];
   /** Requests that were sent and not refused, until the caller sets it to 0 as one brings something. */
   sent = 0;
+  /** How many of them may bring nothing before it is asked whether the service is there at all. */
+  spare = 1;
   readonly #base: URL;
   readonly #options: RequestOptions;
   readonly #clock: Clock;

@@ -34,4 +34,41 @@ describe("the overlay behind a network that cuts streams", { skip: NO_CHROMIUM }
     assert.deepEqual(await idsOf(page), ids);
     assert.equal(asked.filter((what) => what === "stream").length, 2);
   });
+
+  it("reads streams again, and not the log, after an outage of the service", async () => {
+    const { page, chat } = pages;
+    let isAway = false;
+    const asked: string[] = [];
+    await page.route(/v1\/|healthz|log-stream/, (route) => {
+      asked.push(new URL(route.request().url()).pathname);
+      return isAway ? route.abort() : route.continue();
+    });
+    chat.say(texts("a", 2));
+    await page.clock.install();
+    await page.addInitScript(`
+      const own = fetch;
+      window.fetch = async (...given) => {
+        const answer = await own(...given);
+        if (window.isCut !== undefined || !/stream\\?/.test(given[0])) return answer;
+        window.isCut = false;
+        const cut = new TransformStream({ start: (controller) => (window.cut = () => controller.error(new Error())) });
+        return new Response(answer.body.pipeThrough(cut), answer);
+      };`);
+    await visit();
+    await has("a-1");
+    isAway = true;
+    await page.evaluate("cut()");
+    const streams = () => asked.filter((path) => path === "/v1/stream").length;
+    await eventually(true, async () => {
+      await page.clock.fastForward(1000);
+      return streams() > 4;
+    });
+    isAway = false;
+    chat.say(texts("b", 2));
+    await eventually(true, async () => {
+      await page.clock.fastForward(1000);
+      return (await idsOf(page)).length === 4;
+    });
+    assert.ok(!asked.some((path) => path.startsWith("/v1/log")), asked.join());
+  });
 });

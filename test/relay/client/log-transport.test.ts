@@ -89,6 +89,31 @@ describe("a chat of the SDK behind a network that", () => {
     assert.deepEqual([count("/v1/stream"), count("/healthz"), count(`/v1/log/${VIDEO}`)], [4, 2, 0]);
   });
 
+  for (const opened of [true, false])
+    for (const awayFor of opened ? [1, 2, 3, 10] : [3, 10])
+      it(`has no service for ${awayFor} requests ${opened ? "amid" : "before"} a stream is read from the stream`, async () => {
+        await using relay = await startRelay();
+        const said = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 100 });
+        said.say(1);
+        const { count, fetch: sent } = through((url, init) => fetch(url, init));
+        let asked = 0;
+        const lossy: typeof fetch = async (input, init) => {
+          asked += 1;
+          const isAway = opened ? asked > 1 && asked <= awayFor + 1 : asked <= awayFor;
+          if (isAway) throw new TypeError("away");
+          const answer = await sent(input, init);
+          if (!opened || asked > 1) return answer;
+          const first = await answer.body?.getReader().read(); // the stream is cut behind its first frames
+          return new Response(first?.value, answer);
+        };
+        const streams = opened ? 2 : 1;
+        for await (const _ of chat(relay.url, { ...FAST, videoId: VIDEO, fetch: lossy })) {
+          if (count("/v1/stream") === streams || count(`/v1/log/${VIDEO}`) > 0) break;
+          said.say(1);
+        }
+        assert.deepEqual([count(`/v1/log/${VIDEO}`), count("/v1/stream")], [0, streams]);
+      });
+
   it("refuses streams for a while is not read from the log", async () => {
     await using relay = await startRelay();
     const busy = async () =>
