@@ -43,8 +43,7 @@ export async function useLog(service: Service, signal: AbortSignal, chosen?: str
       () => true,
       () => false,
     );
-    if (!isThere) service.spare = 0;
-    service.sent = isThere ? failed : 0;
+    service.sent = isThere ? failed : 0.5;
     if (service.sent < 2) return;
   }
   if (Object.hasOwn(service, "request")) return;

@@ -11,10 +11,11 @@ import type { NamedOptions, RequestOptions } from "./types.ts";
 export class Service {
   /** What the caller wants to read, as it named it. */
   readonly names: readonly string[];
-  /** Requests that were sent and not refused, until the caller sets it to 0 as one brings something. */
+  /**
+   * Requests that were sent and not refused since one brought something. That one, or an outage, counts as
+   * half a request: with more than one, it is asked whether the service is there; with two, the log is read.
+   */
   sent = 0;
-  /** How many of them may bring nothing before it is asked whether the service is there at all. */
-  spare = 1;
   readonly #base: URL;
   readonly #options: RequestOptions;
   readonly #clock: Clock;
