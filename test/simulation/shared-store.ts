@@ -399,7 +399,7 @@ export class SharedStore implements Peek {
       const room = this.#rooms.get(videoId);
       if (!room) return [];
       const { base, head, featuredAt: featured, checkpoint, finalAt, leaseUntil } = room;
-      const standing = /"absence":\{([^}]*)/.exec(checkpoint ?? "")?.[1] ?? "";
+      const standing = checkpoint && (/"absence":\{([^}]*)/.exec(checkpoint)?.[1] ?? "");
       const lease_left_ms = Math.max(0, leaseUntil - this.#now);
       const row = { is_same: true, video_id: videoId, base, head, featured, standing };
       return [{ ...row, is_final: finalAt !== null, lease_left_ms }];
