@@ -3,8 +3,11 @@
  * bootstrap.test.ts and bootstrap-client.test.ts, the meanings of an answer in upstream-answers.test.ts.
  */
 import assert from "node:assert/strict";
+import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 import type { Chat } from "../../../simulator/simulated-chat.ts";
+import { History } from "../../../src/serving/history/history.ts";
+import { historyAnswer } from "../../harness/origin-api.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { assertConsecutive } from "../../support/stream.ts";
 import { requestsOf, VIDEO, virtualRoom } from "../../support/virtual-room.ts";
@@ -146,6 +149,30 @@ describe("room polling, upstream returns no next continuation token", () => {
       assert.equal(await stateOf(room), "ended");
     });
   }
+});
+
+describe("room polling, it ends while a page of it is read", () => {
+  it("the page does not say that it ended with fewer messages than it has", async () => {
+    const room = await virtualRoom(2);
+    const { relay, viewer } = room;
+    const { rooms, store, clock } = relay;
+    const read = store.read.bind(store);
+    store.read = async (...part) => {
+      store.read = read;
+      room.chat.say(3);
+      room.chat.end("reload-only");
+      await viewer.ended();
+      return await read(...part);
+    };
+    const parts = { rooms, history: new History(store, clock), isBlanking: false };
+    const page = async () => {
+      const answer = await historyAnswer(`videoId=${VIDEO}`, parts, AbortSignal.any([]));
+      const { state, base, head } = JSON.parse(await text(answer.body));
+      return [state, head - base];
+    };
+    assert.deepEqual(await page(), ["polling", 2]);
+    assert.deepEqual(await page(), ["ended", 5]);
+  });
 });
 
 describe("room polling, HTTP 200 with an error object that is a quota signal", () => {
