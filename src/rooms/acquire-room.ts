@@ -6,7 +6,7 @@ import { atCapacity } from "../protocol/capacity.ts";
 import { type Chat, chatOf } from "../protocol/chat-key.ts";
 import type { RoomRecord } from "../store/port.ts";
 import { storedChats } from "../store/stored-chats.ts";
-import { recentlyEnded } from "./archive.ts";
+import { recentlyEnded } from "./closed-rooms.ts";
 import { FollowedRoom } from "./followed-room.ts";
 import { isGoingOn, isUnfinished, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
 import type { NoRoom, RoomApplicant, RoomSource } from "./sources.ts";

@@ -1,6 +1,6 @@
 /**
- * One video on this instance, as a state machine: bootstrapped, polled, followed, released, or remembered
- * after its end. All transitions are here. `Room` handles viewers and log, `OwnedRoom` handles the poller.
+ * One video on this instance, as a state machine: bootstrapped, polled, followed, released, finished, or known
+ * to have no chat. All transitions are here. `Room` handles viewers and log, `OwnedRoom` handles the poller.
  */
 import { unlessAborted } from "../base/deadline.ts";
 import { atCapacity } from "../protocol/capacity.ts";
@@ -12,7 +12,7 @@ import { type CursorRange, resumeCursor } from "../serving/resume.ts";
 import { Room, type StreamRequest } from "../serving/room.ts";
 import { isFenced, isUnavailable, notStored } from "../store/port.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
-import { type Archive, enterArchive, isStale } from "./archive.ts";
+import { type Absent, enterAbsent, type Finished, reopensFor } from "./closed-rooms.ts";
 import { type EntryHost, type EntryParts, HAND_ON, type OpenOptions, type RoomState } from "./entry-host.ts";
 import { graceOver } from "./grace.ts";
 import type { QueuedOpening } from "./opening-queue.ts";
@@ -26,7 +26,8 @@ type State =
   | { name: "lingering"; owned: OwnedRoom; cancel: AbortController }
   | { name: "followed"; followed: Followed; cancel?: AbortController }
   | { name: "releasing"; done: Promise<void> }
-  | Archive;
+  | Finished
+  | Absent;
 
 /** An opening that all viewers who wait for the room share. */
 interface Opening {
@@ -80,7 +81,7 @@ export class VideoEntry {
   /** The chat that is read or followed: known once it is found, even before the bootstrap ends. */
   get chatType(): ChatType | undefined {
     if (this.#state.name === "bootstrapping") return this.#state.found;
-    return this.#state.name === "archived" ? undefined : this.room?.chatType;
+    return this.#closed ? undefined : this.room?.chatType;
   }
 
   /** The room's state; undefined if there is no room, or only the memory that the video has no chat. */
@@ -90,8 +91,10 @@ export class VideoEntry {
         return undefined;
       case "releasing":
         return "released";
-      case "archived":
-        return this.#state.noChat && this.viewerCount === 0 ? undefined : "ended";
+      case "finished":
+        return "ended";
+      case "absent":
+        return this.viewerCount === 0 ? undefined : "ended";
       case "followed":
         return this.#state.cancel ? "lingering" : "polling";
       case "polling":
@@ -104,7 +107,12 @@ export class VideoEntry {
   /** The room that viewers enter; undefined until it is open. */
   get room(): Room | undefined {
     if (this.#state.name === "followed") return this.#state.followed.room;
-    return this.#state.name === "archived" ? this.#state.room : this.owned?.room;
+    return (this.#closed ?? this.owned)?.room;
+  }
+
+  /** What is remembered of a chat that is over, or not there. */
+  get #closed(): Finished | Absent | undefined {
+    return "until" in this.#current ? this.#current : undefined;
   }
 
   /** The room, if this instance polls it. */
@@ -122,7 +130,7 @@ export class VideoEntry {
     if (this.#expire() || this.#makeWay(request)) return this.#host.enter(request, signal);
     const state = this.#state;
     const { ownership } = this.#parts.sources;
-    if (state.name !== "archived") ownership.setViewers(this.#key, this.viewerCount + 1);
+    if (!this.#closed) ownership.setViewers(this.#key, this.viewerCount + 1);
     switch (state.name) {
       case "vacant":
       case "releasing": {
@@ -137,11 +145,14 @@ export class VideoEntry {
       case "bootstrapping":
         state.opening.queued.add(request.address());
         return this.#enterOnceOpen(state.opening.result, request, signal);
-      case "archived":
-        if (!(await isStale(state, request, () => this.#host.stored(this.videoId))))
-          return enterArchive(state, request, this.#parts.clock);
-        if (this.#state === state) this.#expire(true);
-        return this.#host.enter(request, signal);
+      case "finished":
+      case "absent":
+        if (await reopensFor(state, request, () => this.#host.stored(this.videoId))) {
+          if (this.#state === state) this.#forget(state);
+          return this.#host.enter(request, signal);
+        }
+        if (state.name === "finished") return this.#enterRoom(state.room, request);
+        return enterAbsent(state, request, this.#parts.clock);
       case "followed":
         state.cancel?.abort();
         this.#state = { name: "followed", followed: state.followed };
@@ -263,8 +274,8 @@ export class VideoEntry {
     open: () => Promise<RoomSource | NoRoom>,
   ): Promise<RoomSource> {
     if (absence.is === "unknown") throw new ChatAbsent(absence);
-    const next = await this.#archive(absence, rememberedMs ?? this.#parts.settings.noChatMs);
-    const [range] = next.noChat?.stored ?? [];
+    const next = await this.#absent(absence, rememberedMs ?? this.#parts.settings.noChatMs);
+    const [range] = next.stored;
     if (mayReturn(absence) && range && this.#isResumed(range)) {
       const source = await open();
       if (!("absence" in source)) return source;
@@ -310,7 +321,7 @@ export class VideoEntry {
   #enterState(source: RoomSource): OpenedRoom {
     if ("ended" in source) {
       const { room, isReplay, leftMs } = source.ended;
-      this.#state = { name: "archived", room, isReplay, until: this.#in(leftMs) };
+      this.#state = { name: "finished", room, isReplay, until: this.#in(leftMs) };
       return { room };
     }
     const { room } = "owned" in source ? source.owned : source.followed;
@@ -367,8 +378,8 @@ export class VideoEntry {
     } catch (error) {
       this.#waiting.delete(request);
       this.#lingerIfIdle();
-      if (this.#state.name === "archived" && error instanceof ChatAbsent) {
-        return enterArchive(this.#state, request, this.#parts.clock);
+      if (this.#state.name === "absent" && error instanceof ChatAbsent) {
+        return enterAbsent(this.#state, request, this.#parts.clock);
       }
       throw error;
     }
@@ -379,17 +390,17 @@ export class VideoEntry {
   }
 
   /** The memory of a chat that is not there, with what the store has of it. */
-  async #archive(absence: Absence, rememberedMs: number): Promise<Archive> {
+  async #absent(absence: Absence, rememberedMs: number): Promise<Absent> {
     const until = this.#in(rememberedMs);
     try {
       const stored = await this.#parts.sources.stored(this.videoId);
       const [range] = stored;
       const room = range?.isOver ? this.#parts.sources.serve(range) : undefined;
       room?.finish(ENDED);
-      return { name: "archived", room, until, noChat: { absence, stored } };
+      return { name: "absent", absence, stored, room, until };
     } catch (failure) {
       if (!isUnavailable(failure)) throw failure;
-      return { name: "archived", until: this.#in(UNREAD_MS), noChat: { absence, stored: [], failure } };
+      return { name: "absent", absence, stored: [], failure, until: this.#in(UNREAD_MS) };
     }
   }
 
@@ -458,19 +469,24 @@ export class VideoEntry {
   #keep(room: Room, end: RoomEnd): void {
     const isServed = end.state === "ended";
     const until = this.#in(this.#parts.settings.graceMs);
-    this.#vacate(isServed ? { name: "archived", room, until } : VACANT);
+    this.#vacate(isServed ? { name: "finished", room, until } : VACANT);
     if (!isServed) this.#host.retire(room);
   }
 
-  /** Forgets a finished room after its time, or if its cursors were shifted. Its viewers are still served. */
-  #expire(isMoved = false): boolean {
-    if (this.#state.name !== "archived") return false;
-    const { until, isReplay, room } = this.#state;
-    const isUnwatched = isReplay && this.viewerCount === 0;
-    if (this.#parts.clock.monotonic() < until && !isUnwatched && !isMoved) return false;
+  /** Forgets a chat that is over, or not there, after its time. */
+  #expire(): boolean {
+    const closed = this.#closed;
+    if (!closed) return false;
+    const isUnwatched = closed.name === "finished" && closed.isReplay && this.viewerCount === 0;
+    const isDue = isUnwatched || this.#parts.clock.monotonic() >= closed.until;
+    if (isDue) this.#forget(closed);
+    return isDue;
+  }
+
+  /** The viewers of its room are still served. */
+  #forget({ room }: Finished | Absent): void {
     if (room) this.#host.retire(room);
     this.#vacate();
-    return true;
   }
 
   /**
@@ -480,9 +496,9 @@ export class VideoEntry {
   #makeWay({ replay }: StreamRequest): boolean {
     const { room } = this;
     if (!replay || !room || isReplayChat(room.chatType)) return false;
-    if (this.#state.name === "archived") return this.#state.noChat === undefined && this.#expire(true);
-    if (this.#state.name !== "followed") return false;
-    this.close();
+    if (this.#state.name === "finished") this.#forget(this.#state);
+    else if (this.#state.name === "followed") this.close();
+    else return false;
     return true;
   }
 

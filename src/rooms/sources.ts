@@ -9,7 +9,7 @@ import type { CursorRange } from "../serving/resume.ts";
 import type { Census, Room } from "../serving/room.ts";
 import type { Ownership } from "../store/ownership.ts";
 import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
-import type { EndedRoom } from "./archive.ts";
+import type { EndedRoom } from "./closed-rooms.ts";
 import type { EntryHost } from "./entry-host.ts";
 import type { QueuedOpening } from "./opening-queue.ts";
 import type { JustOpened, OwnedRoom } from "./owned-room.ts";

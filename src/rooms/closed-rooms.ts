@@ -1,9 +1,8 @@
-/** Finished rooms that still serve viewers from the store: which requests they answer, and for how long. */
+/** Rooms of chats that are over or not there: which viewers they serve from the store, and for how long. */
 import type { Clock } from "../base/clock.ts";
 import { ENDED } from "../protocol/chat.ts";
 import { chatNamed, chatOf } from "../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
-import { RelayError } from "../protocol/errors.ts";
 import { captureOf } from "../reading/batch/checkpoint.ts";
 import { type CursorRange, resumeCursor } from "../serving/resume.ts";
 import { Room, type RoomParts, type StreamRequest } from "../serving/room.ts";
@@ -14,7 +13,7 @@ import type { StoredChat } from "./past-chats.ts";
 const REPLAY_KEPT_MS = 3_600_000;
 
 /** A finished room, served from the store. */
-function archivedRoom(record: RoomRecord, parts: RoomParts): Room {
+function finishedRoom(record: RoomRecord, parts: RoomParts): Room {
   const room = new Room(record.videoId, record.head, parts);
   room.finish(ENDED);
   return room;
@@ -50,68 +49,72 @@ export function recentlyEnded(
         ? REPLAY_KEPT_MS
         : parts.settings.graceMs;
     const leftMs = keptMs - Math.max(0, endedAgoMs);
-    if (leftMs > 0) return { room: archivedRoom(record, parts), isReplay, leftMs };
+    if (leftMs > 0) return { room: finishedRoom(record, parts), isReplay, leftMs };
   }
   return undefined;
 }
-/** A chat that is not read any more, or not there. The stored part is served until `until`, monotonic. */
-export interface Archive {
-  name: "archived";
-  until: number;
+
+/** A chat that was read to its end. Its room is served from the store until `until`, monotonic. */
+export interface Finished {
+  name: "finished";
+  room: Room;
   /**
    * Whether the chat is a replay. The store can load a replay again at any time, so the service drops it from
    * memory when its last viewer leaves.
    */
   isReplay?: boolean;
-  /** Undefined if the store has nothing of this video, or has not said what it has of it. */
+  until: number;
+}
+
+/** A chat that is not there, as a page has said. It is remembered until `until`, monotonic. */
+export interface Absent {
+  name: "absent";
+  absence: Absence;
+  /** The chats of the video that were stored then; none while the store fails (`failure`). */
+  stored: readonly StoredChat[];
+  failure?: StoreError;
+  /** The room of the first of them, if that is over: for viewers with its cursors. */
   room?: Room | undefined;
-  /**
-   * Set if a page has said that the chat is not there: every viewer without a cursor of the room is refused
-   * with this. `stored`: the chats that were stored then. While the store has not said what it has of the
-   * room, one with a cursor gets the failure of the store.
-   */
-  noChat?: { absence: Absence; stored: readonly StoredChat[]; failure?: StoreError };
+  until: number;
 }
 
 /**
- * Whether this viewer may not be served from it, so that the video is looked for again. `look`: for the chats
- * that are stored now. Rejects with `StoreError`.
+ * Whether the video is opened again for this viewer, who may not be served from a chat that is over or not
+ * there. `look`: for the chats that are stored now. Rejects with `StoreError`.
  */
-export async function isStale(
-  { room, noChat }: Archive,
+export async function reopensFor(
+  closed: Finished | Absent,
   request: StreamRequest,
   look: () => Promise<readonly StoredChat[]>,
 ): Promise<boolean> {
-  if (request.reopens || (noChat && request.isFresh)) return true;
-  if (noChat && !noChat.failure && request.lastEventId !== undefined) {
+  if (request.reopens || (closed.name === "absent" && request.isFresh)) return true;
+  if (closed.name === "absent" && !closed.failure && request.lastEventId !== undefined) {
+    const { absence, stored } = closed;
     const holds = (range: CursorRange) => resumeCursor(range, request.lastEventId) !== undefined;
-    const [first] = noChat.stored;
+    const [first] = stored;
     // A chat that may come back has viewers that wait for it.
-    if (first && mayReturn(noChat.absence) && holds(first)) return true;
+    if (first && mayReturn(absence) && holds(first)) return true;
     // Another instance may have read the chat since.
-    if (!noChat.stored.some(holds) && (await look()).some(holds)) return true;
+    if (!stored.some(holds) && (await look()).some(holds)) return true;
   }
-  return (await room?.isMoved(request)) === true;
+  return (await closed.room?.isMoved(request)) === true;
 }
 
 /**
- * Serves a viewer from the stored part of a finished chat. Rejects with `RelayError` if there is nothing for
- * it, and with `StoreError` if that is not known.
+ * Serves a viewer from the stored part of a chat that is not there, if it has a cursor of it. Rejects with
+ * `ChatAbsent` if not, with `RelayError` NOT_STORED if it names another chat, and with `StoreError` if the
+ * store has not said what it has.
  */
-export async function enterArchive(
-  { room, noChat, until }: Archive,
+export async function enterAbsent(
+  { absence, stored, failure, room, until }: Absent,
   request: StreamRequest,
   clock: Clock,
 ): Promise<void> {
-  if (room && request.chat && chatNamed(room.chatType) !== request.chat)
-    throw notStored(room.videoId, request.chat);
-  const [first] = noChat?.stored ?? [];
-  const holdsCursor = first && resumeCursor(first, request.lastEventId) !== undefined;
-  if (room && (!noChat || holdsCursor)) return room.enter(request);
-  const continues = request.lastEventId !== undefined || request.log !== undefined;
-  if (noChat?.failure && continues) throw noChat.failure;
-  const retryAfterMs = until - clock.monotonic();
-  const rememberedMs = retryAfterMs > 0 ? retryAfterMs : undefined;
-  if (noChat) throw new ChatAbsent(noChat.absence, rememberedMs);
-  throw new RelayError("NO_LIVE_CHAT", "The chat is over.", { retryAfterMs: rememberedMs });
+  const { chat, lastEventId, log } = request;
+  if (room && chat && chatNamed(room.chatType) !== chat) throw notStored(room.videoId, chat);
+  const [first] = stored;
+  if (room && first && resumeCursor(first, lastEventId) !== undefined) return room.enter(request);
+  if (failure && (lastEventId !== undefined || log !== undefined)) throw failure;
+  const leftMs = until - clock.monotonic();
+  throw new ChatAbsent(absence, leftMs > 0 ? leftMs : undefined);
 }
