@@ -355,7 +355,7 @@ export class ChannelViewer {
     }
     switch (outcome?.state) {
       case "bounded":
-        return outcome.isGoingOn ? "goingOn" : "stored";
+        return outcome.chat === "goingOn" ? "goingOn" : "stored";
       case "ended":
         watch.ended(videoId);
         return "end";

@@ -303,8 +303,8 @@ export class Origin {
     if (page === undefined) return undefined;
     const chatType = asString(dig(page, "chatType"));
     const name = isChatType(chatType) ? chatKey(videoId, chatNamed(chatType)) : key;
-    const isOver = dig(page, "state") === ENDED.state;
-    const stored = { ...rangeIn(page), videoId: name, isOver, isGoingOn: false, endedAgoMs: null };
+    const is = dig(page, "state") === ENDED.state ? "over" : "left";
+    const stored: StoredChat = { ...rangeIn(page), videoId: name, is, endedAgoMs: null };
     return { chat: stored, chats: asArray(dig(page, "chats")) ?? [] };
   }
 

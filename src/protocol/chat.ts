@@ -1,4 +1,5 @@
 /** A stream's chat, as its first frame (`init`) and its last frame (`end` or `error`) describe it. */
+import type { StoredStanding } from "./chat-standing.ts";
 import type { ErrorBody } from "./errors.ts";
 import type { VideoFacts } from "./video-facts.ts";
 
@@ -53,7 +54,7 @@ export const RELEASED = { state: "released", reason: "room released" } as const;
 export type RoomEnd = typeof ENDED | typeof RELEASED | { state: "failed"; error: ErrorBody };
 
 /**
- * What a stream ends with: the end of its room, or the end of the part that was asked for. `isGoingOn`:
- * whether the room itself was not over by then.
+ * What a stream ends with: the end of its room, or the end of the part that was asked for, with the standing
+ * of the chat then.
  */
-export type StreamEnd = RoomEnd | { state: "bounded"; reason: "until"; isGoingOn: boolean };
+export type StreamEnd = RoomEnd | { state: "bounded"; reason: "until"; chat: StoredStanding };

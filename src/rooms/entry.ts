@@ -395,7 +395,7 @@ export class VideoEntry {
     try {
       const stored = await this.#parts.sources.stored(this.videoId);
       const [range] = stored;
-      const room = range?.isOver ? this.#parts.sources.serve(range) : undefined;
+      const room = range?.is === "over" ? this.#parts.sources.serve(range) : undefined;
       room?.finish(ENDED);
       return { name: "absent", absence, stored, room, until };
     } catch (failure) {

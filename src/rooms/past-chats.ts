@@ -3,6 +3,7 @@
  * whatever the upstream shows now: no cursor is one of both chats.
  */
 import { type Chat, type ChatKey, chatOf } from "../protocol/chat-key.ts";
+import type { StoredStanding } from "../protocol/chat-standing.ts";
 import type { CursorRange } from "../serving/resume.ts";
 import type { StreamRequest } from "../serving/room.ts";
 import { chatWith } from "../store/stored-chats.ts";
@@ -10,10 +11,7 @@ import { chatWith } from "../store/stored-chats.ts";
 /** A chat of a video as it is stored. */
 export interface StoredChat extends CursorRange {
   videoId: ChatKey;
-  /** Whether it has ended, so that nothing follows. */
-  isOver: boolean;
-  /** Whether it continues from its checkpoint. */
-  isGoingOn: boolean;
+  is: StoredStanding;
   /** The time since it ended, in milliseconds; null if it has not, or only an origin knows. */
   endedAgoMs: number | null;
 }
@@ -42,9 +40,9 @@ export function pastChat(
   graceMs: number,
 ): StoredChat | undefined {
   const asked = chatAsked(stored, request);
-  if (asked) return asked.isOver && !request.reopens ? asked : undefined;
+  if (asked) return asked.is === "over" && !request.reopens ? asked : undefined;
   const live = stored.find((each) => isChat(each, "live"));
-  const isRecent = live?.isOver && live.endedAgoMs !== null && live.endedAgoMs <= graceMs;
+  const isRecent = live?.is === "over" && live.endedAgoMs !== null && live.endedAgoMs <= graceMs;
   return isRecent && !request.chat && !request.reopens ? live : undefined;
 }
 
@@ -54,7 +52,7 @@ export function replayAsked(
   { chat, lastEventId }: Pick<StreamRequest, "chat" | "lastEventId">,
 ): StoredChat | undefined {
   const asked = chatAsked(stored, { chat, lastEventId });
-  return asked && isChat(asked, "replay") && !asked.isOver ? asked : undefined;
+  return asked && isChat(asked, "replay") && asked.is !== "over" ? asked : undefined;
 }
 
 function isChat({ videoId }: StoredChat, chat: Chat): boolean {

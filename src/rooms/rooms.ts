@@ -254,13 +254,13 @@ export class Rooms {
   /** A room of the stored part of a chat, which all who ask for the same part share. `end`: how it ends. */
   #serve(chat: StoredChat, end: "over" | readonly StoredChat[]): Room {
     const isOver = end === "over";
-    const part = `${chat.videoId} ${chat.head} ${isOver ? end : `${end.length} ${chat.isGoingOn}`}`;
+    const part = `${chat.videoId} ${chat.head} ${isOver ? end : `${end.length} ${chat.is}`}`;
     return this.#excerpts.getOrInsertComputed(part, () => {
       const room = this.#parts.sources.serve(chat);
       if (isOver) room.finish(ENDED);
       else
         room.bound(
-          chat.isGoingOn,
+          chat.is,
           end.map(({ videoId: key }) => chatOf(key).chat),
         );
       return room;

@@ -44,8 +44,7 @@ export class StoredRooms implements RoomSources {
     const stored = await storedChats(this.#parts.store, videoId);
     return stored.map((room) => ({
       ...room,
-      isOver: room.end?.state === "ended",
-      isGoingOn: isGoingOn(room, this.#parts),
+      is: room.end?.state === "ended" ? "over" : isGoingOn(room, this.#parts) ? "goingOn" : "left",
     }));
   }
 

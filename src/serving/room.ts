@@ -13,6 +13,7 @@ import {
   type StreamEnd,
 } from "../protocol/chat.ts";
 import { type Chat, type ChatKey, chatOf, typeOfChat } from "../protocol/chat-key.ts";
+import type { StoredStanding } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { BetweenPolls } from "./between-polls.ts";
@@ -173,10 +174,10 @@ export class Room implements ViewerHost, StartingRoom {
 
   /**
    * Ends every stream at the tail's head, whatever else the store has. Only for rooms that do not follow the
-   * log. `isGoingOn`: as in `StreamEnd`. `chats`: those of the video that are stored, for the first frame.
+   * log. `chat`: its standing. `chats`: those of the video that are stored, for the first frame.
    */
-  bound(isGoingOn: boolean, chats: Chat[]): void {
-    this.#bound = { state: "bounded", reason: "until", isGoingOn };
+  bound(chat: StoredStanding, chats: Chat[]): void {
+    this.#bound = { state: "bounded", reason: "until", chat };
     this.#chats = { chats };
   }
 

@@ -57,7 +57,7 @@ async function roomOf(t: TestContext, chat: readonly EncodedMessage[], isAtEdge:
     census: { viewers: 0 },
     settings: SETTINGS,
   });
-  room.bound(false, ["live"]);
+  room.bound("left", ["live"]);
   /** The start of a stream and the places that it contains. */
   const stream = async (types: string, asked: Partial<StreamRequest>) => {
     const lines: string[] = [];
