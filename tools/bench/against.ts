@@ -2,9 +2,10 @@
  * Plays a bench here and in another revision of the project, in turns, so that a busy machine affects both,
  * and prints the ratio of each figure: this checkout, as it is, to the revision.
  *
- *     npm run bench -- NAME --against REV [--turns 3] [options of the bench]
+ *     npm run bench -- NAME --against REV [--turns 3] [--limit 1.1] [options of the bench]
  *
- * Each plays its own bench: figures that only one of them has are left out.
+ * Each plays its own bench: figures that only one of them has are left out. With `--limit`, it fails if one of
+ * the figures in `kept-figures.ts` has a higher ratio in every turn.
  */
 import { execFileSync } from "node:child_process";
 import {
@@ -19,16 +20,22 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { worseFigures } from "./kept-figures.ts";
 import { type Figures, median } from "./rounds.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const { values } = parseArgs({
   strict: false,
-  options: { against: { type: "string" }, turns: { type: "string", default: "3" } },
+  options: {
+    against: { type: "string" },
+    turns: { type: "string", default: "3" },
+    limit: { type: "string" },
+  },
 });
 const [name = "", ...rest] = process.argv.slice(2);
 const options = rest.filter(
-  (word, at) => !/^--(against|turns)\b/.test(word) && !/^--(against|turns)$/.test(rest[at - 1] ?? ""),
+  (word, at) =>
+    !/^--(against|turns|limit)\b/.test(word) && !/^--(against|turns|limit)$/.test(rest[at - 1] ?? ""),
 );
 
 using temporary = mkdtempDisposableSync(join(tmpdir(), "bench-against-"));
@@ -62,17 +69,29 @@ for (let turn = 0; turn < Number(values.turns); turn++) {
 }
 
 const compared = [...figures].filter(([, { here, there }]) => here.length === there.length);
+const ratios = new Map(
+  compared.map(([figure, { here, there }]) => [
+    figure,
+    here.map((value, turn) => value / (there[turn] ?? Number.NaN)),
+  ]),
+);
 console.log(`This checkout against ${values.against}, ${values.turns} turns`);
 console.table(
   Object.fromEntries(
     compared.map(([figure, { here, there }]) => {
-      const ratios = here.map((value, turn) => value / (there[turn] ?? Number.NaN));
-      const shown = [median(here), median(there), median(ratios), Math.min(...ratios), Math.max(...ratios)];
+      const each = ratios.get(figure) ?? [];
+      const shown = [median(here), median(there), median(each), Math.min(...each), Math.max(...each)];
       const [ours, theirs, ratio, least, most] = shown.map((value) => Number(value.toPrecision(3)));
       return [figure, { here: ours, there: theirs, ratio, least, most }];
     }),
   ),
 );
+if (values.limit !== undefined) {
+  const worse = worseFigures(name, ratios, Number(values.limit));
+  for (const figure of worse)
+    console.error(`${figure}: over ${values.limit} of ${values.against} in each turn`);
+  if (worse.length > 0) process.exitCode = 1;
+}
 
 /** Plays the bench of a checkout, and gives the figures that it has written. */
 function play(checkout: string): [figure: string, value: number][] {
