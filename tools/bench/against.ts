@@ -4,8 +4,8 @@
  *
  *     npm run bench -- NAME --against REV [--turns 3] [--limit 1.1] [options of the bench]
  *
- * Each plays its own bench: figures that only one of them has are left out. With `--limit`, it fails if one of
- * the figures in `kept-figures.ts` has a higher ratio in every turn.
+ * Each plays its own bench: figures that only one of them has are left out. With `--limit`, it fails if one
+ * of the figures in `kept-figures.ts` has a higher ratio in every turn.
  */
 import { execFileSync } from "node:child_process";
 import {

@@ -14,9 +14,9 @@ export const KEPT: Record<string, readonly string[]> = {
 };
 
 /**
- * The kept figures of a bench that are worse in every turn. `ratios`: of this checkout to the other revision,
- * turn by turn, by figure. `limit`: the highest ratio that is not worse. Throws if the bench keeps no figures,
- * or has not given one of them in both.
+ * The kept figures of a bench that are worse in every turn. `ratios`: of this checkout to the other
+ * revision, turn by turn, by figure. `limit`: the highest ratio that is not worse. Throws if the bench keeps
+ * no figures, or has not given one of them in both.
  */
 export function worseFigures(
   bench: string,
