@@ -170,7 +170,14 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   app.addHook("preClose", async () => full.close());
   const expiries = new Expiries(clock, stopped);
   const streamParts = {
-    ...{ rooms, channels, videoChannels, clock, telemetry, underWay, full, handsOver },
+    rooms,
+    channels,
+    videoChannels,
+    clock,
+    telemetry,
+    underWay,
+    full,
+    handsOver,
     viewerPlaces: new ViewerPlaces(addresses, expiries),
     compresses: settings.compression,
     keepaliveMs: settings.keepaliveMs,

@@ -40,7 +40,8 @@ function formOf(format: Format, details: boolean): Form {
   const name = `part ${format} ${details ? "detailed" : "plain"}`;
   const rest = (message: StoredMessage) => EVENTS[format].rest(message, details, true);
   return {
-    ...{ key: name, name },
+    key: name,
+    name,
     writer: rest,
     head: (init) => packetOf({ kind: "init", init: initOf(init, details) }),
     frame: (message) => ownBytes(rest(message)),

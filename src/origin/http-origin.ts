@@ -45,9 +45,12 @@ export class HttpOrigin implements OriginConnections {
 
   stream({ path, headers }: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
     return send(this.#url + path, {
-      ...{ dispatcher: this.#streams, headers: this.#ownHeaders(headers), signal },
+      dispatcher: this.#streams,
+      headers: this.#ownHeaders(headers),
+      signal,
       reset: true, // the origin closes the connection after the stream, perhaps just as the next one uses it
-      ...{ headersTimeout: 0, bodyTimeout: 0 }, // the caller limits both
+      headersTimeout: 0,
+      bodyTimeout: 0, // the caller limits both
     });
   }
 
@@ -56,8 +59,12 @@ export class HttpOrigin implements OriginConnections {
     const kept = isForClient ? this.#clientsCached : this.#ownCached;
     const dispatcher = isFresh ? this.#fresh : kept;
     const sent = send(this.#url + path, {
-      ...{ dispatcher, method, headers: this.#ownHeaders(headers), signal },
-      ...{ headersTimeout: timeoutMs, bodyTimeout: timeoutMs },
+      dispatcher,
+      method,
+      headers: this.#ownHeaders(headers),
+      signal,
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
     });
     // While undici's cache asks whether an answer is still valid, it ignores the signal.
     return unlessAborted(sent, signal);

@@ -388,7 +388,11 @@ export class OwnedRoom {
     const about = new AboutVideo(videoId, { ...parts, egress });
     this.#poller = new Poller(videoId, start, {
       ...parts,
-      ...{ egress, about, appender, hold, hidden: hiddenTime(parts) },
+      egress,
+      about,
+      appender,
+      hold,
+      hidden: hiddenTime(parts),
       priorityMs: (isQuiet) => {
         const isRecorded = parts.settings.recorded.has(videoId);
         return priorityMs({ isRecorded, isWatched: this.room.viewerCount > 0, isQuiet });

@@ -145,7 +145,14 @@ function blank({ type, id, timestamp, details }: Message): Message {
   const { publishedAt, offsetMs, target, upstreamKind, sticker, jewels }: Details = details;
   const left = { publishedAt, offsetMs, target, upstreamKind };
   return {
-    ...{ type, id, timestamp, author: "", message: "", amount: "", color: "", parts: [] },
+    type,
+    id,
+    timestamp,
+    author: "",
+    message: "",
+    amount: "",
+    color: "",
+    parts: [],
     details: omitUndefined<Details>({
       ...left,
       sticker: sticker && { label: "" },

@@ -29,7 +29,12 @@ const UNKNOWN_END: RoomEnd = {
 /** The `gap` in place of a damaged message. It keeps the row's id, which the room still holds. */
 export function gapInPlaceOf({ id, cursor, storedAt: at = 0 }: StoredMessage): StoredMessage {
   const gap: MessageOf<"gap"> = {
-    ...{ type: "gap", id: `gap:${cursor - 1}`, timestamp: "", author: "", message: MISSING, amount: "" },
+    type: "gap",
+    id: `gap:${cursor - 1}`,
+    timestamp: "",
+    author: "",
+    message: MISSING,
+    amount: "",
     color: "",
     parts: [{ kind: "text", text: MISSING }],
     details: { gap: { since: isoOf(at), until: isoOf(at), reason: "down" } },

@@ -90,8 +90,14 @@ type Act =
 
 export const NO_TOTALS: Totals = {
   types: {},
-  ...{ paid: {}, unreadable: 0, deletedPaid: 0, deleted: {}, memberships: 0, authors: 0 },
-  ...{ firstAt: null, lastAt: null },
+  paid: {},
+  unreadable: 0,
+  deletedPaid: 0,
+  deleted: {},
+  memberships: 0,
+  authors: 0,
+  firstAt: null,
+  lastAt: null,
 };
 
 const PAID: ReadonlySet<MessageType> = new Set<MessageType>(GROUPS.paid);
@@ -222,7 +228,8 @@ class Ledger {
   #held(key: string): Held {
     this.#changed.add(key);
     return this.#payments.getOrInsertComputed(key, () => ({
-      ...{ author: null, first: null },
+      author: null,
+      first: null,
       payment: { isSeen: false, isLive: false, amount: null, isDeleted: false },
     }));
   }

@@ -47,7 +47,10 @@ const DESKTOP = { userAgent: DESKTOP_AGENT, context: { platform: "DESKTOP" } };
 const TELEVISION = { userAgent: TELEVISION_AGENT, context: { platform: "TV" } };
 const ANDROID_11 = { androidSdkVersion: 30, osName: "Android", osVersion: "11" };
 const MWEB = {
-  ...{ id: 2, name: "MWEB", pinnedVersion: "2.20260708.05.00", userAgent: TABLET_AGENT },
+  id: 2,
+  name: "MWEB",
+  pinnedVersion: "2.20260708.05.00",
+  userAgent: TABLET_AGENT,
   context: { platform: "MOBILE", clientFormFactor: "SMALL_FORM_FACTOR" },
 };
 
@@ -56,38 +59,52 @@ const ROWS = {
   MWEB,
   WEB: { id: 1, pinnedVersion: null, ...DESKTOP },
   ANDROID: {
-    ...{ id: 3, pinnedVersion: "21.26.364" },
+    id: 3,
+    pinnedVersion: "21.26.364",
     userAgent: "com.google.android.youtube/21.26.364 (Linux; U; Android 11) gzip",
     context: { ...ANDROID_11, platform: "MOBILE" },
   },
   IOS: {
-    ...{ id: 5, pinnedVersion: "21.26.4" },
+    id: 5,
+    pinnedVersion: "21.26.4",
     userAgent: "com.google.ios.youtube/21.26.4 (iPhone16,2; U; CPU iOS 18_3_2 like Mac OS X;)",
     context: {
-      ...{ deviceMake: "Apple", deviceModel: "iPhone16,2" },
-      ...{ osName: "iPhone", osVersion: "18.3.2.22D82", platform: "MOBILE" },
+      deviceMake: "Apple",
+      deviceModel: "iPhone16,2",
+      osName: "iPhone",
+      osVersion: "18.3.2.22D82",
+      platform: "MOBILE",
     },
   },
   TVHTML5: { id: 7, pinnedVersion: "7.20260707.07.00", ...TELEVISION },
   TVHTML5_SIMPLY_EMBEDDED_PLAYER: embedded({ id: 85, pinnedVersion: "2.0", ...TELEVISION }),
   WEB_EMBEDDED_PLAYER: embedded({ id: 56, pinnedVersion: "2.20260708.00.00", ...DESKTOP }),
   ANDROID_EMBEDDED_PLAYER: embedded({
-    ...{ id: 55, pinnedVersion: "19.09.37", context: ANDROID_11 },
+    id: 55,
+    pinnedVersion: "19.09.37",
+    context: ANDROID_11,
     userAgent: "com.google.android.youtube/19.09.37 (Linux; U; Android 11) gzip",
   }),
   "WEB_REMIX (music)": {
-    ...{ id: 67, name: "WEB_REMIX", host: "music", pinnedVersion: "1.20260707.12.00" },
+    id: 67,
+    name: "WEB_REMIX",
+    host: "music",
+    pinnedVersion: "1.20260707.12.00",
     ...DESKTOP,
   },
   "MWEB (music)": { ...MWEB, host: "music" },
   "MWEB (m.youtube)": { ...MWEB, host: "mobile" },
   ANDROID_VR: {
-    ...{ id: 28, pinnedVersion: "1.65.10" },
+    id: 28,
+    pinnedVersion: "1.65.10",
     userAgent:
       "com.google.android.apps.youtube.vr.oculus/1.65.10 (Linux; U; Android 12L; eureka-user Build/SQ3A.220605.009.A1) gzip",
     context: {
-      ...{ androidSdkVersion: 32, osName: "Android", osVersion: "12L" },
-      ...{ deviceMake: "Oculus", deviceModel: "Quest 3" },
+      androidSdkVersion: 32,
+      osName: "Android",
+      osVersion: "12L",
+      deviceMake: "Oculus",
+      deviceModel: "Quest 3",
     },
   },
 } as const satisfies Record<string, Row>;

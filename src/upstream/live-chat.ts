@@ -279,7 +279,8 @@ export class LiveChat {
     // A live chat's second answer overlaps with the first; a replay's begins again, and shows the same polls.
     const from = {
       ...(isReplay ? asked : first.position),
-      ...{ continuation: offered, isOfPage: true },
+      continuation: offered,
+      isOfPage: true,
       ...beginningOf(asked.chatType),
     };
     const second = await this.#offered(from, first, { ...options, lane: laneAfterAnswer(options.lane) });

@@ -71,7 +71,9 @@ function additionOf(item: JsonObject): JsonObject | undefined {
   if (typeof type !== "string" || !TYPES.has(type)) return undefined;
   const text = textOf(item.message);
   const renderer = {
-    ...{ id: item.message_id, timestampUsec: item.timestamp, timestampText: textOf(item.time_text) },
+    id: item.message_id,
+    timestampUsec: item.timestamp,
+    timestampText: textOf(item.time_text),
     ...authorOf(author),
     authorExternalChannelId: dig(author, "id"),
     message: { runs: runsOf(shorten(item.message, BOUNDS.messageLength), asArray(item.emotes) ?? []) },

@@ -40,8 +40,17 @@ export async function writeMeta(access: Access, path: string, exported: Exported
   const { chatType = shown.chatType ?? null } = exported;
   const { title = null, channel = null, startedAt = null, endedAt = null } = shown;
   const meta = {
-    ...{ videoId, chatType, title, channel, startedAt, endedAt },
-    ...{ exportedAt: new Date().toISOString(), version: VERSION, messages, firstCursor, lastCursor },
+    videoId,
+    chatType,
+    title,
+    channel,
+    startedAt,
+    endedAt,
+    exportedAt: new Date().toISOString(),
+    version: VERSION,
+    messages,
+    firstCursor,
+    lastCursor,
   };
   await using file = await beginFile(metaPath(path));
   await writeFile(file.part, jsonLine(meta));

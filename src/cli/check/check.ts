@@ -89,7 +89,9 @@ async function checkUpstream(
   const { specs } = config.upstream;
   await using closing = new AsyncDisposableStack();
   const pool = new EgressPool({
-    ...{ ...config.upstream, clock, telemetry },
+    ...config.upstream,
+    clock,
+    telemetry,
     connectionsOf: (spec) => log.around(new HttpConnections(spec)),
   });
   closing.defer(() => pool.close());

@@ -63,22 +63,24 @@ function tellStore(look: StoreLook, maxBytes: number, tell: Tell): void {
   tell({ ...store, state: "ok", text: `${what}${free}${use}` });
   if (schema !== undefined && schema < known)
     tell({
-      ...{ state: "warn", of: "store", text: `the next start upgrades it to schema ${known}` },
+      state: "warn",
+      of: "store",
+      text: `the next start upgrades it to schema ${known}`,
       advice: "Make a backup first: an older version cannot use it afterwards",
     });
   if (isForeign)
     tell({
-      ...{ ...store, state: "warn", text: "its file does not belong to the owner of its folder" },
+      ...store,
+      state: "warn",
+      text: "its file does not belong to the owner of its folder",
       advice: "If the service runs as the folder's owner, give it the file (chown --reference=FOLDER FILE)",
     });
   if (freeBytes !== undefined && freeBytes < LOW_BYTES) {
     const isFull = freeBytes < LEAST_BYTES;
     tell({
-      ...{
-        state: isFull ? "fail" : "warn",
-        of: "store",
-        advice: "Free space, or lower RELAY_RETENTION_DAYS",
-      },
+      state: isFull ? "fail" : "warn",
+      of: "store",
+      advice: "Free space, or lower RELAY_RETENTION_DAYS",
       text: isFull
         ? "its disk is full: the service cannot start"
         : `less than ${sizeOf(LOW_BYTES)} are free on its disk`,
@@ -86,7 +88,9 @@ function tellStore(look: StoreLook, maxBytes: number, tell: Tell): void {
   }
   if (maxBytes > 0 && bytes >= maxBytes)
     tell({
-      ...{ state: "warn", of: "store", text: `it has reached RELAY_MAX_STORE_BYTES, ${sizeOf(maxBytes)}` },
+      state: "warn",
+      of: "store",
+      text: `it has reached RELAY_MAX_STORE_BYTES, ${sizeOf(maxBytes)}`,
       advice: "Raise the limit, or lower RELAY_RETENTION_DAYS",
     });
 }
@@ -123,11 +127,9 @@ function checkFiles(config: Config, tell: Tell): void {
   if (viewers >= wanted) tell({ state: "ok", of: "files", text: limit });
   else
     tell({
-      ...{
-        state: "warn",
-        of: "files",
-        text: `${limit}: RELAY_MAX_VIEWERS is lowered from ${wanted} to ${viewers}`,
-      },
+      state: "warn",
+      of: "files",
+      text: `${limit}: RELAY_MAX_VIEWERS is lowered from ${wanted} to ${viewers}`,
       advice: "Raise the limit (ulimit -n 65536, or LimitNOFILE=65536 in a unit)",
     });
 }

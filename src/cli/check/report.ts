@@ -40,7 +40,9 @@ function reducedExchange(exchange: Exchange): object {
   return {
     ...asked,
     answer: {
-      ...{ status, type, retryAfter: /^\d{1,9}$/.exec(header("retry-after") ?? "")?.[0] },
+      status,
+      type,
+      retryAfter: /^\d{1,9}$/.exec(header("retry-after") ?? "")?.[0],
       leadsTo: host === undefined || UPSTREAM_HOST.test(host) ? host : "…",
       length: text.length,
       body: reducedBody(text),

@@ -18,9 +18,18 @@ export function workerConfig(
   const { graceMs, keepaliveMs, maxRooms, maxViewers, isBlanking, tailMessages } = rooms;
   const { group: _, ...shared } = http;
   return {
-    ...{ host, port, metrics: undefined, ...first, logLevel, workers: 1 },
+    host,
+    port,
+    metrics: undefined,
+    ...first,
+    logLevel,
+    workers: 1,
     rooms: {
-      ...{ keepaliveMs, maxRooms, maxViewers, isBlanking, noChatMs: 0 },
+      keepaliveMs,
+      maxRooms,
+      maxViewers,
+      isBlanking,
+      noChatMs: 0,
       graceMs: Math.min(graceMs, GRACE_MS),
       tailMessages: tailMessages ?? TAIL_MESSAGES,
     },

@@ -181,8 +181,11 @@ export class LogReads {
       gone,
     );
     return {
-      ...{ videoId, messages, floor: room.floor },
-      ...{ end: room.head, isClosed: room.end?.state === "ended" },
+      videoId,
+      messages,
+      floor: room.floor,
+      end: room.head,
+      isClosed: room.end?.state === "ended",
       blankedBy: isBlanking() ? room.head : undefined,
     };
   }

@@ -113,7 +113,9 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
       const head = headerLines(reply.getHeaders());
       const isOwn = isPrivate(request as FastifyRequest);
       const shared = waiting.getOrInsertComputed(`${isOwn} ${head}`, () => ({
-        ...{ server: app.server, clock, head },
+        server: app.server,
+        clock,
+        head,
         isPrivate: isOwn,
       }));
       new WaitingPoll(reply.raw, sink, shared, giveBack);

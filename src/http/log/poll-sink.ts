@@ -74,7 +74,11 @@ export class PollSink implements Sink {
     const { videoId, tail, closedAt = Number.POSITIVE_INFINITY } = this.#room;
     const isAtEnd = next >= tail.head;
     this.answer = pollAnswer({
-      ...{ videoId, position: this.#position, start: this.#start, next, body },
+      videoId,
+      position: this.#position,
+      start: this.#start,
+      next,
+      body,
       isUpToDate: body === undefined || isAtEnd,
       isClosed: next >= closedAt,
       cursor: Math.max(this.#least, cursors.current()),

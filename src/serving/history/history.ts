@@ -186,7 +186,9 @@ export class History {
     const { filter } = request;
     const hasAll = rareTypesOf(filter.types ?? ALL) === undefined;
     return {
-      ...{ room, after, last },
+      room,
+      after,
+      last,
       key: JSON.stringify([room.videoId, filter]),
       place: ({ to, limit } = { to: after, limit: FIRST_MESSAGES }) =>
         to < last ? { after: to, to: hasAll ? Math.min(last, to + limit) : last, limit } : undefined,

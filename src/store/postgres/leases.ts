@@ -98,7 +98,9 @@ export class PostgresOwnership implements Ownership {
           checkpoint === null ? undefined : toRecord({ ...rest, checkpoint }, telemetry.store.unreadable);
         const hold = new Hold({ videoId, epoch }, row.head, room, this);
         this.#leases.set(videoId, {
-          ...{ epoch, hold, provenUntil: sentAt + this.#provenMs },
+          epoch,
+          hold,
+          provenUntil: sentAt + this.#provenMs,
           takenAt: clock.monotonic(),
         });
         return hold;

@@ -147,17 +147,22 @@ interface EndedRooms {
 }
 
 const BEFORE: EndedRooms = {
-  ...{ name: "relay_prune_room", time: "before timestamptz", declared: "" },
-  ...{ endedAt: "r.final_at", areOver: "r.final_at < before" },
+  name: "relay_prune_room",
+  time: "before timestamptz",
+  declared: "",
+  endedAt: "r.final_at",
+  areOver: "r.final_at < before",
 };
 
 /** A room ends no earlier than its last message was stored, as the clock may be in the past. */
 const LAST_AT = `(select greatest(r.final_at, max(m.at)) from message m
           where r.final_at is not null and m.video_id = r.video_id and m.cursor = r.head - r.shift)`;
 const NOT_AROUND: EndedRooms = {
-  ...{ name: "relay_prune_room_2", time: "moment timestamptz, kept interval" },
+  name: "relay_prune_room_2",
+  time: "moment timestamptz, kept interval",
   declared: "before timestamptz := moment - kept;",
-  ...{ endedAt: LAST_AT, areOver: `${LAST_AT} not between before and moment + kept` },
+  endedAt: LAST_AT,
+  areOver: `${LAST_AT} not between before and moment + kept`,
 };
 
 /** `video`: what of the room `r` a recording may name. */
