@@ -257,7 +257,9 @@ describe("a message on the page", { skip: NO_CHROMIUM }, () => {
   it("isolates the author and the words from the text around them", async () => {
     const { html } = await drawn({
       ...EXAMPLES.find(({ type }) => type === "chat"),
-      ...{ author: "\u202eabc", message: "\u2067x", parts: [] },
+      author: "\u202eabc",
+      message: "\u2067x",
+      parts: [],
     });
     for (const [field, text] of Object.entries({ author: "\u202eabc", message: "\u2067x" }))
       assert.match(html, new RegExp(`<bdi data-field="${field}"[^>]*>${text}</bdi>`));
@@ -265,8 +267,12 @@ describe("a message on the page", { skip: NO_CHROMIUM }, () => {
 
   it("gives each kind of notice a heading and a sign of its own", async () => {
     const headings = {
-      ...{ raid: "Raid", summary: "Chat summary", notice: "Notice", mode: "Chat mode" },
-      ...{ product: "Product", poll_result: "Poll result" },
+      raid: "Raid",
+      summary: "Chat summary",
+      notice: "Notice",
+      mode: "Chat mode",
+      product: "Product",
+      poll_result: "Poll result",
     };
     const signs = new Set<string>();
     for (const [type, heading] of Object.entries(headings)) {

@@ -78,17 +78,27 @@ describe("captured pages of channels", { skip: noCaptures }, () => {
   it("are a watch page if /live shows a stream", () => {
     const channelId = CHANNEL_ID;
     assert.deepEqual(readChannelPage(watchPage(upcoming())), {
-      ...{ shows: "watch", videoId: "c2lb7tb1SEA", live: [] },
-      ...{ channelId, title: "Airani Iofifteen Channel hololive-ID" },
-      ...{ upcoming: [{ videoId: "c2lb7tb1SEA", startsAt: STARTS_AT }], others: [] },
+      shows: "watch",
+      videoId: "c2lb7tb1SEA",
+      live: [],
+      channelId,
+      title: "Airani Iofifteen Channel hololive-ID",
+      upcoming: [{ videoId: "c2lb7tb1SEA", startsAt: STARTS_AT }],
+      others: [],
     });
     const replay = readChannelPage(capturedText("pages/watch-replay-2021.html"));
     assert.ok(replay.shows === "watch");
     const { live, upcoming: none, others, videoId } = replay;
     assert.deepEqual({ live, none, others }, { live: [], none: [], others: [videoId] });
     assert.deepEqual(readChannelPage(capturedText("pages/watch-live-2026.html")), {
-      ...{ shows: "watch", videoId: "qT5OTDvJK1Q", live: ["qT5OTDvJK1Q"], upcoming: [], others: [] },
-      ...{ channelId: "UCa9Y57gfeY0Zro_noHRVrnw", handle: "@himemoriluna", title: "Luna Ch. 姫森ルーナ" },
+      shows: "watch",
+      videoId: "qT5OTDvJK1Q",
+      live: ["qT5OTDvJK1Q"],
+      upcoming: [],
+      others: [],
+      channelId: "UCa9Y57gfeY0Zro_noHRVrnw",
+      handle: "@himemoriluna",
+      title: "Luna Ch. 姫森ルーナ",
     });
   });
 

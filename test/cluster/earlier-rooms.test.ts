@@ -50,8 +50,11 @@ async function check(t: TestContext, url: string, undo: () => Promise<unknown>):
     const name = key.replace(".replay", "");
     const { base, floor, head } = (await before.getRoom(name)) ?? {};
     records.set(key, {
-      ...{ base, floor, head, messages: await readAll(before, name) },
-      ...{ totals: (await before.getAccount(name))?.totals },
+      base,
+      floor,
+      head,
+      messages: await readAll(before, name),
+      totals: (await before.getAccount(name))?.totals,
     });
   }
   await before.close();

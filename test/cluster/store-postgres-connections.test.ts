@@ -103,7 +103,11 @@ describe("a store that closes while PostgreSQL does not answer", { skip, timeout
     line.silence();
     const telemetry = new Telemetry(silentLog);
     const notifications = new Notifications({
-      ...{ connections, clock, telemetry, onNotice: () => {}, onListening: () => {} },
+      connections,
+      clock,
+      telemetry,
+      onNotice: () => {},
+      onListening: () => {},
     });
     notifications.close();
     const closing = connections.close();

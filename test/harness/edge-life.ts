@@ -68,7 +68,10 @@ export class EdgeLife implements OriginService {
     this.#origin = origin;
     this.reads = new LogReads({
       turns: new RequestTurns(PAGES, "pages"),
-      ...{ rooms: this.rooms, clock, source: origin, log: config.http.log },
+      rooms: this.rooms,
+      clock,
+      source: origin,
+      log: config.http.log,
       isBlanking: () => settings.isBlanking || origin.isBlanking,
     });
     void health.watch(this.#background.signal);

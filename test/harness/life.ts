@@ -127,7 +127,10 @@ export class Life implements OriginService {
     this.#isBlanking = settings.isBlanking;
     this.reads = new LogReads({
       turns: new RequestTurns(PAGES, "pages"),
-      ...{ rooms: this.rooms, clock, source: { history: this.#history }, log: config.http.log },
+      rooms: this.rooms,
+      clock,
+      source: { history: this.#history },
+      log: config.http.log,
       isBlanking: () => settings.isBlanking,
     });
   }

@@ -37,7 +37,9 @@ function chatOf(videoId: string, stored: number) {
 }
 
 const frame = (event: string, data: object, id?: string): Frame => ({
-  ...{ event, id, cursor: undefined },
+  event,
+  id,
+  cursor: undefined,
   data: JSON.stringify(data),
 });
 const init = (videoId: string, cursor: number) => frame("init", { videoId, cursor });

@@ -55,7 +55,8 @@ export function judge(row: Mutant, seen: Seen, seed: number, memory: Memory | un
   }
   const { what, own = seed, virtualSeconds } = found;
   const caught = {
-    ...{ version: versionOf(row), by: what.slice(0, MAX_CHARACTERS) },
+    version: versionOf(row),
+    by: what.slice(0, MAX_CHARACTERS),
     ...(virtualSeconds !== undefined && { virtualSeconds }),
     seconds: seen.seconds,
   };

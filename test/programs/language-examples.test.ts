@@ -52,8 +52,11 @@ const example = (file: string) => ({ file, source: readFileSync(join(ROOT, "exam
 const LANGUAGES: Record<string, Language> = {
   python3: { ...example("follow.py"), command: ["python3"], channels: true, skip: without("python3") },
   httpx: {
-    ...{ source: WITH_HTTPX, file: "with-httpx.py", command: ["/usr/bin/python3"] },
-    ...{ channels: true, skip: without("httpx") },
+    source: WITH_HTTPX,
+    file: "with-httpx.py",
+    command: ["/usr/bin/python3"],
+    channels: true,
+    skip: without("httpx"),
   },
   sh: { ...example("follow.sh"), command: ["sh"], skip: without("curl") },
   go: { ...example("follow.go"), command: [], build: ["go", "build", "-o"], skip: without("go") },

@@ -28,16 +28,25 @@ interface Reader {
 
 const READERS: Record<string, Reader> = {
   "curl in a loop": {
-    ...{ language: "sh", needs: ["curl"], command: ["sh", "-c"] },
-    ...{ cursor: /"cursor":(\d+)/g, goesOn: true },
+    language: "sh",
+    needs: ["curl"],
+    command: ["sh", "-c"],
+    cursor: /"cursor":(\d+)/g,
+    goesOn: true,
   },
   "Python's standard library": {
-    ...{ language: "python", needs: ["python3"], command: ["python3", "-c"] },
-    ...{ cursor: /^(\d+) /gm, goesOn: true },
+    language: "python",
+    needs: ["python3"],
+    command: ["python3", "-c"],
+    cursor: /^(\d+) /gm,
+    goesOn: true,
   },
   "the protocol's own client": {
-    ...{ language: "js", needs: [], command: [process.execPath, "--input-type=module", "-e"] },
-    ...{ cursor: /^(\d+) /gm, goesOn: false },
+    language: "js",
+    needs: [],
+    command: [process.execPath, "--input-type=module", "-e"],
+    cursor: /^(\d+) /gm,
+    goesOn: false,
   },
 };
 

@@ -84,7 +84,8 @@ describe("with NOTIFY_SOCKET", { skip }, () => {
 
   it("says once if systemd hears nothing, and serves", async (t) => {
     const service = served(t, ["serve", "--store", "memory:"], {
-      ...{ NOTIFY_SOCKET: "/nowhere/socket", WATCHDOG_USEC: "400000" },
+      NOTIFY_SOCKET: "/nowhere/socket",
+      WATCHDOG_USEC: "400000",
     });
     await service.printed(/"level":40.*"why":"[^"]*No such file[^"]*".*systemd could not be notified/);
     const url = await service.printed(/listening on (http:\S+)"/);

@@ -159,8 +159,16 @@ it("the query of docs/operations.md reads a store", async (t) => {
 });
 
 const MESSAGE_LINE = JSON.stringify({
-  ...{ cursor: 1, type: "chat", id: "1", timestamp: "8:35 AM", author: "@luna", message: "", amount: "" },
-  ...{ color: "", parts: [], details: {} },
+  cursor: 1,
+  type: "chat",
+  id: "1",
+  timestamp: "8:35 AM",
+  author: "@luna",
+  message: "",
+  amount: "",
+  color: "",
+  parts: [],
+  details: {},
 });
 
 const hasText = (path: string) => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;

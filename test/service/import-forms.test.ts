@@ -49,7 +49,9 @@ const add = { action_type: "add_chat_item", author };
 const DOWNLOADED = [
   {
     ...add,
-    ...{ message_id: "d1", message_type: "text_message", timestamp: USEC },
+    message_id: "d1",
+    message_type: "text_message",
+    timestamp: USEC,
     message: 'see "[1]" {:_cup::smile: \\ https://example.org/a',
     emotes: [
       { id: "UCx/1", name: ":_cup:", shortcuts: [":_cup:"], is_custom_emoji: true, images: author.images },
@@ -58,31 +60,41 @@ const DOWNLOADED = [
   },
   {
     ...add,
-    ...{ message_id: "d2", message_type: "paid_message", timestamp: USEC + MINUTE, message: null },
+    message_id: "d2",
+    message_type: "paid_message",
+    timestamp: USEC + MINUTE,
+    message: null,
     money: { amount: 5, currency: "USD", currency_symbol: "$", text: "$5.00" },
-    ...{ body_background_colour: "#1de9b6ff", header_background_colour: "#00bfa5ff" },
+    body_background_colour: "#1de9b6ff",
+    header_background_colour: "#00bfa5ff",
   },
   {
     ...add,
-    ...{ message_id: "d3", message_type: "membership_item", timestamp: USEC + MINUTE, message: "hooray" },
-    ...{ header_primary_text: "Member for 6 months", header_secondary_text: "Crew" },
+    message_id: "d3",
+    message_type: "membership_item",
+    timestamp: USEC + MINUTE,
+    message: "hooray",
+    header_primary_text: "Member for 6 months",
+    header_secondary_text: "Crew",
   },
   {
     ...add,
-    ...{
-      message_id: "d4",
-      message_type: "sponsorships_gift_purchase_announcement",
-      timestamp: USEC + MINUTE,
-    },
+    message_id: "d4",
+    message_type: "sponsorships_gift_purchase_announcement",
+    timestamp: USEC + MINUTE,
     message: "Sent 5 Relay gift memberships",
   },
   {
-    ...{ action_type: "mark_chat_item_as_deleted", message_type: "deleted_message" },
-    ...{ target_message_id: "d1", message: "[message deleted]" },
+    action_type: "mark_chat_item_as_deleted",
+    message_type: "deleted_message",
+    target_message_id: "d1",
+    message: "[message deleted]",
   },
   {
-    ...{ action_type: "mark_chat_items_by_author_as_deleted", message_type: "ban_user" },
-    ...{ author: { id: "UCines" }, message: "[deleted]" },
+    action_type: "mark_chat_items_by_author_as_deleted",
+    message_type: "ban_user",
+    author: { id: "UCines" },
+    message: "[deleted]",
   },
   { action_type: "add_banner_to_live_chat", message_type: "live_chat_banner", message: "pinned" },
   { ...add, message_id: "d5", message_type: "text_message", timestamp: USEC + 2 * MINUTE, message: "bye" },
@@ -90,7 +102,8 @@ const DOWNLOADED = [
 /** The same as of a replay. */
 const DOWNLOADED_REPLAY = DOWNLOADED.map((item, n) => ({
   ...item,
-  ...{ time_in_seconds: n * 30.5 - 12, time_text: n === 0 ? "-0:12" : `0:${10 + n}` },
+  time_in_seconds: n * 30.5 - 12,
+  time_text: n === 0 ? "-0:12" : `0:${10 + n}`,
 }));
 
 /** Imports a file of this name, and reads the room from a service: its type, its messages and its CSV. */

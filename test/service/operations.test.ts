@@ -229,7 +229,8 @@ async function wholeRun(folder: string): Promise<Run> {
     RELAY_STORE: `sqlite:${path}`,
     RELAY_COOLDOWN_MS: "1500",
     RELAY_MAX_FAILURES: "3",
-    ...{ RELAY_TRUST_PROXY: "1", RELAY_RECORD: "@somebody" },
+    RELAY_TRUST_PROXY: "1",
+    RELAY_RECORD: "@somebody",
     RELAY_MAX_VIEWERS_PER_ADDRESS: `${MAX_OF_ADDRESS}`,
   };
   const unreadable = unreadableRoom(telemetry, join(folder, "unreadable.db"));

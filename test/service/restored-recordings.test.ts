@@ -39,7 +39,8 @@ describe("recordings", () => {
         join(folder, name),
       );
       const settings = (path: string) => ({
-        ...{ RELAY_STORE: `sqlite:${path}`, RELAY_ADMIN_TOKEN: ADMIN.authorization.slice("Bearer ".length) },
+        RELAY_STORE: `sqlite:${path}`,
+        RELAY_ADMIN_TOKEN: ADMIN.authorization.slice("Bearer ".length),
         RELAY_CHANNEL_MS: "1000",
       });
       const before = await startRelay({ settings: settings(first) });

@@ -11,8 +11,11 @@ export const said = (id: string, words = `words of ${id}`): JsonObject => ({
   addChatItemAction: {
     item: {
       liveChatTextMessageRenderer: {
-        ...{ id, authorExternalChannelId: AUTHOR, timestampUsec: "1767225600000000" },
-        ...{ authorName: { simpleText: "@ann" }, message: { simpleText: words } },
+        id,
+        authorExternalChannelId: AUTHOR,
+        timestampUsec: "1767225600000000",
+        authorName: { simpleText: "@ann" },
+        message: { simpleText: words },
       },
     },
   },

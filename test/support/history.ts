@@ -32,7 +32,13 @@ export const channel = (name: string) => `UC${name.padEnd(22, "_")}`;
 export function said(id: string | number, fields: Partial<Message> = {}): EncodedMessage {
   const { author = "@ines", message = `says ${id}`, details } = fields;
   return encodeMessage({
-    ...{ type: "chat", id: String(id), timestamp: "9:05 PM", author, message, amount: "", color: "" },
+    type: "chat",
+    id: String(id),
+    timestamp: "9:05 PM",
+    author,
+    message,
+    amount: "",
+    color: "",
     parts: message === "" ? [] : [{ kind: "text", text: message }],
     ...fields,
     details: { authorId: channel(author.slice(1)), ...details },

@@ -34,7 +34,9 @@ export function recorded(scenario: Partial<Scenario> = {}, options: VirtualRelay
   };
   let recordings = start();
   return {
-    ...{ relay, chat, upstream: relay.upstream },
+    relay,
+    chat,
+    upstream: relay.upstream,
     now: async () => {
       const [listed]: ListedRecording[] = await relay.when(recordings.list());
       const { state, videoId, error } = listed ?? assert.fail();

@@ -47,8 +47,18 @@ export async function roomsOn(store: ObservedStore, given: Partial<Record<Settin
   const dispose = () => owned.disposeAsync();
   return {
     source: { featuring: new Featuring(store), list, history, recordings, egresses },
-    ...{ config, upstream, egresses, telemetry, clock, rooms, list, channels, videoChannels },
-    ...{ history, recordings, store },
+    config,
+    upstream,
+    egresses,
+    telemetry,
+    clock,
+    rooms,
+    list,
+    channels,
+    videoChannels,
+    history,
+    recordings,
+    store,
     [Symbol.asyncDispose]: dispose,
   };
 }

@@ -30,8 +30,11 @@ export async function virtualEdge(
   const count = (by: number) => () => void streams.push((streams.at(-1) ?? 0) + by);
   const { clock: scheduler } = relay;
   const line = new OriginLine({
-    ...{ scheduler, random: new Random(2 ** 32 * relay.clock.random(), "line"), host },
-    ...{ streamOpened: count(1), streamClosed: count(-1) },
+    scheduler,
+    random: new Random(2 ** 32 * relay.clock.random(), "line"),
+    host,
+    streamOpened: count(1),
+    streamClosed: count(-1),
   });
   const telemetry = new Telemetry(silentLog);
   const life = await relay.when(EdgeLife.begin({ config, scheduler, line, telemetry }));

@@ -58,7 +58,10 @@ export function watched(scenario: Partial<ChannelScenario> = {}, options: Virtua
   const { clock, upstream } = relay;
   const channel = upstream.channel(HANDLE, scenario);
   return {
-    ...{ relay, clock, upstream, channel },
+    relay,
+    clock,
+    upstream,
+    channel,
     watcher: (name = HANDLE, address?: string) => new Watcher(relay, name, address),
     /** A watcher that has seen the first look. The next ones come in the middle of each minute from now. */
     settled: async () => {

@@ -42,13 +42,21 @@ const storedAt = (n: number) => bornAt + Math.floor((SPAN_MS * n) / messages);
 const text = "what people say in a chat, in a few words";
 const body = (n: string) =>
   JSON.stringify({
-    ...{ type: "chat", id: `ChwKGkNJYW5uS3FEOGZNREZZ${n}`, timestamp: "8:35 AM", author: `@viewer-${n}` },
-    ...{ message: `${text} ${n}`, amount: "", color: "", parts: [{ kind: "text", text: `${text} ${n}` }] },
+    type: "chat",
+    id: `ChwKGkNJYW5uS3FEOGZNREZZ${n}`,
+    timestamp: "8:35 AM",
+    author: `@viewer-${n}`,
+    message: `${text} ${n}`,
+    amount: "",
+    color: "",
+    parts: [{ kind: "text", text: `${text} ${n}` }],
   });
 const details = (n: string) =>
   JSON.stringify({
-    ...{ authorId: `UCaaaaaaaaaaaaaaa${n}`, authorPhoto: `https://yt4.ggpht.com/${"p".repeat(90)}` },
-    ...{ publishedAt: "2026-11-20T20:17:31.123456Z", upstreamKind: "liveChatTextMessageRenderer" },
+    authorId: `UCaaaaaaaaaaaaaaa${n}`,
+    authorPhoto: `https://yt4.ggpht.com/${"p".repeat(90)}`,
+    publishedAt: "2026-11-20T20:17:31.123456Z",
+    upstreamKind: "liveChatTextMessageRenderer",
   });
 const CHECKPOINT = "{}";
 

@@ -35,8 +35,10 @@ const SETTLED_MS = 3000;
 /** A service whose room has said one message, and the offset behind it. */
 async function serveLog() {
   const relay = await serveRelay({
-    ...{ RELAY_POLL_MIN_MS: String(EVERY_MS), RELAY_TRUST_PROXY: "1" },
-    ...{ RELAY_LONG_POLL_MS: "60000", RELAY_KEEPALIVE_MS: "600000" },
+    RELAY_POLL_MIN_MS: String(EVERY_MS),
+    RELAY_TRUST_PROXY: "1",
+    RELAY_LONG_POLL_MS: "60000",
+    RELAY_KEEPALIVE_MS: "600000",
   });
   const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: EVERY_MS });
   chat.say(1);

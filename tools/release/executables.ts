@@ -55,7 +55,8 @@ export async function buildExecutables(platforms: readonly Platform[], folder: s
       config,
       JSON.stringify({
         main: "bundle/one-file.js", // relative, as the path is kept in the file
-        ...{ executable, output },
+        executable,
+        output,
         disableExperimentalSEAWarning: true,
         execArgv: ["--disable-sigusr1", HEAP_GROWTH], // the first is the debugger
         useCodeCache: isOwn, // compiled code is that of the machine which builds

@@ -255,7 +255,8 @@ describe("the look at a video's page", () => {
     const asked: string[] = [];
     const remembered: string[] = [];
     return {
-      ...{ asked, remembered },
+      asked,
+      remembered,
       lookOf: (videoId: string) => videoId,
       stored: async () => [],
       remember: async (videoId: string) => void remembered.push(videoId),

@@ -48,7 +48,11 @@ async function resumed(where: string, isKept = false) {
   const edge = where === "an edge" ? (await virtualEdge(relay)).life : undefined;
   const [place = "", foreignPlace = ""] = places;
   return {
-    ...{ relay, upstream, past, place, foreignPlace },
+    relay,
+    upstream,
+    past,
+    place,
+    foreignPlace,
     stop: () => (edge ? relay.when(edge.stop()) : relay.stop()),
     visit: (id: string, channel = HANDLE) => new ChannelVisitor(edge ?? relay.service, id, { channel }),
     /** The watch pages of a video that were loaded. */

@@ -31,7 +31,8 @@ test("streams and bodies of the service are escaped", { timeout: PATIENCE_MS }, 
   assert.doesNotMatch(text, RAW);
   const field = "a\u2028b\u0085";
   const refused = await fetch(`${relay.url}/v1/sessions`, {
-    ...{ method: "POST", headers },
+    method: "POST",
+    headers,
     body: JSON.stringify({ videoId: VIDEO, [field]: 1 }),
   });
   assert.doesNotMatch(await refused.text(), RAW);

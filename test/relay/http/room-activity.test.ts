@@ -29,7 +29,9 @@ describe("the activity of a room", () => {
     const bo = { authorId: channel('"bo"'), author: '@"bo"' };
     const ines = { authorId: channel("ines"), author: "@ines" };
     assert.deepEqual((await show(url)).activity, {
-      ...{ after: B, cursor: B + 3, lastMinute: 0 },
+      after: B,
+      cursor: B + 3,
+      lastMinute: 0,
       minutes: [
         { messages: 2, at: at(-180_000) },
         { messages: 1, at: at(-120_000) },

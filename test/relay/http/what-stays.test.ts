@@ -58,8 +58,10 @@ before(async () => {
     simulator,
     settings: {
       RELAY_ADMIN_TOKEN: ADMIN,
-      ...{ RELAY_TRUST_PROXY: "1", RELAY_MAX_VIEWERS_PER_ADDRESS: "0" },
-      ...{ RELAY_CORS_ORIGINS: "https://page.example", RELAY_CORS_HEADERS: "x-*" },
+      RELAY_TRUST_PROXY: "1",
+      RELAY_MAX_VIEWERS_PER_ADDRESS: "0",
+      RELAY_CORS_ORIGINS: "https://page.example",
+      RELAY_CORS_HEADERS: "x-*",
     },
   });
   const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 50 });

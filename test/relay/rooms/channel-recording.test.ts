@@ -28,7 +28,10 @@ function recorded(scenario: Partial<ChannelScenario> = {}, options: VirtualRelay
     record();
   };
   return {
-    ...{ relay, clock, upstream, channel },
+    relay,
+    clock,
+    upstream,
+    channel,
     startAgain,
     /** Kills the service in the middle of whatever it does, and starts it again. */
     killAndStart: () => {

@@ -37,7 +37,10 @@ function recorded(name: string, options: VirtualRelayOptions = {}) {
     return Object.fromEntries(metric?.values.map(({ labels, value }) => [labels.state, value]) ?? []);
   };
   return {
-    ...{ relay, now, counts, upstream: relay.upstream },
+    relay,
+    now,
+    counts,
+    upstream: relay.upstream,
     /** Asserts the state, and that there is no error. */
     fine: async (state: "waiting" | "recording") => {
       const { videoId, ...facts } = await now();

@@ -23,8 +23,11 @@ const OTHER = "UCbbbbbbbbbbbbbbbbbbbbbb";
 
 const text = (id: string, words = `words of ${id}`, author = AUTHOR): JsonObject => ({
   liveChatTextMessageRenderer: {
-    ...{ id, authorExternalChannelId: author, timestampUsec: "1767225600000000" },
-    ...{ authorName: { simpleText: `@name of ${author}` }, message: { simpleText: words } },
+    id,
+    authorExternalChannelId: author,
+    timestampUsec: "1767225600000000",
+    authorName: { simpleText: `@name of ${author}` },
+    message: { simpleText: words },
   },
 });
 const said = (id: string, author = AUTHOR): JsonObject => ({

@@ -279,9 +279,14 @@ it("a release of unwatched rooms that fails is reported, and its success ends th
   const store = new SharedStore(scheduler, new Random(1, "store"));
   const line = new StoreLine({ isDeaf: false, store, scheduler, random: new Random(1, "line"), journal });
   const watch = new ClusterWatch({
-    ...{ connections: line.connections(new MortalClock(scheduler)), clock: scheduler, telemetry },
-    ...{ health: new StoreHealth(scheduler, telemetry), followers: new Followers(scheduler) },
-    ...{ leaseMs: 6000, isSynchronous: true, isReceiving: () => true },
+    connections: line.connections(new MortalClock(scheduler)),
+    clock: scheduler,
+    telemetry,
+    health: new StoreHealth(scheduler, telemetry),
+    followers: new Followers(scheduler),
+    leaseMs: 6000,
+    isSynchronous: true,
+    isReceiving: () => true,
   });
   line.loseAnswer(1);
   const over = new AbortController();

@@ -101,7 +101,9 @@ const LOOPS: Record<string, { begin(round: Round): unknown; everyMs?: number }> 
     begin: ({ relay, telemetry, step, signal }) => {
       const watch = new ClusterWatch({
         ...postgresParts(relay, telemetry, async () => []),
-        ...{ leaseMs: 6000, isSynchronous: true, isReceiving: () => step(true) },
+        leaseMs: 6000,
+        isSynchronous: true,
+        isReceiving: () => step(true),
       });
       signal.addEventListener("abort", () => watch.close());
     },
@@ -124,11 +126,18 @@ const LOOPS: Record<string, { begin(round: Round): unknown; everyMs?: number }> 
       const viewerCounts = new ViewerCounts({ ...parts, instance: "one", graceMs: 3000 });
       const watch = new ClusterWatch({
         ...parts,
-        ...{ leaseMs: 6000, isSynchronous: true, isReceiving: () => true },
+        leaseMs: 6000,
+        isSynchronous: true,
+        isReceiving: () => true,
       });
       const ownership = new PostgresOwnership({
-        ...{ ...parts, instance: "one", leaseMs: 6000, viewerCounts, watch },
-        ...{ databaseClock: new DatabaseClock(relay.clock), publish: () => {} },
+        ...parts,
+        instance: "one",
+        leaseMs: 6000,
+        viewerCounts,
+        watch,
+        databaseClock: new DatabaseClock(relay.clock),
+        publish: () => {},
       });
       await ownership.take(VIDEO);
       signal.addEventListener("abort", () => void ownership.close());

@@ -26,7 +26,10 @@ function lookingAt(scenario: Partial<ChannelScenario> = {}) {
   };
   return {
     load,
-    ...{ relay, upstream, clock, channel },
+    relay,
+    upstream,
+    clock,
+    channel,
     look: (name = HANDLE) => {
       before = upstream.requests.length;
       const use = relay.egresses.call(signal, (egress) => egress.lookAt(name, memory, signal));

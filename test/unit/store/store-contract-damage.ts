@@ -45,8 +45,13 @@ export function damageContract(subject: NewSubject): void {
       const now = new Date(wall.nowMs).toISOString();
       const sentence = "A message is missing here: the stored one is damaged.";
       assert.deepEqual(fields, {
-        ...{ type: "gap", id: `gap:${BORN_MS + 1}`, timestamp: "", author: "", message: sentence },
-        ...{ amount: "", color: "" },
+        type: "gap",
+        id: `gap:${BORN_MS + 1}`,
+        timestamp: "",
+        author: "",
+        message: sentence,
+        amount: "",
+        color: "",
         details: { gap: { since: now, until: now, reason: "down" } },
       });
       assert.deepEqual(parts, [{ kind: "text", text: sentence }]);

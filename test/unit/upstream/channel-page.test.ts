@@ -117,7 +117,9 @@ describe("a page of a channel", () => {
     const read = (items: JsonObject[]) =>
       readChannelPage(tabPage({ tabs, items, channelMetadataRenderer: {} }));
     assert.deepEqual(read([strange, strange]), {
-      ...{ shows: "nothing", means: "wall", wallOf: "video" },
+      shows: "nothing",
+      means: "wall",
+      wallOf: "video",
       why: "the streams tab is of an unknown form",
     });
     const empty = { shows: "streams", live: [], upcoming: [], others: [] };

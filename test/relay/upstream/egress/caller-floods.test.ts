@@ -27,7 +27,9 @@ it("the gate does not search all waiting calls for each that comes", async () =>
 });
 
 const POLL = {
-  ...{ client: "WEB", endpoint: "get_live_chat", webVersion: "2.20261101.00.00" },
+  client: "WEB",
+  endpoint: "get_live_chat",
+  webVersion: "2.20261101.00.00",
   apiKey: "a".repeat(39),
 };
 

@@ -109,7 +109,9 @@ describe("rooms on two egresses", () => {
     const { relay, newChat } = withEgresses(2);
     const throttles = (from: string, seconds: number) =>
       relay.upstream.fault({
-        ...{ on: ["sw.js"], from, times: 1 },
+        on: ["sw.js"],
+        from,
+        times: 1,
         as: { status: 429, headers: { "retry-after": `${seconds}` } },
       });
     throttles("a", 60);

@@ -144,7 +144,11 @@ describe("the outcome of a call, as it is counted", () => {
     const witness = new ClockWitness(systemClock);
     const parts = {
       ...upstream,
-      ...{ clock: systemClock, telemetry, witness, connectionsOf, isCutOff: () => false },
+      clock: systemClock,
+      telemetry,
+      witness,
+      connectionsOf,
+      isCutOff: () => false,
     };
     const egress = new Egress(DIRECT, true, parts);
     await assert.rejects(egress.tryOut(limit ?? new AbortController().signal));
