@@ -398,8 +398,4 @@ export const GONE: Readonly<Record<string, string>> = {
   RELAY_CALLER_POLLING: `${PUBLIC}; without poll, it is what off was: RELAY_PUBLIC=watch,rooms,probe`,
   RELAY_PROBE: `${PUBLIC}; without probe, it is what off was: RELAY_PUBLIC=watch,rooms,poll`,
   RELAY_ROOMS: `${PUBLIC}; without rooms, it is what off was: RELAY_PUBLIC=watch,probe,poll`,
-  RELAY_REUSE_PORT:
-    "set RELAY_WORKERS to the number of processes that share the port, or give each instance a port of its own",
-  RELAY_STORE_NOTIFY:
-    "remove it; an instance that PostgreSQL's notifications do not reach notices that, and polls the database",
 };
