@@ -1,6 +1,7 @@
 /**
  * One video on this instance, as a state machine: bootstrapped, polled, followed, released, finished, or
- * known to have no chat. All transitions are here. `Room` handles viewers and log, `OwnedRoom` handles the poller.
+ * known to have no chat. All transitions are here. `Room` handles viewers and log, `OwnedRoom` handles the
+ * poller.
  */
 import { unlessAborted } from "../base/deadline.ts";
 import { atCapacity } from "../protocol/capacity.ts";

@@ -128,6 +128,60 @@ it("a viewer of a storm gets what it has missed in one write after its first fra
   assert.deepEqual(new Set(sinks.map(({ writes }) => writes)), new Set([2]));
 });
 
+it("viewers that come at once share one read of the store, a storm like newcomers", async () => {
+  const { relay, witness, say } = await roomOf(1);
+  await say(MISSED);
+  const { store } = relay;
+  let reads: string[] = [];
+  for (const name of ["getRoom", "getAccount", "read", "readTypes", "cursorAt"] as const) {
+    const read = store[name].bind(store) as (...parts: unknown[]) => Promise<never>;
+    store[name] = (...parts: unknown[]) => {
+      reads.push(name);
+      return read(...parts);
+    };
+  }
+  const head = witness.messages.at(-1)?.cursor ?? 0;
+  for (const after of [undefined, head, head - MISSED]) {
+    reads = [];
+    await crowd(relay, MANY, after);
+    // Where the log begins: messages that the tail still has may be deleted. If there are more reads, each
+    // viewer looks for what all of them look for.
+    assert.deepEqual(reads, ["getRoom"]);
+  }
+});
+
+/** Counts the timers that are set from now on. */
+function sleepsOf({ clock }: VirtualRelay): () => number {
+  let count = 0;
+  const sleep = clock.sleep.bind(clock);
+  clock.sleep = (...parts: Parameters<typeof sleep>) => {
+    count += 1;
+    return sleep(...parts);
+  };
+  return () => count;
+}
+
+it("a poll sets three timers: its wait, the time limit of its call, and the simulated network's", async () => {
+  const during = async (rooms: number) => {
+    const relay = new VirtualRelay({ settings: { RELAY_GATE_SPACING_MS: "10" } });
+    const sleeps = sleepsOf(relay);
+    for (let n = 0; n < rooms; n++) {
+      const videoId = `counted-00${n}`;
+      relay.upstream.chat(videoId, { kinds: ["text"], timeoutMs: 1000 });
+      await relay.enter({ videoId });
+    }
+    await relay.advance(OPENED_MS);
+    const [before, calls] = [sleeps(), relay.upstream.requests.length];
+    await relay.advance(100_000);
+    return { timers: sleeps() - before, polls: relay.upstream.requests.length - calls };
+  };
+  const [one, ten] = [await during(1), await during(10)];
+  assert.ok(ten.polls > 9 * one.polls);
+  const each = (ten.timers - one.timers) / (ten.polls - one.polls);
+  // If it grows, a room wakes for something that the rounds of all rooms could do.
+  assert.equal(Math.round(10 * each) / 10, 3);
+});
+
 it("the entry of a viewer allocates at most 5.5 KB", async () => {
   const { relay } = await roomOf();
   await crowd(relay, MANY);
