@@ -103,6 +103,9 @@ const CONNECTIONS = {
   silent: () => undefined,
 } satisfies Record<string, (exchange: Exchange) => void>;
 
+/** The failures that have a name, without the walls. */
+export const NAMED_FAILURES: readonly string[] = [...Object.keys(BODIES), ...Object.keys(CONNECTIONS)];
+
 interface Order extends FaultOrder, Fault {
   fired: number;
 }

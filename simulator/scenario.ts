@@ -12,14 +12,16 @@ import type { HostName } from "./requests.ts";
 export type ChatKind = "live" | "upcoming" | "replay" | AbsentKind;
 
 /** Why there is no chat; each reason has its own page and its own refusal of old tokens. */
-export type AbsentKind =
-  | "none"
-  | "disabled"
-  | "off"
-  | "members-only"
-  | "age-limit"
-  | "private"
-  | "unavailable";
+export const ABSENT_KINDS = [
+  "none",
+  "disabled",
+  "off",
+  "members-only",
+  "age-limit",
+  "private",
+  "unavailable",
+] as const;
+export type AbsentKind = (typeof ABSENT_KINDS)[number];
 
 /** What the watch page says of the stream: `never` is a video that was none. */
 export type StreamState = "upcoming" | "live" | "ended" | "never";
@@ -36,7 +38,8 @@ export interface ChatCall extends Caller {
 }
 
 /** The places that show a chat: two pages, and `POST /youtubei/v1/next`. */
-export type Place = "popout" | "watch" | "next";
+export const PLACES = ["popout", "watch", "next"] as const;
+export type Place = (typeof PLACES)[number];
 
 /** The calls that a chat answers; an omitted field matches all. `client` is the body's `clientName`. */
 export interface Pair {
