@@ -161,7 +161,7 @@ describe("the viewer page's accessibility", { skip: NO_CHROMIUM }, () => {
     ]);
     assert.deepEqual(await outline("#status"), [
       "status live=polite relevant=additions text",
-      '  StaticText "Live"',
+      '  StaticText "Live chat"',
     ]);
     await page.locator(`${rowOf("a")} [role=button]`).click();
     await page.locator("#author li button").waitFor();

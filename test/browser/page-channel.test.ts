@@ -46,6 +46,28 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
     await Promise.all(both.map((each) => each.close()));
   });
 
+  it("is upcoming before its stream begins, although people already chat, and then live", async () => {
+    await using relay = await startRelay({ settings: { RELAY_CHANNEL_MS: "1000" } });
+    const startsAt = Math.ceil(Date.now() / 60_000 + 60) * 60_000;
+    const stream = relay.upstream.channel("@early").broadcast("early-00001", { ...TEXT, startsAt });
+    stream.chat.say([textAction("a")]);
+    await using context = await pages.browser.newContext({ timezoneId: "UTC" });
+    const page = await context.newPage();
+    await page.goto(`${relay.url}/?channel=@early`);
+    await page.locator(rowOf("a")).waitFor();
+    const style = { dateStyle: "medium", timeStyle: "short", timeZone: "UTC" } as const;
+    const begins = new Date(startsAt).toLocaleString("en", style);
+    assert.equal(await statusOf(page), `Upcoming, scheduled for ${begins}`);
+    const colour = () =>
+      page.evaluate<string>("getComputedStyle(document.querySelector('footer > span')).backgroundColor");
+    const upcoming = await colour();
+    stream.start();
+    await until(page, "document.querySelector('#status-words').innerText === 'Live'");
+    assert.notEqual(await colour(), upcoming);
+    await page.evaluate("document.documentElement.dataset.state = 'waiting'");
+    assert.equal(await colour(), upcoming);
+  });
+
   it("waits for a stream, and can be opened from the field", async () => {
     const { page, relay } = pages;
     const channel = relay.upstream.channel("@quiet");
@@ -71,7 +93,7 @@ describe("a channel on the pages", { skip: NO_CHROMIUM }, () => {
     pages.chat.say([textAction("v")]);
     await page.keyboard.press("Enter");
     await pages.has("v");
-    assert.equal(await statusOf(page), "Live");
+    assert.equal(await statusOf(page), "Live chat");
     assert.equal((await addressOf(page)).searchParams.get("channel"), null);
     assert.deepEqual([...(await setup()).searchParams], [["videoId", pages.videoId]]);
   });

@@ -136,7 +136,7 @@ describe("a replay on the viewer page", { skip: NO_CHROMIUM }, () => {
     await pages.has("live-2");
     assert.equal(await seek().count(), 0);
     assert.equal(await pages.page.locator("#follow").isHidden(), true);
-    await statusIs("Live");
+    await statusIs("Live chat");
     chat.say(texts("more", 2));
     await pages.has("more-1");
     assert.deepEqual(await ids(), ["live-0", "live-1", "live-2", "more-0", "more-1"]);

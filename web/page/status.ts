@@ -15,11 +15,13 @@ const WORDS: Readonly<Record<PageState, string>> = {
   idle: "Paste a video to see its chat.",
   connecting: "Connecting …",
   waiting: "The chat is off, or hidden. It goes on here once it is back.",
-  open: "Live",
+  open: "Live chat",
   reconnecting: "The connection was lost. Reconnecting …",
   ended: "The chat is over.",
   failed: "This chat cannot be shown.",
 };
+/** A chat that is open before its stream begins. */
+const UPCOMING = "Upcoming";
 /** In place of a chat's type and of the reason of an end: the page shows a replay at the video's time. */
 export const FOLLOWED = "followed";
 const REASONS: Readonly<Record<string, string>> = {
@@ -32,6 +34,7 @@ const REASONS: Readonly<Record<string, string>> = {
 
 export class Status {
   readonly #changed: (state: PageState, code?: string) => void;
+  readonly #dot: HTMLElement;
   readonly #words: HTMLElement;
   readonly #retry: HTMLButtonElement;
   readonly #chat: HTMLElement;
@@ -39,12 +42,14 @@ export class Status {
   #keepsFocus = false;
   #slow: ReturnType<typeof setTimeout> | undefined;
   #countdown: ReturnType<typeof setInterval> | undefined;
-  #news = "";
+  /** What a channel's stream is, in place of the words of an open chat; empty for a video's chat. */
+  #stream = "";
   state: PageState = "idle";
 
   /** `changed` gets each state, with the code of an error. */
   constructor(root: HTMLElement, changed: (state: PageState, code?: string) => void) {
     this.#changed = changed;
+    this.#dot = partOf(root, "dot", HTMLElement);
     this.#words = partOf(root, "status-words", HTMLElement);
     this.#retry = partOf(root, "retry", HTMLButtonElement);
     this.#chat = partOf(root, "chat", HTMLElement);
@@ -52,8 +57,8 @@ export class Status {
 
   /** `detail`: the reason of an end, the type of a chat, or the service's own message. */
   show(state: PageState, detail = "", code?: string): void {
-    if (state === "idle" || state === "connecting") this.#news = "";
-    const words = state === "open" && this.#news !== "" ? this.#news : wordsFor(state, detail);
+    if (state === "idle" || state === "connecting") this.#stream = "";
+    const words = state === "open" && this.#stream !== "" ? this.#stream : wordsFor(state, detail);
     this.#set(state, words, state === "failed" ? "Try again" : undefined, code);
     if (state === "connecting" && detail === "")
       this.#slow = setTimeout(() => this.#say(SLOW_WORDS), SLOW_MS);
@@ -86,9 +91,11 @@ export class Status {
       startsAt && new Date(startsAt).toLocaleString("en", { dateStyle: "medium", timeStyle: "short" });
     const next = `the next stream of ${title ?? channel}`;
     const words = at ? `Waiting for ${next}, which begins on ${at}.` : `Waiting for ${next}.`;
-    this.#news = state === "live" ? "" : [words, reason && `${reason}.`].filter(Boolean).join(" ");
+    const waiting = [words, reason && `${reason}.`].filter(Boolean).join(" ");
+    const upcoming = at ? `${UPCOMING}, scheduled for ${at}` : UPCOMING;
+    this.#stream = { live: "Live", upcoming, waiting }[state];
     if (state === "waiting" || (state === "upcoming" && !isOpen))
-      this.#set("waiting", this.#news, undefined, undefined);
+      this.#set("waiting", waiting, undefined, undefined);
     else if (isOpen) this.show("open");
   }
 
@@ -98,6 +105,7 @@ export class Status {
     clearInterval(this.#countdown);
     this.state = state;
     this.#changed(state, code);
+    this.#dot.toggleAttribute("data-upcoming", state === "open" && words.startsWith(UPCOMING));
     this.#showRetry(retry);
     this.#say(words);
   }
