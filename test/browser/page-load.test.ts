@@ -1,11 +1,14 @@
 /** What the viewer page costs a browser that has never seen it, and what it draws first. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { gzipSync } from "node:zlib";
 import { NO_CHROMIUM, until } from "../support/browser.ts";
 import { deletionOf, paidAction, texts } from "../support/chat-actions.ts";
 import { usePages } from "../support/pages.ts";
 
 const MAX_REQUESTS = 8;
+/** Of the document, its scripts and its stylesheet, each compressed by gzip. */
+const MAX_BYTES = 67_095;
 
 /** Notes what the page asks for, and when, in the browser's own time. */
 const NOTE_CALLS = `
@@ -34,7 +37,7 @@ const ROUND_OF = `(part) => {
 describe("the first load of the viewer page", { skip: NO_CHROMIUM }, () => {
   const pages = usePages("/", { width: 1000, height: 700 }, { page: 1000 });
 
-  it("asks for the chat as soon as it has the page and its files, and makes eight requests", async () => {
+  it("asks for the chat as soon as it has the page and its files, makes eight requests, and is small", async () => {
     const { relay, chat, browser, videoId } = pages;
     chat.say([paidAction("p", "$50.00"), ...texts("a", 60), deletionOf("a-3")]);
     const context = await browser.newContext({ viewport: { width: 1000, height: 700 } });
@@ -42,12 +45,20 @@ describe("the first load of the viewer page", { skip: NO_CHROMIUM }, () => {
     await page.addInitScript(NOTE_CALLS);
     const asked: string[] = [];
     page.on("request", (request) => request.url().startsWith(relay.url) && asked.push(request.url()));
+    const files: Promise<Buffer>[] = [];
+    page.on("response", (answer) => {
+      const isFile = answer.url().startsWith(relay.url) && !answer.url().includes("/v1/");
+      if (isFile) files.push(answer.body());
+    });
     await page.goto(`${relay.url}/?videoId=${videoId}`);
     await until(page, "document.querySelector('#ticker .paid') !== null"); // which is loaded last
     // 2 if the page's last bytes came after its files were asked for
     const round = await page.evaluate<number>(`(${ROUND_OF})("/v1/stream")`);
     assert.ok(round === 2 || round === 3, `round ${round}`);
     assert.ok(asked.length <= MAX_REQUESTS, asked.join("\n"));
+    const sizes = (await Promise.all(files)).map((file) => gzipSync(file, { level: 9 }).length);
+    const bytes = sizes.reduce((sum, size) => sum + size, 0);
+    assert.ok(bytes > 0 && bytes <= MAX_BYTES, `${bytes} bytes`);
     await context.close();
   });
 
