@@ -50,19 +50,58 @@ export function withPage(pages: readonly FreshPage[], page: FreshPage, mark: Mar
   return [...pages, page];
 }
 
+/** Items, and when they were read. */
+export type Read = CallTimes & Pick<ReadBatch, "items">;
+
+/** An answer, as what follows earlier reading. */
+interface Following {
+  /** What comes first of it: the answer in Top chat, or all. */
+  first: Read;
+  /** Whether messages may be missing between that and its rest. */
+  isParted: boolean;
+  /**
+   * The batches of the pages and of the answer, behind that time. `read`: the items of a page that completes
+   * the answer, if it is not parted.
+   */
+  batches(before: SpanBefore, read?: Pick<ReadBatch, "items" | "above">): readonly ReadBatch[];
+}
+
 /**
- * The batches of the pages and of the answer that follows them. The last page's token brings the messages
- * since that page. If the page shows no chat message, the answer takes its place. An answer that shows the
- * backlog as well shows its notices, too.
+ * An answer that follows the pages. `gapBetween`: the gap between two wall times, in milliseconds since 1970;
+ * undefined if nothing can be missing in such a time.
  */
-export function withAnswer(
+export function following(
+  answer: PollAnswer,
   pages: readonly FreshPage[],
-  read: readonly Item[],
+  windowMs: number,
+  gapBetween: (sinceMs: number, untilMs: number) => Gap | undefined,
+  mark: Marker,
+): Following {
+  const [first, rest] = inTurn(answer, windowMs);
+  return {
+    first,
+    isParted: rest !== undefined,
+    batches(before, read = first) {
+      if (!rest) return cutAtAll(answer, withAnswer(pages, read, before, mark));
+      const batches = cutAtAll(answer, withAnswer(pages, first, before, mark));
+      return [...batches, { items: rest.items, after: gapBetween(first.wallAt, rest.wallAt) }];
+    },
+  };
+}
+
+/**
+ * The batches of the pages and of what follows them. The last page's token brings the messages since that
+ * page. If the page shows no chat message, the answer takes its place. An answer that shows the backlog as
+ * well shows its notices, too.
+ */
+function withAnswer(
+  pages: readonly FreshPage[],
+  { items: read, above }: Pick<ReadBatch, "items" | "above">,
   { gap, isShort }: SpanBefore,
   mark: Marker,
 ): readonly ReadBatch[] {
   const last = pages.at(-1);
-  if (!last) return [{ items: read, after: gap }];
+  if (!last) return [{ items: read, above, after: gap }];
   const before = pages.slice(0, -1);
   const showsBacklog = !lastOf([last]) || areJoined(last.items, read);
   const answer = showsBacklog ? knownByText(read) : read;
@@ -78,15 +117,12 @@ export function withAnswer(
   return [...toBatches(pages), { items: answer, after: gap }];
 }
 
-/** Items, and when they were read. */
-type Read = CallTimes & { items: readonly Item[] };
-
 /**
  * An answer, as what follows earlier reading. One that completes an answer in Top chat follows as that one
  * did. If it is so late that messages between the two may be missing, they are two. Without a chat message,
  * the one in Top chat proves nothing.
  */
-export function inTurn(answer: PollAnswer, windowMs: number): readonly [Read, Read?] {
+function inTurn(answer: PollAnswer, windowMs: number): readonly [Read, Read?] {
   const [inTop, all] = answer.parts ?? [];
   if (!inTop?.items.some(isSaid) || !all) return [answer];
   const isJoined = unreadBetween(inTop, all) <= windowMs || areJoined(inTop.items, all.items);
@@ -97,7 +133,7 @@ export function inTurn(answer: PollAnswer, windowMs: number): readonly [Read, Re
  * The batches of an answer, cut where the one with all messages begins: Top chat may show older messages, and
  * leaves out others of their time. So a gap before them may also be behind them.
  */
-export function cutAtAll({ parts }: PollAnswer, batches: readonly ReadBatch[]): readonly ReadBatch[] {
+function cutAtAll({ parts }: PollAnswer, batches: readonly ReadBatch[]): readonly ReadBatch[] {
   if (!parts) return batches;
   const ids = new Set(parts[1].items.filter(isSaid).map(({ message }) => message.id));
   return batches.flatMap((batch) => {

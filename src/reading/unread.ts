@@ -8,13 +8,12 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Page, PollAnswer } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import {
-  cutAtAll,
   type FreshPage,
-  inTurn,
+  following,
   lastOf,
+  type Read,
   type SpanBefore,
   toBatches,
-  withAnswer,
   withPage,
 } from "./fresh-pages.ts";
 import type { Gap, ReadBatch } from "./gap.ts";
@@ -25,7 +24,7 @@ import { RecentRate } from "./recent-rate.ts";
 interface ObservedAnswer {
   /** The unread time before it, if messages may be missing and no page covers it. */
   late: UnreadSpan | undefined;
-  /** The batches of its items, or of those of a page that completes it, with the gaps before them. */
+  /** The batches of its items, or of those of a page that completes it if it is late. */
   batches(read: Pick<ReadBatch, "items" | "above">): readonly ReadBatch[];
 }
 
@@ -82,17 +81,23 @@ export class Unread {
 
   /** An answer came. `intervalMs`: the interval of the polls if calls are fast. */
   observe(answer: PollAnswer, intervalMs: number): ObservedAnswer {
-    const pages = this.#pages;
-    const [first, second] = inTurn(answer, this.#windowMs);
-    const before = pages.length > 0 ? this.#before(first) : undefined;
+    const gapBetween = (sinceMs: number, untilMs: number) => this.#gapBetween(sinceMs, untilMs);
+    const { first, isParted, batches } = following(
+      answer,
+      this.#pages,
+      this.#windowMs,
+      gapBetween,
+      this.#mark,
+    );
+    const behindPages = this.hasPages ? this.#before(first) : undefined;
     const late = this.#lateAnswers.observe(first, intervalMs);
     this.#lateAnswers.observe(answer, intervalMs);
     const after = late && this.#gapBetween(late.sinceMs, first.wallAt);
-    const batches: ObservedAnswer["batches"] = ({ items, above }) =>
-      cutAtAll(answer, before ? withAnswer(pages, items, before, this.#mark) : [{ items, above, after }]);
-    if (!second) return { late: before ? undefined : late, batches };
-    const rest = { items: second.items, after: this.#gapBetween(first.wallAt, second.wallAt) };
-    return { late: undefined, batches: () => [...batches(first), rest] };
+    const before = behindPages ?? { gap: after, isShort: !late };
+    return {
+      late: behindPages || isParted ? undefined : late,
+      batches: (read) => batches(before, read),
+    };
   }
 
   /** The batches of the pages, if no answer follows them. */
@@ -151,7 +156,7 @@ export class Unread {
    * may be missing in it if it is longer than the window, or if at least one was expected by the chat's rate.
    * Later pages say nothing about that rate.
    */
-  #before(read: CallTimes & { items: readonly Item[] }, wasMute = false): SpanBefore {
+  #before(read: Read, wasMute = false): SpanBefore {
     const last = lastOf(this.#pages) ?? this.#lateAnswers.last;
     const unreadMs = wasMute ? Number.POSITIVE_INFINITY : unreadBetween(last, read);
     const isShort = unreadMs <= this.#windowMs;

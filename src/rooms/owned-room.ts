@@ -26,7 +26,7 @@ import {
   positionOf,
   shownAt,
 } from "../reading/batch/checkpoint.ts";
-import { cutAtAll, inTurn, withAnswer } from "../reading/fresh-pages.ts";
+import { following } from "../reading/fresh-pages.ts";
 import type { Gap } from "../reading/gap.ts";
 import { HiddenTime } from "../reading/hidden-time.ts";
 import { waitAfter } from "../reading/interval.ts";
@@ -253,13 +253,11 @@ export class OwnedRoom {
     const gap = (sinceMs: number | undefined, untilMs: number, reason: Gap["reason"]) =>
       isReplay || sinceMs === undefined ? undefined : { sinceMs, untilMs, reason };
     const unread = { ...page, gap: gap(readAt, page.wallAt, reasonFor(hold.room?.end)) };
-    const [next, last] = inTurn(first, settings.windowMs);
-    const isShort = unreadBetween(page, next) <= settings.windowMs;
-    const after = { gap: isShort ? undefined : gap(page.wallAt, next.wallAt, "unreachable"), isShort };
-    const batches = [
-      ...cutAtAll(first, withAnswer([unread], next.items, after, telemetry.mark)),
-      ...(last ? [{ items: last.items, after: gap(next.wallAt, last.wallAt, "unreachable") }] : []),
-    ];
+    const unreachable = (sinceMs: number, untilMs: number) => gap(sinceMs, untilMs, "unreachable");
+    const answer = following(first, [unread], settings.windowMs, unreachable, telemetry.mark);
+    const isShort = unreadBetween(page, answer.first) <= settings.windowMs;
+    const after = isShort ? undefined : unreachable(page.wallAt, answer.first.wallAt);
+    const batches = answer.batches({ gap: after, isShort });
     const backlog = batches.flatMap(({ items }) => items);
     const added = await appender.appendOnce(batches, { position, startedAt, egress: egress.key });
     await about.told(page.video);
