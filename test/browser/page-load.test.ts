@@ -7,7 +7,7 @@ import { deletionOf, paidAction, texts } from "../support/chat-actions.ts";
 import { usePages } from "../support/pages.ts";
 
 const MAX_REQUESTS = 8;
-/** Of the document, its scripts and its stylesheet, each compressed by gzip. */
+/** The document, its scripts and its stylesheet, each compressed by gzip, weigh at most this. */
 const MAX_BYTES = 67_095;
 
 /** Notes what the page asks for, and when, in the browser's own time. */
