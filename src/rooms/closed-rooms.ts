@@ -105,7 +105,7 @@ export async function reopensFor(
  * `ChatAbsent` if not, with `RelayError` NOT_STORED if it names another chat, and with `StoreError` if the
  * store has not said what it has.
  */
-export async function enterAbsent(
+export async function serveFromAbsent(
   { absence, stored, failure, room, until }: Absent,
   request: StreamRequest,
   clock: Clock,
@@ -113,7 +113,7 @@ export async function enterAbsent(
   const { chat, lastEventId, log } = request;
   if (room && chat && chatNamed(room.chatType) !== chat) throw notStored(room.videoId, chat);
   const [first] = stored;
-  if (room && first && resumeCursor(first, lastEventId) !== undefined) return room.enter(request);
+  if (room && first && resumeCursor(first, lastEventId) !== undefined) return room.add(request);
   if (failure && (lastEventId !== undefined || log !== undefined)) throw failure;
   const leftMs = until - clock.monotonic();
   throw new ChatAbsent(absence, leftMs > 0 ? leftMs : undefined);

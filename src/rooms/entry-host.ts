@@ -64,8 +64,8 @@ export interface EntryHost {
   assertCapacity(entry: VideoEntry, chatType: ChatType): void;
   /** The entry's state has changed; a vacant one is dropped. `before`: its `chatType` until then. */
   changed(entry: VideoEntry, before: ChatType | undefined): void;
-  /** As `VideoEntry.enter`, of a video whose entry has been dropped. */
-  enter(request: StreamRequest, signal: AbortSignal): Promise<void>;
+  /** As `VideoEntry.admit`, of a video whose entry has been dropped. */
+  admit(request: StreamRequest, signal: AbortSignal): Promise<void>;
   /**
    * The room that serves a viewer whose chat is over, else its request, with the `replay` that it names;
    * undefined if it is clear at once that the open chat is the viewer's. Rejects with `RelayError`

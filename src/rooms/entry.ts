@@ -13,7 +13,7 @@ import { type CursorRange, resumeCursor } from "../serving/resume.ts";
 import { Room, type StreamRequest } from "../serving/room.ts";
 import { isFenced, isUnavailable, notStored } from "../store/port.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
-import { type Absent, enterAbsent, type Finished, reopensFor } from "./closed-rooms.ts";
+import { type Absent, type Finished, reopensFor, serveFromAbsent } from "./closed-rooms.ts";
 import { type EntryHost, type EntryParts, HAND_ON, type OpenOptions, type RoomState } from "./entry-host.ts";
 import { graceOver } from "./grace.ts";
 import type { QueuedOpening } from "./opening-queue.ts";
@@ -127,8 +127,8 @@ export class VideoEntry {
   }
 
   /** Takes a viewer in. Rejects as `RoomSources.open` does, and with the reason if the viewer leaves. */
-  async enter(request: StreamRequest, signal: AbortSignal): Promise<void> {
-    if (this.#expire() || this.#makeWay(request)) return this.#host.enter(request, signal);
+  async admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
+    if (this.#expire() || this.#makeWay(request)) return this.#host.admit(request, signal);
     const state = this.#state;
     const { ownership } = this.#parts.sources;
     if (!this.#closed) ownership.setViewers(this.#key, this.viewerCount + 1);
@@ -141,29 +141,29 @@ export class VideoEntry {
           address: request.address(),
           isShown: request.isShown,
         });
-        return this.#enterOnceOpen(result, request, signal);
+        return this.#addOnceOpen(result, request, signal);
       }
       case "bootstrapping":
         state.opening.queued.add(request.address());
-        return this.#enterOnceOpen(state.opening.result, request, signal);
+        return this.#addOnceOpen(state.opening.result, request, signal);
       case "finished":
       case "absent":
         if (await reopensFor(state, request, () => this.#host.stored(this.videoId))) {
           if (this.#state === state) this.#forget(state);
-          return this.#host.enter(request, signal);
+          return this.#host.admit(request, signal);
         }
-        if (state.name === "finished") return this.#enterRoom(state.room, request);
-        return enterAbsent(state, request, this.#parts.clock);
+        if (state.name === "finished") return this.#addTo(state.room, request);
+        return serveFromAbsent(state, request, this.#parts.clock);
       case "followed":
         state.cancel?.abort();
         this.#state = { name: "followed", followed: state.followed };
-        return this.#enterRoom(state.followed.room, request);
+        return this.#addTo(state.followed.room, request);
       case "lingering":
       case "polling":
         if (state.name === "lingering") state.cancel.abort();
         this.#state = { name: "polling", owned: state.owned };
         state.owned.hurry();
-        return this.#enterRoom(state.owned.room, request);
+        return this.#addTo(state.owned.room, request);
     }
   }
 
@@ -171,11 +171,11 @@ export class VideoEntry {
    * Rejects with `RelayError` if the viewer wants the other chat of the video: NOT_STORED if it names that,
    * and CAPACITY if it has a cursor of a replay, for which no way could be made.
    */
-  #enterRoom(room: Room, request: StreamRequest, historyEnd?: number): Promise<void> {
+  #addTo(room: Room, request: StreamRequest, historyEnd?: number): Promise<void> {
     const { chat, replay } = request;
     if (replay && !isReplayChat(room.chatType)) return Promise.reject(atCapacity("elsewhere"));
     if (chat && chatNamed(room.chatType) !== chat) return Promise.reject(notStored(this.videoId, chat));
-    return room.enter(request, historyEnd);
+    return room.add(request, historyEnd);
   }
 
   /** The chat whose viewers they are: until it is found, the live one. */
@@ -263,7 +263,7 @@ export class VideoEntry {
     const open = () => this.#parts.sources.open(this.videoId, applicant, giveUp.signal);
     giveUp.signal.throwIfAborted();
     const source = await open();
-    return this.#enterState("absence" in source ? await this.#orRest(source, open) : source);
+    return this.#opened("absence" in source ? await this.#orRest(source, open) : source);
   }
 
   /**
@@ -319,7 +319,7 @@ export class VideoEntry {
     this.#host.assertCapacity(this, chatType);
   }
 
-  #enterState(source: RoomSource): OpenedRoom {
+  #opened(source: RoomSource): OpenedRoom {
     if ("ended" in source) {
       const { room, isReplay, leftMs } = source.ended;
       this.#state = { name: "finished", room, isReplay, until: this.#in(leftMs) };
@@ -363,7 +363,7 @@ export class VideoEntry {
    * Waits for the opening that all waiting viewers share. It continues even if all of them leave, as an open
    * room does for a while: a viewer that comes back needs no second bootstrap.
    */
-  async #enterOnceOpen(
+  async #addOnceOpen(
     opening: Promise<OpenedRoom>,
     request: StreamRequest,
     signal: AbortSignal,
@@ -380,14 +380,14 @@ export class VideoEntry {
       this.#waiting.delete(request);
       this.#lingerIfIdle();
       if (this.#state.name === "absent" && error instanceof ChatAbsent) {
-        return enterAbsent(this.#state, request, this.#parts.clock);
+        return serveFromAbsent(this.#state, request, this.#parts.clock);
       }
       throw error;
     }
     this.#waiting.delete(request);
-    if (!(found instanceof Room)) return this.#enterRoom(opened.room, found, opened.historyEnd);
+    if (!(found instanceof Room)) return this.#addTo(opened.room, found, opened.historyEnd);
     this.#lingerIfIdle();
-    return found.enter(request);
+    return found.add(request);
   }
 
   /** The memory of a chat that is not there, with what the store has of it. */

@@ -83,7 +83,7 @@ export class Rooms {
     this.#host = {
       assertCapacity: (entry, chatType) => this.#assertCapacity(entry, chatType),
       changed: (entry, before) => this.#recount(entry, before),
-      enter: (request, signal) => this.#entry(request.videoId).enter(request, signal),
+      admit: (request, signal) => this.#entry(request.videoId).admit(request, signal),
       openings: this.openings,
       lookUp: (request) => this.#lookUp(request),
       retire: (room) => this.#retired.add(room),
@@ -185,10 +185,10 @@ export class Rooms {
 
   /** Makes no promise of its own for a viewer whose chat is clear at once. */
   #admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
-    if (request.isBounded) return this.#enterExcerpt(request);
-    if (this.#isOfOpening(request)) return this.#entry(request.videoId).enter(request, signal);
+    if (request.isBounded) return this.#addToExcerpt(request);
+    if (this.#isOfOpening(request)) return this.#entry(request.videoId).admit(request, signal);
     return this.#lookUpStored(request).then((found) =>
-      found instanceof Room ? found.enter(request) : this.#entry(found.videoId).enter(found, signal),
+      found instanceof Room ? found.add(request) : this.#entry(found.videoId).admit(found, signal),
     );
   }
 
@@ -268,14 +268,14 @@ export class Rooms {
   }
 
   /** Serves a viewer the messages that are stored now, without opening the video. */
-  async #enterExcerpt(request: StreamRequest): Promise<void> {
+  async #addToExcerpt(request: StreamRequest): Promise<void> {
     const { videoId, chat, lastEventId: after } = request;
     const stored = await this.#stored(videoId);
     const asked = askedOf(stored, videoId, { chat, after });
     if (asked.floor === asked.head) throw notStored(videoId, chat);
     const room = this.#serve(asked, stored);
     // A viewer that names no `backfill` gets everything that is stored.
-    await room.enter(request, request.backfill === undefined ? 0 : room.tail.head);
+    await room.add(request, request.backfill === undefined ? 0 : room.tail.head);
   }
 
   /** The reasons why this instance should get no new viewers; empty if there are none. */

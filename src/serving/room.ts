@@ -92,7 +92,7 @@ export class Room implements ViewerHost, StartingRoom {
   /** The facts that viewers have asked for. */
   readonly #facts = new Map<FactName, FactFrames>();
   /** Number of viewers whose start is being looked up. */
-  #entering = 0;
+  #adding = 0;
   #end: RoomEnd | undefined;
   #bound: StreamEnd | undefined;
   #chats: Pick<Init, "chats"> = {};
@@ -140,7 +140,7 @@ export class Room implements ViewerHost, StartingRoom {
   }
 
   get viewerCount(): number {
-    return this.#viewers.size + this.#entering + this.#betweenPolls.count;
+    return this.#viewers.size + this.#adding + this.#betweenPolls.count;
   }
 
   now(): number {
@@ -185,9 +185,9 @@ export class Room implements ViewerHost, StartingRoom {
    * Adds a viewer. `historyEnd`: the cursor up to which messages are history, for a viewer without a cursor
    * to resume from; by default the head. Rejects with `StoreError`, and with the error of `open`.
    */
-  async enter(request: StreamRequest, historyEnd?: number): Promise<void> {
+  async add(request: StreamRequest, historyEnd?: number): Promise<void> {
     const { lastEventId, filter = MessageFilter.everything, wantsVideo } = request;
-    this.#entering += 1;
+    this.#adding += 1;
     try {
       const asked = request.facts?.filter((name) => name !== "standing" || this.#hasStanding);
       const facts = asked && (await Promise.all(asked.map((name) => this.#known(name))));
@@ -205,7 +205,7 @@ export class Room implements ViewerHost, StartingRoom {
       if (this.#closed.signal.aborted) viewer.end();
       else viewer.start(this.#init(cursor));
     } finally {
-      this.#entering -= 1;
+      this.#adding -= 1;
       this.#reportIdle();
     }
   }

@@ -295,7 +295,7 @@ async function stay(
   const leave = () => sink.end();
   const asked = { videoId, lastEventId: undefined, backfill: 0, isFresh: true, reopens, isRecording: true };
   const request = { ...asked, address: () => "", open: () => sink };
-  await enter(request, parts, run);
+  await enterWithRetries(request, parts, run);
   if (channel) await rememberChannel(videoId, channel, store);
   deleted.addEventListener("abort", leave);
   if (deleted.aborted) leave();
@@ -325,7 +325,11 @@ async function reportUntilEnd(
 }
 
 /** As `Rooms.enter`, but waits while the store fails. */
-async function enter(request: StreamRequest, parts: RecorderParts, { signal, report }: RecordingRun) {
+async function enterWithRetries(
+  request: StreamRequest,
+  parts: RecorderParts,
+  { signal, report }: RecordingRun,
+) {
   const { rooms, store, clock, telemetry } = parts;
   for (;;) {
     try {

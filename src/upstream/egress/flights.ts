@@ -116,7 +116,7 @@ export class Flights {
 
   async #fly<T>(flight: Flight, { kind, isPage, run }: Call<T>): Promise<Answered<T>> {
     for (;;) {
-      const slot = await this.#gate.enter({ kind, isPage, waiting: flight });
+      const slot = await this.#gate.takeSlot({ kind, isPage, waiting: flight });
       try {
         flight.depart();
         const start = startedNow(this.#clock);

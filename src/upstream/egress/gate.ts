@@ -112,7 +112,7 @@ export class Gate {
   }
 
   /** Resolves when it is the call's turn. Rejects with the reason of `waiting.signal`. */
-  enter(call: GatedCall): Promise<Slot> {
+  takeSlot(call: GatedCall): Promise<Slot> {
     const { promise, resolve, reject } = Promise.withResolvers<Slot>();
     const queued: Queued = { ...call, resolve, reject };
     const { signal } = call.waiting;

@@ -48,7 +48,7 @@ async function sentAfterPruning(t: TestContext, storeUrl: string): Promise<Buffe
       void store.prune(-1000, 100); // before the viewer, whose place is known by now, reads a page
       return new SocketSink(takeSocket(response), FORMS.sse.plain.chunked, shared, () => {});
     };
-    await room.enter({ videoId: ROOM, lastEventId: claim.head, backfill: 0, address: () => "", open });
+    await room.add({ videoId: ROOM, lastEventId: claim.head, backfill: 0, address: () => "", open });
   });
   server.listen(0, "127.0.0.1");
   t.after(() => server.close());
@@ -108,7 +108,7 @@ async function roomWithoutStore(t: TestContext) {
   const room = new Room(chatKey(ROOM, "replay"), claim.head + 2, parts);
   const sink = new SimulatedSink(FORMS.sse.plain.bare, () => {});
   const enter = (open: () => SimulatedSink) =>
-    room.enter({ videoId: ROOM, lastEventId: claim.head, backfill: 0, address: () => "", open });
+    room.add({ videoId: ROOM, lastEventId: claim.head, backfill: 0, address: () => "", open });
   return { room, sink, telemetry, enter };
 }
 

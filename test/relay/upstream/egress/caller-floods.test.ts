@@ -20,7 +20,7 @@ it("the gate does not search all waiting calls for each that comes", async () =>
     },
     refuseImpatient: () => {},
   };
-  for (let i = 0; i < 1000; i++) void gate.enter({ kind: "poll", waiting });
+  for (let i = 0; i < 1000; i++) void gate.takeSlot({ kind: "poll", waiting });
   await clock.advance(1000);
   assert.equal(gate.queued, 997);
   assert.ok(compared <= 5000, `${compared} comparisons`);
