@@ -111,7 +111,7 @@ export class VideoEntry {
     return (this.#closed ?? this.owned)?.room;
   }
 
-  /** What is remembered of a chat that is over, or not there. */
+  /** The memory of a chat that is over, or not there. */
   get #closed(): Finished | Absent | undefined {
     return "until" in this.#current ? this.#current : undefined;
   }
