@@ -9,6 +9,7 @@ import { beside, NEIGHBOURS } from "./neighbours.ts";
 
 /** How much longer than alone a newcomer may wait, in milliseconds. */
 const MAX_EXTRA_MS = 10_000;
+const PAGES = ["popout", "watch", "next"] as const;
 /** While the upstream refuses every page, no new chat can be found. */
 const REFUSED: Record<string, string> = { "pages throttled for 120 s": "RATE_LIMITED" };
 /** For each lane at the gate, the scenario that disturbs others most; `simulate -- neighbours` plays all. */
@@ -45,6 +46,41 @@ describe("twenty live chats lose nothing, and a new one waits at most 10 s longe
     assert.ok(neighbour, name);
     return beside(neighbour, { troubleMs: 60_000 });
   }
+});
+
+it("new chats open within 10 s beside some that are switched off, and others, whose pages are never answered", async () => {
+  const relay = new VirtualRelay({ settings: { RELAY_GRACE_MS: "1" } });
+  const { clock, upstream } = relay;
+  const opened = async (name: string) => {
+    const chat = upstream.chat(name.padEnd(11, "-"), { ...realisticHold, kinds: ["text"], timeoutMs: 5000 });
+    chat.speak(1);
+    const viewer = relay.visit({ videoId: chat.videoId, address: name });
+    await viewer.entered;
+    return { chat, viewer };
+  };
+  const lose = ({ chat }: Awaited<ReturnType<typeof opened>>) => {
+    upstream.fault({ on: PAGES, videoId: chat.videoId, times: Number.POSITIVE_INFINITY, as: "silent" });
+    chat.expireTokens();
+  };
+  const several = (name: string, count: number) =>
+    relay.when(Promise.all(Array.from({ length: count }, (_, i) => opened(`${name}${i}`))));
+  const [off, others] = [await several("off", 4), await several("other", 10)];
+  for (const { chat } of off) {
+    chat.change({ kind: "off" });
+    chat.expireTokens();
+  }
+  await relay.advance(10_000);
+  for (const chat of off) lose(chat);
+  const waits = [];
+  for (const [i, other] of others.entries()) {
+    lose(other);
+    await relay.advance(8000);
+    const cameAt = clock.monotonic();
+    const { viewer } = await relay.when(opened(`new${i}`));
+    waits.push(Math.round(clock.monotonic() - cameAt));
+    viewer.sink.leave();
+  }
+  assert.ok(Math.max(...waits) < MAX_EXTRA_MS, `they wait ${waits}`);
 });
 
 it("a page that a late answer requests and that is never answered holds up no poll of its room", async () => {

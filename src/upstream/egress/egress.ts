@@ -12,6 +12,7 @@ import { type SendRequest, UpstreamCalls, type UpstreamCallsParts } from "../cal
 import { type ChannelLook, type ChannelMemory, lookAtChannel } from "../channel-look.ts";
 import { LiveChat, type ReadingSettings } from "../live-chat.ts";
 import { channelNamesIn } from "../page/channel-names.ts";
+import { PageLoads } from "../page-loads.ts";
 import { UpstreamError } from "../upstream-error.ts";
 import { Breaker } from "./breaker.ts";
 import { ChatLoad } from "./chat-load.ts";
@@ -162,7 +163,8 @@ export class Egress {
    */
   channelOf(videoId: string, options: CallOptions): Promise<string[]> {
     const path = `/watch?v=${videoId}&hl=en&gl=US`;
-    const found = this.#calls.page(path, options).then(({ value }) => channelNamesIn(value, videoId));
+    const page = new PageLoads(this.#calls, options).page(path);
+    const found = page.then((html) => channelNamesIn(html, videoId));
     return this.#walls.observe(videoId, found);
   }
 

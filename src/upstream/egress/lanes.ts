@@ -91,14 +91,17 @@ export class Lanes {
     const half = Math.max(1, Math.floor(this.#concurrency / 2));
     if (poll + others >= this.#concurrency) return false;
     if (lane !== "poll" && others >= Math.max(1, this.#concurrency - 1)) return false;
+    // Pages that are never answered hold their slots for long: one is left for openings and callers, and
+    // retries and looks leave one for recoveries, too.
+    const again = retry + look;
+    const mayTryAgain = recovery + again < half && again < Math.max(1, half - 1);
     switch (lane) {
       case "recovery":
-        // Pages that are never answered hold their slots for long: one is left for openings and callers.
-        return recovery < half && recovery + retry < Math.max(1, this.#concurrency - 2);
+        return recovery < half && recovery + again < Math.max(1, this.#concurrency - 2);
       case "retry":
-        return recovery + retry < half && retry < Math.max(1, half - 1);
+        return mayTryAgain;
       case "look":
-        return leftover < half && look === 0;
+        return mayTryAgain && leftover < half && look === 0;
       case "replay":
         return leftover < half;
       case "probe":

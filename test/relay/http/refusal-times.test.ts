@@ -74,6 +74,13 @@ describe("a refusal of another channel's video takes as long", () => {
     assert.deepEqual(await relay.when(refusalTo("192.0.2.2", OTHER)), first);
   });
 
+  it("also if the page is never answered: as long as that of an opening, whose place it holds", async () => {
+    const { relay, refusalTo } = await guarded();
+    relay.upstream.fault({ on: "watch", times: Number.POSITIVE_INFINITY, as: "silent" });
+    const first = await relay.when(refusalTo("192.0.2.1", OTHER));
+    assert.deepEqual(first, ["UPSTREAM_ERROR", 7000]);
+  });
+
   it("unless the service stops, or its client leaves", async () => {
     const { relay, gone, refusalTo } = await guarded();
     await relay.when(refusalTo("192.0.2.1", OTHER));

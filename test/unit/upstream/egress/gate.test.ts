@@ -235,33 +235,37 @@ describe("fairness", () => {
     });
   }
 
-  it("keeps a slot for a first recovery when rooms that failed more than once use all of theirs", async () => {
-    const { clock, call, starts } = gateBench();
-    const stuck = Promise.all([1, 2, 3].map((i) => call(`retry ${i}`, { lane: "retry", takesMs: 15_000 })));
-    await clock.advance(1000);
-    await Promise.all([call("first", { lane: "recovery" }), clock.advance(300)]);
-    assert.deepEqual(
-      starts.map(({ name }) => name),
-      ["retry 1", "first"],
-    );
-    await clock.advance(60_000);
-    await stuck;
-  });
+  for (const lane of ["retry", "look"] as const)
+    it(`keeps a slot for a first recovery when calls of the lanes ${lane} and retry use all of theirs`, async () => {
+      const { clock, call, starts } = gateBench();
+      const again = [lane, "retry", "retry", "look"] as const;
+      const stuck = again.map((lane, i) => call(`${lane} ${i}`, { lane, takesMs: 15_000 }));
+      await clock.advance(1000);
+      stuck.push(call("first", { lane: "recovery" }));
+      await clock.advance(300);
+      assert.deepEqual(
+        starts.map(({ name }) => name),
+        [`${lane} 0`, "first"],
+      );
+      await clock.advance(90_000);
+      await Promise.all(stuck);
+    });
 
-  it("keeps a slot for an opening when failing rooms use all of theirs", async () => {
-    const { clock, call, starts } = gateBench();
-    const failing = ["retry", "recovery", "recovery"] as const;
-    const stuck = failing.map((lane, i) => call(`${lane} ${i}`, { lane, takesMs: 15_000 }));
-    await clock.advance(1000);
-    stuck.push(call("opening", { lane: "opening" }));
-    await clock.advance(300);
-    assert.deepEqual(
-      starts.map(({ name }) => name),
-      ["retry 0", "recovery 1", "opening"],
-    );
-    await clock.advance(60_000);
-    await Promise.all(stuck);
-  });
+  for (const lane of ["retry", "look"] as const)
+    it(`keeps a slot for an opening when calls of the lanes ${lane} and recovery use all of theirs`, async () => {
+      const { clock, call, starts } = gateBench();
+      const failing = [lane, "recovery", "recovery", "look"] as const;
+      const stuck = failing.map((lane, i) => call(`${lane} ${i}`, { lane, takesMs: 15_000 }));
+      await clock.advance(1000);
+      stuck.push(call("opening", { lane: "opening" }));
+      await clock.advance(300);
+      assert.deepEqual(
+        starts.map(({ name }) => name),
+        [`${lane} 0`, "recovery 1", "opening"],
+      );
+      await clock.advance(60_000);
+      await Promise.all(stuck);
+    });
 
   it("gives all lanes except polls 3 of 4 slots together", async () => {
     const { clock, call, peak } = gateBench();
