@@ -1,4 +1,7 @@
-/** The few rows that CI plays: another choice for each commit, with one at least that runs real processes. */
+/**
+ * The few rows that CI plays: of the files that a change touches first, another choice for each commit, with one
+ * at least that runs real processes.
+ */
 import { createHash } from "node:crypto";
 import type { Memories } from "./memory.ts";
 import type { Row } from "./tables.ts";
@@ -7,11 +10,19 @@ import type { Row } from "./tables.ts";
 const MAX_SECONDS = 60;
 
 /**
- * Draws `count` of the rows that are played in less than a minute, decided by the commit. If none is of chaos
- * or the cluster, the last one gives way to one of those.
+ * Draws `count` of the rows that are played in less than a minute, decided by the commit: first of those whose
+ * file is one of the changed `files`. If none is of chaos or the cluster, the last one gives way to one of
+ * those.
  */
-export function draw(rows: readonly Row[], memories: Memories, count: number, commit: string): Row[] {
-  const ticket = ({ key }: Row) => createHash("sha256").update(`${commit}${key}`).digest("hex");
+export function draw(
+  rows: readonly Row[],
+  memories: Memories,
+  count: number,
+  commit: string,
+  files: readonly string[] = [],
+): Row[] {
+  const ticket = ({ key, file }: Row) =>
+    `${files.includes(file) ? 0 : 1} ${createHash("sha256").update(`${commit}${key}`).digest("hex")}`;
   const mixed = rows
     .filter(({ key }) => (memories[key]?.caught.seconds ?? MAX_SECONDS) < MAX_SECONDS)
     .sort((one, other) => (ticket(one) < ticket(other) ? -1 : 1));

@@ -6,11 +6,11 @@
  *
  *     npm run mutants [-- --table NAME] [--only NAME,NAME] [--draw N] [--seed N] [--record]
  *
- * `--draw N` plays N rows, chosen by the commit's hash; at least one of them runs real processes. Every run
- * checks that each row applies, and that it was caught in its current version.
+ * `--draw N` plays N rows, of the files that have changed first, chosen by the commit's hash; at least one of
+ * them runs real processes. Every run checks that each row applies, and that it was caught in its current version.
  */
 import { commandLine } from "../chaos/command-line.ts";
-import { commitHash } from "../harness/commit.ts";
+import { changedFiles, commitHash } from "../harness/commit.ts";
 import { draw } from "./draw.ts";
 import { audit, type Memories, readMemories, withoutStrays, writeMemories } from "./memory.ts";
 import { judge, playRow, playWhole } from "./play.ts";
@@ -82,5 +82,5 @@ function chosen(): readonly Row[] {
   if (unknown !== undefined) throw new Error(`--only: there is no mutant "${unknown}"`);
   if (names.length > 0) return open.filter(({ name }) => names.includes(name));
   if (values.draw === undefined) return open;
-  return draw(open, memories, Number(values.draw), commitHash());
+  return draw(open, memories, Number(values.draw), commitHash(), changedFiles());
 }

@@ -119,6 +119,17 @@ describe("a draw of mutants", () => {
     );
   });
 
+  it("has rows of the files that have changed first, as many as there are", () => {
+    const [changed = row()] = ROWS.filter((each) => !isLive(each) && memories[each.key]);
+    const own = ROWS.filter(({ file }) => file === changed.file).length;
+    for (const commit of commits) {
+      const drawn = draw(ROWS, memories, own + 3, commit, [changed.file, "docs/api.md"]);
+      assert.ok(drawn.includes(changed), commit);
+      assert.ok(drawn.some(({ file }) => file !== changed.file));
+    }
+    assert.ok(commits.some((commit) => !draw(ROWS, memories, own + 3, commit).includes(changed)));
+  });
+
   it("has a row of chaos or the cluster, and none that takes a minute", () => {
     for (const commit of commits) assert.ok(draw(ROWS, memories, 4, commit).some(isLive), commit);
     for (const commit of commits) {
