@@ -1,6 +1,6 @@
 /**
- * The few rows that CI plays: of the files that a change touches first, another choice for each commit, with one
- * at least that runs real processes.
+ * The few rows that CI plays: of the files that a change touches first, another choice for each commit, with
+ * one at least that runs real processes.
  */
 import { createHash } from "node:crypto";
 import type { Memories } from "./memory.ts";
@@ -10,9 +10,9 @@ import type { Row } from "./tables.ts";
 const MAX_SECONDS = 60;
 
 /**
- * Draws `count` of the rows that are played in less than a minute, decided by the commit: first of those whose
- * file is one of the changed `files`. If none is of chaos or the cluster, the last one gives way to one of
- * those.
+ * Draws `count` of the rows that are played in less than a minute, decided by the commit: first of those
+ * whose file is one of the changed `files`. If none is of chaos or the cluster, the last one gives way to one
+ * of those.
  */
 export function draw(
   rows: readonly Row[],

@@ -7,7 +7,8 @@
  *     npm run mutants [-- --table NAME] [--only NAME,NAME] [--draw N] [--seed N] [--record]
  *
  * `--draw N` plays N rows, of the files that have changed first, chosen by the commit's hash; at least one of
- * them runs real processes. Every run checks that each row applies, and that it was caught in its current version.
+ * them runs real processes. Every run checks that each row applies, and that it was caught in its current
+ * version.
  */
 import { commandLine } from "../chaos/command-line.ts";
 import { changedFiles, commitHash } from "../harness/commit.ts";
