@@ -128,7 +128,7 @@ export function ticker({ key, renderer, says, mutations = [] }: Item): Spoken {
   const copy = gift ? anonymous : { id, timestampUsec, ...anonymous };
   const item = {
     id,
-    ...(renderer.purchaseAmountText !== undefined && { amount: renderer.purchaseAmountText }),
+    ...(key === "liveChatPaidMessageRenderer" && { amount: renderer.purchaseAmountText }),
     ...(TICKER_KEYS[key] === undefined && { detailText: { simpleText: gift ? "Gifts" : "Member" } }),
     startBackgroundColor: renderer.bodyBackgroundColor ?? 0xff0f9d58,
     endBackgroundColor: renderer.headerBackgroundColor ?? 0xff0b8043,
@@ -152,8 +152,8 @@ export function goalChip({ id }: Origin): Spoken {
 }
 
 export function tooltip(): Spoken {
-  const text = { runs: [{ text: "Pinned messages are shown here" }] };
-  const tooltip = { tooltipRenderer: { targetId: "live-chat-banner", text } };
+  const detailsText = { runs: [{ text: "Pinned messages are shown here" }] };
+  const tooltip = { tooltipRenderer: { targetId: "live-chat-banner", detailsText } };
   return { action: { showLiveChatTooltipCommand: { tooltip } } };
 }
 
