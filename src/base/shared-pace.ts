@@ -1,10 +1,9 @@
 /**
- * The pace of an egress that several instances share. An instance reserves the time of each call in a place
- * that all instances see. This place also holds the upstream's cooldowns and the demand of each instance's
- * rooms.
+ * The pace of an egress that several instances share. An instance reserves the time of each call in the
+ * database, which also holds the upstream's cooldowns and the demand of each instance's rooms.
  */
 export interface SharedPace {
-  /** Reserves the time of one call. Rejects if the shared place cannot be reached. */
+  /** Reserves the time of one call. Rejects if the database cannot be reached. */
   reserve(request: ReservationRequest): Promise<Reservation>;
   /**
    * Reports to all instances that the upstream throttles chat calls, or page loads only, for `leftMs`.
@@ -23,7 +22,7 @@ interface ReservationRequest {
 }
 
 export interface Reservation {
-  /** The time of the reservation, in milliseconds on the shared place's clock. */
+  /** The time of the reservation, in milliseconds on the database's clock. */
   now: number;
   /** The time at which the call may start, on the same clock. */
   startAt: number;

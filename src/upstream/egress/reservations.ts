@@ -5,7 +5,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Reservation, SharedPace } from "../../base/shared-pace.ts";
-import { PlaceClock } from "./place-clock.ts";
+import { ClockOffset } from "./clock-offset.ts";
 
 /**
  * Bounds of an instance's lateness. Timers are at least `min` late. An instance that is once later than `max`
@@ -20,7 +20,7 @@ export class Reservations {
   readonly #pace: SharedPace;
   readonly #clock: Clock;
   readonly #onReserved: (reservation: Reservation | undefined) => void;
-  readonly #placeClock = new PlaceClock();
+  readonly #clockOffset = new ClockOffset();
   #startAt: number | undefined;
   #isAsking = false;
   /** How late a call may start. The reserved spacing is longer by this. */
@@ -59,16 +59,16 @@ export class Reservations {
     const sentAt = this.#clock.monotonic();
     const request = {
       spacingMs: spacingMs + this.#lateMs,
-      aheadMs: this.#placeClock.roundTripMs / 2 + this.#lateMs, // else it has passed when the answer comes
+      aheadMs: this.#clockOffset.roundTripMs / 2 + this.#lateMs, // else it has passed when the answer comes
       pollsPerSecond,
     };
     const reservation = await this.#pace.reserve(request).catch(() => undefined);
     this.#isAsking = false;
     const now = this.#clock.monotonic();
-    // Without the place, each instance keeps the spacing by itself.
+    // Without the database, each instance keeps the spacing by itself.
     if (!reservation) this.#startAt = now;
-    else if (this.#placeClock.observe(reservation.now, sentAt, now))
-      this.#startAt = this.#placeClock.localTimeOf(reservation.startAt);
+    else if (this.#clockOffset.observe(reservation.now, sentAt, now))
+      this.#startAt = this.#clockOffset.localTimeOf(reservation.startAt);
     this.#onReserved(reservation);
   }
 }

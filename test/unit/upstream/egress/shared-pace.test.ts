@@ -1,5 +1,6 @@
 /**
- * The pace of an address that instances share, at any distance from the place where they reserve their calls.
+ * The pace of an address that instances share, at any distance from the database in which they reserve their
+ * calls.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -8,11 +9,12 @@ import { FakeClock } from "../../../support/fake-clock.ts";
 import { gateBench } from "../../../support/gate-bench.ts";
 
 const SPACING_MS = 250;
-/** By how much the clock of the place is ahead of that of the instances. */
+/** By how much the database's clock is ahead of that of the instances. */
 const AHEAD_MS = 5000;
 
 /**
- * How long a question takes to the place, and its answer back: once each, the last one for all that follow.
+ * How long a question takes to the database, and its answer back: once each, the last one for all that
+ * follow.
  */
 type Way = readonly (readonly [thereMs: number, backMs: number])[];
 
