@@ -55,7 +55,7 @@ export type Read = CallTimes & Pick<ReadBatch, "items">;
 
 /** An answer, as what follows earlier reading. */
 interface Following {
-  /** What comes first of it: the answer in Top chat, or all. */
+  /** Its first part: the answer in Top chat, or all. */
   first: Read;
   /** Whether messages may be missing between that and its rest. */
   isParted: boolean;
