@@ -2,15 +2,15 @@
 import { stat } from "node:fs/promises";
 import { backupStore } from "../store/open.ts";
 import type { Input } from "./flags.ts";
+import type { ProcessIo } from "./process-io.ts";
 import type { SETTINGS } from "./setting-table.ts";
-import type { Surroundings } from "./surroundings.ts";
 
 type BackupFlags = Pick<typeof SETTINGS, "RELAY_STORE">;
 
 /** Resolves to the exit code. Rejects with an error whose message is one line. */
 export async function backup(
   { values, arguments: [file = ""] }: Input<BackupFlags>,
-  { stderr }: Surroundings,
+  { stderr }: ProcessIo,
 ): Promise<number> {
   await backupStore(values.RELAY_STORE, file);
   stderr.write(`livechat-relay: ${file}: ${(await stat(file)).size} bytes\n`);

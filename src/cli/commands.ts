@@ -16,9 +16,9 @@ import {
 import { suggest } from "../base/suggest.ts";
 import { DEMO_FLAGS } from "./demo-flags.ts";
 import { type Argument, type FlagTable, type Input, readFlags, refuseGone, UsageError } from "./flags.ts";
+import type { ProcessIo } from "./process-io.ts";
 import { ALL_SETTINGS, CHECK_FLAGS, EDGE_SETTINGS, GONE, SERVE_FLAGS, SETTINGS } from "./setting-table.ts";
 import { runUntilKilled, runUntilSignal } from "./signals.ts";
-import type { Surroundings } from "./surroundings.ts";
 import { TOKEN_FLAGS } from "./token-flags.ts";
 
 export interface Command {
@@ -32,7 +32,7 @@ export interface Command {
    * Resolves to the exit code. Rejects with the error that stops the command; the process exits with its
    * `exitCode`, or `EXIT.failed`.
    */
-  run(args: readonly string[], surroundings: Surroundings): Promise<number>;
+  run(args: readonly string[], io: ProcessIo): Promise<number>;
 }
 
 /** The first command is the default. */
@@ -42,12 +42,10 @@ export const COMMANDS = [
     usage: "run the relay (the default command)",
     examples: ["livechat-relay", "livechat-relay serve --port 8081 --store sqlite:/var/lib/relay.db"],
     flags: SERVE_FLAGS,
-    run: async (input, surroundings) =>
+    run: async (input, io) =>
       input.values.check
-        ? (await import("./check/check.ts")).checkBeforeStart(input, surroundings)
-        : runUntilSignal(surroundings, async (stopped) =>
-            (await import("./serve.ts")).serve(input, surroundings, stopped),
-          ),
+        ? (await import("./check/check.ts")).checkBeforeStart(input, io)
+        : runUntilSignal(io, async (stopped) => (await import("./serve.ts")).serve(input, io, stopped)),
   }),
   command({
     name: "demo",
@@ -58,10 +56,8 @@ export const COMMANDS = [
       "livechat-relay demo --capture video.live_chat.json",
     ],
     flags: DEMO_FLAGS,
-    run: (input, surroundings) =>
-      runUntilSignal(surroundings, async (stopped) =>
-        (await import("./demo.ts")).demo(input, surroundings, stopped),
-      ),
+    run: (input, io) =>
+      runUntilSignal(io, async (stopped) => (await import("./demo.ts")).demo(input, io, stopped)),
   }),
   command({
     name: "edge",
@@ -71,10 +67,8 @@ export const COMMANDS = [
       "livechat-relay edge --origin http://127.0.0.1:8080 --port 8081",
     ],
     flags: EDGE_SETTINGS,
-    run: (input, surroundings) =>
-      runUntilSignal(surroundings, async (stopped) =>
-        (await import("./edge.ts")).edge(input, surroundings, stopped),
-      ),
+    run: (input, io) =>
+      runUntilSignal(io, async (stopped) => (await import("./edge.ts")).edge(input, io, stopped)),
   }),
   command({
     name: "watch",
@@ -87,8 +81,7 @@ export const COMMANDS = [
       "livechat-relay watch dQw4w9WgXcQ --post https://example.org/hook --wait",
     ],
     flags: WATCH_FLAGS,
-    run: async (input, surroundings) =>
-      (await import("../../terminal/reader/watch-command.ts")).watch(input, surroundings),
+    run: async (input, io) => (await import("../../terminal/reader/watch-command.ts")).watch(input, io),
   }),
   command({
     name: "export",
@@ -103,8 +96,7 @@ export const COMMANDS = [
       "livechat-relay export dQw4w9WgXcQ --types superchat | jq .details.amount",
     ],
     flags: EXPORT_FLAGS,
-    run: async (input, surroundings) =>
-      (await import("../../terminal/reader/export.ts")).exportChats(input, surroundings),
+    run: async (input, io) => (await import("../../terminal/reader/export.ts")).exportChats(input, io),
   }),
   command({
     name: "probe",
@@ -112,16 +104,14 @@ export const COMMANDS = [
     arguments: [VIDEO],
     examples: ["livechat-relay probe dQw4w9WgXcQ", "livechat-relay probe dQw4w9WgXcQ --json"],
     flags: ANSWER_FLAGS,
-    run: async (input, surroundings) =>
-      (await import("../../terminal/reader/probe-command.ts")).probeVideo(input, surroundings),
+    run: async (input, io) => (await import("../../terminal/reader/probe-command.ts")).probeVideo(input, io),
   }),
   command({
     name: "rooms",
     usage: "list the rooms that a service stores or reads",
     examples: ["livechat-relay rooms", "livechat-relay rooms --json | jq '.rooms[].videoId'"],
     flags: ANSWER_FLAGS,
-    run: async (input, surroundings) =>
-      (await import("../../terminal/reader/rooms-command.ts")).listRooms(input, surroundings),
+    run: async (input, io) => (await import("../../terminal/reader/rooms-command.ts")).listRooms(input, io),
   }),
   command({
     name: "import",
@@ -132,9 +122,9 @@ export const COMMANDS = [
       "livechat-relay import chat.jsonl --video dQw4w9WgXcQ",
     ],
     flags: IMPORT_FLAGS,
-    run: (input, surroundings) =>
-      runUntilKilled(surroundings, async () =>
-        (await import("../../terminal/import/import.ts")).importFiles(input, surroundings),
+    run: (input, io) =>
+      runUntilKilled(io, async () =>
+        (await import("../../terminal/import/import.ts")).importFiles(input, io),
       ),
   }),
   command({
@@ -155,8 +145,7 @@ export const COMMANDS = [
       "livechat-relay record remove dQw4w9WgXcQ",
     ],
     flags: RECORD_FLAGS,
-    run: async (input, surroundings) =>
-      (await import("../../terminal/reader/record.ts")).record(input, surroundings),
+    run: async (input, io) => (await import("../../terminal/reader/record.ts")).record(input, io),
   }),
   command({
     name: "token",
@@ -166,7 +155,7 @@ export const COMMANDS = [
       "livechat-relay token --right watch,rooms --sub ann --viewers 3 --key-file private.pem",
     ],
     flags: TOKEN_FLAGS,
-    run: async (input, surroundings) => (await import("./token-command.ts")).printToken(input, surroundings),
+    run: async (input, io) => (await import("./token-command.ts")).printToken(input, io),
   }),
   command({
     name: "check",
@@ -180,15 +169,14 @@ export const COMMANDS = [
       "livechat-relay check dQw4w9WgXcQ --report report.json",
     ],
     flags: CHECK_FLAGS,
-    run: async (input, surroundings) => (await import("./check/check.ts")).check(input, surroundings),
+    run: async (input, io) => (await import("./check/check.ts")).check(input, io),
   }),
   command({
     name: "settings",
     usage: "print the settings as they apply, and where each comes from, without secrets",
     examples: ["livechat-relay settings", "livechat-relay settings | grep -v ' default '"],
     flags: ALL_SETTINGS,
-    run: async (input, surroundings) =>
-      (await import("./settings-command.ts")).printSettings(input, surroundings),
+    run: async (input, io) => (await import("./settings-command.ts")).printSettings(input, io),
   }),
   command({
     name: "files",
@@ -196,7 +184,7 @@ export const COMMANDS = [
     arguments: [{ name: "folder", meaning: "path of the folder to write them to" }],
     examples: ["livechat-relay files /usr/local/share/livechat-relay"],
     flags: { force: EXPORT_FLAGS.force },
-    run: async (input, surroundings) => (await import("./files-command.ts")).writeFiles(input, surroundings),
+    run: async (input, io) => (await import("./files-command.ts")).writeFiles(input, io),
   }),
   command({
     name: "backup",
@@ -207,10 +195,7 @@ export const COMMANDS = [
       "livechat-relay backup /backups/relay.db --store sqlite:/var/lib/relay.db",
     ],
     flags: { RELAY_STORE: SETTINGS.RELAY_STORE },
-    run: (input, surroundings) =>
-      runUntilKilled(surroundings, async () =>
-        (await import("./backup-store.ts")).backup(input, surroundings),
-      ),
+    run: (input, io) => runUntilKilled(io, async () => (await import("./backup-store.ts")).backup(input, io)),
   }),
   command({
     name: "migrate-store",
@@ -224,10 +209,8 @@ export const COMMANDS = [
       "livechat-relay migrate-store postgres://relay@db.example/relay sqlite:./data/relay.db",
     ],
     flags: {},
-    run: (input, surroundings) =>
-      runUntilKilled(surroundings, async () =>
-        (await import("./migrate-store.ts")).migrate(input, surroundings),
-      ),
+    run: (input, io) =>
+      runUntilKilled(io, async () => (await import("./migrate-store.ts")).migrate(input, io)),
   }),
 ] as const satisfies Command[];
 
@@ -245,11 +228,11 @@ function command<Table extends FlagTable>({
   ...row
 }: Omit<Command, "run"> & {
   flags: Table;
-  run(input: Input<Table>, surroundings: Surroundings): Promise<number>;
+  run(input: Input<Table>, io: ProcessIo): Promise<number>;
 }): Command {
-  const read = (args: readonly string[], { env }: Surroundings) => {
+  const read = (args: readonly string[], { env }: ProcessIo) => {
     if ("RELAY_PORT" in row.flags) refuseGone(GONE, args, env);
     return readFlags(row.flags, args, env, row.arguments);
   };
-  return { ...row, run: (args, surroundings) => run(read(args, surroundings), surroundings) };
+  return { ...row, run: (args, io) => run(read(args, io), io) };
 }

@@ -17,9 +17,9 @@ import { playScript } from "./demo-script.ts";
 import { type Input, UsageError, variablesIn } from "./flags.ts";
 import { openNamedStore } from "./open-store.ts";
 import { print } from "./output.ts";
+import type { ProcessIo } from "./process-io.ts";
 import { startConfigured } from "./serve.ts";
 import type { Service } from "./service.ts";
-import type { Surroundings } from "./surroundings.ts";
 
 const VIDEO_ID = "demo-stream";
 /** The channel whose live stream it is. */
@@ -41,7 +41,7 @@ const MAX_ROOMS = 10_000;
  */
 export async function demo(
   input: Input<typeof DEMO_FLAGS>,
-  surroundings: Surroundings,
+  io: ProcessIo,
   stopped: AbortSignal,
 ): Promise<Pick<Service, "stop" | "lost">> {
   const { values, given } = input;
@@ -49,14 +49,13 @@ export async function demo(
   const upstream = await startSimulator();
   try {
     if (given.has("capture")) {
-      if (existsSync(values.capture))
-        surroundings.stderr.write(`${COMMAND_NAME}: reading ${values.capture}\n`);
+      if (existsSync(values.capture)) io.stderr.write(`${COMMAND_NAME}: reading ${values.capture}\n`);
       await playCapture(upstream, values.capture);
       if (values.script.length + values.endsAfter.length > 0)
         throw new UsageError("--script and --ends-after are of the generated chat, not of --capture");
     } else
       speak(upstream, values.rate, [...values.script, ...values.endsAfter], (act) =>
-        surroundings.stderr.write(`${COMMAND_NAME}: ${VIDEO_ID}: ${act}\n`),
+        io.stderr.write(`${COMMAND_NAME}: ${VIDEO_ID}: ${act}\n`),
       );
     const simulated = {
       RELAY_UPSTREAM_URL: upstream.urls.main,
@@ -65,11 +64,11 @@ export async function demo(
     };
     const own = toConfig({ ...values, RELAY_STORE: values.store, ...simulated });
     const config = { ...own, http: { ...own.http, demoVideo: VIDEO_ID } };
-    const service = await startConfigured(config, input, surroundings, stopped);
+    const service = await startConfigured(config, input, io, stopped);
     const greeting = welcome(service.url, values.store, simulated, !given.has("capture"));
-    await print(greeting, surroundings.stdout).catch(() => {}); // as of its log, only lines are missing
-    for (const name of variablesIn(REPLACED, surroundings.env))
-      surroundings.stderr.write(`${COMMAND_NAME}: the demo ignores ${name}: ${OWN}\n`);
+    await print(greeting, io.stdout).catch(() => {}); // as of its log, only lines are missing
+    for (const name of variablesIn(REPLACED, io.env))
+      io.stderr.write(`${COMMAND_NAME}: the demo ignores ${name}: ${OWN}\n`);
     const stop = async () => {
       await service.stop();
       await upstream.close();

@@ -5,7 +5,7 @@ import { fileTrouble } from "../base/file-trouble.ts";
 import { companions } from "./companions.ts";
 import { type Flag, type Input, UsageError } from "./flags.ts";
 import { print } from "./output.ts";
-import type { Surroundings } from "./surroundings.ts";
+import type { ProcessIo } from "./process-io.ts";
 
 /**
  * Resolves to the exit code, after it has listed each file that it wrote. Leaves files alone that are there
@@ -14,7 +14,7 @@ import type { Surroundings } from "./surroundings.ts";
  */
 export async function writeFiles(
   { values, arguments: [folder = ""] }: Input<{ force: Flag<boolean> }>,
-  { stdout }: Surroundings,
+  { stdout }: ProcessIo,
 ): Promise<number> {
   const files = [...companions()].map(([path, read]) => ({ path: join(folder, path), bytes: read() }));
   const missing = files.filter(({ path }) => !existsSync(path));

@@ -4,12 +4,12 @@ import { COMMAND_NAME } from "../base/own-files.ts";
 import { migrateStore } from "../store/open.ts";
 import { counted } from "./counted.ts";
 import type { Input } from "./flags.ts";
-import type { Surroundings } from "./surroundings.ts";
+import type { ProcessIo } from "./process-io.ts";
 
 /** Resolves to the exit code. Rejects with an error whose message is one line. */
 export async function migrate(
   { arguments: [from = "", to = ""] }: Input<Record<never, never>>,
-  { stderr }: Surroundings,
+  { stderr }: ProcessIo,
 ): Promise<number> {
   const say = (text: string) => stderr.write(`${COMMAND_NAME}: ${text}\n`);
   const { rooms, messages } = await migrateStore(from, to, systemClock, ({ messages, total }) =>

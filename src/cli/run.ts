@@ -5,7 +5,7 @@ import { completeMaps } from "../base/upsert.ts";
 import { commandNamed } from "./commands.ts";
 import { EXIT } from "./exit-codes.ts";
 import { commandHelp, help } from "./help.ts";
-import type { Surroundings } from "./surroundings.ts";
+import type { ProcessIo } from "./process-io.ts";
 
 completeMaps();
 
@@ -15,22 +15,22 @@ const HELP = /^(help|--help|-h)$/;
 /**
  * Resolves to the exit code. Rejects only if a package is not installed; the launcher then says what to do.
  */
-export async function run(args: readonly string[], surroundings: Surroundings): Promise<number> {
+export async function run(args: readonly string[], io: ProcessIo): Promise<number> {
   try {
-    return await dispatch(args, surroundings);
+    return await dispatch(args, io);
   } catch (error) {
     if (isMissingPackage(error)) throw error;
     const { message, exitCode = EXIT.failed }: Error & { exitCode?: number } =
       error instanceof Error ? error : new Error(String(error));
-    surroundings.stderr.write(named(`livechat-relay: ${message}\n`));
+    io.stderr.write(named(`livechat-relay: ${message}\n`));
     return exitCode;
   }
 }
 
-async function dispatch(args: readonly string[], surroundings: Surroundings): Promise<number> {
+async function dispatch(args: readonly string[], io: ProcessIo): Promise<number> {
   const show = async (text: string): Promise<number> => {
     const { print } = await import("./output.ts"); // a service at rest does not load it
-    await print(named(text), surroundings.stdout);
+    await print(named(text), io.stdout);
     return 0;
   };
   const [first = "", second = "help"] = args;
@@ -43,7 +43,7 @@ async function dispatch(args: readonly string[], surroundings: Surroundings): Pr
     return await show(isNamed ? commandHelp(command) : help());
   if (flags.includes("--version")) return await show(versionLine());
   if (first === "--licenses") return await show(licences());
-  return command.run(flags, surroundings);
+  return command.run(flags, io);
 }
 
 /** The text with the name under which the program was called. */

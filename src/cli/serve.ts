@@ -7,9 +7,9 @@ import { createLogger } from "../telemetry/logger.ts";
 import { Telemetry } from "../telemetry/telemetry.ts";
 import { type Config, toConfig } from "./config.ts";
 import { changedIn, type Input, unknownVariables, variablesIn } from "./flags.ts";
+import type { ProcessIo } from "./process-io.ts";
 import { type Service, startService } from "./service.ts";
 import { ALL_SETTINGS, OF_EDGE, type SETTINGS } from "./setting-table.ts";
-import type { Surroundings } from "./surroundings.ts";
 
 type ServeInput = Input<typeof SETTINGS>;
 
@@ -22,22 +22,22 @@ const RESERVED_FILES = { least: 64, most: 200 };
 const OTHER_REQUESTS = 0.1;
 
 /** Rejects like `startService`. */
-export function serve(input: ServeInput, surroundings: Surroundings, stopped: AbortSignal): Promise<Service> {
-  const warnings = variablesIn(OF_EDGE, surroundings.env).map(
+export function serve(input: ServeInput, io: ProcessIo, stopped: AbortSignal): Promise<Service> {
+  const warnings = variablesIn(OF_EDGE, io.env).map(
     (name) => `serve does not use ${name}: it is for livechat-relay edge`,
   );
-  return startConfigured(toConfig(input.values), input, surroundings, stopped, warnings);
+  return startConfigured(toConfig(input.values), input, io, stopped, warnings);
 }
 
 /** As `startLogged`, for a service. */
 export function startConfigured(
   config: Config,
   input: Pick<ServeInput, "settings">,
-  surroundings: Surroundings,
+  io: ProcessIo,
   stopped: AbortSignal,
   warnings: readonly string[] = [],
 ): Promise<Service> {
-  return startLogged(startService, config, input, surroundings, stopped, warnings);
+  return startLogged(startService, config, input, io, stopped, warnings);
 }
 
 interface Logged {
@@ -57,7 +57,7 @@ export async function startLogged<C extends Logged>(
   start: (config: C, clock: Clock, telemetry: Telemetry, stopped: AbortSignal) => Promise<Service>,
   config: C,
   input: Pick<ServeInput, "settings">,
-  { env, stdout }: Surroundings,
+  { env, stdout }: ProcessIo,
   stopped: AbortSignal,
   warnings: readonly string[],
 ): Promise<Service> {

@@ -5,8 +5,8 @@
 import { once } from "node:events";
 import { systemClock } from "../base/clock.ts";
 import { EXIT, exitCodeOf } from "./exit-codes.ts";
+import type { ProcessIo } from "./process-io.ts";
 import type { Service } from "./service.ts";
-import type { Surroundings } from "./surroundings.ts";
 
 /**
  * One request to stop can arrive twice: if a terminal or a supervisor signals the whole process group, npm
@@ -29,21 +29,21 @@ const SIGNALS: readonly NodeJS.Signals[] = [
  * second one that is not a copy of the first ends the process with the exit code that `codeOf` gives.
  */
 export function stopSignals(
-  surroundings: Surroundings,
+  io: ProcessIo,
   codeOf: (name: NodeJS.Signals) => number,
 ): Disposable & { stopped: AbortSignal } {
   const stopping = new AbortController();
   let firstAt: number | undefined;
   const onSignal = (name: NodeJS.Signals) => {
     firstAt ??= systemClock.monotonic();
-    if (systemClock.monotonic() - firstAt > SAME_REQUEST_MS) surroundings.exit(codeOf(name));
+    if (systemClock.monotonic() - firstAt > SAME_REQUEST_MS) io.exit(codeOf(name));
     stopping.abort(name);
   };
-  for (const name of SIGNALS) surroundings.on(name, onSignal);
+  for (const name of SIGNALS) io.on(name, onSignal);
   return {
     stopped: stopping.signal,
     [Symbol.dispose]() {
-      for (const name of SIGNALS) surroundings.off(name, onSignal);
+      for (const name of SIGNALS) io.off(name, onSignal);
     },
   };
 }
@@ -55,11 +55,11 @@ export function stopSignals(
  * was lost.
  */
 export async function runUntilSignal(
-  surroundings: Surroundings,
+  io: ProcessIo,
   start: (stopped: AbortSignal) => Promise<Pick<Service, "stop" | "lost">>,
 ): Promise<number> {
   // Until the exit: npm's copy of a signal may come late.
-  using signals = stopSignals(surroundings, () => EXIT.failed);
+  using signals = stopSignals(io, () => EXIT.failed);
   const { stopped } = signals;
   try {
     const service = await start(stopped);
@@ -70,7 +70,7 @@ export async function runUntilSignal(
   } catch (error) {
     if (!stopped.aborted || error !== stopped.reason) throw error;
   }
-  surroundings.exit(0);
+  io.exit(0);
   return 0;
 }
 
@@ -78,15 +78,12 @@ export async function runUntilSignal(
  * Runs a command that works on a store, and resolves to its exit code. A signal ends the process at once, as
  * it would by itself, but with an exit code, and also if this is the first process of a container.
  */
-export async function runUntilKilled(
-  surroundings: Surroundings,
-  work: () => Promise<number>,
-): Promise<number> {
-  const onSignal = (name: NodeJS.Signals) => surroundings.exit(exitCodeOf(name));
-  for (const name of SIGNALS) surroundings.on(name, onSignal);
+export async function runUntilKilled(io: ProcessIo, work: () => Promise<number>): Promise<number> {
+  const onSignal = (name: NodeJS.Signals) => io.exit(exitCodeOf(name));
+  for (const name of SIGNALS) io.on(name, onSignal);
   try {
     return await work();
   } finally {
-    for (const name of SIGNALS) surroundings.off(name, onSignal);
+    for (const name of SIGNALS) io.off(name, onSignal);
   }
 }

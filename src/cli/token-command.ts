@@ -7,7 +7,7 @@ import { fileTrouble } from "../base/file-trouble.ts";
 import { verifying } from "../http/access/token-key.ts";
 import { type Input, UsageError } from "./flags.ts";
 import { print } from "./output.ts";
-import type { Surroundings } from "./surroundings.ts";
+import type { ProcessIo } from "./process-io.ts";
 import type { TOKEN_FLAGS } from "./token-flags.ts";
 
 type Values = Input<typeof TOKEN_FLAGS>["values"];
@@ -15,7 +15,7 @@ type Values = Input<typeof TOKEN_FLAGS>["values"];
 /** Resolves to the exit code. Rejects with `UsageError`, and as `print`. */
 export async function printToken(
   { values, given }: Input<typeof TOKEN_FLAGS>,
-  { stdout }: Surroundings,
+  { stdout }: ProcessIo,
 ): Promise<number> {
   const { right, for: lastsMs, sub, viewers, RELAY_TOKEN_AUDIENCE: audience } = values;
   if (right.length === 0)

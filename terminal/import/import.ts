@@ -5,7 +5,7 @@ import { counted } from "../../src/cli/counted.ts";
 import { EXIT } from "../../src/cli/exit-codes.ts";
 import { type Input, UsageError } from "../../src/cli/flags.ts";
 import { openNamedStore } from "../../src/cli/open-store.ts";
-import type { Surroundings } from "../../src/cli/surroundings.ts";
+import type { ProcessIo } from "../../src/cli/process-io.ts";
 import { ENDED } from "../../src/protocol/chat.ts";
 import { type ChatKey, chatKey, chatOf } from "../../src/protocol/chat-key.ts";
 import { Appender, type AppenderParts } from "../../src/reading/batch/appender.ts";
@@ -51,7 +51,7 @@ interface Imported {
  */
 export async function importFiles(
   { values, arguments: paths }: Input<typeof IMPORT_FLAGS>,
-  surroundings: Surroundings,
+  io: ProcessIo,
 ): Promise<number> {
   const { RELAY_STORE: url, video } = values;
   if (url === "memory:")
@@ -67,13 +67,13 @@ export async function importFiles(
     await openNamedStore("RELAY_STORE", url, clock, telemetry, SHARED_DEFAULTS, { isBlanking }),
     (store) => store.close(),
   );
-  const say = (line: string) => void surroundings.stderr.write(`livechat-relay: ${line}\n`);
+  const say = (line: string) => void io.stderr.write(`livechat-relay: ${line}\n`);
   let exitCode = 0;
   let isSaid = false;
   for (const path of paths) {
     let line: string;
     try {
-      line = summary(await importFile(path, video, { store, settings, clock, telemetry }, surroundings));
+      line = summary(await importFile(path, video, { store, settings, clock, telemetry }, io));
       if (!isSaid) say(KEPT);
       isSaid = true;
     } catch (error) {
@@ -93,7 +93,7 @@ async function importFile(
   path: string,
   video: string | undefined,
   parts: AppenderParts,
-  surroundings: Surroundings,
+  io: ProcessIo,
 ): Promise<Imported> {
   const { settings, clock } = parts;
   const reading = { timeOfDay: settings.timeOfDay, now: clock.now };
@@ -106,7 +106,7 @@ async function importFile(
   const { room } = hold;
   const appender = new Appender(parts, hold, memoryOf(room, first.chat === "replay", parts));
   const imported: Imported = { videoId, added: 0, unread: 0 };
-  const hideProgress = showProgress(surroundings, () => `${path}: ${counted(imported.added, "message")}`);
+  const hideProgress = showProgress(io, () => `${path}: ${counted(imported.added, "message")}`);
   const keep = () => parts.store.keep(hold.videoId);
   try {
     await keep(); // a room that is there: its old messages must not go meanwhile

@@ -60,7 +60,7 @@ export async function exportChat(
     placeInRoom(session, { name, chat }, path, last, session.stopped);
   const file =
     path === ""
-      ? standardOutput(session.surroundings.stdout, format, session.stopped)
+      ? standardOutput(session.io.stdout, format, session.stopped)
       : await openExportFile(path, format, mode, force, cursorInRoom, session.stopped);
   const signal = AbortSignal.any([session.stopped, file.output.failed]);
   const place = { ...session, videoId: name, chat, signal };
@@ -202,7 +202,7 @@ interface Copied {
 
 /** Writes the messages, and counts them in `copied`. */
 async function copy(
-  { stopped, surroundings }: Pick<Session, "stopped" | "surroundings">,
+  { stopped, io }: Pick<Session, "stopped" | "io">,
   source: AsyncIterable<Parameters<ReturnType<Format["encoder"]>>[0]>,
   output: Output,
   { format, raw, last, label, notice }: CopyOptions,
@@ -212,7 +212,7 @@ async function copy(
   const startedAt = performance.now();
   const encode = format.encoder(raw);
   let offsetMs = Number.NaN;
-  const hideProgress = isShown ? () => {} : showProgress(surroundings, () => progressText(), notice);
+  const hideProgress = isShown ? () => {} : showProgress(io, () => progressText(), notice);
   const progressText = () => {
     const rate = Math.round((copied.messages / (performance.now() - startedAt)) * 1000);
     const place = Number.isNaN(offsetMs) ? "" : `, ${clockTime(offsetMs)} into the video`;

@@ -9,7 +9,7 @@ import { jsonLine } from "../../src/base/harmless-text.ts";
 import { beginFile } from "../../src/base/whole-file.ts";
 import { EXIT } from "../../src/cli/exit-codes.ts";
 import { quote, UsageError } from "../../src/cli/flags.ts";
-import type { Surroundings } from "../../src/cli/surroundings.ts";
+import type { ProcessIo } from "../../src/cli/process-io.ts";
 import { type Chat, chatKey, chatNamed } from "../../src/protocol/chat-key.ts";
 import { withoutSurroundings } from "../../src/protocol/pasted-name.ts";
 import { parseVideoId, VIDEO_ID } from "../../src/protocol/video-id.ts";
@@ -25,7 +25,7 @@ import { assertPlace, channelIn } from "./subject.ts";
 const INDEX = "index.csv";
 
 /** Resolves to the exit code. Rejects with `CommandError` or `UsageError`. */
-export function exportChats(input: ExportInput, surroundings: Surroundings): Promise<number> {
+export function exportChats(input: ExportInput, io: ProcessIo): Promise<number> {
   const { values, given, arguments: videos } = input;
   const { output: path = "", append, follow, force, all, format: asked, bom } = values;
   if (path === "" && (append || force))
@@ -53,7 +53,7 @@ export function exportChats(input: ExportInput, surroundings: Surroundings): Pro
       throw new UsageError("a channel has no end: add --follow, or name one of its videos");
     assertPlace(name, values.since);
     const target = { name, path, format: formatFor(asked, path, { bom, ofChannel }), label: "" };
-    return runSession(values, surroundings, async (session) => {
+    return runSession(values, io, async (session) => {
       await exportChat(session, target, values);
       return 0;
     });
@@ -66,7 +66,7 @@ export function exportChats(input: ExportInput, surroundings: Surroundings): Pro
   if (follow || given.has("since"))
     throw new UsageError("--follow and --since are for one video: a cursor is a place in one chat");
   const named = videos.map(videoNamed);
-  return runSession(values, surroundings, (session) => exportFolder(values, named, path, session));
+  return runSession(values, io, (session) => exportFolder(values, named, path, session));
 }
 
 /** The id. Throws `UsageError`. */

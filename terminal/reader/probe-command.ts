@@ -4,7 +4,7 @@ import { jsonLine } from "../../src/base/harmless-text.ts";
 import { EXIT } from "../../src/cli/exit-codes.ts";
 import type { Input } from "../../src/cli/flags.ts";
 import { Output } from "../../src/cli/output.ts";
-import type { Surroundings } from "../../src/cli/surroundings.ts";
+import type { ProcessIo } from "../../src/cli/process-io.ts";
 import { tableOf } from "../../src/cli/text-table.ts";
 import { showProgress } from "./progress.ts";
 import type { ANSWER_FLAGS } from "./reader-flags.ts";
@@ -13,18 +13,15 @@ import { runSession } from "./session.ts";
 /** Resolves to the exit code: 1 if no client works. Rejects with `CommandError`. */
 export function probeVideo(
   { values, arguments: [videoId = ""] }: Input<typeof ANSWER_FLAGS>,
-  surroundings: Surroundings,
+  io: ProcessIo,
 ): Promise<number> {
   const { json } = values;
-  return runSession(values, surroundings, async ({ server, token, stopped, notice }) => {
-    const output = new Output(surroundings.stdout);
+  return runSession(values, io, async ({ server, token, stopped, notice }) => {
+    const output = new Output(io.stdout);
     const signal = AbortSignal.any([stopped, output.failed]);
     const startedAt = performance.now();
     const seconds = () => Math.round((performance.now() - startedAt) / 1000);
-    const hideProgress = showProgress(
-      surroundings,
-      () => `24 attempts, one after another: ${seconds()} s so far`,
-    );
+    const hideProgress = showProgress(io, () => `24 attempts, one after another: ${seconds()} s so far`);
     const answer = await probe(server, { videoId, token, signal }).finally(hideProgress);
     await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.rows), stopped);
     await output.finish(stopped);

@@ -2,7 +2,7 @@
  * Shows progress as one line on standard error that redraws itself. If standard error is not a terminal, it
  * is a line of its own every few seconds, where a command asks for that.
  */
-import type { Surroundings } from "../../src/cli/surroundings.ts";
+import type { ProcessIo } from "../../src/cli/process-io.ts";
 
 const DRAW_MS = 250;
 const LINE_MS = 5000;
@@ -12,7 +12,7 @@ const LINE_MS = 5000;
  * prints a line if standard error is not a terminal.
  */
 export function showProgress(
-  { stderr, env }: Pick<Surroundings, "stderr" | "env">,
+  { stderr, env }: Pick<ProcessIo, "stderr" | "env">,
   text: () => string,
   notice?: (line: string) => void,
 ): () => void {

@@ -6,7 +6,7 @@ import { suggest } from "../../src/base/suggest.ts";
 import { counted } from "../../src/cli/counted.ts";
 import { type Input, UsageError } from "../../src/cli/flags.ts";
 import { Output } from "../../src/cli/output.ts";
-import type { Surroundings } from "../../src/cli/surroundings.ts";
+import type { ProcessIo } from "../../src/cli/process-io.ts";
 import { tableOf } from "../../src/cli/text-table.ts";
 import type { ListedRecording } from "../../src/rooms/recordings/recordings.ts";
 import { ask } from "./ask.ts";
@@ -44,7 +44,7 @@ async function retentionDays(access: Access, signal: AbortSignal): Promise<numbe
 /** Resolves to the exit code. Throws `UsageError`; rejects with `CommandError`. */
 export async function record(
   { values, arguments: [action = "", name] }: Input<typeof RECORD_FLAGS>,
-  surroundings: Surroundings,
+  io: ProcessIo,
 ): Promise<number> {
   const { RELAY_ADMIN_TOKEN: adminToken, json } = values;
   const actions = ["list", ...Object.keys(METHODS)];
@@ -56,7 +56,7 @@ export async function record(
     throw new UsageError(
       "RELAY_ADMIN_TOKEN (--admin-token) is missing: start the service with a secret in this variable, and set the same one here; or set RELAY_TOKEN to a token with the right `record`",
     );
-  return runSession(values, surroundings, async ({ server, token, stopped, notice }) => {
+  return runSession(values, io, async ({ server, token, stopped, notice }) => {
     const access = { server, token: adminToken ?? token };
     if (name !== undefined) {
       const path = `/v1/recordings/${encodeURIComponent(name)}`;
@@ -69,7 +69,7 @@ export async function record(
         );
       return 0;
     }
-    const output = new Output(surroundings.stdout);
+    const output = new Output(io.stdout);
     const signal = AbortSignal.any([stopped, output.failed]);
     const answer = await ask<Answer>(access, "/v1/recordings", { signal }, "recordings");
     await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.recordings), stopped);

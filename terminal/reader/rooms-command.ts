@@ -4,7 +4,7 @@ import { cleanText, jsonLine } from "../../src/base/harmless-text.ts";
 import { counted } from "../../src/cli/counted.ts";
 import type { Input } from "../../src/cli/flags.ts";
 import { Output } from "../../src/cli/output.ts";
-import type { Surroundings } from "../../src/cli/surroundings.ts";
+import type { ProcessIo } from "../../src/cli/process-io.ts";
 import { tableOf } from "../../src/cli/text-table.ts";
 import { isReplayChat } from "../../src/protocol/chat.ts";
 import { type ListedRoom, MAX_LISTED } from "../../src/rooms/listing.ts";
@@ -34,13 +34,10 @@ const COLUMNS = {
 };
 
 /** Resolves to the exit code. Rejects with `CommandError`. */
-export function listRooms(
-  { values }: Input<typeof ANSWER_FLAGS>,
-  surroundings: Surroundings,
-): Promise<number> {
+export function listRooms({ values }: Input<typeof ANSWER_FLAGS>, io: ProcessIo): Promise<number> {
   const { json } = values;
-  return runSession(values, surroundings, async ({ stopped, notice, ...access }) => {
-    const output = new Output(surroundings.stdout);
+  return runSession(values, io, async ({ stopped, notice, ...access }) => {
+    const output = new Output(io.stdout);
     const answer = await roomsOf(access, AbortSignal.any([stopped, output.failed]), notice);
     await output.add(json ? jsonLine(answer) : tableOf(COLUMNS, answer.rooms), stopped);
     await output.finish(stopped);

@@ -9,8 +9,8 @@ import { cleanText } from "../../src/base/harmless-text.ts";
 import { COMMAND_NAME } from "../../src/base/own-files.ts";
 import { EXIT, exitCodeOf } from "../../src/cli/exit-codes.ts";
 import { ReaderLeft } from "../../src/cli/output.ts";
+import type { ProcessIo } from "../../src/cli/process-io.ts";
 import { stopSignals } from "../../src/cli/signals.ts";
-import type { Surroundings } from "../../src/cli/surroundings.ts";
 import type { ReceivedMessage } from "../../src/serving/history/received-message.ts";
 import type { ServerValues } from "./reader-flags.ts";
 import { type Access, accessOf } from "./sent-token.ts";
@@ -36,7 +36,7 @@ export type Notice = (text: string) => void;
 
 /** A running command that talks to a service. */
 export interface Session extends Access {
-  surroundings: Surroundings;
+  io: ProcessIo;
   /** Aborts at SIGINT, SIGTERM or SIGHUP, with the signal's name as the reason. */
   stopped: AbortSignal;
   notice: Notice;
@@ -48,25 +48,25 @@ export interface Session extends Access {
  */
 export async function runSession(
   values: ServerValues,
-  surroundings: Surroundings,
+  io: ProcessIo,
   work: (session: Session) => Promise<number>,
 ): Promise<number> {
-  const { stderr } = surroundings;
+  const { stderr } = io;
   const access = await accessOf(values);
-  using signals = stopSignals(surroundings, exitCodeOf);
+  using signals = stopSignals(io, exitCodeOf);
   const { stopped } = signals;
   stderr.on("error", () => {}); // the reader of standard error has left
   const notice = (text: string) => void stderr.write(`${COMMAND_NAME}: ${cleanText(text)}\n`);
   let code: number;
   try {
-    code = await work({ ...access, surroundings, stopped, notice });
+    code = await work({ ...access, io, stopped, notice });
   } catch (error) {
     if (stopped.aborted) code = exitCodeOf(stopped.reason);
     else if (error instanceof ReaderLeft) return 0;
     else throw error instanceof ChatError ? explained(error, access) : error;
   }
   // Lines for a reader that has stalled would keep the process alive.
-  if (stopped.aborted) surroundings.exit(code);
+  if (stopped.aborted) io.exit(code);
   return code;
 }
 

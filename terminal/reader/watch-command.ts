@@ -5,7 +5,7 @@ import { jsonLine } from "../../src/base/harmless-text.ts";
 import type { Input } from "../../src/cli/flags.ts";
 import { UsageError } from "../../src/cli/flags.ts";
 import { Output } from "../../src/cli/output.ts";
-import type { Surroundings } from "../../src/cli/surroundings.ts";
+import type { ProcessIo } from "../../src/cli/process-io.ts";
 import { colored, LinePrinter, plain, usesColor } from "../../src/serving/history/line-printer.ts";
 import { CursorFile } from "./cursor-file.ts";
 import { ONE_CHAT, type WATCH_FLAGS } from "./reader-flags.ts";
@@ -19,7 +19,7 @@ const KEEP_MS = 2000;
 type WatchInput = Input<typeof WATCH_FLAGS>;
 
 /** Resolves to the exit code. Rejects with `CommandError` or `UsageError`. */
-export function watch(input: WatchInput, surroundings: Surroundings): Promise<number> {
+export function watch(input: WatchInput, io: ProcessIo): Promise<number> {
   const { values } = input;
   if (!values.post && input.given.has("cursor-file"))
     throw new UsageError("--cursor-file needs --post; see --help");
@@ -27,15 +27,15 @@ export function watch(input: WatchInput, surroundings: Surroundings): Promise<nu
   const names = name.split(",");
   if (names.length > 1 && names.every(isVideoOrChannel)) throw new UsageError(ONE_CHAT);
   assertPlace(name, values.since);
-  return runSession(values, surroundings, (session) =>
+  return runSession(values, io, (session) =>
     values.post ? send(input, values.post, session) : print(input, session),
   );
 }
 
 async function print({ values, arguments: [name = ""] }: WatchInput, session: Session): Promise<number> {
-  const { stopped, notice, surroundings } = session;
+  const { stopped, notice, io } = session;
   const { json } = values;
-  const output = new Output(surroundings.stdout);
+  const output = new Output(io.stdout);
   const signal = AbortSignal.any([stopped, output.failed]);
   const room = openChat(session, {
     ...roomOptions(values),
@@ -43,9 +43,7 @@ async function print({ values, arguments: [name = ""] }: WatchInput, session: Se
     signal,
     details: !json || values.details,
   });
-  const lines = new LinePrinter(
-    usesColor(values.color, output.isTerminal, surroundings.env) ? colored : plain,
-  );
+  const lines = new LinePrinter(usesColor(values.color, output.isTerminal, io.env) ? colored : plain);
   room.on("gap", ({ after, details }) => {
     if (!details || json) notice(`messages may be missing after cursor ${after}`);
   });

@@ -18,9 +18,9 @@ import { type Config, toConfig } from "../config.ts";
 import { EXIT, exitCodeOf } from "../exit-codes.ts";
 import { type Input, UsageError, unknownVariables, variablesIn } from "../flags.ts";
 import { Output, ReaderLeft } from "../output.ts";
+import type { ProcessIo } from "../process-io.ts";
 import { ALL_SETTINGS, type CHECK_FLAGS, OF_EDGE, type SETTINGS } from "../setting-table.ts";
 import { stopSignals } from "../signals.ts";
-import type { Surroundings } from "../surroundings.ts";
 import { checkEgresses } from "./egress-check.ts";
 import { exchangeFinding } from "./exchange-finding.ts";
 import { ExchangeLog } from "./exchange-log.ts";
@@ -30,7 +30,7 @@ import { checkReading } from "./reads-check.ts";
 import { reportOf } from "./report.ts";
 
 /** Resolves to the exit code: 1 if a line says `fail`. Rejects with `UsageError`. */
-export async function check(input: Input<typeof CHECK_FLAGS>, surroundings: Surroundings): Promise<number> {
+export async function check(input: Input<typeof CHECK_FLAGS>, io: ProcessIo): Promise<number> {
   const {
     values,
     arguments: [name],
@@ -40,8 +40,8 @@ export async function check(input: Input<typeof CHECK_FLAGS>, surroundings: Surr
   if (path !== "" && videoId === undefined)
     throw new UsageError("--report needs a video: livechat-relay check <video> --report FILE");
   using report = path === "" ? undefined : newFile(path);
-  return await told(surroundings, async (tell, findings, signal) => {
-    const config = await checkStart(input, surroundings, tell);
+  return await told(io, async (tell, findings, signal) => {
+    const config = await checkStart(input, io, tell);
     if (findings.some(({ state, of }) => state === "fail" && of === "settings")) return;
     const log = new ExchangeLog(systemClock);
     await checkUpstream(config, videoId, log, tell, signal);
@@ -57,13 +57,13 @@ export async function check(input: Input<typeof CHECK_FLAGS>, surroundings: Surr
 }
 
 /** As `check`, without calls. */
-export function checkBeforeStart(input: Input<typeof SETTINGS>, surroundings: Surroundings): Promise<number> {
-  return told(surroundings, async (tell) => void (await checkStart(input, surroundings, tell)));
+export function checkBeforeStart(input: Input<typeof SETTINGS>, io: ProcessIo): Promise<number> {
+  return told(io, async (tell) => void (await checkStart(input, io, tell)));
 }
 
 async function checkStart(
   { values, settings }: Input<typeof SETTINGS>,
-  { env }: Surroundings,
+  { env }: ProcessIo,
   tell: Tell,
 ): Promise<Config> {
   const config = toConfig(values);
@@ -105,11 +105,11 @@ async function checkUpstream(
 
 /** Prints the findings of `work` as they come. Resolves to the exit code. */
 async function told(
-  surroundings: Surroundings,
+  io: ProcessIo,
   work: (tell: Tell, findings: readonly Finding[], signal: AbortSignal) => Promise<void>,
 ): Promise<number> {
-  using signals = stopSignals(surroundings, exitCodeOf);
-  const output = new Output(surroundings.stdout);
+  using signals = stopSignals(io, exitCodeOf);
+  const output = new Output(io.stdout);
   const signal = AbortSignal.any([signals.stopped, output.failed]);
   const findings: Finding[] = [];
   const tell = (finding: Finding) => {

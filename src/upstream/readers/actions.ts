@@ -25,8 +25,8 @@ import {
   type Context,
   type Item,
   type Outcome,
+  type ProcessIo,
   type Reader,
-  type Surroundings,
 } from "./reader.ts";
 import { READERS } from "./reader-by-kind.ts";
 import { cut } from "./text.ts";
@@ -38,7 +38,7 @@ const MAX_SAMPLE_LENGTH = 1000;
 const MAX_KINDS = 50;
 /** It holds another object, or only provides ids for its sibling. */
 const ELEMENT = "elementRenderer";
-const NOTHING: Surroundings = {};
+const NOTHING: ProcessIo = {};
 const OTHER_KINDS = "(other kinds)";
 
 export interface ActionContext {
@@ -135,7 +135,7 @@ function readNamed(
   holder: unknown,
   holderKind: string,
   state: ActionState,
-  outside: Surroundings,
+  outside: ProcessIo,
   depth = 0,
 ): Outcome & { kind: string } {
   const { kind, body } = namedIn(holder) ?? { kind: holderKind };
@@ -173,8 +173,8 @@ function addOrigin({ details }: Message, upstreamKind: string, { offsetMs }: Act
   details.upstreamKind = upstreamKind;
 }
 
-function within(outside: Surroundings, ids: Surroundings): Surroundings {
-  return addDefined<Surroundings>({ ...outside }, ids);
+function within(outside: ProcessIo, ids: ProcessIo): ProcessIo {
+  return addDefined<ProcessIo>({ ...outside }, ids);
 }
 
 /**

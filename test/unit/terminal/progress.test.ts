@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import { it } from "node:test";
-import type { Surroundings } from "../../../src/cli/surroundings.ts";
+import type { ProcessIo } from "../../../src/cli/process-io.ts";
 import { showProgress } from "../../../terminal/reader/progress.ts";
 
 it("showProgress writes a line every five seconds outside a terminal, if the command asks for it", (t) => {
   t.mock.timers.enable({ apis: ["setInterval"] });
-  const stderr = new PassThrough() as unknown as Surroundings["stderr"];
+  const stderr = new PassThrough() as unknown as ProcessIo["stderr"];
   const lines: string[] = [];
   let count = 0;
   const hide = showProgress(

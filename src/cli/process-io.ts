@@ -3,7 +3,7 @@ import type { Writable } from "node:stream";
 
 type Listener = (signal: NodeJS.Signals) => void;
 
-export interface Surroundings {
+export interface ProcessIo {
   readonly env: NodeJS.ProcessEnv;
   readonly stdout: Writable & { readonly isTTY?: boolean; readonly fd?: number };
   readonly stderr: Writable & { readonly isTTY?: boolean; readonly columns?: number };
