@@ -113,7 +113,7 @@ export function visible(text: string): string {
   return text.replace(UNSEEN, (c) => `U+${c.codePointAt(0)?.toString(16).toUpperCase().padStart(4, "0")}`);
 }
 
-/** A refused name for errors, without its io. */
+/** A refused name for errors, without its surroundings. */
 export function quoted(input: string): string {
   const name = withoutSurroundings(input.slice(0, MAX_INPUT_LENGTH));
   return `“${visible(name.length > MAX_QUOTED ? `${name.slice(0, MAX_QUOTED)}…` : name)}”`;
