@@ -2,10 +2,10 @@
  * Distinguishes the failure of an egress from the failure of one chat. If the last calls of several rooms
  * failed and none has been answered since, the upstream is down for this egress: the rooms whose call failed
  * wait, and these failures do not count against them. A room whose last call succeeded is not paused. From
- * time to time one of the waiting rooms tries. The first sign of life (any answer of a working upstream)
- * resumes all of them. If there are other egresses and this one is unreachable, its calls in flight are
- * aborted, so that its rooms can leave it. Without rooms, one call that cannot connect is enough, and the
- * breaker makes the tries itself.
+ * time to time one of the waiting rooms tries. The first answer of a working upstream, good or not, resumes
+ * all of them. If there are other egresses and this one is unreachable, its calls in flight are aborted, so
+ * that its rooms can leave it. Without rooms, one call that cannot connect is enough, and the breaker makes
+ * the tries itself.
  */
 import { after, type Clock } from "../../base/clock.ts";
 import { unlessAborted } from "../../base/deadline.ts";
@@ -56,9 +56,9 @@ interface BreakerParts {
 
 export class Breaker {
   readonly #parts: BreakerParts;
-  /** The rooms whose last call failed since the last sign of life. */
+  /** The rooms whose last call failed since the last answer. */
   readonly #failing = new Set<string>();
-  /** The rooms that wait for a try or a sign of life; the longest waiting first. */
+  /** The rooms that wait for a try or an answer; the longest waiting first. */
   readonly #waiting = new Map<string, WaitingRoom>();
   #outage: Outage | undefined;
   /** The try in progress, with its end; undefined if there is none. */
@@ -86,8 +86,8 @@ export class Breaker {
   }
 
   /**
-   * Resolves when the room may call: at once, or when its turn to try comes, or at a sign of life. `canTry`:
-   * whether it could use a try now. Rejects with the signal's reason.
+   * Resolves when the room may call: at once, or when its turn to try comes, or at an answer to another
+   * room. `canTry`: whether it could use a try now. Rejects with the signal's reason.
    */
   async mayCall(room: string, canTry: () => boolean, signal: AbortSignal): Promise<void> {
     if (!this.#outage || !this.#failing.has(room)) return;
@@ -121,7 +121,7 @@ export class Breaker {
 
   /**
    * A call for a chat that is not yet a room, or for a channel, got no connection. The egress is down if all
-   * its rooms have failed, too, since the last sign of life.
+   * its rooms have failed, too, since the last answer.
    */
   unconnected(error: Error): void {
     const { isSingle, roomCount } = this.#parts;

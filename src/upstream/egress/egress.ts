@@ -220,7 +220,7 @@ export class Egress {
     this.#breaker.leave(room);
   }
 
-  /** Somebody waits now for a room that may wait for a sign of life. */
+  /** Somebody waits now for a room that may wait for an answer of the upstream. */
   hurry(): void {
     this.#breaker.hurry();
   }

@@ -222,7 +222,7 @@ describe("a chat of the SDK that is read from the log", () => {
     }
   });
 
-  it("counts a poll without messages as a sign of life", async (t) => {
+  it("counts a poll without messages as an answer", async (t) => {
     const settings = { RELAY_LONG_POLL_MS: "1000", RELAY_POLL_MAX_MS: "5000" };
     await using relay = await startRelay({ settings });
     relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 5000 }).say(1);

@@ -53,7 +53,7 @@ function failingRooms(
 }
 
 describe("the breaker of an egress", () => {
-  it("opens when a third room fails without a sign of life in between; earlier failures count", () => {
+  it("opens when a third room fails without an answer in between; earlier failures count", () => {
     assert.equal(failingRooms(2, FAILED).breaker.isUp, true);
     const { breaker, counted } = failingRooms(5, FAILED);
     assert.equal(breaker.isUp, false);
@@ -127,7 +127,7 @@ describe("the breaker of an egress", () => {
     await running;
   });
 
-  it("lets all rooms continue at the first sign of life", async () => {
+  it("lets all rooms continue at the first answer", async () => {
     const { clock, breaker, tries, running } = failingRooms(20, FAILED);
     await clock.advance(5000);
     breaker.answered();
