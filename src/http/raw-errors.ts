@@ -9,8 +9,8 @@ import { after, type Clock } from "../base/clock.ts";
 import { wireJson } from "../base/wire-json.ts";
 import { ERRORS, type ErrorBody } from "../protocol/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { AnswersUnderWay } from "./answers-under-way.ts";
 import { METHODS } from "./error-answers.ts";
+import type { InFlightRequests } from "./in-flight-requests.ts";
 import { isOnlyIdle } from "./streams/hand-over.ts";
 
 const LATE = "ERR_HTTP_REQUEST_TIMEOUT";
@@ -30,19 +30,19 @@ const READING_MS = 1000;
 export class RawErrors {
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
-  readonly #underWay: AnswersUnderWay;
+  readonly #inFlight: InFlightRequests;
 
-  constructor(clock: Clock, telemetry: Telemetry, underWay: AnswersUnderWay) {
+  constructor(clock: Clock, telemetry: Telemetry, inFlight: InFlightRequests) {
     this.#clock = clock;
     this.#telemetry = telemetry;
-    this.#underWay = underWay;
+    this.#inFlight = inFlight;
   }
 
   watch(server: Server): void {
     const allow = `Allow: ${METHODS.join(", ")}, OPTIONS`;
     server.on("connect", (_request, socket) => {
       // It may be behind a request, whose answer comes first.
-      if (this.#underWay.on(socket)) socket.destroy();
+      if (this.#inFlight.on(socket)) socket.destroy();
       else this.#give(NO_PROXY, socket, allow);
     });
   }
@@ -51,7 +51,7 @@ export class RawErrors {
     if (error.code === "ECONNRESET") socket.destroy();
     else if (error.code === LATE && isOnlyIdle(socket as Socket))
       return; // nobody has asked
-    else if (this.#underWay.on(socket)?.isFollowed)
+    else if (this.#inFlight.on(socket)?.isFollowed)
       return; // the connection closes after its answer
     else this.#give(PARSER_ERRORS[error.code ?? ""] ?? NOT_HTTP, socket);
   }
@@ -59,7 +59,7 @@ export class RawErrors {
   /** Nothing can be sent in the middle of another answer: then the connection is only closed. */
   #give(body: ErrorBody, socket: Duplex, ...headers: string[]): void {
     this.#telemetry.requests.refused(body);
-    if (!socket.writable || this.#underWay.on(socket)?.response.headersSent) {
+    if (!socket.writable || this.#inFlight.on(socket)?.response.headersSent) {
       socket.destroy();
       return;
     }

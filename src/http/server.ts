@@ -21,13 +21,13 @@ import { Access, type AccessSettings } from "./access/access.ts";
 import { Expiries } from "./access/expiries.ts";
 import { withoutToken } from "./access/grant.ts";
 import { ViewerPlaces } from "./access/viewer-places.ts";
-import { AnswersUnderWay } from "./answers-under-way.ts";
 import { callerPollingRoutes } from "./caller-polling.ts";
 import { allowedOrigin, allowOrigins, type CorsSettings } from "./cors.ts";
 import { createHttpServer } from "./create-http-server.ts";
 import { answerErrors, answerUnroutable, nothingAt, pathOf, refuseUnserved } from "./error-answers.ts";
 import { featuredRoute } from "./featured-route.ts";
 import { type Group, healthRoutes } from "./health-routes.ts";
+import { InFlightRequests } from "./in-flight-requests.ts";
 import { LogReads, type LogSettings } from "./log/log-reads.ts";
 import { guardLogs, logRoute } from "./log/log-route.ts";
 import { messagesRoute } from "./messages.ts";
@@ -122,14 +122,14 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   const { rooms, channels, videoChannels, source, telemetry, clock } = served;
   const { timeouts, answers = ANSWER_LIMITS } = settings;
   const access = await Access.open({ settings: settings.access, videoChannels, clock, telemetry });
-  const underWay = new AnswersUnderWay();
-  const rawErrors = new RawErrors(clock, telemetry, underWay);
+  const inFlight = new InFlightRequests();
+  const rawErrors = new RawErrors(clock, telemetry, inFlight);
   const app = fastify({
     bodyLimit: MAX_BODY_BYTES,
     forceCloseConnections: true,
     trustProxy: (_address, hop) => hop < settings.trustedProxies,
     clientErrorHandler: (error, socket) => rawErrors.refuseUnparseable(error, socket),
-    serverFactory: (handle) => httpServer(underWay.listener(handle as RequestListener), timeouts),
+    serverFactory: (handle) => httpServer(inFlight.listener(handle as RequestListener), timeouts),
     rewriteUrl: (raw) => withoutToken(raw, normalized(raw.url ?? "")),
     routerOptions: { maxParamLength: MAX_URL_LENGTH }, // the parser of video ids has a limit of its own
     schemaController: { compilersFactory },
@@ -175,7 +175,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     videoChannels,
     clock,
     telemetry,
-    underWay,
+    inFlight,
     full,
     handsOver,
     viewerPlaces: new ViewerPlaces(addresses, expiries),

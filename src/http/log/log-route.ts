@@ -57,7 +57,7 @@ export function guardLogs(app: FastifyInstance): void {
 }
 
 export function logRoute(app: FastifyInstance, parts: LogParts): void {
-  const { reads, viewerPlaces, clock, underWay, handsOver, compresses } = parts;
+  const { reads, viewerPlaces, clock, inFlight, handsOver, compresses } = parts;
   const varies = compresses ? ["Accept-Encoding"] : [];
   /** What waiting polls share, by the headers of their answers: these are the same for most. */
   const waiting = new Map<string, WaitingParts>();
@@ -108,7 +108,7 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
     if (!sink.answer) place.keep(sink);
     if (!sink.answer && mayTake(reply)) {
       reply.hijack();
-      underWay.forget(request.raw.socket);
+      inFlight.forget(request.raw.socket);
       varyBy(reply, ...varies);
       const head = headerLines(reply.getHeaders());
       const isOwn = isPrivate(request as FastifyRequest);
@@ -134,7 +134,7 @@ export function logRoute(app: FastifyInstance, parts: LogParts): void {
     raw.shouldKeepAlive &&
     request.raw.socket.writable &&
     isAlone(request.raw) &&
-    underWay.stream(request.raw);
+    inFlight.stream(request.raw);
 
   const openEvents = async (request: LogRequest, reply: FastifyReply, gone: AbortSignal): Promise<void> => {
     const place = viewerPlaces.take(request, gone);

@@ -6,7 +6,7 @@ import { RelayError } from "../../protocol/errors.ts";
 import { type BodyForm, FORMS } from "../../serving/form.ts";
 import type { Format } from "../../serving/framing.ts";
 import { isPrivate, privately } from "../access/private-answers.ts";
-import type { AnswersUnderWay } from "../answers-under-way.ts";
+import type { InFlightRequests } from "../in-flight-requests.ts";
 import { acceptsGzip, varyBy } from "../negotiation.ts";
 import type { FullConnections } from "./full-connections.ts";
 import { takeSocket } from "./hand-over.ts";
@@ -22,7 +22,7 @@ export const STREAM_HEADERS = {
 };
 
 export interface OpenParts {
-  underWay: AnswersUnderWay;
+  inFlight: InFlightRequests;
   full: FullConnections;
   /** Whether a stream may use its socket without Node's response. */
   handsOver: boolean;
@@ -73,13 +73,13 @@ export function openBody(
   reply: FastifyReply,
   { forms, headers, vary, endsByItself }: StreamBody,
   gone: AbortSignal,
-  { underWay, full, handsOver, compresses }: OpenParts,
+  { inFlight, full, handsOver, compresses }: OpenParts,
   onClosed: () => void,
 ): BodySink {
   gone.throwIfAborted();
   const { raw: response, request } = reply;
   const { socket } = request.raw;
-  if (!underWay.stream(request.raw)) {
+  if (!inFlight.stream(request.raw)) {
     socket.destroy();
     throw new RelayError(
       "INVALID_REQUEST",
@@ -99,7 +99,7 @@ export function openBody(
   if (!isTaken) return new ResponseSink(response, forms.bare, full, onClosed);
   const form = isGzip ? forms.gzip : forms.chunked;
   // Corked for this turn, so that the head and the first frames leave in one write.
-  underWay.forget(socket);
+  inFlight.forget(socket);
   socket.cork();
   process.nextTick(() => socket.uncork());
   return new SocketSink(takeSocket(response), form, full, onClosed, endsByItself);

@@ -1,6 +1,6 @@
 /**
  * One request at a time on a connection. A request that comes while another one is unanswered is not begun:
- * the connection closes after the answer under way, as HTTP allows (RFC 9112, 9.3.2 and 9.6), and the client
+ * the connection closes after the response in flight, as HTTP allows (RFC 9112, 9.3.2 and 9.6), and the client
  * asks again on a new one. A request behind a stream ends the connection at once. So what a connection costs
  * does not depend on how many requests its client sends without reading.
  */
@@ -8,15 +8,15 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import type { Duplex } from "node:stream";
 import { endIdleTime, stopParsing } from "./streams/hand-over.ts";
 
-interface UnderWay {
+interface InFlight {
   response: ServerResponse;
   isStream: boolean;
   /** Whether another request has come behind it. */
   isFollowed: boolean;
 }
 
-export class AnswersUnderWay {
-  readonly #newest = new WeakMap<Duplex, UnderWay>();
+export class InFlightRequests {
+  readonly #newest = new WeakMap<Duplex, InFlight>();
 
   /** The server's listener: passes on the requests that may begin. */
   listener(handle: RequestListener): RequestListener {
@@ -33,7 +33,7 @@ export class AnswersUnderWay {
   }
 
   /** The answer of the connection that is not complete; undefined if none is. */
-  on(socket: Duplex): Readonly<UnderWay> | undefined {
+  on(socket: Duplex): Readonly<InFlight> | undefined {
     const newest = this.#newest.get(socket);
     return newest?.response.writableFinished ? undefined : newest;
   }
