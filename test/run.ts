@@ -46,7 +46,7 @@ const ALONE = [
   "test/chaos/chaos-service.test.ts",
   "test/chaos/chaos-clients.test.ts", // asserts that it leaves no timer behind
   "test/relay/http/http-fuzz.test.ts", // measures its memory
-  "test/relay/http/untaken-answers.test.ts", // measures its memory
+  "test/relay/http/unread-responses.test.ts", // measures its memory
   "test/unit/upstream/hostile-deadlines.test.ts", // measures its memory
   "test/unit/upstream/hostile-text.test.ts", // measures its memory
   "test/relay/upstream/hostile-upstream.test.ts", // measures its memory

@@ -1,8 +1,8 @@
 /**
  * One request at a time on a connection. A request that comes while another one is unanswered is not begun:
- * the connection closes after the response in flight, as HTTP allows (RFC 9112, 9.3.2 and 9.6), and the client
- * asks again on a new one. A request behind a stream ends the connection at once. So what a connection costs
- * does not depend on how many requests its client sends without reading.
+ * the connection closes after the response in flight, as HTTP allows (RFC 9112, 9.3.2 and 9.6), and the
+ * client asks again on a new one. A request behind a stream ends the connection at once. So what a connection
+ * costs does not depend on how many requests its client sends without reading.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";

@@ -4,7 +4,7 @@
  */
 import { MAX_STRANGERS } from "../rooms/rooms.ts";
 import { CHUNK_BYTES } from "../serving/tail.ts";
-import { ANSWER_LIMITS, PIPED_BYTES } from "./untaken-answers.ts";
+import { ANSWER_LIMITS, PIPED_BYTES } from "./unread-responses.ts";
 
 /** Requests that are refused with CAPACITY beyond a number. */
 export interface RequestBound {

@@ -46,7 +46,7 @@ import { FullConnections } from "./streams/full-connections.ts";
 import { handOverWorks } from "./streams/hand-over.ts";
 import { mergedRoute } from "./streams/merged.ts";
 import { streamRoute } from "./streams/stream.ts";
-import { ANSWER_LIMITS, type AnswerLimits, boundUntakenAnswers } from "./untaken-answers.ts";
+import { ANSWER_LIMITS, type AnswerLimits, boundUnreadResponses } from "./unread-responses.ts";
 import { videoRoute } from "./video-route.ts";
 import { notFoundPage, type PageSettings, pageRoutes } from "./web-pages.ts";
 import { leaveToFirst, refuseStrangers } from "./worker-routes.ts";
@@ -147,7 +147,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   guardLogs(app);
   allowOrigins(app, settings.cors);
   boundRequests(app);
-  boundUntakenAnswers(app, answers);
+  boundUnreadResponses(app, answers);
   if (
     settings.trustedProxies === 0 &&
     Number.isFinite(settings.maxViewersPerAddress) &&

@@ -1,9 +1,8 @@
 /**
- * The answers that their clients have not taken yet. All of them together have one bound in bytes: beyond it,
- * an answer that is not small is refused. Bytes that several answers share count once. A connection that
- * takes nothing of its answer for long is closed.
- * Streams and the files of the pages are not counted: viewers share the bytes of both. A stream's connection
- * has the same time (`streams/full-connections.ts`).
+ * The responses that their clients have not read yet. All of them together have one bound in bytes: beyond
+ * it, an answer that is not small is refused. Bytes that several answers share count once. A connection that
+ * takes nothing of its answer for long is closed. Streams and the files of the pages are not counted: viewers
+ * share the bytes of both. A stream's connection has the same time (`streams/full-connections.ts`).
  */
 import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
@@ -28,8 +27,8 @@ const SMALL_BYTES = 16 * 1024;
 /** What an answer that is made, or passed on, while it is sent holds at most of a usual chat. */
 export const PIPED_BYTES = 256 * 1024;
 
-/** The bytes of the answers that are not taken yet. */
-class Untaken {
+/** The bytes of the responses that are not read yet. */
+class Unread {
   bytes = 0;
   /** The number of answers with each body. */
   readonly #answers = new Map<unknown, number>();
@@ -52,21 +51,21 @@ class Untaken {
 }
 
 /** Bounds the answers of the API. A refused one becomes 503 CAPACITY. */
-export function boundUntakenAnswers(app: FastifyInstance, limits: AnswerLimits): void {
-  const untaken = new Untaken();
+export function boundUnreadResponses(app: FastifyInstance, limits: AnswerLimits): void {
+  const unread = new Unread();
   app.addHook("onSend", async ({ url }, reply, payload) => {
     const { raw: response } = reply;
     const bytes = url.startsWith("/v1/") ? sizeOf(payload) : 0;
     if (bytes > SMALL_BYTES && !response.destroyed) {
       const body = Buffer.isBuffer(payload) ? payload : response; // only buffers are shared
-      if (!untaken.has(body) && untaken.bytes + bytes > limits.bytes) {
+      if (!unread.has(body) && unread.bytes + bytes > limits.bytes) {
         if (payload instanceof Readable) payload.destroy();
         for (const name of Object.keys(reply.getHeaders()))
           if (!/^(access-control-|vary$)/.test(name)) reply.removeHeader(name); // they are of the answer
         throw atCapacity("answers");
       }
-      untaken.add(body, bytes);
-      response.once("close", () => untaken.delete(body, bytes));
+      unread.add(body, bytes);
+      response.once("close", () => unread.delete(body, bytes));
     }
     closeIfStalled(response, limits.stallMs);
     return payload;
@@ -78,7 +77,9 @@ function sizeOf(payload: unknown): number {
   return typeof payload === "string" || Buffer.isBuffer(payload) ? payload.length : 0;
 }
 
-/** Closes the connection if the client has taken nothing for `stallMs`, and not only waits for the store. */
+/**
+ * Closes the connection if the client reads nothing for `stallMs`, unless the response waits for the store.
+ */
 function closeIfStalled(response: ServerResponse, stallMs: number): void {
   response.setTimeout(stallMs, () => {
     if (response.writableLength > 0) response.destroy();
