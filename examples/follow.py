@@ -4,7 +4,7 @@
 
 Takes the id of a video, or a channel: @handle or UC….
 """
-import http.client, json, pathlib, re, sys, time, urllib.error, urllib.parse, urllib.request
+import http.client, json, os, pathlib, re, sys, time, urllib.error, urllib.parse, urllib.request
 
 
 def frames(lines):
@@ -81,3 +81,5 @@ if __name__ == "__main__":
             new.replace(file)  # at once: a kill leaves the old id or the new one
     except KeyboardInterrupt:
         pass
+    except BrokenPipeError:  # nobody reads on, as after `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes it at its exit

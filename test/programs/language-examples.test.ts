@@ -31,7 +31,7 @@ const TRAPS = "héllo\u2028wörld\u0085 สวัสดี \u001c";
 const PAGE = readFileSync(join(ROOT, "docs/python.md"), "utf8");
 const FOLLOW = readFileSync(join(ROOT, "examples/follow.py"), "utf8");
 /** The page's function for httpx, in place of the example's own. */
-const WITH_HTTPX = `import pathlib, sys
+const WITH_HTTPX = `import os, pathlib, sys
 ${/^```python\n(import httpx.*?)^```$/ms.exec(PAGE)?.[1]}
 ${FOLLOW.slice(FOLLOW.indexOf("if __name__"))}`;
 
@@ -326,6 +326,25 @@ describe("examples/follow.py", () => {
     assert.deepEqual(await once(child, "close"), [0, null]);
     assert.doesNotMatch(said, /Traceback/);
   });
+});
+
+it("the examples end quietly once nobody reads their output, and take a URL for an id", async (t) => {
+  await using relay = await startRelay();
+  const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], timeoutMs: 20 });
+  chat.say(20);
+  const speak = setInterval(() => chat.say(1), 50);
+  t.after(() => clearInterval(speak));
+  const watched = `https://www.youtube.com/watch?v=${VIDEO}&t=5s`;
+  for (const [program, name] of [
+    ["python3 examples/follow.py", VIDEO],
+    ["sh examples/follow.sh", watched],
+  ] as const) {
+    const script = `cd "$1" && ${program.replace("examples", join(ROOT, "examples"))} "$2" "$3" | head -n 3`;
+    const command = ["-c", script, "sh", await temporaryFolder(t), relay.url, name];
+    const { stdout, stderr } = await promisify(execFile)("sh", command);
+    assert.equal(stdout.trimEnd().split("\n").length, 3, program);
+    assert.equal(stderr, "", program);
+  }
 });
 
 /** An action that says this text. */
