@@ -21,8 +21,8 @@ import type { Egress } from "../../upstream/egress/egress.ts";
 import type { EgressPool, OpeningTurn } from "../../upstream/egress/pool.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import type { OpeningQueue } from "../opening-queue.ts";
+import { broadcastsInOrder, type ChannelBroadcast, chosenBroadcast } from "./broadcast-choice.ts";
 import { addBounded, Broadcasts, type WatchedChannel } from "./broadcasts.ts";
-import { type ChannelStream, streamChosen, streamsInOrder } from "./stream-choice.ts";
 
 /** How long a listed video is left alone that does not exist, or was never a stream. */
 const NO_CHAT_MS = 600_000;
@@ -55,7 +55,7 @@ type Names = Pick<ChannelState, "channelId" | "title">;
 /** The streams of a channel that can be read. */
 interface ChannelView {
   /** The most interesting stream comes first. */
-  streams: readonly ChannelStream[];
+  streams: readonly ChannelBroadcast[];
   /** Why its pages, or one of its other streams, cannot be read. `isChatless`: that stream has no chat. */
   trouble?: { why: string; isChatless: boolean };
 }
@@ -383,16 +383,16 @@ export class ChannelWatch implements WatchedChannel {
     this.#choose();
   }
 
-  #streams(): ChannelStream[] {
+  #streams(): ChannelBroadcast[] {
     if (!this.#look) return [];
-    const streams = streamsInOrder(this.#look, this.#parts.egresses.witness.now);
+    const streams = broadcastsInOrder(this.#look, this.#parts.egresses.witness.now);
     return streams.filter(({ videoId }) => !this.#over.has(videoId));
   }
 
   #choose(): void {
     const streams = this.#streams();
     const restsUntil = (videoId: string) => this.#troubles.get(videoId)?.restsUntil;
-    const chosen = streamChosen(streams, restsUntil, this.#parts.clock.monotonic());
+    const chosen = chosenBroadcast(streams, restsUntil, this.#parts.clock.monotonic());
     if (chosen && restsUntil(chosen.videoId) !== undefined) this.#troubles.delete(chosen.videoId);
     const trouble = chosen && this.#troubles.get(chosen.videoId);
     const chatless = chosen ?? streams.find(({ videoId }) => this.#troubles.get(videoId)?.why !== undefined);
@@ -417,7 +417,7 @@ export class ChannelWatch implements WatchedChannel {
   }
 }
 
-function stateOf({ videoId, state, startsAt }: ChannelStream): Facts {
+function stateOf({ videoId, state, startsAt }: ChannelBroadcast): Facts {
   if (state === "live" || startsAt === undefined) return { state, videoId };
   return { state, videoId, startsAt: new Date(startsAt).toISOString() };
 }

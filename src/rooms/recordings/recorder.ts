@@ -25,8 +25,8 @@ import { typeOf } from "../../store/stored-message.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { EgressPool } from "../../upstream/egress/pool.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
+import { recordedBroadcasts } from "../channels/broadcast-choice.ts";
 import type { Channels } from "../channels/channels.ts";
-import { recordedStreams } from "../channels/stream-choice.ts";
 import type { ChannelWatch } from "../channels/watch.ts";
 import type { Rooms } from "../rooms.ts";
 
@@ -149,7 +149,7 @@ export async function recordChannel(channel: string, parts: RecorderParts, run: 
     try {
       using watch = channels.watch(channel, "");
       for await (const { streams, trouble } of watch.streams(signal)) {
-        const wanted = recordedStreams(streams, egresses.witness.now).union(unfinished);
+        const wanted = recordedBroadcasts(streams, egresses.witness.now).union(unfinished);
         unfinished = new Set();
         for (const { videoId, isFar } of streams) {
           if (isFar && !wanted.has(videoId)) recordings.get(videoId)?.abort();

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { ChatAbsent } from "../../../src/protocol/chat-standing.ts";
 import { RelayError } from "../../../src/protocol/errors.ts";
-import { streamsInOrder } from "../../../src/rooms/channels/stream-choice.ts";
+import { broadcastsInOrder } from "../../../src/rooms/channels/broadcast-choice.ts";
 import { HANDLE, HOUR, MINUTE, watched } from "../../support/watched-channel.ts";
 
 const OFF = new ChatAbsent({ is: "off", why: "the chat is disabled" });
@@ -297,7 +297,7 @@ it("live streams come first, then those that begin next, and rooms for free chat
     at(1, "next"),
   ];
   assert.deepEqual(
-    streamsInOrder({ live: ["newer", "older"], upcoming }, now).map(({ videoId }) => videoId),
+    broadcastsInOrder({ live: ["newer", "older"], upcoming }, now).map(({ videoId }) => videoId),
     ["newer", "older", "late", "next", "tomorrow", "without-time", "never-began", "in-49-hours", "free-chat"],
   );
 });

@@ -19,16 +19,16 @@ const MAX_LATE_MS = 6 * HOUR_MS;
  */
 const EARLY_MS = HOUR_MS;
 
-export interface ChannelStream extends Omit<ScheduledStream, "note"> {
+export interface ChannelBroadcast extends Omit<ScheduledStream, "note"> {
   state: "live" | "upcoming";
   isFar: boolean;
 }
 
 /** `now`: the upstream's time in milliseconds. A stream without a time comes after those that begin soon. */
-export function streamsInOrder(
+export function broadcastsInOrder(
   { live, upcoming }: Pick<ChannelSight, "live" | "upcoming">,
   now: number,
-): ChannelStream[] {
+): ChannelBroadcast[] {
   const begins = ({ startsAt = now + MAX_AHEAD_MS }: ScheduledStream) => startsAt;
   const isFar = (stream: ScheduledStream) =>
     begins(stream) > now + MAX_AHEAD_MS || begins(stream) < now - MAX_LATE_MS;
@@ -43,11 +43,11 @@ export function streamsInOrder(
  * One that has rested long enough is preferred to one that is far (`isFar`). `restsUntil`: until when a
  * stream rests, by the monotonic clock like `now`, in milliseconds; undefined if it does not.
  */
-export function streamChosen(
-  streams: readonly ChannelStream[],
+export function chosenBroadcast(
+  streams: readonly ChannelBroadcast[],
   restsUntil: (videoId: string) => number | undefined,
   now: number,
-): ChannelStream | undefined {
+): ChannelBroadcast | undefined {
   const first = streams.find(({ videoId }) => restsUntil(videoId) === undefined);
   if (first && !first.isFar) return first;
   const rested = streams.find(({ videoId }) => (restsUntil(videoId) ?? Number.POSITIVE_INFINITY) <= now);
@@ -58,9 +58,9 @@ export function streamChosen(
  * The videos that a channel's recording reads. A stream that is far (`isFar`) is read only if there is no
  * other. `now`: the upstream's wall time in milliseconds.
  */
-export function recordedStreams(streams: readonly ChannelStream[], now: number): Set<string> {
+export function recordedBroadcasts(streams: readonly ChannelBroadcast[], now: number): Set<string> {
   const next = streams.find(({ state, isFar }) => state === "upcoming" && !isFar);
-  const isWanted = (stream: ChannelStream) => {
+  const isWanted = (stream: ChannelBroadcast) => {
     const { state, isFar, startsAt = Number.POSITIVE_INFINITY } = stream;
     return (
       stream === streams[0] || stream === next || state === "live" || (!isFar && startsAt <= now + EARLY_MS)
