@@ -43,7 +43,7 @@ import type { CallOptions } from "../upstream/egress/flights.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import { RoomEgress, type RoomEgressParts } from "../upstream/egress/room-egress.ts";
 import { historyLength } from "../upstream/order.ts";
-import { OpeningGivenUp } from "./opening-given-up.ts";
+import { OpeningTimeout } from "./opening-timeout.ts";
 import type { RoomApplicant } from "./sources.ts";
 
 /** The maximum time to store a release; if exceeded, the room stays open for its next owner. */
@@ -212,7 +212,7 @@ export class OwnedRoom {
     const { clock, store, telemetry, settings } = parts;
     const held = [live, holds.replay].filter((hold) => hold !== undefined);
     const keys = held.map((hold) => hold.videoId);
-    using limit = new OpeningGivenUp(keys, egress, parts);
+    using limit = new OpeningTimeout(keys, egress, parts);
     const until = AbortSignal.any([signal, limit.signal]);
     const options: CallOptions = {
       lane: "opening",

@@ -7,7 +7,7 @@ import { Multiplex } from "../../../src/multiplex/multiplex.ts";
 import { PART_FORMS } from "../../../src/multiplex/parts.ts";
 import type { ChannelWatchParts } from "../../../src/rooms/channels/watch.ts";
 import { ChannelWatch } from "../../../src/rooms/channels/watch.ts";
-import { OpeningGivenUp } from "../../../src/rooms/opening-given-up.ts";
+import { OpeningTimeout } from "../../../src/rooms/opening-timeout.ts";
 import type { OwnedRoomParts } from "../../../src/rooms/owned-room.ts";
 import { Recordings } from "../../../src/rooms/recordings/recordings.ts";
 import { RoomExchange } from "../../../src/rooms/room-exchange.ts";
@@ -79,7 +79,7 @@ const LOOPS: Record<string, { begin(round: Round): unknown; everyMs?: number }> 
     begin: ({ relay, telemetry, step, signal }) => {
       const ownership = { wantedElsewhere: async () => step([]) } as unknown as Ownership;
       const parts = { clock: relay.clock, egresses: relay.egresses, telemetry, store: { ownership } };
-      const limit = new OpeningGivenUp([VIDEO], { unreachedMs: MINUTES } as RoomEgress, parts);
+      const limit = new OpeningTimeout([VIDEO], { unreachedMs: MINUTES } as RoomEgress, parts);
       signal.addEventListener("abort", () => limit[Symbol.dispose]());
     },
   },

@@ -1,5 +1,5 @@
 /**
- * The limit of an opening. An instance holds the room that it opens. If it cannot reach the upstream and
+ * The time limit of an opening. An instance holds the room that it opens. If it cannot reach the upstream and
  * another instance has viewers of the room, it gives up, so that the other instance can open the room.
  */
 import { atCapacity } from "../protocol/capacity.ts";
@@ -19,7 +19,7 @@ interface LimitParts extends Pick<RoomEgressParts, "clock" | "egresses" | "telem
   store: Pick<ObservedStore, "ownership">;
 }
 
-export class OpeningGivenUp implements Disposable {
+export class OpeningTimeout implements Disposable {
   readonly #exceeded = new AbortController();
   readonly #over = new AbortController();
 
