@@ -24,7 +24,7 @@ import { type LookSettings, LookWaits } from "./look-waits.ts";
 import { OptionalPages } from "./optional-pages.ts";
 import { Pace, type PaceParts, type PaceSettings } from "./pace.ts";
 import { QuietChat } from "./quiet-chat.ts";
-import { Unread } from "./unread.ts";
+import { ReadingTimeline } from "./timeline.ts";
 
 export interface PollerSettings extends PaceSettings, LookSettings {
   /** The number of consecutive failures that stops the room. */
@@ -65,7 +65,7 @@ export class Poller {
   readonly #videoId: string;
   readonly #parts: PollerParts;
   readonly #quiet: QuietChat;
-  readonly #unread: Unread;
+  readonly #timeline: ReadingTimeline;
   readonly #pace: Pace;
   readonly #optional: OptionalPages;
   #position: Position;
@@ -100,7 +100,7 @@ export class Poller {
     this.#quiet = new QuietChat(settings.quietMs, clock.monotonic());
     this.#position = start.position;
     this.view = start.position.view;
-    this.#unread = new Unread(start, start.intervalMs > 0, {
+    this.#timeline = new ReadingTimeline(start, start.intervalMs > 0, {
       ...parts,
       ...settings,
       isReplay: this.#isReplay,
@@ -199,7 +199,7 @@ export class Poller {
 
   async #step(options: CallOptions): Promise<Next> {
     const needsPage = this.#tokenLostBecause !== undefined;
-    if (this.#parts.egress.cooldownLeftMs(needsPage) > 0) this.#unread.heldUp("throttled");
+    if (this.#parts.egress.cooldownLeftMs(needsPage) > 0) this.#timeline.heldUp("throttled");
     try {
       if (this.#tokenLostBecause !== undefined) return await this.#reopen(options, this.#tokenLostBecause);
       return (await this.#refresh(options)) ?? (await this.#poll(options));
@@ -212,7 +212,7 @@ export class Poller {
       if (!(error instanceof UpstreamError)) throw error;
       switch (error.fault) {
         case "throttled":
-          this.#unread.heldUp("throttled");
+          this.#timeline.heldUp("throttled");
           return { delayMs: 0 }; // the gate holds the next call until the end of its cooldown
         case "expired":
         case "denied":
@@ -234,17 +234,19 @@ export class Poller {
     this.#startedAt = batch.startedAt;
     this.#shownAt = this.#parts.hidden.now;
     const now = batch.answeredAt;
-    const page = this.#unread.onPages;
-    const { late, batches } = this.#unread.observe(batch, this.#pace.intervalMs);
+    const page = this.#timeline.onPages;
+    const { late, batches } = this.#timeline.observe(batch, this.#pace.intervalMs);
     const read: Pick<Page, "items" | "position"> & Partial<Page> =
-      late && this.#unread.mayAskForPage() ? await this.#optional.completed(batch, late.ms, options) : batch;
+      late && this.#timeline.mayAskForPage()
+        ? await this.#optional.completed(batch, late.ms, options)
+        : batch;
     const added = await this.#append(batches(read), read.position, options.signal);
     this.#viewRead(batch);
     // In a replay only new messages are progress: else one that restarts from its beginning would never end.
     if (!this.#isReplay || added > 0) this.#progress(now);
     if (!this.#isReplay) {
       this.#quiet.observe(added, now);
-      this.#unread.added(added, now);
+      this.#timeline.added(added, now);
     }
     this.#pace.observe(batch, page);
     this.#parts.about.read(this.#position, options.signal);
@@ -276,8 +278,8 @@ export class Poller {
     const unreadMs = clock.monotonic() - this.#startedAt;
     const page = await this.#optional.withNews(this.#position, unreadMs, options);
     if (!page) return undefined;
-    this.#unread.heldUp("unreachable");
-    this.#unread.keepPage(page, true);
+    this.#timeline.heldUp("unreachable");
+    this.#timeline.keepPage(page, true);
     const answer = await this.#optional.answerAfter(page, options);
     return answer && this.#take(answer, options);
   }
@@ -288,7 +290,7 @@ export class Poller {
     this.#position = { ...this.#position, credentials };
     this.#parts.telemetry.mark(this.#isReplay ? "move: replay goes on" : "move: live chat needs a page");
     if (!this.#isReplay) this.#tokenLostBecause = `another egress is used: ${MOVE_WORDS[why]}`;
-    this.#unread.heldUp(why);
+    this.#timeline.heldUp(why);
   }
 
   /** Gets another token from a page. The page's items and the next answer form one list. */
@@ -312,7 +314,7 @@ export class Poller {
     this.#awaited = undefined;
     this.#lookedAs = undefined;
     telemetry.rooms.reopened(this.#videoId, why);
-    this.#unread.keepPage(page);
+    this.#timeline.keepPage(page);
     this.#position = page.position;
     return this.#poll(options);
   }
@@ -334,13 +336,13 @@ export class Poller {
     let gap: Gap | undefined;
     if (absence.is === "off") {
       const look = answeredNow(asked, clock);
-      gap = this.#unread.silent(look, this.#lookedAs === "off");
+      gap = this.#timeline.silent(look, this.#lookedAs === "off");
       this.#startedAt = look.startedAt;
       this.#progress(look.answeredAt);
-      this.#unread.heldUp("unreachable");
+      this.#timeline.heldUp("unreachable");
     } else {
       this.#failures = 0;
-      this.#unread.heldUp("hidden");
+      this.#timeline.heldUp("hidden");
     }
     this.#lookedAs = absence.is;
     await this.#append([{ items: [], after: gap }], this.#position, signal);
@@ -364,10 +366,10 @@ export class Poller {
 
   /** Stores the items of pages that no answer has followed. */
   async #appendPendingPages(signal: AbortSignal): Promise<void> {
-    if (!this.#unread.hasPages) return;
+    if (!this.#timeline.hasPages) return;
     this.#parts.telemetry.mark("pages: stored alone");
-    this.#startedAt = this.#unread.shownAt ?? this.#startedAt; // the other calls have brought nothing
-    await this.#append(this.#unread.pagesAlone(), this.#position, signal);
+    this.#startedAt = this.#timeline.shownAt ?? this.#startedAt; // the other calls have brought nothing
+    await this.#append(this.#timeline.pagesAlone(), this.#position, signal);
   }
 
   /** An answer without chat ends a replay. For a live chat a page decides. */
@@ -381,7 +383,7 @@ export class Poller {
   async #onTokenRefused(why: UpstreamError, signal: AbortSignal): Promise<Next> {
     this.#parts.egress.answered();
     this.#tokenLostBecause = why.message;
-    this.#unread.tokenLost(this.#pace.intervalMs);
+    this.#timeline.tokenLost(this.#pace.intervalMs);
     if (!this.#hasProgressed) {
       this.#parts.telemetry.mark("poll: token lost twice");
       return this.#countFailure(why, signal);
@@ -393,12 +395,12 @@ export class Poller {
   #progress(now: number): void {
     this.#failures = 0;
     this.#hasProgressed = true;
-    this.#unread.progressed();
+    this.#timeline.progressed();
     this.#progressedAt = now;
   }
 
   async #fail(why: RelayError | UpstreamError, signal: AbortSignal): Promise<Next> {
-    this.#unread.heldUp("unreachable");
+    this.#timeline.heldUp("unreachable");
     if (this.#parts.egress.failed(why)) return { delayMs: 0 }; // the room waits at its egress
     return this.#countFailure(why, signal);
   }
@@ -422,7 +424,7 @@ export class Poller {
   }
 
   async #end(signal: AbortSignal): Promise<"over"> {
-    const gap = this.#unread.atEnd(this.#pace.intervalMs);
+    const gap = this.#timeline.atEnd(this.#pace.intervalMs);
     await this.#appendPendingPages(signal);
     await this.#parts.appender.end(gap, this.#progressAt(this.#position), signal);
     return "over";
@@ -434,7 +436,7 @@ export class Poller {
     const added = await this.#parts.appender.append(batches, this.#progressAt(position), signal);
     this.#inHand = undefined;
     this.#position = position;
-    this.#unread.stored();
+    this.#timeline.stored();
     return added;
   }
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { answeredNow, startedNow } from "../../../src/base/clock.ts";
-import { Unread } from "../../../src/reading/unread.ts";
+import { ReadingTimeline } from "../../../src/reading/timeline.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import type { Page, PollAnswer } from "../../../src/upstream/live-chat.ts";
@@ -32,22 +32,26 @@ function begin() {
   const read = () =>
     ({ items: [], ...answeredNow(startedNow(clock), clock) }) as unknown as PollAnswer & Page;
   const settings = { windowMs: 10_000, isReplay: false };
-  const unread = new Unread(read(), true, { ...settings, clock, telemetry: new Telemetry(silentLog) });
-  return { clock, unread, read };
+  const timeline = new ReadingTimeline(read(), true, {
+    ...settings,
+    clock,
+    telemetry: new Telemetry(silentLog),
+  });
+  return { clock, timeline, read };
 }
 
 describe("the reason of a gap is what held up the reading last", () => {
   for (const [steps, reason] of STEPS) {
     it(`${steps.join(", then ") || "nothing"}: ${reason}`, async () => {
-      const { clock, unread, read } = begin();
+      const { clock, timeline, read } = begin();
       for (const step of steps) {
         if (step === "late") await clock.advance(LATE_MS);
-        else if (step === "progressed") unread.progressed();
-        else if (step === "token lost") unread.tokenLost(INTERVAL_MS);
-        else unread.heldUp(step);
+        else if (step === "progressed") timeline.progressed();
+        else if (step === "token lost") timeline.tokenLost(INTERVAL_MS);
+        else timeline.heldUp(step);
       }
       await clock.advance(LATE_MS);
-      const [batch] = unread.observe(read(), INTERVAL_MS).batches({ items: [] });
+      const [batch] = timeline.observe(read(), INTERVAL_MS).batches({ items: [] });
       assert.equal(batch?.after?.reason, reason);
     });
   }
@@ -58,10 +62,10 @@ for (const [token, wasMute, isGap] of [
   ["that was refused", false, false],
 ] as const) {
   it(`a page that soon follows a token ${token} ${isGap ? "may miss" : "misses no"} messages of a quiet chat`, async () => {
-    const { clock, unread, read } = begin();
+    const { clock, timeline, read } = begin();
     await clock.advance(3000);
-    unread.keepPage(read(), wasMute);
-    const [batch] = unread.pagesAlone();
+    timeline.keepPage(read(), wasMute);
+    const [batch] = timeline.pagesAlone();
     assert.equal(batch?.after !== undefined, isGap);
   });
 }

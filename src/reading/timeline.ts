@@ -35,7 +35,7 @@ interface UnreadParts {
   telemetry: Telemetry;
 }
 
-export class Unread {
+export class ReadingTimeline {
   readonly #windowMs: number;
   readonly #isReplay: boolean;
   readonly #lateAnswers: LateAnswers;
