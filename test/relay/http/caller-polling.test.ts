@@ -281,9 +281,17 @@ it("identical concurrent polls are one upstream call, whose answer both callers 
   room.chat.say([textAction("said-once")]);
   const before = chatCalls(room.relay).length;
   room.relay.upstream.fault({ on: "get_live_chat", times: 1, as: { delayMs: 200 } });
-  const both = await Promise.all([polled(room.relay, pollOf(opened)), polled(room.relay, pollOf(opened))]);
-  assert.deepEqual(idsOf(both[0].messages), ["said-once"]);
-  assert.deepEqual(both[0], both[1]);
+  const [one, other, detailed] = await Promise.all([
+    polled(room.relay, pollOf(opened)),
+    polled(room.relay, pollOf(opened)),
+    polled(room.relay, { ...pollOf(opened), details: true }),
+  ]);
+  assert.deepEqual(idsOf(one.messages), ["said-once"]);
+  assert.deepEqual(one, other);
+  assert.deepEqual(
+    [one, detailed].map(({ messages: [message] }) => "details" in (message ?? {})),
+    [false, true],
+  );
   assert.equal(chatCalls(room.relay).length, before + 1);
 });
 

@@ -141,13 +141,15 @@ describe("during a cooldown", () => {
       await using relay = await startRelay();
       relay.upstream.chat(VIDEO).say(1);
       relay.upstream.fault({ on: "get_live_chat", times: 1, as: LONG });
+      const from = performance.now();
       assertRefused(await request(relay, "stream", { videoId: VIDEO }), 429, "RATE_LIMITED");
       const before = relay.upstream.requests.length;
       const answer = await request(relay, endpoint, input);
       assert.match(assertRefused(answer, status, code, relay.upstream), /throttling/);
       assert.equal(relay.upstream.requests.length, before);
       const retryAfter = Number(answer.headers.get("retry-after"));
-      assert.ok(retryAfter > 80 && retryAfter <= 90, `Retry-After: ${retryAfter}`);
+      const leastS = 90 - (performance.now() - from) / 1000; // a client may not come back sooner
+      assert.ok(retryAfter >= leastS && retryAfter <= 90, `Retry-After: ${retryAfter}`);
     });
   }
 });
