@@ -76,10 +76,10 @@ interface SharedConnection {
 }
 
 /**
- * What the viewer's last stay in the broadcast's room gave it: all that was stored (`goingOn`: of a chat that
- * was not over by then), or the end of the chat. Undefined if that stay was cut short, or there was none.
+ * How the viewer left the room last time: with every stored message (`goingOn`: the chat was not over by
+ * then), or with the chat's end. Undefined if its visit was cut short, or there was none.
  */
-export type Had = "stored" | "goingOn" | "end" | undefined;
+export type LastVisit = "stored" | "goingOn" | "end" | undefined;
 
 /** A viewer in a broadcast: what the channel is now, and what the viewer has of the broadcast. */
 interface Situation {
@@ -93,23 +93,23 @@ interface Situation {
   cursor: number | undefined;
   /** As in `Broadcast`. */
   to: number | undefined;
-  had: Had;
+  lastVisit: LastVisit;
 }
 
 /**
  * What the viewer does next: it enters the room, reads the stored rest, waits for a change of the channel, or
  * goes on to the next broadcast.
  */
-export function nextStep({ isOn, hasNext, isInTrouble, cursor, to, had }: Situation) {
+export function nextStep({ isOn, hasNext, isInTrouble, cursor, to, lastVisit }: Situation) {
   // It is the channel's stream. (If its end was sent, the channel's watch will soon see the end, too.)
-  if (isOn && had !== "end") return "enter";
+  if (isOn && lastVisit !== "end") return "enter";
   // All stored was sent, but the chat was still being read, and the channel has had no other stream since.
-  if (had === "goingOn" && to === undefined) return "enter";
-  // The last stay was cut short, and the broadcast is over: one that cannot be read may still be the
+  if (lastVisit === "goingOn" && to === undefined) return "enter";
+  // The last visit was cut short, and the broadcast is over: one that cannot be read may still be the
   // channel's stream. A client that has nothing of it needs no rest.
   const isLeft = hasNext || !isInTrouble;
   const lacksRest = cursor !== undefined && cursor < (to ?? Number.POSITIVE_INFINITY);
-  if (isLeft && lacksRest && had === undefined) return "rest";
+  if (isLeft && lacksRest && lastVisit === undefined) return "rest";
   return hasNext ? "next" : "wait";
 }
 
@@ -246,11 +246,11 @@ export class ChannelViewer {
   async #read(broadcast: Broadcast): Promise<Broadcast> {
     const { broadcasts } = this.#parts.watch;
     let writer = this.#writer(broadcast);
-    for (let had: Had; ; ) {
+    for (let lastVisit: LastVisit; ; ) {
       const { changes } = broadcasts;
-      const step = await this.#step(broadcast, writer, had);
+      const step = await this.#step(broadcast, writer, lastVisit);
       if (step === "enter" || step === "rest") {
-        had = await this.#stay(broadcast, writer, had, step === "rest");
+        lastVisit = await this.#visit(broadcast, writer, lastVisit, step === "rest");
         this.#remember(writer);
       } else if (step === "next" && broadcast.next) {
         this.#obstacle = undefined;
@@ -272,13 +272,20 @@ export class ChannelViewer {
     return writer;
   }
 
-  async #step(broadcast: Broadcast, { cursor }: ChatWriter, had: Had) {
+  async #step(broadcast: Broadcast, { cursor }: ChatWriter, lastVisit: LastVisit) {
     const { broadcasts } = this.#parts.watch;
     const to = await this.#lastCursor(broadcast);
     const isOn = broadcasts.isOn(broadcast);
     const isInTrouble = broadcasts.state?.reason !== undefined;
     const hasNext = broadcast.next !== undefined;
-    return nextStep({ isOn, hasNext, isInTrouble, cursor, to, had: this.#isOwn(broadcast) ? had : "end" });
+    return nextStep({
+      isOn,
+      hasNext,
+      isInTrouble,
+      cursor,
+      to,
+      lastVisit: this.#isOwn(broadcast) ? lastVisit : "end",
+    });
   }
 
   /** Whether no other chat of the connection sends the broadcast's video. */
@@ -295,8 +302,13 @@ export class ChannelViewer {
     return broadcast.to;
   }
 
-  /** One stay in the broadcast's room. `isRest`: only for the messages that are stored now. */
-  async #stay(broadcast: Broadcast, writer: ChatWriter, had: Had, isRest: boolean): Promise<Had> {
+  /** One visit to the broadcast's room. `isRest`: only for the messages that are stored now. */
+  async #visit(
+    broadcast: Broadcast,
+    writer: ChatWriter,
+    lastVisit: LastVisit,
+    isRest: boolean,
+  ): Promise<LastVisit> {
     const { broadcasts } = this.#parts.watch;
     const { backfill, from, filter, wantsVideo, facts, address } = this.#request;
     const { gone } = this.#multiplex;
@@ -304,7 +316,7 @@ export class ChannelViewer {
     const turned = new AbortController();
     const signal = AbortSignal.any([gone, turned.signal]);
     const follow = () =>
-      void this.#follow(broadcast, writer, had, turned).catch((error) => this.#fail(error));
+      void this.#follow(broadcast, writer, lastVisit, turned).catch((error) => this.#fail(error));
     using _ = isRest ? undefined : broadcasts.onChange(follow);
     if (!isRest) follow();
     // The channel's watch says when a chat that was not there is there.
@@ -315,14 +327,18 @@ export class ChannelViewer {
     const entered = () => {
       if (broadcasts.isOn(broadcast)) this.#announce();
     };
-    const outcome = await viewer.stay(writer, request, signal, { entered });
+    const outcome = await viewer.visit(writer, request, signal, { entered });
     gone.throwIfAborted();
     if (outcome instanceof RelayError && ERRORS[outcome.code].cause === "service") {
       this.#announce(withoutStop(outcome.message));
       await viewer.pause(outcome, signal);
-      return had;
+      return lastVisit;
     }
-    const got = this.#report(writer.videoId, outcome, isRest || had === "goingOn" ? "stored" : undefined);
+    const got = this.#report(
+      writer.videoId,
+      outcome,
+      isRest || lastVisit === "goingOn" ? "stored" : undefined,
+    );
     const isBounded = !(outcome instanceof Error) && outcome?.state === "bounded";
     if (isBounded) this.#sent = undefined; // the state is sent again after the rest of an earlier broadcast
     const isCut = got === undefined && (await this.#step(broadcast, writer, got)) !== "next";
@@ -330,20 +346,29 @@ export class ChannelViewer {
     return got;
   }
 
-  /** Follows the channel during a stay: once the channel has turned to another stream, the viewer leaves. */
-  async #follow(broadcast: Broadcast, writer: ChatWriter, had: Had, turned: AbortController): Promise<void> {
+  /** Follows the channel during a visit: once the channel has turned to another stream, the viewer leaves. */
+  async #follow(
+    broadcast: Broadcast,
+    writer: ChatWriter,
+    lastVisit: LastVisit,
+    turned: AbortController,
+  ): Promise<void> {
     if (this.#parts.watch.broadcasts.isOn(broadcast)) this.#announce(this.#obstacle);
-    if ((await this.#step(broadcast, writer, had)) === "enter") return;
+    if ((await this.#step(broadcast, writer, lastVisit)) === "enter") return;
     const to = await this.#lastCursor(broadcast);
     if (!this.#viewer.isInRoom) turned.abort("another broadcast");
     else if (to !== undefined) this.#viewer.leaveAt(to);
   }
 
   /**
-   * Reports to the watch how a stay ended. Returns what the stay gave the viewer: `onFailure` if the room
+   * Reports to the watch how a visit ended. Returns what the visit gave the viewer: `onFailure` if the room
    * failed, or could not be entered.
    */
-  #report(videoId: string, outcome: StreamEnd | RelayError | ChatAbsent | undefined, onFailure: Had): Had {
+  #report(
+    videoId: string,
+    outcome: StreamEnd | RelayError | ChatAbsent | undefined,
+    onFailure: LastVisit,
+  ): LastVisit {
     const { rooms, watch } = this.#parts;
     if (outcome instanceof ChatAbsent) {
       watch.failed(videoId, outcome);

@@ -71,7 +71,7 @@ async function readChat(
   const { events, gone } = multiplex;
   using viewer = new MultiplexViewer(multiplex, parts);
   while (!gone.aborted) {
-    const outcome = await viewer.stay(writer, request, gone, {
+    const outcome = await viewer.visit(writer, request, gone, {
       ended: (end) => {
         const [name, data] = terminal(end);
         multiplex.write(events.event(name, { videoId, ...data }));

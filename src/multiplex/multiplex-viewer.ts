@@ -67,11 +67,11 @@ export class MultiplexViewer implements Disposable {
   }
 
   /**
-   * Enters a room after the writer's cursor, and stays until the room or the connection ends the stay.
+   * Enters a room after the writer's cursor, and stays until the room or the connection ends the visit.
    * Resolves to the end that it was sent, to the reason of a refusal, or to undefined: it was disconnected,
    * or the signal aborted before it was in the room.
    */
-  async stay(
+  async visit(
     writer: ChatWriter,
     request: Omit<ChatRequest, "lastEventId">,
     signal: AbortSignal,

@@ -1,7 +1,7 @@
 /** A viewer's place in the list of a channel's broadcasts: what it does next, and where it leaves. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type Had, nextStep } from "../../../src/multiplex/channel-viewer.ts";
+import { type LastVisit, nextStep } from "../../../src/multiplex/channel-viewer.ts";
 import type { ChannelState } from "../../../src/protocol/channel.ts";
 import { RelayError } from "../../../src/protocol/errors.ts";
 import { type Broadcast, Broadcasts } from "../../../src/rooms/channels/broadcasts.ts";
@@ -17,7 +17,13 @@ const LISTS = {
 type List = keyof typeof LISTS;
 
 /** For a viewer in A: its cursor, the cursor at which the channel turned from A, and what it got last. */
-const STEPS: [list: List, cursor: number | undefined, to: number | undefined, had: Had, step: string][] = [
+const STEPS: [
+  list: List,
+  cursor: number | undefined,
+  to: number | undefined,
+  lastVisit: LastVisit,
+  step: string,
+][] = [
   ["A, live", undefined, undefined, undefined, "enter"],
   ["A, live", 5, undefined, undefined, "enter"], // released, refused or failed, and live again
   ["A, live", 5, undefined, "stored", "enter"],
@@ -45,10 +51,10 @@ const STEPS: [list: List, cursor: number | undefined, to: number | undefined, ha
 ];
 
 describe("a viewer in a channel's broadcast", () => {
-  for (const [list, cursor, to, had, step] of STEPS) {
-    const place = `cursor ${cursor ?? "none"}${to === undefined ? "" : ` of ${to}`}${had ? `, had ${had}` : ""}`;
+  for (const [list, cursor, to, lastVisit, step] of STEPS) {
+    const place = `cursor ${cursor ?? "none"}${to === undefined ? "" : ` of ${to}`}${lastVisit ? `, had ${lastVisit}` : ""}`;
     it(`${list}: with ${place}, goes on with ${step}`, () => {
-      assert.equal(nextStep({ ...LISTS[list], cursor, to, had }), step);
+      assert.equal(nextStep({ ...LISTS[list], cursor, to, lastVisit }), step);
     });
   }
 });
