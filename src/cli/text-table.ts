@@ -2,7 +2,7 @@
  * Formats rows as a text table: a line of headings, columns as wide as their content, the last column
  * unpadded.
  */
-import { cleanText } from "../base/harmless-text.ts";
+import { cleanText } from "../base/sanitised-text.ts";
 
 /** `columns`: by heading, the function that returns a row's cell. */
 export function tableOf<Row>(columns: Record<string, (row: Row) => string>, rows: readonly Row[]): string {

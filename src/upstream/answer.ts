@@ -17,7 +17,7 @@ import {
 import { BOUNDS } from "./bounds.ts";
 import { isToken } from "./continuation.ts";
 import type { UpstreamAnswer } from "./egress/transport.ts";
-import { harmless } from "./readers/text.ts";
+import { sanitised } from "./readers/text.ts";
 import { UpstreamError, wallOfStatus } from "./upstream-error.ts";
 
 /** An answer with chat in it. */
@@ -192,5 +192,5 @@ function sentAt({ header, receivedAt }: UpstreamAnswer): number {
 
 function wordsOf(error: JsonObject): string {
   const words = asString(error.message) ?? asString(dig(error, "error", 0, "code")) ?? "an error object";
-  return harmless(words);
+  return sanitised(words);
 }

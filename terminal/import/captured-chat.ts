@@ -5,9 +5,9 @@
  */
 import { basename } from "node:path";
 import { fileTrouble } from "../../src/base/file-trouble.ts";
-import { jsonLine } from "../../src/base/harmless-text.ts";
 import { asArray, asObject, dig, type JsonObject, nestingOf, parseJson } from "../../src/base/json.ts";
 import { splitArray, splitLines, textOf } from "../../src/base/lines.ts";
+import { jsonLine } from "../../src/base/sanitised-text.ts";
 import type { Chat } from "../../src/protocol/chat-key.ts";
 import type { Message } from "../../src/protocol/message.ts";
 import { VIDEO_ID, VIDEO_ID_FORM } from "../../src/protocol/video-id.ts";

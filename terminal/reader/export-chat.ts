@@ -2,7 +2,7 @@
 import type { Writable } from "node:stream";
 import { ChatError, type HistoryOptions, history } from "../../client/index.ts";
 import { fileTrouble } from "../../src/base/file-trouble.ts";
-import { cleanText } from "../../src/base/harmless-text.ts";
+import { cleanText } from "../../src/base/sanitised-text.ts";
 import { counted } from "../../src/cli/counted.ts";
 import { EXIT } from "../../src/cli/exit-codes.ts";
 import type { Input } from "../../src/cli/flags.ts";

@@ -1,7 +1,7 @@
 /** The formats of an export in one table: how to write messages, and where records of a file end. */
 import { extname } from "node:path";
-import { jsonLine } from "../../src/base/harmless-text.ts";
 import { asObject, asString, type JsonObject, parseJson } from "../../src/base/json.ts";
+import { jsonLine } from "../../src/base/sanitised-text.ts";
 import { UsageError } from "../../src/cli/flags.ts";
 import { BOM, CHAT_TABLE, CHATS_TABLE, type CsvTable, cellsOf } from "../../src/serving/history/csv.ts";
 import { LinePrinter, plain } from "../../src/serving/history/line-printer.ts";

@@ -2,8 +2,8 @@
 import { statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { ChatError } from "../../client/index.ts";
-import { jsonLine } from "../../src/base/harmless-text.ts";
 import { VERSION } from "../../src/base/own-files.ts";
+import { jsonLine } from "../../src/base/sanitised-text.ts";
 import { beginFile } from "../../src/base/whole-file.ts";
 import type { ChatType } from "../../src/protocol/chat.ts";
 import { chatNamed } from "../../src/protocol/chat-key.ts";

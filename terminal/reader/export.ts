@@ -5,7 +5,7 @@ import { access, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ChatError } from "../../client/index.ts";
 import { fileTrouble } from "../../src/base/file-trouble.ts";
-import { jsonLine } from "../../src/base/harmless-text.ts";
+import { jsonLine } from "../../src/base/sanitised-text.ts";
 import { beginFile } from "../../src/base/whole-file.ts";
 import { EXIT } from "../../src/cli/exit-codes.ts";
 import { quote, UsageError } from "../../src/cli/flags.ts";

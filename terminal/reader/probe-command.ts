@@ -1,6 +1,6 @@
 /** `probe`: shows which upstream clients work for a video now, as a table or as the service's answer. */
 import { type ProbeRow, probe } from "../../client/index.ts";
-import { jsonLine } from "../../src/base/harmless-text.ts";
+import { jsonLine } from "../../src/base/sanitised-text.ts";
 import { EXIT } from "../../src/cli/exit-codes.ts";
 import type { Input } from "../../src/cli/flags.ts";
 import { Output } from "../../src/cli/output.ts";

@@ -1,7 +1,7 @@
 /** `record`: lists, adds and deletes the recordings of a service. */
 
 import { ChatError } from "../../client/index.ts";
-import { jsonLine } from "../../src/base/harmless-text.ts";
+import { jsonLine } from "../../src/base/sanitised-text.ts";
 import { suggest } from "../../src/base/suggest.ts";
 import { counted } from "../../src/cli/counted.ts";
 import { type Input, UsageError } from "../../src/cli/flags.ts";

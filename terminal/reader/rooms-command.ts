@@ -1,6 +1,6 @@
 /** `rooms`: shows the rooms that a service stores and reads, as a table or as the service's answer. */
 
-import { cleanText, jsonLine } from "../../src/base/harmless-text.ts";
+import { cleanText, jsonLine } from "../../src/base/sanitised-text.ts";
 import { counted } from "../../src/cli/counted.ts";
 import type { Input } from "../../src/cli/flags.ts";
 import { Output } from "../../src/cli/output.ts";

@@ -1,7 +1,7 @@
 /** `watch`: prints a chat as lines on a terminal or in a pipe, or as JSON lines, or sends it to a webhook. */
 
 import { systemClock } from "../../src/base/clock.ts";
-import { jsonLine } from "../../src/base/harmless-text.ts";
+import { jsonLine } from "../../src/base/sanitised-text.ts";
 import type { Input } from "../../src/cli/flags.ts";
 import { UsageError } from "../../src/cli/flags.ts";
 import { Output } from "../../src/cli/output.ts";

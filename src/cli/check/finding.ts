@@ -1,5 +1,5 @@
 /** One line of a check: what it is of, whether that is in order, and what to do if not. */
-import { cleanText } from "../../base/harmless-text.ts";
+import { cleanText } from "../../base/sanitised-text.ts";
 
 export interface Finding {
   /** `warn`: the service works, but perhaps not as it should; `fail`: it does not. */

@@ -1,6 +1,6 @@
 /** Prints a message as one line for people: time, author with badges, type, text. */
 import { styleText } from "node:util";
-import { cleanText } from "../../base/harmless-text.ts";
+import { cleanText } from "../../base/sanitised-text.ts";
 import type { Details } from "../../protocol/kinds.ts";
 import { wholeText } from "../../protocol/whole-text.ts";
 import { choicesText, type ReceivedMessage } from "./received-message.ts";

@@ -16,7 +16,7 @@ import { CHANNEL_ID } from "../../protocol/channel.ts";
 import type { WallOf } from "../../protocol/chat-standing.ts";
 import { VIDEO_ID } from "../../protocol/video-id.ts";
 import { BOUNDS } from "../bounds.ts";
-import { harmless, shorten, wordsOf } from "../readers/text.ts";
+import { sanitised, shorten, wordsOf } from "../readers/text.ts";
 import { handleIn } from "./channel-names.ts";
 import { channelData } from "./initial-data.ts";
 import { noData, whyNoChat } from "./no-chat.ts";
@@ -78,7 +78,7 @@ export function readChannelPage(html: string): ChannelPage {
   const alerts = (asArray(data.alerts) ?? []).map((alert) => dig(alert, "alertRenderer"));
   const refusal = alerts.find((alert) => dig(alert, "type") === "ERROR");
   if (data.contents !== undefined || !refusal) return wall("the page is of an unknown form");
-  return { shows: "nothing", means: "absent", why: harmless(wordsOf(dig(refusal, "text"))) };
+  return { shows: "nothing", means: "absent", why: sanitised(wordsOf(dig(refusal, "text"))) };
 }
 
 function wall(why: string, wallOf: WallOf = "video"): ChannelPage {

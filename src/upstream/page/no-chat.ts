@@ -7,7 +7,7 @@
 import { asArray, asObject, asString, dig, type JsonObject } from "../../base/json.ts";
 import type { Absence, WallOf } from "../../protocol/chat-standing.ts";
 import { VIDEO_ID_FORM } from "../../protocol/video-id.ts";
-import { harmless, wordsOf } from "../readers/text.ts";
+import { sanitised, wordsOf } from "../readers/text.ts";
 
 /**
  * A page without a chat. `untold`: it does not name its video, as a popout page, or has no data of the
@@ -28,7 +28,7 @@ export function whyNoChat(
 ): NoChat {
   const playability = dig(player, "playabilityStatus");
   const notice = noticeIn(data);
-  const words = harmless(asString(dig(playability, "reason")) ?? wordsOf(dig(notice, "text")));
+  const words = sanitised(asString(dig(playability, "reason")) ?? wordsOf(dig(notice, "text")));
   const shown = data && (videoIn(data) ?? asString(dig(player, "videoDetails", "videoId")));
   const [is, why, wallOf] = data ? findingIn(player, notice, words) : noData(html);
   if (data && shown !== undefined && shown !== videoId) {

@@ -87,7 +87,7 @@ export function withoutAddresses(words: string): string {
 }
 
 /** The upstream's words for callers: it may name the address from which it was called. */
-export function harmless(words: string): string {
+export function sanitised(words: string): string {
   return withoutAddresses(stripMarkup(words));
 }
 

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { parse } from "csv-parse/sync";
-import { cleanText, jsonLine } from "../../../src/base/harmless-text.ts";
+import { cleanText, jsonLine } from "../../../src/base/sanitised-text.ts";
 import { CHAT_TABLE } from "../../../src/serving/history/csv.ts";
 import { LinePrinter, plain, usesColor } from "../../../src/serving/history/line-printer.ts";
 import type { ReceivedMessage } from "../../../src/serving/history/received-message.ts";

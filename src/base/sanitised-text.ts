@@ -1,4 +1,4 @@
-/** Makes text from chats harmless, so that no author can control a terminal. */
+/** Sanitises text from chats, so that no author can control a terminal. */
 
 const LINE_BREAK = /\r\n|[\n\v\f\r\u0085\u2028\u2029]/g;
 /** Control characters (C0, DEL, C1), and those that reorder the text around them. */
