@@ -2,8 +2,8 @@
 import { systemClock } from "../base/clock.ts";
 import { COMMAND_NAME } from "../base/own-files.ts";
 import { migrateStore } from "../store/open.ts";
-import { counted } from "./counted.ts";
 import type { Input } from "./flags.ts";
+import { plural } from "./plural.ts";
 import type { ProcessIo } from "./process-io.ts";
 
 /** Resolves to the exit code. Rejects with an error whose message is one line. */
@@ -15,6 +15,6 @@ export async function migrate(
   const { rooms, messages } = await migrateStore(from, to, systemClock, ({ messages, total }) =>
     say(`${messages} of ${total} messages`),
   );
-  say(`${counted(rooms, "room")}, ${counted(messages, "message")}: done`);
+  say(`${plural(rooms, "room")}, ${plural(messages, "message")}: done`);
   return 0;
 }

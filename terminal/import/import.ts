@@ -1,10 +1,10 @@
 /** `import`: stores captured chats as ended rooms. */
 import { stat } from "node:fs/promises";
 import { systemClock } from "../../src/base/clock.ts";
-import { counted } from "../../src/cli/counted.ts";
 import { EXIT } from "../../src/cli/exit-codes.ts";
 import { type Input, UsageError } from "../../src/cli/flags.ts";
 import { openNamedStore } from "../../src/cli/open-store.ts";
+import { plural } from "../../src/cli/plural.ts";
 import type { ProcessIo } from "../../src/cli/process-io.ts";
 import { ENDED } from "../../src/protocol/chat.ts";
 import { type ChatKey, chatKey, chatOf } from "../../src/protocol/chat-key.ts";
@@ -106,7 +106,7 @@ async function importFile(
   const { room } = hold;
   const appender = new Appender(parts, hold, memoryOf(room, first.chat === "replay", parts));
   const imported: Imported = { videoId, added: 0, unread: 0 };
-  const hideProgress = showProgress(io, () => `${path}: ${counted(imported.added, "message")}`);
+  const hideProgress = showProgress(io, () => `${path}: ${plural(imported.added, "message")}`);
   const keep = () => parts.store.keep(hold.videoId);
   try {
     await keep(); // a room that is there: its old messages must not go meanwhile
@@ -149,7 +149,7 @@ async function takeRoom(
   const capture = room && captureOf(room);
   if (!room || capture?.beginning === beginning) return hold;
   await hold.giveBack();
-  const count = counted(room.head - room.floor, "message");
+  const count = plural(room.head - room.floor, "message");
   throw new CaptureError(
     `room ${videoId} exists already, with ${count} ${
       capture
@@ -160,6 +160,6 @@ async function takeRoom(
 }
 
 function summary({ videoId, added, unread }: Imported): string {
-  const left = unread > 0 ? `; left out: ${counted(unread, "line")}, damaged or of unknown kinds` : "";
-  return `room ${videoId}: ${counted(added, "new message")}${left}`;
+  const left = unread > 0 ? `; left out: ${plural(unread, "line")}, damaged or of unknown kinds` : "";
+  return `room ${videoId}: ${plural(added, "new message")}${left}`;
 }

@@ -3,10 +3,10 @@ import type { Writable } from "node:stream";
 import { ChatError, type HistoryOptions, history } from "../../client/index.ts";
 import { fileTrouble } from "../../src/base/file-trouble.ts";
 import { cleanText } from "../../src/base/sanitised-text.ts";
-import { counted } from "../../src/cli/counted.ts";
 import { EXIT } from "../../src/cli/exit-codes.ts";
 import type { Input } from "../../src/cli/flags.ts";
 import { Output } from "../../src/cli/output.ts";
+import { plural } from "../../src/cli/plural.ts";
 import type { Init } from "../../src/protocol/chat.ts";
 import { typeOfChat } from "../../src/protocol/chat-key.ts";
 import { ask } from "./ask.ts";
@@ -133,7 +133,7 @@ export async function exportChat(
     isComplete = true;
     await file.close(true);
     await describeFile();
-    notice(`${counted(messages, "message")}${reached() ? `, up to cursor ${reached()}` : ""}`);
+    notice(`${plural(messages, "message")}${reached() ? `, up to cursor ${reached()}` : ""}`);
     return { messages: file.messages + messages, cursor: reached() };
   } catch (error) {
     if (!(error instanceof ChatError && error.code === "NOT_STORED")) throw error;
@@ -216,7 +216,7 @@ async function copy(
   const progressText = () => {
     const rate = Math.round((copied.messages / (performance.now() - startedAt)) * 1000);
     const place = Number.isNaN(offsetMs) ? "" : `, ${clockTime(offsetMs)} into the video`;
-    return `${label}${counted(copied.messages, "message")}, ${rate} a second${place}`;
+    return `${label}${plural(copied.messages, "message")}, ${rate} a second${place}`;
   };
   try {
     for await (const message of source) {

@@ -3,9 +3,9 @@
 import { ChatError } from "../../client/index.ts";
 import { jsonLine } from "../../src/base/sanitised-text.ts";
 import { suggest } from "../../src/base/suggest.ts";
-import { counted } from "../../src/cli/counted.ts";
 import { type Input, UsageError } from "../../src/cli/flags.ts";
 import { Output } from "../../src/cli/output.ts";
+import { plural } from "../../src/cli/plural.ts";
 import type { ProcessIo } from "../../src/cli/process-io.ts";
 import { tableOf } from "../../src/cli/text-table.ts";
 import type { ListedRecording } from "../../src/rooms/recordings/recordings.ts";
@@ -65,7 +65,7 @@ export async function record(
       const days = action === "add" ? await retentionDays(access, stopped) : 0;
       if (days > 0)
         notice(
-          `messages are deleted after ${counted(days, "day")}: to keep them, start the service with RELAY_RETENTION_DAYS=0, or export the chat and import it into another store`,
+          `messages are deleted after ${plural(days, "day")}: to keep them, start the service with RELAY_RETENTION_DAYS=0, or export the chat and import it into another store`,
         );
       return 0;
     }

@@ -1,9 +1,9 @@
 /** `rooms`: shows the rooms that a service stores and reads, as a table or as the service's answer. */
 
 import { cleanText, jsonLine } from "../../src/base/sanitised-text.ts";
-import { counted } from "../../src/cli/counted.ts";
 import type { Input } from "../../src/cli/flags.ts";
 import { Output } from "../../src/cli/output.ts";
+import { plural } from "../../src/cli/plural.ts";
 import type { ProcessIo } from "../../src/cli/process-io.ts";
 import { tableOf } from "../../src/cli/text-table.ts";
 import { isReplayChat } from "../../src/protocol/chat.ts";
@@ -43,7 +43,7 @@ export function listRooms({ values }: Input<typeof ANSWER_FLAGS>, io: ProcessIo)
     await output.finish(stopped);
     const { retentionDays: days, rooms } = answer;
     const but = rooms.some(({ kept }) => kept) ? "; those of imported chats are kept" : "";
-    if (days > 0) notice(`messages are deleted after ${counted(days, "day")} (RELAY_RETENTION_DAYS)${but}`);
+    if (days > 0) notice(`messages are deleted after ${plural(days, "day")} (RELAY_RETENTION_DAYS)${but}`);
     return 0;
   });
 }

@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/prom
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { parse } from "csv-parse/sync";
-import { counted } from "../../src/cli/counted.ts";
+import { plural } from "../../src/cli/plural.ts";
 import { AnsweringServer } from "../support/answering-server.ts";
 import { outcome } from "../support/command.ts";
 import { B, several, withRoom } from "../support/history.ts";
@@ -57,7 +57,7 @@ describe("an export of a part", () => {
       assert.equal(code, 0, error);
       assert.deepEqual(placesIn(out), places, options.join(" "));
       const end = places.at(-1);
-      const many = counted(places.length, "message");
+      const many = plural(places.length, "message");
       const told = end === undefined ? many : `${many}, up to cursor ${B + end}`;
       const outside = `no message is within these times. Those that are stored were stored from ${iso(0)} to ${iso(3000)}`;
       const lines = [...(end === undefined ? [outside] : []), told];

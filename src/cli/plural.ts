@@ -1,4 +1,4 @@
 /** `1 message`, `2 messages`. */
-export function counted(count: number, noun: string): string {
+export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
