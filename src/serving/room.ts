@@ -22,7 +22,7 @@ import { type Feed, Feeds } from "./feeds.ts";
 import { MessageFilter } from "./message-filter.ts";
 import type { CursorRange } from "./resume.ts";
 import type { RoomLog } from "./room-log.ts";
-import { SharedPages } from "./shared-pages.ts";
+import { SharedReads } from "./shared-reads.ts";
 import type { Sink } from "./sink.ts";
 import { inSlices } from "./slices.ts";
 import { type Beginning, type StartingRoom, Starts } from "./starts.ts";
@@ -84,7 +84,7 @@ export class Room implements ViewerHost, StartingRoom {
   readonly #parts: RoomParts;
   readonly #viewers = new Set<Viewer>();
   readonly feeds = new Feeds();
-  readonly #pages: SharedPages;
+  readonly #pages: SharedReads;
   readonly #starts: Starts;
   /** The readers that poll, between two polls. */
   readonly #betweenPolls = new BetweenPolls();
@@ -112,7 +112,7 @@ export class Room implements ViewerHost, StartingRoom {
     this.tail = new Tail(head, parts.settings);
     this.#parts = parts;
     const { store: log, clock } = parts;
-    this.#pages = new SharedPages({ key, log, tail: this.tail, clock, closed: this.#closed.signal });
+    this.#pages = new SharedReads({ key, log, tail: this.tail, clock, closed: this.#closed.signal });
     this.#starts = new Starts(this, log);
     this.#keepaliveDueAt = parts.clock.monotonic() + parts.settings.keepaliveMs;
   }

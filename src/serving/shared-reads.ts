@@ -38,7 +38,7 @@ interface Read {
   found: Promise<Found>;
 }
 
-interface SharedPagesParts {
+interface SharedReadsParts {
   key: ChatKey;
   log: RoomLog;
   tail: Tail;
@@ -47,8 +47,8 @@ interface SharedPagesParts {
   closed: AbortSignal;
 }
 
-export class SharedPages {
-  readonly #parts: SharedPagesParts;
+export class SharedReads {
+  readonly #parts: SharedReadsParts;
   /** The latest read of each page, by the page's number, and of each filter of rare types. */
   readonly #reads = new Map<string, Read>();
   #readBytes = 0;
@@ -60,7 +60,7 @@ export class SharedPages {
    */
   #count = 0;
 
-  constructor(parts: SharedPagesParts) {
+  constructor(parts: SharedReadsParts) {
     this.#parts = parts;
   }
 
