@@ -1,6 +1,7 @@
 /** The overlay's views (alerts, poll, ticker), and which messages its parameters choose. */
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
+import { ATTACKS } from "../support/attacks.ts";
 import { violationsIn } from "../support/axe.ts";
 import { countOfMessages, idsOf, NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
 import {
@@ -12,7 +13,7 @@ import {
   texts,
 } from "../support/chat-actions.ts";
 import { adding, PAID, TEXT } from "../support/chat-items.ts";
-import { bannered } from "../support/every-kind.ts";
+import { bannered, SENT } from "../support/every-kind.ts";
 import { NOTE_ROWS, usePages } from "../support/pages.ts";
 import {
   BANNER_REMOVED,
@@ -71,6 +72,25 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
       if (view !== "featured") await page.locator(shown).first().waitFor();
       assert.deepEqual(await violationsIn(page), []);
       await page.emulateMedia({ reducedMotion: null });
+    });
+
+  for (const theme of ["dark", "light", "bubbles", "plate", "terminal"])
+    it(`pass axe, whatever people write: ${theme}`, async () => {
+      const { browser, chat, relay, videoId } = pages;
+      chat.say(
+        ATTACKS.filter((_, at) => at % 8 === 0).flatMap((text, at) => [
+          textAction(`text-${at}`, { text, author: text, channel: `UC-text-${at}` }),
+          paidAction(`paid-${at}`, "$5.00", { text, author: text, channel: `UC-paid-${at}` }),
+        ]),
+      );
+      chat.say([...SENT.donation, deletionOf("text-2")]);
+      const viewport = { width: 800, height: 6000 }; // what is cut off is not judged
+      await using page = await browser.newPage({ viewport, reducedMotion: "reduce" });
+      await page.goto(
+        `${relay.url}/overlay?videoId=${videoId}&theme=${theme}&deleted=hide&max=200&backfill=200`,
+      );
+      await page.locator("#chat [data-type=donation]").waitFor();
+      assert.deepEqual(await violationsIn(page), []);
     });
 
   it("hold an alert for the given time", async () => {
