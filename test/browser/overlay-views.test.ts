@@ -83,7 +83,7 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
           paidAction(`paid-${at}`, "$5.00", { text, author: text, channel: `UC-paid-${at}` }),
         ]),
       );
-      chat.say([...SENT.donation, deletionOf("text-2")]);
+      chat.say([...JSON.parse(JSON.stringify(SENT.donation)), deletionOf("text-2")]);
       const viewport = { width: 800, height: 6000 }; // what is cut off is not judged
       await using page = await browser.newPage({ viewport, reducedMotion: "reduce" });
       await page.goto(
