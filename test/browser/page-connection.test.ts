@@ -338,6 +338,8 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     const { page, calls } = opened;
     await draws(page, "11");
     cut();
+    await page.getByText(/Trying again in [123] s/).waitFor();
+    assert.match(await statusOf(page), /^The connection was lost\. Trying again in [123] s\s*Try now$/);
     for (const asked of [2, 3]) {
       await page.getByText(/Trying again in [123] s/).waitFor();
       assert.equal(calls().length, asked - 1);

@@ -219,6 +219,33 @@ describe("the looks of the viewer page", { skip: NO_CHROMIUM }, () => {
     }
   });
 
+  it("says in a dock as well why there is no chat, or no more of it, and can try again", async () => {
+    const { chat, page } = pages;
+    const cutOff = () =>
+      evaluate<number>(
+        "(({ scrollHeight, clientHeight }) => scrollHeight - clientHeight)(document.querySelector('footer'))",
+      );
+    await page.goto(`${pages.relay.url}/?videoId=no&layout=dock`);
+    await page.locator("#retry").waitFor();
+    assert.equal(await cutOff(), 0);
+    assert.ok((await height("#status-words")) > 20);
+    chat.say(texts("a", 3));
+    await visit("&layout=dock");
+    await has("a-2");
+    await page.route(/v1.stream/, (route) => route.abort());
+    await page.context().setOffline(true);
+    await page.context().setOffline(false);
+    await page.locator("#retry").waitFor();
+    const [line, box] = await Promise.all(
+      ["footer", "#retry"].map((each) => page.locator(each).boundingBox()),
+    );
+    assert.ok(
+      line && box && box.y >= line.y && box.y + box.height <= line.y + line.height,
+      JSON.stringify([line, box]),
+    );
+    await page.unroute(/v1.stream/);
+  });
+
   it("keeps 85 % of a dock for the log", async () => {
     pages.chat.say([bannered(TEXT, { actionId: "banner-1" }), paidAction("p", "$50.00"), ...texts("a", 3)]);
     await visit("&layout=dock");

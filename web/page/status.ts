@@ -11,12 +11,14 @@ import { focusFirstSeen } from "./tab-stops.ts";
 /** `waiting`: for a chat that has not begun, that is off, or for a channel's next stream. */
 export type PageState = "idle" | "connecting" | "waiting" | "open" | "reconnecting" | "ended" | "failed";
 
+const LOST = "The connection was lost. ";
+const AGAIN = "Trying again …";
 const WORDS: Readonly<Record<PageState, string>> = {
   idle: "Paste a video to see its chat.",
   connecting: "Connecting …",
   waiting: "The chat is off, or hidden. It goes on here once it is back.",
   open: "Live chat",
-  reconnecting: "The connection was lost. Reconnecting …",
+  reconnecting: LOST + AGAIN,
   ended: "The chat is over.",
   failed: "This chat cannot be shown.",
 };
@@ -66,7 +68,9 @@ export class Status {
 
   /** After a failed attempt. `waitMs`: until the next one; undefined: soon. */
   wait(state: PageState, error: Pick<ChatError, "code" | "message" | "status">, waitMs?: number): void {
-    const { code, message } = error;
+    const { code } = error;
+    const isCut = state === "reconnecting" && code === "NETWORK"; // which says no more than the state
+    const message = isCut ? "" : error.message;
     if (waitMs === undefined) {
       this.show(state, message);
       return;
@@ -80,7 +84,7 @@ export class Status {
     }
     const isSoon = waitMs < 60_000;
     const time = at.toLocaleTimeString("en", { hourCycle: "h23", timeStyle: isSoon ? "medium" : "short" });
-    const lost = state === "reconnecting" ? "The connection was lost. " : "";
+    const lost = state === "reconnecting" ? LOST : "";
     const words = `${lost}${sentence(message)} It tries again at ${time}.`;
     this.#set(state, words, "Try now", code);
   }
@@ -157,6 +161,6 @@ function wordsFor(state: PageState, detail: string): string {
   if (state === "open")
     return detail === "liveChatReplayRenderer" ? "Replay, whole" : (REASONS[detail] ?? WORDS.open);
   if (detail === "") return WORDS[state];
-  const lost = state === "reconnecting" ? "The connection was lost. " : "";
-  return `${lost}${sentence(detail)} Trying again …`;
+  const lost = state === "reconnecting" ? LOST : "";
+  return `${lost}${sentence(detail)} ${AGAIN}`;
 }
