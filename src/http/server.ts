@@ -42,7 +42,7 @@ import { assertBounded, PAGES } from "./route-bounds.ts";
 import { describeApi } from "./schemas/openapi.ts";
 import { compilersFactory } from "./schemas/validators.ts";
 import { AddressLimit } from "./streams/address-limit.ts";
-import { FullConnections } from "./streams/full-connections.ts";
+import { Backpressure } from "./streams/backpressure.ts";
 import { handOverWorks } from "./streams/hand-over.ts";
 import { mergedRoute } from "./streams/merged.ts";
 import { streamRoute } from "./streams/stream.ts";
@@ -165,9 +165,9 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
   const handsOver = await handOverWorks();
   if (!handsOver) telemetry.viewers.notHandedOver();
   const { stopped } = rooms;
-  const full = new FullConnections({ clock, telemetry, stallMs: answers.stallMs, stopped });
+  const backpressure = new Backpressure({ clock, telemetry, stallMs: answers.stallMs, stopped });
   // Its sockets were taken from the server, so the server's own close would wait for them.
-  app.addHook("preClose", async () => full.close());
+  app.addHook("preClose", async () => backpressure.close());
   const expiries = new Expiries(clock, stopped);
   const streamParts = {
     rooms,
@@ -176,7 +176,7 @@ export async function createServer(served: Served, settings: HttpSettings): Prom
     clock,
     telemetry,
     inFlight,
-    full,
+    backpressure,
     handsOver,
     viewerPlaces: new ViewerPlaces(addresses, expiries),
     compresses: settings.compression,

@@ -2,7 +2,7 @@
  * The responses that their clients have not read yet. All of them together have one bound in bytes: beyond
  * it, an answer that is not small is refused. Bytes that several answers share count once. A connection that
  * takes nothing of its answer for long is closed. Streams and the files of the pages are not counted: viewers
- * share the bytes of both. A stream's connection has the same time (`streams/full-connections.ts`).
+ * share the bytes of both. A stream's connection has the same time (`streams/backpressure.ts`).
  */
 import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
@@ -17,7 +17,7 @@ export interface AnswerLimits {
 }
 
 /**
- * A page of a thousand messages with their details has about a megabyte. `full-connections.ts` says why the
+ * A page of a thousand messages with their details has about a megabyte. `backpressure.ts` says why the
  * time is five minutes.
  */
 export const ANSWER_LIMITS: AnswerLimits = { bytes: 64 * 1024 * 1024, stallMs: 300_000 };

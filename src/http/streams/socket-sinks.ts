@@ -4,30 +4,30 @@ import type { Socket } from "node:net";
 import { type BodyForm, bodyEnd, type Packet } from "../../serving/form.ts";
 import { RunningSum } from "../../serving/gzip.ts";
 import type { Sink, SinkOwner } from "../../serving/sink.ts";
-import type { FullConnections } from "./full-connections.ts";
+import type { Backpressure } from "./backpressure.ts";
 
 /** A response whose head was sent. */
 export class ResponseSink implements Sink {
   readonly form: BodyForm;
   readonly #response: ServerResponse;
   readonly #socket: Socket;
-  readonly #full: FullConnections;
+  readonly #backpressure: Backpressure;
   #owner: SinkOwner | undefined;
 
-  constructor(response: ServerResponse, form: BodyForm, full: FullConnections, onClosed: () => void) {
+  constructor(response: ServerResponse, form: BodyForm, backpressure: Backpressure, onClosed: () => void) {
     this.form = form;
-    this.#full = full;
+    this.#backpressure = backpressure;
     this.#response = response;
     this.#socket = response.req.socket;
     response.on("error", () => this.#socket.destroy()); // treats a broken connection as a viewer that leaves
     response.once("close", () => {
-      full.emptied(this);
+      backpressure.emptied(this);
       onClosed();
     });
   }
 
   write({ bytes }: Packet): void {
-    if (!this.#response.write(bytes)) this.#full.filled(this);
+    if (!this.#response.write(bytes)) this.#backpressure.filled(this);
   }
 
   get isFull(): boolean {
@@ -36,7 +36,7 @@ export class ResponseSink implements Sink {
 
   end(): void {
     this.#response.end();
-    this.#full.closeSoon(this.#socket, this);
+    this.#backpressure.closeSoon(this.#socket, this);
   }
 
   reset(): void {
@@ -44,13 +44,13 @@ export class ResponseSink implements Sink {
   }
 
   cut(): void {
-    this.#full.cut(this.#socket, this.#owner);
+    this.#backpressure.cut(this.#socket, this.#owner);
   }
 
   attach(owner: SinkOwner): void {
     this.#owner = owner;
     this.#response.on("drain", () => {
-      this.#full.emptied(this);
+      this.#backpressure.emptied(this);
       owner.drained();
     });
     this.#response.on("close", () => owner.closed());
@@ -86,7 +86,7 @@ function endWithClient(this: Socket): void {
 export class SocketSink implements Sink {
   readonly form: BodyForm;
   readonly #socket: SinkSocket;
-  readonly #full: FullConnections;
+  readonly #backpressure: Backpressure;
   readonly #onClosed: () => void;
   readonly #sum: RunningSum | undefined;
   #owner: SinkOwner | undefined;
@@ -95,13 +95,13 @@ export class SocketSink implements Sink {
   constructor(
     socket: Socket,
     form: BodyForm,
-    full: FullConnections,
+    backpressure: Backpressure,
     onClosed: () => void,
     endsByItself = false,
   ) {
     this.form = form;
     this.#socket = socket;
-    this.#full = full;
+    this.#backpressure = backpressure;
     this.#onClosed = onClosed;
     this.#sum = form.transferCoding === "gzip" ? new RunningSum() : undefined;
     this.#socket[sinkOf] = this;
@@ -112,7 +112,7 @@ export class SocketSink implements Sink {
 
   write({ bytes, sum }: Packet): void {
     if (sum) this.#sum?.add(sum);
-    if (this.#socket.writable && !this.#socket.write(bytes)) this.#full.filled(this);
+    if (this.#socket.writable && !this.#socket.write(bytes)) this.#backpressure.filled(this);
   }
 
   get isFull(): boolean {
@@ -126,7 +126,7 @@ export class SocketSink implements Sink {
       return;
     }
     socket.write(bodyEnd(this.#sum));
-    this.#full.closeSoon(socket, this);
+    this.#backpressure.closeSoon(socket, this);
   }
 
   reset(): void {
@@ -138,16 +138,16 @@ export class SocketSink implements Sink {
   }
 
   drained(): void {
-    this.#full.emptied(this);
+    this.#backpressure.emptied(this);
     this.#owner?.drained();
   }
 
   cut(): void {
-    this.#full.cut(this.#socket, this.#owner);
+    this.#backpressure.cut(this.#socket, this.#owner);
   }
 
   closed(): void {
-    this.#full.emptied(this);
+    this.#backpressure.emptied(this);
     this.#onClosed();
     this.#owner?.closed();
   }

@@ -8,7 +8,7 @@ import type { Format } from "../../serving/framing.ts";
 import { isPrivate, privately } from "../access/private-answers.ts";
 import type { InFlightRequests } from "../in-flight-requests.ts";
 import { acceptsGzip, varyBy } from "../negotiation.ts";
-import type { FullConnections } from "./full-connections.ts";
+import type { Backpressure } from "./backpressure.ts";
 import { takeSocket } from "./hand-over.ts";
 import { ResponseSink, SocketSink } from "./socket-sinks.ts";
 
@@ -23,7 +23,7 @@ export const STREAM_HEADERS = {
 
 export interface OpenParts {
   inFlight: InFlightRequests;
-  full: FullConnections;
+  backpressure: Backpressure;
   /** Whether a stream may use its socket without Node's response. */
   handsOver: boolean;
   /** Whether streams may be compressed; needs `handsOver`. */
@@ -73,7 +73,7 @@ export function openBody(
   reply: FastifyReply,
   { forms, headers, vary, endsByItself }: StreamBody,
   gone: AbortSignal,
-  { inFlight, full, handsOver, compresses }: OpenParts,
+  { inFlight, backpressure, handsOver, compresses }: OpenParts,
   onClosed: () => void,
 ): BodySink {
   gone.throwIfAborted();
@@ -96,13 +96,13 @@ export function openBody(
     ...(isPrivate(request) && { "cache-control": privately(headers["cache-control"]) }),
     ...(isGzip && { "content-encoding": "gzip" }),
   });
-  if (!isTaken) return new ResponseSink(response, forms.bare, full, onClosed);
+  if (!isTaken) return new ResponseSink(response, forms.bare, backpressure, onClosed);
   const form = isGzip ? forms.gzip : forms.chunked;
   // Corked for this turn, so that the head and the first frames leave in one write.
   inFlight.forget(socket);
   socket.cork();
   process.nextTick(() => socket.uncork());
-  return new SocketSink(takeSocket(response), form, full, onClosed, endsByItself);
+  return new SocketSink(takeSocket(response), form, backpressure, onClosed, endsByItself);
 }
 
 /** Whether the request has no body and its answer will be chunked. */

@@ -9,7 +9,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { describe, it, type TestContext, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { pino } from "pino";
-import { FullConnections } from "../../../src/http/streams/full-connections.ts";
+import { Backpressure } from "../../../src/http/streams/backpressure.ts";
 import { takeSocket } from "../../../src/http/streams/hand-over.ts";
 import { ResponseSink, SocketSink } from "../../../src/http/streams/socket-sinks.ts";
 import { FORMS } from "../../../src/serving/form.ts";
@@ -134,7 +134,7 @@ describe("a connection", { timeout: PATIENCE_MS }, () => {
   const telemetry = new Telemetry(silentLog);
   const clock = new FakeClock();
   const { signal: stopped } = new AbortController();
-  const shared = new FullConnections({ clock, telemetry, stallMs: STALL_MS, stopped });
+  const shared = new Backpressure({ clock, telemetry, stallMs: STALL_MS, stopped });
   const sinks: Record<string, (response: ServerResponse) => Sink> = {
     socket: (response) => new SocketSink(takeSocket(response), FORMS.sse.plain.chunked, shared, () => {}),
     response: (response) => new ResponseSink(response, FORMS.sse.plain.bare, shared, () => {}),

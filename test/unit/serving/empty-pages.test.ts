@@ -9,7 +9,7 @@ import { type AddressInfo, connect } from "node:net";
 import { type TestContext, test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { systemClock } from "../../../src/base/clock.ts";
-import { FullConnections } from "../../../src/http/streams/full-connections.ts";
+import { Backpressure } from "../../../src/http/streams/backpressure.ts";
 import { takeSocket } from "../../../src/http/streams/hand-over.ts";
 import { SocketSink } from "../../../src/http/streams/socket-sinks.ts";
 import { ENDED } from "../../../src/protocol/chat.ts";
@@ -41,7 +41,7 @@ async function sentAfterPruning(t: TestContext, storeUrl: string): Promise<Buffe
   const stop = new AbortController();
   t.after(() => stop.abort());
   const limits = { clock: systemClock, telemetry, stallMs: 60_000, stopped: stop.signal };
-  const shared = new FullConnections(limits);
+  const shared = new Backpressure(limits);
   const server = createServer(async (_request, response) => {
     response.writeHead(200);
     const open = () => {

@@ -1,7 +1,7 @@
 /** When a connection that is full is cut, without any connection: time is the test's. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { FullConnections } from "../../../src/http/streams/full-connections.ts";
+import { Backpressure } from "../../../src/http/streams/backpressure.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
@@ -17,7 +17,7 @@ function started(count: number) {
   const sinks = Array.from({ length: count }, (_, n) => ({
     cut: () => void cuts.push([n, clock.monotonic()]),
   }));
-  return { clock, stop, full: new FullConnections(parts), sinks: sinks as [Sink, ...Sink[]], cuts };
+  return { clock, stop, full: new Backpressure(parts), sinks: sinks as [Sink, ...Sink[]], cuts };
 }
 type Sink = { cut(): void };
 

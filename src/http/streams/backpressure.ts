@@ -1,8 +1,8 @@
 /**
- * The streams' connections that are full: one that has been so for `stallMs` without a drain is cut, and one
- * whose stream has ended has as long for the rest. In the service, `stallMs` is five minutes: Linux reports
- * the space in a send buffer by thirds, so a client that reads 5 KB/s drains one of 4 MiB, the usual size,
- * every 280 s. Until a connection is full, this costs it nothing.
+ * The streams' connections under back-pressure: one that has been full for `stallMs` without a drain is cut,
+ * and one whose stream has ended has as long for the rest. In the service, `stallMs` is five minutes: Linux
+ * reports the space in a send buffer by thirds, so a client that reads 5 KB/s drains one of 4 MiB, the usual
+ * size, every 280 s. Until a connection is full, this costs it nothing.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -14,7 +14,7 @@ interface Cuttable {
   cut(): void;
 }
 
-interface FullConnectionsParts {
+interface BackpressureParts {
   clock: Clock;
   telemetry: Telemetry;
   /** How long a connection may be full without a drain, in milliseconds; also at the end of its stream. */
@@ -22,14 +22,14 @@ interface FullConnectionsParts {
   stopped: AbortSignal;
 }
 
-export class FullConnections {
+export class Backpressure {
   readonly #telemetry: Telemetry;
   /** Those that are full, and those that must take the rest of a stream that has ended. */
   readonly #full: Deadlines<Cuttable>;
   /** Sockets whose stream has ended while bytes are still to be sent. */
   readonly #ending = new Set<Socket>();
 
-  constructor({ clock, telemetry, stallMs, stopped }: FullConnectionsParts) {
+  constructor({ clock, telemetry, stallMs, stopped }: BackpressureParts) {
     this.#telemetry = telemetry;
     this.#full = new Deadlines(clock, stallMs, stopped, (sink) => sink.cut());
   }
