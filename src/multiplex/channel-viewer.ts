@@ -23,7 +23,7 @@ import { type MultiplexParts, MultiplexViewer } from "./multiplex-viewer.ts";
 
 /** How long a client waits for the first look at a channel before it gets a state without one. */
 const FIRST_LOOK_MS = 2000;
-/** Why a client waits whose answer begins before the first look is over. */
+/** Shown to a client if its answer begins before the first look is over. */
 const UNSEEN = "the channel's pages have not been read yet";
 /** A client's video counts as another channel's if its own channel cannot be found out for this long. */
 const MAX_UNKNOWN_MS = 120_000;

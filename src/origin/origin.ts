@@ -369,8 +369,8 @@ export class Origin {
   }
 
   /**
-   * The answer to a client's request, of which its path with the query and its headers are sent on: it only
-   * reads, so it may be repeated. Rejects with `OriginAway`, or with the origin's `RelayError` of status 5xx.
+   * Forwards a client's GET to the origin, with its path, query and headers. Safe to repeat. Rejects with
+   * `OriginAway`, or with the origin's `RelayError` of status 5xx.
    */
   pass(request: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
     const { timeoutMs = PAGE_TIMEOUT_MS } = request;

@@ -8,7 +8,7 @@ export interface FullRow {
   message: string;
   /** What the operator can set: only the log names it. */
   setting?: string;
-  /** The `Retry-After`, in milliseconds; absent if only somebody's deed helps. */
+  /** The `Retry-After`, in milliseconds; absent if waiting does not help. */
   retryAfterMs?: number;
 }
 

@@ -13,7 +13,7 @@ const GIVE_BACK_MS = 500;
 /** The time over which the streams are ended, so that their viewers do not reconnect all at once. */
 const END_SPREAD_MS = 1500;
 
-/** `viewers`: those of all rooms, and of none, once the rooms are given back. */
+/** `viewers`: all viewers, also those in no room. It is called once the rooms are given back. */
 export async function stopEntries(
   entries: readonly Pick<VideoEntry, "windDown" | "close">[],
   viewers: () => readonly { end(): void }[],

@@ -1,6 +1,6 @@
 /**
- * Keeps the store below a limit of its size. At the limit, only recordings open chats (`acquire-room.ts`),
- * and the oldest rooms are deleted, those that no recording names first, until some space is free again. A
+ * Keeps the store below a limit of its size. At the limit, new chats are refused unless they are recorded
+ * (`acquire-room.ts`), and the oldest rooms are deleted, unrecorded rooms first, until some space is free. A
  * store that has nothing left to delete stays full, and works: chats that are open, and recordings, continue.
  * The stores choose the rooms: `sqlite/pruning.ts`, `postgres/pruning-schema.ts`.
  */
