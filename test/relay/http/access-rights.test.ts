@@ -11,6 +11,7 @@ import { ask } from "../../support/api.ts";
 import { startRelay, type TestRelay, type TestRelayOptions } from "../../support/relay.ts";
 import { roomsOn } from "../../support/rooms-on.ts";
 import { observe } from "../../support/store-subject.ts";
+import { Stream } from "../../support/stream.ts";
 import { bearer, SECRET, signed } from "../../support/tokens.ts";
 
 const VIDEO = "rights-1234";
@@ -195,6 +196,19 @@ describe("where one video is public", () => {
       for (const route of Object.keys(REQUESTS).filter((each) => !rightsOf(each).includes("watch")))
         assert.equal((await call(relay, route, bearer(token))).status, 401, route);
     }
+  });
+
+  it("the room of the video does not say how it is read, but to those who may see all rooms", async () => {
+    await using viewer = await Stream.open(relay.url, { videoId: VIDEO });
+    await viewer.untilMessages(1);
+    const egressFor = async (...rights: string[]) => {
+      const headers = rights.length > 0 ? bearer(await signed({ relay: rights })) : {};
+      const { body } = await ask<{ egress: string | null }>(relay.url, `/v1/rooms/${VIDEO}`, { headers });
+      return body.egress;
+    };
+    assert.equal(await egressFor(), null);
+    assert.equal(await egressFor("watch"), null);
+    assert.equal(await egressFor("watch", "rooms"), "direct");
   });
 
   it("a refusal of a token for something else says which right it needs", async () => {

@@ -130,6 +130,12 @@ it("the log is the live chat's, and never becomes the replay's, which has a log 
   assert.deepEqual(await log({ offset: "-1" }), { status: 200, ids: live.ids, isClosed: "true" });
   const ofReplay = { status: 200, ids: replay.ids, isClosed: "true" };
   assert.deepEqual(await log({ offset: "-1", chat: "replay" }), ofReplay);
+  const atOnce = ["live", "replay"].flatMap((chat) => Array(10).fill({ offset: "-1", chat }));
+  const logs = await Promise.all(atOnce.map(log));
+  assert.deepEqual(
+    logs.map(({ ids }) => ids),
+    [...Array(10).fill(live.ids), ...Array(10).fill(replay.ids)],
+  );
   const offset = String(replay.cursors[1]).padStart(16, "0");
   assert.equal((await log({ offset })).status, 410);
   assert.deepEqual((await log({ offset, chat: "replay" })).ids, replay.ids.slice(2));
