@@ -72,6 +72,8 @@ export class Viewer {
   readonly #subscription: Subscription;
   #taken: Frame[] = [];
   #hasBegun = false;
+  /** Whether its last refusal was that its chat is surely not there: clients do not come again after it. */
+  #isRefusedForGood = false;
 
   constructor(name: string, parts: ViewerParts) {
     this.name = name;
@@ -113,7 +115,8 @@ export class Viewer {
       this.sink = undefined;
       const isOver = this.rooms.every(({ overSince }) => overSince < Number.POSITIVE_INFINITY);
       const { hasEnded } = this.#subscription;
-      const isPatient = this.isCalm ? hasEnded && isOver : hasEnded || random.chance(0.15);
+      const isDone = isOver && (hasEnded || this.#isRefusedForGood);
+      const isPatient = this.isCalm ? isDone : hasEnded || random.chance(0.15);
       await scheduler.sleep(isPatient ? random.next() * 120_000 : RETRY_MS * (0.5 + random.next()));
     }
   }
@@ -145,6 +148,7 @@ export class Viewer {
     const lastEventId = this.#lastEventId();
     this.#subscription.begin(lastEventId);
     this.#hasBegun = false;
+    this.#isRefusedForGood = false;
     this.sink = sink;
     const { name: host } = this.host ?? {};
     journal.note(`viewer ${this.name} of ${name} comes${host && ` to ${host}`} with ${lastEventId}`);
@@ -221,6 +225,7 @@ export class Viewer {
       this.#violate("neighbours", "", `is refused, with trouble of other chats alone: ${message}`);
     // Stored messages of a chat that is over are served, and one that may come back is waited for.
     const isSure = error instanceof ChatAbsent && error.absence.is !== "unknown";
+    this.#isRefusedForGood = isSure;
     const stored = this.rooms.find((room) => room.isStored(lastEventId));
     if (isSure && stored)
       this.#violate("stream", stored.videoId, `is refused as if nothing were stored: ${message}`);
