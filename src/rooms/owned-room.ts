@@ -228,7 +228,8 @@ export class OwnedRoom {
       assertCapacity(chatType);
       egress.admit(demandOf(isReplayChat(chatType), undefined, settings));
     };
-    const standing = await egress.open((chat) => chat.bootstrap(videoId, options, found), until);
+    const panels = live.room && knownPosition(live.room).panels;
+    const standing = await egress.open((chat) => chat.bootstrap(videoId, options, found, panels), until);
     if (standing.is !== "there") return { absence: standing };
     const { page, first } = standing;
     egress.succeeded();

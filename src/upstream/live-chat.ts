@@ -28,7 +28,7 @@ import type { Position } from "./position.ts";
 import { type AboveChat, aboveAfter } from "./readers/above-chat.ts";
 import { type Reading, readActions } from "./readers/actions.ts";
 import { knownByText } from "./readers/notice.ts";
-import type { Panels } from "./readers/panels.ts";
+import { NO_PANELS, type Panels } from "./readers/panels.ts";
 import type { Item } from "./readers/reader.ts";
 import { READERS } from "./readers/reader-by-kind.ts";
 import type { TimeOfDay } from "./readers/timestamp.ts";
@@ -116,15 +116,16 @@ export class LiveChat {
 
   /**
    * Finds a video's chat and a pair that can read it. Calls `found` between the two; an error of `found` ends
-   * the bootstrap. Rejects with `RelayError` SW_JS_FAILED or NO_WORKING_CLIENT, and with `UpstreamError`
+   * the bootstrap. `panels`: those of the live chat if it was read before. Rejects with `RelayError` SW_JS_FAILED or NO_WORKING_CLIENT, and with `UpstreamError`
    * "throttled", or "unusable" if no page could be loaded.
    */
   bootstrap(
     videoId: string,
     options: CallOptions,
     found?: (chatType: ChatType) => void,
+    panels: Panels = NO_PANELS,
   ): Promise<Standing<BootstrappedChat>> {
-    return this.#walls.observe(videoId, this.#bootstrap(videoId, options, found));
+    return this.#walls.observe(videoId, this.#bootstrap(videoId, options, panels, found));
   }
 
   /**
@@ -156,9 +157,10 @@ export class LiveChat {
   async #bootstrap(
     videoId: string,
     options: CallOptions,
+    panels: Panels,
     found?: (chatType: ChatType) => void,
   ): Promise<Standing<BootstrappedChat>> {
-    const standing = await this.#find(videoId, options);
+    const standing = await this.#find(videoId, options, undefined, panels);
     if (standing.is !== "there") return standing;
     const { is, start, ...page } = standing;
     found?.(start.chatType);
@@ -187,7 +189,12 @@ export class LiveChat {
     throw new RelayError("NO_WORKING_CLIENT", `${why}.`, { cause });
   }
 
-  async #find(videoId: string, options: CallOptions, known?: Position): Promise<Standing<FoundChat>> {
+  async #find(
+    videoId: string,
+    options: CallOptions,
+    known?: Position,
+    livePanels = NO_PANELS,
+  ): Promise<Standing<FoundChat>> {
     const loads = new PageLoads(this.#calls, options);
     const kept = known && this.#credentials.get();
     const better = kept ?? (await scriptCredentials(loads));
@@ -204,7 +211,8 @@ export class LiveChat {
       const why = "a chat of another kind was found, which may not be this one's";
       return { is: "unknown", why, wallOf: "video" };
     }
-    const { items, panels } = this.#read(actions, known?.panels);
+    const earlier = isReplayChat(chatType) ? NO_PANELS : livePanels;
+    const { items, panels } = this.#read(actions, known?.panels ?? earlier);
     const start = { chatType, continuation, view, credentials, panels, ...beginningOf(chatType) };
     return {
       is: "there",

@@ -125,6 +125,30 @@ it("a room gets each state of a poll once, and the last one again when the poll 
   assert.deepEqual(sent, ["open", "updated", "closed", "chat"]);
 });
 
+for (const [where, actions, closing] of [
+  ["a panel", [POLL_OPENED, POLL_UPDATED], POLL_CLOSED],
+  ["a banner", [POLL_IN_BANNER], BANNER_REMOVED],
+] as const)
+  it(`a poll in ${where} also closes if its room was released, and opened by a page that does not show it`, async () => {
+    const relay = new VirtualRelay();
+    const chat = relay.upstream.chat(VIDEO, { page: 0 });
+    const before = await relay.enter({ videoId: VIDEO, details: true });
+    chat.say([...structuredClone(actions), textAction("before")]);
+    await before.until(() => before.ids.includes("before"));
+    before.leave();
+    await relay.advance(100_000);
+    relay.upstream.fault({ on: "popout", times: Number.POSITIVE_INFINITY, as: { status: 503 } });
+    const lastEventId = before.cursors.at(-1) ?? 0;
+    const stream = await relay.enter({ videoId: VIDEO, details: true, lastEventId });
+    chat.say([structuredClone(closing), textAction("after")]);
+    await stream.until(() => stream.ids.includes("after"));
+    const states = stream.messages.map(({ message }) => pollOf(message)?.state);
+    assert.deepEqual(
+      states.filter((state) => state !== undefined),
+      ["closed"],
+    );
+  });
+
 it("votes are a whole number, or absent", () => {
   for (const [text, votes] of [
     ["0 votes", 0],
