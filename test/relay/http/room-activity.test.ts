@@ -51,6 +51,10 @@ describe("the activity of a room", () => {
     );
     assert.equal(activity?.minutes.at(-1)?.messages, 2);
     assert.equal(totals.cursor, B + 6);
+    const target = { authorId: ines.authorId };
+    const removal = said("g", { type: "author_deleted", author: "@ines", details: { target } });
+    await store.append(claim, B + 6, [removal], "");
+    assert.deepEqual((await show(url)).activity?.authors, [{ ...bo, messages: 2 }]);
   });
 
   it("of a busy chat is that of the newest 20,000 messages, without a minute of which some are missing", async (t) => {

@@ -200,6 +200,26 @@ describe("a download", () => {
       assert.ok(linesOf(first).length >= 2000);
     });
 
+  it("does not share its pieces with one that is written in another way", async (t) => {
+    const { path, store } = await withRoom(t, [said(1, { message: "=1" })]);
+    const released = Promise.withResolvers<void>();
+    const { read } = store;
+    store.read = async (...args) => {
+      await released.promise;
+      return read(...args);
+    };
+    let requests = 0;
+    const texts = ["", "&raw=true"].map(async (written) => {
+      const response = await fetch(`${path}&limit=all&format=csv${written}`, { headers: PLAIN });
+      requests += 1;
+      return await response.text();
+    });
+    await eventually(2, () => requests);
+    released.resolve();
+    const [guarded = "", raw = ""] = await Promise.all(texts);
+    assert.deepEqual([guarded.includes(",'=1,"), raw.includes(",=1,")], [true, true]);
+  });
+
   it("is read no faster than its client takes it, and stops when the client is gone", async (t) => {
     const long = Array.from({ length: 2500 }, (_, n) => said(n, { message: "x".repeat(5000) }));
     const { url, store } = await withRoom(t, long);

@@ -1,6 +1,7 @@
 /** The pages of the upstream that show a chat: where its continuations are, and which of them reads what. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { BOUNDS } from "../../../src/upstream/bounds.ts";
 import { namesVideo } from "../../../src/upstream/continuation.ts";
 import { type ChatPage, readChatPage } from "../../../src/upstream/page/chat-page.ts";
 
@@ -197,6 +198,14 @@ describe("the reader of chat pages", () => {
       /^the video has no live chat$/,
     ],
     ["a plain video", watchWith(undefined, status("OK")), /^the video has no live chat$/],
+    [
+      "the chat of another video",
+      pageWith({
+        currentVideoEndpoint: { watchEndpoint: { videoId: "another-vid" } },
+        contents: { liveChatRenderer: renderer() },
+      }),
+      /shows another video/,
+    ],
   ];
   for (const [because, html, why] of REASONS) {
     it(`says why there is no chat: ${because}`, () => assert.match(whyIn(html), why));
@@ -228,6 +237,9 @@ describe("the reader of chat pages", () => {
     assert.match(whyIn(`ytInitialData = ${wide};`), /no initial data/);
     const deep = `{"contents":${'{"a":'.repeat(100_000)}${chat}${"}".repeat(100_000)}}`;
     assert.equal(chatIn(`ytInitialData = ${deep};`).continuation, ALL);
+    const actions = Array.from({ length: BOUNDS.actions + 1 }, (_, id) => ({ id }));
+    const newest = chatIn(popoutWith(renderer({ actions }))).actions;
+    assert.deepEqual([newest.length, newest.at(-1)], [BOUNDS.actions, actions.at(-1)]);
     for (const contents of [null, 7, "x", [], {}, { liveChatRenderer: [] }, { liveChatRenderer: null }]) {
       assert.match(whyIn(pageWith({ contents })), /no live chat/);
     }

@@ -78,6 +78,10 @@ test("a link has its final, absolute URL", () => {
       "https://www.youtube.com/redirect?q=javascript%3Aalert(1)",
     ],
     [{ urlEndpoint: { url: "https://example.org/redirect?q=x" } }, "https://example.org/redirect?q=x"],
+    [
+      { urlEndpoint: { url: "https://not-youtube.com/redirect?q=https%3A%2F%2Fexample.org" } },
+      "https://not-youtube.com/redirect?q=https%3A%2F%2Fexample.org",
+    ],
     [{ urlEndpoint: { url: "//example.org/x" } }, "https://example.org/x"],
     [{ watchEndpoint: { videoId: "made-up_vid" } }, "https://www.youtube.com/watch?v=made-up_vid"],
     [
