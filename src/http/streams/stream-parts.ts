@@ -1,5 +1,5 @@
 /**
- * What the routes of streams share: their io, what a request asks for, and the opening of a
+ * What the routes of streams share: their dependencies, what a request asks for, and the opening of a
  * connection that carries several chats.
  */
 import type { Clock } from "../../base/clock.ts";

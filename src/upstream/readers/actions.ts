@@ -23,9 +23,9 @@ import {
   type ActionTime,
   BrokenItem,
   type Context,
+  type HolderFields,
   type Item,
   type Outcome,
-  type ProcessIo,
   type Reader,
 } from "./reader.ts";
 import { READERS } from "./reader-by-kind.ts";
@@ -38,7 +38,7 @@ const MAX_SAMPLE_LENGTH = 1000;
 const MAX_KINDS = 50;
 /** It holds another object, or only provides ids for its sibling. */
 const ELEMENT = "elementRenderer";
-const NOTHING: ProcessIo = {};
+const NOTHING: HolderFields = {};
 const OTHER_KINDS = "(other kinds)";
 
 export interface ActionContext {
@@ -135,7 +135,7 @@ function readNamed(
   holder: unknown,
   holderKind: string,
   state: ActionState,
-  outside: ProcessIo,
+  outside: HolderFields,
   depth = 0,
 ): Outcome & { kind: string } {
   const { kind, body } = namedIn(holder) ?? { kind: holderKind };
@@ -173,8 +173,8 @@ function addOrigin({ details }: Message, upstreamKind: string, { offsetMs }: Act
   details.upstreamKind = upstreamKind;
 }
 
-function within(outside: ProcessIo, ids: ProcessIo): ProcessIo {
-  return addDefined<ProcessIo>({ ...outside }, ids);
+function within(outside: HolderFields, ids: HolderFields): HolderFields {
+  return addDefined<HolderFields>({ ...outside }, ids);
 }
 
 /**

@@ -7,13 +7,13 @@ import { asString, dig } from "../../base/json.ts";
 import { chat } from "./chat-item.ts";
 import { notice } from "./notice.ts";
 import { superchat, supersticker } from "./paid.ts";
-import type { ProcessIo, Reader } from "./reader.ts";
+import type { HolderFields, Reader } from "./reader.ts";
 
 export const element: Reader = (renderer, { read }) =>
   read(dig(renderer, "newElement", "type", "componentType", "model"), idsInElement(renderer));
 
 /** The ids that an element provides for its content, or for its sibling. */
-export function idsInElement(renderer: unknown): ProcessIo {
+export function idsInElement(renderer: unknown): HolderFields {
   return {
     id: dig(renderer, "compatibilityOptions", "liveChatId"),
     authorExternalChannelId: dig(renderer, "compatibilityOptions", "liveChatAuthorExternalChannelId"),

@@ -21,13 +21,13 @@ export interface ActionTime {
 }
 
 /** Raw fields of the holder, used if the item itself lacks them. */
-export interface ProcessIo {
+export interface HolderFields {
   id?: unknown;
   authorExternalChannelId?: unknown;
 }
 
 export interface Context extends ActionTime {
-  around: ProcessIo;
+  around: HolderFields;
   /** The panels before this action. */
   panels: Panels;
   /** The counts in the same answer (likes, replies), by entity key. */
@@ -35,7 +35,7 @@ export interface Context extends ActionTime {
   /** Whether the upstream was asked for English. */
   isEnglish: boolean;
   /** Reads the one object that the holder has under its name. */
-  read(holder: unknown, around?: ProcessIo): Outcome;
+  read(holder: unknown, around?: HolderFields): Outcome;
 }
 
 /** The upstream's data is invalid, so that no message can be created from it. */
