@@ -5,7 +5,7 @@ import type { Browser, Page } from "playwright-core";
 import { ATTACKS } from "../support/attacks.ts";
 import { violationsIn } from "../support/axe.ts";
 import { faultsOf, launchChromium, NO_CHROMIUM, rowOf } from "../support/browser.ts";
-import { deletionOf, textAction } from "../support/chat-actions.ts";
+import { deletionOf, paidAction, textAction } from "../support/chat-actions.ts";
 import { putFeatured } from "../support/featured-viewer.ts";
 import type { Chat } from "../support/pages.ts";
 import { startRelay, type TestRelay } from "../support/relay.ts";
@@ -102,6 +102,21 @@ describe("a featured message", { skip: NO_CHROMIUM }, () => {
     }
   });
 
+  for (const theme of ["dark", "plate"])
+    it(`ends a long name and long words in "…", so that both are seen: ${theme}`, async () => {
+      chat.say([textAction("long", { author: "W".repeat(300), text: "words ".repeat(200) })]);
+      await open(`/overlay?videoId=${videoId}&view=featured&theme=${theme}`);
+      await stored("long");
+      await feature("long");
+      await shows("long");
+      const boxes = ["#featured", "#featured [data-field=author]", "#featured [data-field=message]"];
+      const [row, name, words] = await Promise.all(boxes.map((each) => page.locator(each).boundingBox()));
+      assert.ok(row && name && words);
+      assert.ok(name.y >= row.y && name.height < 100, JSON.stringify([row, name]));
+      assert.ok(words.y + words.height <= row.y + row.height && words.height < 300, JSON.stringify(words));
+      assert.deepEqual(await violationsIn(page), []);
+    });
+
   it("is shown of several chats, and over the stream that sources share", async () => {
     const other = videoId.replace("featured", "another_");
     relay.upstream.chat(other, { timeoutMs: 50 }).say([textAction("there")]);
@@ -158,8 +173,13 @@ describe("a featured message", { skip: NO_CHROMIUM }, () => {
     await feature("two"); // by another moderator
     await button("two", "Stop featuring").waitFor();
     await button("one", "Feature").waitFor();
-    chat.say([textAction("three")]);
+    chat.say([textAction("three"), paidAction("paid", "$50.00")]);
     await button("three", "Feature").waitFor();
+    const colors = await page.evaluate<string[]>(
+      `['[data-feature]', '.head'].map((each) =>
+        getComputedStyle(document.querySelector('[data-message-id=paid] ' + each)).color)`,
+    );
+    assert.equal(colors[0], colors[1]); // the star is on the header's ground
     assert.deepEqual(await violationsIn(page), []);
     assert.equal(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true);
     await page.setViewportSize({ width: 320, height: 600 });

@@ -84,7 +84,7 @@ describe("the overlay's views", { skip: NO_CHROMIUM }, () => {
         ]),
       );
       chat.say([...JSON.parse(JSON.stringify(SENT.donation)), deletionOf("text-2")]);
-      const viewport = { width: 800, height: 6000 }; // what is cut off is not judged
+      const viewport = { width: 800, height: 6000 }; // axe judges no row that is cut off
       await using page = await browser.newPage({ viewport, reducedMotion: "reduce" });
       await page.goto(
         `${relay.url}/overlay?videoId=${videoId}&theme=${theme}&deleted=hide&max=200&backfill=200`,
