@@ -18,6 +18,7 @@ import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { AboutVideo } from "./about-video.ts";
 import type { Appender } from "./batch/appender.ts";
 import type { Progress } from "./batch/checkpoint.ts";
+import type { Completed } from "./fresh-pages.ts";
 import type { Gap, ReadBatch } from "./gap.ts";
 import type { HiddenTime } from "./hidden-time.ts";
 import { type LookSettings, LookWaits } from "./look-waits.ts";
@@ -236,7 +237,7 @@ export class Poller {
     const now = batch.answeredAt;
     const page = this.#timeline.onPages;
     const { late, batches } = this.#timeline.observe(batch, this.#pace.intervalMs);
-    const read: Pick<Page, "items" | "position"> & Partial<Page> =
+    const read: Completed & Pick<Page, "position"> =
       late && this.#timeline.mayAskForPage()
         ? await this.#optional.completed(batch, late.ms, options)
         : batch;
