@@ -8,9 +8,11 @@ import { describe, it } from "node:test";
 import type { FastifyRequest } from "fastify";
 import { pino } from "pino";
 import { Expiries } from "../../../src/http/access/expiries.ts";
+import { setOutcome } from "../../../src/http/access/grant.ts";
 import { ViewerPlaces } from "../../../src/http/access/viewer-places.ts";
 import { AddressLimit } from "../../../src/http/streams/address-limit.ts";
 import { RelayError } from "../../../src/protocol/errors.ts";
+import { Rights } from "../../../src/protocol/rights.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import { ask, assertRefused } from "../../support/api.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -210,4 +212,27 @@ it("the place of a client that has gone is free at once, although its request wa
   assert.throws(() => places.take(request, signal), { code: "CAPACITY" });
   gone.abort();
   places.take(request, signal);
+});
+
+it("a connection that is refused for its token's subject leaves the place of its address free", () => {
+  const expiries = new Expiries(new FakeClock(), new AbortController().signal);
+  const places = new ViewerPlaces(new AddressLimit(2), expiries);
+  const { signal } = new AbortController();
+  const request = () => ({ ip: "192.0.2.1", raw: {} }) as FastifyRequest;
+  const holder = request();
+  const terms = { expiresAt: Number.POSITIVE_INFINITY, subject: "one", viewers: 1 };
+  setOutcome(holder, { rights: new Rights(["watch"]), terms });
+  places.take(holder, signal);
+  for (let i = 0; i < 3; i++) assert.throws(() => places.take(holder, signal), { code: "CAPACITY" });
+  places.take(request(), signal);
+});
+
+it("a place that is given back twice is free once", () => {
+  const limit = new AddressLimit(1);
+  const take = () => limit.take({ ip: "192.0.2.1" });
+  const giveBack = take();
+  giveBack();
+  take();
+  giveBack();
+  assert.throws(take, { code: "CAPACITY" });
 });

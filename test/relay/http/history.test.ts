@@ -272,6 +272,19 @@ describe("a filtered page", () => {
     });
   }
 
+  it("leads back to those before it, one by one", async (t) => {
+    const { get } = await withRoom(t, mixed);
+    for (const [before, ...page] of [
+      [12, [4], null, 4],
+      [4, [3], null, 3],
+      [3, [1], null, null],
+    ] as const)
+      assert.deepEqual(
+        placesOf(await get({ videoId: ROOM, q: "hello", limit: 1, before: B + before })),
+        page,
+      );
+  });
+
   it("has a shortened link whole in CSV and as text, and in JSON as it is shown", async (t) => {
     const parts = [text("see "), { kind: "link" as const, text: SHOWN, url: WHOLE }];
     const { get, text: textOf } = await withRoom(t, [said(1, { message: `see ${SHOWN}`, parts })]);

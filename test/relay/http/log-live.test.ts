@@ -1,11 +1,13 @@
 /** `GET /v1/log/{videoId}` live: long polls, and Server-Sent Events. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
+import { ENDED } from "../../../src/protocol/chat.ts";
 import { offsetOf } from "../../../src/serving/log-position.ts";
 import { eventually } from "../../support/eventually.ts";
+import { several, withRoom } from "../../support/history.ts";
 import { itemsOf, type LogAnswer, type LogEvent, readEvents, readLog } from "../../support/log.ts";
 import { metric, roomsIn, startRelay, type TestRelayOptions } from "../../support/relay.ts";
-import { temporaryFile } from "../../support/store-subject.ts";
+import { ROOM, temporaryFile } from "../../support/store-subject.ts";
 import { Stream } from "../../support/stream.ts";
 
 const VIDEO = "logged-live";
@@ -163,6 +165,17 @@ describe("the events of a log", () => {
       const { streamNextOffset, upToDate } = placeIn(events[0]);
       assert.deepEqual([events[0]?.event, streamNextOffset, upToDate], ["control", first.next, true]);
     }
+  });
+
+  it("say only behind the last message that all has come", async (t) => {
+    const { url, store, claim } = await withRoom(t, several(400));
+    await store.finish(claim, ENDED);
+    const { events } = await readEvents(url, ROOM, "-1");
+    const places = events.filter(({ event }) => event === "control").map(placeIn);
+    assert.ok(places.length > 2);
+    const end = places.at(-1)?.streamNextOffset;
+    for (const { streamNextOffset, upToDate } of places)
+      assert.equal(upToDate === true, streamNextOffset === end, `${streamNextOffset}`);
   });
 
   it("are those of a batch, until the chat is over", async (t) => {

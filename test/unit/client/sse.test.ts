@@ -8,6 +8,7 @@ const frame = (data: string, event = "message", id = "") => ({ event, data, id }
 const ROWS: [what: string, stream: string, frames: object[]][] = [
   ["an event", "data: a\n\n", [frame("a")]],
   ["each kind of line end", "data: a\r\rdata: b\r\n\r\ndata: c\n\n", [frame("a"), frame("b"), frame("c")]],
+  ["lines of one event that end with CR LF", "data: a\r\ndata: b\r\n\r\n", [frame("a\nb")]],
   ["mixed line ends", "data: a\r\n\ndata: b\n\r\n", [frame("a"), frame("b")]],
   [
     "a byte order mark, at the start alone",

@@ -1,7 +1,9 @@
 /** Offsets of a log, and the cursors that its live answers carry for caches. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { CacheCursors } from "../../../src/serving/log-forms.ts";
+import { ENDED } from "../../../src/protocol/chat.ts";
+import { RelayError } from "../../../src/protocol/errors.ts";
+import { CacheCursors, EventForms } from "../../../src/serving/log-forms.ts";
 import { offsetOf, parseOffset, positionIn } from "../../../src/serving/log-position.ts";
 
 describe("an offset", () => {
@@ -92,4 +94,11 @@ describe("the cursor for caches", () => {
     for (const own of [undefined, "1233", "", "-1", "x", "9".repeat(16)])
       assert.deepEqual([at(1234).leastFor(own), at(1234).stepFor(own)], [0, 0], String(own));
   });
+});
+
+it("the last event closes a log whose chat is over, and not one whose chat has failed", () => {
+  const { bare } = new EventForms(new CacheCursors({ now: () => 0, random: () => 0 })).for(undefined);
+  const { body: error } = new RelayError("UPSTREAM_ERROR", "YouTube does not answer.");
+  assert.match(bare.end(ENDED, 7, undefined).bytes.toString(), /"streamClosed":true/);
+  assert.equal(bare.end({ state: "failed", error }, 7, undefined).bytes.length, 0);
 });
