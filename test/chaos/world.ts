@@ -113,6 +113,7 @@ export class World implements AsyncDisposable {
         ...OF_STREAMS,
         ...(strangers > 0 && SETTINGS_WITH_STRANGERS),
         RELAY_CHANNEL_MS: "2000",
+        RELAY_LOOK_MS: "5000", // else a room that waits at the end is looked for after the run has settled
         RELAY_MAX_FAILURES: String(FAILING.failures),
         RELAY_FAILING_MS: String(FAILING.ms),
         RELAY_COMPRESSION: without.includes("compression") ? "off" : "auto",
