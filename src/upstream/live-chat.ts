@@ -117,8 +117,8 @@ export class LiveChat {
   /**
    * Finds a video's chat and a pair that can read it. Calls `found` between the two; an error of `found` ends
    * the bootstrap. `panels`: those of the live chat if it was read before. Rejects with `RelayError`
-   * SW_JS_FAILED or NO_WORKING_CLIENT, and with `UpstreamError` "throttled", or "unusable" if no page could be
-   * loaded.
+   * SW_JS_FAILED or NO_WORKING_CLIENT, and with `UpstreamError` "throttled", or "unusable" if no page could
+   * be loaded.
    */
   bootstrap(
     videoId: string,
