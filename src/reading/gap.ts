@@ -113,12 +113,11 @@ export function showGaps(
     takenDown(aboveAfter(stood, messages), shownAbove, new Map([...held, ...known]), moment);
   for (const { items, after, isInTop, above: shownAbove, isLast } of batches) {
     gap ??= after;
-    const joined = items.findLastIndex((item) => isSaid(item) && isKnown(item.message.id));
-    if (!isInTop && joined >= 0) gap = undefined;
+    if (!isInTop && items.some((item) => isSaid(item) && isKnown(item.message.id))) gap = undefined;
     const own = read.slice(next, next + items.length);
     next += items.length;
-    for (const [at, message] of own.entries()) {
-      if (gap && at > joined && !isKnown(message.id)) {
+    for (const message of own) {
+      if (gap && !isKnown(message.id)) {
         show(gap);
         gap = undefined;
         if (shownAbove) for (const down of downBehind(shownAbove)) add(down);
