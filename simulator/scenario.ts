@@ -57,11 +57,6 @@ export interface Scenario {
    * (0).
    */
   page: number | undefined;
-  /**
-   * By how many actions Top chat reaches further back than all messages, on the popout page and where a token
-   * of each begins; below 0 less far.
-   */
-  topReach: number;
   /** The first answer repeats this many actions: the last ones before the page was made. */
   overlap: number;
   /** The wait that answers ask for in milliseconds; null asks for none. */
@@ -111,7 +106,6 @@ export const DEFAULT_SCENARIO: Scenario = {
   kind: "live",
   stream: undefined,
   page: undefined,
-  topReach: 0,
   overlap: 0,
   timeoutMs: 1000,
   continuation: "invalidation",

@@ -208,7 +208,7 @@ export class Chat {
 
   /** The content of a page of this chat, with fresh tokens. */
   page(on: Place): PageContent {
-    const { kind, overlap, initialData, replayRenderer, onlyInAll, mute, topReach } = this.#scenario;
+    const { kind, overlap, initialData, replayRenderer, onlyInAll, mute } = this.#scenario;
     const frame = { videoId: this.videoId, initialData, kind, stream: this.#stream, random: this.#random };
     if (isAbsent(kind)) return { ...frame, absent: kind };
     if (this.#end) return { ...frame, kind: "disabled", absent: "disabled" };
@@ -219,13 +219,13 @@ export class Chat {
     if (this.#pages.size > 0 || !isShown(on, this.#scenario)) return { ...frame, absent: unshown };
     const replay = kind === "replay";
     const length = on !== "popout" || this.#script ? 0 : pageLength(this.#scenario);
-    const shown = replay ? this.#log.from(0, length) : this.#log.latest(length && length + topReach);
+    const shown = replay ? this.#log.from(0, length) : this.#log.latest(length);
     // The popout page's own token continues after the page's actions; the others of a page begin again.
     const after = { position: replay ? shown.length : Math.max(0, this.#log.head - overlap) };
+    const again = this.#beginning;
     const shownBy = { isMute: mute, shownAt: this.#now };
-    const first = on === "popout" && !this.#script ? after : this.#beginning("top");
-    const inMenu = (view: Grant["view"]): string =>
-      this.#mint({ ...this.#beginning(view), ...shownBy, view });
+    const first = on === "popout" && !this.#script ? after : again;
+    const inMenu = (view: Grant["view"]): string => this.#mint({ ...again, ...shownBy, view });
     return {
       ...frame,
       chat: {
@@ -247,15 +247,14 @@ export class Chat {
   }
 
   /** Where a token to reload the chat begins: at a replay's beginning, or with a live chat's backlog. */
-  #beginning(view: Grant["view"]): Beginning {
+  get #beginning(): Beginning {
     if (this.#scenario.kind === "replay" || this.#script) return { position: 0 };
-    const reloads = Math.min(this.#log.head, this.#backlogLength(view));
+    const reloads = Math.min(this.#log.head, this.#backlogLength);
     return { position: this.#log.head - reloads, reloads };
   }
 
-  #backlogLength(view: Grant["view"]): number {
-    const { overlap, topReach } = this.#scenario;
-    return Math.max(pageLength(this.#scenario) + (view === "top" ? topReach : 0), overlap, 0);
+  get #backlogLength(): number {
+    return Math.max(pageLength(this.#scenario), this.#scenario.overlap);
   }
 
   /**
@@ -329,7 +328,7 @@ export class Chat {
   #header({ kind, view, isMute = false }: Grant): JsonObject {
     const shownAt = this.#now;
     const token = (of: Grant["view"]): string =>
-      this.#mint({ ...this.#beginning(of), view: of, isMute, shownAt });
+      this.#mint({ ...this.#beginning, view: of, isMute, shownAt });
     return answers.header(kind, { top: token("top"), all: token("all") }, view, this.#random);
   }
 
@@ -353,10 +352,10 @@ export class Chat {
    * What a reader of a live chat can still get. A token to reload it gives the backlog that was there when it
    * was made, if everything since is still held, else the backlog of now.
    */
-  #heldFor({ position, reloads, view }: Grant): Entry[] {
+  #heldFor({ position, reloads }: Grant): Entry[] {
     const held = (from: number) => this.#log.held(from, this.#context.clock.monotonic(), this.#scenario);
     if (reloads === undefined) return held(position);
-    const [later, backlog] = [held(position + reloads), this.#log.latest(this.#backlogLength(view))];
+    const [later, backlog] = [held(position + reloads), this.#log.latest(this.#backlogLength)];
     if (later.length === this.#log.head - position - reloads) return this.#log.from(position);
     return later.length > backlog.length ? later : backlog;
   }
@@ -392,8 +391,7 @@ export class Chat {
       this.#log.append(entry);
       this.#above.hear(entry.action);
     }
-    const kept = Math.max(this.#backlogLength("top"), this.#backlogLength("all"));
-    if (forget) this.#log.forget(now, this.#scenario, kept);
+    if (forget) this.#log.forget(now, this.#scenario, this.#backlogLength);
     return entries.map(({ id }) => id);
   }
 

@@ -53,12 +53,6 @@ export function withPage(pages: readonly FreshPage[], page: FreshPage, mark: Mar
 /** Items, and when they were read. */
 export type Read = CallTimes & Pick<ReadBatch, "items">;
 
-/** An answer's items, or those of a page that completes it. */
-export interface Completed extends Pick<ReadBatch, "items" | "above"> {
-  /** Those with all messages that came with that page, of which the page leaves some out. */
-  all?: readonly Item[] | undefined;
-}
-
 /** An answer, as what follows earlier reading. */
 interface Following {
   /** Its first part: the answer in Top chat, or all. */
@@ -69,7 +63,7 @@ interface Following {
    * The batches of the pages and of the answer, behind that time. `read`: the items of a page that completes
    * the answer, if it is not parted.
    */
-  batches(before: SpanBefore, read?: Completed): readonly ReadBatch[];
+  batches(before: SpanBefore, read?: Pick<ReadBatch, "items" | "above">): readonly ReadBatch[];
 }
 
 /**
@@ -88,9 +82,8 @@ export function following(
     first,
     isParted: rest !== undefined,
     batches(before, read = first) {
-      if (!rest)
-        return cutAtAll([...allIn(answer), ...(read.all ?? [])], withAnswer(pages, read, before, mark));
-      const batches = cutAtAll(allIn(answer), withAnswer(pages, first, before, mark));
+      if (!rest) return cutAtAll(answer, withAnswer(pages, read, before, mark));
+      const batches = cutAtAll(answer, withAnswer(pages, first, before, mark));
       return [...batches, { items: rest.items, after: gapBetween(first.wallAt, rest.wallAt) }];
     },
   };
@@ -136,25 +129,19 @@ function inTurn(answer: PollAnswer, windowMs: number): readonly [Read, Read?] {
   return isJoined ? [{ ...inTop, items: answer.items }] : [inTop, all];
 }
 
-/** The items of an answer that are all messages of their time; none if it is one in Top chat. */
-function allIn({ items, parts, position }: PollAnswer): readonly Item[] {
-  if (parts) return parts[1].items;
-  return position.view === "all" ? items : [];
-}
-
 /**
- * The batches, cut where `all`, the items with all messages, begin: Top chat may show older messages, on a
- * page and in an answer, and leaves out others of their time. So a gap before them may also be behind them,
- * and behind the first ones, if these are known.
+ * The batches of an answer, cut where the one with all messages begins: Top chat may show older messages, and
+ * leaves out others of their time. So a gap before them may also be behind them.
  */
-function cutAtAll(all: readonly Item[], batches: readonly ReadBatch[]): readonly ReadBatch[] {
-  const ids = new Set(all.filter(isSaid).map(({ message }) => message.id));
+function cutAtAll({ parts }: PollAnswer, batches: readonly ReadBatch[]): readonly ReadBatch[] {
+  if (!parts) return batches;
+  const ids = new Set(parts[1].items.filter(isSaid).map(({ message }) => message.id));
   return batches.flatMap((batch) => {
     const begin = batch.items.findIndex((item) => isSaid(item) && ids.has(item.message.id));
     const inTop = batch.items.slice(0, Math.max(begin, 0));
     if (!batch.after || !inTop.some(isSaid)) return [batch];
     return [
-      { ...batch, items: inTop, isInTop: true },
+      { ...batch, items: inTop },
       { ...batch, items: batch.items.slice(begin) },
     ];
   });

@@ -46,8 +46,6 @@ export interface ReadBatch {
   items: readonly Item[];
   /** The gap that may be before them. */
   after?: Gap | undefined;
-  /** Whether they are Top chat alone of a time whose other messages are wanted: an overlap proves nothing. */
-  isInTop?: boolean;
   /** The banners and open polls above the chat behind that gap, if a whole page shows them. */
   above?: AboveChat | undefined;
   /** Whether the chat ends with them: then a gap is shown even if no message follows. */
@@ -111,9 +109,9 @@ export function showGaps(
   /** The messages that take down all that this page lacks. */
   const downBehind = (shownAbove: AboveChat): Message[] =>
     takenDown(aboveAfter(stood, messages), shownAbove, new Map([...held, ...known]), moment);
-  for (const { items, after, isInTop, above: shownAbove, isLast } of batches) {
+  for (const { items, after, above: shownAbove, isLast } of batches) {
     gap ??= after;
-    if (!isInTop && items.some((item) => isSaid(item) && isKnown(item.message.id))) gap = undefined;
+    if (items.some((item) => isSaid(item) && isKnown(item.message.id))) gap = undefined;
     const own = read.slice(next, next + items.length);
     next += items.length;
     for (const message of own) {

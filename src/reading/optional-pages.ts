@@ -11,9 +11,9 @@ import type { CallOptions } from "../upstream/egress/flights.ts";
 import type { LiveChat, Page, PollAnswer } from "../upstream/live-chat.ts";
 import { completeInOrder, mergeInOrder } from "../upstream/order.ts";
 import type { Position } from "../upstream/position.ts";
+import type { Item } from "../upstream/readers/reader.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { Appender } from "./batch/appender.ts";
-import type { Completed } from "./fresh-pages.ts";
 import { filledAfterMs } from "./interval.ts";
 import type { PaceParts } from "./pace.ts";
 
@@ -41,7 +41,7 @@ export class OptionalPages {
     batch: PollAnswer,
     unreadMs: number,
     options: CallOptions,
-  ): Promise<Completed & Pick<Page, "position">> {
+  ): Promise<Pick<Page, "items" | "position"> & Partial<Page>> {
     const { clock, egress, settings, telemetry } = this.#parts;
     const dueAt = clock.monotonic() + Math.min(0, filledAfterMs(batch) - unreadMs);
     const page = await this.#attempt({ ...options, dueAt }, (own) =>
@@ -55,24 +55,23 @@ export class OptionalPages {
     // is in that window, whichever moment it is. It is by the upstream's clock, like the times of messages.
     const tookMs = batch.answeredAt - batch.startedAt;
     const heldSince = new Date(batch.sentAt - (settings.windowMs + tookMs) / 2).toISOString();
-    const items = completeInOrder(batch.items, shown.items, heldSince);
-    return { items, all: shown.all, above: page.above, position: page.position };
+    const items = completeInOrder(batch.items, shown, heldSince);
+    return { ...page, items };
   }
 
   /**
-   * The items of a page, with `all`, those of the view that leaves none out; undefined if they do not come:
-   * an overlap with Top chat alone would hide a gap. Polls go before such a call.
+   * The items of a page, with those of the view that it leaves out; undefined if they do not come: an
+   * overlap with Top chat alone would hide a gap. Polls go before such a call.
    */
   async #allOf(
     { items, all }: Awaited<ReturnType<LiveChat["backlog"]>>,
     options: CallOptions,
-  ): Promise<Omit<Completed, "above"> | undefined> {
-    if (!all) return { items };
+  ): Promise<readonly Item[] | undefined> {
+    if (!all) return items;
     const { clock, egress } = this.#parts;
     const behind = { ...options, lane: "recovery", dueAt: clock.monotonic() } as const;
     const answer = await this.#attempt(behind, (own) => egress.liveChat.poll(all, own));
-    if (answer?.kind !== "batch") return undefined;
-    return { items: mergeInOrder(items, answer.items), all: answer.items };
+    return answer?.kind === "batch" ? mergeInOrder(items, answer.items) : undefined;
   }
 
   /**

@@ -18,7 +18,6 @@ import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { AboutVideo } from "./about-video.ts";
 import type { Appender } from "./batch/appender.ts";
 import type { Progress } from "./batch/checkpoint.ts";
-import type { Completed } from "./fresh-pages.ts";
 import type { Gap, ReadBatch } from "./gap.ts";
 import type { HiddenTime } from "./hidden-time.ts";
 import { type LookSettings, LookWaits } from "./look-waits.ts";
@@ -237,7 +236,7 @@ export class Poller {
     const now = batch.answeredAt;
     const page = this.#timeline.onPages;
     const { late, batches } = this.#timeline.observe(batch, this.#pace.intervalMs);
-    const read: Completed & Pick<Page, "position"> =
+    const read: Pick<Page, "items" | "position"> & Partial<Page> =
       late && this.#timeline.mayAskForPage()
         ? await this.#optional.completed(batch, late.ms, options)
         : batch;

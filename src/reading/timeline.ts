@@ -8,7 +8,6 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Page, PollAnswer } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import {
-  type Completed,
   type FreshPage,
   following,
   lastOf,
@@ -26,7 +25,7 @@ interface ObservedAnswer {
   /** The unread time before it, if messages may be missing and no page covers it. */
   late: UnreadSpan | undefined;
   /** The batches of its items, or of those of a page that completes it if it is late. */
-  batches(read: Completed): readonly ReadBatch[];
+  batches(read: Pick<ReadBatch, "items" | "above">): readonly ReadBatch[];
 }
 
 interface UnreadParts {

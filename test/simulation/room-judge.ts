@@ -101,10 +101,6 @@ export class RoomJudge {
   /** The begin of such a time that goes on: of the call before a page, or before an answer in Top chat. */
   #inTopSince: number | undefined;
   #pageAt = Number.NEGATIVE_INFINITY;
-  /** The ledger's index at which the last answer with all messages began that followed a page. */
-  #allFrom = 0;
-  /** The ledger's index before which Top chat alone was shown, at an opening or behind a `gap` message. */
-  #inTopUpTo = 0;
 
   constructor(chat: Chat, { view, journal }: { view: ChatView; journal: Journal }) {
     this.chat = chat;
@@ -191,8 +187,6 @@ export class RoomJudge {
   /** An answer with all messages has what a page shortly before it leaves out. */
   #allCame(calledAt: number): void {
     if (this.#inTopSince === undefined) return;
-    this.#allFrom = this.chat.ledger.length - BACKLOG;
-    if (this.#lastPlace === undefined) this.#inTopUpTo = this.#allFrom;
     const reachesPage = (this.chat.ledger.at(-BACKLOG)?.at ?? 0) <= this.#pageAt;
     const isWhole = reachesPage && calledAt - this.#pageAt < PROMPT_MS;
     if (!isWhole) this.#inTop.push({ from: this.#inTopSince, to: calledAt });
@@ -305,18 +299,11 @@ export class RoomJudge {
 
   /** Judges the messages of the chat that are missing between two messages of the log. */
   #judgeGap(from: number, to: number): void {
-    if (this.#hasGapSince) {
-      this.#told.push({ from, to });
-      this.#inTopUpTo = this.#allFrom;
-    }
+    if (this.#hasGapSince) this.#told.push({ from, to });
     const isTold = (place: number) => this.#told.some((told) => place > told.from && place < told.to);
     const missing = this.chat.ledger
       .slice(from + 1, to)
-      .filter(({ action }, index) => {
-        const place = from + 1 + index;
-        if (place < this.#inTopUpTo && this.chat.leavesOut(action)) return false;
-        return this.#hasGapSince || !isTold(place);
-      })
+      .filter((_, index) => this.#hasGapSince || !isTold(from + 1 + index))
       .filter(({ says, at }) => isPlain(says) && !this.#ids.has(says.id) && !this.#isSilent(at))
       .filter((entry) => this.#isWanted(entry) && !this.#isLeftOut(entry));
     const [first] = missing;

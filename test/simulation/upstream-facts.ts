@@ -150,12 +150,6 @@ export const FACTS: readonly Fact[] = [
     held: [ROOM_JUDGE, "#isLeftOut"],
   },
   {
-    fact: "each view's page and backlog have a length of their own, so Top chat may reach further back, or less",
-    by: ["scenario topReach"],
-    drawn: [[WORLD, "topReach: new Random("]],
-    held: [VIEWS, "Top chat that reaches further back than all messages"],
-  },
-  {
     fact: "a token can answer 200 without messages for ever, also from its first poll on",
     by: ["scenario mute"],
     drawn: ["tokens silent"],
@@ -196,22 +190,6 @@ export const FACTS: readonly Fact[] = [
       "test/relay/upstream/jewels-ledger.test.ts",
       "ranks, likes, replies, their targets, months, levels, givers and counts",
     ],
-  },
-  {
-    fact: "Top chat also leaves out some paid messages, and on small streams nearly all",
-    not: "nobody has recorded by which rule; `onlyInAll` of a test can leave out anything",
-  },
-  {
-    fact: "a page and a token of its menu give the latest 52 to 97 actions",
-    not: "`page` and `topReach` choose fewer, so that a short run reaches their ends",
-  },
-  {
-    fact: "a token that is built by hand may be silent for ever",
-    not: "the service builds none",
-  },
-  {
-    fact: "a first answer also has emojis and words for the page, beside its menu",
-    not: "the service reads none of them",
   },
   {
     fact: "an answer may name the view in use",

@@ -183,7 +183,6 @@ export class World {
           page: 20,
           tokens: random.pick(["strict", "reusable"]),
           overlap: random.pick([0, 10]),
-          topReach: new Random(this.seed, `reach ${number}`).pick([0, -10, 40]),
           foundOn: random.pick(["everywhere", "both", "popout", "watch", "next"]),
           ...(random.chance(0.7) ? HOLD : {}),
         };

@@ -340,36 +340,6 @@ it("a gap before an answer in Top chat is also marked where that with all messag
   assert.deepEqual(viewer.ids.slice(second + 1), said.slice(begin));
 });
 
-describe("Top chat that reaches further back than all messages", () => {
-  const AFTER: readonly (readonly [what: string, foundOn: Scenario["foundOn"], isTokenLost: boolean])[] = [
-    ["on a new popout page", "popout", true],
-    ["in the first answer to a watch page's token", "watch", true],
-    ["on a page that completes a late answer", "popout", false],
-  ];
-  for (const [what, foundOn, isTokenLost] of AFTER) {
-    it(`joins the stored messages, but is between two gaps, as it leaves others out: ${what}`, async () => {
-      const { relay, chat, ids } = watched({ foundOn, page: 10, topReach: 60, holdsMs: 1000 });
-      chat.say(30);
-      const viewer = await relay.enter({ videoId: VIDEO, backfill: 500 });
-      await viewer.untilMessages(10);
-      const mend = failAlways(relay, isTokenLost ? PLACES : CALLS.live, "silent");
-      if (isTokenLost) chat.expireTokens();
-      chat.say(40);
-      await relay.advance(20_000);
-      mend();
-      await viewer.until(() => viewer.ids.includes(ids().at(-1) ?? ""));
-      const gaps = viewer.ids.flatMap((id, at) => (id.startsWith("gap:") ? [at] : []));
-      const [known = 0, inTop = 0] = gaps;
-      assert.equal(gaps.length, 2);
-      assert.ok(viewer.ids.slice(0, known).every((id) => ids().slice(0, 30).includes(id)));
-      const between = viewer.ids.slice(known + 1, inTop);
-      assert.ok(between.length > 10, `${between.length} in Top chat`);
-      assert.ok(between.every((id) => ids().slice(30, 60).includes(id)));
-      assert.deepEqual(viewer.ids.slice(inTop + 1), ids().slice(-10));
-    });
-  }
-});
-
 describe("a session", () => {
   for (const [chatView, foundOn] of [
     ["all", "watch"],

@@ -29,10 +29,8 @@ const STEPS: readonly (readonly [steps: readonly Step[], reason: string])[] = [
 function begin() {
   const clock = new FakeClock();
   /** An answer or a page without messages, which comes at this moment. */
-  const read = () => {
-    const times = answeredNow(startedNow(clock), clock);
-    return { items: [], position: { view: "all" }, ...times } as unknown as PollAnswer & Page;
-  };
+  const read = () =>
+    ({ items: [], ...answeredNow(startedNow(clock), clock) }) as unknown as PollAnswer & Page;
   const settings = { windowMs: 10_000, isReplay: false };
   const timeline = new ReadingTimeline(read(), true, {
     ...settings,
