@@ -7,6 +7,7 @@ import type { Message } from "../../protocol/message.ts";
 import { isBlank } from "../../store/stored-message.ts";
 import { type GiftMemory, giftIds, joinGifts, NO_GIFTS } from "../../upstream/readers/join-gifts.ts";
 import type { Item } from "../../upstream/readers/reader.ts";
+import { isSaid } from "../gap.ts";
 import { type HeldNotices, type NoticeIds, NoticesRead } from "./notices.ts";
 import { type HeldMessage, type HeldReplacements, Replacements } from "./replacements.ts";
 import { repliedIds, type Threads, ThreadsRead } from "./threads.ts";
@@ -48,10 +49,14 @@ export function idsToLookUp(items: readonly Item[], { deletions, gifts, threads 
   const isAboutDeletions = items.some(
     ({ message }) => message.type === "author_deleted" || deletions.has(authorOf(message) ?? ""),
   );
-  const ids = items.flatMap(({ message, replaces }) => [
-    ...(replaces ? [replaces.id, replaces.as.id] : []),
-    ...(isAboutDeletions ? [message.id] : []),
-  ]);
+  const ids = items.flatMap(({ message, replaces }) => {
+    const since = message.type === "author_deleted" && deletions.get(message.details.target.authorId);
+    return [
+      ...(replaces ? [replaces.id, replaces.as.id] : []),
+      ...(isAboutDeletions ? [message.id] : []),
+      ...(since ? [since] : []),
+    ];
+  });
   return [...new Set([...ids, ...giftIds(items, gifts), ...repliedIds(items, threads)])];
 }
 
@@ -59,7 +64,7 @@ export function idsToLookUp(items: readonly Item[], { deletions, gifts, threads 
  * The messages of the items, one for one, in their order. A replacement of a message in the room, or of an
  * earlier item, is `replaced`; any other replacement is a new item. A deletion of an author's messages is the
  * same message each time it is read, and a new one if the author has written since. Both forms of a gift are
- * one message. `now`: milliseconds since 1970.
+ * one message. `now`: milliseconds since 1970. `cursors`: of the messages in the room, by id.
  */
 export function resolve(
   read: readonly Item[],
@@ -68,6 +73,7 @@ export function resolve(
   heldNotices: HeldNotices,
   memory: ReadMemory,
   now: number,
+  cursors: ReadonlyMap<string, number> = new Map(),
 ): Resolved {
   const { items, memory: gifts } = joinGifts(read, held, memory.gifts, now);
   const replacements = new Replacements(items, heldReplacements);
@@ -75,12 +81,21 @@ export function resolve(
   const authors = new Map(memory.deletions);
   const threads = new ThreadsRead(memory.threads);
   const notices = new NoticesRead(memory.notices, heldNotices);
-  /** Whether it is the known deletion, read again: the author's first message after that comes later. */
+  /**
+   * Whether it is the known deletion, read again: the author's first message after that comes later, or a
+   * message that the room got before that one, which may not be shown any more.
+   */
   const isReadAgain = (author: string, i: number) => {
     const since = authors.get(author);
     if (!since || !held.has(since)) return false;
+    const sinceAt = cursors.get(since) ?? 0;
+    const isEarlier = (item: Item) =>
+      isSaid(item) && (cursors.get(item.message.id) ?? Number.POSITIVE_INFINITY) < sinceAt;
     return (
-      i < items.findLastIndex(({ message, replaces }) => message.id === since || replaces?.as.id === since)
+      i <
+      items.findLastIndex(
+        (item) => item.message.id === since || item.replaces?.as.id === since || isEarlier(item),
+      )
     );
   };
   const messageAt = (i: number, { message, replaces }: Item): Message => {

@@ -64,6 +64,14 @@ describe("an author all of whose messages are deleted", () => {
     }
   });
 
+  it("is not deleted again by a page without the first message since, which was deleted alone", async () => {
+    const take = await roomLog();
+    const other = said("other", "UCother");
+    await take(said("bad1"), deletion(), other, said("bad2"), said("bad3"));
+    assert.deepEqual(await take(deletion(), other, said("bad3")), []);
+    assert.deepEqual(await take(deletion(), deletion()), [AGAIN("bad2")]);
+  });
+
   it("is remembered as deleted after a restart, with the messages since then", async () => {
     for (const restarts of [[1], [2], [1, 2, 3]]) {
       const store = memoryStore(systemClock);
