@@ -43,31 +43,37 @@ function placed(items: readonly Item[], withoutAny: string): Placed[] {
 
 /**
  * Merges both lists. Items in both lists take the answer's position, because only the answer is known to be
- * in order. Repeats (a payment in a ticker, an earlier notice or deletion) keep the page's position.
+ * in order. Repeats (a payment in a ticker, an earlier notice) keep the page's position. An author's messages
+ * can be deleted repeatedly, so the page's earlier deletions stay beside the answer's: only the room's stored
+ * messages show which are new.
  */
 export function mergeInOrder(page: readonly Item[], answer: readonly Item[]): readonly Item[] {
   if (page.length === 0) return answer;
   const shown = placed(page, FIRST);
-  const onPage = new Map<string, Placed>();
-  for (const one of shown) {
-    if (!one.item.isInTicker && !onPage.has(idOf(one.item))) onPage.set(idOf(one.item), one);
-  }
-  const { followed = [], repeated = [] } = Object.groupBy(placed(answer, LAST), (one) =>
-    isRepeated(one, onPage.get(idOf(one.item))) ? "repeated" : "followed",
-  );
-  const answered = idsOf(followed.map(({ item }) => item));
-  const pageAlone = shown.filter(({ item }) => !answered.has(idOf(item)));
-  // An author's messages can be deleted repeatedly, so keep both: only the room's stored messages show which
-  // are new.
-  const deletions = repeated.filter(({ item }) => item.message.type === "author_deleted");
-  return [...pageAlone, ...followed, ...deletions]
+  const onPage = firstOf(shown.filter(({ item }) => !item.isInTicker));
+  const followed = placed(answer, LAST).filter((one) => !isRepeated(one, onPage.get(idOf(one.item))));
+  const answered = firstOf(followed);
+  const isEarlier = ({ item, until }: Placed, { at }: Placed) => isAuthorDeletion(item) && until < at;
+  const pageAlone = shown.filter((one) => {
+    const same = answered.get(idOf(one.item));
+    return !same || isEarlier(one, same);
+  });
+  return [...pageAlone, ...followed]
     .sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0))
     .map(({ item }) => item);
 }
 
+/** The first of the items with each id. */
+function firstOf(list: readonly Placed[]): ReadonlyMap<string, Placed> {
+  return new Map(list.toReversed().map((one) => [idOf(one.item), one]));
+}
+
+const isAuthorDeletion = ({ message }: Item) => message.type === "author_deleted";
+
 /** Whether the answer repeats an earlier item that the page shows. */
 function isRepeated({ item, at }: Placed, onPage: Placed | undefined): boolean {
-  return onPage !== undefined && (item.isInTicker || onPage.until < at);
+  if (!onPage || isAuthorDeletion(item)) return false;
+  return item.isInTicker === true || onPage.until < at;
 }
 
 /**

@@ -184,6 +184,20 @@ describe("a page and the answer that follows it", () => {
     assert.deepEqual(mergeInOrder([original, replacement], [replacement]), [original, replacement]);
   });
 
+  it("give an author's deletion in the answer's place, though the page shows an earlier one, too", () => {
+    const item = (id: string, second: number) =>
+      ({
+        message: { id, type: "chat", details: { publishedAt: new Date(second * 1000).toISOString() } },
+      }) as unknown as Item;
+    const deletion = { message: { id: "D", type: "author_deleted", details: {} } } as unknown as Item;
+    const page = [item("a", 1), deletion, item("b", 2), deletion, item("d", 4)];
+    const idsOf = (items: readonly Item[]) => items.map(({ message }) => message.id);
+    const answer = [item("b", 2), item("c", 3), deletion, item("d", 4)];
+    assert.deepEqual(idsOf(mergeInOrder(page, answer)), ["a", "D", "b", "c", "D", "d"]);
+    const behind = [item("d", 4), item("e", 5), deletion];
+    assert.deepEqual(idsOf(mergeInOrder(page, behind)), ["a", "D", "b", "D", "d", "e", "D"]);
+  });
+
   it("keep a deletion after the answer for the next one, though the page lacks the deleted message", () => {
     const said = (id: string, publishedAt?: string) =>
       ({ message: { id, details: { publishedAt } } }) as Item;
