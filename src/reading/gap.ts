@@ -110,7 +110,7 @@ export function showGaps(
   const downBehind = (shownAbove: AboveChat): Message[] =>
     takenDown(aboveAfter(stood, messages), shownAbove, new Map([...held, ...known]), moment);
   for (const { items, after, above: shownAbove, isLast } of batches) {
-    gap ??= after;
+    gap = lasting(gap, after);
     if (items.some((item) => isSaid(item) && isKnown(item.message.id))) gap = undefined;
     const own = read.slice(next, next + items.length);
     next += items.length;
@@ -127,6 +127,16 @@ export function showGaps(
     gap = undefined;
   }
   return { messages, shown, gap };
+}
+
+/**
+ * Two gaps without a new message between them are one: it begins as the first, and lasts until the end of the
+ * other.
+ */
+function lasting(gap: Gap | undefined, next: Gap | undefined): Gap | undefined {
+  if (!gap || !next) return gap ?? next;
+  const { untilMs: _, ...begin } = gap;
+  return next.untilMs === undefined ? begin : { ...begin, untilMs: next.untilMs };
 }
 
 /** Reads a gap from a checkpoint; undefined if it is invalid. */

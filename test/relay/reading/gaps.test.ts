@@ -172,6 +172,31 @@ it("a gap stays open through empty answers and a restart, until a new message co
   );
 });
 
+it("two gaps without a message between them are one, from the first one's begin to the second one's end", async () => {
+  const relay = new VirtualRelay({ hasDisk: true });
+  const chat = relay.upstream.chat(VIDEO, { kinds: ["text"], page: 0, holdsMessages: 4 });
+  const opener = await relay.enter({ videoId: VIDEO });
+  chat.say(2);
+  await opener.untilMessages(2);
+  const readAt = relay.clock.now();
+  await relay.restart(AWAY_MS);
+  relay.visit({ videoId: VIDEO });
+  await relay.requested("get_live_chat", { count: 5, finished: true });
+  await relay.restart(AWAY_MS);
+  const againAt = relay.clock.now();
+  const viewer = await relay.enter({ videoId: VIDEO, backfill: 0, details: true });
+  chat.say(1);
+  await viewer.untilMessages(2);
+  const [first] = viewer.messages.map(({ message }) => message);
+  assert.ok(first?.type === "gap");
+  const { since, until } = (first.details as { gap: { since: string; until: string } }).gap;
+  assert.ok(
+    Date.parse(since) < readAt + AWAY_MS,
+    `${since}, not read from ${new Date(readAt).toISOString()}`,
+  );
+  assert.ok(Date.parse(until) >= againAt, `${until}, read again at ${new Date(againAt).toISOString()}`);
+});
+
 for (const [what, graceMs] of [
   ["restart", 60_000],
   ["long restart", 5000],
