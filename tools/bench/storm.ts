@@ -2,9 +2,11 @@
  * A storm: viewers that return at once, each 50 messages behind, against a bare `node:net` loop and Nchan.
  * The bench measures the time until all have what they missed, and the server's CPU time for each. It also
  * measures the longest time in which a viewer who had stayed got nothing, although a message was sent every
- * 20 ms. All connections are open before, so only the requests and the answers count.
+ * 20 ms. All connections are open before, so only the requests and the answers count; with `--fresh 1` they
+ * are opened in the measured time. With `--cursors 50`, the service's viewers return with so many cursors,
+ * one message apart.
  *
- *     npm run bench -- storm [--viewers 2000 --behind 50]
+ *     npm run bench -- storm [--viewers 2000 --behind 50 --cursors 1 --fresh 0]
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { startReaders } from "./readers.ts";
@@ -17,7 +19,7 @@ const EVERY_MS = 20;
 /** Time for messages to arrive, and for the live ones to come evenly. */
 const SETTLED_MS = 500;
 
-const { viewers, behind } = settings({ viewers: 2000, behind: 50 });
+const { viewers, behind, cursors, fresh } = settings({ viewers: 2000, behind: 50, cursors: 1, fresh: 0 });
 
 /** The id of the first message of a stream. */
 async function firstId(url: string): Promise<string> {
@@ -38,6 +40,8 @@ interface Contestant {
   server: Served;
   /** A stream that begins with the next message. */
   path: string;
+  /** The number of places from which viewers return. */
+  cursors: number;
   /** Sends one message. */
   say(): unknown;
 }
@@ -45,7 +49,8 @@ interface Contestant {
 /** The figures of all rounds, by name. */
 type Storms = Record<"ms" | "cpuMicros" | "standstillMs", number[]>;
 
-async function storm({ server, path, say }: Contestant, storms: Storms): Promise<number> {
+async function storm({ server, path, cursors, say }: Contestant, storms: Storms): Promise<number> {
+  for (let message = 1; message < cursors; message++) await say();
   const next = firstId(`http://127.0.0.1:${server.port}${path}`);
   await pause(SETTLED_MS);
   await say();
@@ -53,7 +58,17 @@ async function storm({ server, path, say }: Contestant, storms: Storms): Promise
   for (let message = 0; message < behind; message++) await say();
   await pause(SETTLED_MS);
   using stayed = await startReaders(server.port, path, 1);
-  using crowd = await startReturning({ port: server.port, path, lastId, count: viewers, behind });
+  const places = Array.from({ length: cursors }, (_, before) => ({
+    lastId: before === 0 ? lastId : `${Number(lastId) - before}`,
+    behind: behind + before,
+  }));
+  using crowd = await startReturning({
+    port: server.port,
+    path,
+    places,
+    count: viewers,
+    isFresh: fresh === 1,
+  });
   let said: unknown;
   const live = setInterval(() => {
     said = say();
@@ -82,10 +97,13 @@ const contestants: Record<string, Contestant> = {
   relay: {
     server: relay,
     path: `/v1/stream?videoId=${VIDEO}&backfill=0`,
+    cursors,
     say: () => chat.say(1),
   },
-  bare: { server: bare, path: `/missed/${behind}`, say: () => bare.write(340) },
-  ...(nchan && { nchan: { server: nchan, path: "/sub", say: () => nchan.publish("x".repeat(300)) } }),
+  bare: { server: bare, path: `/missed/${behind}`, cursors: 1, say: () => bare.write(340) },
+  ...(nchan && {
+    nchan: { server: nchan, path: "/sub", cursors: 1, say: () => nchan.publish("x".repeat(300)) },
+  }),
 };
 const storms: Record<string, Storms> = {};
 const play = (name: string, contestant: Contestant) => {
@@ -113,6 +131,8 @@ const rows = Object.entries(storms).map(([server, { ms, cpuMicros, standstillMs 
     server,
     viewers,
     behind,
+    cursors: server === "relay" ? cursors : 1,
+    fresh,
     ...figures,
     ...peer,
     ...(server === "nchan" && { version: nchanVersion() }),
