@@ -7,7 +7,7 @@ import { connectAs, MessageCount } from "./connections.ts";
 interface Returning {
   port: number;
   path: string;
-  /** The id of the last message that they have, and the number that they have missed; they take these in turns. */
+  /** The last message that they have, and the number that they have missed. They take these in turns. */
   places: readonly { lastId: string; behind: number }[];
   count: number;
   /** Whether they connect as they send their requests, and not before. */
