@@ -3,7 +3,7 @@
  * The bench measures the time until all have what they missed, and the server's CPU time for each. It also
  * measures the longest time in which a viewer who had stayed got nothing, although a message was sent every
  * 20 ms. All connections are open before, so only the requests and the answers count; with `--fresh 1` they
- * are opened in the measured time. With `--cursors 50`, the service's viewers return with so many cursors,
+ * are opened in the measured time. With `--cursors 50`, the viewers return with 50 different cursors,
  * one message apart.
  *
  *     npm run bench -- storm [--viewers 2000 --behind 50 --cursors 1 --fresh 0]
