@@ -43,7 +43,14 @@ const CHAT = {
   kinds: ["text", "paid", "sticker", "membership", "milestone", "gift", "redemption"],
 } as const;
 /** One that holds no more for a late reader than the real upstream: what is missing there is lost. */
-const LOSSY_CHAT = { ...realisticHold, ...CHAT, page: 50, kinds: ["text", "paid"] } as const;
+/** Top chat leaves out nothing, as in the lossy room of chaos. */
+const LOSSY_CHAT = {
+  ...realisticHold,
+  ...CHAT,
+  page: 50,
+  kinds: ["text", "paid"],
+  onlyInAll: () => false,
+} as const;
 /** Messages a second, by turns of rooms. */
 const RATES = [1, 2, 4, 1] as const;
 /** Of the rooms that are there at first: they stay. One in four of these loses messages. */
