@@ -33,7 +33,7 @@ const LIVE: { videoId: string; perSecond: number; scenario: Partial<Scenario> }[
     videoId: LOSSY_ROOM,
     perSecond: 8,
     // Where only a page was read in time, what Top chat leaves out is missing without a gap
-    // (docs/reliability.md). The judges cannot tell it from a loss, so here it leaves out nothing.
+    // (docs/reliability.md). To the judges that is a loss, so here it leaves out nothing.
     scenario: {
       ...realisticHold,
       page: 50,

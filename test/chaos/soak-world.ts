@@ -42,8 +42,10 @@ const CHAT = {
   timeoutMs: 2000,
   kinds: ["text", "paid", "sticker", "membership", "milestone", "gift", "redemption"],
 } as const;
-/** One that holds no more for a late reader than the real upstream: what is missing there is lost. */
-/** Top chat leaves out nothing, as in the lossy room of chaos. */
+/**
+ * One that holds no more for a late reader than the real upstream: what is missing there is lost. Top chat
+ * leaves out nothing, as in the lossy room of chaos.
+ */
 const LOSSY_CHAT = {
   ...realisticHold,
   ...CHAT,
