@@ -8,7 +8,8 @@ import { lastBefore } from "../last-before.ts";
 import { prepared } from "./sqlite-schema.ts";
 import type { Tallies } from "./sqlite-tallies.ts";
 
-type Room = Record<"key" | "floor" | "head", number>;
+/** `rowid`: the number of the row, which is its column `key`. */
+type Room = Record<"rowid" | "floor" | "head", number>;
 type OldMessage = Record<"seq" | "room" | "cursor" | "at" | "head" | "isKept", number>;
 
 /** An open room that was read within this time may be adopted, however short the retention is. */
@@ -25,10 +26,10 @@ const IS_LAST_OLD = "not exists (select 1 from message where room = key and curs
 
 const SQL = {
   // One without messages that ended while the clock was in the past was read later.
-  longestFinished: `select key, floor, head from room where ended_at < :before and checkpoint_at < :before
+  longestFinished: `select key as rowid, floor, head from room where ended_at < :before and checkpoint_at < :before
     and is_kept = 0 and ${IS_LAST_OLD} order by ended_at limit 1`,
   // Left by a process that was stopped or killed, and not taken since.
-  abandoned: `select key, floor, head from room where ended_at is null and checkpoint_at < :before
+  abandoned: `select key as rowid, floor, head from room where ended_at is null and checkpoint_at < :before
     and is_kept = 0 and ${IS_LAST_OLD} and video_id not in (select value from json_each(:held)) order by key limit 1`,
   deleteUpTo: "delete from message where room = ? and cursor <= ?",
   raiseFloor: "update room set floor = ? where key = ?",
@@ -37,9 +38,9 @@ const SQL = {
     where seq > ? and at <= ? order by seq limit 1`,
   seqOf: "select seq from message where room = ? and cursor = ?",
   deleteMessage: "delete from message where seq = ?",
-  finishedFirst: `select key, floor, head from room
+  finishedFirst: `select key as rowid, floor, head from room
     where ended_at not between :before and :after and ${OF_RECORDINGS} order by ended_at limit 1`,
-  openedFirst: `select key, floor, head from room
+  openedFirst: `select key as rowid, floor, head from room
     where ended_at is null and ${OF_RECORDINGS}
       and (select at from message where room = key order by cursor limit 1) < :before
     order by key limit 1`,
@@ -54,15 +55,15 @@ export function pruningOn(database: DatabaseSync, tallies: Tallies) {
   const sql = prepared(database, SQL);
 
   /** Deletes the room with its last message, unless it `stays`. */
-  function deleteUpTo({ key, head }: Room, upTo: number, stays = false): void {
+  function deleteUpTo({ rowid, head }: Room, upTo: number, stays = false): void {
     if (upTo < head || stays) {
-      tallies.count(key, upTo, Number.MAX_SAFE_INTEGER);
-      sql.raiseFloor.run(upTo, key);
+      tallies.count(rowid, upTo, Number.MAX_SAFE_INTEGER);
+      sql.raiseFloor.run(upTo, rowid);
     } else {
-      tallies.delete(key);
-      sql.deleteRoom.run(key);
+      tallies.delete(rowid);
+      sql.deleteRoom.run(rowid);
     }
-    sql.deleteUpTo.run(key, upTo);
+    sql.deleteUpTo.run(rowid, upTo);
   }
 
   /**
@@ -105,7 +106,7 @@ export function pruningOn(database: DatabaseSync, tallies: Tallies) {
 
   /** Deletes the oldest messages of an open room that are older than `before`. */
   function deleteOldestOf(room: Room, before: number, limit: number): number {
-    const oldest = sql.oldestOfRoom.all(room.key, limit) as Pick<OldMessage, "cursor" | "at">[];
+    const oldest = sql.oldestOfRoom.all(room.rowid, limit) as Pick<OldMessage, "cursor" | "at">[];
     const firstToStay = oldest.findIndex(({ at }) => at >= before);
     if (firstToStay !== -1) oldest.length = firstToStay;
     deleteUpTo(room, oldest.at(-1)?.cursor ?? room.floor, true);

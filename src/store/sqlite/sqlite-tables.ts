@@ -32,7 +32,8 @@ import { Tallies } from "./sqlite-tallies.ts";
 
 /** Times are wall milliseconds, in all calls too. */
 interface RoomRow extends Omit<RoomRecord, "readAgoMs" | "end" | "endedAgoMs"> {
-  key: number;
+  /** The number of the row, which is its column `key`. */
+  rowid: number;
   epoch: number;
   readAt: number;
   end: string | null;
@@ -45,14 +46,14 @@ interface AddedMessage {
   storedAt: number;
 }
 
-type TallyRow = Record<"key" | "head" | "uncounted", number>;
+type TallyRow = Record<"rowid" | "head" | "uncounted", number>;
 type SummaryRow = Omit<RoomSummary, "end" | "isKept"> & { end: string | null; isKept: number };
 type AccountRow = SummaryRow & { totals: string | null; uncounted: number; kept: number };
 
 /** With this many messages, a step of `moveCursors` takes no further room. */
 const MOVED_AT_ONCE = 200_000;
 
-const ROOM = `key, video_id as videoId, epoch, base, floor, head, checkpoint, checkpoint_at as readAt,
+const ROOM = `key as rowid, video_id as videoId, epoch, base, floor, head, checkpoint, checkpoint_at as readAt,
   ending as end, ended_at as endedAt, video`;
 
 const SUMMARY = `video_id as videoId, floor, head, ending as end, :now - checkpoint_at as readAgoMs,
@@ -103,8 +104,8 @@ const SQL = {
   listRooms: `select ${SUMMARY} from room order by checkpoint_at desc limit :limit`,
   account: `select ${SUMMARY}, totals, ${UNCOUNTED}, head - floor as kept
     from ${TALLIED} where video_id = :videoId`,
-  tally: `select key, head, ${UNCOUNTED} from ${TALLIED} where video_id = ?`,
-  tallies: `select key, head, ${UNCOUNTED}, video_id as videoId from ${TALLIED}
+  tally: `select key as rowid, head, ${UNCOUNTED} from ${TALLIED} where video_id = ?`,
+  tallies: `select key as rowid, head, ${UNCOUNTED}, video_id as videoId from ${TALLIED}
     where video_id > ? order by video_id limit ?`,
   insert: `insert into message (room, cursor, at, said, offset_ms, id, body, details) values (?, ?, ?, ?, ?, ?, ?, ?)
     on conflict (room, id) do nothing`,
@@ -128,7 +129,7 @@ const SQL = {
   overwrite: "update message set body = ?, details = ? where room = ? and id = ?",
   // Shifts by more than the room's span, so the new cursors exceed all old ones, and none collide on the way.
   // A replay moves behind its live chat, whichever of the two moves first.
-  moves: `select key, by from (select room.key, max(${movedBase("room")}, coalesce(live.head
+  moves: `select key as rowid, by from (select room.key, max(${movedBase("room")}, coalesce(live.head
         + case when live.base <> :now and live.key > :after then ${movedBase("live")} - live.base else 0 end + 1,
         0)) - room.base as by,
       sum(room.head - room.floor + 1) over (order by room.key) - (room.head - room.floor + 1) as others
@@ -137,8 +138,8 @@ const SQL = {
       where room.base <> :now and room.key > :after)
     where others < ${MOVED_AT_ONCE} order by key`,
   moveRoom: `update room set epoch = max(epoch, :now) + 1, base = base + :by, floor = floor + :by, head = head + :by
-    where key = :key`,
-  moveMessages: "update message set cursor = cursor + :by where room = :key",
+    where key = :rowid`,
+  moveMessages: "update message set cursor = cursor + :by where room = :rowid",
   touch: `pragma application_id = ${APPLICATION_ID}`,
   edges: "select (select max(key) from room), (select max(seq) from message)",
 } as const;
@@ -190,17 +191,17 @@ export class RoomTables {
     const room = this.#row(claim.videoId) ?? this.#newborn(claim, expectedHead);
     assertOwner(room, claim, expectedHead);
     const added: AddedMessage[] = [];
-    const last = messages.length > 0 ? this.#sql.times.get(room.key, expectedHead) : undefined;
+    const last = messages.length > 0 ? this.#sql.times.get(room.rowid, expectedHead) : undefined;
     const times = new MessageTimes(now, last as LastTimes | undefined);
     for (const [index, message] of messages.entries()) {
       const { id, body, details } = message;
       const cursor = expectedHead + added.length + 1;
       const { at, said, offset } = times.of(message);
-      const { changes } = this.#sql.insert.run(room.key, cursor, at, said, offset, id, body, details);
+      const { changes } = this.#sql.insert.run(room.rowid, cursor, at, said, offset, id, body, details);
       if (changes === 1) added.push({ index, storedAt: at });
     }
-    for (const { id, body, details } of overwriting) this.#sql.overwrite.run(body, details, room.key, id);
-    this.#sql.moveOn.run(expectedHead + added.length, checkpoint, now, room.key);
+    for (const { id, body, details } of overwriting) this.#sql.overwrite.run(body, details, room.rowid, id);
+    this.#sql.moveOn.run(expectedHead + added.length, checkpoint, now, room.rowid);
     return added;
   }
 
@@ -208,7 +209,7 @@ export class RoomTables {
   finish(now: number, claim: Claim, end: RoomEnd): number {
     const room = this.#row(claim.videoId);
     assertOwner(room, claim);
-    this.#sql.finish.run(JSON.stringify(end), now, room.key);
+    this.#sql.finish.run(JSON.stringify(end), now, room.rowid);
     return room.head;
   }
 
@@ -218,7 +219,7 @@ export class RoomTables {
 
   /** See `Store.readTypes`. */
   readTypes(videoId: string, { types, isNewest, ...part }: TypedPart): StoredMessage[] {
-    const room = this.#row(videoId)?.key ?? null;
+    const room = this.#row(videoId)?.rowid ?? null;
     const ofType = isNewest ? this.#sql.lastOfType : this.#sql.firstOfType;
     const cursors = types
       .flatMap((type) => ofType.all({ room, type, ...part }))
@@ -236,7 +237,7 @@ export class RoomTables {
   cursorAt(videoId: string, time: number, kind: TimeKind = "at"): number | undefined {
     const room = this.#row(videoId);
     const before = this.#sql[`${kind}Before`];
-    return room && lastBefore(room, (cursor) => before.get(time, room.key, cursor)?.isBefore === 1);
+    return room && lastBefore(room, (cursor) => before.get(time, room.rowid, cursor)?.isBefore === 1);
   }
 
   messagesById(videoId: string, ids: readonly string[]): StoredMessage[] {
@@ -303,7 +304,7 @@ export class RoomTables {
   tally(videoId: string, limit: number): number {
     const look = () => this.#sql.tally.get(videoId) as TallyRow | undefined;
     const room = look();
-    if (room) this.#tallies.count(room.key, room.head, limit);
+    if (room) this.#tallies.count(room.rowid, room.head, limit);
     return look()?.uncounted ?? 0;
   }
 
@@ -312,8 +313,8 @@ export class RoomTables {
     let left = limit;
     const rooms = this.#sql.tallies.all(after, limit) as unknown as (TallyRow & { videoId: string })[];
     let done = after;
-    for (const { key, videoId, head, uncounted } of rooms) {
-      if (uncounted > 0) left -= this.#tallies.count(key, head, left);
+    for (const { rowid, videoId, head, uncounted } of rooms) {
+      if (uncounted > 0) left -= this.#tallies.count(rowid, head, left);
       if (left === 0) return done;
       done = videoId;
     }
@@ -321,17 +322,17 @@ export class RoomTables {
   }
 
   /**
-   * A step of `Restoration.moveCursors`: moves the next rooms after this key, in the order of their keys.
-   * Returns the keys of the rooms that it has moved; none at the end.
+   * A step of `Restoration.moveCursors`: moves the next rooms after the row of this number, in the
+   * order of their rows. Returns the numbers of the rows that it has moved; none at the end.
    */
   moveCursors(now: number, after: number): number[] {
-    const moves = this.#sql.moves.all({ now, after }) as unknown as { key: number; by: number }[];
-    for (const { key, by } of moves) {
-      this.#sql.moveMessages.run({ key, by });
-      this.#sql.moveRoom.run({ key, by, now });
-      this.#tallies.move(key, by);
+    const moves = this.#sql.moves.all({ now, after }) as unknown as { rowid: number; by: number }[];
+    for (const { rowid, by } of moves) {
+      this.#sql.moveMessages.run({ rowid, by });
+      this.#sql.moveRoom.run({ rowid, by, now });
+      this.#tallies.move(rowid, by);
     }
-    return moves.map(({ key }) => key);
+    return moves.map(({ rowid }) => rowid);
   }
 
   /**
@@ -365,7 +366,7 @@ export class RoomTables {
     });
   }
 
-  #record({ key: _, epoch: __, readAt, endedAt, ...rest }: RoomRow, now: number): RoomRecord {
+  #record({ rowid: _, epoch: __, readAt, endedAt, ...rest }: RoomRow, now: number): RoomRecord {
     const endedAgoMs = endedAt === null ? null : now - endedAt;
     return { ...withEnd(rest, this.#onUnreadable), readAgoMs: now - readAt, endedAgoMs };
   }
