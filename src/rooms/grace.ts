@@ -1,4 +1,5 @@
 /** Waits until nobody, on any instance, has watched a room for the grace time. */
+import type { ChatKey } from "../protocol/chat-key.ts";
 import { isUnavailable } from "../store/port.ts";
 import type { EntryParts } from "./entry-host.ts";
 
@@ -10,18 +11,18 @@ const UNKNOWN_MS = 1000;
  * a bug makes the question fail, so that the room does not linger for ever. Rejects with the signal's reason.
  */
 export async function graceOver(
-  videoId: string,
+  key: ChatKey,
   { sources, clock, telemetry, settings: { graceMs } }: EntryParts,
   signal: AbortSignal,
 ): Promise<void> {
   const unknown = (error: unknown) => {
     if (isUnavailable(error)) return UNKNOWN_MS;
-    telemetry.rooms.broken(videoId, error);
+    telemetry.rooms.broken(key, error);
     return 0;
   };
   for (let leftMs = graceMs; ; ) {
     await clock.sleep(Math.min(leftMs, graceMs), signal);
-    leftMs = await sources.ownership.watchedForMs(videoId).catch(unknown);
+    leftMs = await sources.ownership.watchedForMs(key).catch(unknown);
     signal.throwIfAborted();
     if (leftMs === 0) return;
   }

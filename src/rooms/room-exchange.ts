@@ -33,7 +33,7 @@ export class RoomExchange {
    * When each room was handed on because of the load, on the monotonic clock; only rooms that may still come
    * back.
    */
-  readonly #handedOn = new Map<string, number>();
+  readonly #handedOn = new Map<ChatKey, number>();
   /** Until this time, on the monotonic clock, no room is handed on because of the load. */
   #keepsUntil = 0;
 
@@ -97,7 +97,7 @@ export class RoomExchange {
    * A room to hand on because this instance reads too many. After one came back, undefined for a while:
    * the instance that wanted it may be gone, or unable to reach the upstream.
    */
-  async #oneTooMany(): Promise<string | undefined> {
+  async #oneTooMany(): Promise<ChatKey | undefined> {
     const { clock, store } = this.#parts;
     const now = clock.monotonic();
     for (const [key, at] of this.#handedOn) {
@@ -117,7 +117,7 @@ export class RoomExchange {
     return this.#parts.clock.monotonic() < at + HAND_ON.restMs;
   }
 
-  async #wantedElsewhere(entries: readonly VideoEntry[]): Promise<string[]> {
+  async #wantedElsewhere(entries: readonly VideoEntry[]): Promise<ChatKey[]> {
     if (entries.length === 0) return [];
     const keys = entries.flatMap(({ room }) => room?.key ?? []);
     return [...(await this.#parts.store.ownership.wantedElsewhere(keys))];

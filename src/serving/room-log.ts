@@ -25,7 +25,7 @@ export interface RoomLog extends Pick<Store, "read" | "readTypes" | "cursorAt" |
   /** If it belongs to another instance: asks that for `video`, if it is not known. Never rejects. */
   learnVideo?(key: ChatKey, signal: AbortSignal): Promise<void>;
   /** As `Store.fact`; undefined if the log belongs to another instance, and that does not say it. */
-  fact(videoId: string, name: FactName, signal: AbortSignal): AsyncIterable<Fact | undefined>;
+  fact(key: ChatKey, name: FactName, signal: AbortSignal): AsyncIterable<Fact | undefined>;
   /** The room's cursors at this moment, and what its video is, as stored. */
-  getRoom(videoId: string): Promise<RoomRange | undefined>;
+  getRoom(key: ChatKey): Promise<RoomRange | undefined>;
 }

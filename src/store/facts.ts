@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../base/clock.ts";
 import { unlessAborted } from "../base/deadline.ts";
 import type { FactName } from "../protocol/chat.ts";
+import type { ChatKey } from "../protocol/chat-key.ts";
 import { wordsOf } from "../protocol/chat-standing.ts";
 import { type Featured, readFeatured } from "./featured.ts";
 import type { Followers } from "./follow.ts";
@@ -25,12 +26,12 @@ export type Fact = { [Name in FactName]: { name: Name; value: Facts[Name] } }[Fa
 
 type Reads = Pick<Store, "getFeatured" | "messagesById" | "find" | "getRoom">;
 
-const READERS: Readonly<Record<FactName, (store: Reads, key: string) => Promise<Fact>>> = {
+const READERS: Readonly<Record<FactName, (store: Reads, key: ChatKey) => Promise<Fact>>> = {
   featured: async (store, key) => ({ name: "featured", value: await readFeatured(store, key) }),
   standing: async (store, key) => ({ name: "standing", value: await readStanding(store, key) }),
 };
 
-async function readStanding(store: Reads, key: string): Promise<string | undefined> {
+async function readStanding(store: Reads, key: ChatKey): Promise<string | undefined> {
   const room = await store.getRoom(key);
   const absence = room && absenceOf(room);
   return absence && wordsOf(absence);
@@ -39,7 +40,7 @@ async function readStanding(store: Reads, key: string): Promise<string | undefin
 /** See `Store.fact`. */
 export async function* followFact(
   { store, followers, clock }: { store: Reads; followers: Followers; clock: Clock },
-  key: string,
+  key: ChatKey,
   name: FactName,
   signal: AbortSignal,
 ): AsyncGenerator<Fact, void, void> {

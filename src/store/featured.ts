@@ -4,6 +4,7 @@
  * there is read from the chat itself, so it is gone with every deletion, whichever instance has read that,
  * and with every pruning.
  */
+import type { ChatKey } from "../protocol/chat-key.ts";
 import { Deletions, deletionIds, storedTarget } from "./blanking.ts";
 import type { Store } from "./port.ts";
 import { decodeMessage, type EncodedMessage, isBlank, type StoredMessage } from "./stored-message.ts";
@@ -17,7 +18,7 @@ export interface Featured {
 type Reads = Pick<Store, "getFeatured" | "messagesById" | "find">;
 
 /** The featured message of a chat; undefined if there is none. */
-export async function readFeatured(store: Reads, key: string): Promise<Featured | undefined> {
+export async function readFeatured(store: Reads, key: ChatKey): Promise<Featured | undefined> {
   const choice = await store.getFeatured(key);
   const message = choice && (await standing(store, key, choice.messageId));
   return message && { message, at: choice.at };
@@ -26,7 +27,7 @@ export async function readFeatured(store: Reads, key: string): Promise<Featured 
 /** The message of a chat with this id; undefined if the chat does not have it, or it was deleted. */
 export async function standing(
   store: Pick<Store, "messagesById" | "find">,
-  key: string,
+  key: ChatKey,
   messageId: string,
 ): Promise<StoredMessage | undefined> {
   const [stored] = await store.messagesById(key, [messageId]);

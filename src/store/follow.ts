@@ -6,6 +6,7 @@
  */
 import type { Clock } from "../base/clock.ts";
 import type { FactName, RoomEnd } from "../protocol/chat.ts";
+import type { ChatKey } from "../protocol/chat-key.ts";
 import { isDeletion } from "./blanking.ts";
 import { skips } from "./log-reader.ts";
 import type { RoomRecord, Store } from "./port.ts";
@@ -21,7 +22,7 @@ type Log = Pick<Store, "read" | "getRoom">;
 /** The followers of all rooms of one store. */
 export class Followers {
   readonly #clock: Clock;
-  readonly #byRoom = new Map<string, Set<Follower>>();
+  readonly #byRoom = new Map<ChatKey, Set<Follower>>();
   readonly #onFact = new Map<string, Set<() => void>>();
   readonly #closing = new AbortController();
 
@@ -30,62 +31,62 @@ export class Followers {
   }
 
   /** Call it in the order of the commits, with the messages that each has added. */
-  added(videoId: string, batch: StoredMessage[]): void {
-    if (batch.length > 0) this.#each(videoId, (follower) => follower.offer(batch));
+  added(key: ChatKey, batch: StoredMessage[]): void {
+    if (batch.length > 0) this.#each(key, (follower) => follower.offer(batch));
   }
 
   /** Call it when the room is known to reach this cursor, through a commit of any instance. */
-  advanced(videoId: string, head: number): void {
-    this.#each(videoId, (follower) => {
+  advanced(key: ChatKey, head: number): void {
+    this.#each(key, (follower) => {
       follower.known = Math.max(follower.known, head);
     });
   }
 
   /** Call it when a room was finished, with its head. */
-  finished(videoId: string, head: number, end: RoomEnd): void {
-    this.#each(videoId, (follower) => follower.finish(head, end));
+  finished(key: ChatKey, head: number, end: RoomEnd): void {
+    this.#each(key, (follower) => follower.finish(head, end));
   }
 
   /** Call it when a fact of a room may have changed. */
-  factChanged(videoId: string, name: FactName): void {
-    for (const listener of this.#onFact.get(`${videoId} ${name}`) ?? []) listener();
+  factChanged(key: ChatKey, name: FactName): void {
+    for (const listener of this.#onFact.get(`${key} ${name}`) ?? []) listener();
   }
 
   /** Calls the listener each time a fact of a room may have changed, until it is disposed of. */
-  onFact(videoId: string, name: FactName, listener: () => void): Disposable {
-    const key = `${videoId} ${name}`;
-    const listeners = this.#onFact.getOrInsertComputed(key, () => new Set());
+  onFact(key: ChatKey, name: FactName, listener: () => void): Disposable {
+    const fact = `${key} ${name}`;
+    const listeners = this.#onFact.getOrInsertComputed(fact, () => new Set());
     listeners.add(listener);
     return {
       [Symbol.dispose]: () => {
         listeners.delete(listener);
-        if (listeners.size === 0) this.#onFact.delete(key);
+        if (listeners.size === 0) this.#onFact.delete(fact);
       },
     };
   }
 
   /** The rooms that are followed. */
-  get videoIds(): Iterable<string> {
+  get keys(): Iterable<ChatKey> {
     return this.#byRoom.keys();
   }
 
-  has(videoId: string): boolean {
-    return this.#byRoom.has(videoId);
+  has(key: ChatKey): boolean {
+    return this.#byRoom.has(key);
   }
 
   /**
    * Call it when a room's rows no longer match the messages that its followers have read. Their iterations
    * reject.
    */
-  abort(videoId: string, error: Error): void {
-    this.#each(videoId, (follower) => {
+  abort(key: ChatKey, error: Error): void {
+    this.#each(key, (follower) => {
       follower.failure = error;
     });
   }
 
   /** Call it when the outcome of a write is unknown. The followers then read the store. */
-  resync(videoId: string): void {
-    this.advanced(videoId, Number.POSITIVE_INFINITY);
+  resync(key: ChatKey): void {
+    this.advanced(key, Number.POSITIVE_INFINITY);
   }
 
   /** Ends every iteration. */
@@ -96,15 +97,15 @@ export class Followers {
   /** `Store.follow`, with `log` to read from. */
   async *follow(
     log: Log,
-    videoId: string,
+    key: ChatKey,
     after: number,
     signal: AbortSignal,
   ): AsyncGenerator<StoredMessage[] | RoomEnd, void, void> {
     const over = AbortSignal.any([signal, this.#closing.signal]);
-    const follower = new Follower(videoId, after);
+    const follower = new Follower(key, after);
     const wake = () => follower.wake();
     over.addEventListener("abort", wake);
-    this.#byRoom.getOrInsertComputed(videoId, () => new Set()).add(follower);
+    this.#byRoom.getOrInsertComputed(key, () => new Set()).add(follower);
     try {
       while (!over.aborted) {
         if (follower.failure) throw follower.failure;
@@ -120,8 +121,7 @@ export class Followers {
         if (over.aborted) return;
         if (batch.length === 0) continue;
         follower.advance(batch);
-        if (this.#onFact.has(`${videoId} featured`) && batch.some(isDeletion))
-          this.factChanged(videoId, "featured");
+        if (this.#onFact.has(`${key} featured`) && batch.some(isDeletion)) this.factChanged(key, "featured");
         yield batch;
       }
     } finally {
@@ -132,13 +132,13 @@ export class Followers {
 
   /** The next page for a follower; empty if there is none. */
   async #page(log: Log, follower: Follower, over: AbortSignal): Promise<StoredMessage[]> {
-    const { videoId, position, known } = follower;
+    const { key, position, known } = follower;
     follower.known = position; // a commit during the read must not be missed
     const read = async () => {
       const limit = Math.min(PAGE_MESSAGES, follower.lastCursor - position);
-      const batch = await log.read(videoId, position, limit);
+      const batch = await log.read(key, position, limit);
       if (batch.length > 0) follower.known = Math.max(follower.known, known);
-      else follower.foundNothing(await log.getRoom(videoId));
+      else follower.foundNothing(await log.getRoom(key));
       return batch;
     };
     try {
@@ -149,23 +149,23 @@ export class Followers {
     }
   }
 
-  #each(videoId: string, change: (follower: Follower) => void): void {
-    for (const follower of this.#byRoom.get(videoId) ?? []) {
+  #each(key: ChatKey, change: (follower: Follower) => void): void {
+    for (const follower of this.#byRoom.get(key) ?? []) {
       change(follower);
       follower.wake();
     }
   }
 
   #leave(follower: Follower): void {
-    const room = this.#byRoom.get(follower.videoId);
+    const room = this.#byRoom.get(follower.key);
     room?.delete(follower);
-    if (room?.size === 0) this.#byRoom.delete(follower.videoId);
+    if (room?.size === 0) this.#byRoom.delete(follower.key);
   }
 }
 
 /** One iteration and its position. */
 class Follower {
-  readonly videoId: string;
+  readonly key: ChatKey;
   /** The cursor of the last message that the consumer got. */
   position: number;
   /** The cursor that the room is known to reach; infinite if only the store can say. */
@@ -176,8 +176,8 @@ class Follower {
   /** Undefined while the follower does not wait. */
   #wake: (() => void) | undefined;
 
-  constructor(videoId: string, after: number) {
-    this.videoId = videoId;
+  constructor(key: ChatKey, after: number) {
+    this.key = key;
     this.position = after;
   }
 
@@ -211,7 +211,7 @@ class Follower {
   /** The store had nothing after `position`; `room` was read later. */
   foundNothing(room: RoomRecord | undefined): void {
     const { floor, head, end } = room ?? { floor: 0, head: 0, end: null };
-    if (this.position < floor) throw skips(this.videoId, this.position, floor);
+    if (this.position < floor) throw skips(this.key, this.position, floor);
     this.known = Math.max(this.known, head);
     if (end && head <= this.position) this.#finished = { head, end };
   }
@@ -222,7 +222,7 @@ class Follower {
    */
   advance(batch: readonly StoredMessage[]): void {
     for (const { cursor } of batch) {
-      if (cursor !== this.position + 1) throw skips(this.videoId, this.position, cursor - 1);
+      if (cursor !== this.position + 1) throw skips(this.key, this.position, cursor - 1);
       this.position = cursor;
     }
   }

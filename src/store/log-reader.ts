@@ -2,18 +2,18 @@
  * Reads the log of a room part by part, and checks that no message is left out. Callers decide the sizes of
  * parts, retries and sharing: viewers share short parts, a history reads long ones.
  */
-import { chatOf } from "../protocol/chat-key.ts";
+import { type ChatKey, chatOf } from "../protocol/chat-key.ts";
 import { notStored, type RoomRecord, type Store, type TypedPart } from "./port.ts";
 import type { StoredMessage } from "./stored-message.ts";
 
 /** The log of a store, or of an origin. */
 interface ReadableLog extends Pick<Store, "read" | "readTypes"> {
-  getRoom(videoId: string): Promise<Pick<RoomRecord, "base" | "floor"> | undefined>;
+  getRoom(key: ChatKey): Promise<Pick<RoomRecord, "base" | "floor"> | undefined>;
 }
 
 /** The error of a log that leaves messages out which are still stored: those after `after` up to `before`. */
-export function skips(videoId: string, after: number, before: number): Error {
-  return new Error(`the store skips from cursor ${after} to ${before} in room ${videoId}`);
+export function skips(key: ChatKey, after: number, before: number): Error {
+  return new Error(`the store skips from cursor ${after} to ${before} in room ${key}`);
 }
 
 /**
@@ -21,13 +21,9 @@ export function skips(videoId: string, after: number, before: number): Error {
  * `RelayError` NOT_STORED if the room has begun again after this cursor: its store was lost or restored, so
  * nobody knows what followed.
  */
-async function deletedUpTo(
-  log: Pick<ReadableLog, "getRoom">,
-  videoId: string,
-  cursor: number,
-): Promise<number> {
-  const room = await log.getRoom(videoId);
-  if (room && room.base > cursor) throw notStored(chatOf(videoId).videoId);
+async function deletedUpTo(log: Pick<ReadableLog, "getRoom">, key: ChatKey, cursor: number): Promise<number> {
+  const room = await log.getRoom(key);
+  if (room && room.base > cursor) throw notStored(chatOf(key).videoId);
   return room?.floor ?? Number.POSITIVE_INFINITY;
 }
 
@@ -38,17 +34,17 @@ async function deletedUpTo(
  */
 async function readPage(
   log: Pick<ReadableLog, "read" | "getRoom">,
-  videoId: string,
+  key: ChatKey,
   after: number,
   to: number,
   limit = to - after,
 ): Promise<StoredMessage[]> {
   // In place of deleted messages, the log returns the next ones, which can lie beyond `to`.
-  const page = (await log.read(videoId, after, limit)).filter(({ cursor }) => cursor <= to);
+  const page = (await log.read(key, after, limit)).filter(({ cursor }) => cursor <= to);
   const before = page[0] ? page[0].cursor - 1 : to;
   if (before === after) return page;
-  if ((await deletedUpTo(log, videoId, after)) >= before) return page;
-  throw skips(videoId, after, before);
+  if ((await deletedUpTo(log, key, after)) >= before) return page;
+  throw skips(key, after, before);
 }
 
 /** The messages of a part of the log, which begins after cursor `after` and ends with `to`. */
@@ -64,18 +60,18 @@ export interface ReadPart {
  */
 export async function readPart(
   log: ReadableLog,
-  videoId: string,
+  key: ChatKey,
   { types, ...range }: Omit<TypedPart, "types"> & { types: readonly string[] | undefined },
 ): Promise<ReadPart> {
   const { after, to, limit, isNewest } = range;
   if (!types) {
     const start = isNewest ? Math.max(after, to - limit) : after;
-    const messages = await readPage(log, videoId, start, to, Math.min(limit, to - start));
+    const messages = await readPage(log, key, start, to, Math.min(limit, to - start));
     return { messages, after: start, to: isNewest ? to : (messages.at(-1)?.cursor ?? to) };
   }
-  const messages = await log.readTypes(videoId, { types, ...range });
+  const messages = await log.readTypes(key, { types, ...range });
   const [first, last] = [messages[0], messages.at(-1)];
-  if (!first) await deletedUpTo(log, videoId, after);
+  if (!first) await deletedUpTo(log, key, after);
   if (!first || !last || messages.length < limit) return { messages, after, to };
   return isNewest ? { messages, after: first.cursor - 1, to } : { messages, after, to: last.cursor };
 }

@@ -3,6 +3,7 @@
  * line describes it: when it begins, once a minute while it lasts, and when it is over.
  */
 import type { Clock } from "../base/clock.ts";
+import type { ChatKey } from "../protocol/chat-key.ts";
 import type { StoreOperation } from "../telemetry/store-events.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { isUnavailable, type StoreTrouble } from "./port.ts";
@@ -26,7 +27,7 @@ export class StoreHealth {
   readonly #telemetry: Telemetry;
   /** The operations that failed and have not succeeded since, with the time of their last failure. */
   readonly #failing = new Map<StoreOperation, number>();
-  readonly #blockedRooms = new Set<string>();
+  readonly #blockedRooms = new Set<ChatKey>();
   /** Whether the store has reached `RELAY_MAX_STORE_BYTES`. It works all the same. */
   isFull = false;
   #trouble: StoreTrouble = "it failed";
@@ -55,9 +56,9 @@ export class StoreHealth {
     return this.#trouble;
   }
 
-  setBlocked(videoId: string, isBlocked: boolean): void {
-    if (isBlocked) this.#blockedRooms.add(videoId);
-    else this.#blockedRooms.delete(videoId);
+  setBlocked(key: ChatKey, isBlocked: boolean): void {
+    if (isBlocked) this.#blockedRooms.add(key);
+    else this.#blockedRooms.delete(key);
   }
 
   /**

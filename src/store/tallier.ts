@@ -3,6 +3,7 @@
  * messages are counted, and when the totals are requested, little is left to count.
  */
 import type { Clock } from "../base/clock.ts";
+import type { ChatKey } from "../protocol/chat-key.ts";
 import { background } from "../telemetry/background.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import { isUnavailable, type RoomAccount, type Store, type Tallying } from "./port.ts";
@@ -25,10 +26,10 @@ const ROUND_MS = 600_000;
 export class Tallier {
   readonly #store: Tallying & Pick<Store, "getAccount">;
   readonly #clock: Clock;
-  readonly #onBug: (videoId: string, error: unknown) => void;
+  readonly #onBug: (key: ChatKey, error: unknown) => void;
   /** The rooms to count, the first one next. */
-  readonly #waiting = new Set<string>();
-  readonly #catchingUp = new Map<string, Promise<void>>();
+  readonly #waiting = new Set<ChatKey>();
+  readonly #catchingUp = new Map<ChatKey, Promise<void>>();
   readonly #closed = new AbortController();
   #isWorking = false;
 
@@ -36,7 +37,7 @@ export class Tallier {
   constructor(
     store: Tallying & Pick<Store, "getAccount">,
     clock: Clock,
-    onBug: (videoId: string, error: unknown) => void,
+    onBug: (key: ChatKey, error: unknown) => void,
   ) {
     this.#store = store;
     this.#clock = clock;
@@ -44,13 +45,13 @@ export class Tallier {
   }
 
   /** Call it after an append. Counts the room from time to time. */
-  appended(videoId: string, before: number, head: number): void {
-    if (Math.floor(head / EVERY_MESSAGES) > Math.floor(before / EVERY_MESSAGES)) this.finished(videoId);
+  appended(key: ChatKey, before: number, head: number): void {
+    if (Math.floor(head / EVERY_MESSAGES) > Math.floor(before / EVERY_MESSAGES)) this.finished(key);
   }
 
   /** Call it when a room was finished. Counts it soon. */
-  finished(videoId: string): void {
-    this.#waiting.add(videoId);
+  finished(key: ChatKey): void {
+    this.#waiting.add(key);
     if (!this.#isWorking) void this.#work();
   }
 
@@ -58,10 +59,10 @@ export class Tallier {
   async #work(): Promise<void> {
     this.#isWorking = true;
     try {
-      for (const videoId of this.#waiting) {
-        this.#waiting.delete(videoId);
-        const left = await paced(() => this.#step(videoId), this.#clock, this.#closed.signal);
-        if (left > 0) this.#waiting.add(videoId);
+      for (const key of this.#waiting) {
+        this.#waiting.delete(key);
+        const left = await paced(() => this.#step(key), this.#clock, this.#closed.signal);
+        if (left > 0) this.#waiting.add(key);
       }
       this.#isWorking = false;
     } catch {
@@ -70,25 +71,25 @@ export class Tallier {
   }
 
   /** Resolves to how many messages are left to count; to 0 after a failure. */
-  async #step(videoId: string): Promise<number> {
+  async #step(key: ChatKey): Promise<number> {
     try {
-      return await this.#store.tally(videoId, STEP_MESSAGES);
+      return await this.#store.tally(key, STEP_MESSAGES);
     } catch (error) {
-      if (!isUnavailable(error)) this.#onBug(videoId, error);
+      if (!isUnavailable(error)) this.#onBug(key, error);
       return 0;
     }
   }
 
   /** Counts what the room has at this moment, at most `MAX_CAUGHT_UP` messages. Rejects with `StoreError`. */
-  catchUp(videoId: string): Promise<void> {
-    return this.#catchingUp.getOrInsertComputed(videoId, () =>
-      this.#catchUp(videoId).finally(() => this.#catchingUp.delete(videoId)),
+  catchUp(key: ChatKey): Promise<void> {
+    return this.#catchingUp.getOrInsertComputed(key, () =>
+      this.#catchUp(key).finally(() => this.#catchingUp.delete(key)),
     );
   }
 
-  async #catchUp(videoId: string): Promise<void> {
+  async #catchUp(key: ChatKey): Promise<void> {
     for (let counted = 0; counted < MAX_CAUGHT_UP; counted += STEP_MESSAGES) {
-      if ((await this.#store.tally(videoId, STEP_MESSAGES)) === 0) return;
+      if ((await this.#store.tally(key, STEP_MESSAGES)) === 0) return;
     }
   }
 
@@ -101,15 +102,15 @@ export class Tallier {
    * The room, with totals that count all messages stored before the call, unless more than `MAX_CAUGHT_UP`
    * were left to count. Rejects with `StoreError`.
    */
-  async account(videoId: string): Promise<RoomAccount | undefined> {
-    let account = await this.#store.getAccount(videoId);
+  async account(key: ChatKey): Promise<RoomAccount | undefined> {
+    let account = await this.#store.getAccount(key);
     const head = account?.head ?? 0;
     const isBehind = () => account && account.head - account.uncounted < head;
     // The first time, it may join a run that began before the last append.
     for (let times = 0; isBehind() && times < 2; times++) {
       if (account && account.uncounted > MAX_CAUGHT_UP) return account;
-      await this.catchUp(videoId);
-      account = await this.#store.getAccount(videoId);
+      await this.catchUp(key);
+      account = await this.#store.getAccount(key);
     }
     return account;
   }
@@ -140,8 +141,8 @@ export async function runTally(
 
   async function countAll(): Promise<void> {
     try {
-      for (let after: string | undefined = ""; after !== undefined; ) {
-        const from: string = after;
+      for (let after: ChatKey | undefined = ""; after !== undefined; ) {
+        const from: ChatKey = after;
         after = await paced(() => store.tallyRooms(from, STEP_MESSAGES), clock, signal);
       }
     } catch (error) {

@@ -1,5 +1,6 @@
 /** The events of rooms and of the chats that they read, in log and metrics. */
 import type { RoomEnd } from "../protocol/chat.ts";
+import type { ChatKey } from "../protocol/chat-key.ts";
 import { ERRORS } from "../protocol/errors.ts";
 import { GAP_REASONS, MESSAGE_TYPES } from "../protocol/kinds.ts";
 import type { Logger } from "./logger.ts";
@@ -59,10 +60,10 @@ export class RoomEvents {
   }
 
   /** Without its position, the room is bootstrapped again; without its memory, it continues. */
-  checkpointUnreadable(videoId: string, part: CheckpointPart): void {
+  checkpointUnreadable(key: ChatKey, part: CheckpointPart): void {
     this.#metrics.unreadableCheckpoints.inc({ part });
     this.#log.warn(
-      { videoId, part },
+      { videoId: key, part },
       "checkpoint unreadable: messages may be missing, a gap will mark the place",
     );
   }
@@ -81,10 +82,10 @@ export class RoomEvents {
   }
 
   /** `sinceMs`: wall time of the last good answer before it, in milliseconds since 1970. */
-  gapFound(videoId: string, reason: string, sinceMs: number): void {
+  gapFound(key: ChatKey, reason: string, sinceMs: number): void {
     this.#metrics.gaps.inc({ reason });
     const since = new Date(sinceMs).toISOString();
-    this.#log.warn({ videoId, reason, since }, "messages may be missing: gap message written");
+    this.#log.warn({ videoId: key, reason, since }, "messages may be missing: gap message written");
   }
 
   /** A live answer that may lack older messages. `silentMs`: the interruption before it, if that is why. */

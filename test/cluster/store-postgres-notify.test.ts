@@ -34,9 +34,9 @@ function notified(
     connections,
     clock,
     telemetry: new Telemetry(log),
-    onNotice: (videoId, notice) => {
-      notices.push(`${videoId}:${notice}`);
-      events.emit(videoId);
+    onNotice: (key, notice) => {
+      notices.push(`${key}:${notice}`);
+      events.emit(key);
     },
     onListening: () => events.emit("listening"),
   });

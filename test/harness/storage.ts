@@ -28,9 +28,9 @@ export function onDisk(disk: Disk, aheadMs = () => 0): Storage {
     const thread = simulatedThread(disk, clock);
     const engine = new SqliteStore(aheadBy(aheadMs(), clock), thread, 0, witness);
     const peek: Peek = {
-      room: async (videoId) => tables.getRoom(clock.now(), videoId),
-      account: async (videoId) => tables.getAccount(clock.now(), videoId),
-      after: async (videoId, cursor) => tables.read(videoId, cursor, -1),
+      room: async (key) => tables.getRoom(clock.now(), key),
+      account: async (key) => tables.getAccount(clock.now(), key),
+      after: async (key, cursor) => tables.read(key, cursor, -1),
     };
     return { engine, peek };
   };
@@ -40,9 +40,9 @@ export function inMemory(): Storage {
   return ({ clock }) => {
     const engine = memoryStore(clock);
     const peek: Peek = {
-      room: (videoId) => engine.getRoom(videoId).catch(() => undefined), // a closed store in memory is lost
-      account: (videoId) => engine.getAccount(videoId).catch(() => undefined),
-      after: (videoId, cursor) => engine.read(videoId, cursor, -1).catch(() => []),
+      room: (key) => engine.getRoom(key).catch(() => undefined), // a closed store in memory is lost
+      account: (key) => engine.getAccount(key).catch(() => undefined),
+      after: (key, cursor) => engine.read(key, cursor, -1).catch(() => []),
     };
     return { engine, peek };
   };

@@ -1,5 +1,6 @@
 /** The totals of the shared store's rooms, and the statements that count them. */
 
+import type { ChatKey } from "../../src/protocol/chat-key.ts";
 import type { RoomAccount } from "../../src/store/port.ts";
 import { TALLY_SQL } from "../../src/store/postgres/postgres-tallies.ts";
 import { withTotals } from "../../src/store/stored-totals.ts";
@@ -13,16 +14,16 @@ interface Tally {
 }
 
 export class SharedTallies {
-  readonly #roomAt: (videoId: string) => SharedRoom | undefined;
-  readonly #tallies = new Map<string, Tally>();
+  readonly #roomAt: (key: ChatKey) => SharedRoom | undefined;
+  readonly #tallies = new Map<ChatKey, Tally>();
 
-  constructor(roomAt: (videoId: string) => SharedRoom | undefined) {
+  constructor(roomAt: (key: ChatKey) => SharedRoom | undefined) {
     this.#roomAt = roomAt;
   }
 
   statements(): [text: string, act: (...values: never[]) => object[]][] {
     return [
-      [TALLY_SQL.tally, (videoId: string) => this.#tally(videoId)],
+      [TALLY_SQL.tally, (key: ChatKey) => this.#tally(key)],
       [TALLY_SQL.uncounted, this.#uncounted],
       [TALLY_SQL.items, this.#items],
       [TALLY_SQL.save, this.#save],
@@ -30,40 +31,40 @@ export class SharedTallies {
   }
 
   /** The room's tally, or one that counts nothing yet. */
-  #tally(videoId: string) {
-    const room = this.#roomAt(videoId);
+  #tally(key: ChatKey) {
+    const room = this.#roomAt(key);
     if (!room || room.checkpoint === null) return [];
-    const { cursor = room.base, totals = null } = this.#tallies.get(videoId) ?? {};
+    const { cursor = room.base, totals = null } = this.#tallies.get(key) ?? {};
     return [{ born: room.base, cursor, totals, uncounted: room.head - cursor, kept: room.head - room.base }];
   }
 
-  account(videoId: string): Pick<RoomAccount, "totals" | "uncounted"> | undefined {
-    const [room] = this.#tally(videoId);
+  account(key: ChatKey): Pick<RoomAccount, "totals" | "uncounted"> | undefined {
+    const [room] = this.#tally(key);
     return room && withTotals(room);
   }
 
-  readonly #uncounted = (videoId: string, after: number, limit: number): object[] => {
-    const { base = 0, messages = [] } = this.#roomAt(videoId) ?? {};
+  readonly #uncounted = (key: ChatKey, after: number, limit: number): object[] => {
+    const { base = 0, messages = [] } = this.#roomAt(key) ?? {};
     const batch = messages.slice(after - base, after - base + limit);
     return batch.map(({ cursor, body, details }) => ({ cursor, body, details, at: 0 }));
   };
 
   readonly #items = (
-    videoId: string,
+    key: ChatKey,
     _born: number,
     keys: readonly string[],
     authors: readonly string[],
     firsts: readonly string[],
   ): object[] => {
-    const isWanted = ({ key, author, first }: TallyItem) =>
-      keys.includes(key) ||
-      (author !== null && authors.includes(author)) ||
-      (first !== null && firsts.includes(first));
-    return [...(this.#tallies.get(videoId)?.items.values() ?? [])].filter(isWanted);
+    const isWanted = (item: TallyItem) =>
+      keys.includes(item.key) ||
+      (item.author !== null && authors.includes(item.author)) ||
+      (item.first !== null && firsts.includes(item.first));
+    return [...(this.#tallies.get(key)?.items.values() ?? [])].filter(isWanted);
   };
 
   readonly #save = (
-    videoId: string,
+    key: ChatKey,
     born: number,
     from: number,
     to: number,
@@ -74,14 +75,14 @@ export class SharedTallies {
     payments: (string | null)[],
     read: string | null,
   ): object[] => {
-    const before = this.#tallies.get(videoId);
+    const before = this.#tallies.get(key);
     if ((before?.cursor ?? born) !== from || (before?.totals ?? null) !== read) return [];
     const items = new Map(before?.items);
-    for (const [i, key] of keys.entries()) {
+    for (const [i, item] of keys.entries()) {
       const [author = null, first = null, payment = null] = [authors[i], firsts[i], payments[i]];
-      items.set(key, { key, author, first, payment });
+      items.set(item, { key: item, author, first, payment });
     }
-    this.#tallies.set(videoId, { cursor: to, totals, items });
+    this.#tallies.set(key, { cursor: to, totals, items });
     return [{}];
   };
 }

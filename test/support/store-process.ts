@@ -1,10 +1,12 @@
 /** A store in another process, as a test sees it: what it has acknowledged, and the end of it. */
+
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
+import type { ChatKey } from "../../src/protocol/chat-key.ts";
 import { assertStored, readAll, stored } from "./store-reading.ts";
 import type { FullStore } from "./store-subject.ts";
 
@@ -13,8 +15,8 @@ const WRITER = fileURLToPath(new URL("store-writer.ts", import.meta.url));
 const PRELOAD = ["--import", new URL("compile-cache.js", import.meta.url).href];
 
 /** The id of the nth message that a writer appends to a room, from 0. */
-export function nthId(videoId: string, n: number): string {
-  return `${videoId} ${n}`;
+export function nthId(key: ChatKey, n: number): string {
+  return `${key} ${n}`;
 }
 
 export class StoreProcess {
@@ -24,8 +26,8 @@ export class StoreProcess {
   readonly #lines: AsyncIterator<string>;
 
   /** `prefix`: a command that runs the process, as `prlimit` does. */
-  constructor(t: TestContext, path: string, videoIds: readonly string[], prefix: readonly string[] = []) {
-    const [command = "", ...args] = [...prefix, process.execPath, ...PRELOAD, WRITER, path, ...videoIds];
+  constructor(t: TestContext, path: string, keys: readonly ChatKey[], prefix: readonly string[] = []) {
+    const [command = "", ...args] = [...prefix, process.execPath, ...PRELOAD, WRITER, path, ...keys];
     this.child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
     t.after(() => this.kill());
     assert.ok(this.child.stdout);
@@ -38,8 +40,8 @@ export class StoreProcess {
       const { value, done } = await this.#lines.next();
       if (done) return undefined;
       const [, first, rest = ""] = /^(\S+) (.*)$/.exec(value) ?? [];
-      const [videoId = "", head] = rest.split(" ");
-      if (first === "added") this.heads.set(videoId, Number(head));
+      const [key = "", head] = rest.split(" ");
+      if (first === "added") this.heads.set(key, Number(head));
       if (first === word) return rest;
     }
   }
@@ -58,12 +60,12 @@ export class StoreProcess {
 
   /** Everything acknowledged is in the store, unchanged, dense, and in step with its checkpoint. */
   async assertKeptBy(store: FullStore): Promise<void> {
-    for (const [videoId, acknowledged] of this.heads) {
-      const room = await store.getRoom(videoId);
-      assert.ok(room && room.head >= acknowledged, `${videoId}: ${acknowledged} is lost`);
+    for (const [key, acknowledged] of this.heads) {
+      const room = await store.getRoom(key);
+      assert.ok(room && room.head >= acknowledged, `${key}: ${acknowledged} is lost`);
       assert.equal(room.checkpoint, `${room.head}`);
-      const ids = [...Array(room.head - room.base).keys()].map((n) => nthId(videoId, n));
-      assertStored(await readAll(store, videoId), stored(room.base, ids));
+      const ids = [...Array(room.head - room.base).keys()].map((n) => nthId(key, n));
+      assertStored(await readAll(store, key), stored(room.base, ids));
     }
   }
 }

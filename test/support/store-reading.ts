@@ -1,7 +1,9 @@
 /** How tests fill a store and read it: made-up messages, all of a room, a follower's sequence. */
+
 import assert from "node:assert/strict";
 import { setImmediate as turn } from "node:timers/promises";
 import type { RoomEnd } from "../../src/protocol/chat.ts";
+import type { ChatKey } from "../../src/protocol/chat-key.ts";
 import type { StoreEngine } from "../../src/store/observed.ts";
 import type { Hold } from "../../src/store/ownership.ts";
 import type { Store } from "../../src/store/port.ts";
@@ -32,8 +34,8 @@ export function messages(ids: readonly (string | number)[]): EncodedMessage[] {
 }
 
 /** Takes a room without an owner. */
-export async function own(store: Pick<StoreEngine, "ownership">, videoId: string): Promise<Hold> {
-  const hold = await store.ownership.take(videoId);
+export async function own(store: Pick<StoreEngine, "ownership">, key: ChatKey): Promise<Hold> {
+  const hold = await store.ownership.take(key);
   assert.ok(hold);
   return hold;
 }
@@ -50,10 +52,10 @@ export function stored(
   return messages(ids).map((each, index) => ({ ...each, cursor: after + 1 + index, storedAt }));
 }
 
-export async function readAll(store: Pick<Store, "read">, videoId: string): Promise<StoredMessage[]> {
+export async function readAll(store: Pick<Store, "read">, key: ChatKey): Promise<StoredMessage[]> {
   const all: StoredMessage[] = [];
   for (let after = 0; ; after = all.at(-1)?.cursor ?? after) {
-    const page = await store.read(videoId, after, 1000);
+    const page = await store.read(key, after, 1000);
     if (page.length === 0) return all;
     all.push(...page);
   }
@@ -78,13 +80,13 @@ export interface Followed {
  */
 export async function followed(
   store: Store,
-  videoId: string,
+  key: ChatKey,
   after: number,
   options: { signal?: AbortSignal; count?: number; pauseTurns?: number } = {},
 ): Promise<Followed> {
   const { signal = new AbortController().signal, count = Infinity, pauseTurns = 0 } = options;
   const seen: Followed = { messages: [], batches: [], end: undefined };
-  for await (const item of store.follow(videoId, after, signal)) {
+  for await (const item of store.follow(key, after, signal)) {
     if (!Array.isArray(item)) {
       seen.end = item;
       continue;

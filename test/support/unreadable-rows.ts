@@ -25,8 +25,8 @@ export async function assertToldOnce(t: TestContext, place: DamageablePlace): Pr
   const { telemetry, told } = listening();
   const store = await openStore(url, systemClock, telemetry);
   t.after(() => store.close());
-  for (const videoId of [ROOM, OTHER]) {
-    const hold = await own(store, videoId);
+  for (const key of [ROOM, OTHER]) {
+    const hold = await own(store, key);
     await store.append(hold, hold.head, messages(["a", "b", "c"]), "");
     await store.finish(hold, ENDED);
   }

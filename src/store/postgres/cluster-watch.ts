@@ -7,6 +7,7 @@
 import { after, type Clock } from "../../base/clock.ts";
 import { nap, unlessAborted } from "../../base/deadline.ts";
 import { FACT_NAMES, RELEASED } from "../../protocol/chat.ts";
+import type { ChatKey } from "../../protocol/chat-key.ts";
 import { background } from "../../telemetry/background.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Followers } from "../follow.ts";
@@ -85,9 +86,9 @@ export class ClusterWatch {
   readonly #parts: ClusterWatchParts;
   readonly #closed = new AbortController();
   /** The followed rooms as they were at the last look. */
-  readonly #seen = new Map<string, Look>();
+  readonly #seen = new Map<ChatKey, Look>();
   /** The calls of `freed` that wait, by room. */
-  readonly #waiting = new Map<string, Set<() => void>>();
+  readonly #waiting = new Map<ChatKey, Set<() => void>>();
   /** Resolves when a notice reports a room without an owner that no follower here waits for. */
   #noticedFree = Promise.withResolvers<void>();
   #hurry = Promise.withResolvers<void>();
@@ -102,11 +103,11 @@ export class ClusterWatch {
     this.#hurry.resolve();
   }
 
-  onNotice(videoId: string, notice: RoomNotice): void {
-    if (notice === "over") this.#parts.followers.resync(videoId);
-    else if (typeof notice === "number") this.#parts.followers.advanced(videoId, notice);
-    else if (notice !== "free") this.#parts.followers.factChanged(videoId, notice);
-    else if (this.#waiting.has(videoId)) this.#free(videoId);
+  onNotice(key: ChatKey, notice: RoomNotice): void {
+    if (notice === "over") this.#parts.followers.resync(key);
+    else if (typeof notice === "number") this.#parts.followers.advanced(key, notice);
+    else if (notice !== "free") this.#parts.followers.factChanged(key, notice);
+    else if (this.#waiting.has(key)) this.#free(key);
     else this.#noticedFree.resolve();
   }
 
@@ -131,20 +132,20 @@ export class ClusterWatch {
   }
 
   /** See `Ownership.freed`. */
-  async freed(videoId: string, signal: AbortSignal): Promise<void> {
+  async freed(key: ChatKey, signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const waiting = this.#waiting.get(videoId) ?? new Set();
-    this.#waiting.set(videoId, waiting.add(resolve));
+    const waiting = this.#waiting.get(key) ?? new Set();
+    this.#waiting.set(key, waiting.add(resolve));
     try {
       await unlessAborted(promise, signal);
     } finally {
       waiting.delete(resolve);
-      if (waiting.size === 0 && this.#waiting.get(videoId) === waiting) this.#waiting.delete(videoId);
+      if (waiting.size === 0 && this.#waiting.get(key) === waiting) this.#waiting.delete(key);
     }
   }
 
   /** See `Ownership.orphans`. Also releases rooms that nobody watches. */
-  async *orphans(graceMs: number, signal: AbortSignal): AsyncGenerator<readonly string[]> {
+  async *orphans(graceMs: number, signal: AbortSignal): AsyncGenerator<readonly ChatKey[]> {
     const { clock, connections, health } = this.#parts;
     const over = AbortSignal.any([signal, this.#closed.signal]);
     for (let looks = 0; ; ) {
@@ -176,50 +177,50 @@ export class ClusterWatch {
       const napMs = isReceiving() ? sweepMs : Math.min(FAST_SWEEP_MS, sweepMs);
       await nap(napMs, this.#hurry.promise, clock, signal);
       this.#hurry = Promise.withResolvers();
-      const videoIds = [...followers.videoIds];
-      for (const videoId of this.#seen.keys()) if (!followers.has(videoId)) this.#seen.delete(videoId);
-      if (signal.aborted || videoIds.length === 0) continue;
+      const keys = [...followers.keys];
+      for (const key of this.#seen.keys()) if (!followers.has(key)) this.#seen.delete(key);
+      if (signal.aborted || keys.length === 0) continue;
       try {
-        await this.#look(videoIds, napMs);
+        await this.#look(keys, napMs);
       } catch (error) {
         if (!isUnavailable(error)) throw error; // already reported; the next sweep follows soon
       }
     }
   }
 
-  async #look(videoIds: readonly string[], napMs: number): Promise<void> {
+  async #look(keys: readonly ChatKey[], napMs: number): Promise<void> {
     const { clock, connections, health } = this.#parts;
-    const rows = await health.report("sweep", connections.query<Look>("reads", LOOK, [videoIds]));
+    const rows = await health.report("sweep", connections.query<Look>("reads", LOOK, [keys]));
     // An instance that only follows has no other operation that can end an outage.
     if (!health.isAvailable) await health.report("probeWrite", connections.query("writes", SQL.touch));
     if (!rows[0]?.is_same) return this.adoptLineage();
     const found = new Map(rows.map((row) => [row.video_id, row]));
-    for (const videoId of videoIds) {
-      const row = found.get(videoId);
-      this.#compare(videoId, row);
-      if (!row || row.is_final || row.lease_left_ms > napMs || !this.#waiting.has(videoId)) continue;
+    for (const key of keys) {
+      const row = found.get(key);
+      this.#compare(key, row);
+      if (!row || row.is_final || row.lease_left_ms > napMs || !this.#waiting.has(key)) continue;
       const leftMs = row.lease_left_ms > 0 ? row.lease_left_ms + AFTER_LEASE_MS : 0;
-      after(clock, leftMs, this.#closed.signal, () => this.#free(videoId));
+      after(clock, leftMs, this.#closed.signal, () => this.#free(key));
     }
   }
 
-  #compare(videoId: string, row: Look | undefined): void {
+  #compare(key: ChatKey, row: Look | undefined): void {
     const { followers } = this.#parts;
-    const seen = this.#seen.get(videoId);
+    const seen = this.#seen.get(key);
     const isOther = row && seen && (seen.base !== row.base || seen.head > row.head);
     if (!row || isOther) {
       // The room's viewers are disconnected; they reconnect to the rows that the store has now.
-      this.#seen.delete(videoId);
-      followers.abort(videoId, new Error(`room ${videoId}: the store does not hold any more what it held`));
+      this.#seen.delete(key);
+      followers.abort(key, new Error(`room ${key}: the store does not hold any more what it held`));
       return;
     }
-    for (const name of FACT_NAMES) if (row[name] !== seen?.[name]) followers.factChanged(videoId, name);
-    if (row.is_final && !seen?.is_final) followers.resync(videoId);
-    else followers.advanced(videoId, row.head);
-    this.#seen.set(videoId, row);
+    for (const name of FACT_NAMES) if (row[name] !== seen?.[name]) followers.factChanged(key, name);
+    if (row.is_final && !seen?.is_final) followers.resync(key);
+    else followers.advanced(key, row.head);
+    this.#seen.set(key, row);
   }
 
-  #free(videoId: string): void {
-    for (const resolve of this.#waiting.get(videoId) ?? []) resolve();
+  #free(key: ChatKey): void {
+    for (const resolve of this.#waiting.get(key) ?? []) resolve();
   }
 }

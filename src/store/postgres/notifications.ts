@@ -10,6 +10,7 @@ import type { Client } from "pg";
 import type { Clock } from "../../base/clock.ts";
 import { nap } from "../../base/deadline.ts";
 import { FACT_NAMES, type FactName } from "../../protocol/chat.ts";
+import type { ChatKey } from "../../protocol/chat-key.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { Database } from "./pools.ts";
 import { SCHEMA } from "./postgres-schema.ts";
@@ -39,7 +40,7 @@ interface NotificationsParts {
   clock: Clock;
   telemetry: Telemetry;
   /** A room has changed, on any instance, including this one. */
-  onNotice(videoId: string, notice: RoomNotice): void;
+  onNotice(key: ChatKey, notice: RoomNotice): void;
   /** The instance listens again. Notices that were published meanwhile are lost. */
   onListening(): void;
 }
@@ -66,10 +67,10 @@ export class Notifications {
     return this.#isReceiving;
   }
 
-  publish(videoId: string, notice: RoomNotice): void {
-    const text = `${videoId}:${notice}`;
+  publish(key: ChatKey, notice: RoomNotice): void {
+    const text = `${key}:${notice}`;
     const isOfFact = FACT_NAMES.some((name) => name === notice);
-    this.#unpublished.set(isOfFact ? text : videoId, text);
+    this.#unpublished.set(isOfFact ? text : key, text);
     if (!this.#isPublishing) void this.#publishAll();
   }
 
@@ -156,8 +157,8 @@ export class Notifications {
   #take(payload: string): void {
     if (payload === this.#proof?.text) this.#proof.onArrival();
     for (const text of payload.split(",")) {
-      const [, videoId, head, word] = NOTICE.exec(text) ?? [];
-      if (videoId) this.#parts.onNotice(videoId, (word as RoomNotice | undefined) ?? Number(head));
+      const [, key, head, word] = NOTICE.exec(text) ?? [];
+      if (key) this.#parts.onNotice(key, (word as RoomNotice | undefined) ?? Number(head));
     }
   }
 }

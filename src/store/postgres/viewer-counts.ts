@@ -4,6 +4,7 @@
  * expire.
  */
 import type { Clock } from "../../base/clock.ts";
+import type { ChatKey } from "../../protocol/chat-key.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { isUnavailable } from "../port.ts";
 import type { StoreHealth } from "../store-health.ts";
@@ -38,9 +39,9 @@ interface ViewerCountsParts {
 export class ViewerCounts {
   readonly #parts: ViewerCountsParts;
   readonly #periodMs: number;
-  readonly #viewers = new Map<string, number>();
+  readonly #viewers = new Map<ChatKey, number>();
   /** Counts that are not written yet. */
-  #changed = new Map<string, number>();
+  #changed = new Map<ChatKey, number>();
   #writing: Promise<void> | undefined;
   readonly #closed = new AbortController();
 
@@ -51,12 +52,12 @@ export class ViewerCounts {
   }
 
   /** See `Ownership.setViewers`. */
-  setViewers(videoId: string, viewers: number): void {
-    const before = this.#viewers.get(videoId) ?? 0;
-    if (viewers > 0) this.#viewers.set(videoId, viewers);
-    else this.#viewers.delete(videoId);
+  setViewers(key: ChatKey, viewers: number): void {
+    const before = this.#viewers.get(key) ?? 0;
+    if (viewers > 0) this.#viewers.set(key, viewers);
+    else this.#viewers.delete(key);
     if (viewers > 0 === before > 0) return; // the next renewal writes the new number
-    this.#changed.set(videoId, viewers);
+    this.#changed.set(key, viewers);
     this.#writing ??= this.#write();
   }
 
@@ -66,28 +67,25 @@ export class ViewerCounts {
   }
 
   /** See `Ownership.watchedForMs`. */
-  async watchedForMs(videoId: string): Promise<number> {
+  async watchedForMs(key: ChatKey): Promise<number> {
     await this.written();
     // After an outage, the other instances need time to renew their counts.
     const { clock, connections } = this.#parts;
     const doubtMs = connections.lostAt + 2 * this.#periodMs - clock.monotonic();
     if (doubtMs > 0) return doubtMs;
-    const [row] = await connections.query<{ ms: number }>("reads", WATCHED_FOR, [videoId]);
+    const [row] = await connections.query<{ ms: number }>("reads", WATCHED_FOR, [key]);
     return row?.ms ?? 0;
   }
 
   /** See `Ownership.wantedElsewhere`. */
-  async wantedElsewhere(videoIds: readonly string[]): Promise<readonly string[]> {
+  async wantedElsewhere(keys: readonly ChatKey[]): Promise<readonly ChatKey[]> {
     const { connections, instance } = this.#parts;
-    const rows = await connections.query<{ video_id: string }>("reads", WANTED_ELSEWHERE, [
-      videoIds,
-      instance,
-    ]);
+    const rows = await connections.query<{ video_id: string }>("reads", WANTED_ELSEWHERE, [keys, instance]);
     return rows.map(({ video_id }) => video_id);
   }
 
   async close(): Promise<void> {
-    for (const videoId of this.#viewers.keys()) this.setViewers(videoId, 0);
+    for (const key of this.#viewers.keys()) this.setViewers(key, 0);
     this.#closed.abort();
     await this.#writing;
   }
@@ -97,7 +95,7 @@ export class ViewerCounts {
     while (!signal.aborted) {
       await this.#parts.clock.sleep(this.#periodMs, signal).catch(() => {});
       if (signal.aborted || this.#viewers.size === 0) continue;
-      for (const [videoId, viewers] of this.#viewers) this.#changed.set(videoId, viewers);
+      for (const [key, viewers] of this.#viewers) this.#changed.set(key, viewers);
       this.#writing ??= this.#write();
       await this.#writing;
     }
@@ -114,7 +112,7 @@ export class ViewerCounts {
         this.#changed = new Map();
         const keepMs = Math.max(graceMs, 3 * this.#periodMs);
         const writing = connections.query("writes", WRITE, [
-          changed.map(([videoId]) => videoId),
+          changed.map(([key]) => key),
           instance,
           changed.map(([, viewers]) => viewers),
           changed.map(([, viewers]) => (viewers > 0 ? keepMs : graceMs)),

@@ -14,9 +14,9 @@ it("a page that lacks messages which are still stored is an error", async () => 
   const base = claim.head;
   await store.append(claim, base, messages(["a", "b", "c"]), "{}");
   const log: Parameters<typeof readPart>[0] = {
-    read: (videoId, after, limit) => store.read(videoId, after + 1, limit),
+    read: (key, after, limit) => store.read(key, after + 1, limit),
     readTypes: () => assert.fail("all types are read"),
-    getRoom: (videoId) => store.getRoom(videoId),
+    getRoom: (key) => store.getRoom(key),
   };
   const range = { types: undefined, after: base, to: base + 3, limit: 3, isNewest: false };
   await assert.rejects(readPart(log, ROOM, range), /the store skips from cursor \d+ to \d+ in room/);

@@ -98,8 +98,8 @@ it("a store that has lost an acknowledged write gets no more of them: they would
 
 /** A look at a room that misses its newest message. */
 function behind(getRoom: SqliteStore["getRoom"]): SqliteStore["getRoom"] {
-  return async (videoId) => {
-    const room = await getRoom(videoId);
+  return async (key) => {
+    const room = await getRoom(key);
     return room && { ...room, head: room.head - 1 };
   };
 }

@@ -1,9 +1,11 @@
 /** The part of the stores' contract that is about followers. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import fc from "fast-check";
 import { ENDED, RELEASED } from "../../../src/protocol/chat.ts";
+import type { ChatKey } from "../../../src/protocol/chat-key.ts";
 import type { StoredMessage } from "../../../src/store/stored-message.ts";
 import {
   type Followed,
@@ -174,24 +176,24 @@ type Step = { ids: number[] } | { joinAt: number; pauseTurns: number } | "take";
 /**
  * Plays the steps into one room, in flight as they come, and judges every follower by what the room holds.
  */
-async function playScript(store: FullStore, videoId: string, script: Step[]): Promise<void> {
-  let claim = await own(store, videoId);
+async function playScript(store: FullStore, key: ChatKey, script: Step[]): Promise<void> {
+  let claim = await own(store, key);
   const base = claim.head;
   let head = base;
   const followers: { start: number; seen: Promise<Followed> }[] = [];
   for (const step of script) {
     if (step === "take") {
-      claim = await own(store, videoId);
+      claim = await own(store, key);
     } else if ("ids" in step) {
       head += (await store.append(claim, head, messages(step.ids), `${head}`)).length;
     } else {
       const start = base + Math.round(step.joinAt * (head - base));
-      followers.push({ start, seen: followed(store, videoId, start, { pauseTurns: step.pauseTurns }) });
+      followers.push({ start, seen: followed(store, key, start, { pauseTurns: step.pauseTurns }) });
     }
   }
   await store.append(claim, head, [], "the last"); // else it might not exist
   await store.finish(claim, ENDED);
-  const all = await readAll(store, videoId);
+  const all = await readAll(store, key);
   assert.equal(all.length, head - base);
   assert.ok(all.every(({ cursor }, index) => cursor === base + 1 + index));
   assert.equal(new Set(all.map(({ id }) => id)).size, all.length);
