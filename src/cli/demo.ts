@@ -92,12 +92,11 @@ async function assertOwnStore(url: string): Promise<void> {
   );
   const rooms = await store.listRooms(MAX_ROOMS);
   const foreign = rooms.find(
-    ({ videoId, end }) =>
-      end === null && ![VIDEO_ID, SECOND_VIDEO_ID].includes(videoId) && !videoId.startsWith(NEXT),
+    ({ key, end }) => end === null && ![VIDEO_ID, SECOND_VIDEO_ID].includes(key) && !key.startsWith(NEXT),
   );
   if (foreign)
     throw new UsageError(
-      `--store: ${url} belongs to a real service (room ${foreign.videoId} is open): choose another file`,
+      `--store: ${url} belongs to a real service (room ${foreign.key} is open): choose another file`,
     );
 }
 

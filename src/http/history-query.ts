@@ -52,7 +52,7 @@ export function readQuery(query: MessagesQuery, accept: string | undefined): His
  * are relative to the request's: behind a proxy, only the client knows its path. [RFC 8288, 3.1]
  */
 export function linksOf(query: MessagesQuery, { room, next, prev }: HistoryPage): string {
-  const { after: _, before, ...rest } = { ...query, videoId: chatOf(room.videoId).videoId };
+  const { after: _, before, ...rest } = { ...query, videoId: chatOf(room.key).videoId };
   const link = (rel: string, place: Record<string, string>) =>
     `<?${new URLSearchParams({ ...rest, ...place })}>; rel="${rel}"`;
   return [

@@ -135,7 +135,7 @@ async function download(
   // A deletion that blanks a message is a message itself, and so changes the head.
   const content = JSON.stringify([query, format, header?.(options), room.base, room.head, after, last]);
   return {
-    headers: { "content-disposition": `attachment; filename="${chatOf(room.videoId).videoId}.${extension}"` },
+    headers: { "content-disposition": `attachment; filename="${chatOf(room.key).videoId}.${extension}"` },
     hash: createHash("sha256").update(content).digest("base64url").slice(0, 22),
     body: wholeBody(whole, FORMATS[format], options, history.slices, (key, make) =>
       pieces.make(key, make, signal),

@@ -96,7 +96,7 @@ export class OriginRooms implements RoomSources {
   }
 
   /** It is served only from the origin's pages, without a stream. */
-  serve({ videoId: key, head }: StoredChat): Room {
+  serve({ key, head }: StoredChat): Room {
     const store = new OriginRoomLog(this.#parts);
     return new Room(key, head, { ...this.#parts, census: this.census, store });
   }

@@ -285,7 +285,7 @@ export class Origin {
   /** The cursors of a chat at this moment; undefined if nothing is stored of it. Rejects as `stream` does. */
   async range(key: ChatKey): Promise<CursorRange | undefined> {
     const found = (await this.#chat(key))?.chat;
-    return found?.videoId === key ? found : undefined;
+    return found?.key === key ? found : undefined;
   }
 
   /** The chats of a video that are stored, the live one first. Rejects as `stream` does. */
@@ -302,9 +302,9 @@ export class Origin {
     const page = await this.#first({ videoId, ...(chat === "replay" && { chat }), limit: 1 });
     if (page === undefined) return undefined;
     const chatType = asString(dig(page, "chatType"));
-    const name = isChatType(chatType) ? chatKey(videoId, chatNamed(chatType)) : key;
+    const found = isChatType(chatType) ? chatKey(videoId, chatNamed(chatType)) : key;
     const is = dig(page, "state") === ENDED.state ? "over" : "left";
-    const stored: StoredChat = { ...rangeIn(page), videoId: name, is, endedAgoMs: null };
+    const stored: StoredChat = { ...rangeIn(page), key: found, is, endedAgoMs: null };
     return { chat: stored, chats: asArray(dig(page, "chats")) ?? [] };
   }
 

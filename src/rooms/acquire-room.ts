@@ -52,14 +52,11 @@ export async function acquireRoom(
 /** The chat that a video has now, as far as the store says: after a live chat that is over, its replay. */
 function expectedOf(stored: readonly RoomRecord[]): Chat | undefined {
   const open = stored.find(({ end }) => end?.state !== "ended");
-  if (open) return chatOf(open.videoId).chat;
+  if (open) return chatOf(open.key).chat;
   return stored.length > 0 ? "replay" : undefined;
 }
 
-async function resumeRoom(
-  { videoId: key }: RoomRecord,
-  parts: OwnedRoomParts,
-): Promise<RoomSource | undefined> {
+async function resumeRoom({ key }: RoomRecord, parts: OwnedRoomParts): Promise<RoomSource | undefined> {
   const owned = await OwnedRoom.resume(key, parts);
   return owned && { owned };
 }

@@ -14,7 +14,7 @@ const REPLAY_KEPT_MS = 3_600_000;
 
 /** A finished room, served from the store. */
 function finishedRoom(record: RoomRecord, parts: RoomParts): Room {
-  const room = new Room(record.videoId, record.head, parts);
+  const room = new Room(record.key, record.head, parts);
   room.finish(ENDED);
   return room;
 }
@@ -42,7 +42,7 @@ export function recentlyEnded(
   for (const record of stored) {
     const { endedAgoMs } = record;
     if (endedAgoMs === null) return undefined;
-    const isReplay = chatOf(record.videoId).chat === "replay";
+    const isReplay = chatOf(record.key).chat === "replay";
     const keptMs = captureOf(record)
       ? Number.POSITIVE_INFINITY
       : isReplay

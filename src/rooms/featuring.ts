@@ -34,7 +34,7 @@ export class Featuring {
    */
   async put(videoId: string, messageId: string): Promise<void> {
     const store = this.#store;
-    const keys = (await storedChats(store, videoId)).map((room) => room.videoId);
+    const keys = (await storedChats(store, videoId)).map(({ key }) => key);
     if (keys.length === 0) throw notStored(videoId);
     const found = await Promise.all(keys.map((key) => standing(store, key, messageId)));
     if (!found.some((message) => message !== undefined))

@@ -36,7 +36,7 @@ export class FollowedRoom implements Followed {
 
   /** Follows a room from its head on. */
   static join(record: RoomRecord, parts: OwnedRoomParts): FollowedRoom {
-    return new FollowedRoom(new Room(record.videoId, record.head, parts), parts);
+    return new FollowedRoom(new Room(record.key, record.head, parts), parts);
   }
 
   /** Also rejects with `UnreadablePosition`. */

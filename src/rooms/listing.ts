@@ -91,7 +91,7 @@ export class RoomList {
    */
   async all(): Promise<ListedRoom[]> {
     const summaries = await this.#store.listRooms(MAX_LISTED).catch(refuseUnavailable);
-    return summaries.map((summary) => listedRoom(summary, this.#open.local(summary.videoId)));
+    return summaries.map((summary) => listedRoom(summary, this.#open.local(summary.key)));
   }
 
   /**
@@ -101,11 +101,11 @@ export class RoomList {
    */
   async show(videoId: string, chat: Chat | undefined, showsReading: boolean): Promise<ShownRoom> {
     const stored = await storedChats(this.#store, videoId).catch(refuseUnavailable);
-    const { videoId: key } = askedOf(stored, videoId, { chat });
+    const { key } = askedOf(stored, videoId, { chat });
     const account = await this.#store.getAccount(key).catch(refuseUnavailable);
     if (!account) throw notStored(videoId, chat);
     const local = this.#open.local(key);
-    const chats = stored.map((room) => chatOf(room.videoId).chat);
+    const chats = stored.map((room) => chatOf(room.key).chat);
     return shownRoom(account, chats, showsReading ? local : local && { ...local, reading: undefined });
   }
 }
@@ -123,7 +123,7 @@ export function stateOf(end: RoomEnd | null, local: RoomState | undefined): Room
 }
 
 function listedRoom(
-  { videoId: key, floor, head, end, readAgoMs, firstAt, lastAt, gaps, isKept, video }: RoomSummary,
+  { key, floor, head, end, readAgoMs, firstAt, lastAt, gaps, isKept, video }: RoomSummary,
   local: LocalRoom | undefined,
 ): ListedRoom {
   const state = stateOf(end, local?.state);

@@ -155,7 +155,7 @@ export class OwnedRoom {
     signal: AbortSignal,
   ): Promise<JustOpened | { absence: Absence } | "closed" | undefined> {
     const asked = startedNow(parts.clock);
-    await using hold = await parts.store.ownership.take(videoId);
+    await using hold = await parts.store.ownership.take(chatKey(videoId, "live"));
     if (!hold) return undefined;
     // While this instance waited for its turn, another one may have read the room and given it back.
     const { telemetry } = parts;
@@ -169,7 +169,7 @@ export class OwnedRoom {
     if (isReplayOpen && (!replay || isGoingOn(replay.room, parts))) return undefined;
     if (hold.room && !isReadable(hold.room)) {
       telemetry.mark("room: checkpoint unreadable");
-      telemetry.rooms.checkpointUnreadable(videoId, "position");
+      telemetry.rooms.checkpointUnreadable(hold.key, "position");
     }
     const egress = new RoomEgress(videoId, opening.egress, parts);
     const about = new AboutVideo(videoId, { ...parts, egress });
@@ -208,10 +208,10 @@ export class OwnedRoom {
     signal: AbortSignal,
   ): Promise<JustOpened | { absence: Absence } | { isOver: true } | "closed" | undefined> {
     const { live } = holds;
-    const { videoId } = live;
+    const { videoId } = chatOf(live.key);
     const { clock, store, telemetry, settings } = parts;
     const held = [live, holds.replay].filter((hold) => hold !== undefined);
-    const keys = held.map((hold) => hold.videoId);
+    const keys = held.map((hold) => hold.key);
     using limit = new OpeningTimeout(keys, egress, parts);
     const until = AbortSignal.any([signal, limit.signal]);
     const options: CallOptions = {
@@ -304,7 +304,7 @@ export class OwnedRoom {
       egress: lastEgress(record),
       absence,
     });
-    const opened = (await parts.store.getRoom(hold.videoId)) ?? record;
+    const opened = (await parts.store.getRoom(hold.key)) ?? record;
     const given = { awaited: { absence, isNew: true } };
     return OwnedRoom.#fromCheckpoint(hold, opened, startedNow(clock), parts, given);
   }
@@ -315,8 +315,8 @@ export class OwnedRoom {
   static async #close(hold: Hold, asked: CallStart, parts: OwnedRoomParts): Promise<"closed"> {
     const { clock, settings, store, telemetry } = parts;
     const { room } = hold;
-    if (!room) throw new Error(`room ${hold.videoId} is not stored`);
-    const { videoId, chat } = chatOf(hold.videoId);
+    if (!room) throw new Error(`room ${hold.key} is not stored`);
+    const { videoId, chat } = chatOf(hold.key);
     const agoMs = lastReadAgoMs(room);
     const startedAt = asked.startedAt - agoMs;
     const isLate = chat === "live" && clock.monotonic() - startedAt > settings.windowMs;
@@ -355,7 +355,7 @@ export class OwnedRoom {
       answeredUptime: uptime,
       wallAt: wallAt(asked, clock) - agoMs,
     };
-    const { videoId, chat } = chatOf(hold.videoId);
+    const { videoId, chat } = chatOf(hold.key);
     const isReplay = chat === "replay";
     const demand = demandOf(isReplay, undefined, settings);
     const egress = RoomEgress.resumed(videoId, demand, lastEgress(record), parts);
@@ -373,7 +373,7 @@ export class OwnedRoom {
     start: PollerStart,
     egress: RoomEgress,
     parts: OwnedRoomParts,
-    room = new Room(hold.videoId, hold.head, parts),
+    room = new Room(hold.key, hold.head, parts),
   ) {
     hold.keep();
     hold.lost.addEventListener("abort", () => this.#stopPolling(hold.lost.reason), { once: true });

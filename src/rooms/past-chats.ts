@@ -10,7 +10,7 @@ import { chatWith } from "../store/stored-chats.ts";
 
 /** A chat of a video as it is stored. */
 export interface StoredChat extends CursorRange {
-  videoId: ChatKey;
+  key: ChatKey;
   is: StoredStanding;
   /** The time since it ended, in milliseconds; null if it has not, or only an origin knows. */
   endedAgoMs: number | null;
@@ -55,6 +55,6 @@ export function replayAsked(
   return asked && isChat(asked, "replay") && asked.is !== "over" ? asked : undefined;
 }
 
-function isChat({ videoId }: StoredChat, chat: Chat): boolean {
-  return chatOf(videoId).chat === chat;
+function isChat({ key }: StoredChat, chat: Chat): boolean {
+  return chatOf(key).chat === chat;
 }

@@ -254,14 +254,14 @@ export class Rooms {
   /** A room of the stored part of a chat, which all who ask for the same part share. `end`: how it ends. */
   #serve(chat: StoredChat, end: "over" | readonly StoredChat[]): Room {
     const isOver = end === "over";
-    const part = `${chat.videoId} ${chat.head} ${isOver ? end : `${end.length} ${chat.is}`}`;
+    const part = `${chat.key} ${chat.head} ${isOver ? end : `${end.length} ${chat.is}`}`;
     return this.#excerpts.getOrInsertComputed(part, () => {
       const room = this.#parts.sources.serve(chat);
       if (isOver) room.finish(ENDED);
       else
         room.bound(
           chat.is,
-          end.map(({ videoId: key }) => chatOf(key).chat),
+          end.map(({ key }) => chatOf(key).chat),
         );
       return room;
     });
@@ -300,8 +300,8 @@ export class Rooms {
   }
 
   /** The state of a stored room, as `RoomList.all` shows it. */
-  stateOf({ videoId, end }: Pick<RoomRecord, "videoId" | "end">): RoomState {
-    return stateOf(end, this.#entryOf(videoId)?.roomState);
+  stateOf({ key, end }: Pick<RoomRecord, "key" | "end">): RoomState {
+    return stateOf(end, this.#entryOf(key)?.roomState);
   }
 
   /** Why the room of a video waits for its chat; undefined if it does not, or is read elsewhere. */

@@ -48,7 +48,7 @@ export class StoredRooms implements RoomSources {
     }));
   }
 
-  serve({ videoId: key, head }: StoredChat): Room {
+  serve({ key, head }: StoredChat): Room {
     return new Room(key, head, this.#parts);
   }
 

@@ -17,7 +17,7 @@ export function assertOwner<R extends Guarded>(
   claim: Claim,
   expectedHead?: number,
 ): asserts room is R {
-  const refuse = (reason: string) => new StoreError("fenced", `room ${claim.videoId}: ${reason}`);
+  const refuse = (reason: string) => new StoreError("fenced", `room ${claim.key}: ${reason}`);
   if (!room) throw refuse("it is not in the store");
   if (room.epoch !== claim.epoch) throw refuse(`epoch ${claim.epoch} has given way to ${room.epoch}`);
   if (expectedHead !== undefined && room.head !== expectedHead) {

@@ -7,6 +7,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../base/clock.ts";
+import type { ChatKey } from "../protocol/chat-key.ts";
 import type { LastTimes } from "./message-times.ts";
 import { type Claim, type RoomRecord, StoreError } from "./port.ts";
 import type { Recording } from "./recording-list.ts";
@@ -39,7 +40,7 @@ export interface MovedRoom extends Claim, Omit<RoomRecord, "readAgoMs" | "end" |
 /** A message with its place in the order of all commits, and its times as stored; see `MessageTimes`. */
 export interface MovedMessage extends EncodedMessage, LastTimes {
   seq: number;
-  videoId: string;
+  key: ChatKey;
   cursor: number;
 }
 
@@ -50,10 +51,10 @@ export interface MovedMessage extends EncodedMessage, LastTimes {
 export interface MigrationEnd {
   /** The store's name in log lines, without a password. */
   readonly place: string;
-  /** At most `limit` rooms after a video id, in byte order. */
-  rooms(after: string, limit: number): Promise<MovedRoom[]>;
+  /** At most `limit` rooms after a key, in byte order. */
+  rooms(after: ChatKey, limit: number): Promise<MovedRoom[]>;
   /** At most `limit` items of a room's totals after a key, in byte order. */
-  tallyItems(videoId: string, after: string, limit: number): Promise<TallyItem[]>;
+  tallyItems(key: ChatKey, after: string, limit: number): Promise<TallyItem[]>;
   /** At most `limit` messages after `seq`, in the order of their commits. */
   messages(seq: number, limit: number): Promise<MovedMessage[]>;
   countMessages(): Promise<number>;
@@ -63,10 +64,10 @@ export interface MigrationEnd {
   filledTo(): Promise<number | undefined>;
   /** Sets the marker of an incomplete copy. Rejects if the store has rooms already. */
   begin(): Promise<void>;
-  /** Writes these rooms, and overwrites rooms with the same video id. */
+  /** Writes these rooms, and overwrites rooms with the same key. */
   putRooms(rooms: readonly MovedRoom[]): Promise<void>;
   /** Writes these items of a room's totals, and overwrites items with the same keys. */
-  putTallyItems(videoId: string, items: readonly TallyItem[]): Promise<void>;
+  putTallyItems(key: ChatKey, items: readonly TallyItem[]): Promise<void>;
   /**
    * Adds the messages in this order, and overwrites those with the same cursors. Records the last `seq`, or
    * 0, in the same commit.
@@ -75,7 +76,7 @@ export interface MigrationEnd {
   /** Writes these recordings, which nobody runs, and overwrites those with the same name. */
   putRecordings(recordings: readonly Recording[]): Promise<void>;
   /** A room that lacks messages between its floor and its head. */
-  incompleteRoom(): Promise<string | undefined>;
+  incompleteRoom(): Promise<ChatKey | undefined>;
   /** Removes the marker, so that a service may use the store. */
   finish(): Promise<void>;
   close(): Promise<void>;
@@ -114,7 +115,7 @@ export async function copyStore(
   let rooms = 0;
   for await (const page of roomPages(from)) {
     await to.putRooms(page);
-    for (const { videoId, totals } of page) if (totals !== null) await copyTallyItems(videoId, from, to);
+    for (const { key, totals } of page) if (totals !== null) await copyTallyItems(key, from, to);
     rooms += page.length;
   }
   await to.putRecordings(await from.recordings());
@@ -152,12 +153,12 @@ export async function copyStore(
   return { rooms, messages };
 }
 
-async function copyTallyItems(videoId: string, from: MigrationEnd, to: MigrationEnd): Promise<void> {
+async function copyTallyItems(key: ChatKey, from: MigrationEnd, to: MigrationEnd): Promise<void> {
   for (let after = ""; ; ) {
-    const items = await from.tallyItems(videoId, after, ITEMS_AT_ONCE);
+    const items = await from.tallyItems(key, after, ITEMS_AT_ONCE);
     const last = items.at(-1);
     if (!last) return;
-    await to.putTallyItems(videoId, items);
+    await to.putTallyItems(key, items);
     after = last.key;
   }
 }
@@ -168,7 +169,7 @@ async function* roomPages(end: MigrationEnd): AsyncGenerator<MovedRoom[]> {
     const last = page.at(-1);
     if (!last) return;
     yield page;
-    after = last.videoId;
+    after = last.key;
   }
 }
 
@@ -181,13 +182,13 @@ async function firstDifference(
   one: MigrationEnd,
   other: MigrationEnd,
   isSame: (room: MovedRoom, there: MovedRoom | undefined) => boolean,
-): Promise<string | undefined> {
+): Promise<ChatKey | undefined> {
   const others = allRooms(other);
   let next = await others.next();
   for await (const room of allRooms(one)) {
-    while (!next.done && next.value.videoId < room.videoId) next = await others.next();
-    const isThere = !next.done && next.value.videoId === room.videoId;
-    if (!isSame(room, isThere ? next.value : undefined)) return room.videoId;
+    while (!next.done && next.value.key < room.key) next = await others.next();
+    const isThere = !next.done && next.value.key === room.key;
+    if (!isSame(room, isThere ? next.value : undefined)) return room.key;
   }
   return undefined;
 }

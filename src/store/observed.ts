@@ -6,6 +6,7 @@
 import type { Clock } from "../base/clock.ts";
 import { Deadline, unlessAborted } from "../base/deadline.ts";
 import type { SharedPace } from "../base/shared-pace.ts";
+import type { ChatKey } from "../protocol/chat-key.ts";
 import {
   OWNERSHIP_OPERATIONS,
   PORT_OPERATIONS,
@@ -110,50 +111,47 @@ export function observed(
     isAvailable: async () => health.isAvailable || ((await probe()) && health.isAvailable),
     isFull: () => health.isFull,
   };
-  const tallier = new Tallier(operations, clock, (videoId, error) =>
-    telemetry.store.uncounted(videoId, error),
-  );
+  const tallier = new Tallier(operations, clock, (key, error) => telemetry.store.uncounted(key, error));
   /**
    * Blanking removes authors and amounts, so the messages are counted first. If the store fails then, the
    * append fails, too. Any other failure is a bug in counting, which must not stop the chat.
    */
-  const countFirst = async (videoId: string) => {
+  const countFirst = async (key: ChatKey) => {
     try {
-      await tallier.catchUp(videoId);
+      await tallier.catchUp(key);
     } catch (error) {
       if (error instanceof StoreError && error.trouble !== "it failed") throw error;
-      telemetry.store.uncounted(videoId, error);
+      telemetry.store.uncounted(key, error);
     }
   };
   return {
     ...operations,
     append: async (claim, expectedHead, messages, checkpoint, overwriting = []) => {
-      if (overwriting.length > 0) await countFirst(claim.videoId);
+      if (overwriting.length > 0) await countFirst(claim.key);
       const added = await operations.append(claim, expectedHead, messages, checkpoint, overwriting);
-      tallier.appended(claim.videoId, expectedHead, expectedHead + added.length);
+      tallier.appended(claim.key, expectedHead, expectedHead + added.length);
       return added;
     },
     finish: async (claim, end) => {
       await operations.finish(claim, end);
-      tallier.finished(claim.videoId);
+      tallier.finished(claim.key);
     },
-    getAccount: (videoId) => tallier.account(videoId),
+    getAccount: (key) => tallier.account(key),
     health,
     ownership: {
       ...reported(ownership, OWNERSHIP_OPERATIONS, health),
-      freed: (videoId, signal) => ownership.freed(videoId, signal),
+      freed: (key, signal) => ownership.freed(key, signal),
       orphans: (graceMs, signal) => ownership.orphans(graceMs, signal),
-      setViewers: (videoId, viewers) => ownership.setViewers(videoId, viewers),
+      setViewers: (key, viewers) => ownership.setViewers(key, viewers),
     },
     recordings: reported(engine.recordings, RECORDING_OPERATIONS, health),
     lost: engine.lost.then((error) => {
       health.reportLost(error.message);
       return error;
     }),
-    follow: (videoId, after, signal) => followers.follow(operations, videoId, after, signal),
-    fact: (videoId, name, signal) =>
-      followFact({ store: operations, followers, clock }, videoId, name, signal),
-    factChanged: (videoId, name) => engine.factChanged(videoId, name),
+    follow: (key, after, signal) => followers.follow(operations, key, after, signal),
+    fact: (key, name, signal) => followFact({ store: operations, followers, clock }, key, name, signal),
+    factChanged: (key, name) => engine.factChanged(key, name),
     isReady: async () => (await probe()) && health.isAvailable && !health.isBlocked,
     paceOf: (egress) => engine.paceOf?.(egress),
     sizeBytes: () => engine.sizeBytes(),

@@ -2,6 +2,7 @@
  * The ownership of rooms. An instance takes a room before it reads it, holds it meanwhile, and gives it back;
  * all other instances can only follow. A store that only one process uses is a cluster of one.
  */
+import type { ChatKey } from "../protocol/chat-key.ts";
 import { type Claim, isUnavailable, type RoomRecord, StoreError } from "./port.ts";
 
 export interface Ownership {
@@ -10,41 +11,41 @@ export interface Ownership {
    * the room. It changes nothing else: a room that has ended stays ended until the first append. Rejects with
    * `StoreError` "unavailable".
    */
-  take(videoId: string): Promise<Hold | undefined>;
+  take(key: ChatKey): Promise<Hold | undefined>;
 
   /**
    * Resolves when the owner of a followed room may be gone, so that taking it is worth a try. Rejects with
    * the signal's reason.
    */
-  freed(videoId: string, signal: AbortSignal): Promise<void>;
+  freed(key: ChatKey, signal: AbortSignal): Promise<void>;
 
   /**
    * Yields open rooms without an owner that count as watched; after a start also those that were read within
    * `graceMs`. Ends with the signal.
    */
-  orphans(graceMs: number, signal: AbortSignal): AsyncIterable<readonly string[]>;
+  orphans(graceMs: number, signal: AbortSignal): AsyncIterable<readonly ChatKey[]>;
 
   /** Reports the number of this instance's viewers in a room, including those that wait for its bootstrap. */
-  setViewers(videoId: string, viewers: number): void;
+  setViewers(key: ChatKey, viewers: number): void;
 
   /**
    * How long a room still counts as watched if no viewer is left, in milliseconds; 0 if nobody has watched it
    * for the grace time. Rejects with `StoreError` "unavailable".
    */
-  watchedForMs(videoId: string): Promise<number>;
+  watchedForMs(key: ChatKey): Promise<number>;
 
   /**
    * Resolves to those of the given rooms that have viewers at another instance. Rejects with `StoreError`
    * "unavailable".
    */
-  wantedElsewhere(videoIds: readonly string[]): Promise<readonly string[]>;
+  wantedElsewhere(keys: readonly ChatKey[]): Promise<readonly ChatKey[]>;
 
   /**
    * A room that this instance should hand on to another one, which has viewers of it and reads far fewer
    * rooms; undefined if there is none. Never one that it took in the last ten seconds. Rejects with
    * `StoreError` "unavailable".
    */
-  oneTooMany(): Promise<string | undefined>;
+  oneTooMany(): Promise<ChatKey | undefined>;
 }
 
 /** The part of an ownership that its holds use. */
@@ -56,7 +57,7 @@ interface Keeper {
 
 /** A room that this instance owns. Disposing of the hold gives the room back, unless `keep` was called. */
 export class Hold implements Claim, AsyncDisposable {
-  readonly videoId: string;
+  readonly key: ChatKey;
   readonly epoch: number;
   /** The room as it was taken; undefined if it does not exist yet, so that the first append creates it. */
   readonly room: RoomRecord | undefined;
@@ -66,8 +67,8 @@ export class Hold implements Claim, AsyncDisposable {
   readonly #lost = new AbortController();
   #isKept = false;
 
-  constructor({ videoId, epoch }: Claim, head: number, room: RoomRecord | undefined, keeper: Keeper) {
-    this.videoId = videoId;
+  constructor({ key, epoch }: Claim, head: number, room: RoomRecord | undefined, keeper: Keeper) {
+    this.key = key;
     this.epoch = epoch;
     this.head = head;
     this.room = room;
@@ -92,7 +93,7 @@ export class Hold implements Claim, AsyncDisposable {
 
   /** For the ownership: another instance has taken the room. */
   lose(): void {
-    this.#lost.abort(new StoreError("fenced", `room ${this.videoId}: another instance has taken it`));
+    this.#lost.abort(new StoreError("fenced", `room ${this.key}: another instance has taken it`));
   }
 
   /** Makes the hold last beyond its scope, until `giveBack` or the end of the room. */
@@ -119,9 +120,9 @@ export interface TakenRoom {
 
 /** The operations that a store of one process provides for its ownership. */
 interface LocalRooms {
-  take(videoId: string): Promise<TakenRoom>;
+  take(key: ChatKey): Promise<TakenRoom>;
   /** Open rooms that were read within this time. */
-  unfinishedRooms(maxAgoMs: number): Promise<string[]>;
+  unfinishedRooms(maxAgoMs: number): Promise<ChatKey[]>;
 }
 
 /**
@@ -131,8 +132,8 @@ interface LocalRooms {
 export class LocalOwnership implements Ownership {
   readonly #rooms: LocalRooms;
   /** The epoch of each held room. */
-  readonly #epochs = new Map<string, number>();
-  readonly #watched = new Set<string>();
+  readonly #epochs = new Map<ChatKey, number>();
+  readonly #watched = new Set<ChatKey>();
   /**
    * The newest epoch of a room that did not exist yet. Two rooms of one millisecond must get different
    * epochs.
@@ -144,31 +145,31 @@ export class LocalOwnership implements Ownership {
     this.#rooms = rooms;
   }
 
-  async take(videoId: string): Promise<Hold> {
-    const taken = await this.#rooms.take(videoId);
+  async take(key: ChatKey): Promise<Hold> {
+    const taken = await this.#rooms.take(key);
     const { head, room } = taken;
     if (!room) this.#newborn = Math.max(taken.epoch, this.#newborn + 1);
     const epoch = room ? taken.epoch : this.#newborn;
-    this.#epochs.set(videoId, epoch);
-    return new Hold({ videoId, epoch }, head, room, {
+    this.#epochs.set(key, epoch);
+    return new Hold({ key, epoch }, head, room, {
       assertHeld: (claim) => this.assertHeld(claim),
       giveBack: async (claim) => this.end(claim),
     });
   }
 
   /** The rooms that this process owns. */
-  get held(): readonly string[] {
+  get held(): readonly ChatKey[] {
     return [...this.#epochs.keys()];
   }
 
   /** Throws `StoreError` "fenced" if the claim is not the room's newest one. */
-  assertHeld({ videoId, epoch }: Claim): void {
-    if (this.#epochs.get(videoId) === epoch) return;
-    throw new StoreError("fenced", `room ${videoId}: epoch ${epoch} is no longer its owner's`);
+  assertHeld({ key, epoch }: Claim): void {
+    if (this.#epochs.get(key) === epoch) return;
+    throw new StoreError("fenced", `room ${key}: epoch ${epoch} is no longer its owner's`);
   }
 
-  end({ videoId, epoch }: Claim): void {
-    if (this.#epochs.get(videoId) === epoch) this.#epochs.delete(videoId);
+  end({ key, epoch }: Claim): void {
+    if (this.#epochs.get(key) === epoch) this.#epochs.delete(key);
   }
 
   /** Ends all holds. The closed store itself refuses later writes. */
@@ -191,20 +192,20 @@ export class LocalOwnership implements Ownership {
   /** Resolves at once: no other instance can own the room. */
   async freed(): Promise<void> {}
 
-  async *orphans(graceMs: number): AsyncGenerator<readonly string[]> {
+  async *orphans(graceMs: number): AsyncGenerator<readonly ChatKey[]> {
     yield await this.#rooms.unfinishedRooms(graceMs);
   }
 
-  setViewers(videoId: string, viewers: number): void {
-    if (viewers > 0) this.#watched.add(videoId);
-    else this.#watched.delete(videoId);
+  setViewers(key: ChatKey, viewers: number): void {
+    if (viewers > 0) this.#watched.add(key);
+    else this.#watched.delete(key);
   }
 
-  async watchedForMs(videoId: string): Promise<number> {
-    return this.#watched.has(videoId) ? Number.POSITIVE_INFINITY : 0;
+  async watchedForMs(key: ChatKey): Promise<number> {
+    return this.#watched.has(key) ? Number.POSITIVE_INFINITY : 0;
   }
 
-  async wantedElsewhere(): Promise<readonly string[]> {
+  async wantedElsewhere(): Promise<readonly ChatKey[]> {
     return [];
   }
 

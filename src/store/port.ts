@@ -4,7 +4,7 @@
  * append.
  */
 import type { FactName, RoomEnd } from "../protocol/chat.ts";
-import type { Chat } from "../protocol/chat-key.ts";
+import type { Chat, ChatKey } from "../protocol/chat-key.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { Fact } from "./facts.ts";
 import type { TimeKind } from "./message-times.ts";
@@ -13,7 +13,7 @@ import type { Totals } from "./totals.ts";
 
 /** A stored room. It keeps the messages with cursors from `floor` (exclusive) to `head` (inclusive). */
 export interface RoomRecord {
-  videoId: string;
+  key: ChatKey;
   /**
    * The cursor before the room's first message ever, which had `base + 1`. From the clock when the room was
    * created.
@@ -35,7 +35,7 @@ export interface RoomRecord {
 
 /** One room in a list of rooms. Times are wall milliseconds. */
 export interface RoomSummary
-  extends Pick<RoomRecord, "videoId" | "floor" | "head" | "end" | "readAgoMs" | "video"> {
+  extends Pick<RoomRecord, "key" | "floor" | "head" | "end" | "readAgoMs" | "video"> {
   /** The times at which the oldest and the newest kept message were stored; null if there is none. */
   firstAt: number | null;
   lastAt: number | null;
@@ -54,7 +54,7 @@ export interface RoomAccount extends RoomSummary {
 
 /** The owner of a room, as each write names it. The store refuses a write with an outdated epoch. */
 export interface Claim {
-  videoId: string;
+  key: ChatKey;
   epoch: number;
 }
 
@@ -110,13 +110,13 @@ export interface Store {
   finish(claim: Claim, end: RoomEnd): Promise<void>;
 
   /** At most `limit` messages after cursor `after`, in order. Starts at the floor if `after` is below it. */
-  read(videoId: string, after: number, limit: number): Promise<StoredMessage[]>;
+  read(key: ChatKey, after: number, limit: number): Promise<StoredMessage[]>;
 
   /**
    * At most `limit` messages of some types, in order. An index finds them, so the call costs what it returns,
    * however far apart they are. A damaged message whose type is lost is found as a `gap`.
    */
-  readTypes(videoId: string, part: TypedPart): Promise<StoredMessage[]>;
+  readTypes(key: ChatKey, part: TypedPart): Promise<StoredMessage[]>;
 
   /**
    * The last cursor before the first message that was stored at or after a time, in wall milliseconds: the
@@ -125,60 +125,60 @@ export interface Store {
    * several places may fit a time: the result is one of them. `kind`: "said" and "offset" find, in the same
    * way, the first message that was said at or after a time, or at or after a place in the video.
    */
-  cursorAt(videoId: string, time: number, kind?: TimeKind): Promise<number | undefined>;
+  cursorAt(key: ChatKey, time: number, kind?: TimeKind): Promise<number | undefined>;
 
   /** The stored messages with these ids, in any order. */
-  messagesById(videoId: string, ids: readonly string[]): Promise<StoredMessage[]>;
+  messagesById(key: ChatKey, ids: readonly string[]): Promise<StoredMessage[]>;
 
   /**
    * All matching messages, in any order. The author is `authorId` in the details. Damaged messages that may
    * be of the author are found, too.
    */
-  find(videoId: string, by: MessageSearch): Promise<StoredMessage[]>;
+  find(key: ChatKey, by: MessageSearch): Promise<StoredMessage[]>;
 
-  getRoom(videoId: string): Promise<RoomRecord | undefined>;
+  getRoom(key: ChatKey): Promise<RoomRecord | undefined>;
 
   /** The names of the room's channel, as `setChannels` has written them; none if they are not known. */
-  getChannels(videoId: string): Promise<string[]>;
+  getChannels(key: ChatKey): Promise<string[]>;
 
   /** Remembers the names of the room's channel, which have no spaces. Without effect if there is no room. */
-  setChannels(videoId: string, names: readonly string[]): Promise<void>;
+  setChannels(key: ChatKey, names: readonly string[]): Promise<void>;
 
   /** Sets `RoomRecord.video`. Without effect if there is no room. */
-  setVideo(videoId: string, video: string): Promise<void>;
+  setVideo(key: ChatKey, video: string): Promise<void>;
 
   /**
    * From now on, the retention leaves this room out; a limit of the store's size does not. Without effect if
    * there is no room.
    */
-  keep(videoId: string): Promise<void>;
+  keep(key: ChatKey): Promise<void>;
 
   /**
    * What `setFeatured` has chosen last in the chat, whatever has become of the message; undefined if that is
    * nothing.
    */
-  getFeatured(videoId: string): Promise<FeaturedChoice | undefined>;
+  getFeatured(key: ChatKey): Promise<FeaturedChoice | undefined>;
 
   /**
    * Chooses the message of the chat that is featured from now on; null chooses none. Without effect on a
-   * video that has no room.
+   * chat that has no room.
    */
-  setFeatured(videoId: string, messageId: string | null): Promise<void>;
+  setFeatured(key: ChatKey, messageId: string | null): Promise<void>;
 
   /**
    * Yields the fact of the chat, then each change. Rejects with `StoreError` "unavailable" if the first read
    * fails, and waits for the store later. Returns when the signal aborts.
    */
-  fact(videoId: string, name: FactName, signal: AbortSignal): AsyncIterable<Fact>;
+  fact(key: ChatKey, name: FactName, signal: AbortSignal): AsyncIterable<Fact>;
 
   /** Reports to all instances that a fact of the chat may have changed, by a write that is durable. */
-  factChanged(videoId: string, name: FactName): void;
+  factChanged(key: ChatKey, name: FactName): void;
 
   /** At most `limit` rooms, those read most recently first. */
   listRooms(limit: number): Promise<RoomSummary[]>;
 
   /** The room, with the totals that were counted until now; see `Tallying`. Undefined if it is not stored. */
-  getAccount(videoId: string): Promise<RoomAccount | undefined>;
+  getAccount(key: ChatKey): Promise<RoomAccount | undefined>;
 
   /**
    * Yields all messages after cursor `after`, in batches, as they become durable: consecutive cursors without
@@ -188,7 +188,7 @@ export interface Store {
    * nobody has ever taken the room, or if its messages are gone or replaced. All followers of a room get the
    * same arrays, which must not be changed.
    */
-  follow(videoId: string, after: number, signal: AbortSignal): AsyncIterable<StoredMessage[] | RoomEnd>;
+  follow(key: ChatKey, after: number, signal: AbortSignal): AsyncIterable<StoredMessage[] | RoomEnd>;
 
   /**
    * Writes without changing anything. Rejects with `StoreError` "unavailable" if the store does not accept
@@ -255,14 +255,14 @@ export interface SizeLimited {
  */
 export interface Tallying {
   /** Counts the next messages of a room, at most `limit`. Resolves to the number that is left. */
-  tally(videoId: string, limit: number): Promise<number>;
+  tally(key: ChatKey, limit: number): Promise<number>;
 
   /**
-   * One bounded step through the rooms after video id `after`, in byte order: looks at no more than `limit`
-   * rooms, and counts about as many messages. Resolves to the video id after which to continue; undefined at
+   * One bounded step through the rooms after key `after`, in byte order: looks at no more than `limit`
+   * rooms, and counts about as many messages. Resolves to the key after which to continue; undefined at
    * the end.
    */
-  tallyRooms(after: string, limit: number): Promise<string | undefined>;
+  tallyRooms(after: ChatKey, limit: number): Promise<ChatKey | undefined>;
 }
 
 /**

@@ -10,7 +10,7 @@ export interface ChatAsked {
   before?: number | undefined;
 }
 
-type Cursors = Pick<RoomRecord, "videoId" | "base" | "head">;
+type Cursors = Pick<RoomRecord, "key" | "base" | "head">;
 
 /** The stored chats of a video, the live one first. Rejects with `StoreError`. */
 export async function storedChats(store: Pick<Store, "getRoom">, videoId: string): Promise<RoomRecord[]> {
@@ -32,7 +32,7 @@ export function askedOf<R extends Cursors>(stored: readonly R[], videoId: string
   const { chat, after, before } = asked;
   const cursors = [after, before === undefined ? undefined : before - 1];
   const [held] = cursors.flatMap((cursor) => (cursor && chatWith(stored, cursor)) || []);
-  const room = chat ? stored.find(({ videoId: key }) => chatOf(key).chat === chat) : (held ?? stored[0]);
+  const room = chat ? stored.find(({ key }) => chatOf(key).chat === chat) : (held ?? stored[0]);
   if (chat && held && held !== room)
     throw new RelayError("INVALID_REQUEST", `chat: is ${chat}, but the cursor is one of the other chat.`);
   if (!room) throw notStored(videoId, chat);

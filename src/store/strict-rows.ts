@@ -4,6 +4,7 @@
  */
 import { asArray, asObject, asString, dig, parseJson } from "../base/json.ts";
 import type { RoomEnd } from "../protocol/chat.ts";
+import type { ChatKey } from "../protocol/chat-key.ts";
 import { isErrorCode } from "../protocol/errors.ts";
 import type { MessageOf } from "../protocol/message.ts";
 import type { UnreadableRow } from "../telemetry/store-events.ts";
@@ -68,12 +69,12 @@ function isOneLine(json: string): boolean {
 }
 
 /** The room's row with its end read from JSON text: null while it is open, failed if it cannot be read. */
-export function withEnd<Row extends { videoId: string; end: string | null }>(
+export function withEnd<Row extends { key: ChatKey; end: string | null }>(
   row: Row,
   onUnreadable: OnUnreadable,
 ): Omit<Row, "end"> & { end: RoomEnd | null } {
   const end = row.end === null ? null : readEnd(row.end);
-  if (end === undefined) onUnreadable({ part: "end", videoId: row.videoId });
+  if (end === undefined) onUnreadable({ part: "end", key: row.key });
   return { ...row, end: end === undefined ? UNKNOWN_END : end };
 }
 

@@ -1,4 +1,5 @@
 /** The events of the store, in log and metrics. */
+import type { ChatKey } from "../protocol/chat-key.ts";
 import type { Logger } from "./logger.ts";
 import type { MetricMakers } from "./metric-makers.ts";
 
@@ -59,8 +60,8 @@ export type StoreOperation = (typeof STORE_OPERATIONS)[number];
 
 /** A stored row that cannot be read: a message, the end of a room, or a room's totals. */
 export type UnreadableRow =
-  | { part: "message"; videoId: string; cursor: number }
-  | { part: "end" | "totals"; videoId: string };
+  | { part: "message"; key: ChatKey; cursor: number }
+  | { part: "end" | "totals"; key: ChatKey };
 
 /** What becomes of a row that cannot be read. */
 const UNREADABLE = {
@@ -107,11 +108,12 @@ export class StoreEvents {
 
   /** Called at each reading of the row. A message or an end counts once; one message per room is logged. */
   readonly unreadable = (row: UnreadableRow): void => {
-    const { part, ...where } = row;
+    const { part, key, ...where } = row;
     if (part === "totals") this.#metrics.unreadableTotals.inc();
     else if (this.#isFirst(JSON.stringify(row))) this.#metrics.unreadableRows.inc({ part });
     else return;
-    if (part !== "message" || this.#isFirst(row.videoId)) this.#log.warn(where, UNREADABLE[part]);
+    if (part !== "message" || this.#isFirst(key))
+      this.#log.warn({ videoId: key, ...where }, UNREADABLE[part]);
   };
 
   /** Whether nothing of this name was met before. */
@@ -167,8 +169,8 @@ export class StoreEvents {
   }
 
   /** A bug in counting. Messages that are blanked meanwhile will be missing in the totals. */
-  uncounted(videoId: string, error: unknown): void {
-    this.#log.error({ videoId, err: error }, "messages were not counted: totals may lack them");
+  uncounted(key: ChatKey, error: unknown): void {
+    this.#log.error({ videoId: key, err: error }, "messages were not counted: totals may lack them");
   }
 
   /** The start waits for an unreachable store, at most for `limitMs`. */

@@ -107,7 +107,7 @@ async function importFile(
   const appender = new Appender(parts, hold, memoryOf(room, first.chat === "replay", parts));
   const imported: Imported = { videoId, added: 0, unread: 0 };
   const hideProgress = showProgress(io, () => `${path}: ${plural(imported.added, "message")}`);
-  const keep = () => parts.store.keep(hold.videoId);
+  const keep = () => parts.store.keep(hold.key);
   try {
     await keep(); // a room that is there: its old messages must not go meanwhile
     const start = room && { lines: captureOf(room)?.lines ?? 0, panels: positionOf(room).panels };
@@ -119,7 +119,7 @@ async function importFile(
       imported.added += (await appender.appendOnce([{ items }], at)).length;
       await keep();
     }
-    while ((await parts.store.tally(hold.videoId, MESSAGES_AT_ONCE)) > 0); // the totals of the room
+    while ((await parts.store.tally(hold.key, MESSAGES_AT_ONCE)) > 0); // the totals of the room
   } finally {
     hideProgress();
   }

@@ -43,7 +43,7 @@ async function check(t: TestContext, url: string, undo: () => Promise<unknown>):
     // A line of the checkpoint is as today's service wrote it under the video's name.
     await before.append(hold, hold.head, said, checkpoint.replace("liveChatReplay", "liveChatRepl_y"));
     if (end) await before.finish(hold, end);
-    while ((await before.tally(hold.videoId, 10)) > 0);
+    while ((await before.tally(hold.key, 10)) > 0);
   }
   const records = new Map<string, unknown>();
   for (const [, , , key] of Object.values(ROOMS)) {
@@ -68,7 +68,7 @@ async function check(t: TestContext, url: string, undo: () => Promise<unknown>):
     const { base, floor, head } = room;
     const found = { base, floor, head, messages: await readAll(store, key) };
     assert.deepEqual({ ...found, totals: (await store.getAccount(key))?.totals }, records.get(key), what);
-    const [listed] = (await store.listRooms(100)).filter(({ videoId }) => videoId === key);
+    const [listed] = (await store.listRooms(100)).filter((room) => room.key === key);
     assert.equal(listed?.isKept, what === "an imported chat", what);
     const isOver = key === "both" || key === "released";
     assert.deepEqual(room.end, isOver ? ENDED : end, what);

@@ -31,8 +31,8 @@ export class Disk {
   /** The time of the last failed write. */
   failedAt = Number.NEGATIVE_INFINITY;
   readonly #database: DatabaseSync = openDatabase(":memory:");
-  readonly tables = tablesOn(this.#database, ({ part, videoId }) =>
-    assert.fail(`cannot be read: ${part} of ${videoId}`),
+  readonly tables = tablesOn(this.#database, ({ part, key }) =>
+    assert.fail(`cannot be read: ${part} of ${key}`),
   );
   readonly #scheduler: Scheduler;
   readonly #random: Random;

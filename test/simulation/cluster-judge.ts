@@ -4,6 +4,7 @@
  * far more rooms than another that has viewers of them.
  */
 
+import type { ChatKey } from "../../src/protocol/chat-key.ts";
 import type { PostgresSettings } from "../../src/store/postgres/postgres.ts";
 import { DEADLINES } from "../../src/upstream/calls.ts";
 import type { Journal } from "../harness/journal.ts";
@@ -82,7 +83,7 @@ export class ClusterJudge {
   readonly #unread = new Since();
   readonly #cutOff = new Since();
   /** The last time at which each instance owned each room. */
-  readonly #owned = new Map<string, Map<Instance, number>>();
+  readonly #owned = new Map<ChatKey, Map<Instance, number>>();
   readonly #isFinal = new Map<string, boolean>();
   #lookedAt = 0;
 
@@ -156,10 +157,10 @@ export class ClusterJudge {
   }
 
   /** The instance with a valid lease of the room. */
-  #ownerOf({ videoId, owner, leaseUntil }: SharedRoom, now: number): Instance | undefined {
+  #ownerOf({ key, owner, leaseUntil }: SharedRoom, now: number): Instance | undefined {
     if (owner === null || leaseUntil <= now) return undefined;
     const found = this.#world.instances.find(({ line }) => line?.instance === owner);
-    if (found) this.#owned.getOrInsertComputed(videoId, () => new Map<Instance, number>()).set(found, now);
+    if (found) this.#owned.getOrInsertComputed(key, () => new Map<Instance, number>()).set(found, now);
     return found;
   }
 
@@ -168,7 +169,7 @@ export class ClusterJudge {
     const stored = this.#store.at(videoId);
     const open = stored && isOpen(stored) ? stored : undefined;
     const owner = open && this.#ownerOf(open, now);
-    const owned = stored && this.#owned.get(stored.videoId);
+    const owned = stored && this.#owned.get(stored.key);
     // An instance can take a room and hand it on between two looks.
     const heldAt = (instance: Instance) =>
       Math.max(owned?.get(instance) ?? 0, stored?.takenAt.get(instance.line?.instance ?? "") ?? 0);

@@ -1,9 +1,10 @@
 /** A room of the shared store. */
+import type { ChatKey } from "../../src/protocol/chat-key.ts";
 import type { StoredMessage } from "../../src/store/stored-message.ts";
 
 /** A row of the table `room`, with its rows of `message`. Times are virtual milliseconds. */
 export interface SharedRoom {
-  readonly videoId: string;
+  readonly key: ChatKey;
   readonly base: number;
   head: number;
   /** Null until it is first read. */

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import type { Random } from "../../simulator/random.ts";
 import type { Clock } from "../../src/base/clock.ts";
-import { CHATS, chatKey } from "../../src/protocol/chat-key.ts";
+import { CHATS, type ChatKey, chatKey } from "../../src/protocol/chat-key.ts";
 import { AFTER_LEASE_MS, LOOK, ORPHANS, RELEASE } from "../../src/store/postgres/cluster-watch.ts";
 import { ONE_TOO_MANY, SPARE_ROOMS } from "../../src/store/postgres/leases.ts";
 import { CHANNEL_NAME } from "../../src/store/postgres/notifications.ts";
@@ -32,10 +32,10 @@ export class SharedStore implements Peek {
   contentAheadMs = 0;
   readonly #clock: Pick<Clock, "now" | "monotonic">;
   readonly #random: Random;
-  readonly #rooms = new Map<string, SharedRoom>();
-  readonly #tallies = new SharedTallies((videoId) => this.#rooms.get(videoId));
+  readonly #rooms = new Map<ChatKey, SharedRoom>();
+  readonly #tallies = new SharedTallies((key) => this.#rooms.get(key));
   /** The viewer counts of each room, by instance. */
-  readonly #interest = new Map<string, Map<string, Watching>>();
+  readonly #interest = new Map<ChatKey, Map<string, Watching>>();
   readonly #statements: ReadonlyMap<string, (...values: never[]) => object[]>;
 
   constructor(clock: Pick<Clock, "now" | "monotonic">, random: Random) {
@@ -82,17 +82,17 @@ export class SharedStore implements Peek {
     }
   }
 
-  async room(videoId: string) {
-    const [row] = this.#room(videoId);
+  async room(key: ChatKey) {
+    const [row] = this.#room(key);
     return row && toRecord(row, () => assert.fail("every row can be read"));
   }
 
-  async account(videoId: string) {
-    return this.#tallies.account(videoId);
+  async account(key: ChatKey) {
+    return this.#tallies.account(key);
   }
 
-  async after(videoId: string, cursor: number): Promise<StoredMessage[]> {
-    return this.#read(videoId, cursor, Number.POSITIVE_INFINITY).map(toMessage);
+  async after(key: ChatKey, cursor: number): Promise<StoredMessage[]> {
+    return this.#read(key, cursor, Number.POSITIVE_INFINITY).map(toMessage);
   }
 
   get #now(): number {
@@ -140,78 +140,78 @@ export class SharedStore implements Peek {
     ]);
   }
 
-  readonly #take = (videoId: string, owner: string, leaseMs: number, other: string): object[] => {
+  readonly #take = (key: ChatKey, owner: string, leaseMs: number, other: string): object[] => {
     const now = this.#now;
-    let room = this.#rooms.get(videoId);
+    let room = this.#rooms.get(key);
     if (room && room.owner !== owner && room.leaseUntil > now) return [{ is_same: true, now, epoch: null }];
-    room ??= this.#born(videoId, other);
+    room ??= this.#born(key, other);
     Object.assign(room, { owner, epoch: room.epoch + 1, leaseUntil: now + leaseMs });
     room.takenAt.set(owner, now);
     return [{ is_same: true, now, epoch: room.epoch, ...this.#row(room) }];
   };
 
-  #born(videoId: string, other: string): SharedRoom {
+  #born(key: ChatKey, other: string): SharedRoom {
     const at = this.#clock.now();
     const base = Math.max(at, (this.#rooms.get(other)?.head ?? 0) + 1);
     const room: SharedRoom = {
-      ...{ videoId, base, head: base, epoch: at, owner: null, leaseUntil: 0, takenAt: new Map() },
+      ...{ key, base, head: base, epoch: at, owner: null, leaseUntil: 0, takenAt: new Map() },
       ...{ checkpoint: null, checkpointAt: 0, detail: null, finalAt: null, channels: null, video: null },
       ...{ featuredId: null, featuredAt: null },
       ...{ messages: [], byId: new Map(), times: [], finalWallAt: 0 },
     };
-    this.#rooms.set(videoId, room);
+    this.#rooms.set(key, room);
     return room;
   }
 
-  readonly #setChannels = (videoId: string, names: string): object[] => {
-    const room = this.#rooms.get(videoId);
+  readonly #setChannels = (key: ChatKey, names: string): object[] => {
+    const room = this.#rooms.get(key);
     if (room) room.channels = names;
     return [];
   };
 
-  readonly #setVideo = (videoId: string, video: string): object[] => {
-    const room = this.#rooms.get(videoId);
+  readonly #setVideo = (key: ChatKey, video: string): object[] => {
+    const room = this.#rooms.get(key);
     if (room) room.video = video;
     return [];
   };
 
-  readonly #getFeatured = (videoId: string): object[] => {
-    const { featuredId, featuredAt } = this.#rooms.get(videoId) ?? {};
+  readonly #getFeatured = (key: ChatKey): object[] => {
+    const { featuredId, featuredAt } = this.#rooms.get(key) ?? {};
     return featuredId ? [{ messageId: featuredId, at: featuredAt }] : [];
   };
 
-  readonly #setFeatured = (videoId: string, featuredId: string | null): object[] => {
-    const room = this.#rooms.get(videoId);
+  readonly #setFeatured = (key: ChatKey, featuredId: string | null): object[] => {
+    const room = this.#rooms.get(key);
     if (room) Object.assign(room, { featuredId, featuredAt: featuredId === null ? null : this.#wall });
     return [];
   };
 
-  readonly #giveBack = (videoIds: readonly string[], epochs: readonly number[]): object[] =>
-    this.#owned(videoIds, epochs).flatMap((room) => {
+  readonly #giveBack = (keys: readonly ChatKey[], epochs: readonly number[]): object[] =>
+    this.#owned(keys, epochs).flatMap((room) => {
       if (room.checkpoint === null) {
-        this.#rooms.delete(room.videoId);
+        this.#rooms.delete(room.key);
         return [];
       }
       free(room);
-      return [{ video_id: room.videoId, is_open: room.finalAt === null }];
+      return [{ video_id: room.key, is_open: room.finalAt === null }];
     });
 
-  readonly #renew = (videoIds: readonly string[], epochs: readonly number[], leaseMs: number): object[] =>
-    this.#owned(videoIds, epochs).map((room) => {
+  readonly #renew = (keys: readonly ChatKey[], epochs: readonly number[], leaseMs: number): object[] =>
+    this.#owned(keys, epochs).map((room) => {
       room.leaseUntil = this.#now + leaseMs;
-      return { video_id: room.videoId, now: this.#now };
+      return { video_id: room.key, now: this.#now };
     });
 
   /** The rooms that are still owned under these epochs. */
-  #owned(videoIds: readonly string[], epochs: readonly number[]): SharedRoom[] {
-    return videoIds.flatMap((videoId, i) => {
-      const room = this.#rooms.get(videoId);
+  #owned(keys: readonly ChatKey[], epochs: readonly number[]): SharedRoom[] {
+    return keys.flatMap((key, i) => {
+      const room = this.#rooms.get(key);
       return room && room.epoch === epochs[i] && room.owner !== null ? [room] : [];
     });
   }
 
   readonly #append = (
-    videoId: string,
+    key: ChatKey,
     epoch: number,
     expected: number,
     ids: readonly string[],
@@ -226,7 +226,7 @@ export class SharedStore implements Peek {
     _offset: readonly (number | undefined)[],
     ...overwriting: (readonly string[])[]
   ): object[] => {
-    const room = this.#rooms.get(videoId);
+    const room = this.#rooms.get(key);
     if (!room) return [];
     if (room.epoch !== epoch || room.head !== expected || room.owner === null) {
       return [{ epoch: room.epoch, head: room.head, added: null, times: null }];
@@ -261,13 +261,13 @@ export class SharedStore implements Peek {
     room.messages[message.cursor - room.base - 1] = message;
   }
 
-  readonly #finish = (videoId: string, epoch: number, final: string, detail: string): object[] => {
-    const room = this.#rooms.get(videoId);
+  readonly #finish = (key: ChatKey, epoch: number, final: string, detail: string): object[] => {
+    const room = this.#rooms.get(key);
     if (!room) return [];
     const { owner, head } = room;
     if (room.epoch !== epoch || owner === null || room.checkpoint === null)
       return [{ epoch: room.epoch, head, outcome: "fenced" }];
-    if (final === "released" && this.#others(videoId, owner).length > 0) {
+    if (final === "released" && this.#others(key, owner).length > 0) {
       free(room);
       return [{ epoch: room.epoch, head, outcome: "free" }];
     }
@@ -275,49 +275,43 @@ export class SharedStore implements Peek {
     return [{ epoch, head, outcome: "final" }];
   };
 
-  readonly #read = (videoId: string, after: number, limit: number): StoredMessage[] => {
-    const { base = 0, messages = [] } = this.#rooms.get(videoId) ?? {};
+  readonly #read = (key: ChatKey, after: number, limit: number): StoredMessage[] => {
+    const { base = 0, messages = [] } = this.#rooms.get(key) ?? {};
     const start = Math.max(0, after - base);
     return messages.slice(start, start + limit);
   };
 
   #ofTypes(cut: (found: StoredMessage[], limit: number) => StoredMessage[]) {
-    return (
-      videoId: string,
-      types: readonly string[],
-      after: number,
-      to: number,
-      limit: number,
-    ): object[] => {
+    return (key: ChatKey, types: readonly string[], after: number, to: number, limit: number): object[] => {
       const isWanted = ({ cursor, body }: StoredMessage) =>
         cursor > after && cursor <= to && types.includes(/^{"type":"([^"]+)"/.exec(body)?.[1] ?? "gap");
-      return cut(this.#found(videoId, isWanted), limit);
+      return cut(this.#found(key, isWanted), limit);
     };
   }
 
-  readonly #messagesById = (videoId: string, ids: readonly string[]): object[] => {
-    const room = this.#rooms.get(videoId);
+  readonly #messagesById = (key: ChatKey, ids: readonly string[]): object[] => {
+    const room = this.#rooms.get(key);
     return [...new Set(ids)].flatMap((id) => room?.byId.get(id) ?? []);
   };
 
-  readonly #byText = (videoId: string, text: string, after: number, last: number): object[] =>
-    this.#found(videoId, ({ cursor, details }) => cursor > after && cursor <= last && details.includes(text));
+  readonly #byText = (key: ChatKey, text: string, after: number, last: number): object[] =>
+    this.#found(key, ({ cursor, details }) => cursor > after && cursor <= last && details.includes(text));
 
-  #found(videoId: string, isWanted: (message: StoredMessage) => boolean): StoredMessage[] {
-    return this.#rooms.get(videoId)?.messages.filter(isWanted) ?? [];
+  #found(key: ChatKey, isWanted: (message: StoredMessage) => boolean): StoredMessage[] {
+    return this.#rooms.get(key)?.messages.filter(isWanted) ?? [];
   }
 
-  readonly #room = (videoId: string): RoomRow[] => {
-    const room = this.#rooms.get(videoId);
+  readonly #room = (key: ChatKey): RoomRow[] => {
+    const room = this.#rooms.get(key);
     return room && room.checkpoint !== null ? [this.#row(room) as RoomRow] : [];
   };
 
   #row(room: SharedRoom) {
-    const { videoId, base, head, checkpoint, checkpointAt, detail, finalAt, video } = room;
+    const { key, base, head, checkpoint, checkpointAt, detail, finalAt, video } = room;
     const endedAgoMs = finalAt === null ? null : this.#now - finalAt;
     const readAgoMs = checkpoint === null ? null : this.#now - checkpointAt;
     const ages = { readAgoMs, endedAgoMs };
-    return { videoId, base, floor: base, head, checkpoint, end: detail, video, ...ages };
+    return { key, base, floor: base, head, checkpoint, end: detail, video, ...ages };
   }
 
   readonly #age = (): object[] => {
@@ -336,13 +330,13 @@ export class SharedStore implements Peek {
   };
 
   readonly #watch = (
-    videoIds: readonly string[],
+    keys: readonly ChatKey[],
     instance: string,
     viewers: readonly number[],
     keepMs: readonly number[],
   ): object[] => {
-    for (const [i, videoId] of videoIds.entries()) {
-      const instances = this.#interest.getOrInsertComputed(videoId, () => new Map<string, Watching>());
+    for (const [i, key] of keys.entries()) {
+      const instances = this.#interest.getOrInsertComputed(key, () => new Map<string, Watching>());
       const count = viewers[i] ?? 0;
       const until = this.#now + (keepMs[i] ?? 0);
       const before = instances.get(instance)?.until ?? 0;
@@ -352,33 +346,31 @@ export class SharedStore implements Peek {
   };
 
   /** The instances that watch the room, or did until a moment ago. */
-  #watching(videoId: string): [instance: string, Watching][] {
-    return [...(this.#interest.get(videoId) ?? [])].filter(([, { until }]) => until > this.#now);
+  #watching(key: ChatKey): [instance: string, Watching][] {
+    return [...(this.#interest.get(key) ?? [])].filter(([, { until }]) => until > this.#now);
   }
 
   /** The other instances that have viewers of the room. */
-  #others(videoId: string, instance: string): string[] {
-    const others = this.#watching(videoId).filter(([name, { viewers }]) => name !== instance && viewers > 0);
+  #others(key: ChatKey, instance: string): string[] {
+    const others = this.#watching(key).filter(([name, { viewers }]) => name !== instance && viewers > 0);
     return others.map(([name]) => name);
   }
 
-  readonly #watchedFor = (videoId: string): object[] => {
-    const left = this.#watching(videoId).map(([, { until }]) => until - this.#now);
+  readonly #watchedFor = (key: ChatKey): object[] => {
+    const left = this.#watching(key).map(([, { until }]) => until - this.#now);
     return [{ ms: Math.max(0, ...left) }];
   };
 
-  readonly #wantedElsewhere = (videoIds: readonly string[], instance: string): object[] =>
-    videoIds
-      .filter((videoId) => this.#others(videoId, instance).length > 0)
-      .map((video_id) => ({ video_id }));
+  readonly #wantedElsewhere = (keys: readonly ChatKey[], instance: string): object[] =>
+    keys.filter((key) => this.#others(key, instance).length > 0).map((video_id) => ({ video_id }));
 
   readonly #oneTooMany = (instance: string, held: number, kept: readonly string[]): object[] => {
     const firstWanted = new Map<string, string>();
-    for (const { videoId, owner, finalAt, checkpoint } of this.#rooms.values()) {
-      if (owner !== instance || finalAt !== null || checkpoint === null || kept.includes(videoId)) continue;
-      for (const other of this.#others(videoId, instance)) {
-        const first = firstWanted.get(other) ?? videoId;
-        firstWanted.set(other, first < videoId ? first : videoId);
+    for (const { key, owner, finalAt, checkpoint } of this.#rooms.values()) {
+      if (owner !== instance || finalAt !== null || checkpoint === null || kept.includes(key)) continue;
+      for (const other of this.#others(key, instance)) {
+        const first = firstWanted.get(other) ?? key;
+        firstWanted.set(other, first < key ? first : key);
       }
     }
     const loads = [...firstWanted].map(([other, video_id]) => ({ video_id, rooms: this.readBy(other) }));
@@ -394,14 +386,14 @@ export class SharedStore implements Peek {
     return this.#rooms.values().filter(isRead).toArray().length;
   }
 
-  readonly #look = (videoIds: readonly string[]): object[] => {
-    const rows = videoIds.flatMap((videoId) => {
-      const room = this.#rooms.get(videoId);
+  readonly #look = (keys: readonly ChatKey[]): object[] => {
+    const rows = keys.flatMap((key) => {
+      const room = this.#rooms.get(key);
       if (!room) return [];
       const { base, head, featuredAt: featured, checkpoint, finalAt, leaseUntil } = room;
       const standing = checkpoint && (/"absence":\{([^}]*)/.exec(checkpoint)?.[1] ?? "");
       const lease_left_ms = Math.max(0, leaseUntil - this.#now);
-      const row = { is_same: true, video_id: videoId, base, head, featured, standing };
+      const row = { is_same: true, video_id: key, base, head, featured, standing };
       return [{ ...row, is_final: finalAt !== null, lease_left_ms }];
     });
     return rows.length > 0 ? rows : [{ is_same: true, video_id: null, is_final: false, lease_left_ms: 0 }];
@@ -409,16 +401,16 @@ export class SharedStore implements Peek {
 
   /** Open rooms without an owner that were read before, watched or not. */
   #unowned(isWatched: boolean): SharedRoom[] {
-    const isUnowned = ({ videoId, finalAt, checkpoint, leaseUntil }: SharedRoom) =>
+    const isUnowned = ({ key, finalAt, checkpoint, leaseUntil }: SharedRoom) =>
       finalAt === null &&
       checkpoint !== null &&
       leaseUntil <= this.#now - AFTER_LEASE_MS &&
-      this.#watching(videoId).length > 0 === isWatched;
+      this.#watching(key).length > 0 === isWatched;
     return this.#rooms.values().filter(isUnowned).toArray();
   }
 
   readonly #orphans = (): object[] => {
-    const drawn = this.#unowned(true).map((room) => ({ video_id: room.videoId, draw: this.#random.next() }));
+    const drawn = this.#unowned(true).map((room) => ({ video_id: room.key, draw: this.#random.next() }));
     return drawn.sort((one, other) => one.draw - other.draw);
   };
 

@@ -90,7 +90,7 @@ export class Appender {
     const { firstForms } = this.#memory.gifts;
     const ids = items.map((item) => formsOf(item).map((id) => firstForms.get(id) ?? id));
     const found = await this.#untilDone(signal, () =>
-      this.#parts.store.messagesById(this.#claim.videoId, ids.flat()),
+      this.#parts.store.messagesById(this.#claim.key, ids.flat()),
     );
     const held = new Set(found.map(({ id }) => id));
     return ids.every((forms) => forms.some((id) => held.has(id)));
@@ -133,7 +133,7 @@ export class Appender {
       ...(isSuspect ? [gapId(this.#head - 1), ...items.flatMap(formsOf), ...memory.above.values()] : []),
       ...(settings.isBlanking ? deletionIds(items.flatMap(messagesOf)) : []),
     ]);
-    const found = ids.size > 0 ? await this.#parts.store.messagesById(this.#claim.videoId, [...ids]) : [];
+    const found = ids.size > 0 ? await this.#parts.store.messagesById(this.#claim.key, [...ids]) : [];
     const notices = await this.#noticesOf(noticesToLookUp(items, memory.notices));
     const held = new Map(
       [...found.map(decodeMessage), ...[...notices.values()].flat()].map((message) => [message.id, message]),
@@ -170,7 +170,7 @@ export class Appender {
   }
 
   #find(by: MessageSearch): Promise<StoredMessage[]> {
-    return this.#parts.store.find(this.#claim.videoId, by);
+    return this.#parts.store.find(this.#claim.key, by);
   }
 
   async #store(
@@ -183,7 +183,7 @@ export class Appender {
     const added = await store.append(this.#claim, this.#head, encoded, checkpoint, overwriting);
     this.#head += added.length;
     const awaits = progress.absence && wordsOf(progress.absence);
-    if (awaits !== this.#awaits) store.factChanged(this.#claim.videoId, "standing");
+    if (awaits !== this.#awaits) store.factChanged(this.#claim.key, "standing");
     this.#awaits = awaits;
     if (added.length < messages.length) telemetry.mark("append: holds some of it already");
     const types = new Map(messages.map(({ id, type }) => [id, type]));
@@ -194,7 +194,7 @@ export class Appender {
   #stored({ messages: _, overwriting: __, shown, ...memory }: PreparedAppend): void {
     this.#memory = { ...this.#memory, ...memory };
     for (const { reason, sinceMs } of shown)
-      this.#parts.telemetry.rooms.gapFound(this.#claim.videoId, reason, sinceMs);
+      this.#parts.telemetry.rooms.gapFound(this.#claim.key, reason, sinceMs);
   }
 
   /** A write that failed or was aborted may still have succeeded, so the room is read before the next one. */
@@ -213,15 +213,12 @@ export class Appender {
    */
   async #foundFinished(): Promise<boolean> {
     const { store, telemetry } = this.#parts;
-    const { videoId } = this.#claim;
+    const { key } = this.#claim;
     telemetry.mark("append: outcome unknown");
-    const record = await store.getRoom(videoId);
+    const record = await store.getRoom(key);
     if (!record) return false;
     if (record.head < this.#head)
-      throw new StoreError(
-        "fenced",
-        `room ${videoId}: the store ends at ${record.head}, before ${this.#head}`,
-      );
+      throw new StoreError("fenced", `room ${key}: the store ends at ${record.head}, before ${this.#head}`);
     if (record.head > this.#head) telemetry.mark("append: had happened all the same");
     if (record.end) telemetry.mark("append: room was finished all the same");
     this.#head = record.head;
@@ -231,15 +228,15 @@ export class Appender {
   /** Retries until the store is available; meanwhile the room counts as blocked. */
   async #untilDone<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T> {
     const { clock, store } = this.#parts;
-    const { videoId } = this.#claim;
+    const { key } = this.#claim;
     const isTransient = (error: unknown) => {
-      if (isUnavailable(error)) store.health.setBlocked(videoId, true);
+      if (isUnavailable(error)) store.health.setBlocked(key, true);
       return isUnavailable(error);
     };
     try {
       return await retry(WRITE_RETRY, clock, signal, isTransient, act);
     } finally {
-      store.health.setBlocked(videoId, false);
+      store.health.setBlocked(key, false);
     }
   }
 }

@@ -103,7 +103,7 @@ export function isReadable(room: RoomRecord): boolean {
 /** The position of a room; one without a token if it cannot be read. */
 export function knownPosition(room: RoomRecord): Position {
   if (isReadable(room)) return positionOf(room);
-  return tokenlessPosition(chatOf(room.videoId).chat, NO_PANELS);
+  return tokenlessPosition(chatOf(room.key).chat, NO_PANELS);
 }
 
 /** The position of a chat that cannot be read on from there: it has no token and no credentials. */
@@ -160,7 +160,7 @@ export function memoryOf(
   const memory = readMemory(asObject(parseJson(room.checkpoint)) ?? {});
   if (memory) return memory;
   telemetry.mark("room: memory unreadable");
-  telemetry.rooms.checkpointUnreadable(room.videoId, "memory");
+  telemetry.rooms.checkpointUnreadable(room.key, "memory");
   const sinceMs = clock.now() - lastReadAgoMs(room);
   return { ...NOTHING_READ, gap: isReplay ? undefined : { sinceMs, untilMs: clock.now(), reason: "down" } };
 }

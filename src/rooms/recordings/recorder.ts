@@ -245,7 +245,7 @@ async function read(
     const last = await recordOf(videoId, parts.store);
     const ended = last?.end?.state === "ended" ? last : undefined;
     const standing = ended && (await standingAfter(ended, parts, signal));
-    const isReplay = last !== undefined && last.videoId !== videoId;
+    const isReplay = last !== undefined && last.key !== videoId;
     if (standing && standing.is !== "there") {
       if (!isFinal(standing)) throw new ChatAbsent(standing);
       parts.telemetry.recordings.complete(videoId);
@@ -266,7 +266,7 @@ async function standingAfter(
   { rooms, settings, store, egresses }: RecorderParts,
   signal: AbortSignal,
 ): Promise<Absence | { is: "there" }> {
-  const { videoId, chat } = chatOf(room.videoId);
+  const { videoId, chat } = chatOf(room.key);
   if (chat === "replay") return OVER; // it was read to its end
   const standing = await rooms.standing(videoId, signal);
   if (standing.is === "there")
@@ -276,7 +276,7 @@ async function standingAfter(
 }
 
 /** Whether a chat that is over does not end with a gap. */
-async function isReadToEnd({ videoId: key, head }: RoomRecord, store: ObservedStore): Promise<boolean> {
+async function isReadToEnd({ key, head }: RoomRecord, store: ObservedStore): Promise<boolean> {
   const [last] = await store.read(key, head - 1, 1);
   return !last || typeOf(last) !== "gap";
 }
@@ -348,7 +348,7 @@ async function enterWithRetries(
 async function unfinishedOf(channel: string, store: ObservedStore): Promise<Set<string>> {
   const rooms = await store.listRooms(NEWEST_ROOMS).catch(ifUnavailable([]));
   const unfinished = new Set<string>();
-  for (const { videoId: key } of rooms.filter(({ end }) => end === null)) {
+  for (const { key } of rooms.filter(({ end }) => end === null)) {
     const names = await store.getChannels(key).catch(ifUnavailable<string[]>([]));
     if (names.includes(channel)) unfinished.add(chatOf(key).videoId);
   }
@@ -357,7 +357,7 @@ async function unfinishedOf(channel: string, store: ObservedStore): Promise<Set<
 
 /** Called at both ends of a recording, because the store may fail at one of them. */
 async function rememberChannel(videoId: string, channel: string, store: ObservedStore): Promise<void> {
-  const { videoId: key = videoId } = (await recordOf(videoId, store)) ?? {};
+  const { key = videoId } = (await recordOf(videoId, store)) ?? {};
   const names = await store.getChannels(key).catch(ifUnavailable(undefined));
   if (!names || names.includes(channel)) return;
   await store.setChannels(key, [...names, channel]).catch(ifUnavailable(undefined));

@@ -96,7 +96,7 @@ export async function pageBody(
   slices: Slices,
 ): Promise<{ body: Buffer; hash: string }> {
   const { base, floor, head } = room;
-  const { videoId, chat } = chatOf(room.videoId);
+  const { videoId, chat } = chatOf(room.key);
   const shown = { videoId, chatType: typeOfChat(chat), chats, state, base, floor, head };
   const opening = `${wireJson(shown).slice(0, -1)},"messages":[`;
   const hash = createHash("sha256").update(`${mediaType} ${next} ${prev}`);

@@ -158,7 +158,7 @@ export class History {
         limit: Math.min(READ_MESSAGES, wanted),
         isNewest: isBackwards,
       };
-      const part = await this.#read(room.videoId, range, filter, signal).catch(refuseUnavailable);
+      const part = await this.#read(room.key, range, filter, signal).catch(refuseUnavailable);
       found = isBackwards ? [...part.messages, ...found] : [...found, ...part.messages];
       if (isBackwards) start = part.after;
       else end = part.to;
@@ -189,10 +189,10 @@ export class History {
       room,
       after,
       last,
-      key: JSON.stringify([room.videoId, filter]),
+      key: JSON.stringify([room.key, filter]),
       place: ({ to, limit } = { to: after, limit: FIRST_MESSAGES }) =>
         to < last ? { after: to, to: hasAll ? Math.min(last, to + limit) : last, limit } : undefined,
-      read: (place, signal) => this.#batch(room.videoId, filter, place, signal),
+      read: (place, signal) => this.#batch(room.key, filter, place, signal),
     };
   }
 
@@ -208,9 +208,9 @@ export class History {
     const { videoId, chat, isLog, after = 0, before, from, to, saidFrom, saidTo } = request;
     const stored = await storedChats(this.#store, videoId);
     const room = askedOf(stored, videoId, isLog ? { chat } : { chat, after, before });
-    if (chatOf(room.videoId).chat === "live") refuseOffsets({ saidFrom, saidTo });
+    if (chatOf(room.key).chat === "live") refuseOffsets({ saidFrom, saidTo });
     const cursorOf = async (time: number | undefined, none: number, kind?: SaidTime["kind"]) =>
-      time === undefined ? none : ((await this.#store.cursorAt(room.videoId, time, kind)) ?? none);
+      time === undefined ? none : ((await this.#store.cursorAt(room.key, time, kind)) ?? none);
     const [floor, end, saidFloor, saidEnd] = await Promise.all([
       cursorOf(from, room.floor),
       cursorOf(to, room.head),
@@ -220,19 +220,19 @@ export class History {
     const last = Math.min(room.head, end, saidEnd, (before ?? Number.POSITIVE_INFINITY) - 1);
     const lowest = Math.max(room.floor, floor, saidFloor);
     const first = Math.max(lowest, after);
-    const chats = stored.map(({ videoId: key }) => chatOf(key).chat);
+    const chats = stored.map(({ key }) => chatOf(key).chat);
     return { room, chats, after: first, last, floor: before === undefined ? lowest : first };
   }
 
   async #outside(
     { from, to, saidFrom, saidTo }: HistoryRequest,
-    { videoId, floor, head }: RoomRecord,
+    { key, floor, head }: RoomRecord,
     { after, last }: Pick<HistoryRange, "after" | "last">,
   ): Promise<StoredTimes | undefined> {
     const isBounded = [from, to, saidFrom, saidTo].some((bound) => bound !== undefined);
     if (!isBounded || last > after || head === floor) return undefined;
-    const first = await this.#store.read(videoId, floor, EDGE_MESSAGES);
-    const newest = await this.#store.read(videoId, Math.max(floor, head - EDGE_MESSAGES), EDGE_MESSAGES);
+    const first = await this.#store.read(key, floor, EDGE_MESSAGES);
+    const newest = await this.#store.read(key, Math.max(floor, head - EDGE_MESSAGES), EDGE_MESSAGES);
     const spanOf = (time: (message: StoredMessage) => number | undefined): Span | undefined => {
       const begin = first.map(time).find((ms) => ms !== undefined);
       const end = newest.map(time).findLast((ms) => ms !== undefined);

@@ -6,7 +6,7 @@
  * reader for longer than a lease.
  */
 import type { Clock } from "../../base/clock.ts";
-import { otherChat } from "../../protocol/chat-key.ts";
+import { type ChatKey, otherChat } from "../../protocol/chat-key.ts";
 import { background } from "../../telemetry/background.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { Hold, type Ownership } from "../ownership.ts";
@@ -65,13 +65,13 @@ interface PostgresOwnershipParts {
   databaseClock: DatabaseClock;
   viewerCounts: ViewerCounts;
   watch: ClusterWatch;
-  publish(videoId: string, notice: RoomNotice): void;
+  publish(key: ChatKey, notice: RoomNotice): void;
 }
 
 export class PostgresOwnership implements Ownership {
   readonly #parts: PostgresOwnershipParts;
   readonly #provenMs: number;
-  readonly #leases = new Map<string, Lease>();
+  readonly #leases = new Map<ChatKey, Lease>();
   readonly #closed = new AbortController();
   readonly #renewing: Promise<void>;
 
@@ -81,13 +81,13 @@ export class PostgresOwnership implements Ownership {
     this.#renewing = background("renewal of the leases", parts, this.#closed.signal, () => this.#renewAll());
   }
 
-  async take(videoId: string): Promise<Hold | undefined> {
+  async take(key: ChatKey): Promise<Hold | undefined> {
     const { clock, connections, databaseClock, instance, leaseMs, telemetry, viewerCounts, watch } =
       this.#parts;
     await viewerCounts.written(); // otherwise a room could be released before its new viewer is known
     for (;;) {
       const sentAt = clock.uptime();
-      const values = [videoId, instance, leaseMs, otherChat(videoId)];
+      const values = [key, instance, leaseMs, otherChat(key)];
       const [row] = await connections.query<TakenRow>("writes", SQL.take, values);
       if (!row?.is_same) await watch.adoptLineage();
       else if (row.epoch === null) return undefined;
@@ -96,8 +96,8 @@ export class PostgresOwnership implements Ownership {
         databaseClock.hear(now);
         const room =
           checkpoint === null ? undefined : toRecord({ ...rest, checkpoint }, telemetry.store.unreadable);
-        const hold = new Hold({ videoId, epoch }, row.head, room, this);
-        this.#leases.set(videoId, {
+        const hold = new Hold({ key, epoch }, row.head, room, this);
+        this.#leases.set(key, {
           epoch,
           hold,
           provenUntil: sentAt + this.#provenMs,
@@ -111,15 +111,15 @@ export class PostgresOwnership implements Ownership {
   /** See `Hold.assertHeld`. */
   assertHeld(claim: Claim): void {
     if (this.#parts.clock.uptime() >= this.leaseOf(claim).provenUntil) {
-      throw new StoreError("unavailable", `room ${claim.videoId}: its lease cannot be proved`);
+      throw new StoreError("unavailable", `room ${claim.key}: its lease cannot be proved`);
     }
   }
 
   /** The lease of a claim that has not ended. Throws `StoreError` "fenced" if it has. */
-  leaseOf({ videoId, epoch }: Claim): Lease {
-    const lease = this.#leases.get(videoId);
+  leaseOf({ key, epoch }: Claim): Lease {
+    const lease = this.#leases.get(key);
     if (lease?.epoch === epoch) return lease;
-    throw new StoreError("fenced", `room ${videoId}: epoch ${epoch} is no longer its owner's`);
+    throw new StoreError("fenced", `room ${key}: epoch ${epoch} is no longer its owner's`);
   }
 
   /** See `Hold.giveBack`. */
@@ -128,48 +128,48 @@ export class PostgresOwnership implements Ownership {
   }
 
   /** Records that a statement sent at `sentAt`, by the uptime, has set the lease. */
-  prove({ videoId, epoch }: Claim, sentAt: number): void {
-    const lease = this.#leases.get(videoId);
+  prove({ key, epoch }: Claim, sentAt: number): void {
+    const lease = this.#leases.get(key);
     if (lease?.epoch === epoch) lease.provenUntil = Math.max(lease.provenUntil, sentAt + this.#provenMs);
   }
 
   /** Ends the renewal of the lease. Returns whether the claim still had one. */
-  end({ videoId, epoch }: Claim): boolean {
-    return this.#leases.get(videoId)?.epoch === epoch && this.#leases.delete(videoId);
+  end({ key, epoch }: Claim): boolean {
+    return this.#leases.get(key)?.epoch === epoch && this.#leases.delete(key);
   }
 
   #lose(claim: Claim): void {
-    const lease = this.#leases.get(claim.videoId);
+    const lease = this.#leases.get(claim.key);
     if (this.end(claim)) lease?.hold.lose();
   }
 
-  freed(videoId: string, signal: AbortSignal): Promise<void> {
-    return this.#parts.watch.freed(videoId, signal);
+  freed(key: ChatKey, signal: AbortSignal): Promise<void> {
+    return this.#parts.watch.freed(key, signal);
   }
 
-  orphans(graceMs: number, signal: AbortSignal): AsyncIterable<readonly string[]> {
+  orphans(graceMs: number, signal: AbortSignal): AsyncIterable<readonly ChatKey[]> {
     return this.#parts.watch.orphans(graceMs, signal);
   }
 
-  setViewers(videoId: string, viewers: number): void {
-    this.#parts.viewerCounts.setViewers(videoId, viewers);
+  setViewers(key: ChatKey, viewers: number): void {
+    this.#parts.viewerCounts.setViewers(key, viewers);
   }
 
-  watchedForMs(videoId: string): Promise<number> {
-    return this.#parts.viewerCounts.watchedForMs(videoId);
+  watchedForMs(key: ChatKey): Promise<number> {
+    return this.#parts.viewerCounts.watchedForMs(key);
   }
 
-  wantedElsewhere(videoIds: readonly string[]): Promise<readonly string[]> {
-    return this.#parts.viewerCounts.wantedElsewhere(videoIds);
+  wantedElsewhere(keys: readonly ChatKey[]): Promise<readonly ChatKey[]> {
+    return this.#parts.viewerCounts.wantedElsewhere(keys);
   }
 
-  async oneTooMany(): Promise<string | undefined> {
+  async oneTooMany(): Promise<ChatKey | undefined> {
     const { clock, connections, instance } = this.#parts;
     const { size } = this.#leases;
     if (size <= SPARE_ROOMS) return undefined;
     const settledAt = clock.monotonic() - KEPT_MS;
     const kept = [...this.#leases].filter(([, { takenAt }]) => takenAt > settledAt);
-    const values = [instance, size, kept.map(([videoId]) => videoId)];
+    const values = [instance, size, kept.map(([key]) => key)];
     const [row] = await connections.query<{ video_id: string }>("reads", ONE_TOO_MANY, values);
     return row?.video_id;
   }
@@ -193,7 +193,7 @@ export class PostgresOwnership implements Ownership {
   }
 
   #claims(): Claim[] {
-    return [...this.#leases].map(([videoId, { epoch }]) => ({ videoId, epoch }));
+    return [...this.#leases].map(([key, { epoch }]) => ({ key, epoch }));
   }
 
   async #renewAll(): Promise<void> {
@@ -217,7 +217,7 @@ export class PostgresOwnership implements Ownership {
       if (rows[0]) databaseClock.hear(rows[0].now);
       const mine = new Set(rows.map(({ video_id }) => video_id));
       for (const claim of claims) {
-        if (mine.has(claim.videoId)) this.prove(claim, sentAt);
+        if (mine.has(claim.key)) this.prove(claim, sentAt);
         else this.#lose(claim);
       }
     } catch (error) {
@@ -226,6 +226,6 @@ export class PostgresOwnership implements Ownership {
   }
 }
 
-function arrays(claims: readonly Claim[]): [videoIds: string[], epochs: number[]] {
-  return [claims.map(({ videoId }) => videoId), claims.map(({ epoch }) => epoch)];
+function arrays(claims: readonly Claim[]): [keys: ChatKey[], epochs: number[]] {
+  return [claims.map(({ key }) => key), claims.map(({ epoch }) => epoch)];
 }

@@ -1,5 +1,6 @@
 /** A database as one end of a migration, on one connection of its own. */
 import { Client } from "pg";
+import type { ChatKey } from "../../protocol/chat-key.ts";
 import type { MigrationEnd, MovedMessage, MovedRoom } from "../migration.ts";
 import { NOT_EMPTY, StoreError } from "../port.ts";
 import type { Recording } from "../recording-list.ts";
@@ -26,14 +27,14 @@ const SQL = {
       select lease_until as until from room
       union all select until from interest where viewers > 0
     ) as uses where until > clock_timestamp()`,
-  rooms: `select r.video_id as "videoId", epoch, base, floor, head, checkpoint, ${ms("checkpoint_at")} as "checkpointAt",
+  rooms: `select r.video_id as key, epoch, base, floor, head, checkpoint, ${ms("checkpoint_at")} as "checkpointAt",
       detail as "end", ${ms("final_at")} as "endedAt", channels, is_kept as "isKept", video,
       featured_id as "featuredId", featured_at as "featuredAt", totals, cursor + shift as "countedTo"
     from ${TALLIED} where checkpoint is not null and r.video_id > $1 order by r.video_id limit $2`,
   tallyItems: `select key, author, first, payment from tally_item i
     join room r on r.video_id = i.video_id and i.born = r.base - r.shift
     where i.video_id = $1 and key > $2 order by key limit $3`,
-  messages: `select m.seq, m.video_id as "videoId", m.cursor + r.shift as cursor, id, body, details, ${ms("at")} as at,
+  messages: `select m.seq, m.video_id as key, m.cursor + r.shift as cursor, id, body, details, ${ms("at")} as at,
       said, offset_ms as "offset"
     from message m join room r on r.video_id = m.video_id and m.cursor > r.floor - r.shift
     where seq > $1 order by seq limit $2`,
@@ -130,12 +131,12 @@ export class PostgresMigrationEnd implements MigrationEnd {
       );
   }
 
-  async rooms(after: string, limit: number): Promise<MovedRoom[]> {
+  async rooms(after: ChatKey, limit: number): Promise<MovedRoom[]> {
     return (await this.#query<MovedRoom>(SQL.rooms, [after, limit])).map(toRoom);
   }
 
-  tallyItems(videoId: string, after: string, limit: number): Promise<TallyItem[]> {
-    return this.#query(SQL.tallyItems, [videoId, after, limit]);
+  tallyItems(key: ChatKey, after: string, limit: number): Promise<TallyItem[]> {
+    return this.#query(SQL.tallyItems, [key, after, limit]);
   }
 
   async messages(seq: number, limit: number): Promise<MovedMessage[]> {
@@ -168,7 +169,7 @@ export class PostgresMigrationEnd implements MigrationEnd {
   async putRooms(rooms: readonly MovedRoom[]): Promise<void> {
     const rows = rooms.map((room) => ({ ...room, state: stateOf(room.end) }));
     const keys = [
-      "videoId",
+      "key",
       "epoch",
       "base",
       "floor",
@@ -189,12 +190,12 @@ export class PostgresMigrationEnd implements MigrationEnd {
     await this.#query(SQL.putRooms, columns(rows, keys));
   }
 
-  async putTallyItems(videoId: string, items: readonly TallyItem[]): Promise<void> {
-    await this.#query(SQL.putTallyItems, [videoId, ...columns(items, TALLY_ITEM)]);
+  async putTallyItems(key: ChatKey, items: readonly TallyItem[]): Promise<void> {
+    await this.#query(SQL.putTallyItems, [key, ...columns(items, TALLY_ITEM)]);
   }
 
   async putMessages(messages: readonly MovedMessage[]): Promise<void> {
-    const keys = ["videoId", "cursor", "id", "body", "details", "at", "said", "offset"] as const;
+    const keys = ["key", "cursor", "id", "body", "details", "at", "said", "offset"] as const;
     await this.#query(SQL.putMessages, [messages.at(-1)?.seq ?? 0, ...columns(messages, keys)]);
   }
 
@@ -203,7 +204,7 @@ export class PostgresMigrationEnd implements MigrationEnd {
     await this.#query(SQL.putRecordings, columns(recordings, keys));
   }
 
-  async incompleteRoom(): Promise<string | undefined> {
+  async incompleteRoom(): Promise<ChatKey | undefined> {
     return (await this.#query<{ video_id: string }>(SQL.incomplete))[0]?.video_id;
   }
 

@@ -11,7 +11,7 @@ import { IS_RARE, LINEAGE, TYPE } from "./postgres-schema.ts";
 export const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
 const ago = (column: string) => `(extract(epoch from clock_timestamp() - ${column}) * 1000)::float8`;
 
-const ROOM = `r.video_id as "videoId", r.base, r.floor, r.head, r.checkpoint, ${ago("r.checkpoint_at")} as "readAgoMs",
+const ROOM = `r.video_id as key, r.base, r.floor, r.head, r.checkpoint, ${ago("r.checkpoint_at")} as "readAgoMs",
   r.detail as "end", ${ago("r.final_at")} as "endedAgoMs", r.video`;
 
 /**
@@ -29,7 +29,7 @@ const INDEXED_BYTES = 200;
 export const FAR_AHEAD = "lease_until > clock_timestamp() + interval '1 hour'";
 
 /** A `RoomSummary` of the room `r`. */
-export const SUMMARY = `r.video_id as "videoId", r.floor, r.head, r.detail as "end", ${ago("r.checkpoint_at")} as "readAgoMs",
+export const SUMMARY = `r.video_id as key, r.floor, r.head, r.detail as "end", ${ago("r.checkpoint_at")} as "readAgoMs",
   (select ${ms("at")} from message where video_id = r.video_id and cursor = r.floor - r.shift + 1) as "firstAt",
   (select ${ms("at")} from message where video_id = r.video_id and cursor = r.head - r.shift) as "lastAt",
   r.is_kept as "isKept", r.video,

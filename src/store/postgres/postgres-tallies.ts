@@ -2,6 +2,7 @@
  * The rooms' totals in the database. Any instance counts. The statement that stores a count also moves the
  * cursor up to which it counts, and does nothing if another instance has changed cursor or totals meanwhile.
  */
+import type { ChatKey } from "../../protocol/chat-key.ts";
 import type { RoomAccount } from "../port.ts";
 import { foldStored, withTotals } from "../stored-totals.ts";
 import { type OnUnreadable, withEnd } from "../strict-rows.ts";
@@ -48,7 +49,7 @@ export const TALLY_SQL = {
       returning t.video_id, t.born
     )
     delete from tally_item i using reset where i.video_id = reset.video_id and i.born = reset.born`,
-  rooms: `select r.video_id as "videoId", ${UNCOUNTED} from ${TALLIED}
+  rooms: `select r.video_id as key, ${UNCOUNTED} from ${TALLIED}
     where r.video_id > $1 and checkpoint is not null order by r.video_id limit $2`,
 } as const;
 
@@ -72,9 +73,9 @@ export class Tallies {
   }
 
   /** See `Store.getAccount`. */
-  async account(videoId: string): Promise<RoomAccount | undefined> {
+  async account(key: ChatKey): Promise<RoomAccount | undefined> {
     type Row = SummaryRow & Pick<TallyRow, "totals" | "uncounted" | "kept">;
-    const [row] = await this.#connections.query<Row>("reads", TALLY_SQL.account, [videoId]);
+    const [row] = await this.#connections.query<Row>("reads", TALLY_SQL.account, [key]);
     return row && withTotals(withEnd(row, this.#onUnreadable));
   }
 
@@ -82,17 +83,17 @@ export class Tallies {
    * See `Tallying.tally`. If another instance counted meanwhile, nothing is stored, and all is left. Totals
    * that cannot be read are set to zero: the next step begins at the oldest stored message.
    */
-  async tally(videoId: string, limit: number): Promise<number> {
-    const [room] = await this.#connections.query<TallyRow>("reads", TALLY_SQL.tally, [videoId]);
+  async tally(key: ChatKey, limit: number): Promise<number> {
+    const [room] = await this.#connections.query<TallyRow>("reads", TALLY_SQL.tally, [key]);
     if (!room || this.#isClosed) return 0;
     const { born, cursor, uncounted, kept } = room;
-    const asked = [videoId, cursor, limit];
+    const asked = [key, cursor, limit];
     const messages = await this.#connections.query<TallyMessage>("reads", TALLY_SQL.uncounted, asked);
     const batch = readBatch(messages);
-    const after = foldStored(room.totals, batch, await this.#items(videoId, born, batch));
+    const after = foldStored(room.totals, batch, await this.#items(key, born, batch));
     if (!after) {
-      this.#onUnreadable({ part: "totals", videoId });
-      const nothing = [videoId, born, cursor, JSON.stringify(NO_TOTALS)];
+      this.#onUnreadable({ part: "totals", key });
+      const nothing = [key, born, cursor, JSON.stringify(NO_TOTALS)];
       await this.#connections.query("writes", TALLY_SQL.forget, nothing);
       return kept;
     }
@@ -100,7 +101,7 @@ export class Tallies {
     if (!last) return 0;
     const { totals, items } = after;
     const saved = await this.#connections.query("writes", TALLY_SQL.save, [
-      ...[videoId, born, cursor, last.cursor, JSON.stringify(totals)],
+      ...[key, born, cursor, last.cursor, JSON.stringify(totals)],
       ...columns(items, TALLY_ITEM),
       room.totals,
     ]);
@@ -108,16 +109,16 @@ export class Tallies {
   }
 
   /** See `Tallying.tallyRooms`. */
-  async tallyRooms(after: string, limit: number): Promise<string | undefined> {
-    type Row = { videoId: string; uncounted: number };
+  async tallyRooms(after: ChatKey, limit: number): Promise<ChatKey | undefined> {
+    type Row = { key: ChatKey; uncounted: number };
     const rooms = await this.#connections.query<Row>("reads", TALLY_SQL.rooms, [after, limit]);
     let left = limit;
     let done = after;
-    for (const { videoId, uncounted } of rooms) {
-      if (uncounted > 0) await this.tally(videoId, left);
+    for (const { key, uncounted } of rooms) {
+      if (uncounted > 0) await this.tally(key, left);
       left -= uncounted;
       if (left <= 0 || this.#isClosed) return done;
-      done = videoId;
+      done = key;
     }
     return rooms.length < limit ? undefined : done;
   }
@@ -127,9 +128,9 @@ export class Tallies {
     this.#isClosed = true;
   }
 
-  async #items(videoId: string, born: number, { keys, authors, firsts }: TallyBatch): Promise<TallyItem[]> {
+  async #items(key: ChatKey, born: number, { keys, authors, firsts }: TallyBatch): Promise<TallyItem[]> {
     if (keys.length === 0 && authors.length === 0) return [];
-    const values = [videoId, born, keys, authors, firsts];
+    const values = [key, born, keys, authors, firsts];
     return await this.#connections.query<TallyItem>("reads", TALLY_SQL.items, values);
   }
 }

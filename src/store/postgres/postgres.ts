@@ -10,6 +10,7 @@ import type { ClockWitness } from "../../base/clock-witness.ts";
 import { Deadline, unlessAborted } from "../../base/deadline.ts";
 import { dig, parseJson } from "../../base/json.ts";
 import type { FactName, RoomEnd } from "../../protocol/chat.ts";
+import type { ChatKey } from "../../protocol/chat-key.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { assertOwner } from "../fence.ts";
 import { Followers } from "../follow.ts";
@@ -117,11 +118,11 @@ export class PostgresStore implements StoreEngine {
     const isReceiving = () => this.#notifications.isReceiving;
     const shared = { connections, clock, telemetry, health };
     this.#viewerCounts = new ViewerCounts({ ...shared, instance, graceMs });
-    const onNotice = (videoId: string, notice: RoomNotice) => this.#watch.onNotice(videoId, notice);
+    const onNotice = (key: ChatKey, notice: RoomNotice) => this.#watch.onNotice(key, notice);
     const onListening = () => this.#watch.hurry();
     this.#notifications = new Notifications({ connections, clock, telemetry, onNotice, onListening });
     this.#watch = new ClusterWatch({ ...shared, followers, leaseMs, isSynchronous, isReceiving });
-    const publish = (videoId: string, notice: RoomNotice) => this.#notifications.publish(videoId, notice);
+    const publish = (key: ChatKey, notice: RoomNotice) => this.#notifications.publish(key, notice);
     const parts = {
       ...shared,
       instance,
@@ -148,13 +149,13 @@ export class PostgresStore implements StoreEngine {
   ): Promise<StoredMessage[]> {
     const written = this.#databaseClock.now();
     return this.#write(claim, expectedHead, async () => {
-      const { videoId, epoch } = claim;
+      const { key, epoch } = claim;
       const sentAt = this.#clock.uptime();
       const [row] = await this.#connections.query<FenceRow & { added: number[] | null; times: number[] }>(
         "writes",
         overwriting.length > 0 ? SQL.appendAndOverwrite : SQL.append,
         [
-          videoId,
+          key,
           epoch,
           expectedHead,
           ...columns(messages, CONTENT),
@@ -177,117 +178,112 @@ export class PostgresStore implements StoreEngine {
         const at = { cursor: expectedHead + i + 1, storedAt: Number(row.times[i]) };
         if (message) added.push({ ...wellFormed(message), ...at });
       }
-      this.followers.added(videoId, added);
-      if (added.length > 0) this.#notifications.publish(videoId, expectedHead + added.length);
+      this.followers.added(key, added);
+      if (added.length > 0) this.#notifications.publish(key, expectedHead + added.length);
       return { value: added };
     });
   }
 
   async finish(claim: Claim, end: RoomEnd): Promise<void> {
     await this.#write(claim, undefined, async () => {
-      const { videoId, epoch } = claim;
+      const { key, epoch } = claim;
       const [row] = await this.#connections.query<FenceRow & { outcome: "fenced" | "free" | "final" }>(
         "writes",
         SQL.finish,
-        [videoId, epoch, end.state, JSON.stringify(end)],
+        [key, epoch, end.state, JSON.stringify(end)],
       );
       if (!row || row.outcome === "fenced") return { fencedBy: row };
       this.ownership.end(claim);
-      if (row.outcome === "final") this.followers.finished(videoId, row.head, end);
-      this.#notifications.publish(videoId, row.outcome === "final" ? "over" : "free");
+      if (row.outcome === "final") this.followers.finished(key, row.head, end);
+      this.#notifications.publish(key, row.outcome === "final" ? "over" : "free");
       return { value: undefined };
     });
   }
 
-  async read(videoId: string, after: number, limit: number): Promise<StoredMessage[]> {
-    return this.#messages(videoId, SQL.read, [videoId, after, limit]);
+  async read(key: ChatKey, after: number, limit: number): Promise<StoredMessage[]> {
+    return this.#messages(key, SQL.read, [key, after, limit]);
   }
 
-  async readTypes(
-    videoId: string,
-    { types, after, to, limit, isNewest }: TypedPart,
-  ): Promise<StoredMessage[]> {
+  async readTypes(key: ChatKey, { types, after, to, limit, isNewest }: TypedPart): Promise<StoredMessage[]> {
     const sql = isNewest ? SQL.lastOfTypes : SQL.firstOfTypes;
-    return this.#messages(videoId, sql, [videoId, types, after, to, limit]);
+    return this.#messages(key, sql, [key, types, after, to, limit]);
   }
 
-  async cursorAt(videoId: string, time: number, kind: TimeKind = "at"): Promise<number | undefined> {
+  async cursorAt(key: ChatKey, time: number, kind: TimeKind = "at"): Promise<number | undefined> {
     const sql = { at: SQL.cursorAt, said: SQL.cursorSaid, offset: SQL.cursorOffset }[kind];
-    const [row] = await this.#connections.query<{ cursor: number }>("reads", sql, [videoId, time]);
+    const [row] = await this.#connections.query<{ cursor: number }>("reads", sql, [key, time]);
     return row?.cursor;
   }
 
-  async messagesById(videoId: string, ids: readonly string[]): Promise<StoredMessage[]> {
-    return this.#messages(videoId, SQL.messagesById, [videoId, ids.map(toColumn)]);
+  async messagesById(key: ChatKey, ids: readonly string[]): Promise<StoredMessage[]> {
+    return this.#messages(key, SQL.messagesById, [key, ids.map(toColumn)]);
   }
 
-  async find(videoId: string, by: MessageSearch): Promise<StoredMessage[]> {
-    if ("authorId" in by) return this.#findByAuthor(videoId, by.authorId);
-    return this.#messages(videoId, SQL.byIdPrefix, [videoId, toColumn(by.idPrefix)]);
+  async find(key: ChatKey, by: MessageSearch): Promise<StoredMessage[]> {
+    if ("authorId" in by) return this.#findByAuthor(key, by.authorId);
+    return this.#messages(key, SQL.byIdPrefix, [key, toColumn(by.idPrefix)]);
   }
 
-  async #findByAuthor(videoId: string, authorId: string): Promise<StoredMessage[]> {
-    const { floor, head } = (await this.getRoom(videoId)) ?? { floor: 0, head: 0 };
+  async #findByAuthor(key: ChatKey, authorId: string): Promise<StoredMessage[]> {
+    const { floor, head } = (await this.getRoom(key)) ?? { floor: 0, head: 0 };
     const text = toColumn(JSON.stringify(authorId));
     const found: StoredMessage[] = [];
     for (let after = floor; after < head; after += SEARCHED_AT_ONCE) {
-      const values = [videoId, text, after, after + SEARCHED_AT_ONCE];
-      found.push(...(await this.#messages(videoId, SQL.byText, values)));
+      const values = [key, text, after, after + SEARCHED_AT_ONCE];
+      found.push(...(await this.#messages(key, SQL.byText, values)));
     }
     const isBy = ({ details }: StoredMessage) => dig(parseJson(details), "authorId") === authorId;
     return found.filter((message) => isBy(message) || isInPlace(message));
   }
 
-  async #messages(videoId: string, sql: string, values: unknown[]): Promise<StoredMessage[]> {
+  async #messages(key: ChatKey, sql: string, values: unknown[]): Promise<StoredMessage[]> {
     const messages = (await this.#connections.query<StoredMessage>("reads", sql, values)).map(toMessage);
     return messages.map((message) => {
       if (isReadable(message)) return message;
-      this.#onUnreadable({ part: "message", videoId, cursor: message.cursor });
+      this.#onUnreadable({ part: "message", key, cursor: message.cursor });
       return gapInPlaceOf(message);
     });
   }
 
-  async getRoom(videoId: string): Promise<RoomRecord | undefined> {
-    const [row] = await this.#connections.query<RoomRow>("reads", SQL.room, [videoId]);
+  async getRoom(key: ChatKey): Promise<RoomRecord | undefined> {
+    const [row] = await this.#connections.query<RoomRow>("reads", SQL.room, [key]);
     return row && toRecord(row, this.#onUnreadable);
   }
 
-  async getChannels(videoId: string): Promise<string[]> {
-    const [row] = await this.#connections.query<{ channels: string | null }>("reads", SQL.channels, [
-      videoId,
-    ]);
+  async getChannels(key: ChatKey): Promise<string[]> {
+    const [row] = await this.#connections.query<{ channels: string | null }>("reads", SQL.channels, [key]);
     return namesIn(row?.channels);
   }
 
-  async setChannels(videoId: string, names: readonly string[]): Promise<void> {
-    await this.#begun(this.#connections.query("writes", SQL.setChannels, [videoId, names.join(" ")]));
+  async setChannels(key: ChatKey, names: readonly string[]): Promise<void> {
+    await this.#begun(this.#connections.query("writes", SQL.setChannels, [key, names.join(" ")]));
   }
 
-  async setVideo(videoId: string, video: string): Promise<void> {
-    await this.#begun(this.#connections.query("writes", SQL.setVideo, [videoId, video]));
+  async setVideo(key: ChatKey, video: string): Promise<void> {
+    await this.#begun(this.#connections.query("writes", SQL.setVideo, [key, video]));
   }
 
-  async keep(videoId: string): Promise<void> {
-    await this.#begun(this.#connections.query("writes", SQL.keep, [videoId]));
+  async keep(key: ChatKey): Promise<void> {
+    await this.#begun(this.#connections.query("writes", SQL.keep, [key]));
   }
 
-  async getFeatured(videoId: string): Promise<FeaturedChoice | undefined> {
-    const [row] = await this.#connections.query<FeaturedChoice>("reads", SQL.getFeatured, [videoId]);
+  async getFeatured(key: ChatKey): Promise<FeaturedChoice | undefined> {
+    const [row] = await this.#connections.query<FeaturedChoice>("reads", SQL.getFeatured, [key]);
     return row && { ...row, messageId: fromColumn(row.messageId) };
   }
 
-  async setFeatured(videoId: string, messageId: string | null): Promise<void> {
+  async setFeatured(key: ChatKey, messageId: string | null): Promise<void> {
     const id = messageId === null ? null : toColumn(messageId);
     try {
-      await this.#begun(this.#connections.query("writes", SQL.setFeatured, [videoId, id]));
+      await this.#begun(this.#connections.query("writes", SQL.setFeatured, [key, id]));
     } finally {
-      this.factChanged(videoId, "featured"); // it may have been committed even if it failed
+      this.factChanged(key, "featured"); // it may have been committed even if it failed
     }
   }
 
-  factChanged(videoId: string, name: FactName): void {
-    this.followers.factChanged(videoId, name);
-    this.#notifications.publish(videoId, name);
+  factChanged(key: ChatKey, name: FactName): void {
+    this.followers.factChanged(key, name);
+    this.#notifications.publish(key, name);
   }
 
   async listRooms(limit: number): Promise<RoomSummary[]> {
@@ -295,15 +291,15 @@ export class PostgresStore implements StoreEngine {
     return rows.map((row) => withEnd(row, this.#onUnreadable));
   }
 
-  getAccount(videoId: string): Promise<RoomAccount | undefined> {
-    return this.#tallies.account(videoId);
+  getAccount(key: ChatKey): Promise<RoomAccount | undefined> {
+    return this.#tallies.account(key);
   }
 
-  tally(videoId: string, limit: number): Promise<number> {
-    return this.#begun(this.#tallies.tally(videoId, limit));
+  tally(key: ChatKey, limit: number): Promise<number> {
+    return this.#begun(this.#tallies.tally(key, limit));
   }
 
-  tallyRooms(after: string, limit: number): Promise<string | undefined> {
+  tallyRooms(after: ChatKey, limit: number): Promise<ChatKey | undefined> {
     return this.#begun(this.#tallies.tallyRooms(after, limit));
   }
 
@@ -393,16 +389,16 @@ export class PostgresStore implements StoreEngine {
     expectedHead: number | undefined,
     act: () => Promise<{ value: T } | { fencedBy: FenceRow | undefined }>,
   ): Promise<T> {
-    const { videoId } = claim;
+    const { key } = claim;
     try {
       if (!this.#isClosing) this.ownership.leaseOf(claim);
       const outcome = await this.#begun(act());
       if ("value" in outcome) return outcome.value;
       assertOwner(outcome.fencedBy, claim, expectedHead);
-      throw new StoreError("fenced", `room ${videoId}: it was given back, or is finished`);
+      throw new StoreError("fenced", `room ${key}: it was given back, or is finished`);
     } catch (error) {
       if (!isUnavailable(error)) this.ownership.end(claim);
-      this.followers.resync(videoId); // it may have been committed nevertheless
+      this.followers.resync(key); // it may have been committed nevertheless
       throw error;
     }
   }

@@ -1,6 +1,7 @@
 /** A store file as one end of a migration. Its lock keeps all services away. */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { missing } from "../../base/file-trouble.ts";
+import type { ChatKey } from "../../protocol/chat-key.ts";
 import type { MigrationEnd, MovedMessage, MovedRoom } from "../migration.ts";
 import { NOT_EMPTY, StoreError } from "../port.ts";
 import type { Recording } from "../recording-list.ts";
@@ -12,37 +13,37 @@ import { RECORDINGS } from "./sqlite-recordings.ts";
 import { FILE_DEFAULTS, isHalf, MIGRATION_TABLE, openDatabase, prepared } from "./sqlite-schema.ts";
 
 const SQL = {
-  rooms: `select video_id as videoId, epoch, base, floor, head, checkpoint, checkpoint_at as checkpointAt,
+  rooms: `select video_id as key, epoch, base, floor, head, checkpoint, checkpoint_at as checkpointAt,
       ending as "end", ended_at as endedAt, channels, is_kept as isKept, video,
       featured_id as featuredId, featured_at as featuredAt, totals, cursor as countedTo
     from room left join tally on room = key where video_id > ? order by video_id limit ?`,
-  messages: `select seq, video_id as videoId, cursor, id, body, details, at, said, offset_ms as offset
+  messages: `select seq, video_id as key, cursor, id, body, details, at, said, offset_ms as offset
     from message join room on key = room
     where seq > ? order by seq limit ?`,
   count: "select count(*) as messages from message",
   anyRoom: "select 1 from room limit 1",
   putRoom: `insert into room (video_id, epoch, base, floor, head, checkpoint, checkpoint_at, ending, ended_at,
       channels, is_kept, video, featured_id, featured_at)
-    values (:videoId, :epoch, :base, :floor, :head, :checkpoint, :checkpointAt, :end, :endedAt, :channels, :isKept,
+    values (:key, :epoch, :base, :floor, :head, :checkpoint, :checkpointAt, :end, :endedAt, :channels, :isKept,
       :video, :featuredId, :featuredAt)
     on conflict (video_id) do update set epoch = :epoch, base = :base, floor = :floor, head = :head,
       checkpoint = :checkpoint, checkpoint_at = :checkpointAt, ending = :end, ended_at = :endedAt,
       channels = :channels, is_kept = :isKept, video = :video, featured_id = :featuredId,
       featured_at = :featuredAt`,
   putMessage: `insert into message (room, cursor, at, said, offset_ms, id, body, details)
-    values ((select key from room where video_id = :videoId), :cursor, :at, :said, :offset, :id, :body, :details)
+    values ((select key from room where video_id = :key), :cursor, :at, :said, :offset, :id, :body, :details)
     on conflict (room, cursor) do update set body = :body, details = :details`,
   tallyItems: `select tally_item.key, author, first, payment from tally_item join room on room.key = room
     where video_id = ? and tally_item.key > ? order by tally_item.key limit ?`,
   putTally: `insert into tally (room, cursor, totals) select key, :countedTo, :totals from room
-    where video_id = :videoId and :totals is not null
+    where video_id = :key and :totals is not null
     on conflict do update set cursor = :countedTo, totals = :totals`,
   putTallyItem: `insert or replace into tally_item (room, key, author, first, payment)
-    values ((select key from room where video_id = :videoId), :key, :author, :first, :payment)`,
+    values ((select key from room where video_id = :room), :key, :author, :first, :payment)`,
   recordings: RECORDINGS,
   putRecording: `insert or replace into recording (name, since, state, video_id, error)
     values (:name, :since, :state, :videoId, :error)`,
-  incomplete: `select video_id as videoId from room where head > floor and (head - floor, floor + 1, head)
+  incomplete: `select video_id from room where head > floor and (head - floor, floor + 1, head)
     is not (select count(*), min(cursor), max(cursor) from message where room = key) limit 1`,
 } as const;
 
@@ -72,7 +73,7 @@ export class SqliteMigrationEnd implements MigrationEnd {
     }
   }
 
-  rooms(after: string, limit: number): Promise<MovedRoom[]> {
+  rooms(after: ChatKey, limit: number): Promise<MovedRoom[]> {
     return this.#do(() =>
       (this.#sql.rooms.all(after, limit) as unknown as RoomRow[]).map((room) => ({
         ...room,
@@ -81,9 +82,9 @@ export class SqliteMigrationEnd implements MigrationEnd {
     );
   }
 
-  tallyItems(videoId: string, after: string, limit: number): Promise<TallyItem[]> {
+  tallyItems(key: ChatKey, after: string, limit: number): Promise<TallyItem[]> {
     return this.#do(() =>
-      (this.#sql.tallyItems.all(videoId, after, limit) as unknown as TallyItem[]).map((row) => ({ ...row })),
+      (this.#sql.tallyItems.all(key, after, limit) as unknown as TallyItem[]).map((row) => ({ ...row })),
     );
   }
 
@@ -123,14 +124,14 @@ export class SqliteMigrationEnd implements MigrationEnd {
     return this.#commit(() => {
       for (const { totals, countedTo, ...room } of rooms) {
         this.#sql.putRoom.run({ ...room, isKept: Number(room.isKept) });
-        this.#sql.putTally.run({ videoId: room.videoId, totals, countedTo });
+        this.#sql.putTally.run({ key: room.key, totals, countedTo });
       }
     });
   }
 
-  putTallyItems(videoId: string, items: readonly TallyItem[]): Promise<void> {
+  putTallyItems(key: ChatKey, items: readonly TallyItem[]): Promise<void> {
     return this.#commit(() => {
-      for (const item of items) this.#sql.putTallyItem.run({ videoId, ...item });
+      for (const item of items) this.#sql.putTallyItem.run({ room: key, ...item });
     });
   }
 
@@ -147,8 +148,8 @@ export class SqliteMigrationEnd implements MigrationEnd {
     });
   }
 
-  incompleteRoom(): Promise<string | undefined> {
-    return this.#do(() => this.#sql.incomplete.get()?.videoId as string | undefined);
+  incompleteRoom(): Promise<ChatKey | undefined> {
+    return this.#do(() => this.#sql.incomplete.get()?.video_id as ChatKey | undefined);
   }
 
   finish(): Promise<void> {

@@ -6,7 +6,7 @@
 import { statfsSync } from "node:fs";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { RoomEnd } from "../../protocol/chat.ts";
-import { otherChat, REPLAY_SUFFIX } from "../../protocol/chat-key.ts";
+import { type ChatKey, otherChat, REPLAY_SUFFIX } from "../../protocol/chat-key.ts";
 import { assertOwner } from "../fence.ts";
 import { lastBefore } from "../last-before.ts";
 import { type LastTimes, MessageTimes, type TimeKind } from "../message-times.ts";
@@ -32,7 +32,7 @@ import { Tallies } from "./sqlite-tallies.ts";
 
 /** Times are wall milliseconds, in all calls too. */
 interface RoomRow extends Omit<RoomRecord, "readAgoMs" | "end" | "endedAgoMs"> {
-  /** The number of the row, which is its column `key`. */
+  /** The number of the row, which is its column `key`; the chat's key is its column `video_id`. */
   rowid: number;
   epoch: number;
   readAt: number;
@@ -53,10 +53,10 @@ type AccountRow = SummaryRow & { totals: string | null; uncounted: number; kept:
 /** With this many messages, a step of `moveCursors` takes no further room. */
 const MOVED_AT_ONCE = 200_000;
 
-const ROOM = `key as rowid, video_id as videoId, epoch, base, floor, head, checkpoint, checkpoint_at as readAt,
+const ROOM = `key as rowid, video_id as key, epoch, base, floor, head, checkpoint, checkpoint_at as readAt,
   ending as end, ended_at as endedAt, video`;
 
-const SUMMARY = `video_id as videoId, floor, head, ending as end, :now - checkpoint_at as readAgoMs,
+const SUMMARY = `video_id as key, floor, head, ending as end, :now - checkpoint_at as readAgoMs,
   (select at from message where room = key and cursor = floor + 1) as firstAt,
   (select at from message where room = key and cursor = head) as lastAt, is_kept as isKept, video,
   (select count(*) from message where room = key and id >= 'gap:' and id < 'gap;') as gaps`;
@@ -89,23 +89,23 @@ function placesOf(times: Record<TimeKind, string>): Record<`${TimeKind}Before`, 
 
 const SQL = {
   take: `update room set epoch = epoch + 1 where video_id = ? returning ${ROOM}`,
-  newborn: `insert into room (video_id, epoch, base, floor, head) values (:videoId, :epoch, :head, :head, :head)
+  newborn: `insert into room (video_id, epoch, base, floor, head) values (:key, :epoch, :head, :head, :head)
     returning ${ROOM}`,
   room: `select ${ROOM} from room where video_id = ?`,
   channels: "select channels from room where video_id = ?",
-  setChannels: "update room set channels = :names where video_id = :videoId and channels is not :names",
-  setVideo: "update room set video = :video where video_id = :videoId",
+  setChannels: "update room set channels = :names where video_id = :key and channels is not :names",
+  setVideo: "update room set video = :video where video_id = :key",
   keep: "update room set is_kept = 1 where video_id = ? and is_kept = 0",
   getFeatured: `select featured_id as messageId, featured_at as at from room
     where video_id = ? and featured_id is not null`,
   setFeatured: `update room set featured_id = :messageId, featured_at = iif(:messageId is null, null, :now)
-    where video_id = :videoId and coalesce(featured_id, :messageId) is not null`,
-  unfinishedRooms: "select video_id as videoId from room where ended_at is null and checkpoint_at >= ?",
+    where video_id = :key and coalesce(featured_id, :messageId) is not null`,
+  unfinishedRooms: "select video_id as key from room where ended_at is null and checkpoint_at >= ?",
   listRooms: `select ${SUMMARY} from room order by checkpoint_at desc limit :limit`,
   account: `select ${SUMMARY}, totals, ${UNCOUNTED}, head - floor as kept
-    from ${TALLIED} where video_id = :videoId`,
+    from ${TALLIED} where video_id = :key`,
   tally: `select key as rowid, head, ${UNCOUNTED} from ${TALLIED} where video_id = ?`,
-  tallies: `select key as rowid, head, ${UNCOUNTED}, video_id as videoId from ${TALLIED}
+  tallies: `select key as rowid, head, ${UNCOUNTED}, video_id as key from ${TALLIED}
     where video_id > ? order by video_id limit ?`,
   insert: `insert into message (room, cursor, at, said, offset_ms, id, body, details) values (?, ?, ?, ?, ?, ?, ?, ?)
     on conflict (room, id) do nothing`,
@@ -122,10 +122,10 @@ const SQL = {
   messageById: `select ${MESSAGE} from message
     where room = (select key from room where video_id = ?) and id = ?`,
   byIdPrefix: `select ${MESSAGE} from message
-    where room = (select key from room where video_id = :videoId)
+    where room = (select key from room where video_id = :key)
       and id >= :idPrefix and id < :idPrefix || char(0x10ffff)`,
   byAuthor: `select ${MESSAGE} from message
-    where room = (select key from room where video_id = :videoId) and ${AUTHOR_ID} in (:authorId, ${LOST_AUTHOR})`,
+    where room = (select key from room where video_id = :key) and ${AUTHOR_ID} in (:authorId, ${LOST_AUTHOR})`,
   overwrite: "update message set body = ?, details = ? where room = ? and id = ?",
   // Shifts by more than the room's span, so the new cursors exceed all old ones, and none collide on the way.
   // A replay moves behind its live chat, whichever of the two moves first.
@@ -167,10 +167,10 @@ export class RoomTables {
    * The epoch of a new room comes from the clock, as its cursors do, so it exceeds every epoch of a pruned
    * room. The cursors also exceed those of the video's other chat. `aheadMs`: how far they are ahead of it.
    */
-  take(now: number, videoId: string, aheadMs: number): TakenRoom {
-    const row = this.#sql.take.get(videoId) as RoomRow | undefined;
+  take(now: number, key: ChatKey, aheadMs: number): TakenRoom {
+    const row = this.#sql.take.get(key) as RoomRow | undefined;
     if (!row) {
-      const others = this.#row(otherChat(videoId))?.head ?? 0;
+      const others = this.#row(otherChat(key))?.head ?? 0;
       return { epoch: now + 1, head: Math.max(now + aheadMs, others + 1), room: undefined };
     }
     return { epoch: row.epoch, head: row.head, room: this.#record(row, now) };
@@ -188,7 +188,7 @@ export class RoomTables {
     checkpoint: string,
     overwriting: readonly EncodedMessage[],
   ): AddedMessage[] {
-    const room = this.#row(claim.videoId) ?? this.#newborn(claim, expectedHead);
+    const room = this.#row(claim.key) ?? this.#newborn(claim, expectedHead);
     assertOwner(room, claim, expectedHead);
     const added: AddedMessage[] = [];
     const last = messages.length > 0 ? this.#sql.times.get(room.rowid, expectedHead) : undefined;
@@ -207,19 +207,19 @@ export class RoomTables {
 
   /** Returns the head of the finished room. */
   finish(now: number, claim: Claim, end: RoomEnd): number {
-    const room = this.#row(claim.videoId);
+    const room = this.#row(claim.key);
     assertOwner(room, claim);
     this.#sql.finish.run(JSON.stringify(end), now, room.rowid);
     return room.head;
   }
 
-  read(videoId: string, after: number, limit: number): StoredMessage[] {
-    return this.#messages(videoId, this.#sql.read.all(videoId, after, limit));
+  read(key: ChatKey, after: number, limit: number): StoredMessage[] {
+    return this.#messages(key, this.#sql.read.all(key, after, limit));
   }
 
   /** See `Store.readTypes`. */
-  readTypes(videoId: string, { types, isNewest, ...part }: TypedPart): StoredMessage[] {
-    const room = this.#row(videoId)?.rowid ?? null;
+  readTypes(key: ChatKey, { types, isNewest, ...part }: TypedPart): StoredMessage[] {
+    const room = this.#row(key)?.rowid ?? null;
     const ofType = isNewest ? this.#sql.lastOfType : this.#sql.firstOfType;
     const cursors = types
       .flatMap((type) => ofType.all({ room, type, ...part }))
@@ -228,66 +228,64 @@ export class RoomTables {
     const asked = isNewest ? cursors.slice(-part.limit) : cursors.slice(0, part.limit);
     const rows = asked.map((cursor) => this.#sql.messageAt.get(room, cursor));
     return this.#messages(
-      videoId,
+      key,
       rows.filter((row) => row !== undefined),
     );
   }
 
   /** See `Store.cursorAt`. */
-  cursorAt(videoId: string, time: number, kind: TimeKind = "at"): number | undefined {
-    const room = this.#row(videoId);
+  cursorAt(key: ChatKey, time: number, kind: TimeKind = "at"): number | undefined {
+    const room = this.#row(key);
     const before = this.#sql[`${kind}Before`];
     return room && lastBefore(room, (cursor) => before.get(time, room.rowid, cursor)?.isBefore === 1);
   }
 
-  messagesById(videoId: string, ids: readonly string[]): StoredMessage[] {
-    const rows = ids.map((id) => this.#sql.messageById.get(videoId, id));
+  messagesById(key: ChatKey, ids: readonly string[]): StoredMessage[] {
+    const rows = ids.map((id) => this.#sql.messageById.get(key, id));
     return this.#messages(
-      videoId,
+      key,
       rows.filter((row) => row !== undefined),
     );
   }
 
-  find(videoId: string, by: MessageSearch): StoredMessage[] {
+  find(key: ChatKey, by: MessageSearch): StoredMessage[] {
     const found =
-      "idPrefix" in by
-        ? this.#sql.byIdPrefix.all({ videoId, ...by })
-        : this.#sql.byAuthor.all({ videoId, ...by });
-    return this.#messages(videoId, found);
+      "idPrefix" in by ? this.#sql.byIdPrefix.all({ key, ...by }) : this.#sql.byAuthor.all({ key, ...by });
+    return this.#messages(key, found);
   }
 
-  getRoom(now: number, videoId: string): RoomRecord | undefined {
-    const row = this.#row(videoId);
+  getRoom(now: number, key: ChatKey): RoomRecord | undefined {
+    const row = this.#row(key);
     return row && this.#record(row, now);
   }
 
-  getChannels(videoId: string): string[] {
-    return namesIn(this.#sql.channels.get(videoId)?.channels);
+  getChannels(key: ChatKey): string[] {
+    return namesIn(this.#sql.channels.get(key)?.channels);
   }
 
-  setChannels(videoId: string, names: readonly string[]): void {
-    this.#sql.setChannels.run({ videoId, names: names.join(" ") });
+  setChannels(key: ChatKey, names: readonly string[]): void {
+    this.#sql.setChannels.run({ key, names: names.join(" ") });
   }
 
-  setVideo(videoId: string, video: string): void {
-    this.#sql.setVideo.run({ videoId, video });
+  setVideo(key: ChatKey, video: string): void {
+    this.#sql.setVideo.run({ key, video });
   }
 
-  keep(videoId: string): void {
-    this.#sql.keep.run(videoId);
+  keep(key: ChatKey): void {
+    this.#sql.keep.run(key);
   }
 
-  getFeatured(videoId: string): FeaturedChoice | undefined {
-    const row = this.#sql.getFeatured.get(videoId) as FeaturedChoice | undefined;
+  getFeatured(key: ChatKey): FeaturedChoice | undefined {
+    const row = this.#sql.getFeatured.get(key) as FeaturedChoice | undefined;
     return row && { ...row };
   }
 
-  setFeatured(now: number, videoId: string, messageId: string | null): void {
-    this.#sql.setFeatured.run({ now, videoId, messageId });
+  setFeatured(now: number, key: ChatKey, messageId: string | null): void {
+    this.#sql.setFeatured.run({ now, key, messageId });
   }
 
-  unfinishedRooms(since: number): string[] {
-    return this.#sql.unfinishedRooms.all(since).map(({ videoId }) => String(videoId));
+  unfinishedRooms(since: number): ChatKey[] {
+    return this.#sql.unfinishedRooms.all(since).map(({ key }) => String(key));
   }
 
   listRooms(now: number, limit: number): RoomSummary[] {
@@ -295,28 +293,28 @@ export class RoomTables {
     return rows.map((row) => ({ ...withEnd(row, this.#onUnreadable), isKept: row.isKept === 1 }));
   }
 
-  getAccount(now: number, videoId: string): RoomAccount | undefined {
-    const row = this.#sql.account.get({ videoId, now }) as unknown as AccountRow | undefined;
+  getAccount(now: number, key: ChatKey): RoomAccount | undefined {
+    const row = this.#sql.account.get({ key, now }) as unknown as AccountRow | undefined;
     return row && { ...withTotals(withEnd(row, this.#onUnreadable)), isKept: row.isKept === 1 };
   }
 
   /** See `Tallying.tally`. */
-  tally(videoId: string, limit: number): number {
-    const look = () => this.#sql.tally.get(videoId) as TallyRow | undefined;
+  tally(key: ChatKey, limit: number): number {
+    const look = () => this.#sql.tally.get(key) as TallyRow | undefined;
     const room = look();
     if (room) this.#tallies.count(room.rowid, room.head, limit);
     return look()?.uncounted ?? 0;
   }
 
   /** See `Tallying.tallyRooms`. */
-  tallyRooms(after: string, limit: number): string | undefined {
+  tallyRooms(after: ChatKey, limit: number): ChatKey | undefined {
     let left = limit;
-    const rooms = this.#sql.tallies.all(after, limit) as unknown as (TallyRow & { videoId: string })[];
+    const rooms = this.#sql.tallies.all(after, limit) as unknown as (TallyRow & { key: ChatKey })[];
     let done = after;
-    for (const { rowid, videoId, head, uncounted } of rooms) {
+    for (const { rowid, key, head, uncounted } of rooms) {
       if (uncounted > 0) left -= this.#tallies.count(rowid, head, left);
       if (left === 0) return done;
-      done = videoId;
+      done = key;
     }
     return rooms.length < limit ? undefined : done;
   }
@@ -348,20 +346,20 @@ export class RoomTables {
     if (free < spareBytes) throw diskFull(`${free} bytes are free`);
   }
 
-  #newborn({ videoId, epoch }: Claim, head: number): RoomRow {
-    return this.#sql.newborn.get({ videoId, epoch, head }) as unknown as RoomRow;
+  #newborn({ key, epoch }: Claim, head: number): RoomRow {
+    return this.#sql.newborn.get({ key, epoch, head }) as unknown as RoomRow;
   }
 
-  #row(videoId: string): RoomRow | undefined {
-    return this.#sql.room.get(videoId) as RoomRow | undefined;
+  #row(key: ChatKey): RoomRow | undefined {
+    return this.#sql.room.get(key) as RoomRow | undefined;
   }
 
-  #messages(videoId: string, rows: readonly object[]): StoredMessage[] {
+  #messages(key: ChatKey, rows: readonly object[]): StoredMessage[] {
     // The driver's rows have no prototype; messages are plain objects, as they are after a thread.
     return (rows as StoredMessage[]).map((found) => {
       const row = { ...found };
       if (isReadable(row)) return row;
-      this.#onUnreadable({ part: "message", videoId, cursor: row.cursor });
+      this.#onUnreadable({ part: "message", key, cursor: row.cursor });
       return gapInPlaceOf(row);
     });
   }

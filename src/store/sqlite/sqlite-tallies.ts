@@ -21,7 +21,7 @@ const SQL = {
   putTally: `insert into tally (room, cursor, totals) values (:room, :cursor, :totals)
     on conflict do update set cursor = :cursor, totals = :totals`,
   moveTally: "update tally set cursor = cursor + :by where room = :room",
-  videoId: "select video_id as videoId from room where key = ?",
+  key: "select video_id as key from room where key = ?",
   deleteTally: "delete from tally where room = ?",
   deleteItems: "delete from tally_item where room = ?",
 } as const;
@@ -47,7 +47,7 @@ export class Tallies {
     const batch = readBatch(messages);
     const after = foldStored(totals, batch, this.#held(room, batch));
     if (!after) {
-      this.#onUnreadable({ part: "totals", videoId: String(this.#sql.videoId.get(room)?.videoId) });
+      this.#onUnreadable({ part: "totals", key: String(this.#sql.key.get(room)?.key) });
       this.delete(room);
       return this.count(room, upTo, limit);
     }

@@ -7,6 +7,7 @@ import type { Clock } from "../../base/clock.ts";
 import { ClockWitness } from "../../base/clock-witness.ts";
 import { Deadline } from "../../base/deadline.ts";
 import type { FactName, RoomEnd } from "../../protocol/chat.ts";
+import type { ChatKey } from "../../protocol/chat-key.ts";
 import { Followers } from "../follow.ts";
 import type { StoreEngine } from "../observed.ts";
 import { LocalOwnership } from "../ownership.ts";
@@ -66,7 +67,7 @@ export class SqliteStore implements StoreEngine {
     this.lost = thread.lost;
     this.followers = new Followers(clock);
     this.ownership = new LocalOwnership({
-      take: (videoId) => thread.call("take", this.#now, videoId, aheadMs),
+      take: (key) => thread.call("take", this.#now, key, aheadMs),
       unfinishedRooms: (maxAgoMs) => thread.call("unfinishedRooms", this.#now - maxAgoMs),
     });
   }
@@ -88,13 +89,13 @@ export class SqliteStore implements StoreEngine {
   }
 
   async append(
-    { videoId, epoch }: Claim,
+    { key, epoch }: Claim,
     expectedHead: number,
     messages: readonly EncodedMessage[],
     checkpoint: string,
     overwriting: readonly EncodedMessage[] = [],
   ): Promise<StoredMessage[]> {
-    const claim = { videoId, epoch }; // the other fields of a hold cannot be posted to the thread
+    const claim = { key, epoch }; // the other fields of a hold cannot be posted to the thread
     const batch = messages.map(wellFormed);
     const over = overwriting.map(wellFormed);
     const now = this.#now;
@@ -106,31 +107,31 @@ export class SqliteStore implements StoreEngine {
       const message = batch[index];
       if (message) added.push({ ...message, cursor: expectedHead + added.length + 1, storedAt });
     }
-    this.followers.added(videoId, added);
+    this.followers.added(key, added);
     return added;
   }
 
-  async finish({ videoId, epoch }: Claim, end: RoomEnd): Promise<void> {
-    const claim = { videoId, epoch };
+  async finish({ key, epoch }: Claim, end: RoomEnd): Promise<void> {
+    const claim = { key, epoch };
     const head = await this.#write(claim, () => this.#thread.call("finish", this.#now, claim, end));
     this.ownership.end(claim);
-    this.followers.finished(videoId, head, end);
+    this.followers.finished(key, head, end);
   }
 
-  messagesById(videoId: string, ids: readonly string[]): Promise<StoredMessage[]> {
-    return this.#thread.call("messagesById", videoId, [...new Set(ids.map((id) => id.toWellFormed()))]);
+  messagesById(key: ChatKey, ids: readonly string[]): Promise<StoredMessage[]> {
+    return this.#thread.call("messagesById", key, [...new Set(ids.map((id) => id.toWellFormed()))]);
   }
 
-  async setFeatured(videoId: string, messageId: string | null): Promise<void> {
+  async setFeatured(key: ChatKey, messageId: string | null): Promise<void> {
     try {
-      await this.#thread.call("setFeatured", this.#now, videoId, messageId?.toWellFormed() ?? null);
+      await this.#thread.call("setFeatured", this.#now, key, messageId?.toWellFormed() ?? null);
     } finally {
-      this.factChanged(videoId, "featured"); // it may have been committed even if it failed
+      this.factChanged(key, "featured"); // it may have been committed even if it failed
     }
   }
 
-  factChanged(videoId: string, name: FactName): void {
-    this.followers.factChanged(videoId, name);
+  factChanged(key: ChatKey, name: FactName): void {
+    this.followers.factChanged(key, name);
   }
 
   async age() {
@@ -174,7 +175,7 @@ export class SqliteStore implements StoreEngine {
     try {
       return await this.ownership.write(claim, act);
     } catch (error) {
-      this.followers.resync(claim.videoId);
+      this.followers.resync(claim.key);
       throw error;
     }
   }

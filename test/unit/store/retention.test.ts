@@ -186,7 +186,7 @@ it("a room of a process that did not finish it goes with its last message, unles
   assert.equal(await store.prune(DAY_MS / 2, 100), 4);
   const rooms = await store.listRooms(10);
   assert.deepEqual(
-    rooms.map(({ videoId, floor, head }) => [videoId, head - floor]),
+    rooms.map(({ key, floor, head }) => [key, head - floor]),
     [[OTHER, 0]],
   );
 });

@@ -23,7 +23,7 @@ export function chatsContract(subject: NewSubject): void {
     assert.equal((await store.getRoom(REPLAY))?.end, null);
     const listed = await store.listRooms(10);
     assert.deepEqual(
-      listed.map(({ videoId }) => videoId),
+      listed.map(({ key }) => key),
       [REPLAY, ROOM],
     );
   });

@@ -120,7 +120,7 @@ export function damageContract(subject: NewSubject): void {
     const end = { state: "failed", error: { code: "INTERNAL", message } };
     assert.deepEqual((await store.getRoom(ROOM))?.end, end);
     assert.deepEqual((await store.getAccount(ROOM))?.end, end);
-    const ends = (await store.listRooms(9)).map((room) => [room.videoId, room.end]);
+    const ends = (await store.listRooms(9)).map((room) => [room.key, room.end]);
     assert.deepEqual(Object.fromEntries(ends), { [ROOM]: end, [OTHER]: ENDED });
     const again = await own(store, ROOM);
     assert.deepEqual(again.room?.end, end);

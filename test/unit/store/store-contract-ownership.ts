@@ -1,7 +1,9 @@
 /** The part of the stores' contract that is about who may write. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ENDED, RELEASED, type RoomEnd } from "../../../src/protocol/chat.ts";
+import type { ChatKey } from "../../../src/protocol/chat-key.ts";
 import type { Hold } from "../../../src/store/ownership.ts";
 import { followed, messages, own, readAll, settled, stored } from "../../support/store-reading.ts";
 import {
@@ -21,7 +23,7 @@ export function ownershipContract(subject: NewSubject): void {
     const { store } = await subject(t);
     const hold = await own(store, ROOM);
     assert.ok(Number.isSafeInteger(hold.epoch));
-    assert.deepEqual([hold.videoId, hold.room, hold.head], [ROOM, undefined, BORN_MS]);
+    assert.deepEqual([hold.key, hold.room, hold.head], [ROOM, undefined, BORN_MS]);
     hold.assertHeld();
     assert.equal(await store.getRoom(ROOM), undefined);
     assert.deepEqual(await store.listRooms(10), []);
@@ -33,7 +35,7 @@ export function ownershipContract(subject: NewSubject): void {
     wall.nowMs += 1000;
     await store.append(claim, claim.head, [], "one");
     const room = {
-      videoId: ROOM,
+      key: ROOM,
       base: BORN_MS,
       floor: BORN_MS,
       head: BORN_MS,
@@ -57,7 +59,7 @@ export function ownershipContract(subject: NewSubject): void {
     assert.equal(second.epoch, first.epoch + 1);
     assert.equal(second.head, BORN_MS + 1);
     assert.deepEqual(second.room, {
-      videoId: ROOM,
+      key: ROOM,
       base: BORN_MS,
       floor: BORN_MS,
       head: BORN_MS + 1,
@@ -114,7 +116,7 @@ export function ownershipContract(subject: NewSubject): void {
 
   test("a room that the store does not know is fenced", async (t) => {
     const { store } = await subject(t);
-    const claim = { videoId: ROOM, epoch: 1 };
+    const claim = { key: ROOM, epoch: 1 };
     await assert.rejects(store.append(claim, 0, messages(["a"]), ""), isFenced);
     await assert.rejects(store.finish(claim, ENDED), isFenced);
     assert.equal(await store.getRoom(ROOM), undefined);
@@ -137,8 +139,8 @@ export function ownershipContract(subject: NewSubject): void {
   test("a fenced append does not affect concurrent ones", async (t) => {
     const { store } = await subject(t);
     const rooms = await Promise.all([...Array(20).keys()].map((n) => own(store, `room-${n}`)));
-    const appends = rooms.map(({ videoId, epoch }, n) =>
-      store.append({ videoId, epoch: n % 2 ? epoch : epoch - 1 }, BORN_MS, messages(["a"]), ""),
+    const appends = rooms.map(({ key, epoch }, n) =>
+      store.append({ key, epoch: n % 2 ? epoch : epoch - 1 }, BORN_MS, messages(["a"]), ""),
     );
     const outcomes = await Promise.allSettled(appends);
     for (const [n, outcome] of outcomes.entries()) {
@@ -244,8 +246,8 @@ export function ownershipContract(subject: NewSubject): void {
     }
     for (const name of ["never-read", "r-edge", "r-finished", "r-young"]) ownership.setViewers(name, 1);
     await ownership.watchedForMs(ROOM); // when earlier reports are known
-    for await (const videoIds of ownership.orphans(200, NEVER)) {
-      assert.deepEqual([...videoIds].sort(), ["r-edge", "r-young"]);
+    for await (const keys of ownership.orphans(200, NEVER)) {
+      assert.deepEqual([...keys].sort(), ["r-edge", "r-young"]);
       break;
     }
   });
@@ -278,8 +280,8 @@ export function ownershipContract(subject: NewSubject): void {
 
   test("a room is given back when the scope that took it ends, unless it is kept", async (t) => {
     const { store } = await subject(t);
-    const take = async (videoId: string, isKept: boolean) => {
-      await using hold = await own(store, videoId);
+    const take = async (key: ChatKey, isKept: boolean) => {
+      await using hold = await own(store, key);
       await store.append(hold, hold.head, messages(["a"]), "");
       if (isKept) hold.keep();
       hold.assertHeld();

@@ -1,7 +1,9 @@
 /** The part of the stores' contract that is about forgetting. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ENDED, RELEASED } from "../../../src/protocol/chat.ts";
+import type { ChatKey } from "../../../src/protocol/chat-key.ts";
 import type { Hold } from "../../../src/store/ownership.ts";
 import { followed, messages, own, readAll, saying, stored } from "../../support/store-reading.ts";
 import {
@@ -18,8 +20,8 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 /** A room's cursors from its birth, or undefined if it is gone. */
-async function kept(store: FullStore, videoId: string): Promise<[floor: number, head: number] | undefined> {
-  const room = await store.getRoom(videoId);
+async function kept(store: FullStore, key: ChatKey): Promise<[floor: number, head: number] | undefined> {
+  const room = await store.getRoom(key);
   return room && [room.floor - room.base, room.head - room.base];
 }
 
@@ -149,7 +151,7 @@ export function pruneContract(subject: NewSubject): void {
       [300, "ended-late"],
     ] as const) {
       wall.nowMs = BORN_MS + atMs;
-      await store.finish({ videoId: name, epoch: claims.get(name)?.epoch ?? 0 }, ENDED);
+      await store.finish({ key: name, epoch: claims.get(name)?.epoch ?? 0 }, ENDED);
     }
     wall.nowMs = BORN_MS + 350;
     const keptOf = () => Promise.all(names.map((name) => kept(store, name)));
@@ -217,7 +219,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.equal(left.filter((room) => room !== undefined).length, 1);
     assert.equal(await store.prune(0, 2), 1);
     assert.equal(await store.prune(0, 2), 0);
-    assert.equal((await store.getRoom(OTHER))?.videoId, OTHER);
+    assert.equal((await store.getRoom(OTHER))?.key, OTHER);
   });
 
   test("nothing goes, however old, if everything is kept", async (t) => {
@@ -259,7 +261,7 @@ export function pruneContract(subject: NewSubject): void {
     assert.deepEqual(
       listed
         .filter(({ isKept }) => isKept)
-        .map(({ videoId }) => videoId)
+        .map(({ key }) => key)
         .sort(),
       names.slice(0, 2),
     );

@@ -112,7 +112,7 @@ export function restoreContract(subject: NewSubject): void {
       for (const [index, room] of after.entries()) {
         const { base = 0, head = 0 } = before[index] ?? {};
         assert.ok(room && room.base > head + MOST_LOST, `${room?.base} after ${base} to ${head}`);
-        assert.deepEqual(await readAll(store, room.videoId), [
+        assert.deepEqual(await readAll(store, room.key), [
           ...stored(room.base, [1, 2], bornMs),
           ...stored(room.base + 2, [3, 4], BORN_MS + HOUR_MS),
         ]);

@@ -1,7 +1,9 @@
 /** The part of the stores' contract that is about a limit of its size. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ENDED } from "../../../src/protocol/chat.ts";
+import type { ChatKey } from "../../../src/protocol/chat-key.ts";
 import { eventually } from "../../support/eventually.ts";
 import { messages, own, readAll, saying, stored } from "../../support/store-reading.ts";
 import {
@@ -17,10 +19,10 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 /** A room with two messages, which is open. */
-async function filled(store: FullStore, videoId: string, channels: string[] = []) {
-  const hold = await own(store, videoId);
+async function filled(store: FullStore, key: ChatKey, channels: string[] = []) {
+  const hold = await own(store, key);
   await store.append(hold, hold.head, messages([1, 2]), "");
-  if (channels.length > 0) await store.setChannels(videoId, channels);
+  if (channels.length > 0) await store.setChannels(key, channels);
   return hold;
 }
 
@@ -28,39 +30,39 @@ export function sizeContract(subject: NewSubject): void {
   test("rooms go one by one: finished before open, and those that a recording names last", async (t) => {
     const { store, wall } = await subject(t);
     // In the order in which they begin and end.
-    const rooms: [videoId: string, channels: string[]][] = [
+    const rooms: [key: ChatKey, channels: string[]][] = [
       ["of-setting", []],
       ["of-list", []],
       ["of-channel", ["UCa", "@recorded"]],
       ["of-another", ["UCb", "@recorded-too"]],
       ["finished", []],
     ];
-    for (const [videoId, channels] of rooms) {
+    for (const [key, channels] of rooms) {
       wall.nowMs += 10;
-      const hold = await filled(store, videoId, channels);
+      const hold = await filled(store, key, channels);
       wall.nowMs += 10;
       await store.finish(hold, ENDED);
     }
-    for (const videoId of ["open", "open-recorded", "open-later"]) {
+    for (const key of ["open", "open-recorded", "open-later"]) {
       wall.nowMs += 10;
-      await filled(store, videoId);
+      await filled(store, key);
     }
     await store.recordings.addRecording("of-list");
     wall.nowMs += 10;
-    const all = [...rooms.map(([videoId]) => videoId), "open", "open-recorded", "open-later"];
+    const all = [...rooms.map(([key]) => key), "open", "open-recorded", "open-later"];
     const names = ["of-setting", "@recorded", "open-recorded"];
     const order: string[] = [];
     for (;;) {
-      const counts = await Promise.all(all.map(async (videoId) => (await readAll(store, videoId)).length));
+      const counts = await Promise.all(all.map(async (key) => (await readAll(store, key)).length));
       const entries = await store.pruneRooms(names, 0, 10);
       if (entries === 0) break;
       assert.equal(entries, 2);
-      for (const [index, videoId] of all.entries())
-        if ((await readAll(store, videoId)).length < (counts[index] ?? 0)) order.push(videoId);
+      for (const [index, key] of all.entries())
+        if ((await readAll(store, key)).length < (counts[index] ?? 0)) order.push(key);
     }
     const strangers = ["of-another", "finished", "open", "open-later"];
     assert.deepEqual(order, [...strangers, "of-setting", "of-list", "of-channel", "open-recorded"]);
-    const left = (await store.listRooms(10)).map(({ videoId }) => videoId).sort();
+    const left = (await store.listRooms(10)).map(({ key }) => key).sort();
     assert.deepEqual(left, ["open", "open-later", "open-recorded"]);
   });
 
@@ -112,15 +114,15 @@ export function sizeContract(subject: NewSubject): void {
   ] as const) {
     test(`with a clock in the past, rooms that ended before it was wrong go, and one that has just ended stays${what}`, async (t) => {
       const { store, wall } = await subject(t);
-      for (const videoId of ["first", "second"]) {
-        await store.finish(await filled(store, videoId), ENDED);
+      for (const key of ["first", "second"]) {
+        await store.finish(await filled(store, key), ENDED);
         wall.nowMs += 10;
       }
       wall.nowMs = BORN_MS - 40 * 24 * HOUR_MS;
       if (heardMs !== undefined) wall.witness.hear(heardMs);
       await store.finish(await filled(store, "third"), ENDED);
       wall.nowMs += 10;
-      const left = async () => (await store.listRooms(10)).map(({ videoId }) => videoId).sort();
+      const left = async () => (await store.listRooms(10)).map(({ key }) => key).sort();
       assert.equal(await store.pruneRooms([], MINUTE_MS, 10), 2);
       assert.deepEqual(await left(), ["second", "third"]);
       assert.equal(await store.pruneRooms([], MINUTE_MS, 10), 2);

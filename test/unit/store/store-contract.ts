@@ -187,7 +187,7 @@ function listContract(subject: NewSubject): void {
     await store.append(other, other.head, [], "one");
     await store.finish(other, ENDED);
     await own(store, "never-read1");
-    const first = { videoId: ROOM, floor: BORN_MS, head: BORN_MS + 4, end: null };
+    const first = { key: ROOM, floor: BORN_MS, head: BORN_MS + 4, end: null };
     const kept = {
       readAgoMs: 1000,
       firstAt: BORN_MS,
@@ -205,7 +205,7 @@ function listContract(subject: NewSubject): void {
       isKept: false,
       video: null,
     };
-    const second = { videoId: OTHER, ...empty, end: ENDED, readAgoMs: 0 };
+    const second = { key: OTHER, ...empty, end: ENDED, readAgoMs: 0 };
     assert.deepEqual(await store.listRooms(9), [second, { ...first, ...kept }]);
     assert.deepEqual(await store.listRooms(1), [second]);
   });

@@ -1,10 +1,12 @@
 /** When rooms are counted: behind the appends, by questions and in rounds; in virtual time. */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pino } from "pino";
 import { Random } from "../../../simulator/random.ts";
 import { ClockWitness } from "../../../src/base/clock-witness.ts";
 import { ENDED } from "../../../src/protocol/chat.ts";
+import type { ChatKey } from "../../../src/protocol/chat-key.ts";
 import { observed } from "../../../src/store/observed.ts";
 import { StoreError } from "../../../src/store/port.ts";
 import { StoreHealth } from "../../../src/store/store-health.ts";
@@ -55,10 +57,10 @@ function simulated() {
     return promise;
   };
   /** The number of a room's uncounted messages; asking starts no count. */
-  const uncounted = (videoId = ROOM) => disk.tables.getAccount(0, videoId)?.uncounted;
+  const uncounted = (key = ROOM) => disk.tables.getAccount(0, key)?.uncounted;
   /** Stores uncounted messages. */
-  const fill = (videoId: string, count: number) => {
-    const claim = { videoId, epoch: 1 };
+  const fill = (key: ChatKey, count: number) => {
+    const claim = { key, epoch: 1 };
     for (let n = 0; n < count; n += 5000) {
       disk.tables.append(0, claim, 1e12 + n, chats(n, Math.min(count, n + 5000)), "", []);
     }
@@ -117,7 +119,7 @@ test("a request gets the totals so far while many messages are uncounted", async
 test("pruning counts an uncounted room before it deletes a part of it", async () => {
   const { store, when, fill, disk } = simulated();
   fill(ROOM, 100);
-  disk.tables.finish(1, { videoId: ROOM, epoch: 1 }, ENDED);
+  disk.tables.finish(1, { key: ROOM, epoch: 1 }, ENDED);
   assert.equal(disk.tables.prune(2, [], 0, 30), 30);
   assert.deepEqual(disk.tables.getAccount(2, ROOM)?.totals.types, { chat: 30 });
   assert.deepEqual((await when(store.getAccount(ROOM)))?.totals.types, { chat: 100 });
