@@ -40,13 +40,30 @@ const CASES: Record<string, { since: number; calls: Call[]; fault?: RegExp }> = 
       ["popout", 5, 4, { status: 503 }],
     ],
   },
-  "is needless if a whole page overlaps with the room": {
+  "is needless if a whole page overlaps with the room, and an answer follows it": {
     since: 30,
     calls: [
       ["get_live_chat", 30.2, 30],
       ["popout", 5, 4],
+      ["get_live_chat", 3.9, 3.8],
     ],
     fault: /although the page/,
+  },
+  "is right if the answer behind the page was refused": {
+    since: 30,
+    calls: [
+      ["get_live_chat", 30.2, 30],
+      ["popout", 5, 4],
+      ["get_live_chat", 3.9, 3.8, { status: 400 }],
+    ],
+  },
+  "is right if the answer behind the page came too late": {
+    since: 30,
+    calls: [
+      ["get_live_chat", 30.2, 30],
+      ["popout", 15, 14],
+      ["get_live_chat", 9, 8.9],
+    ],
   },
 };
 

@@ -7,13 +7,16 @@
  * - the service saw that nothing is missing: a complete page shows a message that the room held before.
  *
  * A page counts if the service could use it: in the same life, with the same owner of the room, and not for
- * the answer before the silence, which a page may complete.
+ * the answer before the silence, which a page may complete. It shows Top chat, which leaves messages out. So
+ * it proves nothing unless the answer with all messages comes soon after it.
  */
 import type { RequestRecord } from "../../simulator/requests.ts";
 import type { Gap, RoomTruth } from "./room-truth.ts";
 
 /** What the upstream holds for a late reader. */
 const WINDOW_MS = 10_000;
+/** How long the service waits for a page that completes an answer, and for the answer behind it. */
+const FOLLOWED_MS = 5000;
 /** Two clocks are compared: the service's wall clock and the monotonic one of this process. */
 const SLACK_MS = 100;
 
@@ -70,7 +73,11 @@ export class GapJudge {
     )?.at;
     const usableFrom = lostAt ?? since + WINDOW_MS - SLACK_MS;
     const proof = asked.find(
-      (page) => page.at >= usableFrom && isWhole(page, storedAt) && shows(room, page, gap),
+      (page) =>
+        page.at >= usableFrom &&
+        isWhole(page, storedAt) &&
+        shows(room, page, gap) &&
+        this.#isFollowed(page, storedAt),
     );
     if (!proof) return undefined;
     const whole = proof.finishedAt ?? proof.at;
@@ -78,6 +85,17 @@ export class GapJudge {
       Math.round,
     );
     return `a gap although the page of ${Math.round(proof.at)} joins what the room held: asked for ${afterMs} ms after the last answer, whole after ${tookMs} ms, and ${beforeMs} ms before the gap was stored`;
+  }
+
+  /** Whether the answer behind the page came before that time, and soon. */
+  #isFollowed(
+    { videoId, at: askedAt, finishedAt: shownAt = askedAt }: RequestRecord,
+    before: number,
+  ): boolean {
+    return this.#answers.some(
+      ({ videoId: of, at, finishedAt }) =>
+        of === videoId && at >= shownAt && finishedAt < Math.min(before, askedAt + FOLLOWED_MS),
+    );
   }
 }
 
