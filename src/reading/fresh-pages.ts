@@ -84,7 +84,7 @@ export function following(
     batches(before, read = first) {
       if (!rest) return cutAtAll(answer, withAnswer(pages, read, before, mark));
       const batches = cutAtAll(answer, withAnswer(pages, first, before, mark));
-      return [...batches, { items: rest.items, after: gapBetween(first.wallAt, rest.wallAt) }];
+      return [...batches, { items: rest.items, gapBefore: gapBetween(first.wallAt, rest.wallAt) }];
     },
   };
 }
@@ -101,7 +101,7 @@ function withAnswer(
   mark: Marker,
 ): readonly ReadBatch[] {
   const last = pages.at(-1);
-  if (!last) return [{ items: read, above, after: gap }];
+  if (!last) return [{ items: read, above, gapBefore: gap }];
   const before = pages.slice(0, -1);
   const showsBacklog = !lastOf([last]) || areJoined(last.items, read);
   const answer = showsBacklog ? knownByText(read) : read;
@@ -114,7 +114,7 @@ function withAnswer(
   if (!isShort)
     mark(isJoined ? "answer: late, and joins its page" : "answer: late, and does not join its page");
   if (isJoined) return toBatches([...before, merged]);
-  return [...toBatches(pages), { items: answer, after: gap }];
+  return [...toBatches(pages), { items: answer, gapBefore: gap }];
 }
 
 /**
@@ -139,7 +139,7 @@ function cutAtAll({ parts }: PollAnswer, batches: readonly ReadBatch[]): readonl
   return batches.flatMap((batch) => {
     const begin = batch.items.findIndex((item) => isSaid(item) && ids.has(item.message.id));
     const inTop = batch.items.slice(0, Math.max(begin, 0));
-    if (!batch.after || !inTop.some(isSaid)) return [batch];
+    if (!batch.gapBefore || !inTop.some(isSaid)) return [batch];
     return [
       { ...batch, items: inTop },
       { ...batch, items: batch.items.slice(begin) },
@@ -149,5 +149,5 @@ function cutAtAll({ parts }: PollAnswer, batches: readonly ReadBatch[]): readonl
 
 /** The batches of the pages, if no answer follows them. */
 export function toBatches(pages: readonly FreshPage[]): readonly ReadBatch[] {
-  return pages.map(({ items, above, gap }) => ({ items, above, after: gap }));
+  return pages.map(({ items, above, gap }) => ({ items, above, gapBefore: gap }));
 }

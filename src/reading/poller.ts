@@ -345,7 +345,7 @@ export class Poller {
       this.#timeline.heldUp("hidden");
     }
     this.#lookedAs = absence.is;
-    await this.#append([{ items: [], after: gap }], this.#position, signal);
+    await this.#append([{ items: [], gapBefore: gap }], this.#position, signal);
     return { delayMs: waits.next(this.#parts.isWatched()) };
   }
 

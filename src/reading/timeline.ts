@@ -92,8 +92,8 @@ export class ReadingTimeline {
     const behindPages = this.hasPages ? this.#before(first) : undefined;
     const late = this.#lateAnswers.observe(first, intervalMs);
     this.#lateAnswers.observe(answer, intervalMs);
-    const after = late && this.#gapBetween(late.sinceMs, first.wallAt);
-    const before = behindPages ?? { gap: after, isShort: !late };
+    const gapBefore = late && this.#gapBetween(late.sinceMs, first.wallAt);
+    const before = behindPages ?? { gap: gapBefore, isShort: !late };
     return {
       late: behindPages || isParted ? undefined : late,
       batches: (read) => batches(before, read),

@@ -257,8 +257,8 @@ export class OwnedRoom {
     const unreachable = (sinceMs: number, untilMs: number) => gap(sinceMs, untilMs, "unreachable");
     const answer = following(first, [unread], settings.windowMs, unreachable, telemetry.mark);
     const isShort = unreadBetween(page, answer.first) <= settings.windowMs;
-    const after = isShort ? undefined : unreachable(page.wallAt, answer.first.wallAt);
-    const batches = answer.batches({ gap: after, isShort });
+    const gapBehindPage = isShort ? undefined : unreachable(page.wallAt, answer.first.wallAt);
+    const batches = answer.batches({ gap: gapBehindPage, isShort });
     const backlog = batches.flatMap(({ items }) => items);
     const added = await appender.appendOnce(batches, { position, startedAt, egress: egress.key });
     await about.told(page.video);
@@ -293,11 +293,11 @@ export class OwnedRoom {
     const readAt = asked.startedAt - agoMs;
     const sinceMs = wallAt(asked, clock) - agoMs;
     const isLate = isGood && agoMs > settings.windowMs;
-    const after = isLate
+    const gapBefore = isLate
       ? { sinceMs, untilMs: wallAt(asked, clock), reason: reasonFor(record.end) }
       : undefined;
     const appender = new Appender(parts, hold, memoryOf(record, false, parts));
-    await appender.appendOnce([{ items: [], after }], {
+    await appender.appendOnce([{ items: [], gapBefore }], {
       position: knownPosition(record),
       startedAt: isGood ? asked.startedAt : readAt,
       shownAt: isGood ? now : (shownAt(record) ?? now),
@@ -326,7 +326,7 @@ export class OwnedRoom {
       : undefined;
     const position = knownPosition(room);
     const appender = new Appender(parts, hold, memoryOf(room, chat === "replay", parts));
-    await appender.appendOnce([{ items: [], after: gap, isLast: true }], { position, startedAt });
+    await appender.appendOnce([{ items: [], gapBefore: gap, isLast: true }], { position, startedAt });
     await store.finish(hold, ENDED);
     telemetry.rooms.closed(videoId, ENDED);
     return "closed";
