@@ -45,7 +45,7 @@ export class OriginRooms implements RoomSources {
     using opening = new DisposableStack();
     opening.use(stream);
     const { cursor: historyEnd, chatType } = stream;
-    applicant.assertCapacity(chatType);
+    applicant.found(chatType);
     const recent = await origin.messagesUpTo(
       videoId,
       historyEnd,

@@ -258,7 +258,7 @@ export class VideoEntry {
       replay: () => this.#replayAsked,
       reopens: () => this.#waiting.values().some(({ reopens }) => reopens === true),
       assertPlace: (expected) => this.#assertPlace(expected),
-      assertCapacity: (chatType) => this.#found(chatType),
+      found: (chatType) => this.#found(chatType),
     };
     const open = () => this.#parts.sources.open(this.videoId, applicant, giveUp.signal);
     giveUp.signal.throwIfAborted();

@@ -143,14 +143,14 @@ export class OwnedRoom {
    * live chat, so no other one opens the video, and that of an unfinished replay, so none goes on with it.
    * The backlog is durable when it resolves; if it rejects, or the chat is absent, the store has not changed.
    * A live chat that was read before, and is over, is closed, and a replay that is kept whole stays so: then
-   * it resolves to "closed". Calls `assertCapacity` when the chat is found, before it is read. A stored room
+   * it resolves to "closed". Calls `found` when the chat is found, before it is read. A stored room
    * whose chat may come back waits for it, if `isResumed`. Resolves to undefined if another instance owns the
    * room. Rejects as `LiveChat.bootstrap` does, with `RelayError` CAPACITY and with `StoreError`.
    */
   static async bootstrap(
     videoId: string,
     opening: OpeningTurn,
-    applicant: Pick<RoomApplicant, "assertCapacity" | "isResumed" | "reopens">,
+    applicant: Pick<RoomApplicant, "found" | "isResumed" | "reopens">,
     parts: OwnedRoomParts,
     signal: AbortSignal,
   ): Promise<JustOpened | { absence: Absence } | "closed" | undefined> {
@@ -202,7 +202,7 @@ export class OwnedRoom {
   static async #bootstrap(
     holds: { live: Hold; replay: Hold | undefined },
     asked: CallStart,
-    { assertCapacity, reopens }: Pick<RoomApplicant, "assertCapacity" | "reopens">,
+    applicant: Pick<RoomApplicant, "found" | "reopens">,
     { egress, about }: { egress: RoomEgress; about: AboutVideo },
     parts: OwnedRoomParts,
     signal: AbortSignal,
@@ -225,7 +225,7 @@ export class OwnedRoom {
       signal: until,
     };
     const found = (chatType: ChatType) => {
-      assertCapacity(chatType);
+      applicant.found(chatType);
       egress.admit(demandOf(isReplayChat(chatType), undefined, settings));
     };
     const panels = live.room && knownPosition(live.room).panels;
@@ -244,7 +244,7 @@ export class OwnedRoom {
     await using replay = isReplay ? await take() : undefined;
     const hold = isReplay ? replay : live;
     if (!hold) return undefined;
-    if (isReplay && isWhole(hold.room) && !reopens()) {
+    if (isReplay && isWhole(hold.room) && !applicant.reopens()) {
       await store.finish(hold, ENDED); // as of now: it has just been found again
       return "closed";
     }

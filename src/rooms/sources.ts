@@ -66,10 +66,10 @@ export interface RoomApplicant {
    */
   assertPlace(expected?: Chat): void;
   /**
-   * Called when the chat is found, before it is read. Throws `RelayError` CAPACITY if no further chat of
-   * this type may be open.
+   * The chat is found, and will now be read: it counts from here on. Throws `RelayError` CAPACITY if no
+   * further chat of this type may be open.
    */
-  assertCapacity(chatType: ChatType): void;
+  found(chatType: ChatType): void;
 }
 
 export interface RoomSources {
