@@ -86,9 +86,12 @@ export class OriginRooms implements RoomSources {
       });
     const replay = applicant.replay();
     const begun = await begin(replay ? { ...start, lastEventId: replay.head } : start);
-    if (!(begun instanceof ChatAbsent) || !mayReturn(begun.absence) || !applicant.isResumed()) return begun;
+    if (!(begun instanceof ChatAbsent) || !mayReturn(begun.absence) || !applicant.hasReturningViewer())
+      return begun;
     const [range] = await this.stored(videoId);
-    return range && applicant.isResumed(range) ? await begin({ ...start, lastEventId: range.head }) : begun;
+    return range && applicant.hasReturningViewer(range)
+      ? await begin({ ...start, lastEventId: range.head })
+      : begun;
   }
 
   async stored(videoId: string): Promise<StoredChat[]> {

@@ -254,7 +254,7 @@ export class VideoEntry {
     const applicant: RoomApplicant = {
       queued,
       isShown,
-      isResumed: (range) => this.#isResumed(range),
+      hasReturningViewer: (range) => this.#hasReturningViewer(range),
       replay: () => this.#replayAsked,
       reopens: () => this.#waiting.values().some(({ reopens }) => reopens === true),
       assertPlace: (expected) => this.#assertPlace(expected),
@@ -277,7 +277,7 @@ export class VideoEntry {
     if (absence.is === "unknown") throw new ChatAbsent(absence);
     const next = await this.#absent(absence, rememberedMs ?? this.#parts.settings.noChatMs);
     const [range] = next.stored;
-    if (mayReturn(absence) && range && this.#isResumed(range)) {
+    if (mayReturn(absence) && range && this.#hasReturningViewer(range)) {
       const source = await open();
       if (!("absence" in source)) return source;
     }
@@ -285,11 +285,8 @@ export class VideoEntry {
     throw new ChatAbsent(absence);
   }
 
-  /**
-   * Whether a viewer with a cursor, of these if they are known, waits for the live chat, or a recording. One
-   * that names the replay does not.
-   */
-  #isResumed(range?: CursorRange): boolean {
+  /** As `RoomApplicant.hasReturningViewer`. A viewer that names the replay does not wait for this chat. */
+  #hasReturningViewer(range?: CursorRange): boolean {
     const holds = ({ chat, lastEventId }: StreamRequest) =>
       chat !== "replay" &&
       (range ? resumeCursor(range, lastEventId) !== undefined : lastEventId !== undefined);

@@ -143,14 +143,14 @@ export class OwnedRoom {
    * live chat, so no other one opens the video, and that of an unfinished replay, so none goes on with it.
    * The backlog is durable when it resolves; if it rejects, or the chat is absent, the store has not changed.
    * A live chat that was read before, and is over, is closed, and a replay that is kept whole stays so: then
-   * it resolves to "closed". Calls `found` when the chat is found, before it is read. A stored room
-   * whose chat may come back waits for it, if `isResumed`. Resolves to undefined if another instance owns the
-   * room. Rejects as `LiveChat.bootstrap` does, with `RelayError` CAPACITY and with `StoreError`.
+   * it resolves to "closed". Calls `found` when the chat is found, before it is read. A stored room whose
+   * chat may come back waits for it, if `hasReturningViewer`. Resolves to undefined if another instance owns
+   * the room. Rejects as `LiveChat.bootstrap` does, with `RelayError` CAPACITY and with `StoreError`.
    */
   static async bootstrap(
     videoId: string,
     opening: OpeningTurn,
-    applicant: Pick<RoomApplicant, "found" | "isResumed" | "reopens">,
+    applicant: Pick<RoomApplicant, "found" | "hasReturningViewer" | "reopens">,
     parts: OwnedRoomParts,
     signal: AbortSignal,
   ): Promise<JustOpened | { absence: Absence } | "closed" | undefined> {
@@ -190,7 +190,7 @@ export class OwnedRoom {
         }
       }
       const { room } = hold;
-      if (!room || !mayReturn(absence) || !applicant.isResumed(room)) return { absence };
+      if (!room || !mayReturn(absence) || !applicant.hasReturningViewer(room)) return { absence };
       return { owned: await OwnedRoom.#awaiting(hold, room, absence, asked, parts) };
     } catch (error) {
       egress.leave();

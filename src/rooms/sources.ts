@@ -52,10 +52,10 @@ export interface RoomApplicant {
   /** Whether a page of its channel has shown the video. */
   isShown: boolean;
   /**
-   * Whether a viewer that has a cursor, of these if they are known, waits for the room, or a recording. The
-   * chat may already be over.
+   * Whether somebody waits who must get this chat even if it is absent now: a recording, or a viewer whose
+   * cursor is in `range` (any cursor, if no range is given).
    */
-  isResumed(range?: CursorRange): boolean;
+  hasReturningViewer(range?: CursorRange): boolean;
   /** The replay that goes on, if all viewers that wait have cursors of it. */
   replay(): CursorRange | undefined;
   /** Whether a viewer that waits knows that the chat goes on after the end that the store has. */
