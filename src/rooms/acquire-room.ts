@@ -18,7 +18,7 @@ const LOOK_MS = 200;
 
 /**
  * Opens the room of a video. A room that was read recently continues from its checkpoint, and one that
- * another instance reads is followed; otherwise the room is bootstrapped. Rejects as `OwnedRoom.bootstrap`
+ * another instance reads is followed; otherwise its page is loaded. Rejects as `OwnedRoom.openFromPage`
  * does, and with `RelayError` CAPACITY if no further chat of its type may be open, if another instance owns
  * the room without reading it, or if the store is full and the chat is not recorded.
  */
@@ -38,7 +38,7 @@ export async function acquireRoom(
     if (goingOn) applicant.queued[Symbol.dispose](); // it needs no turn
     const source = goingOn
       ? await resumeRoom(goingOn, parts)
-      : await bootstrapRoom(stored, videoId, applicant, parts, stopped);
+      : await openInTurn(stored, videoId, applicant, parts, stopped);
     if (source === "closed") continue; // it is served as one that has just ended
     if (source) return source;
     const read = stored.find(isUnfinished);
@@ -61,7 +61,7 @@ async function resumeRoom({ key }: RoomRecord, parts: OwnedRoomParts): Promise<R
   return owned && { owned };
 }
 
-async function bootstrapRoom(
+async function openInTurn(
   stored: readonly RoomRecord[],
   videoId: string,
   applicant: RoomApplicant,
@@ -74,5 +74,5 @@ async function bootstrapRoom(
   const isKnown = stored.length > 0 || applicant.isShown;
   const rank = wasOpen || isRecorded ? "open" : isKnown ? "known" : "unknown";
   using opening = await applicant.queued.turn(rank, stopped);
-  return await OwnedRoom.bootstrap(videoId, opening, applicant, parts, stopped);
+  return await OwnedRoom.openFromPage(videoId, opening, applicant, parts, stopped);
 }

@@ -20,7 +20,8 @@ export const ROOM_STATES = [
   "failed",
 ] as const;
 /**
- * As in metrics and logs. `waiting`: the chat is off or hidden, and is looked for again. `ended`, `released`
+ * As in metrics and logs. `bootstrapping`: the room is being opened, from its page or a checkpoint, or to be
+ * followed. `waiting`: the chat is off or hidden, and is looked for again. `ended`, `released`
  * and `failed` are final.
  */
 export type RoomState = (typeof ROOM_STATES)[number];
@@ -31,7 +32,7 @@ export type RoomState = (typeof ROOM_STATES)[number];
  */
 export const HAND_ON = { limitMs: 2000, restMs: 2000 } as const;
 
-/** Options of a bootstrap. Both are absent if the room is adopted. */
+/** Options of an opening. Both are absent if the room is adopted. */
 export interface OpenOptions {
   /** Resolves when this instance has given back an earlier room of this video. */
   released?: Promise<void> | undefined;

@@ -1,5 +1,5 @@
 /**
- * One video on this instance, as a state machine: bootstrapped, polled, followed, released, finished, or
+ * One video on this instance, as a state machine: opened, polled, followed, released, finished, or
  * known to have no chat. All transitions are here. `Room` handles viewers and log, `OwnedRoom` handles the
  * poller.
  */
@@ -22,7 +22,7 @@ import type { Followed, NoRoom, OpenedRoom, RoomApplicant, RoomSource } from "./
 
 type State =
   | { name: "vacant" }
-  | { name: "bootstrapping"; opening: Opening; found?: ChatType }
+  | { name: "opening"; opening: Opening; found?: ChatType }
   | { name: "polling"; owned: OwnedRoom }
   | { name: "lingering"; owned: OwnedRoom; cancel: AbortController }
   | { name: "followed"; followed: Followed; cancel?: AbortController }
@@ -79,9 +79,9 @@ export class VideoEntry {
     return this.#state === VACANT && !this.#leaving;
   }
 
-  /** The chat that is read or followed: known once it is found, even before the bootstrap ends. */
+  /** The chat that is read or followed: known once it is found, even before the opening ends. */
   get chatType(): ChatType | undefined {
-    if (this.#state.name === "bootstrapping") return this.#state.found;
+    if (this.#state.name === "opening") return this.#state.found;
     return this.#closed ? undefined : this.room?.chatType;
   }
 
@@ -90,6 +90,8 @@ export class VideoEntry {
     switch (this.#state.name) {
       case "vacant":
         return undefined;
+      case "opening":
+        return "bootstrapping";
       case "releasing":
         return "released";
       case "finished":
@@ -136,14 +138,14 @@ export class VideoEntry {
       case "vacant":
       case "releasing": {
         const released = state.name === "releasing" ? state.done : this.#leaving;
-        const { result } = this.#bootstrap({
+        const { result } = this.#beginOpening({
           released,
           address: request.address(),
           isShown: request.isShown,
         });
         return this.#addOnceOpen(result, request, signal);
       }
-      case "bootstrapping":
+      case "opening":
         state.opening.queued.add(request.address());
         return this.#addOnceOpen(state.opening.result, request, signal);
       case "finished":
@@ -203,12 +205,12 @@ export class VideoEntry {
 
   /** Takes over a room without an owner, unless this entry is in use. */
   adopt(): void {
-    if (this.isVacant) this.#bootstrap();
+    if (this.isVacant) this.#beginOpening();
   }
 
   /** For a stop: waits for the end of an opening or release, then winds the owned room down. */
   async windDown(limitMs: number): Promise<void> {
-    if (this.#state.name === "bootstrapping") {
+    if (this.#state.name === "opening") {
       this.#state.opening.giveUp.abort(this.#host.stopped.reason);
       await this.#state.opening.done.catch(() => {});
     }
@@ -223,7 +225,7 @@ export class VideoEntry {
     room?.close();
   }
 
-  #bootstrap(options: OpenOptions = {}): Opening {
+  #beginOpening(options: OpenOptions = {}): Opening {
     const giveUp = new AbortController();
     if (this.#host.stopped.aborted) giveUp.abort(this.#host.stopped.reason);
     const refuse = () => giveUp.abort(atCapacity("openings"));
@@ -237,13 +239,13 @@ export class VideoEntry {
       if (!isFull) this.#parts.telemetry.rooms.refused(this.videoId, error, isTrouble);
     });
     done.catch(() => {
-      if (this.#state.name === "bootstrapping" && this.#state.opening === opening) this.#vacate();
+      if (this.#state.name === "opening" && this.#state.opening === opening) this.#vacate();
     });
-    this.#state = { name: "bootstrapping", opening };
+    this.#state = { name: "opening", opening };
     return opening;
   }
 
-  /** Leaves the state "bootstrapping". Rejects as `RoomSources.open` does, and with CAPACITY. */
+  /** Leaves the state "opening". Rejects as `RoomSources.open` does, and with CAPACITY. */
   async #open(
     { released, isShown = false }: OpenOptions,
     queued: QueuedOpening<OpeningTurn>,
@@ -312,7 +314,7 @@ export class VideoEntry {
 
   /** The chat is found, so the room counts. Throws `RelayError` CAPACITY if there are too many. */
   #found(chatType: ChatType): void {
-    if (this.#state.name === "bootstrapping") this.#state = { ...this.#state, found: chatType };
+    if (this.#state.name === "opening") this.#state = { ...this.#state, found: chatType };
     this.#host.assertCapacity(this, chatType);
   }
 
@@ -358,7 +360,7 @@ export class VideoEntry {
 
   /**
    * Waits for the opening that all waiting viewers share. It continues even if all of them leave, as an open
-   * room does for a while: a viewer that comes back needs no second bootstrap.
+   * room does for a while: a viewer that comes back needs no second opening.
    */
   async #addOnceOpen(
     opening: Promise<OpenedRoom>,

@@ -1,5 +1,5 @@
 /**
- * A room that this instance owns. It starts with a bootstrap or from a checkpoint, and ends with the chat,
+ * A room that this instance owns. It starts from a page or from a checkpoint, and ends with the chat,
  * with its release, with another owner, or with the service. The hold lasts exactly as long as the poller
  * runs.
  */
@@ -139,15 +139,15 @@ export class OwnedRoom {
   }
 
   /**
-   * Opens a video and bootstraps the chat that it has now. Meanwhile, this instance owns the room of the
-   * live chat, so no other one opens the video, and that of an unfinished replay, so none goes on with it.
-   * The backlog is durable when it resolves; if it rejects, or the chat is absent, the store has not changed.
-   * A live chat that was read before, and is over, is closed, and a replay that is kept whole stays so: then
-   * it resolves to "closed". Calls `found` when the chat is found, before it is read. A stored room whose
-   * chat may come back waits for it, if `hasReturningViewer`. Resolves to undefined if another instance owns
-   * the room. Rejects as `LiveChat.bootstrap` does, with `RelayError` CAPACITY and with `StoreError`.
+   * Opens a video from its page, and reads the chat that it has now. Meanwhile, this instance owns the room
+   * of the live chat, so no other one opens the video, and that of an unfinished replay, so none goes on with
+   * it. The backlog is durable when it resolves; if it rejects, or the chat is absent, the store has not
+   * changed. A live chat that was read before, and is over, is closed, and a replay that is kept whole stays
+   * so: then it resolves to "closed". Calls `found` when the chat is found, before it is read. A stored room
+   * whose chat may come back waits for it, if `hasReturningViewer`. Resolves to undefined if another instance
+   * owns the room. Rejects as `LiveChat.bootstrap` does, with `RelayError` CAPACITY and with `StoreError`.
    */
-  static async bootstrap(
+  static async openFromPage(
     videoId: string,
     opening: OpeningTurn,
     applicant: Pick<RoomApplicant, "found" | "hasReturningViewer" | "reopens">,
@@ -175,7 +175,7 @@ export class OwnedRoom {
     const about = new AboutVideo(videoId, { ...parts, egress });
     try {
       const holds = { live: hold, replay };
-      const opened = await OwnedRoom.#bootstrap(holds, asked, applicant, { egress, about }, parts, signal);
+      const opened = await OwnedRoom.#readAndStore(holds, asked, applicant, { egress, about }, parts, signal);
       if (typeof opened === "object" && "owned" in opened) return opened;
       egress.leave();
       if (typeof opened !== "object") return opened;
@@ -198,8 +198,11 @@ export class OwnedRoom {
     }
   }
 
-  /** `holds`: of the live chat; and of the replay, if it is taken already. */
-  static async #bootstrap(
+  /**
+   * Reads the chat's page and first answer, and stores them. `holds`: of the live chat; and of the replay, if
+   * it is taken already.
+   */
+  static async #readAndStore(
     holds: { live: Hold; replay: Hold | undefined },
     asked: CallStart,
     applicant: Pick<RoomApplicant, "found" | "reopens">,
