@@ -23,7 +23,7 @@ export class HiddenTime {
    * Whether a chat that was last seen not to be hidden at this time is over. It is not if the time is not
    * known.
    */
-  isTooLong(shownAt: number | undefined): boolean {
-    return shownAt !== undefined && this.now - shownAt >= this.#hiddenMs;
+  isTooLong(notHiddenAt: number | undefined): boolean {
+    return notHiddenAt !== undefined && this.now - notHiddenAt >= this.#hiddenMs;
   }
 }

@@ -43,7 +43,7 @@ export interface PollerStart extends CallTimes, Pick<PollAnswer, "inTopBecause">
   /** Set if the chat was off or hidden. `isNew`: whether a page has just said so, and the store knows it. */
   awaited?: { absence: AwaitedAbsence; isNew: boolean } | undefined;
   /** When the chat was last seen not to be hidden, as in `HiddenTime`; undefined if not known. */
-  shownAt?: number | undefined;
+  notHiddenAt?: number | undefined;
 }
 
 interface PollerParts extends PaceParts {
@@ -82,7 +82,7 @@ export class Poller {
   /** Set while the chat is off or hidden: then pages are asked for it, at intervals. */
   #awaited: { absence: AwaitedAbsence; waits: LookWaits } | undefined;
   /** When the chat was last seen not to be hidden, as in `HiddenTime`; undefined if not known. */
-  #shownAt: number | undefined;
+  #notHiddenAt: number | undefined;
   /** The word of the last page, if it had no chat. */
   #lookedAs: Absence["is"] | undefined;
   /** Wakes a poller that waits for its chat. */
@@ -108,7 +108,7 @@ export class Poller {
     this.#optional = new OptionalPages(videoId, parts);
     this.#pace = new Pace(videoId, this.#isReplay, start, parts);
     this.#startedAt = start.startedAt;
-    this.#shownAt = start.shownAt;
+    this.#notHiddenAt = start.notHiddenAt;
     this.#progressedAt = start.answeredAt;
     this.#viewRead(start);
     if (!start.awaited) return;
@@ -232,7 +232,7 @@ export class Poller {
   async #take(batch: PollAnswer, options: CallOptions): Promise<Next> {
     this.#parts.egress.succeeded();
     this.#startedAt = batch.startedAt;
-    this.#shownAt = this.#parts.hidden.now;
+    this.#notHiddenAt = this.#parts.hidden.now;
     const now = batch.answeredAt;
     const page = this.#timeline.onPages;
     const { late, batches } = this.#timeline.observe(batch, this.#pace.intervalMs);
@@ -309,7 +309,7 @@ export class Poller {
     if (reopened.is !== "there") return this.#absent(reopened, asked, options.signal);
     const { page } = reopened;
     await this.#parts.about.told(page.video);
-    this.#shownAt = this.#parts.hidden.now;
+    this.#notHiddenAt = this.#parts.hidden.now;
     this.#tokenLostBecause = undefined;
     this.#awaited = undefined;
     this.#lookedAs = undefined;
@@ -326,9 +326,9 @@ export class Poller {
   async #absent(absence: Absence, asked: CallStart, signal: AbortSignal): Promise<Next> {
     const { about, clock, hidden, telemetry } = this.#parts;
     await about.told(absence.video);
-    if (absence.is === "off") this.#shownAt = hidden.now;
-    this.#shownAt ??= hidden.now;
-    const isHiddenForLong = absence.is === "hidden" && hidden.isTooLong(this.#shownAt);
+    if (absence.is === "off") this.#notHiddenAt = hidden.now;
+    this.#notHiddenAt ??= hidden.now;
+    const isHiddenForLong = absence.is === "hidden" && hidden.isTooLong(this.#notHiddenAt);
     if (!mayReturn(absence) || isHiddenForLong) return this.#end(signal);
     await this.#appendPendingPages(signal);
     if (!this.#awaited) telemetry.rooms.awaits(this.#videoId, absence.is, absence.why);
@@ -368,7 +368,8 @@ export class Poller {
   async #appendPendingPages(signal: AbortSignal): Promise<void> {
     if (!this.#timeline.hasPages) return;
     this.#parts.telemetry.mark("pages: stored alone");
-    this.#startedAt = this.#timeline.shownAt ?? this.#startedAt; // the other calls have brought nothing
+    // The other calls have brought nothing.
+    this.#startedAt = this.#timeline.lastPageStartedAt ?? this.#startedAt;
     await this.#append(this.#timeline.pagesAlone(), this.#position, signal);
   }
 
@@ -442,7 +443,7 @@ export class Poller {
 
   #progressAt(position: Position): Progress {
     const { key: egress } = this.#parts.egress;
-    const [startedAt, shownAt] = [this.#startedAt, this.#shownAt];
-    return { position, startedAt, shownAt, egress, absence: this.absence };
+    const [startedAt, notHiddenAt] = [this.#startedAt, this.#notHiddenAt];
+    return { position, startedAt, notHiddenAt, egress, absence: this.absence };
   }
 }

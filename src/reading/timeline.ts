@@ -65,7 +65,7 @@ export class ReadingTimeline {
   }
 
   /** When the last of these pages that shows a message was asked for; undefined if none does. */
-  get shownAt(): number | undefined {
+  get lastPageStartedAt(): number | undefined {
     return lastOf(this.#pages)?.startedAt;
   }
 

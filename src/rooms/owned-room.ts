@@ -23,8 +23,8 @@ import {
   lastEgress,
   lastReadAgoMs,
   memoryOf,
+  notHiddenAt,
   positionOf,
-  shownAt,
 } from "../reading/batch/checkpoint.ts";
 import { following } from "../reading/fresh-pages.ts";
 import type { Gap } from "../reading/gap.ts";
@@ -84,7 +84,7 @@ function hiddenTime({ egresses, settings }: OwnedRoomParts): HiddenTime {
  */
 function ofStored(absence: Absence, room: RoomRecord | undefined, parts: OwnedRoomParts): Absence {
   if (!mayReturn(absence) || !room) return absence;
-  const isHiddenForLong = absence.is === "hidden" && hiddenTime(parts).isTooLong(shownAt(room));
+  const isHiddenForLong = absence.is === "hidden" && hiddenTime(parts).isTooLong(notHiddenAt(room));
   return isHiddenForLong ? { ...absence, is: "over" } : absence;
 }
 
@@ -303,7 +303,7 @@ export class OwnedRoom {
     await appender.appendOnce([{ items: [], gapBefore }], {
       position: knownPosition(record),
       startedAt: isGood ? asked.startedAt : readAt,
-      shownAt: isGood ? now : (shownAt(record) ?? now),
+      notHiddenAt: isGood ? now : (notHiddenAt(record) ?? now),
       egress: lastEgress(record),
       absence,
     });
@@ -366,7 +366,7 @@ export class OwnedRoom {
     telemetry.rooms.resumed(videoId, hold.head);
     const absence = absenceOf(record);
     const awaited = given.awaited ?? (absence && { absence, isNew: false });
-    const start = { position, ...times, intervalMs: 0, awaited, shownAt: shownAt(record) };
+    const start = { position, ...times, intervalMs: 0, awaited, notHiddenAt: notHiddenAt(record) };
     return new OwnedRoom(hold, appender, start, egress, parts, given.room);
   }
 

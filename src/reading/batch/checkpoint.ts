@@ -47,7 +47,7 @@ export interface Progress {
   /** The key of the egress to whose address the upstream gave the position's credentials. */
   egress?: string | undefined;
   /** When the chat was last seen not to be hidden, as in `HiddenTime`; undefined if not known. */
-  shownAt?: number | undefined;
+  notHiddenAt?: number | undefined;
   /** Set while the chat is off or hidden, and the room waits for it. */
   absence?: AwaitedAbsence | undefined;
   /** Set if the room is imported from a capture. */
@@ -64,14 +64,14 @@ export interface CaptureProgress {
 
 /** `now`: on the monotonic clock. */
 export function encodeCheckpoint(
-  { position, startedAt, shownAt, egress, absence, capture }: Progress,
+  { position, startedAt, notHiddenAt, egress, absence, capture }: Progress,
   { deletions, gifts, threads, notices, gap, above }: RoomMemory,
   now: number,
 ): string {
   return JSON.stringify({
     position: encodePosition(position),
     readAgoMs: Math.max(0, Math.round(now - startedAt)),
-    shownAt,
+    shownAt: notHiddenAt, // the name under which stores have it
     egress,
     absence: absence && { is: absence.is, why: absence.why },
     recording: capture, // the name under which stores have it
@@ -138,7 +138,7 @@ function storedAgoMs(stored: unknown): number | undefined {
 }
 
 /** When the chat was last seen not to be hidden, as in `HiddenTime`; undefined if not known. */
-export function shownAt({ checkpoint }: RoomRecord): number | undefined {
+export function notHiddenAt({ checkpoint }: RoomRecord): number | undefined {
   return asNumber(dig(parseJson(checkpoint), "shownAt"));
 }
 

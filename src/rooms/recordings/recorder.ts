@@ -11,7 +11,7 @@ import { isReplayChat, type RoomEnd } from "../../protocol/chat.ts";
 import { chatOf } from "../../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, isFinal, mayReturn } from "../../protocol/chat-standing.ts";
 import { RelayError } from "../../protocol/errors.ts";
-import { shownAt } from "../../reading/batch/checkpoint.ts";
+import { notHiddenAt } from "../../reading/batch/checkpoint.ts";
 import { HiddenTime } from "../../reading/hidden-time.ts";
 import { LookWaits } from "../../reading/look-waits.ts";
 import { FORMS } from "../../serving/form.ts";
@@ -272,7 +272,7 @@ async function standingAfter(
   if (standing.is === "there")
     return isReplayChat(standing.chatType) && (await isReadToEnd(room, store)) ? OVER : standing;
   const hidden = new HiddenTime(egresses.witness, settings.hiddenMs);
-  return standing.is === "hidden" && hidden.isTooLong(shownAt(room)) ? OVER : standing;
+  return standing.is === "hidden" && hidden.isTooLong(notHiddenAt(room)) ? OVER : standing;
 }
 
 /** Whether a chat that is over does not end with a gap. */
