@@ -5,11 +5,23 @@
 import { identify } from "./chat-log.ts";
 import { dig, isObject, type JsonObject } from "./plain-json.ts";
 
-/** Wraps an action with its position in the video; an item also gets the position as text. */
-export function asReplay({ action, offsetMs }: { action: JsonObject; offsetMs: number }): JsonObject {
-  return {
-    replayChatItemAction: { actions: [stamped(action, offsetMs)], videoOffsetTimeMsec: String(offsetMs) },
-  };
+interface Placed {
+  action: JsonObject;
+  offsetMs: number;
+}
+
+/** Wraps actions with their position in the video, those of one position together; items also get it as text. */
+export function asReplay(placed: readonly Placed[]): JsonObject[] {
+  const wrappers: { actions: JsonObject[]; offsetMs: number }[] = [];
+  for (const { action, offsetMs } of placed) {
+    const last = wrappers.at(-1);
+    const stampedAction = stamped(action, offsetMs);
+    if (last?.offsetMs === offsetMs) last.actions.push(stampedAction);
+    else wrappers.push({ actions: [stampedAction], offsetMs });
+  }
+  return wrappers.map(({ actions, offsetMs }) => ({
+    replayChatItemAction: { actions, videoOffsetTimeMsec: String(offsetMs) },
+  }));
 }
 
 /** The time in the video as viewers see it: `m:ss`, `h:mm:ss`, with a minus before the start. */

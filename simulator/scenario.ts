@@ -83,9 +83,11 @@ export interface Scenario {
   replayRenderer: "liveChatReplayRenderer" | "liveChatRenderer";
   /** Actions in an answer of a replay. */
   pageSize: number;
+  /** Generated actions of a replay at one place in the video, which share a wrapper. */
+  perWrapper: number;
   /** How a replay ends. */
   end: EndShape;
-  /** Video time between two generated actions of a replay. */
+  /** Video time between two generated wrappers of a replay. */
   spacingMs: number;
   /** The kinds that `say` generates; all of them in their usual proportions by default. */
   kinds: readonly Species[] | undefined;
@@ -118,6 +120,7 @@ export const DEFAULT_SCENARIO: Scenario = {
   initialData: "plain",
   replayRenderer: "liveChatReplayRenderer",
   pageSize: 50,
+  perWrapper: 1,
   end: "seek-only",
   spacingMs: 1000,
   kinds: undefined,

@@ -32,6 +32,7 @@ import {
 import { AboveChat } from "./shown-above.ts";
 import { shownAgain } from "./shown-again.ts";
 import { EndlessTalk, inBackground, speakAt } from "./speech.ts";
+import { TickerBar } from "./ticker-bar.ts";
 
 /** The parts of the simulator that a chat needs. */
 interface ChatContext {
@@ -68,6 +69,7 @@ export class Chat {
   readonly #startedAt: number;
   readonly #log = new ChatLog();
   readonly #above = new AboveChat();
+  readonly #tickers = new TickerBar();
   readonly #pages = new Map<string, CapturedPage>();
   #scenario: Scenario;
   #end: { shape: EndShape; lastWords: boolean } | undefined;
@@ -234,6 +236,7 @@ export class Chat {
         renderer: replay ? replayRenderer : "liveChatRenderer",
         actions: [
           ...(on === "popout" && !replay ? this.#above.actionsBeside(shown) : []),
+          ...(!replay && length > 0 ? this.#tickers.actionsBeside(shown, this.#now) : []),
           ...this.#written(
             shown.filter(({ action }) => !onlyInAll(action)),
             this.#now,
@@ -340,7 +343,11 @@ export class Chat {
     const read = replay ? this.#log.from(position, pageSize) : this.#heldFor(grant);
     const seen = grant.isMute ? [] : read.filter(({ action }) => grant.view === "all" || !onlyInAll(action));
     return {
-      actions: this.#written(seen, grant.shownAt),
+      actions: [
+        // A token that begins with the backlog also shows what stands above it.
+        ...(grant.reloads && !grant.isMute ? this.#tickers.actionsBeside(read, this.#now) : []),
+        ...this.#written(seen, grant.shownAt),
+      ],
       mutations: seen.flatMap(({ mutations }) => mutations),
       next: replay ? position + read.length : this.#log.head,
       over: read.length === 0,
@@ -378,11 +385,13 @@ export class Chat {
     says?: Says,
     mutations: readonly JsonObject[] = [],
   ): string[] {
-    const { kind, spacingMs, forget } = this.#scenario;
+    const { kind, spacingMs, perWrapper, forget } = this.#scenario;
     const now = this.#context.clock.monotonic();
     const last = this.#log.entries.at(-1);
     const due =
-      kind === "replay" ? (last ? last.offsetMs + spacingMs : 0) : Math.round(now - this.#startedAt);
+      kind === "replay"
+        ? (last?.offsetMs ?? -spacingMs) + (this.#log.head % perWrapper === 0 ? spacingMs : 0)
+        : Math.round(now - this.#startedAt);
     const offsetMs = Number(dig(action, "replayChatItemAction", "videoOffsetTimeMsec") ?? capturedMs ?? due);
     const entries = bare(action).map((inner) => {
       return { id: identify(inner).id, action: inner, says, mutations, at: now, offsetMs };
@@ -390,6 +399,7 @@ export class Chat {
     for (const entry of entries) {
       this.#log.append(entry);
       this.#above.hear(entry.action);
+      this.#tickers.hear(entry.action, now);
     }
     if (forget) this.#log.forget(now, this.#scenario, this.#backlogLength);
     return entries.map(({ id }) => id);
@@ -415,12 +425,12 @@ export class Chat {
   #written(entries: readonly Entry[], shownAt = Number.NEGATIVE_INFINITY): JsonObject[] {
     const isReplay = this.#scenario.kind === "replay";
     const usec = this.#context.clock.now() * 1000;
-    return entries.map((entry) => {
-      const isBacklog = isReplay ? entry.offsetMs <= 0 : entry.at <= shownAt;
-      if (!isBacklog) return isReplay ? asReplay(entry) : entry.action;
-      const action = shownAgain(entry.action, () => writeId(this.#random), usec);
-      return isReplay ? asReplay({ ...entry, action }) : action;
+    const written = entries.map(({ action, offsetMs, at }) => {
+      const isBacklog = isReplay ? offsetMs <= 0 : at <= shownAt;
+      const shown = isBacklog ? shownAgain(action, () => writeId(this.#random), usec) : action;
+      return { action: shown, offsetMs };
     });
+    return isReplay ? asReplay(written) : written.map(({ action }) => action);
   }
 
   #untilLastMs(page: readonly Entry[]): number {

@@ -14,6 +14,7 @@ import {
   parseJson,
   startOfJson,
 } from "../base/json.ts";
+import { lastWithin } from "./action-count.ts";
 import { BOUNDS } from "./bounds.ts";
 import { isToken } from "./continuation.ts";
 import type { UpstreamAnswer } from "./egress/transport.ts";
@@ -99,7 +100,7 @@ function readBody(outer: JsonObject, sentAt: number): ChatAnswer | NoChatAnswer 
   }
   const chat = asObject(contents.liveChatContinuation);
   const actions = asArray(chat?.actions) ?? [];
-  if (actions.length > BOUNDS.actions)
+  if (lastWithin(actions, BOUNDS.actions) !== actions)
     throw new UpstreamError("unusable", `more than ${BOUNDS.actions} actions`);
   const mutations = asArray(dig(body, "frameworkUpdates", "entityBatchUpdate", "mutations")) ?? [];
   return {

@@ -158,7 +158,9 @@ describe("a capture", () => {
 
   it("of a replay is a replay, also if it is compressed", async (t) => {
     const actions = [textAction("one"), textAction("two")];
-    const lines = actions.map((action, n) => JSON.stringify(asReplay({ action, offsetMs: 5000 * n })));
+    const lines = asReplay(actions.map((action, n) => ({ action, offsetMs: 5000 * n }))).map((one) =>
+      JSON.stringify(one),
+    );
     const { chatType, messages } = await served(t, `${VIDEO}.json.gz`, gzipSync(lines.join("\n")));
     assert.equal(chatType, "liveChatReplayRenderer");
     assert.deepEqual(

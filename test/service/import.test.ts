@@ -35,7 +35,7 @@ before(async () => {
   const kinds = SPECIES.filter((kind) => kind !== "unknown");
   const chat = upstream.chat(VIDEO, { kind: "replay", kinds, pageSize: 500, spacingMs: 100 });
   chat.say(COUNT);
-  lines = chat.ledger.map((entry) => JSON.stringify(asReplay(entry)));
+  lines = asReplay(chat.ledger).map((wrapper) => JSON.stringify(wrapper));
   await using relay = await startRelay({ upstream });
   await using viewer = await Stream.open(relay.url, { videoId: VIDEO, lastEventId: 0, details: true });
   await viewer.ended();

@@ -183,6 +183,12 @@ export const FACTS: readonly Fact[] = [
     held: ["test/simulation/chat-judge.ts", "is sent end of a replay without"],
   },
   {
+    fact: "one wrapper of a replay holds several actions",
+    by: ["scenario perWrapper"],
+    drawn: [[WORLD, "perWrapper: 4"]],
+    held: ["test/relay/rooms/rooms-over.test.ts", "in a wrapper) is sent whole to the viewer that opens it"],
+  },
+  {
     fact: "answers of next carry like and reply counts as entities beside the actions",
     by: ["action counts"],
     drawn: SAID,
@@ -325,6 +331,12 @@ export const FACTS: readonly Fact[] = [
     by: ["action ticker"],
     drawn: SAID,
     held: ["test/unit/upstream/order.test.ts", "though the answer shows it in a ticker"],
+  },
+  {
+    fact: "a page, and the first answer to a menu's token, show the tickers that still stand, however old",
+    by: ["simulator/ticker-bar.ts", "actionsBeside"],
+    drawn: SAID,
+    held: ["test/relay/reading/tickers.test.ts", "a payment whose ticker alone a page still shows"],
   },
   {
     fact: "a reply to a paid message is a text whose button names the thread",

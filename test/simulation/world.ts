@@ -177,7 +177,7 @@ export class World {
     const { random } = this;
     const isReplay = number === 1;
     const scenario: Partial<Scenario> = isReplay
-      ? { kind: "replay", pageSize: 40, tokens: "reusable" }
+      ? { kind: "replay", pageSize: 40, perWrapper: 4, tokens: "reusable" }
       : {
           timeoutMs: random.pick([3000, 10_000, 10_000]),
           page: 20,

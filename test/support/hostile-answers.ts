@@ -20,6 +20,9 @@ export const UNUSABLE: Readonly<Record<string, HostileAnswer>> = {
   "an answer that nests half a million deep": saying(nested(TOO_MANY), JSON_TYPE),
   "half a million actions": chat(`${token("next")},"actions":[${"{},".repeat(TOO_MANY)}{}]`),
   "more deletions than an answer may have": chat(`${token("next")},"actions":[${removals(10_001)}]`),
+  "more deletions in one wrapper than an answer may have": chat(
+    `${token("next")},"actions":[{"replayChatItemAction":{"actions":[${removals(10_001)}]}}]`,
+  ),
   "half a million keys": chat(`${token("next")},"actions":[{${keys(TOO_MANY)}}]`),
   "a token of a megabyte": chat(token(filled("A", MEGABYTE))),
   "a token longer than can be sent back": chat(token("A".repeat(8193))),

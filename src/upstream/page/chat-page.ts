@@ -7,6 +7,7 @@
 import { asArray, asObject, type JsonObject } from "../../base/json.ts";
 import type { ChatType, ChatView } from "../../protocol/chat.ts";
 import type { VideoFacts } from "../../protocol/video-facts.ts";
+import { lastWithin } from "../action-count.ts";
 import { BOUNDS } from "../bounds.ts";
 import { namesVideo, tokenIn } from "../continuation.ts";
 import { shownView, tokenOfView } from "../view-menu.ts";
@@ -72,7 +73,7 @@ function chatIn(data: JsonObject, videoId: string, view: ChatView): ChatPage | u
         chatType: isReplay ? "liveChatReplayRenderer" : "liveChatRenderer",
         continuation: other ?? first.token,
         view: other === undefined ? shown : view,
-        actions: (asArray(renderer.actions) ?? []).slice(-BOUNDS.actions),
+        actions: lastWithin(asArray(renderer.actions) ?? [], BOUNDS.actions),
       },
       isOfVideo: shown === videoId || namesVideo(first.token, videoId),
     };

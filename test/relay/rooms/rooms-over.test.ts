@@ -196,10 +196,13 @@ it("a chat that is over is not taken for one without messages if the store fails
 });
 
 describe("a replay", () => {
-  for (const replayRenderer of ["liveChatReplayRenderer", "liveChatRenderer"] as const) {
-    it(`(${replayRenderer}) is sent whole to the viewer that opens it, whatever its backfill, then ends`, async () => {
+  for (const [replayRenderer, perWrapper] of [
+    ["liveChatReplayRenderer", 1],
+    ["liveChatRenderer", 4],
+  ] as const) {
+    it(`(${replayRenderer}, ${perWrapper} in a wrapper) is sent whole to the viewer that opens it, whatever its backfill, then ends`, async () => {
       await using relay = await startRelay();
-      const chat = relay.upstream.chat(VIDEO, { ...TEXT, ...REPLAY, replayRenderer, page: 5 });
+      const chat = relay.upstream.chat(VIDEO, { ...TEXT, ...REPLAY, replayRenderer, perWrapper, page: 5 });
       const ids = chat.say(300);
       await using viewer = await Stream.open(relay.url, { videoId: VIDEO, backfill: 0 });
       assert.equal((await viewer.ended())?.event, "end");

@@ -240,6 +240,8 @@ describe("the reader of chat pages", () => {
     const actions = Array.from({ length: BOUNDS.actions + 1 }, (_, id) => ({ id }));
     const newest = chatIn(popoutWith(renderer({ actions }))).actions;
     assert.deepEqual([newest.length, newest.at(-1)], [BOUNDS.actions, actions.at(-1)]);
+    const wrapped = [{ id: "first" }, { replayChatItemAction: { actions } }, { id: "last" }];
+    assert.deepEqual(chatIn(popoutWith(renderer({ actions: wrapped }))).actions, [{ id: "last" }]);
     for (const contents of [null, 7, "x", [], {}, { liveChatRenderer: [] }, { liveChatRenderer: null }]) {
       assert.match(whyIn(pageWith({ contents })), /no live chat/);
     }
