@@ -47,13 +47,17 @@ export class LateAnswers {
     return this.#last;
   }
 
-  /**
-   * An answer came. `intervalMs`: the interval of the polls if calls are fast. Returns the unread time before
-   * it if messages may be missing in it, else undefined.
-   */
-  observe(answer: CallTimes, intervalMs: number): UnreadSpan | undefined {
-    const last = this.#last;
+  /** An answer came: later ones are measured from it. */
+  answered(answer: CallTimes): void {
     this.#last = answer;
+  }
+
+  /**
+   * The unread time before an answer if messages may be missing in it, else undefined. `intervalMs`: the
+   * interval of the polls if calls are fast.
+   */
+  lateBy(answer: CallTimes, intervalMs: number): UnreadSpan | undefined {
+    const last = this.#last;
     const ms = unreadBetween(last, answer);
     return ms > this.#tolerated(intervalMs) ? { ms, sinceMs: last.wallAt } : undefined;
   }

@@ -90,8 +90,8 @@ export class ReadingTimeline {
       this.#mark,
     );
     const behindPages = this.hasPages ? this.#before(first) : undefined;
-    const late = this.#lateAnswers.observe(first, intervalMs);
-    this.#lateAnswers.observe(answer, intervalMs);
+    const late = this.#lateAnswers.lateBy(first, intervalMs);
+    this.#lateAnswers.answered(answer);
     const gapBefore = late && this.#gapBetween(late.sinceMs, first.wallAt);
     const before = behindPages ?? { gap: gapBefore, isShort: !late };
     return {
@@ -126,7 +126,7 @@ export class ReadingTimeline {
    */
   silent(look: CallTimes, wasOff: boolean): Gap | undefined {
     const { gap } = this.#before({ ...look, items: [] });
-    this.#lateAnswers.observe(look, Number.POSITIVE_INFINITY);
+    this.#lateAnswers.answered(look);
     return wasOff ? undefined : gap;
   }
 
