@@ -15,7 +15,7 @@ export class HiddenTime {
   }
 
   /** The upstream's wall milliseconds; those of the service if the upstream does not send its own. */
-  get now(): number {
+  get upstreamNow(): number {
     return this.#witness.now;
   }
 
@@ -24,6 +24,6 @@ export class HiddenTime {
    * known.
    */
   isTooLong(notHiddenAt: number | undefined): boolean {
-    return notHiddenAt !== undefined && this.now - notHiddenAt >= this.#hiddenMs;
+    return notHiddenAt !== undefined && this.upstreamNow - notHiddenAt >= this.#hiddenMs;
   }
 }

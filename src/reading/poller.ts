@@ -232,7 +232,7 @@ export class Poller {
   async #take(batch: PollAnswer, options: CallOptions): Promise<Next> {
     this.#parts.egress.succeeded();
     this.#startedAt = batch.startedAt;
-    this.#notHiddenAt = this.#parts.hidden.now;
+    this.#notHiddenAt = this.#parts.hidden.upstreamNow;
     const now = batch.answeredAt;
     const page = this.#timeline.onPages;
     const { late, batches } = this.#timeline.observe(batch, this.#pace.intervalMs);
@@ -309,7 +309,7 @@ export class Poller {
     if (reopened.is !== "there") return this.#absent(reopened, asked, options.signal);
     const { page } = reopened;
     await this.#parts.about.told(page.video);
-    this.#notHiddenAt = this.#parts.hidden.now;
+    this.#notHiddenAt = this.#parts.hidden.upstreamNow;
     this.#tokenLostBecause = undefined;
     this.#awaited = undefined;
     this.#lookedAs = undefined;
@@ -326,8 +326,8 @@ export class Poller {
   async #absent(absence: Absence, asked: CallStart, signal: AbortSignal): Promise<Next> {
     const { about, clock, hidden, telemetry } = this.#parts;
     await about.told(absence.video);
-    if (absence.is === "off") this.#notHiddenAt = hidden.now;
-    this.#notHiddenAt ??= hidden.now;
+    if (absence.is === "off") this.#notHiddenAt = hidden.upstreamNow;
+    this.#notHiddenAt ??= hidden.upstreamNow;
     const isHiddenForLong = absence.is === "hidden" && hidden.isTooLong(this.#notHiddenAt);
     if (!mayReturn(absence) || isHiddenForLong) return this.#end(signal);
     await this.#appendPendingPages(signal);

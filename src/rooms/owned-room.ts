@@ -1,7 +1,7 @@
 /**
  * A room that this instance owns. It starts from a page or from a checkpoint, and ends with the chat,
- * with its release, with another owner, or with the service. The hold lasts exactly as long as the poller
- * runs.
+ * with its release, with another owner, or with the service. The instance holds it while it opens, reads or
+ * closes it.
  */
 import { type CallStart, type Clock, startedNow } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
@@ -252,13 +252,13 @@ export class OwnedRoom {
       return "closed";
     }
     // From before the room was taken, because the record has the room's age at the moment when it was taken.
-    const readAt = hold.room && wallAt(asked, clock) - lastReadAgoMs(hold.room);
+    const readWallAt = hold.room && wallAt(asked, clock) - lastReadAgoMs(hold.room);
     const appender = new Appender(parts, hold, memoryOf(hold.room, isReplay, parts));
     const gap = (sinceMs: number | undefined, untilMs: number, reason: Gap["reason"]) =>
       isReplay || sinceMs === undefined ? undefined : { sinceMs, untilMs, reason };
-    const unread = { ...page, gap: gap(readAt, page.wallAt, reasonFor(hold.room?.end)) };
+    const freshPage = { ...page, gap: gap(readWallAt, page.wallAt, reasonFor(hold.room?.end)) };
     const unreachable = (sinceMs: number, untilMs: number) => gap(sinceMs, untilMs, "unreachable");
-    const answer = following(first, [unread], settings.windowMs, unreachable, telemetry.mark);
+    const answer = following(first, [freshPage], settings.windowMs, unreachable, telemetry.mark);
     const isShort = unreadBetween(page, answer.first) <= settings.windowMs;
     const gapBehindPage = isShort ? undefined : unreachable(page.wallAt, answer.first.wallAt);
     const batches = answer.batches({ gap: gapBehindPage, isShort });
@@ -292,8 +292,8 @@ export class OwnedRoom {
     const { clock, settings } = parts;
     const agoMs = lastReadAgoMs(record);
     const isGood = absence.is === "off";
-    const { now } = hiddenTime(parts);
-    const readAt = asked.startedAt - agoMs;
+    const { upstreamNow } = hiddenTime(parts);
+    const readStartedAt = asked.startedAt - agoMs;
     const sinceMs = wallAt(asked, clock) - agoMs;
     const isLate = isGood && agoMs > settings.windowMs;
     const gapBefore = isLate
@@ -302,8 +302,8 @@ export class OwnedRoom {
     const appender = new Appender(parts, hold, memoryOf(record, false, parts));
     await appender.appendOnce([{ items: [], gapBefore }], {
       position: knownPosition(record),
-      startedAt: isGood ? asked.startedAt : readAt,
-      notHiddenAt: isGood ? now : (notHiddenAt(record) ?? now),
+      startedAt: isGood ? asked.startedAt : readStartedAt,
+      notHiddenAt: isGood ? upstreamNow : (notHiddenAt(record) ?? upstreamNow),
       egress: lastEgress(record),
       absence,
     });
