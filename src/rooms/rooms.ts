@@ -52,8 +52,8 @@ export class Rooms {
   readonly #looks = new Map<string, Promise<StoredChat[]>>();
   /**
    * For viewers that have not entered a room yet: the function that refuses each, and the signal of its
-   * leaving. `stopped` would search its listeners for each viewer that comes or goes; and a listener of each
-   * signal would cost every entry, for the few that leave while the store is slow. Each round looks for them.
+   * leaving. One listener per viewer on `stopped` would be slow to remove, so `stop` and each tick walk this
+   * map instead.
    */
   readonly #entering = new Map<(reason: Error) => void, AbortSignal>();
   /**
@@ -183,7 +183,7 @@ export class Rooms {
     }
   }
 
-  /** Makes no promise of its own for a viewer whose chat is clear at once. */
+  /** If no store read is needed to know the viewer's chat, no promise is made (cost per viewer). */
   #admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (request.isBounded) return this.#addToExcerpt(request);
     if (this.#isOfOpening(request)) return this.#entry(request.videoId).admit(request, signal);
@@ -193,10 +193,11 @@ export class Rooms {
   }
 
   /**
-   * Whether a viewer gets the open chat, or the one that an opening finds. A cursor up to the head of an open
-   * live chat is its own; one ahead of it may be the replay's, as this instance may not know that the live
-   * chat is over. So is a cursor that an open replay holds. Where no chat is open, a newcomer takes the one
-   * that is found.
+   * Whether it is known without the store that a viewer gets the open chat, or the one that an opening finds:
+   * - No chat is open: if the viewer has no cursor.
+   * - A live chat is open: if the viewer reads its log, or the cursor is not ahead of its head. One ahead may
+   *   be the replay's, as this instance may not know that the live chat is over.
+   * - A replay is open: if it holds the cursor.
    */
   #isOfOpening({ videoId, chat, lastEventId, log }: StreamRequest): boolean {
     if (chat) return false;
