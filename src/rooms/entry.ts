@@ -330,7 +330,7 @@ export class VideoEntry {
       ownership.setViewers(room.key, this.viewerCount);
       ownership.setViewers(this.videoId, 0);
     }
-    if ("owned" in source) this.#watch(source.owned);
+    if ("owned" in source) this.#keepOwned(source.owned);
     else this.#follow(source.followed);
     return { room, historyEnd: source.historyEnd };
   }
@@ -352,7 +352,7 @@ export class VideoEntry {
       else this.close();
     }, giveUp);
     followed.takenOver?.(this.#host).then((owned) => {
-      if (owned && isHere()) this.#watch(owned);
+      if (owned && isHere()) this.#keepOwned(owned);
       else void owned?.windDown(0);
     }, giveUp);
     this.#lingerIfIdle();
@@ -405,7 +405,7 @@ export class VideoEntry {
   }
 
   /** Keeps the room, which this instance reads, until it ends; without viewers, it lingers. */
-  #watch(owned: OwnedRoom): void {
+  #keepOwned(owned: OwnedRoom): void {
     this.#state = { name: "polling", owned };
     owned.room.onIdle = () => this.#lingerIfIdle();
     owned.over().then(
