@@ -19,14 +19,14 @@ const MIB = 1024 * 1024;
  */
 export const HEAP_GROWTH = "--heap-growing-percent=50";
 
-const LOOK_MS = 1000;
+const CHECK_MS = 1000;
 /** A collection is worth it once the heap is larger by this than after the last one. About 5,000 viewers. */
 export const GROWN_BYTES = 16 * MIB;
 /** The minimum time between two collections if it has grown by that; half of it after twice the growth. */
 export const PAUSE_MS = 60_000;
 /** A larger heap's free pages are left to the engine, which gives them back after half a minute. */
 const MAX_THOROUGH_BYTES = 256 * MIB;
-/** The event loop is quiet below this share of the time since the last look. */
+/** The event loop is quiet below this share of the time since the last check. */
 const QUIET = 0.1;
 
 /** What a collection needs of the engine; tests pass a substitute. */
@@ -50,7 +50,7 @@ export async function runCollections(
   let collectedAt = Number.NEGATIVE_INFINITY;
   await background("collections", { clock, telemetry }, signal, async () => {
     for (;;) {
-      await clock.sleep(LOOK_MS, signal);
+      await clock.sleep(CHECK_MS, signal);
       const heapBytes = engine.heapBytes();
       keptBytes = Math.min(keptBytes, heapBytes); // the engine's own collections
       const isQuiet = engine.load() < QUIET;

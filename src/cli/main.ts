@@ -3,7 +3,7 @@ import "#check-node";
 import { start } from "./start.ts";
 
 /** The interval at which a command that npx has started looks for its parent, in milliseconds. */
-const LOOK_MS = 500;
+const CHECK_MS = 500;
 
 // npx starts a command in a shell. A signal to npx ends this shell, which does not forward it.
 if (process.env.npm_lifecycle_event === "npx") {
@@ -12,7 +12,7 @@ if (process.env.npm_lifecycle_event === "npx") {
     if (process.ppid === ppid) return;
     clearInterval(timer);
     process.kill(process.pid, "SIGTERM");
-  }, LOOK_MS).unref();
+  }, CHECK_MS).unref();
 }
 
 process.exitCode = await start(process.argv.slice(2), process);

@@ -13,7 +13,7 @@ import type { RoomEgress, RoomEgressParts } from "../upstream/egress/room-egress
  * How long an instance that cannot reach the upstream keeps a room for which another instance has viewers.
  */
 export const OUT_MS = 10_000;
-const LOOK_MS = 1000;
+const CHECK_MS = 1000;
 
 interface LimitParts extends Pick<RoomEgressParts, "clock" | "egresses" | "telemetry"> {
   store: Pick<ObservedStore, "ownership">;
@@ -44,12 +44,12 @@ export class OpeningTimeout implements Disposable {
     { clock, egresses, store }: LimitParts,
   ): Promise<void> {
     const { signal } = this.#over;
-    for (let waitMs = OUT_MS; !signal.aborted; waitMs = LOOK_MS) {
+    for (let waitMs = OUT_MS; !signal.aborted; waitMs = CHECK_MS) {
       await clock.sleep(waitMs, signal).catch(() => {});
       if (signal.aborted || egress.unreachedMs < OUT_MS) continue;
       const wanted = await store.ownership.wantedElsewhere(keys).catch((error: unknown) => {
         if (!isUnavailable(error)) throw error;
-        return []; // already reported; the next look tries again
+        return []; // already reported; the next check tries again
       });
       if (wanted.length === 0) continue;
       egresses.reach.cutOff();

@@ -48,8 +48,8 @@ export class Rooms {
   readonly #retired = new Set<Room>();
   /** The stored parts of chats that are served without opening them, by the part: all who ask share one. */
   readonly #excerpts = new Map<string, Room>();
-  /** The looks at the stored chats of videos that are under way. */
-  readonly #looks = new Map<string, Promise<StoredChat[]>>();
+  /** The reads of the stored chats of videos that are in flight. */
+  readonly #storedReads = new Map<string, Promise<StoredChat[]>>();
   /**
    * For viewers that have not entered a room yet: the function that refuses each, and the signal of its
    * leaving. One listener per viewer on `stopped` would be slow to remove, so `stop` and each tick walk this
@@ -225,9 +225,9 @@ export class Rooms {
    */
   async #lookUpStored(request: StreamRequest): Promise<Room | StreamRequest> {
     const { videoId, log, lastEventId } = request;
-    const look = this.#storedFor(request);
+    const read = this.#storedFor(request);
     const isNew = log === undefined && !lastEventId;
-    const stored = isNew ? await look.catch(ifUnavailable<StoredChat[]>([])) : await look;
+    const stored = isNew ? await read.catch(ifUnavailable<StoredChat[]>([])) : await read;
     const past = pastChat(stored, request, this.#parts.settings.graceMs);
     if (past) return this.#serve(past, "over");
     if (log === undefined) return { ...request, replay: replayAsked(stored, request) };
@@ -236,19 +236,19 @@ export class Rooms {
     return request;
   }
 
-  /** The chats that are stored. A look that began before the request may not know its position. */
+  /** The chats that are stored. A read that began before the request may not know its position. */
   async #storedFor({ videoId, log, lastEventId }: StreamRequest): Promise<StoredChat[]> {
-    const isEarlier = this.#looks.has(videoId);
+    const isEarlier = this.#storedReads.has(videoId);
     const stored = await this.#stored(videoId);
     const position = log ?? lastEventId;
     const isAhead = typeof position === "number" && stored.every(({ head }) => position > head);
     return isEarlier && isAhead ? await this.#stored(videoId) : stored;
   }
 
-  /** The chats of a video that are stored. Viewers come in waves, so they share the look. */
+  /** The chats of a video that are stored. Viewers come in waves, so they share the read. */
   #stored(videoId: string): Promise<StoredChat[]> {
-    return this.#looks.getOrInsertComputed(videoId, () =>
-      this.#parts.sources.stored(videoId).finally(() => this.#looks.delete(videoId)),
+    return this.#storedReads.getOrInsertComputed(videoId, () =>
+      this.#parts.sources.stored(videoId).finally(() => this.#storedReads.delete(videoId)),
     );
   }
 

@@ -11,7 +11,7 @@ import { ifUnavailable, type SizeLimited } from "./port.ts";
 import type { StoreHealth } from "./store-health.ts";
 
 /** A busy instance stores less than 100 MB in this time. */
-export const LOOK_MS = 10_000;
+export const CHECK_MS = 10_000;
 /** So that a full store is not full again at once. */
 const FREED_SHARE = 0.05;
 /** What viewers may still be reading stays. */
@@ -42,12 +42,12 @@ export async function runSizeLimit(
   await background("limit of the store's size", { clock, telemetry }, signal, async () => {
     for (;;) {
       // A store that was unavailable is looked at again in the next round.
-      await look().catch(ifUnavailable(undefined));
-      await clock.sleep(LOOK_MS, signal);
+      await check().catch(ifUnavailable(undefined));
+      await clock.sleep(CHECK_MS, signal);
     }
   });
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     let usedBytes = await store.usedBytes();
     if (usedBytes < maxBytes && !health.isFull) return;
     if (!health.isFull) telemetry.store.full(usedBytes, maxBytes);

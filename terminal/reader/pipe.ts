@@ -7,7 +7,7 @@ import { Socket } from "node:net";
 import type { Writable } from "node:stream";
 import { systemClock } from "../../src/base/clock.ts";
 
-const LOOK_MS = 100;
+const CHECK_MS = 100;
 
 /** Resolves once the pipe has a reader. Rejects like `open`, or with the signal's reason. */
 export async function openPipe(path: string, signal: AbortSignal): Promise<Writable> {
@@ -18,6 +18,6 @@ export async function openPipe(path: string, signal: AbortSignal): Promise<Writa
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENXIO") throw error; // nobody reads yet
     }
-    await systemClock.sleep(LOOK_MS, signal);
+    await systemClock.sleep(CHECK_MS, signal);
   }
 }

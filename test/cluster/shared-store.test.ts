@@ -5,7 +5,7 @@ import { Client, types } from "pg";
 import { Random } from "../../simulator/random.ts";
 import { RELEASED } from "../../src/protocol/chat.ts";
 import { chatKey, otherChat } from "../../src/protocol/chat-key.ts";
-import { LOOK, ORPHANS, RELEASE } from "../../src/store/postgres/cluster-watch.ts";
+import { ORPHANS, RELEASE, SWEEP } from "../../src/store/postgres/cluster-watch.ts";
 import { ONE_TOO_MANY } from "../../src/store/postgres/leases.ts";
 import { SQL } from "../../src/store/postgres/postgres-tables.ts";
 import { TALLY_SQL } from "../../src/store/postgres/postgres-tallies.ts";
@@ -105,7 +105,7 @@ function draw(random: Random, { epochs, heads, bases }: Known): Statement {
       text: ONE_TOO_MANY,
       values: [pick(INSTANCES), Math.floor(random.next() * 12), pick([[], [], [video]])],
     }),
-    () => ({ text: LOOK, values: [held] }),
+    () => ({ text: SWEEP, values: [held] }),
     () => ({ text: ORPHANS, values: [] }),
     () => ({ text: RELEASE, values: [GRACE_MS, JSON.stringify(RELEASED)] }),
     () => ({ text: TALLY_SQL.tally, values: [video] }),

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import type { Random } from "../../simulator/random.ts";
 import type { Clock } from "../../src/base/clock.ts";
 import { CHATS, type ChatKey, chatKey } from "../../src/protocol/chat-key.ts";
-import { AFTER_LEASE_MS, LOOK, ORPHANS, RELEASE } from "../../src/store/postgres/cluster-watch.ts";
+import { AFTER_LEASE_MS, ORPHANS, RELEASE, SWEEP } from "../../src/store/postgres/cluster-watch.ts";
 import { ONE_TOO_MANY, SPARE_ROOMS } from "../../src/store/postgres/leases.ts";
 import { CHANNEL_NAME } from "../../src/store/postgres/notifications.ts";
 import { type RoomRow, SQL, toMessage, toRecord } from "../../src/store/postgres/postgres-tables.ts";
@@ -134,7 +134,7 @@ export class SharedStore implements Peek {
       [WATCHED_FOR, this.#watchedFor],
       [WANTED_ELSEWHERE, this.#wantedElsewhere],
       [ONE_TOO_MANY, this.#oneTooMany],
-      [LOOK, this.#look],
+      [SWEEP, this.#sweep],
       [ORPHANS, this.#orphans],
       [RELEASE, this.#release],
     ]);
@@ -386,7 +386,7 @@ export class SharedStore implements Peek {
     return this.#rooms.values().filter(isRead).toArray().length;
   }
 
-  readonly #look = (keys: readonly ChatKey[]): object[] => {
+  readonly #sweep = (keys: readonly ChatKey[]): object[] => {
     const rows = keys.flatMap((key) => {
       const room = this.#rooms.get(key);
       if (!room) return [];

@@ -35,9 +35,9 @@ const OTHERS_FIRST_MS = 200;
  * The number of successful checks in a row before a room counts as unwatched: after an outage, other
  * instances may need time to renew their counts.
  */
-const SURE_LOOKS = 20;
+const SURE_CHECKS = 20;
 
-export const LOOK = `select s.generation, s.lineage = ${LINEAGE} as is_same,
+export const SWEEP = `select s.generation, s.lineage = ${LINEAGE} as is_same,
     r.video_id, r.base, r.head, r.featured_at as featured,
     split_part(split_part(r.checkpoint, '"absence":{', 2), '}', 1) as standing,
     r.final_at is not null as is_final,
@@ -59,7 +59,7 @@ export const RELEASE = `update room r set state = 'released', detail = $2, final
     and not exists (select from interest i where i.video_id = r.video_id and i.until > clock_timestamp())`;
 
 /** `featured`, `standing`: values that differ if these facts do. */
-interface Look {
+interface SweptRoom {
   is_same: boolean;
   video_id: string | null;
   base: number;
@@ -85,8 +85,8 @@ interface ClusterWatchParts {
 export class ClusterWatch {
   readonly #parts: ClusterWatchParts;
   readonly #closed = new AbortController();
-  /** The followed rooms as they were at the last look. */
-  readonly #seen = new Map<ChatKey, Look>();
+  /** The followed rooms as they were at the last sweep. */
+  readonly #seen = new Map<ChatKey, SweptRoom>();
   /** The calls of `freed` that wait, by room. */
   readonly #waiting = new Map<ChatKey, Set<() => void>>();
   /** Resolves when a notice reports a room without an owner that no follower here waits for. */
@@ -148,22 +148,22 @@ export class ClusterWatch {
   async *orphans(graceMs: number, signal: AbortSignal): AsyncGenerator<readonly ChatKey[]> {
     const { clock, connections, health } = this.#parts;
     const over = AbortSignal.any([signal, this.#closed.signal]);
-    for (let looks = 0; ; ) {
+    for (let checks = 0; ; ) {
       await clock.sleep(OTHERS_FIRST_MS * (1 + clock.random()), over).catch(() => {});
       if (over.aborted) return;
       this.#noticedFree = Promise.withResolvers();
       try {
-        const looking = connections.query<{ video_id: string }>("reads", ORPHANS);
-        const found = await health.report("orphans", looking);
+        const finding = connections.query<{ video_id: string }>("reads", ORPHANS);
+        const found = await health.report("orphans", finding);
         if (found.length > 0) yield found.map(({ video_id }) => video_id);
-        looks += 1;
-        if (looks >= SURE_LOOKS && found.length === 0) {
+        checks += 1;
+        if (checks >= SURE_CHECKS && found.length === 0) {
           const releasing = connections.query("writes", RELEASE, [graceMs, JSON.stringify(RELEASED)]);
           await health.report("release", releasing);
         }
       } catch (error) {
         if (!isUnavailable(error)) throw error; // already reported
-        looks = 0;
+        checks = 0;
       }
       await nap(ORPHANS_MS, this.#noticedFree.promise, clock, over);
     }
@@ -181,16 +181,16 @@ export class ClusterWatch {
       for (const key of this.#seen.keys()) if (!followers.has(key)) this.#seen.delete(key);
       if (signal.aborted || keys.length === 0) continue;
       try {
-        await this.#look(keys, napMs);
+        await this.#sweep(keys, napMs);
       } catch (error) {
         if (!isUnavailable(error)) throw error; // already reported; the next sweep follows soon
       }
     }
   }
 
-  async #look(keys: readonly ChatKey[], napMs: number): Promise<void> {
+  async #sweep(keys: readonly ChatKey[], napMs: number): Promise<void> {
     const { clock, connections, health } = this.#parts;
-    const rows = await health.report("sweep", connections.query<Look>("reads", LOOK, [keys]));
+    const rows = await health.report("sweep", connections.query<SweptRoom>("reads", SWEEP, [keys]));
     // An instance that only follows has no other operation that can end an outage.
     if (!health.isAvailable) await health.report("probeWrite", connections.query("writes", SQL.touch));
     if (!rows[0]?.is_same) return this.adoptLineage();
@@ -204,7 +204,7 @@ export class ClusterWatch {
     }
   }
 
-  #compare(key: ChatKey, row: Look | undefined): void {
+  #compare(key: ChatKey, row: SweptRoom | undefined): void {
     const { followers } = this.#parts;
     const seen = this.#seen.get(key);
     const isOther = row && seen && (seen.base !== row.base || seen.head > row.head);

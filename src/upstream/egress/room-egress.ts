@@ -20,7 +20,7 @@ import { Silence } from "./silence.ts";
 /** A shorter cooldown costs less than a new page. */
 const SHORT_COOLDOWN_MS = 2000;
 /** Time between attempts of a room that finds no other egress. */
-const LOOK_MS = 1000;
+const CHECK_MS = 1000;
 /** After this many throttled egresses in a row, the room itself may be throttled: it stays for `REST_MS`. */
 const MAX_MOVES = 2;
 /** Then it may move again, because a cooldown may last a day. */
@@ -272,7 +272,7 @@ export class RoomEgress {
 
   /** Waits until another egress may have capacity. Returns whether the room may use its own before that. */
   async #mayStay(forMs: number, needsPage: boolean, signal: AbortSignal): Promise<boolean> {
-    const waitMs = Math.min(forMs, LOOK_MS);
+    const waitMs = Math.min(forMs, CHECK_MS);
     if (this.#egress.isUp) {
       await this.#parts.clock.sleep(waitMs, signal);
       return false;

@@ -16,7 +16,7 @@ const SLACK_MS = 3000;
 /** Maximum time without a reader: instances take this long to recover from an outage, or to open a room. */
 const PATIENCE_MS = { reading: 10_000, opening: 30_000 };
 const HISTORY_LIMIT_MS = 25_000;
-const LOOK_MS = 500;
+const CHECK_MS = 500;
 
 const ROOMS = `select video_id || ' of epoch ' || epoch as name, video_id, state,
     final_at is not null as is_final, lease_until > clock_timestamp() as is_owned,
@@ -46,7 +46,7 @@ export async function judgeOwners(cluster: Cluster, audience: Audience): Promise
   const from = performance.now();
   let suspects = new Map(await neglected());
   while (suspects.size > 0 && performance.now() - from < Math.max(...suspects.values().map(patience))) {
-    await delay(LOOK_MS);
+    await delay(CHECK_MS);
     suspects = new Map((await neglected()).filter(([name]) => suspects.has(name)));
   }
   for (const [name, { what }] of suspects) verdict.violate("reading", `${name} ${what}`);
@@ -89,7 +89,7 @@ export async function judgeHistory(cluster: Cluster, audience: Audience): Promis
   const limit = performance.now() + HISTORY_LIMIT_MS;
   let tables: Tables;
   do {
-    await delay(LOOK_MS);
+    await delay(CHECK_MS);
     tables = await readTables(postgres.url);
   } while (performance.now() < limit && readers.some(({ log }) => difference(log, tables)));
   for (const { log, client } of readers) {

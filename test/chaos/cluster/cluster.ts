@@ -11,7 +11,7 @@ import { drawSetup, type Setup, settingsOf } from "./setup.ts";
 import { type Tables, watchLeases } from "./tables.ts";
 
 const INSTANCES = 3;
-const LOOK_MS = 50;
+const CHECK_MS = 50;
 /** The number of requests kept for the judges: enough for several minutes. */
 const KEPT_REQUESTS = 60_000;
 
@@ -74,7 +74,7 @@ export class Cluster implements AsyncDisposable {
 
   /** Waits at most `limitMs`. Returns whether the condition became true. */
   async until(isTrue: () => boolean | Promise<boolean>, limitMs: number): Promise<boolean> {
-    for (const limit = performance.now() + limitMs; performance.now() < limit; await delay(LOOK_MS))
+    for (const limit = performance.now() + limitMs; performance.now() < limit; await delay(CHECK_MS))
       if (await isTrue()) return true;
     return await isTrue();
   }

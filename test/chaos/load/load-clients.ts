@@ -9,7 +9,7 @@ import { LoadStats } from "./load-stats.ts";
 import { type Closing, Reader } from "./reader.ts";
 
 /** How often it is looked whether all have what they wait for. */
-const LOOK_MS = 20;
+const CHECK_MS = 20;
 /** Calls in one turn, at most: those that have called want to be heard in between. */
 const CALLS_AT_ONCE = 50;
 /** A call that has brought no init frame by then has failed. */
@@ -84,14 +84,14 @@ export class LoadClients {
     const isBehind = (reader: Reader) =>
       reader.options.videoId === videoId && (reader.lastEventId ?? 0) < cursor;
     const until = performance.now() + limitMs;
-    while (performance.now() < until && this.#readers.some(isBehind)) await pause(LOOK_MS);
+    while (performance.now() < until && this.#readers.some(isBehind)) await pause(CHECK_MS);
     return this.#readers.filter(isBehind).length;
   }
 
   /** Waits until no stream is open any more; resolves to how many are, by then. */
   async ended(limitMs: number): Promise<number> {
     const until = performance.now() + limitMs;
-    while (performance.now() < until && this.#readers.some(({ isOpen }) => isOpen)) await pause(LOOK_MS);
+    while (performance.now() < until && this.#readers.some(({ isOpen }) => isOpen)) await pause(CHECK_MS);
     return this.#readers.filter(({ isOpen }) => isOpen).length;
   }
 

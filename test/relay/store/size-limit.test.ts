@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { ENDED } from "../../../src/protocol/chat.ts";
-import { LOOK_MS, runSizeLimit } from "../../../src/store/size-limit.ts";
+import { CHECK_MS, runSizeLimit } from "../../../src/store/size-limit.ts";
 import { memoryStore } from "../../../src/store/sqlite/inline-thread.ts";
 import { silentLog } from "../../../src/telemetry/logger.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
@@ -108,10 +108,10 @@ describe("a store at its limit of size", () => {
     await using limit = limited(LIMIT);
     const { clock, store, metric } = limit;
     await fill(store, "first", 3000);
-    await clock.advance(LOOK_MS);
+    await clock.advance(CHECK_MS);
     assert.deepEqual([store.health.isFull, await metric("relay_store_full")], [false, 0]);
     await fill(store, "second", 3000);
-    await clock.advance(LOOK_MS);
+    await clock.advance(CHECK_MS);
     // Both are too young to be deleted.
     assert.deepEqual([store.health.isFull, await metric("relay_store_full")], [true, 1]);
     assert.deepEqual(await counts(store, "first", "second"), [3000, 3000]);
@@ -160,7 +160,7 @@ describe("a store at its limit of size", () => {
     const { clock, store, metric } = limit;
     await fill(store, "first", LARGE);
     await store.close();
-    await clock.advance(3 * LOOK_MS);
+    await clock.advance(3 * CHECK_MS);
     const failures = await metric('relay_store_failures_total\\{kind="usedBytes"\\}');
     assert.ok(failures >= 2, `${failures} failures`);
   });
