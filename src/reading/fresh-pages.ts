@@ -118,9 +118,9 @@ function withAnswer(
 }
 
 /**
- * An answer, as what follows earlier reading. One that completes an answer in Top chat follows as that one
- * did. If it is so late that messages between the two may be missing, they are two. Without a chat message,
- * the one in Top chat proves nothing.
+ * A Top chat answer and the full answer that completes it count as one, at the first one's time. If nothing
+ * joins them and more than a window is between them, they are two. A Top chat answer without a chat message
+ * proves nothing, so the full answer's time counts.
  */
 function inTurn(answer: PollAnswer, windowMs: number): readonly [Read, Read?] {
   const [inTop, all] = answer.parts ?? [];
@@ -131,7 +131,8 @@ function inTurn(answer: PollAnswer, windowMs: number): readonly [Read, Read?] {
 
 /**
  * The batches of an answer, cut where the one with all messages begins: Top chat may show older messages, and
- * leaves out others of their time. So a gap before them may also be behind them.
+ * leaves out others of their time. So the gap is written twice: before Top chat's messages, and where the
+ * full answer begins.
  */
 function cutAtAll({ parts }: PollAnswer, batches: readonly ReadBatch[]): readonly ReadBatch[] {
   if (!parts) return batches;
