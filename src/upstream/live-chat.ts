@@ -18,7 +18,7 @@ import { BOOTSTRAP_PAIRS, type ClientLabel } from "./clients.ts";
 import { KeptCredentials, scriptCredentials } from "./credential-sources.ts";
 import type { CallOptions } from "./egress/flights.ts";
 import type { Lane } from "./egress/lanes.ts";
-import type { Walls } from "./egress/walls.ts";
+import type { WallCount } from "./egress/wall-count.ts";
 import { completeInOrder, mergeInOrder } from "./order.ts";
 import { readChatPage } from "./page/chat-page.ts";
 import type { Credentials } from "./page/credentials.ts";
@@ -94,7 +94,7 @@ export interface BootstrappedChat {
 export class LiveChat {
   readonly #calls: UpstreamCalls;
   readonly #settings: ReadingSettings;
-  readonly #walls: Walls;
+  readonly #wallCount: WallCount;
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
   readonly #credentials: KeptCredentials;
@@ -102,12 +102,12 @@ export class LiveChat {
   constructor(
     calls: UpstreamCalls,
     settings: ReadingSettings,
-    walls: Walls,
+    wallCount: WallCount,
     { clock, telemetry }: { clock: Clock; telemetry: Telemetry },
   ) {
     this.#calls = calls;
     this.#settings = settings;
-    this.#walls = walls;
+    this.#wallCount = wallCount;
     this.#clock = clock;
     this.#telemetry = telemetry;
     this.#credentials = new KeptCredentials(clock);
@@ -126,7 +126,7 @@ export class LiveChat {
     found?: (chatType: ChatType) => void,
     panels: Panels = NO_PANELS,
   ): Promise<Standing<BootstrappedChat>> {
-    return this.#walls.observe(videoId, this.#bootstrap(videoId, options, panels, found));
+    return this.#wallCount.observe(videoId, this.#bootstrap(videoId, options, panels, found));
   }
 
   /**
@@ -152,7 +152,7 @@ export class LiveChat {
    * `bootstrap`.
    */
   find(videoId: string, options: CallOptions, known?: Position): Promise<Standing<FoundChat>> {
-    return this.#walls.observe(videoId, this.#find(videoId, options, known));
+    return this.#wallCount.observe(videoId, this.#find(videoId, options, known));
   }
 
   async #bootstrap(

@@ -22,7 +22,7 @@ import { Gate, type GateSettings } from "./gate.ts";
 import { Silence } from "./silence.ts";
 import type { EgressSpec } from "./spec.ts";
 import { Transport } from "./transport.ts";
-import { Walls } from "./walls.ts";
+import { WallCount } from "./wall-count.ts";
 
 /** The calls that open a room: for credentials, a page and the chat. */
 const OPENING_CALLS = 3;
@@ -62,7 +62,7 @@ export class Egress {
   readonly #gate: Gate;
   readonly #flights: Flights;
   readonly #breaker: Breaker;
-  readonly #walls: Walls;
+  readonly #wallCount: WallCount;
   readonly #transport: Transport;
   readonly #calls: UpstreamCalls;
   #openings = 0;
@@ -87,8 +87,8 @@ export class Egress {
     this.#flights = new Flights(this.#gate, clock);
     this.#transport = new Transport(clock, connectionsOf?.(spec) ?? new HttpConnections(spec), !isSingle);
     this.#calls = new UpstreamCalls({ ...parts, send: (request) => this.#send(request) });
-    this.#walls = new Walls(name, parts);
-    this.liveChat = new LiveChat(this.#calls, reading, this.#walls, parts);
+    this.#wallCount = new WallCount(name, parts);
+    this.liveChat = new LiveChat(this.#calls, reading, this.#wallCount, parts);
     this.#breaker = new Breaker({
       name,
       clock,
@@ -148,7 +148,7 @@ export class Egress {
 
   /** Looks at the pages of a channel. Rejects as `lookAtChannel` does. */
   lookAt(channel: string, memory: ChannelMemory, signal: AbortSignal): Promise<ChannelLook> {
-    return this.#walls.observe(channel, lookAtChannel(channel, memory, this.#calls, signal));
+    return this.#wallCount.observe(channel, lookAtChannel(channel, memory, this.#calls, signal));
   }
 
   /** The standing of a video's chat, as its pages say. Rejects as `LiveChat.find` does. */
@@ -165,7 +165,7 @@ export class Egress {
     const path = `/watch?v=${videoId}&hl=en&gl=US`;
     const page = new PageLoads(this.#calls, options).page(path);
     const found = page.then((html) => channelNamesIn(html, videoId));
-    return this.#walls.observe(videoId, found);
+    return this.#wallCount.observe(videoId, found);
   }
 
   /** From now on this egress shares its pace with other instances. */

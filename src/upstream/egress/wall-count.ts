@@ -12,7 +12,7 @@ import { wallBehind } from "../upstream-error.ts";
 const MIN_WALLED = 3;
 const ROW_MS = 15 * 60_000;
 
-export class Walls {
+export class WallCount {
   readonly #egress: string;
   readonly #clock: Clock;
   readonly #telemetry: Telemetry;
