@@ -63,8 +63,8 @@ interface PageChat {
 }
 
 /**
- * The walls for an address that the upstream distrusts, whatever the video: a sign-in, in the usual words or in
- * those of another language, a cookie question, a
+ * The walls for an address that the upstream distrusts, whatever the video: a sign-in (`bot`, and in
+ * another language `sign-in`), a cookie question, a
  * page without data, another video's page, a stream that is reported not to be live.
  */
 export const WALLS = ["bot", "sign-in", "consent", "no-data", "other-video", "offline"] as const;

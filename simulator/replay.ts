@@ -10,7 +10,7 @@ interface Placed {
   offsetMs: number;
 }
 
-/** Wraps actions with their position in the video, those of one position together; items also get it as text. */
+/** Wraps actions, those of one position in the video together; an item also gets the position as text. */
 export function asReplay(placed: readonly Placed[]): JsonObject[] {
   const wrappers: { actions: JsonObject[]; offsetMs: number }[] = [];
   for (const { action, offsetMs } of placed) {

@@ -344,7 +344,7 @@ export class Chat {
     const seen = grant.isMute ? [] : read.filter(({ action }) => grant.view === "all" || !onlyInAll(action));
     return {
       actions: [
-        // A token that begins with the backlog also shows what stands above it.
+        // A token that begins with the backlog also shows the tickers above it.
         ...(grant.reloads && !grant.isMute ? this.#tickers.actionsBeside(read, this.#now) : []),
         ...this.#written(seen, grant.shownAt),
       ],

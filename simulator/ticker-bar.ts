@@ -1,5 +1,5 @@
 /**
- * The tickers that stand above a live chat: payments, members and gifts, each for its time. A page, and the
+ * The tickers above a live chat: payments, members and gifts, each for its time. A page, and the
  * first answer to a token that a page's menu gives, show them all, however long ago their messages were sent.
  */
 import { dig, isObject, type JsonObject } from "./plain-json.ts";

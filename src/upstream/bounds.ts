@@ -13,8 +13,8 @@ export const BOUNDS = {
   /** Number of times that a page may be read, summed over those places. */
   readings: 3,
   /**
-   * Actions in one answer or page, those in a replay's wrappers counted each. An answer with more is an error;
-   * of a page, the last ones count. Real ones have a few hundred.
+   * Actions in one answer or page, counted inside a replay's wrappers. An answer with more is an error; of a
+   * page, the last ones count. Real ones have a few hundred.
    */
   actions: 10_000,
   /** Streams on a channel's page. Real tabs show 30 before they are scrolled. */

@@ -7,7 +7,7 @@ import { VirtualRelay } from "../../harness/virtual-relay.ts";
 const VIDEO = "tickers-1ab";
 /** More than a page shows. */
 const BUSY = 40;
-/** Longer than the upstream holds messages, and shorter than a ticker stands. */
+/** Longer than the upstream holds messages, and shorter than a ticker is shown. */
 const LATER_MS = 120_000;
 
 /** Says an action of the kind, and returns its message's id. */
@@ -18,7 +18,7 @@ function sayOne(chat: Chat, kind: "paid" | "ticker" | "gift"): string {
   return id;
 }
 
-/** A chat with a payment and a gift of membership, their tickers, and then so many texts that a page lacks them. */
+/** A chat that can be paid: by a message and a gift with their tickers, then more texts than a page shows. */
 async function busyChat(relay: VirtualRelay, foundOn: "popout" | "watch") {
   const hold = { holdsMs: 10_000, holdsMessages: 200 };
   const chat = relay.upstream.chat(VIDEO, { page: 20, foundOn, kinds: ["text"], ...hold });
