@@ -30,7 +30,7 @@ export interface PageContent {
   initialData: "plain" | "escaped";
   random: Random;
   /** Why the page has no chat. */
-  absent?: AbsentKind | "bot" | "sign-in" | "offline";
+  absent?: AbsentKind | "bot" | "offline";
   chat?: PageChat;
   /** The broadcast of a channel; without one the page names neither channel nor times. */
   broadcast?: PageBroadcast | undefined;
@@ -63,11 +63,10 @@ interface PageChat {
 }
 
 /**
- * The walls for an address that the upstream distrusts, whatever the video: a sign-in (`bot`, and in
- * another language `sign-in`), a cookie question, a
+ * The walls for an address that the upstream distrusts, whatever the video: a sign-in, a cookie question, a
  * page without data, another video's page, a stream that is reported not to be live.
  */
-export const WALLS = ["bot", "sign-in", "consent", "no-data", "other-video", "offline"] as const;
+export const WALLS = ["bot", "consent", "no-data", "other-video", "offline"] as const;
 export type Wall = (typeof WALLS)[number];
 
 /** The content of each page without a chat; a `bar` is the text in place of the chat. */
@@ -112,11 +111,6 @@ const absences: Record<
     status: "LOGIN_REQUIRED",
     reason: "Sign in to confirm you’re not a bot",
   },
-  "sign-in": {
-    popout: "Le chat en direct n’est pas disponible pour le moment",
-    status: "LOGIN_REQUIRED",
-    reason: "Connectez-vous pour confirmer que vous n’êtes pas un robot",
-  },
   offline: {
     popout: "Chat is disabled for this live stream.",
     status: "LIVE_STREAM_OFFLINE",
@@ -125,7 +119,7 @@ const absences: Record<
 };
 
 /** Those whose watch page has no data of the video. */
-const DATALESS: ReadonlySet<PageContent["absent"]> = new Set(["bot", "sign-in", "private", "unavailable"]);
+const DATALESS: ReadonlySet<PageContent["absent"]> = new Set(["bot", "private", "unavailable"]);
 
 /** A page of a video. */
 export function chatPage(on: Place, content: PageContent, credentials: Credentials): Answer {
@@ -147,7 +141,6 @@ export function wallPage(
   const content: PageContent = { ...frame, kind: "none", initialData: "plain" };
   switch (wall) {
     case "bot":
-    case "sign-in":
     case "offline":
       return chatPage(on, { ...content, absent: wall }, credentials);
     case "other-video":

@@ -268,12 +268,6 @@ export const FACTS: readonly Fact[] = [
     held: [WALLS, "a room whose token is refused waits behind a wall and tries again"],
   },
   {
-    fact: "a wall's words can be of another language or form",
-    by: ["wall sign-in"],
-    drawn: ["wall sign-in"],
-    held: [WALLS, "a sign-in in other words"],
-  },
-  {
     fact: "a call is answered with an error object or an error page, of any status",
     by: ["failure status", "failure invalid-argument", "failure response-errors", "failure html"],
     drawn: ["chat 500", "chat 503", "chat 403", "chat 404", "chat invalid argument", "chat response errors"],

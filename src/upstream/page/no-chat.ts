@@ -77,16 +77,11 @@ function findingIn(player: JsonObject | undefined, notice: JsonObject | undefine
   switch (status) {
     case "LOGIN_REQUIRED":
       // The upstream asks for a sign-in if it takes the visitor for a bot, and if the video is private or has
-      // an age limit. The text is English because the request asks for it. Where its words say none of these,
-      // a page that shows nothing of the stream may be for the visitor.
+      // an age limit. The text is English because the request asks for it.
       if (/\bprivate\b/i.test(words)) return [hidden, "the video is private"];
       return /\bbot\b/i.test(words)
         ? ["unknown", "YouTube asks this server to sign in", "address"]
-        : [
-            stream || /\bage\b/i.test(words) ? hidden : "unknown",
-            "YouTube asks this server to sign in",
-            "video",
-          ];
+        : [hidden, "YouTube asks this server to sign in", "video"];
     case "ERROR":
       return [stream === "ended" ? "over" : "none", "the video does not exist or was deleted"];
     case "UNPLAYABLE":

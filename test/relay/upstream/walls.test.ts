@@ -127,7 +127,6 @@ describe("a first viewer learns the standing of the chat, which is remembered un
     ["a chat that is disabled", { kind: "disabled" }, [], /^No live chat found: .*disabled/, true],
     ["a video without one", { kind: "none" }, [], /^No live chat found: the video has no live chat$/, true],
     ["a sign-in", {}, [[PLACES, "bot"]], /but there may be one: .*asks this server to sign in/, false],
-    ["a sign-in in other words", {}, [[PLACES, "sign-in"]], /but there may be one: .*pas un robot/, false],
     ["consent", {}, [[PLACES, "consent"]], /but there may be one: .*consent/, false],
     ["no data", {}, [[PLACES, "no-data"]], /but there may be one: .*no initial data/, false],
     ["another video", {}, [[PLACES, "other-video"]], /but there may be one: .*another video/, false],
