@@ -14,8 +14,7 @@ import {
   parseJson,
   startOfJson,
 } from "../base/json.ts";
-import { lastWithin } from "./action-count.ts";
-import { BOUNDS } from "./bounds.ts";
+import { BOUNDS, lastWithin } from "./bounds.ts";
 import { isToken } from "./continuation.ts";
 import type { UpstreamAnswer } from "./egress/transport.ts";
 import { sanitised } from "./readers/text.ts";

@@ -2,6 +2,7 @@
  * Maximum sizes accepted from the upstream: several times the largest seen, so that no real data exceeds a
  * bound, and small enough that a broken upstream costs bounded time and memory.
  */
+import { asArray, dig } from "../base/json.ts";
 
 export const BOUNDS = {
   /** Bytes of one answer, decompressed. Watch pages reach 2 MB. A larger answer is an error. */
@@ -42,3 +43,13 @@ export const BOUNDS = {
   /** Open polls. A chat shows one; if more are never closed, the oldest are forgotten. */
   panels: 20,
 } as const;
+
+/** The last ones that together have at most `limit` actions; the list itself if it has no more. */
+export function lastWithin(actions: readonly unknown[], limit: number): readonly unknown[] {
+  let count = 0;
+  const last = actions.findLastIndex((action) => {
+    count += asArray(dig(action, "replayChatItemAction", "actions"))?.length ?? 1;
+    return count > limit;
+  });
+  return last < 0 ? actions : actions.slice(last + 1);
+}

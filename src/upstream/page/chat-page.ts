@@ -7,8 +7,7 @@
 import { asArray, asObject, type JsonObject } from "../../base/json.ts";
 import type { ChatType, ChatView } from "../../protocol/chat.ts";
 import type { VideoFacts } from "../../protocol/video-facts.ts";
-import { lastWithin } from "../action-count.ts";
-import { BOUNDS } from "../bounds.ts";
+import { BOUNDS, lastWithin } from "../bounds.ts";
 import { namesVideo, tokenIn } from "../continuation.ts";
 import { shownView, tokenOfView } from "../view-menu.ts";
 import { videoData } from "./initial-data.ts";
