@@ -71,6 +71,12 @@ async function stateOfRecording({ url }: TestRelay): Promise<string | undefined>
   return body.recordings[0]?.state;
 }
 
+/** Whether the room shows what a page says of its video, which comes after all other calls. */
+async function showsVideo({ url }: TestRelay): Promise<boolean> {
+  const { body } = await ask<{ title?: string }>(url, "/v1/rooms/demo-stream");
+  return body.title !== undefined;
+}
+
 async function statusOf({ url }: TestRelay, path: string): Promise<number> {
   return (await fetch(url + path)).status;
 }
@@ -120,6 +126,7 @@ describe("the calls of docs/api.md", { skip: without("curl") }, () => {
         .replace('"messageId":"…"', '"messageId":"paid"')
         .replace("curl ", `curl -sS -w '${STATUS}%{http_code}' `);
       if (command.endsWith("/v1/recordings")) await eventually("recording", () => stateOfRecording(relay));
+      if (/v1\/rooms\b/.test(command)) await eventually(true, () => showsVideo(relay));
       // A busy machine may be late.
       if (command.endsWith("/readyz")) await eventually(200, () => statusOf(relay, "/readyz"));
       const isStream = shown.startsWith("retry:");
