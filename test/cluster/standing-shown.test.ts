@@ -9,7 +9,7 @@ import { testPostgres, UNHEARD } from "../support/postgres-server.ts";
 import { roomsIn } from "../support/relay.ts";
 
 const { skip, server } = await testPostgres();
-const SETTINGS = { RELAY_LOOK_MS: "200", RELAY_LEASE_MS: "1000", RELAY_GRACE_MS: "60000" } as const;
+const SETTINGS = { RELAY_LOOK_MS: "200", RELAY_GRACE_MS: "60000" } as const;
 
 describe("the standing of a chat", { skip, timeout: 120_000 }, () => {
   const ways = { "by notices": {}, "by looks, if no notice arrives": { RELAY_STORE_LISTEN_URL: UNHEARD } };
