@@ -286,7 +286,7 @@ describe("several chats on the viewer page", { skip: NO_CHROMIUM }, () => {
     await tabs.getByRole("tab", { name: `${videoIds[1]} · ended` }).waitFor();
     await page.setViewportSize({ ...NARROW, width: NARROW.width + 1 });
     assert.deepEqual(await shown(), videoIds);
-    assert.equal(await page.getByRole("region", { name: videoIds[1], exact: true }).count(), 1);
+    await page.getByRole("region", { name: videoIds[1], exact: true }).waitFor();
     await page.setViewportSize(NARROW);
     await page.getByRole("tabpanel", { name: videoIds[2], exact: true }).waitFor();
   });
