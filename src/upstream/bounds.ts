@@ -2,7 +2,7 @@
  * Maximum sizes accepted from the upstream: several times the largest seen, so that no real data exceeds a
  * bound, and small enough that a broken upstream costs bounded time and memory.
  */
-import { asArray, dig } from "../base/json.ts";
+import { asArray, asObject } from "../base/json.ts";
 
 export const BOUNDS = {
   /** Bytes of one answer, decompressed. Watch pages reach 2 MB. A larger answer is an error. */
@@ -48,7 +48,8 @@ export const BOUNDS = {
 export function lastWithin(actions: readonly unknown[], limit: number): readonly unknown[] {
   let count = 0;
   const last = actions.findLastIndex((action) => {
-    count += asArray(dig(action, "replayChatItemAction", "actions"))?.length ?? 1;
+    const wrapper = asObject(asObject(action)?.replayChatItemAction);
+    count += wrapper === undefined ? 1 : (asArray(wrapper.actions)?.length ?? 1);
     return count > limit;
   });
   return last < 0 ? actions : actions.slice(last + 1);
