@@ -10,6 +10,7 @@ import { setFlagsFromString } from "node:v8";
 process.on("SIGUSR1", () => {});
 // src/cli/garbage-collections.ts says why.
 setFlagsFromString("--heap-growing-percent=50");
+setFlagsFromString("--no-flush-bytecode");
 // In the system's folder for temporary files: a start takes half the time and less memory where it is not the first.
 // Threads and processes that this one starts find it in the environment.
 const { directory } = module.enableCompileCache();

@@ -1,7 +1,7 @@
 /**
  * Gives memory back to the system at quiet moments. A start and a wave of viewers leave garbage behind that
- * the engine would keep: it collects its old objects only when they have grown by a half (`HEAP_GROWTH`). A
- * full collection stops the event loop for one to three milliseconds per megabyte that is alive, so it
+ * the engine would keep: it collects its old objects only when they have grown by a half (`ENGINE_OPTIONS`).
+ * A full collection stops the event loop for one to three milliseconds per megabyte that is alive, so it
  * happens while the loop has little to do, the sooner the more the heap has grown, and else seldom.
  */
 import { performance } from "node:perf_hooks";
@@ -13,19 +13,18 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 
 const MIB = 1024 * 1024;
 /**
- * The engine's option by which its heap grows by a half before it collects: a flood then adds half as much as
- * by default, for somewhat more CPU while much is allocated. It must be set before any module is loaded, as
- * compiled code is kept only for the same options.
+ * Options of the engine. With the first, its heap grows by a half before it collects: a flood then adds half
+ * as much as by default, for somewhat more CPU while much is allocated. With the second, collections do not
+ * drop the compiled code of functions that have rested, which the next wave of viewers needs. They must be
+ * set before any module is loaded, as compiled code is kept only for the same options.
  */
-export const HEAP_GROWTH = "--heap-growing-percent=50";
+export const ENGINE_OPTIONS = ["--heap-growing-percent=50", "--no-flush-bytecode"];
 
 const CHECK_MS = 1000;
 /** A collection is worth it once the heap is larger by this than after the last one. About 5,000 viewers. */
 export const GROWN_BYTES = 16 * MIB;
 /** The minimum time between two collections if it has grown by that; half of it after twice the growth. */
 export const PAUSE_MS = 60_000;
-/** A larger heap's free pages are left to the engine, which gives them back after half a minute. */
-const MAX_THOROUGH_BYTES = 256 * MIB;
 /** The event loop is quiet below this share of the time since the last check. */
 const QUIET = 0.1;
 
@@ -35,7 +34,10 @@ export interface Engine {
   heapBytes(): number;
   /** The share of the time since the last call in which the event loop was busy, from 0 to 1. */
   load(): number;
-  /** `thorough`: also gives the engine's free pages back at once, which takes about three times as long. */
+  /**
+   * `thorough`: also gives the engine's free pages back at once. It drops the classes of which no object is
+   * alive, and with them optimized code: after a wave of viewers, the next wave would take twice as long.
+   */
   collect(thorough: boolean): void;
 }
 
@@ -57,7 +59,8 @@ export async function runCollections(
       const growth = (heapBytes - keptBytes) / GROWN_BYTES;
       const passedMs = clock.monotonic() - collectedAt;
       if (!isQuiet || growth < 1 || passedMs < PAUSE_MS / growth) continue;
-      engine.collect(heapBytes < MAX_THOROUGH_BYTES);
+      const isFirst = collectedAt === Number.NEGATIVE_INFINITY;
+      engine.collect(isFirst);
       keptBytes = engine.heapBytes();
       collectedAt = clock.monotonic();
     }

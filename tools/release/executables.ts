@@ -17,7 +17,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ASSETS, companions } from "../../src/cli/companions.ts";
-import { HEAP_GROWTH } from "../../src/cli/garbage-collections.ts";
+import { ENGINE_OPTIONS } from "../../src/cli/garbage-collections.ts";
 import { bundleOneFile, ROOT } from "./bundle.ts";
 
 /** The platforms, with the npm package that has their Node. */
@@ -58,13 +58,13 @@ export async function buildExecutables(platforms: readonly Platform[], folder: s
         executable,
         output,
         disableExperimentalSEAWarning: true,
-        execArgv: ["--disable-sigusr1", HEAP_GROWTH], // the first is the debugger
+        execArgv: ["--disable-sigusr1", ...ENGINE_OPTIONS], // the first is the debugger
         useCodeCache: isOwn, // compiled code is that of the machine which builds
         assets: { "package.json": join(ROOT, "package.json"), ...Object.fromEntries([...assets, ...beside]) },
       }),
     );
     // With a random seed the compiled code would differ each time. It does not stay in the file.
-    execFileSync(process.execPath, ["--random-seed=1", HEAP_GROWTH, "--build-sea", config], {
+    execFileSync(process.execPath, ["--random-seed=1", ...ENGINE_OPTIONS, "--build-sea", config], {
       cwd: temporary.path,
       stdio: "ignore",
     });

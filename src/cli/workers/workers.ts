@@ -15,7 +15,7 @@ import type { RetryWaits } from "../../base/retry.ts";
 import { createServer, type Served } from "../../http/server.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import type { EdgeConfig, PortConfig } from "../config.ts";
-import { HEAP_GROWTH } from "../garbage-collections.ts";
+import { ENGINE_OPTIONS } from "../garbage-collections.ts";
 import { countsOf, mergedMetrics, sumOfCounts } from "./merged-metrics.ts";
 import { WORKER_COMMAND } from "./worker-command.ts";
 import { workerConfig } from "./worker-config.ts";
@@ -24,7 +24,7 @@ import type { FromWorker, Metrics, ToWorker, WorkerReport } from "./worker-messa
 /** What a worker runs: `.ts` in the sources, `.js` in the bundle. The one file runs itself. */
 const WORKER = IS_ONE_FILE ? WORKER_COMMAND : new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
 /** Until the worker is loaded, Node.js would open its debugger at a SIGUSR1. One file has these already. */
-const OPTIONS = [...process.execArgv, "--disable-sigusr1", HEAP_GROWTH];
+const OPTIONS = [...process.execArgv, "--disable-sigusr1", ...ENGINE_OPTIONS];
 /** The waits before a worker that has died is started again; they grow until one of them listens. */
 const RESTARTS: RetryWaits = { firstMs: 250, maxMs: 30_000 };
 /**
