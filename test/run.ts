@@ -7,6 +7,8 @@
  *     npm run test:all                also browsers, PostgreSQL, other programs and captures; with --whole, a
  *                                     skipped test fails the run
  *
+ * With --documents, each plays only the files of it that read documents.
+ *
  * The start of a process, its imports and its first calls cost more than most files' tests. So files share
  * processes; the results are counted over all.
  */
@@ -59,7 +61,7 @@ const ALONE = [
 const flag = { type: "boolean", default: false } as const;
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { all: flag, unit: flag, watch: flag, whole: flag },
+  options: { all: flag, documents: flag, unit: flag, watch: flag, whole: flag },
 });
 
 const inFolder = (path: string): string[] =>
@@ -82,6 +84,12 @@ function chosen(): string[] {
   return inFolder("test").filter((file) => values.all || !isNeedy(file));
 }
 
+/** Loads the parser of code only if it is needed. */
+async function readersOfDocuments(paths: readonly string[]): Promise<string[]> {
+  const { readsDocuments } = await import("./support/documents.ts");
+  return paths.filter((path) => readsDocuments(path));
+}
+
 /** Writes files that each import up to `most` of these files, and returns their paths. */
 function shared(name: string, files: readonly string[], most: number): string[] {
   const processes = Math.min(files.length, Math.max(AT_ONCE, Math.ceil(files.length / most)));
@@ -93,7 +101,7 @@ function shared(name: string, files: readonly string[], most: number): string[] 
   });
 }
 
-const files = chosen();
+const files = values.documents ? await readersOfDocuments(chosen()) : chosen();
 const together = Object.groupBy(
   files.filter((file) => !ALONE.includes(file)),
   (file) => (/^test\/(unit|relay)\//.test(file) ? "computing" : "waiting"),

@@ -58,6 +58,13 @@ describe("npm test", () => {
     assert.ok(out.endsWith(`\n${said.join("\n")}\n`), out);
   });
 
+  it("plays with --documents only the files that read one", async (t) => {
+    const contents = ['it("reads", () => "docs/api.md");', 'it("reads none", () => {}); // docs/api.md'];
+    const { out, counts } = await play(t, contents, "--documents");
+    assert.deepEqual(counts, [1, 1, 0, 0]);
+    assert.match(out, /^✔ reads \(/m);
+  });
+
   it("fails with --whole if a test or a suite is skipped", async (t) => {
     for (const [content, expected] of [
       [PASSES, 1],
