@@ -184,15 +184,19 @@ export class ClusterJudge {
         videoId,
         `nobody reads it for ${Math.round(unreadMs)} ms, though others want it`,
       );
-    const state = states.find(({ instance }) => instance === owner);
-    const isCutOff =
-      state !== undefined && state.storeMs > STORE_SETTLES_MS && this.#isCutOff(state.instance);
-    const cutOffMs = this.#cutOff.held(videoId, isCutOff && able.length > 0, now);
-    if (cutOffMs > GIVEN_UP_MS)
+    // The next owner may be cut off, too. It has the same time for itself, and all together have a limit.
+    const isCutOff = ({ instance, storeMs }: State) =>
+      instance === owner && storeMs > STORE_SETTLES_MS && this.#isCutOff(instance) && able.length > 0;
+    const cutOffMs = states.map((state) =>
+      this.#cutOff.held(`${videoId} of ${state.instance.name}`, isCutOff(state), now),
+    );
+    const togetherMs = this.#cutOff.held(videoId, states.some(isCutOff), now);
+    const longestMs = Math.max(...cutOffMs, togetherMs / states.length);
+    if (longestMs > GIVEN_UP_MS)
       this.#violate(
         "reading",
         videoId,
-        `its owner is cut off for ${Math.round(cutOffMs)} ms, and others want it`,
+        `its owner is cut off for ${Math.round(longestMs)} ms, and others want it`,
       );
   }
 
