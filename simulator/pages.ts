@@ -96,6 +96,16 @@ const absences: Record<
     status: "LOGIN_REQUIRED",
     reason: "Sign in to confirm your age",
   },
+  "age-check": {
+    popout: "Sorry, live chat is currently unavailable",
+    status: "AGE_CHECK_REQUIRED",
+    reason: "Sign in to confirm your age",
+  },
+  "content-check": {
+    popout: "Sorry, live chat is currently unavailable",
+    status: "CONTENT_CHECK_REQUIRED",
+    reason: "The following content may contain suicide or self-harm topics.",
+  },
   private: {
     popout: "Sorry, live chat is currently unavailable",
     status: "LOGIN_REQUIRED",

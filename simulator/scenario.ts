@@ -18,6 +18,8 @@ export const ABSENT_KINDS = [
   "off",
   "members-only",
   "age-limit",
+  "age-check",
+  "content-check",
   "private",
   "unavailable",
 ] as const;

@@ -248,8 +248,8 @@ export const FACTS: readonly Fact[] = [
     held: ["test/relay/rooms/standing.test.ts", "the chat of an open room that is "],
   },
   {
-    fact: "a video may have no chat, be gone, or ask for a sign-in because of age",
-    by: ["chat none", "chat unavailable", "chat age-limit"],
+    fact: "a video may have no chat, be gone, or ask for a sign-in because of age, or for a check of age or content",
+    by: ["chat none", "chat unavailable", "chat age-limit", "chat age-check", "chat content-check"],
     drawn: ["made-up ids", [`test/simulation/recorded-chat.ts`, '["none", "off", "private"]']],
     held: [BOOTSTRAP, "answers NO_LIVE_CHAT if neither page holds a chat"],
   },

@@ -82,6 +82,10 @@ function findingIn(player: JsonObject | undefined, notice: JsonObject | undefine
       return /\bbot\b/i.test(words)
         ? ["unknown", "YouTube asks this server to sign in", "address"]
         : [hidden, "YouTube asks this server to sign in", "video"];
+    case "AGE_CHECK_REQUIRED":
+    case "AGE_VERIFICATION_REQUIRED":
+    case "CONTENT_CHECK_REQUIRED":
+      return [hidden, "YouTube asks for a confirmation of age, or of a warning, first", "video"];
     case "ERROR":
       return [stream === "ended" ? "over" : "none", "the video does not exist or was deleted"];
     case "UNPLAYABLE":

@@ -141,6 +141,14 @@ describe("a first viewer learns the standing of the chat, which is remembered un
       /^No live chat found: .*confirm your age/,
       true,
     ],
+    ["a check of age", { kind: "age-check" }, [], /^No live chat found: YouTube asks for a confirm/, true],
+    [
+      "a check of content",
+      { kind: "content-check" },
+      [],
+      /^No live chat found: YouTube asks for a con/,
+      true,
+    ],
     [
       "a page that fails",
       { foundOn: "popout" },

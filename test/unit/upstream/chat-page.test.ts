@@ -185,6 +185,7 @@ describe("the reader of chat pages", () => {
     ],
     ["deleted", watchWith(undefined, status("ERROR")), /deleted/],
     ["unplayable", watchWith(notice, status("UNPLAYABLE")), /cannot be played/],
+    ["a check of age", watchWith(notice, status("AGE_VERIFICATION_REQUIRED")), /confirmation of age/],
     ["disabled, watch page", watchWith(notice, status("OK")), /disabled or not open \(YouTube says: もじ\)/],
     [
       "disabled, popout page",
