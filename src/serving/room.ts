@@ -291,7 +291,7 @@ export class Room implements ViewerHost, StartingRoom {
   }
 
   broken(error: unknown): void {
-    if (!this.#closed.signal.aborted) this.#parts.telemetry.rooms.broken(this.videoId, error);
+    if (!this.#closed.signal.aborted) this.#parts.telemetry.rooms.broken(this.key, error);
   }
 
   failed(viewer: Viewer, error: unknown): void {

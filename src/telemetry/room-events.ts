@@ -1,6 +1,6 @@
 /** The events of rooms and of the chats that they read, in log and metrics. */
 import type { RoomEnd } from "../protocol/chat.ts";
-import type { ChatKey } from "../protocol/chat-key.ts";
+import { type ChatKey, chatOf } from "../protocol/chat-key.ts";
 import { ERRORS } from "../protocol/errors.ts";
 import { GAP_REASONS, MESSAGE_TYPES } from "../protocol/kinds.ts";
 import type { Logger } from "./logger.ts";
@@ -63,7 +63,7 @@ export class RoomEvents {
   checkpointUnreadable(key: ChatKey, part: CheckpointPart): void {
     this.#metrics.unreadableCheckpoints.inc({ part });
     this.#log.warn(
-      { videoId: key, part },
+      { ...chatOf(key), part },
       "checkpoint unreadable: messages may be missing, a gap will mark the place",
     );
   }
@@ -73,8 +73,8 @@ export class RoomEvents {
   }
 
   /** The chat is off or hidden: the room waits for it. */
-  awaits(videoId: string, chat: string, why: string): void {
-    this.#log.info({ videoId, chat, why }, "room waits for its chat");
+  awaits(videoId: string, standing: string, why: string): void {
+    this.#log.info({ videoId, standing, why }, "room waits for its chat");
   }
 
   caughtUp(videoId: string, silentMs: number): void {
@@ -85,7 +85,7 @@ export class RoomEvents {
   gapFound(key: ChatKey, reason: string, sinceMs: number): void {
     this.#metrics.gaps.inc({ reason });
     const since = new Date(sinceMs).toISOString();
-    this.#log.warn({ videoId: key, reason, since }, "messages may be missing: gap message written");
+    this.#log.warn({ ...chatOf(key), reason, since }, "messages may be missing: gap message written");
   }
 
   /** A live answer that may lack older messages. `silentMs`: the interruption before it, if that is why. */
@@ -118,8 +118,11 @@ export class RoomEvents {
     } else this.#log.info({ videoId, reason: end.reason }, `room ${end.state}`);
   }
 
-  broken(videoId: string, error: unknown): void {
-    this.#log.error({ videoId, err: error }, "room broken: its viewers are disconnected and can resume");
+  broken(key: ChatKey, error: unknown): void {
+    this.#log.error(
+      { ...chatOf(key), err: error },
+      "room broken: its viewers are disconnected and can resume",
+    );
   }
 
   /** Another instance reads the room now, or will. */

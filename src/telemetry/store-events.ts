@@ -1,5 +1,5 @@
 /** The events of the store, in log and metrics. */
-import type { ChatKey } from "../protocol/chat-key.ts";
+import { type ChatKey, chatOf } from "../protocol/chat-key.ts";
 import type { Logger } from "./logger.ts";
 import type { MetricMakers } from "./metric-makers.ts";
 
@@ -113,7 +113,7 @@ export class StoreEvents {
     else if (this.#isFirst(JSON.stringify(row))) this.#metrics.unreadableRows.inc({ part });
     else return;
     if (part !== "message" || this.#isFirst(key))
-      this.#log.warn({ videoId: key, ...where }, UNREADABLE[part]);
+      this.#log.warn({ ...chatOf(key), ...where }, UNREADABLE[part]);
   };
 
   /** Whether nothing of this name was met before. */
@@ -170,7 +170,7 @@ export class StoreEvents {
 
   /** A bug in counting. Messages that are blanked meanwhile will be missing in the totals. */
   uncounted(key: ChatKey, error: unknown): void {
-    this.#log.error({ videoId: key, err: error }, "messages were not counted: totals may lack them");
+    this.#log.error({ ...chatOf(key), err: error }, "messages were not counted: totals may lack them");
   }
 
   /** The start waits for an unreachable store, at most for `limitMs`. */
