@@ -48,7 +48,7 @@ export function recentlyEnded(
       : isReplay
         ? REPLAY_KEPT_MS
         : parts.settings.graceMs;
-    const leftMs = keptMs - Math.max(0, endedAgoMs);
+    const leftMs = keptMs - Math.abs(endedAgoMs); // an end to come is of a clock that was ahead
     if (leftMs > 0) return { room: finishedRoom(record, parts), isReplay, leftMs };
   }
   return undefined;

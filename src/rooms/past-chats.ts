@@ -42,7 +42,7 @@ export function pastChat(
   const asked = chatAsked(stored, request);
   if (asked) return asked.is === "over" && !request.reopens ? asked : undefined;
   const live = stored.find((each) => isChat(each, "live"));
-  const isRecent = live?.is === "over" && live.endedAgoMs !== null && live.endedAgoMs <= graceMs;
+  const isRecent = live?.is === "over" && live.endedAgoMs !== null && Math.abs(live.endedAgoMs) <= graceMs;
   return isRecent && !request.chat && !request.reopens ? live : undefined;
 }
 

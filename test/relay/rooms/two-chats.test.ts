@@ -261,6 +261,40 @@ describe("a viewer at an edge with a cursor of a replay, where the end of the li
   });
 });
 
+it("the log names the video of a replay, and the chat", async () => {
+  const { relay, chat } = await readToEnd();
+  chat.change({ kind: "replay", pageSize: 1 });
+  await relay.advance(LATER_MS);
+  await (await relay.enter({ videoId: VIDEO })).untilMessages(2);
+  relay.kill();
+  relay.disk.rewrite(VIDEO, (checkpoint) => JSON.stringify({ ...JSON.parse(checkpoint), gifts: 5 }));
+  relay.start();
+  await (await relay.enter({ videoId: VIDEO })).untilMessages(3);
+  const told = relay.log.filter(({ msg }) => msg.startsWith("checkpoint unreadable"));
+  assert.deepEqual(
+    told.map(({ videoId, chat: named }) => [videoId, named]),
+    [[VIDEO, "replay"]],
+  );
+});
+
+for (const days of [40, -40])
+  it(`a newcomer gets the replay, though the clock was ahead by ${days} days as the live chat ended`, async () => {
+    let aheadMs = days * 24 * 3_600_000;
+    const { relay, chat, viewer } = await virtualRoom(10, {}, {}, { hasDisk: true, aheadMs: () => aheadMs });
+    chat.end("reload-only");
+    await viewer.ended();
+    chat.change({ kind: "replay", pageSize: 4 });
+    relay.kill();
+    aheadMs = 0;
+    await relay.advance(LATER_MS);
+    relay.start();
+    const late = await whole({ relay }, {});
+    assert.equal(late.viewer.init?.chatType, "liveChatReplayRenderer");
+    assert.deepEqual(late.viewer.ids, viewer.ids);
+    const back = await whole({ relay }, { lastEventId: viewer.cursors[5] ?? 0 });
+    assert.deepEqual(back.viewer.ids, viewer.ids.slice(6));
+  });
+
 it("a viewer with a cursor of a replay gets it, though the live chat seems to have ended just now", async () => {
   const graceMs = 1000;
   const { relay, chat, viewer } = await virtualRoom(20, { RELAY_GRACE_MS: String(graceMs) });
