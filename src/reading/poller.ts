@@ -90,7 +90,7 @@ export class Poller {
   /** Whether an answer came since a token was last refused. Otherwise even fresh tokens are refused. */
   #hasProgressed = true;
   #failures = 0;
-  /** When an answer last advanced the reading. */
+  /** When an answer last advanced the reading, or a page said that the chat is hidden. */
   #progressedAt: number;
 
   constructor(videoId: string, start: PollerStart, parts: PollerParts) {
@@ -113,6 +113,7 @@ export class Poller {
     this.#viewRead(start);
     if (!start.awaited) return;
     const { absence, isNew } = start.awaited;
+    if (absence.is === "hidden") this.#hidden();
     this.#await(absence);
     if (isNew) this.#lookedAs = absence.is;
   }
@@ -340,13 +341,17 @@ export class Poller {
       this.#startedAt = look.startedAt;
       this.#progress(look.answeredAt);
       this.#timeline.heldUp("unreachable");
-    } else {
-      this.#failures = 0;
-      this.#timeline.heldUp("hidden");
-    }
+    } else this.#hidden();
     this.#lookedAs = absence.is;
     await this.#append([{ items: [], gapBefore: gap }], this.#position, signal);
     return { delayMs: waits.next(this.#parts.isWatched()) };
+  }
+
+  /** A page says that the chat is hidden: no good answer, as messages may be missing, but no failure either. */
+  #hidden(): void {
+    this.#failures = 0;
+    this.#progressedAt = this.#parts.clock.monotonic();
+    this.#timeline.heldUp("hidden");
   }
 
   #await(absence: AwaitedAbsence): LookWaits {

@@ -399,8 +399,8 @@ export class OwnedRoom {
         const isRecorded = parts.settings.recorded.has(videoId);
         return priorityMs({ isRecorded, isWatched: this.room.viewerCount > 0, isQuiet });
       },
-      // A recording is one viewer.
-      isWatched: () => this.room.viewerCount > (parts.settings.recorded.has(videoId) ? 1 : 0),
+      // A room without a recording, which is one viewer, is only read while it is watched, perhaps elsewhere.
+      isWatched: () => !parts.settings.recorded.has(videoId) || this.room.viewerCount > 1,
     });
     this.#following = this.room.follow();
     this.#reading = this.#read();

@@ -6,7 +6,7 @@
 import type { CallTimes, Clock } from "../base/clock.ts";
 import { withoutStop } from "../base/full-stop.ts";
 import { type ChatType, type ChatView, isReplayChat } from "../protocol/chat.ts";
-import type { Standing, WallOf } from "../protocol/chat-standing.ts";
+import { mayReturn, type Standing, type WallOf } from "../protocol/chat-standing.ts";
 import { RelayError } from "../protocol/errors.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -131,15 +131,17 @@ export class LiveChat {
 
   /**
    * Loads the page of a chat again and keeps its pair. It gets new credentials only if the known ones were
-   * refused or are old. A live chat of which a replay is found is over, and a replay that is not there.
-   * Rejects as `find` does, and with `UpstreamError` "unusable" if the standing is unknown.
+   * refused or are old. A live chat of which a replay is found is over, and so is a replay that is gone for
+   * good. Rejects as `find` does, and with `UpstreamError` "unusable" if the standing is unknown, or a replay,
+   * which has not been read to its end, may come back.
    */
   async reopen(videoId: string, known: Position, options: CallOptions): Promise<Standing<{ page: Page }>> {
     const standing = await this.find(videoId, options, known);
-    if (standing.is === "unknown") {
+    const isReplay = isReplayChat(known.chatType);
+    if (standing.is === "unknown" || (isReplay && standing.is !== "there" && mayReturn(standing))) {
       throw new UpstreamError("unusable", standing.why, { wallOf: standing.wallOf ?? "video" });
     }
-    if (standing.is !== "there") return isReplayChat(known.chatType) ? { ...standing, is: "over" } : standing;
+    if (standing.is !== "there") return isReplay ? { ...standing, is: "over" } : standing;
     const { is, start, ...page } = standing;
     if (start.chatType !== known.chatType)
       return { is: "over", why: "the stream has ended", video: page.video };

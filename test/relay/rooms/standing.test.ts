@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Scenario } from "../../../simulator/scenario.ts";
 import type { Details } from "../../../src/protocol/kinds.ts";
+import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import type { VirtualViewer } from "../../harness/virtual-viewer.ts";
 import { requestsOf, VIDEO, virtualRoom } from "../../support/virtual-room.ts";
 
@@ -221,22 +222,44 @@ describe("a chat that is hidden", () => {
     }
   }
 
-  it("leaves a gap with the reason, if the later messages do not join the earlier ones", async () => {
-    const { relay, chat, viewer } = await virtualRoom(3, {}, { page: 5, holdsMs: 10_000 });
-    const since = relay.clock.now();
-    chat.change({ kind: "private" });
-    await relay.advance(MINUTE);
-    chat.say(20);
-    chat.change({ kind: "live" });
-    await relay.advance(40 * SECOND);
-    const [gap] = viewer.messages.slice(3);
-    assert.equal(gap?.message.type, "gap");
-    assert.match(gap?.message.message ?? "", /private/);
-    const detailed = await relay.enter({ videoId: VIDEO, lastEventId: 0, details: true });
-    const told = gapIn(detailed);
-    assert.equal(told.reason, "hidden");
-    assert.ok(Math.abs(Date.parse(told.since) - since) < 3000, told.since);
-  });
+  for (const kind of ["private", "age-check", "content-check"] as const)
+    it(`leaves a gap with the reason (${kind}), if the later messages do not join the earlier ones`, async () => {
+      const { relay, chat, viewer } = await virtualRoom(3, {}, { page: 5, holdsMs: 10_000 });
+      const since = relay.clock.now();
+      chat.change({ kind });
+      await relay.advance(MINUTE);
+      chat.say(20);
+      chat.change({ kind: "live" });
+      await relay.advance(40 * SECOND);
+      const [gap] = viewer.messages.slice(3);
+      assert.equal(gap?.message.type, "gap");
+      assert.match(gap?.message.message ?? "", /private/);
+      const detailed = await relay.enter({ videoId: VIDEO, lastEventId: 0, details: true });
+      const told = gapIn(detailed);
+      assert.equal(told.reason, "hidden");
+      assert.ok(Math.abs(Date.parse(told.since) - since) < 3000, told.since);
+    });
+
+  for (const [what, scenario] of [
+    ["there again", { kind: "live" }],
+    ["over", { kind: "disabled" }],
+  ] as const)
+    it(`is the reason of the gap if a restarted service finds it ${what} at its first look`, async () => {
+      const room = await virtualRoom(3, {}, { page: 5, holdsMs: 10_000 }, { hasDisk: true });
+      const { relay, chat } = room;
+      const since = relay.clock.now();
+      chat.change({ kind: "private" });
+      await relay.advance(MINUTE);
+      relay.kill();
+      chat.say(20);
+      chat.change(scenario);
+      relay.start();
+      const back = await room.open({ lastEventId: 0, details: true });
+      await relay.advance(10 * SECOND);
+      const told = gapIn(back);
+      assert.equal(told.reason, "hidden");
+      assert.ok(Math.abs(Date.parse(told.since) - since) < 3000, told.since);
+    });
 });
 
 it("a page that says a chat is off is a good answer: only later messages may be missing", async () => {
@@ -253,6 +276,18 @@ it("a page that says a chat is off is a good answer: only later messages may be 
   assert.ok(off - since >= 0 && off - since <= 31 * SECOND, `${off - since} ms`);
 });
 
+it("a chat that is off is looked for every 30 s for hours, although nobody watches its open room here", async () => {
+  const settings = { RELAY_LOOK_MS: "30000", RELAY_GRACE_MS: `${6 * HOUR}` };
+  const { relay, chat, viewer, bootstraps } = await virtualRoom(3, settings);
+  chat.change({ kind: "off" });
+  viewer.leave();
+  await relay.advance(90 * MINUTE);
+  const before = bootstraps();
+  await relay.advance(20 * MINUTE);
+  const looks = bootstraps() - before;
+  assert.ok(looks >= 38 && looks <= 40, `${looks} looks`);
+});
+
 it("a chat that is off for two seconds goes on, with all of its messages and no gap", async () => {
   const { relay, chat, viewer, ids } = await virtualRoom(3);
   chat.say(1);
@@ -266,16 +301,60 @@ it("a chat that is off for two seconds goes on, with all of its messages and no 
   assert.deepEqual(viewer.ids, ids());
 });
 
-it("a room that waits is not failed by walls of its pages before they fail in a row for two minutes", async () => {
-  const { relay, upstream, chat, viewer } = await virtualRoom(3);
-  chat.change({ kind: "off" });
-  await relay.advance(5 * MINUTE);
-  const wall = upstream.fault({ on: ["popout", "watch", "next"], times: 1000, as: "bot" });
-  await relay.advance(100 * SECOND);
-  wall.cancel();
-  chat.change({ kind: "live" });
-  const said = chat.say(1);
-  await relay.advance(MINUTE);
-  assert.deepEqual(viewer.ids.slice(3), said);
-  assert.equal(viewer.end, undefined);
+for (const [kind, isRestarted] of [
+  ["off", false],
+  ["private", false],
+  ["private", true],
+] as const) {
+  const which = `${kind === "off" ? "" : ` for a chat that is ${kind}`}${isRestarted ? " after a restart" : ""}`;
+  it(`a room that waits${which} is not failed by walls of its pages before they fail in a row for two minutes`, async () => {
+    const room = await virtualRoom(3, {}, {}, { hasDisk: isRestarted });
+    const { relay, upstream, chat } = room;
+    chat.change({ kind });
+    await relay.advance(5 * MINUTE);
+    const wall = upstream.fault({ on: ["popout", "watch", "next"], times: 1000, as: "bot" });
+    if (isRestarted) {
+      relay.kill();
+      relay.start();
+    }
+    const viewer = isRestarted ? await room.open({ lastEventId: 0 }) : room.viewer;
+    await relay.advance(100 * SECOND);
+    wall.cancel();
+    chat.change({ kind: "live" });
+    const said = chat.say(1);
+    await relay.advance(MINUTE);
+    assert.deepEqual(viewer.ids.slice(3), said);
+    assert.equal(viewer.end, undefined);
+  });
+}
+
+describe("a replay whose video becomes private while it is read", () => {
+  async function hiddenReplay() {
+    const relay = new VirtualRelay();
+    const chat = relay.upstream.chat(VIDEO, { kind: "replay", kinds: ["text"], pageSize: 2 });
+    const ids = chat.say(20);
+    const viewer = await relay.enter({ videoId: VIDEO });
+    await viewer.untilMessages(4);
+    chat.change({ kind: "private" });
+    return { relay, chat, ids, viewer };
+  }
+
+  it("is read on to its end if it is shown again within two minutes", async () => {
+    const { relay, chat, ids, viewer } = await hiddenReplay();
+    await relay.advance(MINUTE);
+    assert.equal(viewer.end, undefined);
+    chat.change({ kind: "replay" });
+    assert.deepEqual(await viewer.ended(), ENDED);
+    assert.deepEqual(viewer.ids, ids);
+  });
+
+  it("fails, but is not over: who comes back when it is shown again gets the rest", async () => {
+    const { relay, chat, ids, viewer } = await hiddenReplay();
+    assert.equal((await viewer.ended())?.event, "error");
+    chat.change({ kind: "replay" });
+    await relay.advance(MINUTE);
+    const back = await relay.enter({ videoId: VIDEO, lastEventId: viewer.cursors.at(-1) ?? 0 });
+    assert.deepEqual(await back.ended(), ENDED);
+    assert.deepEqual([...viewer.ids, ...back.ids], ids);
+  });
 });
