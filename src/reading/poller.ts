@@ -347,7 +347,7 @@ export class Poller {
     return { delayMs: waits.next(this.#parts.isWatched()) };
   }
 
-  /** A page says that the chat is hidden: no good answer, as messages may be missing, but no failure either. */
+  /** A page says that the chat is hidden: messages may be missing, but the reading has not failed. */
   #hidden(): void {
     this.#failures = 0;
     this.#progressedAt = this.#parts.clock.monotonic();
