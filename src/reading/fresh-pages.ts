@@ -51,50 +51,17 @@ export function withPage(pages: readonly FreshPage[], page: FreshPage, mark: Mar
 }
 
 /** Items, and when they were read. */
-export type Read = CallTimes & Pick<ReadBatch, "items">;
+export type Read = CallTimes & Pick<ReadBatch, "items" | "above">;
 
-/** An answer, as what follows earlier reading. */
-interface Following {
-  /** Its first part: the answer in Top chat, or all. */
-  first: Read;
-  /** Whether messages may be missing between that and its rest. */
-  isParted: boolean;
-  /**
-   * The batches of the pages and of the answer, behind that time. `read`: the items of a page that completes
-   * the answer, if it is not parted.
-   */
-  batches(before: SpanBefore, read?: Pick<ReadBatch, "items" | "above">): readonly ReadBatch[];
-}
-
-/**
- * An answer that follows the pages. `gapBetween`: the gap between two wall times, in milliseconds since 1970;
- * undefined if nothing can be missing in such a time.
- */
-export function following(
-  answer: PollAnswer,
-  pages: readonly FreshPage[],
-  windowMs: number,
-  gapBetween: (sinceMs: number, untilMs: number) => Gap | undefined,
-  mark: Marker,
-): Following {
-  const [first, rest] = inTurn(answer, windowMs);
-  return {
-    first,
-    isParted: rest !== undefined,
-    batches(before, read = first) {
-      if (!rest) return cutAtAll(answer, withAnswer(pages, read, before, mark));
-      const batches = cutAtAll(answer, withAnswer(pages, first, before, mark));
-      return [...batches, { items: rest.items, gapBefore: gapBetween(first.wallAt, rest.wallAt) }];
-    },
-  };
-}
+/** An answer, perhaps completed from a page; `above` is that page's. */
+export type CompleteAnswer = PollAnswer & Pick<ReadBatch, "above">;
 
 /**
  * The batches of the pages and of what follows them. The last page's token brings the messages since that
  * page. If the page shows no chat message, the answer takes its place. An answer that shows the backlog as
  * well shows its notices, too.
  */
-function withAnswer(
+export function withAnswer(
   pages: readonly FreshPage[],
   { items: read, above }: Pick<ReadBatch, "items" | "above">,
   { gap, isShort }: SpanBefore,
@@ -122,11 +89,11 @@ function withAnswer(
  * joins them and more than a window is between them, they are two. A Top chat answer without a chat message
  * proves nothing, so the full answer's time counts.
  */
-function inTurn(answer: PollAnswer, windowMs: number): readonly [Read, Read?] {
+export function inTurn(answer: CompleteAnswer, windowMs: number): readonly [Read, Read?] {
   const [inTop, all] = answer.parts ?? [];
   if (!inTop?.items.some(isSaid) || !all) return [answer];
   const isJoined = unreadBetween(inTop, all) <= windowMs || areJoined(inTop.items, all.items);
-  return isJoined ? [{ ...inTop, items: answer.items }] : [inTop, all];
+  return isJoined ? [{ ...inTop, items: answer.items, above: answer.above }] : [inTop, all];
 }
 
 /**
@@ -134,7 +101,7 @@ function inTurn(answer: PollAnswer, windowMs: number): readonly [Read, Read?] {
  * leaves out others of their time. So the gap is written twice: before Top chat's messages, and where the
  * full answer begins.
  */
-function cutAtAll({ parts }: PollAnswer, batches: readonly ReadBatch[]): readonly ReadBatch[] {
+export function cutAtAll({ parts }: PollAnswer, batches: readonly ReadBatch[]): readonly ReadBatch[] {
   if (!parts) return batches;
   const ids = new Set(parts[1].items.filter(isSaid).map(({ message }) => message.id));
   return batches.flatMap((batch) => {

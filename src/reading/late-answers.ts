@@ -23,7 +23,7 @@ export function unreadBetween(earlier: CallTimes, later: CallTimes): number {
   );
 }
 
-export interface UnreadSpan {
+interface UnreadSpan {
   ms: number;
   /** Wall time of the last good answer before it, in milliseconds since 1970. */
   sinceMs: number;

@@ -14,6 +14,7 @@ import type { Position } from "../upstream/position.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { Appender } from "./batch/appender.ts";
+import type { CompleteAnswer } from "./fresh-pages.ts";
 import { filledAfterMs } from "./interval.ts";
 import type { PaceParts } from "./pace.ts";
 
@@ -37,11 +38,7 @@ export class OptionalPages {
   }
 
   /** A late batch, completed from its page. If several rooms need a page, the liveliest is due first. */
-  async completed(
-    batch: PollAnswer,
-    unreadMs: number,
-    options: CallOptions,
-  ): Promise<Pick<Page, "items" | "position"> & Partial<Page>> {
+  async completed(batch: PollAnswer, unreadMs: number, options: CallOptions): Promise<CompleteAnswer> {
     const { clock, egress, settings, telemetry } = this.#parts;
     const dueAt = clock.monotonic() + Math.min(0, filledAfterMs(batch) - unreadMs);
     const page = await this.#attempt({ ...options, dueAt }, (own) =>
@@ -56,7 +53,7 @@ export class OptionalPages {
     const tookMs = batch.answeredAt - batch.startedAt;
     const heldSince = new Date(batch.sentAt - (settings.windowMs + tookMs) / 2).toISOString();
     const items = completeInOrder(batch.items, shown, heldSince);
-    return { ...page, items };
+    return { ...batch, items, above: page.above, position: page.position };
   }
 
   /**

@@ -12,7 +12,7 @@ import type { Hold } from "../store/ownership.ts";
 import { isFenced, isUnavailable } from "../store/port.ts";
 import { MOVE_WORDS, type MoveReason } from "../telemetry/upstream-events.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
-import type { Page, PollAnswer } from "../upstream/live-chat.ts";
+import type { PollAnswer } from "../upstream/live-chat.ts";
 import type { Position } from "../upstream/position.ts";
 import { UpstreamError } from "../upstream/upstream-error.ts";
 import type { AboutVideo } from "./about-video.ts";
@@ -236,12 +236,11 @@ export class Poller {
     this.#notHiddenAt = this.#parts.hidden.upstreamNow;
     const now = batch.answeredAt;
     const page = this.#timeline.onPages;
-    const { late, batches } = this.#timeline.observe(batch, this.#pace.intervalMs);
-    const read: Pick<Page, "items" | "position"> & Partial<Page> =
-      late && this.#timeline.mayAskForPage()
-        ? await this.#optional.completed(batch, late.ms, options)
-        : batch;
-    const added = await this.#append(batches(read), read.position, options.signal);
+    const { intervalMs } = this.#pace;
+    const unreadMs = this.#timeline.incompleteBy(batch, intervalMs);
+    const answer = unreadMs ? await this.#optional.completed(batch, unreadMs, options) : batch;
+    const batches = this.#timeline.observe(answer, intervalMs);
+    const added = await this.#append(batches, answer.position, options.signal);
     this.#viewRead(batch);
     // In a replay only new messages are progress: else one that restarts from its beginning would never end.
     if (!this.#isReplay || added > 0) this.#progress(now);

@@ -1,6 +1,6 @@
 /**
- * Tracks the times in which a chat was not read, and the gaps that may result: before a late answer, and
- * before the fresh pages that replace a lost token, until the answer that follows them.
+ * Tracks the times in which a chat was not read, and the gaps that may result: at an opening, before a late
+ * answer, and before the fresh pages that replace a lost token, until the answer that follows them.
  */
 import type { CallTimes, Clock } from "../base/clock.ts";
 import type { Marker } from "../telemetry/marks.ts";
@@ -8,27 +8,22 @@ import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Page, PollAnswer } from "../upstream/live-chat.ts";
 import type { Item } from "../upstream/readers/reader.ts";
 import {
+  type CompleteAnswer,
+  cutAtAll,
   type FreshPage,
-  following,
+  inTurn,
   lastOf,
   type Read,
   type SpanBefore,
   toBatches,
+  withAnswer,
   withPage,
 } from "./fresh-pages.ts";
 import type { Gap, ReadBatch } from "./gap.ts";
-import { LateAnswers, type UnreadSpan, unreadBetween } from "./late-answers.ts";
+import { LateAnswers, unreadBetween } from "./late-answers.ts";
 import { RecentRate } from "./recent-rate.ts";
 
-/** An answer, prepared for the append. */
-interface ObservedAnswer {
-  /** The unread time before it, if messages may be missing and no page covers it. */
-  late: UnreadSpan | undefined;
-  /** The batches of its items, or of those of a page that completes it if it is late. */
-  batches(read: Pick<ReadBatch, "items" | "above">): readonly ReadBatch[];
-}
-
-interface UnreadParts {
+interface TimelineParts {
   windowMs: number;
   isReplay: boolean;
   clock: Clock;
@@ -50,13 +45,28 @@ export class ReadingTimeline {
   #reason: Gap["reason"] = "down";
 
   /** `last`: the times of the answer from which reading continues; `isFresh`: whether it was just read. */
-  constructor(last: CallTimes, isFresh: boolean, { windowMs, isReplay, clock, telemetry }: UnreadParts) {
+  constructor(last: CallTimes, isFresh: boolean, { windowMs, isReplay, clock, telemetry }: TimelineParts) {
     this.#windowMs = windowMs;
     this.#mark = telemetry.mark;
     this.#isReplay = isReplay;
     this.#clock = clock;
     this.#lateAnswers = new LateAnswers(windowMs, clock, last);
     this.#rate = new RecentRate(isFresh, clock.monotonic());
+  }
+
+  /**
+   * The batches of an opening: of a room's page, from which its reading begins, and of the answer to the
+   * page's token. `unread`: the gap that may be before the page; undefined if the room is new.
+   */
+  static opening(
+    page: Page,
+    answer: PollAnswer,
+    unread: Gap | undefined,
+    parts: TimelineParts,
+  ): readonly ReadBatch[] {
+    const timeline = new ReadingTimeline(page, true, parts);
+    timeline.heldUp("unreachable");
+    return timeline.observe(answer, 0, [{ ...page, gap: parts.isReplay ? undefined : unread }]);
   }
 
   /** Whether there are pages that no answer has followed yet. */
@@ -79,25 +89,31 @@ export class ReadingTimeline {
     this.#pages = withPage(this.#pages, { ...page, gap }, this.#mark);
   }
 
-  /** An answer came. `intervalMs`: the interval of the polls if calls are fast. */
-  observe(answer: PollAnswer, intervalMs: number): ObservedAnswer {
-    const gapBetween = (sinceMs: number, untilMs: number) => this.#gapBetween(sinceMs, untilMs);
-    const { first, isParted, batches } = following(
-      answer,
-      this.#pages,
-      this.#windowMs,
-      gapBetween,
-      this.#mark,
-    );
-    const behindPages = this.hasPages ? this.#before(first) : undefined;
+  /**
+   * The unread time before an answer, in milliseconds, if a page may be loaded to complete it: messages may
+   * be missing, and no page covers that time; uses up a permit. `intervalMs`: the interval of the polls if
+   * calls are fast.
+   */
+  incompleteBy(answer: PollAnswer, intervalMs: number): number | undefined {
+    const [first, rest] = inTurn(answer, this.#windowMs);
+    if (this.#isReplay || this.hasPages || rest) return undefined;
     const late = this.#lateAnswers.lateBy(first, intervalMs);
+    return late && this.#lateAnswers.mayAskForPage() ? late.ms : undefined;
+  }
+
+  /**
+   * An answer came. Returns its batches, behind those of the pages that it follows: the fresh ones, or the
+   * page of an opening (`pages`), which replaces no lost token. `intervalMs`: as in `incompleteBy`.
+   */
+  observe(answer: CompleteAnswer, intervalMs: number, pages = this.#pages): readonly ReadBatch[] {
+    const [first, rest] = inTurn(answer, this.#windowMs);
+    const late = this.#lateAnswers.lateBy(first, intervalMs);
+    const sinceLast = { gap: late && this.#gapBetween(late.sinceMs, first.wallAt), isShort: !late };
+    const before = this.hasPages ? this.#before(first) : sinceLast;
     this.#lateAnswers.answered(answer);
-    const gapBefore = late && this.#gapBetween(late.sinceMs, first.wallAt);
-    const before = behindPages ?? { gap: gapBefore, isShort: !late };
-    return {
-      late: behindPages || isParted ? undefined : late,
-      batches: (read) => batches(before, read),
-    };
+    const batches = cutAtAll(answer, withAnswer(pages, first, before, this.#mark));
+    if (!rest) return batches;
+    return [...batches, { items: rest.items, gapBefore: this.#gapBetween(first.wallAt, rest.wallAt) }];
   }
 
   /** The batches of the pages, if no answer follows them. */
@@ -144,11 +160,6 @@ export class ReadingTimeline {
   /** An answer brought `count` new messages. */
   added(count: number, now: number): void {
     this.#rate.observe(count, now);
-  }
-
-  /** Whether a page may be loaded because an answer is late; uses up a permit. */
-  mayAskForPage(): boolean {
-    return !this.#isReplay && this.#lateAnswers.mayAskForPage();
   }
 
   /**

@@ -26,22 +26,23 @@ import {
   notHiddenAt,
   positionOf,
 } from "../reading/batch/checkpoint.ts";
-import { following } from "../reading/fresh-pages.ts";
-import type { Gap } from "../reading/gap.ts";
+import type { Gap, ReadBatch } from "../reading/gap.ts";
 import { HiddenTime } from "../reading/hidden-time.ts";
 import { waitAfter } from "../reading/interval.ts";
-import { unreadBetween } from "../reading/late-answers.ts";
 import { demandOf, priorityMs } from "../reading/pace.ts";
 import { Poller, type PollerSettings, type PollerStart } from "../reading/poller.ts";
+import { ReadingTimeline } from "../reading/timeline.ts";
 import { Room, type RoomParts, type RoomSettings } from "../serving/room.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import type { Hold } from "../store/ownership.ts";
 import { isFenced, type RoomRecord } from "../store/port.ts";
 import { absenceOf } from "../store/stored-absence.ts";
+import type { StoredMessage } from "../store/stored-message.ts";
 import type { Marker } from "../telemetry/marks.ts";
 import type { CallOptions } from "../upstream/egress/flights.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import { RoomEgress, type RoomEgressParts } from "../upstream/egress/room-egress.ts";
+import type { BootstrappedChat, Page } from "../upstream/live-chat.ts";
 import { historyLength } from "../upstream/order.ts";
 import { OpeningTimeout } from "./opening-timeout.ts";
 import type { RoomApplicant } from "./sources.ts";
@@ -199,8 +200,8 @@ export class OwnedRoom {
   }
 
   /**
-   * Reads the chat's page and first answer, and stores them. `holds`: of the live chat; and of the replay, if
-   * it is taken already.
+   * Reads the chat's page and first answer, and stores them in its room. `holds`: of the live chat; and of
+   * the replay, if it is taken already.
    */
   static async #readAndStore(
     holds: { live: Hold; replay: Hold | undefined },
@@ -212,7 +213,7 @@ export class OwnedRoom {
   ): Promise<JustOpened | { absence: Absence } | { isOver: true } | "closed" | undefined> {
     const { live } = holds;
     const { videoId } = chatOf(live.key);
-    const { clock, store, telemetry, settings } = parts;
+    const { clock, store, settings } = parts;
     const held = [live, holds.replay].filter((hold) => hold !== undefined);
     const keys = held.map((hold) => hold.key);
     using limit = new OpeningTimeout(keys, egress, parts);
@@ -234,13 +235,10 @@ export class OwnedRoom {
     const panels = live.room && knownPosition(live.room).panels;
     const standing = await egress.open((chat) => chat.bootstrap(videoId, options, found, panels), until);
     if (standing.is !== "there") return { absence: standing };
-    const { page, first } = standing;
     egress.succeeded();
-    const { position, startedAt } = first;
-    const { chatType, pair } = position;
-    const isReplay = isReplayChat(chatType);
+    const isReplay = isReplayChat(standing.first.position.chatType);
     if (isReplay && isOpen(live.room)) {
-      await about.told(page.video);
+      await about.told(standing.page.video);
       return { isOver: true };
     }
     const take = async () => holds.replay ?? (await store.ownership.take(chatKey(videoId, "replay")));
@@ -251,34 +249,32 @@ export class OwnedRoom {
       await store.finish(hold, ENDED); // as of now: it has just been found again
       return "closed";
     }
-    // From before the room was taken, because the record has the room's age at the moment when it was taken.
-    const readWallAt = hold.room && wallAt(asked, clock) - lastReadAgoMs(hold.room);
+    return await OwnedRoom.#store(hold, asked, standing, { egress, about }, parts);
+  }
+
+  /** Stores a chat's page and first answer, and begins to poll. */
+  static async #store(
+    hold: Hold,
+    asked: CallStart,
+    { page, first }: BootstrappedChat,
+    { egress, about }: { egress: RoomEgress; about: AboutVideo },
+    parts: OwnedRoomParts,
+  ): Promise<JustOpened> {
+    const { clock, settings, telemetry } = parts;
+    const { position, startedAt } = first;
+    const { chatType, pair } = position;
+    const isReplay = isReplayChat(chatType);
+    const unread = hold.room && gapSince(hold.room, asked, page.wallAt, clock);
+    const batches = ReadingTimeline.opening(page, first, unread, { ...parts, ...settings, isReplay });
     const appender = new Appender(parts, hold, memoryOf(hold.room, isReplay, parts));
-    const gap = (sinceMs: number | undefined, untilMs: number, reason: Gap["reason"]) =>
-      isReplay || sinceMs === undefined ? undefined : { sinceMs, untilMs, reason };
-    const freshPage = { ...page, gap: gap(readWallAt, page.wallAt, reasonFor(hold.room?.end)) };
-    const unreachable = (sinceMs: number, untilMs: number) => gap(sinceMs, untilMs, "unreachable");
-    const answer = following(first, [freshPage], settings.windowMs, unreachable, telemetry.mark);
-    const isShort = unreadBetween(page, answer.first) <= settings.windowMs;
-    const gapBehindPage = isShort ? undefined : unreachable(page.wallAt, answer.first.wallAt);
-    const batches = answer.batches({ gap: gapBehindPage, isShort });
-    const backlog = batches.flatMap(({ items }) => items);
     const added = await appender.appendOnce(batches, { position, startedAt, egress: egress.key });
     await about.told(page.video);
-    const history = new Set(
-      backlog
-        .slice(0, historyLength(backlog, page.items))
-        .flatMap(({ message, replaces }) => [message.id, replaces?.as.id]),
-    );
-    const historyEnd = added.findLast(({ id }) => history.has(id))?.cursor ?? hold.head;
     const start = { ...first, intervalMs: waitAfter(first, settings, page.items) };
     const owned = new OwnedRoom(hold, appender, start, egress, parts);
-    telemetry.rooms.opened(videoId, { chatType, view: owned.view, ...pair, cursor: hold.head });
-    return {
-      owned,
-      // The viewers that waited for a replay get all of it, so nothing counts as history.
-      historyEnd: isReplay ? 0 : historyEnd,
-    };
+    telemetry.rooms.opened(owned.room.videoId, { chatType, view: owned.view, ...pair, cursor: hold.head });
+    // The viewers that waited for a replay get all of it, so nothing counts as history.
+    const historyEnd = isReplay ? 0 : (lastOfHistory(batches, page, added) ?? hold.head);
+    return { owned, historyEnd };
   }
 
   /** Opens a stored room again, which waits for its chat: a page has just said that it may come back. */
@@ -294,11 +290,8 @@ export class OwnedRoom {
     const isGood = absence.is === "off";
     const { upstreamNow } = hiddenTime(parts);
     const readStartedAt = asked.startedAt - agoMs;
-    const sinceMs = wallAt(asked, clock) - agoMs;
     const isLate = isGood && agoMs > settings.windowMs;
-    const gapBefore = isLate
-      ? { sinceMs, untilMs: wallAt(asked, clock), reason: reasonFor(record.end) }
-      : undefined;
+    const gapBefore = isLate ? gapSince(record, asked, wallAt(asked, clock), clock) : undefined;
     const appender = new Appender(parts, hold, memoryOf(record, false, parts));
     await appender.appendOnce([{ items: [], gapBefore }], {
       position: knownPosition(record),
@@ -323,10 +316,7 @@ export class OwnedRoom {
     const agoMs = lastReadAgoMs(room);
     const startedAt = asked.startedAt - agoMs;
     const isLate = chat === "live" && clock.monotonic() - startedAt > settings.windowMs;
-    const sinceMs = wallAt(asked, clock) - agoMs;
-    const gap: Gap | undefined = isLate
-      ? { sinceMs, untilMs: wallAt(asked, clock), reason: reasonFor(room.end) }
-      : undefined;
+    const gap = isLate ? gapSince(room, asked, wallAt(asked, clock), clock) : undefined;
     const position = knownPosition(room);
     const appender = new Appender(parts, hold, memoryOf(room, chat === "replay", parts));
     await appender.appendOnce([{ items: [], gapBefore: gap, isLast: true }], { position, startedAt });
@@ -502,8 +492,28 @@ function wallAt({ startedUptime }: CallStart, clock: Clock): number {
   return clock.now() - (clock.uptime() - startedUptime);
 }
 
+/**
+ * The gap that may be between the last read of a stored room and a wall time. `asked`: as in
+ * `#fromCheckpoint`.
+ */
+function gapSince(record: RoomRecord, asked: CallStart, untilMs: number, clock: Clock): Gap {
+  return { sinceMs: wallAt(asked, clock) - lastReadAgoMs(record), untilMs, reason: reasonFor(record.end) };
+}
+
 /** The reason of the gap when a room is read again after this end; null: it had not ended. */
-function reasonFor(lastEnd: RoomEnd | null | undefined): Gap["reason"] {
+function reasonFor(lastEnd: RoomEnd | null): Gap["reason"] {
   if (!lastEnd) return "down";
   return lastEnd.state === "failed" ? "unreachable" : "unwatched";
+}
+
+/** The cursor of the last new message that is history (`historyLength`); undefined if none is. */
+function lastOfHistory(
+  batches: readonly ReadBatch[],
+  page: Page,
+  added: readonly StoredMessage[],
+): number | undefined {
+  const items = batches.flatMap((batch) => batch.items);
+  const history = items.slice(0, historyLength(items, page.items));
+  const ids = new Set(history.flatMap(({ message, replaces }) => [message.id, replaces?.as.id]));
+  return added.findLast(({ id }) => ids.has(id))?.cursor;
 }
