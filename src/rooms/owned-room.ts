@@ -3,7 +3,7 @@
  * with its release, with another owner, or with the service. The instance holds it while it opens, reads or
  * closes it.
  */
-import { type CallStart, type Clock, startedNow } from "../base/clock.ts";
+import { type CallStart, type CallTimes, type Clock, startedNow } from "../base/clock.ts";
 import { Deadline } from "../base/deadline.ts";
 import {
   type ChatType,
@@ -264,7 +264,7 @@ export class OwnedRoom {
     const { position, startedAt } = first;
     const { chatType, pair } = position;
     const isReplay = isReplayChat(chatType);
-    const unread = hold.room && gapSince(hold.room, asked, page.wallAt, clock);
+    const unread = hold.room && gapBetween(lastRead(hold.room, asked, clock), hold.room, page.wallAt);
     const batches = ReadingTimeline.opening(page, first, unread, { ...parts, ...settings, isReplay });
     const appender = new Appender(parts, hold, memoryOf(hold.room, isReplay, parts));
     const added = await appender.appendOnce(batches, { position, startedAt, egress: egress.key });
@@ -286,16 +286,15 @@ export class OwnedRoom {
     parts: OwnedRoomParts,
   ): Promise<OwnedRoom> {
     const { clock, settings } = parts;
-    const agoMs = lastReadAgoMs(record);
+    const last = lastRead(record, asked, clock);
     const isGood = absence.is === "off";
     const { upstreamNow } = hiddenTime(parts);
-    const readStartedAt = asked.startedAt - agoMs;
-    const isLate = isGood && agoMs > settings.windowMs;
-    const gapBefore = isLate ? gapSince(record, asked, wallAt(asked, clock), clock) : undefined;
+    const isLate = isGood && lastReadAgoMs(record) > settings.windowMs;
+    const gapBefore = isLate ? gapBetween(last, record, wallAt(asked, clock)) : undefined;
     const appender = new Appender(parts, hold, memoryOf(record, false, parts));
     await appender.appendOnce([{ items: [], gapBefore }], {
       position: knownPosition(record),
-      startedAt: isGood ? asked.startedAt : readStartedAt,
+      startedAt: isGood ? asked.startedAt : last.startedAt,
       notHiddenAt: isGood ? upstreamNow : (notHiddenAt(record) ?? upstreamNow),
       egress: lastEgress(record),
       absence,
@@ -313,10 +312,10 @@ export class OwnedRoom {
     const { room } = hold;
     if (!room) throw new Error(`room ${hold.key} is not stored`);
     const { videoId, chat } = chatOf(hold.key);
-    const agoMs = lastReadAgoMs(room);
-    const startedAt = asked.startedAt - agoMs;
+    const last = lastRead(room, asked, clock);
+    const { startedAt } = last;
     const isLate = chat === "live" && clock.monotonic() - startedAt > settings.windowMs;
-    const gap = isLate ? gapSince(room, asked, wallAt(asked, clock), clock) : undefined;
+    const gap = isLate ? gapBetween(last, room, wallAt(asked, clock)) : undefined;
     const position = knownPosition(room);
     const appender = new Appender(parts, hold, memoryOf(room, chat === "replay", parts));
     await appender.appendOnce([{ items: [], gapBefore: gap, isLast: true }], { position, startedAt });
@@ -325,11 +324,7 @@ export class OwnedRoom {
     return "closed";
   }
 
-  /**
-   * `asked`: the time just before the room was taken. The store computed the record's age (`lastReadAgoMs`)
-   * after that. So `asked` minus the age is the time of the last read or earlier, but never later, however
-   * long the room took to be taken. `awaited`: as in `PollerStart`, if a page has just said so.
-   */
+  /** `asked`: as in `lastRead`. `awaited`: as in `PollerStart`, if a page has just said so. */
   static #fromCheckpoint(
     hold: Hold,
     record: RoomRecord,
@@ -339,15 +334,6 @@ export class OwnedRoom {
   ): OwnedRoom {
     const { clock, settings, telemetry } = parts;
     const position = positionOf(record);
-    const agoMs = lastReadAgoMs(record);
-    const [at, uptime] = [asked.startedAt - agoMs, asked.startedUptime - agoMs];
-    const times = {
-      startedAt: at,
-      startedUptime: uptime,
-      answeredAt: at,
-      answeredUptime: uptime,
-      wallAt: wallAt(asked, clock) - agoMs,
-    };
     const { videoId, chat } = chatOf(hold.key);
     const isReplay = chat === "replay";
     const demand = demandOf(isReplay, undefined, settings);
@@ -356,7 +342,8 @@ export class OwnedRoom {
     telemetry.rooms.resumed(videoId, hold.head);
     const absence = absenceOf(record);
     const awaited = given.awaited ?? (absence && { absence, isNew: false });
-    const start = { position, ...times, intervalMs: 0, awaited, notHiddenAt: notHiddenAt(record) };
+    const last = lastRead(record, asked, clock);
+    const start = { position, ...last, intervalMs: 0, awaited, notHiddenAt: notHiddenAt(record) };
     return new OwnedRoom(hold, appender, start, egress, parts, given.room);
   }
 
@@ -493,11 +480,25 @@ function wallAt({ startedUptime }: CallStart, clock: Clock): number {
 }
 
 /**
- * The gap that may be between the last read of a stored room and a wall time. `asked`: as in
- * `#fromCheckpoint`.
+ * The times of the last read of a stored room. `asked`: the time just before the room was taken. The store
+ * computed the record's age (`lastReadAgoMs`) after that. So `asked` minus the age is the time of the last
+ * read or earlier, but never later, however long the room took to be taken.
  */
-function gapSince(record: RoomRecord, asked: CallStart, untilMs: number, clock: Clock): Gap {
-  return { sinceMs: wallAt(asked, clock) - lastReadAgoMs(record), untilMs, reason: reasonFor(record.end) };
+function lastRead(record: RoomRecord, asked: CallStart, clock: Clock): CallTimes {
+  const agoMs = lastReadAgoMs(record);
+  const [at, uptime] = [asked.startedAt - agoMs, asked.startedUptime - agoMs];
+  return {
+    startedAt: at,
+    startedUptime: uptime,
+    answeredAt: at,
+    answeredUptime: uptime,
+    wallAt: wallAt(asked, clock) - agoMs,
+  };
+}
+
+/** The gap that may be between the last read of a stored room and a wall time. */
+function gapBetween({ wallAt: sinceMs }: CallTimes, { end }: RoomRecord, untilMs: number): Gap {
+  return { sinceMs, untilMs, reason: reasonFor(end) };
 }
 
 /** The reason of the gap when a room is read again after this end; null: it had not ended. */
