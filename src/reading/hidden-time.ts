@@ -3,6 +3,7 @@
  * clock decides: that of the service or its store may be wrong by years at any start.
  */
 import type { ClockWitness } from "../base/clock-witness.ts";
+import type { Absence } from "../protocol/chat-standing.ts";
 
 export class HiddenTime {
   readonly #witness: Pick<ClockWitness, "now">;
@@ -20,10 +21,12 @@ export class HiddenTime {
   }
 
   /**
-   * Whether a chat that was last seen not to be hidden at this time is over. It is not if the time is not
-   * known.
+   * The standing of a chat of which a page says this: over if it was hidden for too long. `notHiddenAt`: when
+   * it was last seen not to be hidden; undefined if not known.
    */
-  isTooLong(notHiddenAt: number | undefined): boolean {
-    return notHiddenAt !== undefined && this.upstreamNow - notHiddenAt >= this.#hiddenMs;
+  settled(absence: Absence, notHiddenAt: number | undefined): Absence {
+    if (absence.is !== "hidden" || notHiddenAt === undefined) return absence;
+    const isTooLong = this.upstreamNow - notHiddenAt >= this.#hiddenMs;
+    return isTooLong ? { ...absence, is: "over" } : absence;
   }
 }

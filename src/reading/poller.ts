@@ -323,13 +323,13 @@ export class Poller {
    * A page says that there is no chat. One that may return is waited for, and the store remembers it with the
    * time of the last good answer: a page that says "off" is one, because nothing can be said then.
    */
-  async #absent(absence: Absence, asked: CallStart, signal: AbortSignal): Promise<Next> {
+  async #absent(said: Absence, asked: CallStart, signal: AbortSignal): Promise<Next> {
     const { about, clock, hidden, telemetry } = this.#parts;
-    await about.told(absence.video);
-    if (absence.is === "off") this.#notHiddenAt = hidden.upstreamNow;
+    await about.told(said.video);
+    if (said.is === "off") this.#notHiddenAt = hidden.upstreamNow;
     this.#notHiddenAt ??= hidden.upstreamNow;
-    const isHiddenForLong = absence.is === "hidden" && hidden.isTooLong(this.#notHiddenAt);
-    if (!mayReturn(absence) || isHiddenForLong) return this.#end(signal);
+    const absence = hidden.settled(said, this.#notHiddenAt);
+    if (!mayReturn(absence)) return this.#end(signal);
     await this.#appendPendingPages(signal);
     if (!this.#awaited) telemetry.rooms.awaits(this.#videoId, absence.is, absence.why);
     const waits = this.#await(absence);

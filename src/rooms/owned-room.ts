@@ -80,15 +80,6 @@ function hiddenTime({ egresses, settings }: OwnedRoomParts): HiddenTime {
   return new HiddenTime(egresses.witness, settings.hiddenMs);
 }
 
-/**
- * The standing of a stored chat, after the word of a page. A chat that was hidden for too long is over.
- */
-function ofStored(absence: Absence, room: RoomRecord | undefined, parts: OwnedRoomParts): Absence {
-  if (!mayReturn(absence) || !room) return absence;
-  const isHiddenForLong = absence.is === "hidden" && hiddenTime(parts).isTooLong(notHiddenAt(room));
-  return isHiddenForLong ? { ...absence, is: "over" } : absence;
-}
-
 /** Whether a room has not ended, so that its chat may go on, whether somebody reads it or not. */
 function isOpen(room: RoomRecord | undefined): room is RoomRecord {
   return room !== undefined && room.end?.state !== "ended";
@@ -181,7 +172,7 @@ export class OwnedRoom {
       egress.leave();
       if (typeof opened !== "object") return opened;
       if ("isOver" in opened) return await OwnedRoom.#close(hold, asked, parts);
-      const absence = ofStored(opened.absence, hold.room, parts);
+      const absence = hiddenTime(parts).settled(opened.absence, hold.room && notHiddenAt(hold.room));
       await about.told(absence.video);
       if (isFinal(absence)) {
         if (isOpen(hold.room)) return await OwnedRoom.#close(hold, asked, parts);

@@ -271,8 +271,7 @@ async function standingAfter(
   const standing = await rooms.standing(videoId, signal);
   if (standing.is === "there")
     return isReplayChat(standing.chatType) && (await isReadToEnd(room, store)) ? OVER : standing;
-  const hidden = new HiddenTime(egresses.witness, settings.hiddenMs);
-  return standing.is === "hidden" && hidden.isTooLong(notHiddenAt(room)) ? OVER : standing;
+  return new HiddenTime(egresses.witness, settings.hiddenMs).settled(standing, notHiddenAt(room));
 }
 
 /** Whether a chat that is over does not end with a gap. */
