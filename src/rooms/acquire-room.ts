@@ -8,7 +8,7 @@ import type { RoomRecord } from "../store/port.ts";
 import { storedChats } from "../store/stored-chats.ts";
 import { recentlyEnded } from "./closed-rooms.ts";
 import { FollowedRoom } from "./followed-room.ts";
-import { isGoingOn, isUnfinished, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
+import { isGoingOn, isUnfinished, type OpeningResult, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
 import type { NoRoom, RoomApplicant, RoomSource } from "./sources.ts";
 
 /** How long viewers wait while another instance opens the room. */
@@ -36,11 +36,11 @@ export async function acquireRoom(
     applicant.assertPlace(expectedOf(stored));
     const goingOn = stored.find((room) => isGoingOn(room, parts));
     if (goingOn) applicant.queued[Symbol.dispose](); // it needs no turn
-    const source = goingOn
+    const opening = goingOn
       ? await resumeRoom(goingOn, parts)
       : await openInTurn(stored, videoId, applicant, parts, stopped);
-    if (source === "closed") continue; // it is served as one that has just ended
-    if (source) return source;
+    if (opening.is === "opened" || opening.is === "absent") return opening;
+    if (opening.is === "closed") continue; // it is served as one that has just ended
     const read = stored.find(isUnfinished);
     if (read) return { followed: FollowedRoom.join(read, parts) };
     until ??= clock.monotonic() + LIMIT_MS;
@@ -56,9 +56,9 @@ function expectedOf(stored: readonly RoomRecord[]): Chat | undefined {
   return stored.length > 0 ? "replay" : undefined;
 }
 
-async function resumeRoom({ key }: RoomRecord, parts: OwnedRoomParts): Promise<RoomSource | undefined> {
+async function resumeRoom({ key }: RoomRecord, parts: OwnedRoomParts): Promise<OpeningResult> {
   const owned = await OwnedRoom.resume(key, parts);
-  return owned && { owned };
+  return owned ? { is: "opened", owned } : { is: "elsewhere" };
 }
 
 async function openInTurn(
@@ -67,7 +67,7 @@ async function openInTurn(
   applicant: RoomApplicant,
   parts: OwnedRoomParts,
   stopped: AbortSignal,
-) {
+): Promise<OpeningResult> {
   const isRecorded = parts.settings.recorded.has(videoId);
   if (parts.store.health.isFull && !isRecorded) throw atCapacity("store");
   const wasOpen = stored.some(({ end }) => end?.state !== "ended");

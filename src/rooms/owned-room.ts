@@ -76,6 +76,16 @@ export interface JustOpened {
   historyEnd?: number;
 }
 
+/**
+ * The result of an opening: a room; a chat that is not there; a stored room that is closed, because its chat
+ * is over; or nothing, because another instance owns the room.
+ */
+export type OpeningResult =
+  | ({ is: "opened" } & JustOpened)
+  | { is: "absent"; absence: Absence }
+  | { is: "closed" }
+  | { is: "elsewhere" };
+
 function hiddenTime({ egresses, settings }: OwnedRoomParts): HiddenTime {
   return new HiddenTime(egresses.witness, settings.hiddenMs);
 }
@@ -135,9 +145,9 @@ export class OwnedRoom {
    * of the live chat, so no other one opens the video, and that of an unfinished replay, so none goes on with
    * it. The backlog is durable when it resolves; if it rejects, or the chat is absent, the store has not
    * changed. A live chat that was read before, and is over, is closed, and a replay that is kept whole stays
-   * so: then it resolves to "closed". Calls `found` when the chat is found, before it is read. A stored room
-   * whose chat may come back waits for it, if `hasReturningViewer`. Resolves to undefined if another instance
-   * owns the room. Rejects as `LiveChat.bootstrap` does, with `RelayError` CAPACITY and with `StoreError`.
+   * so. Calls `found` when the chat is found, before it is read. A stored room whose chat may come back waits
+   * for it, if `hasReturningViewer`. Rejects as `LiveChat.bootstrap` does, and with `RelayError` CAPACITY and
+   * `StoreError`.
    */
   static async openFromPage(
     videoId: string,
@@ -145,20 +155,20 @@ export class OwnedRoom {
     applicant: Pick<RoomApplicant, "found" | "hasReturningViewer" | "reopens">,
     parts: OwnedRoomParts,
     signal: AbortSignal,
-  ): Promise<JustOpened | { absence: Absence } | "closed" | undefined> {
+  ): Promise<OpeningResult> {
     const asked = startedNow(parts.clock);
     await using hold = await parts.store.ownership.take(chatKey(videoId, "live"));
-    if (!hold) return undefined;
+    if (!hold) return { is: "elsewhere" };
     // While this instance waited for its turn, another one may have read the room and given it back.
     const { telemetry } = parts;
     if (isGoingOn(hold.room, parts)) {
       telemetry.mark("room: read by another one meanwhile");
-      return { owned: OwnedRoom.#fromCheckpoint(hold, hold.room, asked, parts) };
+      return { is: "opened", owned: OwnedRoom.#fromCheckpoint(hold, hold.room, asked, parts) };
     }
     const replayKey = chatKey(videoId, "replay");
     const isReplayOpen = isUnfinished(await parts.store.getRoom(replayKey));
     await using replay = isReplayOpen ? await parts.store.ownership.take(replayKey) : undefined;
-    if (isReplayOpen && (!replay || isGoingOn(replay.room, parts))) return undefined;
+    if (isReplayOpen && (!replay || isGoingOn(replay.room, parts))) return { is: "elsewhere" };
     if (hold.room && !isReadable(hold.room)) {
       telemetry.mark("room: checkpoint unreadable");
       telemetry.rooms.checkpointUnreadable(hold.key, "position");
@@ -168,22 +178,22 @@ export class OwnedRoom {
     try {
       const holds = { live: hold, replay };
       const opened = await OwnedRoom.#readAndStore(holds, asked, applicant, { egress, about }, parts, signal);
-      if (typeof opened === "object" && "owned" in opened) return opened;
+      if (opened.is === "opened") return opened;
       egress.leave();
-      if (typeof opened !== "object") return opened;
-      if ("isOver" in opened) return await OwnedRoom.#close(hold, asked, parts);
-      const absence = hiddenTime(parts).settled(opened.absence, hold.room && notHiddenAt(hold.room));
+      if (opened.is !== "absent") return opened;
+      const { room } = hold;
+      const absence = hiddenTime(parts).settled(opened.absence, room && notHiddenAt(room));
       await about.told(absence.video);
       if (isFinal(absence)) {
-        if (isOpen(hold.room)) return await OwnedRoom.#close(hold, asked, parts);
+        if (isOpen(room)) return await OwnedRoom.#close(hold, room, asked, parts);
         if (isOpen(await parts.store.getRoom(replayKey))) {
           await using last = replay ?? (await parts.store.ownership.take(replayKey));
-          if (isOpen(last?.room)) return await OwnedRoom.#close(last as Hold, asked, parts);
+          if (isOpen(last?.room)) return await OwnedRoom.#close(last, last.room, asked, parts);
         }
       }
-      const { room } = hold;
-      if (!room || !mayReturn(absence) || !applicant.hasReturningViewer(room)) return { absence };
-      return { owned: await OwnedRoom.#awaiting(hold, room, absence, asked, parts) };
+      if (!room || !mayReturn(absence) || !applicant.hasReturningViewer(room))
+        return { is: "absent", absence };
+      return { is: "opened", owned: await OwnedRoom.#awaiting(hold, room, absence, asked, parts) };
     } catch (error) {
       egress.leave();
       throw error;
@@ -201,7 +211,7 @@ export class OwnedRoom {
     { egress, about }: { egress: RoomEgress; about: AboutVideo },
     parts: OwnedRoomParts,
     signal: AbortSignal,
-  ): Promise<JustOpened | { absence: Absence } | { isOver: true } | "closed" | undefined> {
+  ): Promise<OpeningResult> {
     const { live } = holds;
     const { videoId } = chatOf(live.key);
     const { clock, store, settings } = parts;
@@ -225,20 +235,21 @@ export class OwnedRoom {
     };
     const panels = live.room && knownPosition(live.room).panels;
     const standing = await egress.open((chat) => chat.bootstrap(videoId, options, found, panels), until);
-    if (standing.is !== "there") return { absence: standing };
+    if (standing.is !== "there") return { is: "absent", absence: standing };
     egress.succeeded();
-    const isReplay = isReplayChat(standing.first.position.chatType);
+    const { page, first } = standing;
+    const isReplay = isReplayChat(first.position.chatType);
     if (isReplay && isOpen(live.room)) {
-      await about.told(standing.page.video);
-      return { isOver: true };
+      const over: Absence = { is: "over", why: "the stream has ended", video: page.video };
+      return { is: "absent", absence: over };
     }
     const take = async () => holds.replay ?? (await store.ownership.take(chatKey(videoId, "replay")));
     await using replay = isReplay ? await take() : undefined;
     const hold = isReplay ? replay : live;
-    if (!hold) return undefined;
+    if (!hold) return { is: "elsewhere" };
     if (isReplay && isWhole(hold.room) && !applicant.reopens()) {
       await store.finish(hold, ENDED); // as of now: it has just been found again
-      return "closed";
+      return { is: "closed" };
     }
     return await OwnedRoom.#store(hold, asked, standing, { egress, about }, parts);
   }
@@ -250,7 +261,7 @@ export class OwnedRoom {
     { page, first }: BootstrappedChat,
     { egress, about }: { egress: RoomEgress; about: AboutVideo },
     parts: OwnedRoomParts,
-  ): Promise<JustOpened> {
+  ): Promise<OpeningResult> {
     const { clock, settings, telemetry } = parts;
     const { position, startedAt } = first;
     const { chatType, pair } = position;
@@ -265,7 +276,7 @@ export class OwnedRoom {
     telemetry.rooms.opened(owned.room.videoId, { chatType, view: owned.view, ...pair, cursor: hold.head });
     // The viewers that waited for a replay get all of it, so nothing counts as history.
     const historyEnd = isReplay ? 0 : (lastOfHistory(batches, page, added) ?? hold.head);
-    return { owned, historyEnd };
+    return { is: "opened", owned, historyEnd };
   }
 
   /** Opens a stored room again, which waits for its chat: a page has just said that it may come back. */
@@ -298,10 +309,13 @@ export class OwnedRoom {
   /**
    * Closes a chat that is over. If messages may be missing before the end of a live one, a gap is its last.
    */
-  static async #close(hold: Hold, asked: CallStart, parts: OwnedRoomParts): Promise<"closed"> {
+  static async #close(
+    hold: Hold,
+    room: RoomRecord,
+    asked: CallStart,
+    parts: OwnedRoomParts,
+  ): Promise<OpeningResult> {
     const { clock, settings, store, telemetry } = parts;
-    const { room } = hold;
-    if (!room) throw new Error(`room ${hold.key} is not stored`);
     const { videoId, chat } = chatOf(hold.key);
     const last = lastRead(room, asked, clock);
     const { startedAt } = last;
@@ -312,7 +326,7 @@ export class OwnedRoom {
     await appender.appendOnce([{ items: [], gapBefore: gap, isLast: true }], { position, startedAt });
     await store.finish(hold, ENDED);
     telemetry.rooms.closed(videoId, ENDED);
-    return "closed";
+    return { is: "closed" };
   }
 
   /** `asked`: as in `lastRead`. `awaited`: as in `PollerStart`, if a page has just said so. */
