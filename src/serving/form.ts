@@ -28,6 +28,8 @@ export interface Form {
   readonly name: string;
   /** What writes messages as text. Forms with the same share their frames. */
   readonly writer: object;
+  /** Whether the first packet is the whole body: its client asks again for what follows. */
+  readonly isWhole?: boolean;
   /** The beginning of a connection. `head`: the newest cursor of the room. */
   head(init: Init, head: number): Packet;
   /** A message's frame, before `pack`. */
@@ -138,7 +140,7 @@ export function formsOf(name: string, framing: Framing, variant = ""): Record<Tr
 
 /** The forms of a framing for bodies that are complete with their first packet. `name`: their key. */
 export function wholeFormsOf(name: string, framing: Framing): WholeForms {
-  const plain = formOf(name, framing, "bare");
+  const plain: Form = { ...formOf(name, framing, "bare"), isWhole: true };
   const gzip: Form = {
     ...plain,
     key: `${name} gzip`,

@@ -195,7 +195,7 @@ export class Room implements ViewerHost, StartingRoom {
       if (wantsVideo) await this.#parts.store.learnVideo?.(this.key, this.#closed.signal);
       const cursor = await this.#starts.find(request, historyEnd);
       const sink = request.open(cursor, this);
-      if (sink.isPoll) this.#betweenPolls.asked();
+      if (sink.form.isWhole) this.#betweenPolls.asked();
       const reported = cursor === lastEventId ? cursor : undefined;
       const feed = this.feeds.join(sink.form, filter);
       const viewer = new Viewer(this, sink, feed, cursor, reported, places);
@@ -259,7 +259,7 @@ export class Room implements ViewerHost, StartingRoom {
     if (!this.#viewers.delete(viewer)) return;
     this.#parts.census.viewers -= 1;
     this.feeds.leave(viewer.feed);
-    if (viewer.isPoll) this.#betweenPolls.answered(this.now());
+    if (viewer.feed.form.isWhole) this.#betweenPolls.answered(this.now());
     this.#reportIdle();
   }
 

@@ -5,8 +5,6 @@ import type { Form, Packet } from "./form.ts";
 export interface Sink {
   /** The form of everything written to it. */
   readonly form: Form;
-  /** Whether it takes one answer, after which its client asks again. */
-  readonly isPoll?: boolean;
   /**
    * `cursor`: of a connection with one chat, the client has everything up to it once the packet is there.
    */

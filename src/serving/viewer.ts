@@ -75,11 +75,6 @@ export class Viewer implements SinkOwner {
     return { videoId: this.#room.videoId, cursor: this.#cursor };
   }
 
-  /** Whether its client asks again after each answer. */
-  get isPoll(): boolean {
-    return this.#sink.isPoll === true;
-  }
-
   /** Whether it waits for a page from the store. */
   get isReading(): boolean {
     return this.#isReading;

@@ -23,7 +23,6 @@ interface PollAsked {
 
 export class PollSink implements Sink {
   readonly form: Form;
-  readonly isPoll = true;
   /** Undefined while it waits. */
   answer: LogAnswer | undefined;
   /** Called once with the answer, if it still waits when this is set. */
