@@ -18,7 +18,7 @@ import type { Sink } from "../../serving/sink.ts";
 import { Deadlines } from "../deadlines.ts";
 import type { RequestTurns } from "../request-turns.ts";
 import { headAnswer, type LogAnswer, type LogPart, PAGE_MESSAGES, pageAnswer } from "./log-answer.ts";
-import { PollSink } from "./poll-sink.ts";
+import { type PollParts, PollSink } from "./poll-sink.ts";
 
 const GZIP = { level: 3 };
 const zip = promisify(gzip);
@@ -58,7 +58,7 @@ export class LogReads {
   readonly #parts: LogReadsParts;
   readonly #cursors: CacheCursors;
   readonly #eventForms: EventForms;
-  readonly #waits: Deadlines<Sink>;
+  readonly #polls: PollParts;
   readonly #connections: Deadlines<Sink>;
   /** The pages that are made now. */
   readonly #pages = new SharedWork<LogAnswer | undefined>();
@@ -69,14 +69,14 @@ export class LogReads {
     this.#cursors = new CacheCursors(clock);
     this.#eventForms = new EventForms(this.#cursors);
     const end = (sink: Sink) => sink.end();
-    this.#waits = new Deadlines(clock, log.longPollMs, rooms.stopped, end);
+    this.#polls = { waits: new Deadlines(clock, log.longPollMs, rooms.stopped, end), cursors: this.#cursors };
     this.#connections = new Deadlines(clock, log.sseMs, rooms.stopped, end);
   }
 
   /**
    * One page, the same for all who ask for it while it is made; undefined if the origin has it. If nothing
-   * of the video is stored, its room is opened first, within `enter`. Rejects with `RelayError`, and as
-   * `Rooms.enter` does.
+   * of the video is stored, a poll that leaves at once opens its room first, within `enter`. Rejects with
+   * `RelayError`, and as `Rooms.enter` does.
    */
   async page(
     { videoId, chat, position, isGzip, address }: LogAsked,
@@ -90,7 +90,10 @@ export class LogReads {
     const read = () => turns.admit(() => this.#pages.run(key, make, gone));
     return await read().catch(async (error) => {
       if (!(error instanceof RelayError && error.code === "NOT_STORED")) throw error;
-      await enter(() => this.#enterInPassing({ videoId, chat, address }, gone));
+      await enter(async () => {
+        const asked: LogAsked = { videoId, chat, address, position: "begin", isGzip: false };
+        (await this.poll(asked, gone)).end();
+      });
       return await read();
     });
   }
@@ -118,11 +121,9 @@ export class LogReads {
     const { position } = asked;
     const form = isGzip ? ANSWERS.gzip : ANSWERS.plain;
     const least = this.#cursors.leastFor(cursor);
-    const parts = { waits: this.#waits, cursors: this.#cursors };
     const { promise, resolve } = Promise.withResolvers<PollSink>();
     await this.#enter(asked, gone, (start, room) => {
-      gone.throwIfAborted();
-      const sink = new PollSink({ form, position, least }, start, room, parts);
+      const sink = new PollSink({ form, position, least }, start, room, this.#polls);
       resolve(sink);
       return sink;
     });
@@ -150,16 +151,6 @@ export class LogReads {
   ): Promise<void> {
     const lastEventId = position === "now" ? undefined : position === "begin" ? 0 : position;
     return this.#parts.rooms.enter({ ...asked, log: position, lastEventId, backfill: 0, open }, gone);
-  }
-
-  /** Opens the room of a video of which nothing is stored, as a viewer that leaves at once. */
-  #enterInPassing(reader: Pick<LogAsked, "videoId" | "chat" | "address">, gone: AbortSignal): Promise<void> {
-    return this.#enter({ ...reader, position: "begin" }, gone, (start, room) => {
-      const asked = { form: ANSWERS.plain, position: "begin", least: 0 } as const;
-      const sink = new PollSink(asked, start, room, { waits: this.#waits, cursors: this.#cursors });
-      queueMicrotask(() => sink.end());
-      return sink;
-    });
   }
 
   async #part(

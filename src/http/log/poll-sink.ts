@@ -8,7 +8,7 @@ import type { Deadlines } from "../deadlines.ts";
 import { type LogAnswer, pollAnswer } from "./log-answer.ts";
 
 /** What all long polls share. */
-interface PollParts {
+export interface PollParts {
   waits: Deadlines<Sink>;
   cursors: CacheCursors;
 }

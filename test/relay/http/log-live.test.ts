@@ -123,6 +123,15 @@ describe("a long poll", () => {
     await isWaited(0);
   });
 
+  it("for a page that opens a room is over at once", async (t) => {
+    const { relay, url } = await reading(t);
+    relay.upstream.chat("opened-mute", { kinds: ["text"] });
+    const { status, text } = await readLog(url, "opened-mute");
+    assert.deepEqual([status, text], [200, "[]"]);
+    assert.equal(await metric(relay, "relay_viewers"), 1, "the viewer of the other room");
+    await roomsIn(relay, "polling", 2);
+  });
+
   it("opens the room of a video of which nothing is stored, as any read does", async (t) => {
     const { relay, url } = await reading(t);
     for (const [videoId, query] of Object.entries({
