@@ -1,9 +1,11 @@
 /** What an alert has besides its card, which alerts there are, and the goal. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { ask } from "../support/api.ts";
 import { NO_CHROMIUM, rowOf, until } from "../support/browser.ts";
 import { authorDeletionOf, deletionOf, paidAction, textAction } from "../support/chat-actions.ts";
 import { adding, COMMON, PAID } from "../support/chat-items.ts";
+import { eventually } from "../support/eventually.ts";
 import { usePages } from "../support/pages.ts";
 
 /** In the page: notes sounds and speech in `played` and `spoken`. A voice ends as `endSpeech` is called. */
@@ -36,12 +38,12 @@ const tiered = (id: string, tier: 1 | 7, amount: string) =>
       bodyBackgroundColor: tier === 1 ? 0xff1e88e5 : 0xffe62117,
     },
   });
-const membership = (id: string) =>
+const membership = (id: string, at = Date.now()) =>
   adding({
     liveChatMembershipItemRenderer: {
       ...COMMON,
       id,
-      timestampUsec: String(Date.now() * 1000),
+      timestampUsec: String(at * 1000),
       headerSubtext: { runs: [{ text: "Welcome to Crew!" }] },
     },
   });
@@ -207,6 +209,29 @@ describe("the goal of the overlay", { skip: NO_CHROMIUM }, () => {
     assert.equal(await bar.innerText(), "Crew\n9 / 8");
     await page.reload();
     await goalIs(9);
+  });
+
+  it("counts from the begin of the broadcast, where it is known, unless it is told since when", async () => {
+    const { page, relay } = pages;
+    const chat = { foundOn: "watch", timeoutMs: 50 } as const;
+    const broadcast = relay.upstream.channel("@goal").broadcast("goal-begun1", { chat });
+    broadcast.chat.say([membership("before", Date.now() - 3_600_000), membership("after")]);
+    const open = (query = "") =>
+      page.goto(`${relay.url}/overlay?videoId=${broadcast.videoId}&view=goal${query}`);
+    await open();
+    await eventually(true, async () => {
+      const { body } = await ask<{ startedAt?: string }>(relay.url, `/v1/rooms/${broadcast.videoId}`);
+      return body.startedAt !== undefined;
+    });
+    await open();
+    await goalIs(1);
+    await open("&since=2026-01-01T00:00Z");
+    await goalIs(2);
+    await open();
+    await goalIs(1);
+    broadcast.chat.say([membership("later")]);
+    await goalIs(2);
+    broadcast.end("continuations-absent");
   });
 
   it("sums payments in one currency since a moment, without deleted ones", async () => {

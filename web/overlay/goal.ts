@@ -27,7 +27,8 @@ export function openGoal(options: GoalOptions, place: HTMLElement, stored: Store
     clear: (): void => goal.clear(),
     beginBackfill: (): void => {},
     /** Counts the stored messages before this cursor. */
-    readPast: async (videoId: string, before: number): Promise<void> => {
+    readPast: async (videoId: string, before: number, startedAt = ""): Promise<void> => {
+      goal.since = options.since ?? Date.parse(startedAt);
       reading.abort();
       reading = new AbortController();
       const { signal } = reading;
@@ -50,6 +51,8 @@ const TITLES = { members: "Members", paid: "Super Chats" };
 const PARTS = 1000;
 
 class Goal {
+  /** Earlier messages do not count. In ms since 1970; NaN: all count. */
+  since = Number.NaN;
   readonly #options: GoalOptions;
   readonly #bar = make("div", { id: "goal", role: "progressbar", "aria-valuemin": 0 });
   readonly #numbers = make("span", { class: "goal-numbers" });
@@ -89,7 +92,7 @@ class Goal {
     else {
       const { authorId } = details;
       const saidAt = Date.parse(String(details.publishedAt));
-      const isEarlier = saidAt < (this.#options.since ?? Number.NEGATIVE_INFINITY);
+      const isEarlier = saidAt < this.since;
       const isDeleted =
         this.#deleted.has(id) ||
         (authorId !== undefined && cursor < (this.#deletedAuthors.get(authorId) ?? 0));
