@@ -108,21 +108,35 @@ describe("sources of one service in one browser", { skip: NO_CHROMIUM }, () => {
   it("has an own stream without shared workers, and says after 3 s why it waits, until it is open", async () => {
     const { chat, relay, videoId } = pages;
     chat.say([textAction("a")]);
-    for (const path of ["/overlay", "/"]) {
+    const other = videoId.replace("page", "also");
+    relay.upstream.chat(other, { timeoutMs: 50 });
+    const broadcast = relay.upstream.channel("@slow").broadcast("slow-chan-1", { chat: { timeoutMs: 50 } });
+    broadcast.chat.say([textAction("a")]);
+    for (const path of [
+      `/overlay?videoId=${videoId}`,
+      `/?videoId=${videoId}`,
+      `/overlay?videoIds=${videoId},${other}`,
+      "/overlay?channel=@slow&all=on",
+    ]) {
       const page = await pages.browser.newPage();
       await page.clock.install();
       await page.addInitScript("delete window.SharedWorker");
-      const answers: (() => Promise<void>)[] = [];
-      await page.route(/v1\/stream/, (route) => void answers.push(() => route.continue()));
-      await page.goto(`${relay.url}${path}?videoId=${videoId}`);
-      await eventually(1, () => answers.length);
+      let isAsked = false;
+      const answered = Promise.withResolvers<void>();
+      await page.route(/v1\/(?:stream|merged)/, async (route) => {
+        isAsked = true;
+        await answered.promise;
+        await route.continue();
+      });
+      await page.goto(relay.url + path);
+      await eventually(true, () => isAsked);
       assert.doesNotMatch(await page.locator("#status").innerText(), /six streams/);
       await page.clock.fastForward(3000);
       await page
         .locator("#status")
         .getByText(/six streams to one host/)
         .waitFor();
-      await answers[0]?.();
+      answered.resolve();
       await page.locator(rowOf("a")).waitFor();
       assert.doesNotMatch(await page.locator("#status").innerText(), /six streams/);
       assert.equal(await page.locator("html").getAttribute("data-shared"), "off");

@@ -39,8 +39,8 @@ interface Shows {
   clear(): void;
   /** The next messages are the backfill. */
   beginBackfill(): void;
-  /** The messages before this one are wanted, too. */
-  readPast?(videoId: string, before: number): void;
+  /** The messages before this one are wanted, too. `startedAt`: when the broadcast began, if it is known. */
+  readPast?(videoId: string, before: number, startedAt: string | undefined): void;
 }
 
 async function start(options: Options): Promise<void> {
@@ -144,7 +144,7 @@ function follow(options: Options, stage: Shows, cursor?: number | string): void 
     if (isWaiting) ROOT.dataset.state = "waiting";
     else if (isOpen && !isOff) ROOT.dataset.state = "open";
   });
-  room.on("init", ({ videoId, cursor: begin }) => {
+  room.on("init", ({ videoId, cursor: begin, details }) => {
     isWaiting = false;
     isOff = false;
     ROOT.dataset.state = "open";
@@ -156,7 +156,7 @@ function follow(options: Options, stage: Shows, cursor?: number | string): void 
       batch.flush();
       stage.clear(); // the channel's next stream
     }
-    stage.readPast?.(videoId, begin + 1);
+    stage.readPast?.(videoId, begin + 1, details?.startedAt);
     if (request.backfill && (cursor === undefined || current !== undefined)) stage.beginBackfill();
     current = videoId;
   });
@@ -189,7 +189,7 @@ async function followSeveral(options: Options, stage: Shows): Promise<void> {
     ...{ service: SERVICE, token: tokenIn(location.hash), backfill, types },
     hasFeatured: options.view === "featured",
     ...{ videoIds: options.videoIds, channel: options.channel, labels: options.labels },
-    releasedMs: RELEASED_MS,
+    ...{ releasedMs: RELEASED_MS, waitAfter },
     failedMs: (attempt) => Math.min(FAILED_MS * 2 ** attempt, MAX_FAILED_MS),
     begins: () => backfill > 0 && stage.beginBackfill(),
     take: (items, mark) => stage.take(items, mark),
@@ -197,6 +197,7 @@ async function followSeveral(options: Options, stage: Shows): Promise<void> {
     showState: (state) => {
       ROOT.dataset.state = state;
     },
+    slow: () => explain("connecting", SLOW_WORDS),
     refused: (message, code) => explain("failed", message, code),
     none: () => explain("idle", "None of videoIds= in this source’s URL is the id or URL of a video."),
     opened: hideStatus,

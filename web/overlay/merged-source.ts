@@ -1,6 +1,8 @@
 /** Several chats in one list. Each is tried for ever, as the overlay of one chat tries it. */
-import type { Featured } from "../../client/index.ts";
+import type { ChatError, Featured } from "../../client/index.ts";
+import { silentMs, watchfulFetch } from "../chat/keepalive.ts";
 import { type ChatPlace, MergedConnection } from "../chat/merged-connection.ts";
+import { SLOW_MS } from "../chat/sharing.ts";
 import type { ShownMessage, SourceMark } from "../chat/shown-message.ts";
 import { openChat } from "../chat/source.ts";
 import { streamFetch } from "../chat/stream-fetch.ts";
@@ -22,6 +24,8 @@ export interface MergedSourceOptions {
   /** Whether `feature` is called. */
   hasFeatured: boolean;
   failedMs(attempt: number): number;
+  /** Milliseconds until the channel is asked for again; false: never. */
+  waitAfter(error: ChatError, attempt: number): number | false | undefined;
   releasedMs: number;
   /** The next messages of the chat are its backfill. */
   begins(): void;
@@ -29,6 +33,8 @@ export interface MergedSourceOptions {
   /** Another message of the chat is featured, or none. */
   feature(featured: Featured, mark: SourceMark): void;
   showState(state: string): void;
+  /** Nothing was heard of the service for a while. */
+  slow(): void;
   /** The service refused all chats before any was open. */
   refused(message: string, code: string): void;
   /** A chat is there. */
@@ -41,6 +47,7 @@ export function openMerged(options: MergedSourceOptions): void {
   const states = new Map<string, string>();
   const begun = new Set<string>();
   let wasOpen = false;
+  const heard = (): void => clearTimeout(slow);
   const set = (videoId: string, state: string): void => {
     states.set(videoId, state);
     const shown = STATES.find((each) => [...states.values()].includes(each));
@@ -55,6 +62,7 @@ export function openMerged(options: MergedSourceOptions): void {
       opened: () => {
         failures = 0;
         wasOpen = true;
+        heard();
         options.opened();
         if (!begun.has(videoId)) options.begins();
         begun.add(videoId);
@@ -63,6 +71,7 @@ export function openMerged(options: MergedSourceOptions): void {
       feature: (featured) => options.feature(featured, mark),
       status: {
         show: (state, detail = "", code = "") => {
+          if (state !== "connecting") heard();
           if (state === "failed" && !wasOpen && /^(?:UNAUTHORIZED|FORBIDDEN)$/.test(code))
             options.refused(detail, code);
           if (state === "failed") again(options.failedMs(failures++));
@@ -70,7 +79,10 @@ export function openMerged(options: MergedSourceOptions): void {
           if (isReleased) again(options.releasedMs);
           set(videoId, state === "failed" || isReleased || state === "connecting" ? lost() : state);
         },
-        wait: (state) => set(videoId, state === "waiting" ? state : lost()),
+        wait: (state) => {
+          heard();
+          set(videoId, state === "waiting" ? state : lost());
+        },
       },
     };
   };
@@ -81,11 +93,13 @@ export function openMerged(options: MergedSourceOptions): void {
     options.none();
     return;
   }
+  const slow = setTimeout(options.slow, SLOW_MS);
   const places = new Map([...marks].map(([videoId, mark]) => [videoId, placeOf(mark)] as const));
   const connection = new MergedConnection(places, { service, token, types, hasFeatured });
   connection.open(options.backfill);
   if (isOfChannel)
     joinBroadcasts(options, {
+      heard,
       isOver: (videoId) => states.get(videoId) === "ended",
       join: (mark) => connection.add(mark.videoId, placeOf(mark)),
     });
@@ -93,15 +107,25 @@ export function openMerged(options: MergedSourceOptions): void {
 
 /** All live broadcasts of a channel: one that begins joins the list, and the rows of one that ends stay. */
 function joinBroadcasts(
-  { service, token, channel, labels, showState, refused, opened }: MergedSourceOptions,
-  chats: { isOver(videoId: string): boolean; join(mark: SourceMark): void },
+  { service, token, channel, labels, showState, refused, opened, waitAfter }: MergedSourceOptions,
+  chats: { heard(): void; isOver(videoId: string): boolean; join(mark: SourceMark): void },
 ): void {
   /** By video: its place among the marks. */
   const places = new Map<string, number>();
-  const fetch = streamFetch("all=on");
+  let wasOpen = false;
+  const retry = (error: ChatError, attempt: number): number | false | undefined => {
+    chats.heard();
+    const lost = wasOpen ? "reconnecting" : "connecting";
+    if (places.size === 0) showState(error.code === "NO_LIVE_CHAT" ? "waiting" : lost);
+    if (!wasOpen && /^40[13]$/.test(`${error.status}`)) refused(error.message, error.code);
+    return waitAfter(error, attempt);
+  };
+  const fetch = streamFetch("all=on", watchfulFetch(silentMs()));
   const source = { videoId: "", channel };
-  const room = openChat(service, source, { types: ["gap"], backfill: 0, token, fetch });
+  const room = openChat(service, source, { types: ["gap"], backfill: 0, token, fetch, retry });
   room.on("channel", ({ state, videoId, live = state === "live" && videoId ? [videoId] : [] }) => {
+    wasOpen = true;
+    chats.heard();
     opened();
     for (const each of [...places.keys()])
       if (!live.includes(each) && chats.isOver(each)) places.delete(each);
