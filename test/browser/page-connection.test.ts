@@ -7,6 +7,7 @@ import {
   type Answer,
   AnsweringServer,
   END,
+  frame,
   init,
   message,
   refuses,
@@ -23,6 +24,8 @@ import { temporaryFile } from "../support/store-subject.ts";
 const MAX_WAIT_MS = 30_000;
 const BROKEN = 'event: error\ndata: {"code":"UPSTREAM_ERROR","message":"It is broken."}\n\n';
 const RELEASED = END.replace("no more continuations", "room released");
+const ALL_OF_CHANNEL = "channel=@somebody&all=on";
+const QUIET = frame("channel", { channel: "@somebody", state: "waiting" });
 const NONE = refuses(404, { code: "NO_LIVE_CHAT", message: "No chat." });
 
 /** In the page: a window that is not seen, as OBS hides sources. The browser draws no frame of it. */
@@ -152,6 +155,7 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     path: string,
     answers: Answer[],
     time: "goes on" | "stands still" = "goes on",
+    named = "videoId=page-broken",
   ): Promise<{ page: Page; calls: () => (string | undefined)[] } & AsyncDisposable> {
     const asked: (string | undefined)[] = [];
     const server = await AnsweringServer.start(async (response, call) => {
@@ -170,7 +174,7 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
       window.waits = [];
       const wait = window.setTimeout;
       window.setTimeout = (callback, ms) => { if (ms >= 1000) waits.push(ms); return wait(callback, ms); };`);
-    await page.goto(`${server.url}${path}videoId=page-broken`);
+    await page.goto(`${server.url}${path}${named}`);
     return {
       page,
       calls: () => asked,
@@ -357,6 +361,24 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     assert.deepEqual(calls().slice(1), ["11", "11", "11", "11"]);
   });
 
+  it("blames no limit of the browser for a connection that was lost, however long another try takes", async () => {
+    let cut = (): unknown => assert.fail("no stream was asked for");
+    const first: Answer = (response, call) => {
+      streams(init(10), message(11))(response, call);
+      cut = () => response.socket?.destroy();
+    };
+    await using opened = await open("/?", [first, () => {}], "stands still");
+    const { page, calls } = opened;
+    await draws(page, "11");
+    cut();
+    await page.locator("#retry").click();
+    await until(page, "document.querySelector('#retry').hidden");
+    await page.clock.fastForward(5000);
+    assert.match(await statusOf(page), /^The connection was lost\. Trying again …$/);
+    assert.equal(calls().length, 2);
+    await stateIs(page, "reconnecting");
+  });
+
   it("says at once that the device is offline, and goes on as soon as it is not", async () => {
     await using opened = await open("/?", [streams(init(10), message(11)), streams(init(11), message(12))]);
     const { page, calls } = opened;
@@ -402,7 +424,7 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
     assert.match(await statusOf(page), /six streams to one host/);
   });
 
-  const waits: [what: string, answers: Answer[], seconds: number[]][] = [
+  const waits: [what: string, answers: Answer[], seconds: number[], named?: string][] = [
     ["a chat that has not begun, every 30 s", [NONE], [30, 30, 30]],
     [
       "a chat that fails, after 30 s and up to 5 min",
@@ -410,10 +432,17 @@ describe("a page whose service fails", { skip: NO_CHROMIUM }, () => {
       [30, 60, 120, 240, 300, 300],
     ],
     ["a chat that was released, after 3 s", [streams(init(10), message(11), RELEASED)], [3, 3]],
+    ["a channel that does not exist yet, every 30 s", [NONE], [30, 30, 30], ALL_OF_CHANNEL],
+    [
+      "a channel whose stream fails or is refused, after 30 s and up to 5 min",
+      [streams(QUIET, BROKEN), refuses(403, { code: "FORBIDDEN", message: "No." })],
+      [30, 60, 120, 240, 300, 300],
+      ALL_OF_CHANNEL,
+    ],
   ];
-  for (const [what, answers, seconds] of waits) {
+  for (const [what, answers, seconds, named] of waits) {
     it(`has an overlay that silently asks again for ${what}`, async () => {
-      await using opened = await open("/overlay?", answers, "stands still");
+      await using opened = await open("/overlay?", answers, "stands still", named);
       const { page, calls } = opened;
       for (const [at, wait] of seconds.entries()) {
         // Without the waits for bytes, and the first one, after which the overlay says why it waits.

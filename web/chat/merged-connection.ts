@@ -130,16 +130,16 @@ class ConnectedChat {
 
   /** `waitMs`: until the next attempt; undefined: soon. */
   wait(error: ChatError, waitMs: number | undefined): void {
-    this.place.status.wait(error.code === "NO_LIVE_CHAT" ? "waiting" : this.#lost, error, waitMs);
+    this.place.status.wait(error.code === "NO_LIVE_CHAT" ? "waiting" : this.lost, error, waitMs);
   }
 
   /** `why`: for the user. */
   lose(why: string): void {
     this.state = "asked";
-    this.place.status.show(this.#lost, why);
+    this.place.status.show(this.lost, why);
   }
 
-  get #lost(): "connecting" | "reconnecting" {
+  get lost(): "connecting" | "reconnecting" {
     return this.cursor === undefined ? "connecting" : "reconnecting";
   }
 
@@ -228,7 +228,7 @@ export class MergedConnection implements Sharable {
     const asked = [...this.#lines.values()].filter(({ isAsked }) => isAsked);
     if (asked.length === 0) return;
     for (const line of asked) {
-      if (line.state !== "open") line.place.status.show("connecting");
+      if (line.state !== "open") line.place.status.show(line.lost);
       line.state = "asked";
     }
     this.#room = this.#merge(asked);

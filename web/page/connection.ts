@@ -71,7 +71,7 @@ export class Connection {
       return;
     }
     const isIdle = videoId === "" && channel === "";
-    this.#options.status.show(isIdle ? "idle" : "connecting");
+    this.#options.status.show(isIdle ? "idle" : this.#lost);
     if (!isIdle) this.#connect({ backfill, cursor: this.#room?.cursor }, this.#batch);
   }
 
@@ -81,7 +81,11 @@ export class Connection {
     if (!this.#room || ["idle", "ended", "failed"].includes(status.state)) return;
     this.#isSuspended = true;
     this.#room.close();
-    status.show(this.#videoId === undefined ? "connecting" : "reconnecting", "This device is offline.");
+    status.show(this.#lost, "This device is offline.");
+  }
+
+  get #lost(): "connecting" | "reconnecting" {
+    return this.#videoId === undefined ? "connecting" : "reconnecting";
   }
 
   #connect(
@@ -91,8 +95,8 @@ export class Connection {
     const { status, opened } = this.#options;
     const retry = (error: ChatError, attempt: number): number | undefined => {
       const waitMs = waitAfter(error, attempt);
-      const lost = this.#videoId === undefined ? "connecting" : "reconnecting";
-      if (this.#room === room) status.wait(error.code === "NO_LIVE_CHAT" ? "waiting" : lost, error, waitMs);
+      if (this.#room === room)
+        status.wait(error.code === "NO_LIVE_CHAT" ? "waiting" : this.#lost, error, waitMs);
       return waitMs;
     };
     const { storedChat, followsVideo = false, ...source } = this.#source;
