@@ -24,6 +24,7 @@ const SCRIPTS: ReadonlySet<string> = new Set([
   "web/page/aloud.ts",
   "web/page/chart.ts",
   "web/page/found-words.ts",
+  "web/page/kept-chat.ts",
   "web/page/probe-page.ts",
   "web/page/video-clock.ts",
   "web/overlay/main.ts",

@@ -1,7 +1,8 @@
 /** The viewer page of a video whose live chat and replay are both stored. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { idsOf, NO_CHROMIUM, until } from "../support/browser.ts";
+import { violationsIn } from "../support/axe.ts";
+import { addressOf, idsOf, NO_CHROMIUM, until } from "../support/browser.ts";
 import { usePages } from "../support/pages.ts";
 import { roomsIn, startRelay } from "../support/relay.ts";
 import { Stream } from "../support/stream.ts";
@@ -41,6 +42,49 @@ describe("the viewer page of a video with two stored chats", { skip: NO_CHROMIUM
     await choice.waitFor();
     assert.equal(await choice.inputValue(), "live");
     assert.deepEqual(await idsOf(page), said);
+  });
+
+  it("leads to the stored live chat of a stream that is over and has no replay", async () => {
+    const { page, videoId } = pages;
+    await using relay = await startRelay({ settings: { RELAY_GRACE_MS: "1" } });
+    const chat = relay.upstream.chat(videoId, { kinds: ["text"] });
+    const said = chat.say(2);
+    await using live = await Stream.open(relay.url, { videoId });
+    await live.untilMessages(2);
+    chat.end("reload-only");
+    await live.ended();
+    await roomsIn(relay, "ended", 0);
+
+    await page.goto(`${relay.url}/?videoId=https://youtu.be/${videoId}&density=compact`);
+    const link = page.getByRole("link", { name: "Show its stored messages" });
+    await link.waitFor();
+    await pages.stateIs("waiting");
+    await page.locator("#retry").click();
+    await until(page, "document.documentElement.dataset.code === 'NO_LIVE_CHAT'");
+    await link.waitFor();
+    assert.equal(await link.count(), 1);
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      assert.deepEqual(await violationsIn(page), [], colorScheme);
+    }
+    await link.click();
+    await pages.stateIs("ended");
+    await pages.has(said[1] ?? "");
+    assert.deepEqual(await idsOf(page), said);
+    assert.equal(await link.count(), 0);
+    assert.equal((await addressOf(page)).searchParams.get("density"), "compact");
+  });
+
+  it("leads to no stored messages where there are none", async () => {
+    const { page, chat } = pages;
+    chat.change({ kind: "none" });
+    const answered = page.waitForResponse(/v1\/rooms/);
+    await pages.visit();
+    await pages.stateIs("waiting");
+    await answered;
+    await page.locator("#retry").click();
+    await until(page, "document.documentElement.dataset.code === 'NO_LIVE_CHAT'");
+    assert.equal(await page.locator("#status a").count(), 0);
   });
 
   it("offers no choice of a video with one stored chat", async () => {

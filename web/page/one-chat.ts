@@ -52,6 +52,10 @@ export class OneChat {
       stateChanged: (state, code) => {
         carryState(document.documentElement, state, code);
         offerToken(code);
+        if (code === "NO_LIVE_CHAT")
+          void import("./kept-chat.ts").then(({ offerKept }) =>
+            offerKept(root, this.#known.videoId, readRoom),
+          );
         if (state === "ended") void this.#clock?.then((clock) => clock?.over());
       },
       begun: (videoId) => {
