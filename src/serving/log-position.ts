@@ -14,12 +14,11 @@ export function offsetOf(cursor: number): string {
   return String(cursor).padStart(DIGITS, "0");
 }
 
-/** Undefined for a text that no service has given out. An absent offset is the beginning. */
+/** Undefined for a text of another form. An absent offset is the beginning. */
 export function parseOffset(text: string | undefined): LogPosition | undefined {
   if (text === undefined || text === "-1") return "begin";
   if (text === "now") return "now";
-  const cursor = /^\d{16}$/.test(text) ? Number(text) : Number.NaN;
-  return Number.isSafeInteger(cursor) ? cursor : undefined;
+  return /^\d{16}$/.test(text) ? Number(text) : undefined;
 }
 
 /**

@@ -159,6 +159,9 @@ describe("a log", () => {
       [{ live: "sse" }, 400, /offset: is required/],
       [{ offset: offsetOf(B - 1) }, 410, new RegExp(`begins at ${behind(0)}`)],
       [{ offset: behind(11) }, 410, new RegExp(`begins at ${behind(0)}`)],
+      [{ offset: "9".repeat(16) }, 410, new RegExp(`begins at ${behind(0)}`)],
+      [{ offset: "9".repeat(16), live: "long-poll" }, 410, new RegExp(`begins at ${behind(0)}`)],
+      [{ offset: "9".repeat(16), live: "sse" }, 410, new RegExp(`begins at ${behind(0)}`)],
       [{ offset: offsetOf(7), live: "long-poll" }, 410, new RegExp(`begins at ${behind(0)}`)],
       [{ offset: behind(11), live: "sse" }, 410, new RegExp(`begins at ${behind(0)}`)],
     ];
