@@ -13,6 +13,8 @@ import { chatPageOf } from "./chat-links.ts";
 import { FAULT_CODES, type FaultCodes, noLiveChat, ofFault } from "./fault-codes.ts";
 import { names } from "./negotiation.ts";
 
+/** The paths of streams, which go on unless `until=now` asks for the stored messages alone. */
+const STREAMS: ReadonlySet<string> = new Set(["/v1/stream", "/v1/merged"]);
 /** The methods that at least one route serves. */
 export const METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE"] as const;
 
@@ -79,8 +81,9 @@ function whyWithdrawn(path: string): string | undefined {
 }
 
 /**
- * Refuses requests without a route before their body is read, but leads YouTube's paths to the page of their
- * chat. Call it after the hook that answers preflights, and before the routes are added.
+ * Refuses requests without a route before their body is read, and HEAD for a stream that goes on, but leads
+ * YouTube's paths to the page of their chat. Call it after the hook that answers preflights, and before the
+ * routes are added.
  */
 export function refuseUnserved(app: FastifyInstance, access: Pick<Access, "serves">): void {
   /** A path of which nobody can have the right may be served to those who only read. */
@@ -93,9 +96,15 @@ export function refuseUnserved(app: FastifyInstance, access: Pick<Access, "serve
     for (const each of [method].flat()) paths[each]?.add(url);
   });
   app.addHook("onRequest", async (request, reply) => {
-    if (!request.is404) return;
+    if (!request.is404 && request.method !== "HEAD") return;
     const path = pathOf(request);
-    const allowed = METHODS.filter((method) => paths[method]?.values().some((url) => formOf(url).test(path)));
+    const isWithoutHead = isEndless(path, request);
+    if (!request.is404 && !isWithoutHead) return;
+    const allowed = METHODS.filter(
+      (method) =>
+        !(isWithoutHead && method === "HEAD") &&
+        paths[method]?.values().some((url) => formOf(url).test(path)),
+    );
     if (allowed.length > 0 && isServed(path)) {
       const allow = [...allowed, "OPTIONS"].join(", ");
       reply.header("allow", allow);
@@ -105,6 +114,11 @@ export function refuseUnserved(app: FastifyInstance, access: Pick<Access, "serve
     if (chatPage === undefined) throw nothingAt(path);
     return reply.redirect(chatPage, 302);
   });
+}
+
+/** Whether the answer to a GET would end only with its client: then there is none to a HEAD. */
+function isEndless(path: string, { query }: FastifyRequest): boolean {
+  return STREAMS.has(path) && (query as { until?: unknown }).until !== "now";
 }
 
 /** The path of a request, without its query. */

@@ -32,7 +32,6 @@ export function mergedRoute(app: FastifyInstance, parts: StreamParts): void {
     PATH,
     {
       ...routeOptions(PATH, EXPECTED, MergedResponse),
-      exposeHeadRoute: false,
       preValidation: knownParametersOnly(MergedQuery),
     },
     async (request, reply) => {

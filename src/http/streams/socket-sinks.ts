@@ -1,4 +1,4 @@
-/** The viewers' connections: a Node response, or a bare socket if it could be taken. */
+/** The viewers' connections: a Node response, a bare socket if it could be taken, or a head alone. */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { type BodyForm, bodyEnd, type Packet } from "../../serving/form.ts";
@@ -54,6 +54,28 @@ export class ResponseSink implements Sink {
       owner.drained();
     });
     this.#response.on("close", () => owner.closed());
+  }
+}
+
+/** A response that is over with its head: its viewer leaves without a byte. */
+export class HeadSink implements Sink {
+  readonly form: BodyForm;
+  readonly isFull = true; // so the store is not read for it
+
+  constructor(response: ServerResponse, form: BodyForm, onClosed: () => void) {
+    this.form = form;
+    response.once("close", onClosed);
+    response.end();
+  }
+
+  write(): void {}
+
+  end(): void {}
+
+  reset(): void {}
+
+  attach(owner: SinkOwner): void {
+    queueMicrotask(() => owner.closed()); // once the owner is in its room
   }
 }
 

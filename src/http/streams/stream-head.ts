@@ -10,7 +10,7 @@ import type { InFlightRequests } from "../in-flight-requests.ts";
 import { acceptsGzip, varyBy } from "../negotiation.ts";
 import type { Backpressure } from "./backpressure.ts";
 import { takeSocket } from "./hand-over.ts";
-import { ResponseSink, SocketSink } from "./socket-sinks.ts";
+import { HeadSink, ResponseSink, SocketSink } from "./socket-sinks.ts";
 
 const MEDIA_TYPES: Record<Format, string> = { sse: "text/event-stream", ndjson: "application/x-ndjson" };
 
@@ -78,8 +78,9 @@ export function openBody(
 ): BodySink {
   gone.throwIfAborted();
   const { raw: response, request } = reply;
-  const { socket } = request.raw;
-  if (!inFlight.stream(request.raw)) {
+  const { socket, method } = request.raw;
+  const isHead = method === "HEAD";
+  if (!isHead && !inFlight.stream(request.raw)) {
     socket.destroy();
     throw new RelayError(
       "INVALID_REQUEST",
@@ -96,6 +97,7 @@ export function openBody(
     ...(isPrivate(request) && { "cache-control": privately(headers["cache-control"]) }),
     ...(isGzip && { "content-encoding": "gzip" }),
   });
+  if (isHead) return new HeadSink(response, forms.bare, onClosed);
   if (!isTaken) return new ResponseSink(response, forms.bare, backpressure, onClosed);
   const form = isGzip ? forms.gzip : forms.chunked;
   // Corked for this turn, so that the head and the first frames leave in one write.

@@ -24,7 +24,6 @@ export function streamRoute(app: FastifyInstance, parts: StreamParts): void {
     "/v1/stream",
     {
       ...routeOptions("/v1/stream", EXPECTED, StreamResponse),
-      exposeHeadRoute: false,
       preValidation: noMisspeltParameters(StreamQuery),
     },
     async (request, reply) => {

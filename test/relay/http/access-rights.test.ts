@@ -28,7 +28,9 @@ const HEAD = { method: "HEAD" };
 /** A request of each route that is allowed, whatever it is answered. A route without one fails the test. */
 const REQUESTS: Record<string, [path: string, init?: RequestInit]> = {
   "GET /v1/stream": [`/v1/stream?videoId=${VIDEO}`],
+  "HEAD /v1/stream": [`/v1/stream?videoId=${VIDEO}&until=now`, HEAD],
   "GET /v1/merged": [`/v1/merged?videoIds=${VIDEO}`],
+  "HEAD /v1/merged": [`/v1/merged?videoIds=${VIDEO}&until=now`, HEAD],
   "GET /v1/messages": [`/v1/messages?videoId=${VIDEO}`],
   "GET /v1/log/:videoId": [`/v1/log/${VIDEO}`],
   "HEAD /v1/log/:videoId": [`/v1/log/${VIDEO}`, HEAD],

@@ -3,10 +3,14 @@
  * origin.
  */
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
 import type { ErrorCode } from "../../../src/protocol/errors.ts";
 import { ask, askRaw, assertRefused, post } from "../../support/api.ts";
-import { startRelay, type TestRelay, testConfig } from "../../support/relay.ts";
+import { eventually } from "../../support/eventually.ts";
+import { metric, startRelay, type TestRelay, testConfig } from "../../support/relay.ts";
 import { Stream } from "../../support/stream.ts";
 
 const VIDEO = "http-parses";
@@ -42,6 +46,8 @@ describe("paths and methods", () => {
     ["/v1/stream", "POST", "GET, OPTIONS"],
     ["/v1/stream", "DELETE", "GET, OPTIONS"],
     ["/v1/stream?videoId=x", "PUT", "GET, OPTIONS"],
+    ["/v1/stream?videoId=x&until=now", "POST", "GET, HEAD, OPTIONS"],
+    ["/v1/merged?videoIds=x", "POST", "GET, OPTIONS"],
     ["/v1/%73tream", "DELETE", "GET, OPTIONS"],
     ["/%761/%73tream?videoId=x", "POST", "GET, OPTIONS"],
     ["/v1/sessions", "GET", "POST, OPTIONS"],
@@ -89,15 +95,34 @@ describe("HEAD", () => {
       ...["/v1/rooms", "/v1/rooms/headed-1234", "/v1/videos/headed-1234", "/v1/recordings"],
       ...["/v1/messages?videoId=headed-1234", "/v1/messages?videoId=headed-1234&limit=all&format=csv"],
       ...["/v1/messages?videoId=not-stored1", "/v1/rooms/not-stored1"],
+      ...["/v1/stream?videoId=headed-1234&until=now", "/v1/merged?videoIds=headed-1234&until=now"],
+      ...["/v1/stream?videoId=not-stored1&until=now", "/v1/stream?videoId=x&until=now"],
     ]) {
       const [got, head] = await Promise.all(
         ["GET", "HEAD"].map((method) => fetch(own.url + path, { method, headers })),
       );
       assert.equal(head?.status, got?.status, path);
-      for (const name of ["content-type", "cache-control", "etag", "content-disposition"])
+      for (const name of ["content-type", "cache-control", "etag", "content-disposition", "vary"])
         assert.equal(head?.headers.get(name), got?.headers.get(name), `${name} of ${path}`);
       assert.notEqual(await got?.text(), "");
       assert.equal(await head?.text(), "");
+    }
+    await eventually(1, () => metric(own, "relay_viewers"));
+  });
+
+  it("of a stream that ends by itself leaves its connection for the next request", async () => {
+    const socket = connect(Number(new URL(relay.url).port), "127.0.0.1");
+    socket.write("HEAD /v1/merged?videoIds=headed-1234&until=now HTTP/1.1\r\nHost: a\r\n\r\n");
+    const [head] = await once(socket, "data");
+    assert.match(String(head), /^HTTP\/1\.1 200 OK\r\n.*\r\n\r\n$/s);
+    socket.write("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert.match(await text(socket), /^HTTP\/1\.1 200 OK\r\n.*alive/s);
+  });
+
+  it("is refused for a stream that goes on, with the methods that are allowed", async () => {
+    for (const path of ["/v1/stream?videoId=headed-1234", "/v1/merged?videoIds=headed-1234"]) {
+      const { status, headers } = await fetch(relay.url + path, { method: "HEAD" });
+      assert.deepEqual([status, headers.get("allow")], [405, "GET, OPTIONS"], path);
     }
   });
 });

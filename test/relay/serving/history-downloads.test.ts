@@ -244,6 +244,28 @@ describe("a download", () => {
     const page = await fetch(`${url}/v1/messages?videoId=${ROOM}&limit=1000`);
     assert.equal(((await page.json()) as Page).messages.length, 1000);
   });
+
+  it("is not read for HEAD, in either coding", async (t) => {
+    const { url, store } = await withRoom(t, several(500));
+    let reads = 0;
+    const { read } = store;
+    store.read = (...asked) => {
+      reads += 1;
+      return read(...asked);
+    };
+    for (const coding of ["gzip", "identity"]) {
+      const { status, headers } = await fetch(`${url}/v1/messages?videoId=${ROOM}&limit=all&format=csv`, {
+        method: "HEAD",
+        headers: { "accept-encoding": coding },
+      });
+      assert.equal(status, 200);
+      assert.equal(headers.get("content-disposition"), `attachment; filename="${ROOM}.csv"`);
+      assert.equal(headers.get("content-encoding"), coding === "gzip" ? "gzip" : null);
+      assert.equal(headers.has("content-length"), false);
+    }
+    await standstill(() => reads);
+    assert.equal(reads, 0);
+  });
 });
 
 /** Resolves when the count has been the same for a while of other requests' work. */
