@@ -24,6 +24,8 @@ export const ANSWER_LIMITS: AnswerLimits = { bytes: 64 * 1024 * 1024, stallMs: 3
 
 /** A smaller answer is neither refused nor counted: it takes no more memory than its connection. */
 const SMALL_BYTES = 16 * 1024;
+/** The headers that a refusal has like the answer in whose place it comes. */
+const OF_EVERY_ANSWER = /^(?:access-control-.*|vary|x-content-type-options|cross-origin-resource-policy)$/;
 /** What an answer that is made, or passed on, while it is sent holds at most of a usual chat. */
 export const PIPED_BYTES = 256 * 1024;
 
@@ -61,7 +63,7 @@ export function boundUnreadResponses(app: FastifyInstance, limits: AnswerLimits)
       if (!unread.has(body) && unread.bytes + bytes > limits.bytes) {
         if (payload instanceof Readable) payload.destroy();
         for (const name of Object.keys(reply.getHeaders()))
-          if (!/^(access-control-|vary$)/.test(name)) reply.removeHeader(name); // they are of the answer
+          if (!OF_EVERY_ANSWER.test(name)) reply.removeHeader(name);
         throw atCapacity("answers");
       }
       unread.add(body, bytes);

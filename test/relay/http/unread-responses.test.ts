@@ -10,6 +10,7 @@ import { systemClock } from "../../../src/base/clock.ts";
 import { askRaw } from "../../support/api.ts";
 import { eventually } from "../../support/eventually.ts";
 import { said, several, withRoom } from "../../support/history.ts";
+import { readLog } from "../../support/log.ts";
 import { heldMb } from "../../support/memory.ts";
 import { ROOM } from "../../support/store-subject.ts";
 
@@ -95,6 +96,16 @@ describe("an answer", () => {
       names.map((name) => headers.get(name)),
       [null, null, null, "*"],
     );
+  });
+
+  it("of a log that is refused is guarded as every answer of a log", async (t) => {
+    const { url } = await withRoom(t, several(200), {}, { answers: { bytes: 0, stallMs: NEVER_MS } });
+    const { status, headers } = await readLog(url, ROOM, {}, { headers: PLAIN });
+    assert.deepEqual(
+      [status, headers.get("x-content-type-options"), headers.get("cross-origin-resource-policy")],
+      [503, "nosniff", "cross-origin"],
+    );
+    assert.equal(headers.has("stream-next-offset"), false);
   });
 
   it("that is a download counts as 256 KiB, whatever the length of its messages", async (t) => {
