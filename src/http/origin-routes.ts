@@ -58,6 +58,7 @@ export function passOnTo(origin: Origin, settings: OriginRoutesSettings): PassOn
     const answer = await turns.serve(() => origin.pass(sent, gone), gone).catch(refuseUnavailable);
     const sentBack = answer.headers;
     for (const name of PASSED) if (sentBack[name]) reply.header(name, sentBack[name]);
+    if (sentBack.allow) reply.header("allow", READING); // what may be changed is changed at the origin
     if (sentBack.vary) varyBy(reply, ...`${sentBack.vary}`.split(", "));
     if (answer.statusCode === 200 && sentBack.etag && isKnown(`${sentBack.etag}`, headers["if-none-match"])) {
       answer.body.on("error", () => {}); // nobody waits for the rest
@@ -75,13 +76,8 @@ export function originRoutes(app: FastifyInstance, pass: PassOn, access: Access)
   if (access.serves("rooms"))
     app.get("/v1/rooms", ROOMS_OPTIONS, (request, reply) => pass("/v1/rooms", request, reply));
   if (access.serves("feature") || access.serves("watch"))
-    // It is chosen at the origin alone.
     app.get<OfVideo>(FEATURED_PATH, FEATURED_OPTIONS, (request, reply) =>
-      pass(
-        `/v1/featured/${parseVideoId(request.params.videoId)}`,
-        request as FastifyRequest,
-        reply.header("allow", READING),
-      ),
+      pass(`/v1/featured/${parseVideoId(request.params.videoId)}`, request as FastifyRequest, reply),
     );
   if (!access.serves("watch")) return;
   app.get("/v1/messages", MESSAGES_OPTIONS, (request, reply) => pass("/v1/messages", request, reply));

@@ -213,6 +213,11 @@ describe("a featured message", () => {
     assert.equal((await ask(edge.url, `${path()}?x=1`)).status, 400);
     assert.equal((await ask(edge.url, "/v1/featured/no")).status, 400);
     assert.equal((await show(relay)).body.messageId, "first");
+    await relay.service.stop();
+    for (const { url } of [edge, second]) {
+      const { status, headers } = await ask(url, path());
+      assert.deepEqual([status, headers.get("allow")], [503, null], "nobody has said what is allowed");
+    }
   });
 
   it("is refused in other words than on and off", async (t) => {
