@@ -342,7 +342,7 @@ export class Origin {
     using limit = new Deadline(this.#clock, OPENING_TIMEOUT_MS);
     return await this.#reached(limit.or(signal), async () => {
       const headers = address ? { "x-forwarded-for": address } : {};
-      const request = { path: `/v1/videos/${videoId}${query}`, headers, isDownload: true };
+      const request = { path: `/v1/videos/${videoId}${query}`, headers, timeoutMs: OPENING_TIMEOUT_MS };
       const answer = await this.#connections.page(request, limit.signal);
       if (answer.statusCode !== 200) {
         const error = await refusal(answer);

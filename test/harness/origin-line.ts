@@ -4,8 +4,13 @@
  */
 import { Readable } from "node:stream";
 import type { Random } from "../../simulator/random.ts";
-import { unlessAborted } from "../../src/base/deadline.ts";
-import type { OriginAnswer, OriginConnections, OriginRequest } from "../../src/origin/origin-connections.ts";
+import { Deadline, unlessAborted } from "../../src/base/deadline.ts";
+import {
+  type OriginAnswer,
+  type OriginConnections,
+  type OriginRequest,
+  PAGE_TIMEOUT_MS,
+} from "../../src/origin/origin-connections.ts";
 import { answerPage, answerStream, type OriginService } from "./origin-api.ts";
 import type { MortalClock, Scheduler } from "./scheduler.ts";
 import type { SimulatedSink } from "./sink.ts";
@@ -88,8 +93,9 @@ export class OriginLine {
   }
 
   async #page(request: OriginRequest, signal: AbortSignal): Promise<OriginAnswer> {
+    using limit = new Deadline(this.#parts.scheduler, request.timeoutMs ?? PAGE_TIMEOUT_MS);
     const way = this.#connect();
-    const { host, over } = await this.#reach(way, signal);
+    const { host, over } = await this.#reach(way, AbortSignal.any([signal, limit.signal]));
     const answer = await settled(answerPage(host, request, over), over);
     await settled(way(), over);
     return answer;

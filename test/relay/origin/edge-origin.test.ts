@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 import { pino } from "pino";
 import { systemClock } from "../../../src/base/clock.ts";
@@ -17,7 +18,7 @@ import { silentLog } from "../../../src/telemetry/logger.ts";
 import { OriginEvents } from "../../../src/telemetry/origin-events.ts";
 import { Telemetry } from "../../../src/telemetry/telemetry.ts";
 import type { EdgeLife } from "../../harness/edge-life.ts";
-import { requestLog } from "../../harness/origin-api.ts";
+import { answerPage, requestLog } from "../../harness/origin-api.ts";
 import { VirtualRelay } from "../../harness/virtual-relay.ts";
 import { ChannelVisitor, KEEPALIVE_MS } from "../../support/channel-visitor.ts";
 import { inTime } from "../../support/eventually.ts";
@@ -27,6 +28,7 @@ import { MINUTE, watched } from "../../support/watched-channel.ts";
 
 const CHAT = { kinds: ["text"], timeoutMs: 5000 } as const;
 const VIDEO = "dQw4w9WgXcQ";
+const OTHER = "looked-at-1";
 const LOG = `/v1/log/${VIDEO}?offset=-1`;
 /** More clients than an edge has connections of its own, and more bytes than the system buffers. */
 const SLOW_CLIENTS = 70;
@@ -389,6 +391,21 @@ describe("an edge", () => {
     await relay.advance(1000);
     assert.ok(isOver);
     assert.equal(await answer, 503);
+  });
+
+  it("waits longer for the channel of a video than for a page: the origin may have to look for it", async () => {
+    const relay = new VirtualRelay({ settings: { RELAY_GATE_SPACING_MS: "12000" } });
+    const channel = relay.upstream.channel("@mine");
+    for (const videoId of [OTHER, VIDEO]) channel.broadcast(videoId);
+    const edge = await virtualEdge(relay);
+    const gone = new AbortController();
+    void relay.service.videoChannels.namesOf({ videoId: OTHER }, () => "", gone.signal);
+    const path = `/v1/videos/${VIDEO}?channels=@mine`;
+    const { statusCode, body } = await relay.when(answerPage(edge.life, { path, headers: {} }, gone.signal));
+    assert.deepEqual(
+      [statusCode, JSON.parse(await text(body)).channels],
+      [200, [channel.channelId, "@mine"]],
+    );
   });
 
   it("continues reading old messages after the origin's store was away for a while", async () => {
