@@ -114,6 +114,7 @@ export class Poller {
     if (!start.awaited) return;
     const { absence, isNew } = start.awaited;
     if (absence.is === "hidden") this.#hidden();
+    else if (isNew) this.#timeline.heldUp("unreachable");
     this.#await(absence);
     if (isNew) this.#lookedAs = absence.is;
   }

@@ -279,7 +279,8 @@ export class VideoEntry {
     if (absence.is === "unknown") throw new ChatAbsent(absence);
     const next = await this.#absent(absence, rememberedMs ?? this.#parts.settings.noChatMs);
     const [range] = next.stored;
-    if (mayReturn(absence) && range && this.#hasReturningViewer(range)) {
+    const isOver = range === undefined || range.is === "over";
+    if (mayReturn(absence) && !isOver && this.#hasReturningViewer(range)) {
       const source = await open();
       if (!("absence" in source)) return source;
     }

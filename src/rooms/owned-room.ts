@@ -191,7 +191,7 @@ export class OwnedRoom {
           if (isOpen(last?.room)) return await OwnedRoom.#close(last, last.room, asked, parts);
         }
       }
-      if (!room || !mayReturn(absence) || !applicant.hasReturningViewer(room))
+      if (!isOpen(room) || !mayReturn(absence) || !applicant.hasReturningViewer(room))
         return { is: "absent", absence };
       return { is: "opened", owned: await OwnedRoom.#awaiting(hold, room, absence, asked, parts) };
     } catch (error) {

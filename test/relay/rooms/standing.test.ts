@@ -288,6 +288,37 @@ it("a chat that is off is looked for every 30 s for hours, although nobody watch
   assert.ok(looks >= 38 && looks <= 40, `${looks} looks`);
 });
 
+it("a gap behind a page that says off says that the chat was not reached, also if the page opened the room", async () => {
+  const room = await virtualRoom(3, { RELAY_GRACE_MS: "1000" }, { page: 5, holdsMs: 10_000 });
+  const { relay, chat, viewer } = room;
+  viewer.leave();
+  await relay.advance(5 * SECOND);
+  chat.change({ kind: "off" });
+  const back = await room.open({ lastEventId: 0, details: true });
+  await relay.advance(10 * SECOND);
+  chat.say(20);
+  chat.change({ kind: "live" });
+  await relay.advance(40 * SECOND);
+  assert.equal(gapIn(back).reason, "unreachable");
+});
+
+for (const kind of ["off", "private"] as const)
+  it(`a chat that was read to its end stays over, also for cursor 0, if its page says later that it is ${kind}`, async () => {
+    const room = await virtualRoom(3, { RELAY_GRACE_MS: "1000" }, {}, { hasDisk: true });
+    const { relay, chat, viewer } = room;
+    chat.end("reload-only");
+    await viewer.ended();
+    await relay.advance(MINUTE);
+    chat.change({ kind, stream: "live" });
+    for (const lastEventId of [0, viewer.cursors[0], 0]) {
+      const back = await room.open({ lastEventId });
+      assert.deepEqual(await back.ended(), ENDED);
+      assert.deepEqual(back.ids, room.ids().slice(lastEventId === 0 ? 0 : 1));
+      assert.equal((await relay.when(relay.store.getRoom(VIDEO)))?.end?.state, "ended");
+    }
+    assert.equal((await relay.refusal({ videoId: VIDEO })).code, "NO_LIVE_CHAT");
+  });
+
 it("a chat that is off for two seconds goes on, with all of its messages and no gap", async () => {
   const { relay, chat, viewer, ids } = await virtualRoom(3);
   chat.say(1);
