@@ -5,7 +5,7 @@
 import { REQUEST_TIMEOUTS } from "../http/request-timeouts.ts";
 import type { HttpSettings } from "../http/server.ts";
 import { WINDOW_MS } from "../reading/late-answers.ts";
-import { QUIET_AFTER_MS } from "../reading/quiet-chat.ts";
+import { QUIET_AFTER_MS } from "../reading/token-health.ts";
 import { DEADLINES } from "../upstream/calls.ts";
 import { timeOfDay } from "../upstream/readers/timestamp.ts";
 import { type FlagValues, UsageError } from "./flags.ts";

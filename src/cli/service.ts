@@ -10,7 +10,7 @@ import { Featuring } from "../rooms/featuring.ts";
 import { RoomList } from "../rooms/listing.ts";
 import { Recordings } from "../rooms/recordings/recordings.ts";
 import { Rooms } from "../rooms/rooms.ts";
-import { StoredRooms } from "../rooms/stored-rooms.ts";
+import { StoredRooms } from "../rooms/store-backed-rooms.ts";
 import { History } from "../serving/history/history.ts";
 import type { StoreIdentity } from "../store/observed.ts";
 import { assertClock, assertRestored, isShared } from "../store/open.ts";

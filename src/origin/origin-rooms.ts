@@ -2,8 +2,8 @@
 import type { Clock } from "../base/clock.ts";
 import { chatKey, chatNamed } from "../protocol/chat-key.ts";
 import { ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
-import type { StoredChat } from "../rooms/past-chats.ts";
 import type { NoRoom, RoomApplicant, RoomSource, RoomSources } from "../rooms/sources.ts";
+import type { StoredChat } from "../serving/chat-choice.ts";
 import { BACKFILL_MAX } from "../serving/resume.ts";
 import { Room, type RoomSettings } from "../serving/room.ts";
 import type { OriginEvents } from "../telemetry/origin-events.ts";

@@ -14,7 +14,7 @@ import { absenceIn, ChatAbsent, STANDING_HEADER } from "../protocol/chat-standin
 import { ERRORS, isErrorCode, RelayError } from "../protocol/errors.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
 import type { ChannelQuestion } from "../rooms/channels/video-channels.ts";
-import type { StoredChat } from "../rooms/past-chats.ts";
+import type { StoredChat } from "../serving/chat-choice.ts";
 import type { CursorRange } from "../serving/resume.ts";
 import type { Fact } from "../store/facts.ts";
 import type { TypedPart } from "../store/port.ts";

@@ -20,11 +20,11 @@ import type { Appender } from "./batch/appender.ts";
 import type { Progress } from "./batch/checkpoint.ts";
 import type { Gap, ReadBatch } from "./gap.ts";
 import type { HiddenTime } from "./hidden-time.ts";
-import { type LookSettings, LookWaits } from "./look-waits.ts";
 import { OptionalPages } from "./optional-pages.ts";
 import { Pace, type PaceParts, type PaceSettings } from "./pace.ts";
-import { QuietChat } from "./quiet-chat.ts";
+import { type LookSettings, LookWaits } from "./recheck-waits.ts";
 import { ReadingTimeline } from "./timeline.ts";
+import { QuietChat } from "./token-health.ts";
 
 export interface PollerSettings extends PaceSettings, LookSettings {
   /** The number of consecutive failures that stops the room. */

@@ -6,9 +6,9 @@ import { atCapacity } from "../protocol/capacity.ts";
 import { type Chat, chatOf } from "../protocol/chat-key.ts";
 import type { RoomRecord } from "../store/port.ts";
 import { storedChats } from "../store/stored-chats.ts";
-import { recentlyEnded } from "./closed-rooms.ts";
 import { FollowedRoom } from "./followed-room.ts";
 import { isGoingOn, isUnfinished, type OpeningResult, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
+import { recentlyEnded } from "./remembered-chats.ts";
 import type { NoRoom, RoomApplicant, RoomSource } from "./sources.ts";
 
 /** How long viewers wait while another instance opens the room. */

@@ -2,12 +2,12 @@
 
 import type { Clock } from "../base/clock.ts";
 import type { ChatType } from "../protocol/chat.ts";
+import type { StoredChat } from "../serving/chat-choice.ts";
 import type { Room, StreamRequest } from "../serving/room.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
 import type { VideoEntry } from "./entry.ts";
 import type { OpeningQueue } from "./opening-queue.ts";
-import type { StoredChat } from "./past-chats.ts";
 import type { RoomSources } from "./sources.ts";
 
 export const ROOM_STATES = [

@@ -13,11 +13,11 @@ import { type CursorRange, resumeCursor } from "../serving/resume.ts";
 import { Room, type StreamRequest } from "../serving/room.ts";
 import { isFenced, isUnavailable, notStored } from "../store/port.ts";
 import type { OpeningTurn } from "../upstream/egress/pool.ts";
-import { type Absent, type Finished, reopensFor, serveFromAbsent } from "./closed-rooms.ts";
 import { type EntryHost, type EntryParts, HAND_ON, type OpenOptions, type RoomState } from "./entry-host.ts";
 import { graceOver } from "./grace.ts";
 import type { QueuedOpening } from "./opening-queue.ts";
 import type { OwnedRoom } from "./owned-room.ts";
+import { type Absent, type Finished, reopensFor, serveFromAbsent } from "./remembered-chats.ts";
 import type { Followed, NoRoom, OpenedRoom, RoomApplicant, RoomSource } from "./sources.ts";
 
 type State =

@@ -6,6 +6,7 @@ import { atCapacity } from "../protocol/capacity.ts";
 import { type ChatType, ENDED, isReplayChat } from "../protocol/chat.ts";
 import { type ChatKey, chatNamed, chatOf } from "../protocol/chat-key.ts";
 import type { AwaitedAbsence, Standing } from "../protocol/chat-standing.ts";
+import { chatAsked, pastChat, replayAsked, type StoredChat } from "../serving/chat-choice.ts";
 import { positionIn } from "../serving/log-position.ts";
 import { Room, type StreamRequest } from "../serving/room.ts";
 import { Slices } from "../serving/slices.ts";
@@ -19,7 +20,6 @@ import { VideoEntry } from "./entry.ts";
 import { type EntryHost, type EntryParts, ROOM_STATES, type RoomState } from "./entry-host.ts";
 import { type LocalRoom, stateOf } from "./listing.ts";
 import { OpeningQueue } from "./opening-queue.ts";
-import { chatAsked, pastChat, replayAsked, type StoredChat } from "./past-chats.ts";
 import { stopEntries } from "./stop.ts";
 
 /** The maximum interval between two rounds through the rooms. */

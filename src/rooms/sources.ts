@@ -1,19 +1,19 @@
 /**
- * Where the rooms of an instance come from: chats that it reads into its store (`stored-rooms.ts`), or the
- * rooms of another instance. Entries, rooms and viewers are the same in both.
+ * Where the rooms of an instance come from: chats that it reads into its store (`store-backed-rooms.ts`), or
+ * the rooms of another instance. Entries, rooms and viewers are the same in both.
  */
 import type { ChatType } from "../protocol/chat.ts";
 import type { Chat } from "../protocol/chat-key.ts";
 import type { Absence, Standing } from "../protocol/chat-standing.ts";
+import type { StoredChat } from "../serving/chat-choice.ts";
 import type { CursorRange } from "../serving/resume.ts";
 import type { Census, Room } from "../serving/room.ts";
 import type { Ownership } from "../store/ownership.ts";
 import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
-import type { EndedRoom } from "./closed-rooms.ts";
 import type { EntryHost } from "./entry-host.ts";
 import type { QueuedOpening } from "./opening-queue.ts";
 import type { JustOpened, OwnedRoom } from "./owned-room.ts";
-import type { StoredChat } from "./past-chats.ts";
+import type { EndedRoom } from "./remembered-chats.ts";
 import type { Rooms } from "./rooms.ts";
 
 /** A room that another instance reads, for the viewers here. */

@@ -36,7 +36,7 @@ export interface RoomSettings extends TailSettings {
 /** The request of a connection. */
 export interface StreamRequest extends Beginning {
   videoId: string;
-  /** The chat that it must be; undefined: the one that `rooms/past-chats.ts` says. */
+  /** The chat that it must be; undefined: the one that `chat-choice.ts` says. */
   chat?: Chat | undefined;
   /** The cursors of the replay that goes on and has `lastEventId`: a room of the live chat is behind. */
   replay?: CursorRange | undefined;

@@ -17,7 +17,7 @@ import { SqliteMigrationEnd } from "./sqlite/sqlite-migration.ts";
 import { FILE_DEFAULTS, SCHEMA_VERSION } from "./sqlite/sqlite-schema.ts";
 import { SqliteThread } from "./sqlite/thread.ts";
 import { StoreHealth } from "./store-health.ts";
-import type { StoreLook } from "./store-look.ts";
+import type { StoreLook } from "./store-summary.ts";
 
 /** So that reads of a store in memory do not keep the event loop from all else. */
 const nextTurn = () => new Promise<void>((resolve) => void setImmediate(resolve));

@@ -14,7 +14,7 @@ import { ChannelWatch } from "../../src/rooms/channels/watch.ts";
 import { RoomList } from "../../src/rooms/listing.ts";
 import { Recordings } from "../../src/rooms/recordings/recordings.ts";
 import { Rooms } from "../../src/rooms/rooms.ts";
-import { StoredRooms } from "../../src/rooms/stored-rooms.ts";
+import { StoredRooms } from "../../src/rooms/store-backed-rooms.ts";
 import { History } from "../../src/serving/history/history.ts";
 import { type ObservedStore, observed } from "../../src/store/observed.ts";
 import { runRetention } from "../../src/store/retention.ts";

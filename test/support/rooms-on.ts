@@ -10,7 +10,7 @@ import { Featuring } from "../../src/rooms/featuring.ts";
 import { RoomList } from "../../src/rooms/listing.ts";
 import { Recordings } from "../../src/rooms/recordings/recordings.ts";
 import { Rooms } from "../../src/rooms/rooms.ts";
-import { StoredRooms } from "../../src/rooms/stored-rooms.ts";
+import { StoredRooms } from "../../src/rooms/store-backed-rooms.ts";
 import { History } from "../../src/serving/history/history.ts";
 import type { ObservedStore } from "../../src/store/observed.ts";
 import { silentLog } from "../../src/telemetry/logger.ts";

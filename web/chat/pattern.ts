@@ -8,7 +8,7 @@
  * which need another engine.
  */
 
-import { fold } from "../../src/protocol/fold.ts";
+import { fold } from "../../src/protocol/fold-case.ts";
 
 /**
  * Maximum number of steps in the patterns of one list, and maximum length of the text that is looked at: with

@@ -4,7 +4,7 @@
  * links as they are shown and whole.
  */
 
-import { fold } from "../../src/protocol/fold.ts";
+import { fold } from "../../src/protocol/fold-case.ts";
 import { wholeText } from "../../src/protocol/whole-text.ts";
 import { Budget, compile } from "./pattern.ts";
 import type { ShownMessage } from "./shown-message.ts";

@@ -1,6 +1,6 @@
 /** One chat on the page: its log, everything above it, its search, its statistics and its state. */
 import type { Featured, Init } from "../../client/index.ts";
-import { fold } from "../../src/protocol/fold.ts";
+import { fold } from "../../src/protocol/fold-case.ts";
 import { wholeText } from "../../src/protocol/whole-text.ts";
 import { passes } from "../chat/filters.ts";
 import type { Look, ShownMessage } from "../chat/shown-message.ts";

@@ -1,5 +1,5 @@
 /** Marks the words that a search has found, as `fold` compares them. */
-import { fold } from "../../src/protocol/fold.ts";
+import { fold } from "../../src/protocol/fold-case.ts";
 import { make } from "../chat/dom.ts";
 
 /** A character with its marks: what the folding of one does not depend on others. */

@@ -1,5 +1,5 @@
 /** The viewer page: opens the chats that its URL names, and shows them according to the controls. */
-import { fold } from "../../src/protocol/fold.ts";
+import { fold } from "../../src/protocol/fold-case.ts";
 import { parseVideoId } from "../../src/protocol/video-id.ts";
 import { find } from "../chat/dom.ts";
 import type { Look } from "../chat/shown-message.ts";

@@ -3,7 +3,7 @@
  * and by an author. A click on a result scrolls the log to its message.
  */
 
-import { fold } from "../../src/protocol/fold.ts";
+import { fold } from "../../src/protocol/fold-case.ts";
 import { find } from "../chat/dom.ts";
 import type { Row } from "../chat/transcript.ts";
 import { partOf } from "./root.ts";

@@ -1,5 +1,5 @@
 /** A list of stored messages, the newest first: a button shows the next page. Bounded. */
-import { fold } from "../../src/protocol/fold.ts";
+import { fold } from "../../src/protocol/fold-case.ts";
 import { make } from "../chat/dom.ts";
 import type { ShownMessage } from "../chat/shown-message.ts";
 import type { Row } from "../chat/transcript.ts";

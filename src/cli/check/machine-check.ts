@@ -1,7 +1,7 @@
 /** Settings, store, port and open files, as a start would find them. Makes no call to the upstream. */
 import { isIPv6 } from "node:net";
 import { inspectStore, StoreOpenError } from "../../store/open.ts";
-import type { StoreLook } from "../../store/store-look.ts";
+import type { StoreLook } from "../../store/store-summary.ts";
 import { HttpConnections } from "../../upstream/egress/connections.ts";
 import type { Config } from "../config.ts";
 import type { AppliedSetting } from "../flags.ts";

@@ -13,7 +13,7 @@ import type { ChannelState } from "../../protocol/channel.ts";
 import { isReplayChat } from "../../protocol/chat.ts";
 import { type Absence, ChatAbsent, mayReturn, wordsOf } from "../../protocol/chat-standing.ts";
 import { RelayError } from "../../protocol/errors.ts";
-import { LookWaits } from "../../reading/look-waits.ts";
+import { LookWaits } from "../../reading/recheck-waits.ts";
 import { background } from "../../telemetry/background.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type ChannelLook, ChannelMemory } from "../../upstream/channel-look.ts";

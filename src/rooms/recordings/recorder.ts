@@ -13,7 +13,7 @@ import { type Absence, ChatAbsent, isFinal, mayReturn } from "../../protocol/cha
 import { RelayError } from "../../protocol/errors.ts";
 import { notHiddenAt } from "../../reading/batch/checkpoint.ts";
 import { HiddenTime } from "../../reading/hidden-time.ts";
-import { LookWaits } from "../../reading/look-waits.ts";
+import { LookWaits } from "../../reading/recheck-waits.ts";
 import { FORMS } from "../../serving/form.ts";
 import type { StreamRequest } from "../../serving/room.ts";
 import type { Sink, SinkOwner } from "../../serving/sink.ts";

@@ -3,7 +3,7 @@
  * and only the rest is parsed for an exact answer.
  */
 import { dig, parseJson } from "../../base/json.ts";
-import { fold } from "../../protocol/fold.ts";
+import { fold } from "../../protocol/fold-case.ts";
 import type { EightFields } from "../../protocol/message.ts";
 import { wholeText } from "../../protocol/whole-text.ts";
 import { type StoredMessage, typeOf } from "../../store/stored-message.ts";

@@ -1,6 +1,6 @@
 /** Looks at a database without changing it, in a read-only transaction, also while instances use it. */
 import { Client } from "pg";
-import type { StoreLook } from "../store-look.ts";
+import type { StoreLook } from "../store-summary.ts";
 import { cannotOpen, fromUrl } from "./open-postgres.ts";
 import { APPLICATION, clientConfig, placeOf } from "./pools.ts";
 import { SCHEMA_VERSION, usableSchema } from "./postgres-schema.ts";

@@ -7,7 +7,7 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { HALF_FILLED, StoreError } from "../port.ts";
-import type { StoreLook } from "../store-look.ts";
+import type { StoreLook } from "../store-summary.ts";
 import { isLocked } from "./file-lock.ts";
 import { adviceOnDenied, cannotOpen, unavailable } from "./sqlite-error.ts";
 import { isHalf, SCHEMA_VERSION, schemaVersion } from "./sqlite-schema.ts";

@@ -4,9 +4,9 @@
  */
 import { type Chat, type ChatKey, chatOf } from "../protocol/chat-key.ts";
 import type { StoredStanding } from "../protocol/chat-standing.ts";
-import type { CursorRange } from "../serving/resume.ts";
-import type { StreamRequest } from "../serving/room.ts";
 import { chatWith } from "../store/stored-chats.ts";
+import type { CursorRange } from "./resume.ts";
+import type { StreamRequest } from "./room.ts";
 
 /** A chat of a video as it is stored. */
 export interface StoredChat extends CursorRange {

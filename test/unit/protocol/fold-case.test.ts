@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { fold } from "../../../src/protocol/fold.ts";
+import { fold } from "../../../src/protocol/fold-case.ts";
 import { anyText } from "../../support/any-text.ts";
 
 const SAME: [one: string, other: string][] = [

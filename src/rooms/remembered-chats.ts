@@ -4,10 +4,10 @@ import { ENDED } from "../protocol/chat.ts";
 import { chatNamed, chatOf } from "../protocol/chat-key.ts";
 import { type Absence, ChatAbsent, mayReturn } from "../protocol/chat-standing.ts";
 import { captureOf } from "../reading/batch/checkpoint.ts";
+import type { StoredChat } from "../serving/chat-choice.ts";
 import { type CursorRange, resumeCursor } from "../serving/resume.ts";
 import { Room, type RoomParts, type StreamRequest } from "../serving/room.ts";
 import { notStored, type RoomRecord, type StoreError } from "../store/port.ts";
-import type { StoredChat } from "./past-chats.ts";
 
 /** How long a replay that was read to its end is served from the store alone. */
 const REPLAY_KEPT_MS = 3_600_000;
