@@ -4,8 +4,8 @@
  */
 import { atCapacity } from "../protocol/capacity.ts";
 import { type Chat, chatOf } from "../protocol/chat-key.ts";
+import { storedChats } from "../serving/chat-choice.ts";
 import type { RoomRecord } from "../store/port.ts";
-import { storedChats } from "../store/stored-chats.ts";
 import { FollowedRoom } from "./followed-room.ts";
 import { isGoingOn, isUnfinished, type OpeningResult, OwnedRoom, type OwnedRoomParts } from "./owned-room.ts";
 import { recentlyEnded } from "./remembered-chats.ts";

@@ -1,9 +1,9 @@
 /** Shows, chooses and takes away the featured message of a video. */
 import { CHATS, chatKey } from "../protocol/chat-key.ts";
 import { RelayError } from "../protocol/errors.ts";
+import { storedChats } from "../serving/chat-choice.ts";
 import { readFeatured, standing } from "../store/featured.ts";
 import { notStored, type Store } from "../store/port.ts";
-import { storedChats } from "../store/stored-chats.ts";
 import { isoOf } from "../store/stored-message.ts";
 
 /** `featuredAt`: ISO 8601 in UTC; absent if no message is featured. */

@@ -2,10 +2,10 @@
 import type { ChatType, ChatView, RoomEnd } from "../protocol/chat.ts";
 import { type Chat, chatOf, typeOfChat } from "../protocol/chat-key.ts";
 import type { VideoFacts } from "../protocol/video-facts.ts";
+import { chatForQuery, storedChats } from "../serving/chat-choice.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
 import type { ObservedStore } from "../store/observed.ts";
 import { notStored, type RoomAccount, type RoomSummary } from "../store/port.ts";
-import { askedOf, storedChats } from "../store/stored-chats.ts";
 import { readVideo } from "../store/stored-video.ts";
 import { type Sums, sumOf, type Totals } from "../store/totals.ts";
 import type { RoomState } from "./entry-host.ts";
@@ -101,7 +101,7 @@ export class RoomList {
    */
   async show(videoId: string, chat: Chat | undefined, showsReading: boolean): Promise<ShownRoom> {
     const stored = await storedChats(this.#store, videoId).catch(refuseUnavailable);
-    const { key } = askedOf(stored, videoId, { chat });
+    const { key } = chatForQuery(stored, videoId, { chat });
     const account = await this.#store.getAccount(key).catch(refuseUnavailable);
     if (!account) throw notStored(videoId, chat);
     const local = this.#open.local(key);

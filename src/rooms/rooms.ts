@@ -6,14 +6,19 @@ import { atCapacity } from "../protocol/capacity.ts";
 import { type ChatType, ENDED, isReplayChat } from "../protocol/chat.ts";
 import { type ChatKey, chatNamed, chatOf } from "../protocol/chat-key.ts";
 import type { AwaitedAbsence, Standing } from "../protocol/chat-standing.ts";
-import { chatAsked, pastChat, replayAsked, type StoredChat } from "../serving/chat-choice.ts";
+import {
+  chatForQuery,
+  chatForViewer,
+  endedChatForViewer,
+  replayForViewer,
+  type StoredChat,
+} from "../serving/chat-choice.ts";
 import { positionIn } from "../serving/log-position.ts";
 import { Room, type StreamRequest } from "../serving/room.ts";
 import { Slices } from "../serving/slices.ts";
 import { refuseUnavailable } from "../serving/store-refusal.ts";
 import { ifUnavailable, notStored, type RoomRecord, storeUnavailable } from "../store/port.ts";
 import { retryRead } from "../store/retry-read.ts";
-import { askedOf } from "../store/stored-chats.ts";
 import { background } from "../telemetry/background.ts";
 import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
 import { VideoEntry } from "./entry.ts";
@@ -228,10 +233,10 @@ export class Rooms {
     const read = this.#storedFor(request);
     const isNew = log === undefined && !lastEventId;
     const stored = isNew ? await read.catch(ifUnavailable<StoredChat[]>([])) : await read;
-    const past = pastChat(stored, request, this.#parts.settings.graceMs);
-    if (past) return this.#serve(past, "over");
-    if (log === undefined) return { ...request, replay: replayAsked(stored, request) };
-    const asked = this.#openRoom(videoId) ? undefined : chatAsked(stored, request);
+    const ended = endedChatForViewer(stored, request, this.#parts.settings.graceMs);
+    if (ended) return this.#serve(ended, "over");
+    if (log === undefined) return { ...request, replay: replayForViewer(stored, request) };
+    const asked = this.#openRoom(videoId) ? undefined : chatForViewer(stored, request);
     if (asked) positionIn(log, asked.floor, asked.head);
     return request;
   }
@@ -272,7 +277,7 @@ export class Rooms {
   async #addToExcerpt(request: StreamRequest): Promise<void> {
     const { videoId, chat, lastEventId: after } = request;
     const stored = await this.#stored(videoId);
-    const asked = askedOf(stored, videoId, { chat, after });
+    const asked = chatForQuery(stored, videoId, { chat, after });
     if (asked.floor === asked.head) throw notStored(videoId, chat);
     const room = this.#serve(asked, stored);
     // A viewer that names no `backfill` gets everything that is stored.

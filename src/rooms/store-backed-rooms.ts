@@ -1,9 +1,8 @@
 /** The rooms of an instance with a store: it reads their chats, or follows the instances that do. */
 import type { ChatType } from "../protocol/chat.ts";
 import type { Standing } from "../protocol/chat-standing.ts";
-import type { StoredChat } from "../serving/chat-choice.ts";
+import { type StoredChat, storedChats } from "../serving/chat-choice.ts";
 import { Room } from "../serving/room.ts";
-import { storedChats } from "../store/stored-chats.ts";
 import type { OpeningTurn, Reserve } from "../upstream/egress/pool.ts";
 import { acquireRoom } from "./acquire-room.ts";
 import { FollowedRoom } from "./followed-room.ts";

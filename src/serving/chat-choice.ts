@@ -1,10 +1,11 @@
 /**
- * The chats of a video that are over, and whom they serve. A viewer stays in the chat whose cursor it has,
- * whatever the upstream shows now: no cursor is one of both chats.
+ * Chooses one of a video's stored chats: for a query, which the store answers, or for a viewer. A viewer stays
+ * in the chat whose cursor it has, whatever the upstream shows now: no cursor is one of both chats.
  */
-import { type Chat, type ChatKey, chatOf } from "../protocol/chat-key.ts";
+import { CHATS, type Chat, type ChatKey, chatKey, chatOf } from "../protocol/chat-key.ts";
 import type { StoredStanding } from "../protocol/chat-standing.ts";
-import { chatWith } from "../store/stored-chats.ts";
+import { RelayError } from "../protocol/errors.ts";
+import { notStored, type RoomRecord, type Store } from "../store/port.ts";
 import type { CursorRange } from "./resume.ts";
 import type { StreamRequest } from "./room.ts";
 
@@ -16,12 +17,45 @@ export interface StoredChat extends CursorRange {
   endedAgoMs: number | null;
 }
 
+/** How a query names a chat: by its name, or by a cursor of it. */
+interface ChatQuery {
+  chat?: Chat | undefined;
+  after?: number | undefined;
+  before?: number | undefined;
+}
+
+type Cursors = Pick<RoomRecord, "key" | "base" | "head">;
+
+/** The stored chats of a video, the live one first. Rejects with `StoreError`. */
+export async function storedChats(store: Pick<Store, "getRoom">, videoId: string): Promise<RoomRecord[]> {
+  const found = await Promise.all(CHATS.map((chat) => store.getRoom(chatKey(videoId, chat))));
+  return found.filter((room) => room !== undefined);
+}
+
 /**
- * The chat that a viewer of this video asks for, if it is clear without opening the video: by its name, by
- * its cursor, or as a log, which is the live chat's if that is stored. Undefined for the chat that is there
- * now.
+ * The stored chat that a query means: the one that it names, else the one that has its cursor, else the
+ * live one. Throws `RelayError` NOT_STORED, and INVALID_REQUEST if it names one chat and a cursor of the
+ * other.
  */
-export function chatAsked(
+export function chatForQuery<R extends Cursors>(
+  stored: readonly R[],
+  videoId: string,
+  { chat, after, before }: ChatQuery,
+): R {
+  const cursors = [after, before === undefined ? undefined : before - 1];
+  const [held] = cursors.flatMap((cursor) => (cursor && chatWith(stored, cursor)) || []);
+  const room = chat ? stored.find((each) => isChat(each, chat)) : (held ?? stored[0]);
+  if (chat && held && held !== room)
+    throw new RelayError("INVALID_REQUEST", `chat: is ${chat}, but the cursor is one of the other chat.`);
+  if (!room) throw notStored(videoId, chat);
+  return room;
+}
+
+/**
+ * The stored chat that a viewer asks for, if it is clear without opening the video: by its name, by its
+ * cursor, or as a log, which is the live chat's if that is stored. Undefined for the chat that is there now.
+ */
+export function chatForViewer(
   stored: readonly StoredChat[],
   { chat, lastEventId, log }: Pick<StreamRequest, "chat" | "lastEventId" | "log">,
 ): StoredChat | undefined {
@@ -31,30 +65,35 @@ export function chatAsked(
 }
 
 /**
- * The chat that serves this viewer because it is over. A live chat also serves newcomers for the grace time
+ * The chat that serves a viewer because it has ended. A live chat also serves newcomers for the grace time
  * after its end.
  */
-export function pastChat(
+export function endedChatForViewer(
   stored: readonly StoredChat[],
   request: Pick<StreamRequest, "chat" | "lastEventId" | "log" | "reopens">,
   graceMs: number,
 ): StoredChat | undefined {
-  const asked = chatAsked(stored, request);
+  const asked = chatForViewer(stored, request);
   if (asked) return asked.is === "over" && !request.reopens ? asked : undefined;
   const live = stored.find((each) => isChat(each, "live"));
   const isRecent = live?.is === "over" && live.endedAgoMs !== null && Math.abs(live.endedAgoMs) <= graceMs;
   return isRecent && !request.chat && !request.reopens ? live : undefined;
 }
 
-/** The replay whose cursor this viewer has, if it goes on. */
-export function replayAsked(
+/** The replay whose cursor a viewer has, if it goes on. */
+export function replayForViewer(
   stored: readonly StoredChat[],
   { chat, lastEventId }: Pick<StreamRequest, "chat" | "lastEventId">,
 ): StoredChat | undefined {
-  const asked = chatAsked(stored, { chat, lastEventId });
+  const asked = chatForViewer(stored, { chat, lastEventId });
   return asked && isChat(asked, "replay") && asked.is !== "over" ? asked : undefined;
 }
 
-function isChat({ key }: StoredChat, chat: Chat): boolean {
+function isChat({ key }: Pick<StoredChat, "key">, chat: Chat): boolean {
   return chatOf(key).chat === chat;
+}
+
+/** The chat of the list that has a cursor; undefined if none has. */
+function chatWith<R extends Cursors>(stored: readonly R[], cursor: number): R | undefined {
+  return stored.find(({ base, head }) => cursor >= base && cursor <= head);
 }

@@ -10,8 +10,8 @@ import { RelayError } from "../../protocol/errors.ts";
 import { type ReadPart, readPart } from "../../store/log-reader.ts";
 import type { RoomRecord, Store, TypedPart } from "../../store/port.ts";
 import { retryRead } from "../../store/retry-read.ts";
-import { askedOf, storedChats } from "../../store/stored-chats.ts";
 import { type StoredMessage, saidTimes } from "../../store/stored-message.ts";
+import { chatForQuery, storedChats } from "../chat-choice.ts";
 import { Slices } from "../slices.ts";
 import { refuseUnavailable } from "../store-refusal.ts";
 import { ALL, rareTypesOf } from "../type-filter.ts";
@@ -207,7 +207,7 @@ export class History {
   async #part(request: HistoryRequest): Promise<HistoryRange> {
     const { videoId, chat, isLog, after = 0, before, from, to, saidFrom, saidTo } = request;
     const stored = await storedChats(this.#store, videoId);
-    const room = askedOf(stored, videoId, isLog ? { chat } : { chat, after, before });
+    const room = chatForQuery(stored, videoId, isLog ? { chat } : { chat, after, before });
     if (chatOf(room.key).chat === "live") refuseOffsets({ saidFrom, saidTo });
     const cursorOf = async (time: number | undefined, none: number, kind?: SaidTime["kind"]) =>
       time === undefined ? none : ((await this.#store.cursorAt(room.key, time, kind)) ?? none);
