@@ -5,7 +5,7 @@
 import { REQUEST_TIMEOUTS } from "../http/request-timeouts.ts";
 import type { HttpSettings } from "../http/server.ts";
 import { WINDOW_MS } from "../reading/late-answers.ts";
-import { QUIET_AFTER_MS } from "../reading/token-health.ts";
+import { SUSPECT_AFTER_MS } from "../reading/token-health.ts";
 import { DEADLINES } from "../upstream/calls.ts";
 import { timeOfDay } from "../upstream/readers/timestamp.ts";
 import { type FlagValues, UsageError } from "./flags.ts";
@@ -100,10 +100,10 @@ export function toConfig(v: FlagValues<typeof SETTINGS>) {
     rooms: {
       ...port.rooms,
       noChatMs: v.RELAY_NO_CHAT_MS,
-      lookMs: v.RELAY_LOOK_MS,
+      recheckMs: v.RELAY_LOOK_MS,
       hiddenMs: v.RELAY_HIDDEN_MS,
       failingMs: v.RELAY_FAILING_MS,
-      quietMs: QUIET_AFTER_MS,
+      suspectMs: SUSPECT_AFTER_MS,
       windowMs: WINDOW_MS,
       pollMinMs: v.RELAY_POLL_MIN_MS,
       pollMaxMs: v.RELAY_POLL_MAX_MS,

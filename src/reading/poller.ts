@@ -22,17 +22,17 @@ import type { Gap, ReadBatch } from "./gap.ts";
 import type { HiddenTime } from "./hidden-time.ts";
 import { OptionalPages } from "./optional-pages.ts";
 import { Pace, type PaceParts, type PaceSettings } from "./pace.ts";
-import { type LookSettings, LookWaits } from "./recheck-waits.ts";
+import { type RecheckSettings, RecheckWaits } from "./recheck-waits.ts";
 import { ReadingTimeline } from "./timeline.ts";
-import { QuietChat } from "./token-health.ts";
+import { TokenHealth } from "./token-health.ts";
 
-export interface PollerSettings extends PaceSettings, LookSettings {
+export interface PollerSettings extends PaceSettings, RecheckSettings {
   /** The number of consecutive failures that stops the room. */
   maxFailures: number;
   /** A room does not stop before its last good answer is this old, in milliseconds. */
   failingMs: number;
-  /** How long a lively chat may be quiet before a fresh page is loaded, in milliseconds. */
-  quietMs: number;
+  /** How long the token of a lively chat may bring nothing before it is suspected, in milliseconds. */
+  suspectMs: number;
 }
 
 /** The answer from which polling continues. */
@@ -64,7 +64,7 @@ type Next = { delayMs: number } | "over";
 export class Poller {
   readonly #videoId: string;
   readonly #parts: PollerParts;
-  readonly #quiet: QuietChat;
+  readonly #tokenHealth: TokenHealth;
   readonly #timeline: ReadingTimeline;
   readonly #pace: Pace;
   readonly #optional: OptionalPages;
@@ -80,11 +80,11 @@ export class Poller {
   /** Why the token is no longer valid, if a page must give another. */
   #tokenLostBecause: string | undefined;
   /** Set while the chat is off or hidden: then pages are asked for it, at intervals. */
-  #awaited: { absence: AwaitedAbsence; waits: LookWaits } | undefined;
+  #awaited: { absence: AwaitedAbsence; waits: RecheckWaits } | undefined;
   /** When the chat was last seen not to be hidden, as in `HiddenTime`; undefined if not known. */
   #notHiddenAt: number | undefined;
   /** The word of the last page, if it had no chat. */
-  #lookedAs: Absence["is"] | undefined;
+  #pageSaid: Absence["is"] | undefined;
   /** Wakes a poller that waits for its chat. */
   #wake = () => {};
   /** Whether an answer came since a token was last refused. Otherwise even fresh tokens are refused. */
@@ -97,7 +97,7 @@ export class Poller {
     const { clock, settings } = parts;
     this.#videoId = videoId;
     this.#parts = parts;
-    this.#quiet = new QuietChat(settings.quietMs, clock.monotonic());
+    this.#tokenHealth = new TokenHealth(settings.suspectMs, clock.monotonic());
     this.#position = start.position;
     this.view = start.position.view;
     this.#timeline = new ReadingTimeline(start, start.intervalMs > 0, {
@@ -116,7 +116,7 @@ export class Poller {
     if (absence.is === "hidden") this.#hidden();
     else if (isNew) this.#timeline.heldUp("unreachable");
     this.#await(absence);
-    if (isNew) this.#lookedAs = absence.is;
+    if (isNew) this.#pageSaid = absence.is;
   }
 
   /** Why the room waits for its chat; undefined if it does not. */
@@ -169,7 +169,7 @@ export class Poller {
   /** A chat that is awaited is looked for at once, unless that has just been done. */
   #first(): Next {
     if (!this.#awaited) return this.#atInterval();
-    return { delayMs: this.#lookedAs ? this.#awaited.waits.next(this.#parts.isWatched()) : 0 };
+    return { delayMs: this.#pageSaid ? this.#awaited.waits.next(this.#parts.isWatched()) : 0 };
   }
 
   /** Waits for the next step; if the chat is looked for seldom, only until somebody new comes. */
@@ -178,7 +178,7 @@ export class Poller {
     if (!this.#awaited) return clock.sleep(delayMs, windDown);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#wake = resolve;
-    const soonMs = Math.min(delayMs, this.#parts.settings.lookMs);
+    const soonMs = Math.min(delayMs, this.#parts.settings.recheckMs);
     await clock.sleep(soonMs, windDown);
     if (delayMs > soonMs) await nap(delayMs - soonMs, promise, clock, windDown);
     windDown.throwIfAborted();
@@ -189,7 +189,7 @@ export class Poller {
     return {
       ...egress.queueing,
       dueAt: dueAt - egress.hurriedMs,
-      priorityMs: priorityMs(this.#quiet.isQuiet(dueAt)),
+      priorityMs: priorityMs(this.#tokenHealth.isQuiet(dueAt)),
       beforeStart: () => hold.assertHeld(),
       signal,
     };
@@ -246,7 +246,7 @@ export class Poller {
     // In a replay only new messages are progress: else one that restarts from its beginning would never end.
     if (!this.#isReplay || added > 0) this.#progress(now);
     if (!this.#isReplay) {
-      this.#quiet.observe(added, now);
+      this.#tokenHealth.observe(added, now);
       this.#timeline.added(added, now);
     }
     this.#pace.observe(batch, page);
@@ -274,8 +274,8 @@ export class Poller {
    */
   async #refresh(options: CallOptions): Promise<Next | undefined> {
     const { clock } = this.#parts;
-    if (!this.#quiet.isDue(clock.monotonic())) return undefined;
-    this.#quiet.pageAsked(clock.monotonic());
+    if (!this.#tokenHealth.isSuspect(clock.monotonic())) return undefined;
+    this.#tokenHealth.pageAsked(clock.monotonic());
     const unreadMs = clock.monotonic() - this.#startedAt;
     const page = await this.#optional.withNews(this.#position, unreadMs, options);
     if (!page) return undefined;
@@ -313,7 +313,7 @@ export class Poller {
     this.#notHiddenAt = this.#parts.hidden.upstreamNow;
     this.#tokenLostBecause = undefined;
     this.#awaited = undefined;
-    this.#lookedAs = undefined;
+    this.#pageSaid = undefined;
     telemetry.rooms.reopened(this.#videoId, why);
     this.#timeline.keepPage(page);
     this.#position = page.position;
@@ -336,13 +336,13 @@ export class Poller {
     const waits = this.#await(absence);
     let gap: Gap | undefined;
     if (absence.is === "off") {
-      const look = answeredNow(asked, clock);
-      gap = this.#timeline.silent(look, this.#lookedAs === "off");
-      this.#startedAt = look.startedAt;
-      this.#progress(look.answeredAt);
+      const times = answeredNow(asked, clock);
+      gap = this.#timeline.silent(times, this.#pageSaid === "off");
+      this.#startedAt = times.startedAt;
+      this.#progress(times.answeredAt);
       this.#timeline.heldUp("unreachable");
     } else this.#hidden();
-    this.#lookedAs = absence.is;
+    this.#pageSaid = absence.is;
     await this.#append([{ items: [], gapBefore: gap }], this.#position, signal);
     return { delayMs: waits.next(this.#parts.isWatched()) };
   }
@@ -354,9 +354,9 @@ export class Poller {
     this.#timeline.heldUp("hidden");
   }
 
-  #await(absence: AwaitedAbsence): LookWaits {
+  #await(absence: AwaitedAbsence): RecheckWaits {
     const { clock, settings } = this.#parts;
-    const waits = this.#awaited?.waits ?? new LookWaits(settings, clock);
+    const waits = this.#awaited?.waits ?? new RecheckWaits(settings, clock);
     this.#awaited = { absence, waits };
     this.#tokenLostBecause = absence.why;
     return waits;

@@ -1,22 +1,21 @@
 /**
- * Notices when a live chat is quiet for so long that its token may be dead: some tokens bring nothing,
- * without an error, from some moment on or from the first poll. Then it is worth loading a fresh page, but
- * not often.
+ * Suspects the token of a live chat: some tokens bring nothing, without an error, from some moment on or from
+ * the first poll. Then it is worth loading a fresh page, but not often: the chat may only be quiet.
  */
 
-/** How long a lively chat may be quiet before a fresh page is loaded, in milliseconds. */
-export const QUIET_AFTER_MS = 60_000;
-/** A chat that has brought nothing yet may be quiet for this multiple of `quietMs`. */
+/** How long the token of a lively chat may bring nothing before it is suspected, in milliseconds. */
+export const SUSPECT_AFTER_MS = 60_000;
+/** A token that has brought nothing yet has this multiple of `suspectMs`. */
 const UNPROVED_FACTOR = 10;
 /** Maximum wait, which doubles while pages bring nothing new. */
-const MAX_QUIET_MS = 30 * 60_000;
-/** The chat counts as quiet after this multiple of `quietMs`. */
+const MAX_WAIT_MS = 30 * 60_000;
+/** The chat counts as quiet after this multiple of `suspectMs`. */
 const QUIET_FACTOR = 2;
-/** Minimum number of empty polls: a slow interval alone does not make a chat quiet. */
+/** Minimum number of empty polls: a slow interval alone makes no token suspect. */
 const MIN_EMPTY_POLLS = 20;
 
-export class QuietChat {
-  readonly #quietMs: number;
+export class TokenHealth {
+  readonly #suspectMs: number;
   #waitMs: number;
   #emptyPolls = 0;
   /** When something new last came, a page was last requested, or reading began. */
@@ -24,9 +23,9 @@ export class QuietChat {
   /** When something new last came, or reading began. */
   #newAt: number;
 
-  constructor(quietMs: number, now: number) {
-    this.#quietMs = quietMs;
-    this.#waitMs = UNPROVED_FACTOR * quietMs;
+  constructor(suspectMs: number, now: number) {
+    this.#suspectMs = suspectMs;
+    this.#waitMs = UNPROVED_FACTOR * suspectMs;
     this.#since = now;
     this.#newAt = now;
   }
@@ -38,23 +37,23 @@ export class QuietChat {
     this.#emptyPolls = 0;
     this.#since = now;
     this.#newAt = now;
-    this.#waitMs = this.#quietMs;
+    this.#waitMs = this.#suspectMs;
   }
 
   /** Whether nothing new has come for minutes. */
   isQuiet(now: number): boolean {
-    return now - this.#newAt >= QUIET_FACTOR * this.#quietMs;
+    return now - this.#newAt >= QUIET_FACTOR * this.#suspectMs;
   }
 
-  /** Whether to load a fresh page now. */
-  isDue(now: number): boolean {
+  /** Whether the token may be dead, so that a fresh page should be loaded now. */
+  isSuspect(now: number): boolean {
     return this.#emptyPolls >= MIN_EMPTY_POLLS && now - this.#since >= this.#waitMs;
   }
 
-  /** A page was requested: the next one is due after twice the wait. */
+  /** A page was requested: the token is suspected again after twice the wait. */
   pageAsked(now: number): void {
     this.#emptyPolls = 0;
     this.#since = now;
-    this.#waitMs = Math.min(MAX_QUIET_MS, 2 * this.#waitMs);
+    this.#waitMs = Math.min(MAX_WAIT_MS, 2 * this.#waitMs);
   }
 }

@@ -46,7 +46,6 @@ export interface TestRelayOptions {
   clock?: Clock;
   answers?: AnswerLimits;
   maxConnections?: number;
-  quietMs?: number;
   windowMs?: number;
   deadlines?: Partial<Deadlines>;
   timeouts?: RequestTimeouts;
@@ -75,8 +74,8 @@ export async function startRelay(options: TestRelayOptions = {}): Promise<TestRe
   const upstream = options.upstream ?? owned.use(await startSimulator(options.simulator));
   const telemetry = options.telemetry ?? new Telemetry(silentLog);
   const config = testConfig(upstream, options.settings);
-  const { quietMs, windowMs, answers } = { ...config.rooms, ...options };
-  Object.assign(config.rooms, { quietMs, windowMs });
+  const { windowMs, answers } = { ...config.rooms, ...options };
+  Object.assign(config.rooms, { windowMs });
   if (answers) config.http.answers = answers;
   config.http.maxConnections = options.maxConnections ?? config.http.maxConnections;
   config.http.timeouts = options.timeouts ?? config.http.timeouts;

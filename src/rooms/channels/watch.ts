@@ -13,7 +13,7 @@ import type { ChannelState } from "../../protocol/channel.ts";
 import { isReplayChat } from "../../protocol/chat.ts";
 import { type Absence, ChatAbsent, mayReturn, wordsOf } from "../../protocol/chat-standing.ts";
 import { RelayError } from "../../protocol/errors.ts";
-import { LookWaits } from "../../reading/recheck-waits.ts";
+import { RecheckWaits } from "../../reading/recheck-waits.ts";
 import { background } from "../../telemetry/background.ts";
 import type { Telemetry } from "../../telemetry/telemetry.ts";
 import { type ChannelLook, ChannelMemory } from "../../upstream/channel-look.ts";
@@ -42,8 +42,8 @@ export interface ChannelWatchParts {
   settings: {
     /** The minimum time between the starts of two looks at one channel, in milliseconds. */
     channelMs: number;
-    /** The interval of looks for a chat that is off or hidden, in milliseconds. */
-    lookMs: number;
+    /** The interval of checks for a chat that is off or hidden, in milliseconds. */
+    recheckMs: number;
     /** A chat counts as over if it was hidden for this long, in milliseconds. */
     hiddenMs: number;
   };
@@ -68,7 +68,7 @@ interface Trouble {
   restsUntil?: number;
   /** Set if its chat may come back: when its pages are asked next. */
   lookAt?: number;
-  waits?: LookWaits;
+  waits?: RecheckWaits;
   /** Since when no page has shown the video. */
   hiddenSince?: number | undefined;
 }
@@ -241,7 +241,7 @@ export class ChannelWatch implements WatchedChannel {
     const { clock, settings } = this.#parts;
     const now = clock.monotonic();
     const known = this.#troubles.get(videoId) ?? {};
-    const { waits = new LookWaits(settings, clock) } = known;
+    const { waits = new RecheckWaits(settings, clock) } = known;
     const nextAt = () => now + waits.next(this.#watchers > this.#recorders);
     const lookAt = at ?? (known.lookAt === undefined || known.lookAt <= now ? nextAt() : known.lookAt);
     const trouble = { ...known, restsUntil: Number.POSITIVE_INFINITY, lookAt, waits };
