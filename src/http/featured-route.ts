@@ -64,8 +64,8 @@ export function featuredRoute(
   app.get<OfVideo>(FEATURED_PATH, FEATURED_OPTIONS, async (request, reply) => {
     const videoId = parseVideoId(request.params.videoId);
     const mayChange = await access.allows("feature", request, reply);
-    const look = () => featuring.show(videoId);
-    const shown = await turns.serve(look, clientGone(reply.raw)).catch(refuseUnavailable);
+    const read = () => featuring.show(videoId);
+    const shown = await turns.serve(read, clientGone(reply.raw)).catch(refuseUnavailable);
     reply.headers({ allow: mayChange ? CHANGING : READING, "cache-control": "no-store" });
     return shown;
   });

@@ -50,10 +50,10 @@ export function healthRoutes(
   app.get("/healthz", async () => ({ status: "alive", ...(isBlanking() && { deleted: "blank" }) }));
 
   const readiness = new SharedWork<string[]>();
-  const look = async () => [...(await rooms.unreadiness()), ...((await group?.unreadiness()) ?? [])];
+  const check = async () => [...(await rooms.unreadiness()), ...((await group?.unreadiness()) ?? [])];
   app.get("/readyz", async (_request, reply) => {
     const lagMs = Math.max(lateMs(), lastLateMs);
-    const reasons = [...(await readiness.run("", look, clientGone(reply.raw)))];
+    const reasons = [...(await readiness.run("", check, clientGone(reply.raw)))];
     if (lagMs > UNSOUND_LAG_MS) reasons.push(`the event loop is ${Math.round(lagMs)} ms late`);
     return reply.code(reasons.length > 0 ? 503 : 200).send({ ready: reasons.length === 0, reasons });
   });

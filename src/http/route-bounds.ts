@@ -48,7 +48,7 @@ const BOUNDS = {
     waiting: `\`RELAY_MAX_ROOMS\` + ${MAX_STRANGERS} videos, 30 s each`,
     inFlight: `${CHUNK_BYTES / KIB} KiB for a connection that does not read, twice that with several chats`,
   },
-  looks: {
+  videos: {
     atOnce: "as many as chats that are looked for",
     waiting: "among the videos of the row above",
     inFlight: ANSWERS,
@@ -74,7 +74,7 @@ const ROUTE_BOUNDS: Readonly<Record<string, BoundName | Readonly<Record<string, 
   "/v1/log/:videoId": { "": "pages", live: "viewers" },
   "/v1/messages": { "": "pages", "limit=all": "downloads" },
   "/v1/rooms/:videoId": "pages",
-  "/v1/videos/:videoId": "looks",
+  "/v1/videos/:videoId": "videos",
   "/v1/rooms": "shared",
   "/v1/probe": "probes",
   "/v1/sessions": "callers",

@@ -6,11 +6,11 @@ import type { Origin } from "./origin.ts";
 
 export function originVideoChannels(origin: Origin, clock: Clock, rooms: Rooms): VideoChannels {
   const sources = {
-    // The origin may know from its store that it is one of these; it looks for the rest.
-    lookOf: (videoId: string, channels: readonly string[] = []) => [videoId, ...channels].join(),
+    // The origin may know from its store that it is one of these; it loads the page of any other.
+    keyOf: (videoId: string, channels: readonly string[] = []) => [videoId, ...channels].join(),
     stored: async () => [],
     remember: async () => {},
-    look: (question: ChannelQuestion, { address }: { address: string }, signal: AbortSignal) =>
+    ask: (question: ChannelQuestion, { address }: { address: string }, signal: AbortSignal) =>
       origin.channelsOf(question, address, signal),
   };
   return new VideoChannels(sources, rooms.openings, clock, rooms.stopped);

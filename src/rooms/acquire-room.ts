@@ -14,7 +14,7 @@ import type { NoRoom, RoomApplicant, RoomSource } from "./sources.ts";
 /** How long viewers wait while another instance opens the room. */
 const LIMIT_MS = 20_000;
 /** The interval of checks while another instance opens the room. */
-const LOOK_MS = 200;
+const CHECK_MS = 200;
 
 /**
  * Opens the room of a video. A room that was read recently continues from its checkpoint, and one that
@@ -45,7 +45,7 @@ export async function acquireRoom(
     if (read) return { followed: FollowedRoom.join(read, parts) };
     until ??= clock.monotonic() + LIMIT_MS;
     if (clock.monotonic() >= until) throw atCapacity("elsewhere");
-    await clock.sleep(LOOK_MS, stopped);
+    await clock.sleep(CHECK_MS, stopped);
   }
 }
 

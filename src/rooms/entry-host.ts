@@ -72,8 +72,8 @@ export interface EntryHost {
    * undefined if it is clear at once that the open chat is the viewer's. Rejects with `RelayError`
    * OFFSET_GONE and with `StoreError`.
    */
-  lookUp(request: StreamRequest): Promise<Room | StreamRequest> | undefined;
-  /** The stored chats of a video, in a look that all who ask share. Rejects with `StoreError`. */
+  resolveChat(request: StreamRequest): Promise<Room | StreamRequest> | undefined;
+  /** The stored chats of a video, in a read that all who ask share. Rejects with `StoreError`. */
   stored(videoId: string): Promise<StoredChat[]>;
   /** The videos that wait to be opened. */
   readonly openings: OpeningQueue<OpeningTurn>;

@@ -374,8 +374,8 @@ export class VideoEntry {
     try {
       opened = await unlessAborted(opening, signal);
       // Since the viewer came, its chat may have ended, and the other one been opened.
-      const look = this.#host.lookUp(request);
-      found = (look && (await unlessAborted(look, signal))) ?? request;
+      const resolved = this.#host.resolveChat(request);
+      found = (resolved && (await unlessAborted(resolved, signal))) ?? request;
     } catch (error) {
       this.#waiting.delete(request);
       this.#lingerIfIdle();

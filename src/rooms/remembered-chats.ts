@@ -80,12 +80,12 @@ export interface Absent {
 
 /**
  * Whether the video is opened again for this viewer, who may not be served from a chat that is over or not
- * there. `look`: for the chats that are stored now. Rejects with `StoreError`.
+ * there. `read`: reads the chats that are stored now. Rejects with `StoreError`.
  */
 export async function reopensFor(
   closed: Finished | Absent,
   request: StreamRequest,
-  look: () => Promise<readonly StoredChat[]>,
+  read: () => Promise<readonly StoredChat[]>,
 ): Promise<boolean> {
   if (request.reopens || (closed.name === "absent" && request.isFresh)) return true;
   if (closed.name === "absent" && !closed.failure && request.lastEventId !== undefined) {
@@ -95,7 +95,7 @@ export async function reopensFor(
     // A chat that may come back has viewers that wait for it.
     if (first && first.is !== "over" && mayReturn(absence) && holds(first)) return true;
     // Another instance may have read the chat since.
-    if (!stored.some(holds) && (await look()).some(holds)) return true;
+    if (!stored.some(holds) && (await read()).some(holds)) return true;
   }
   return (await closed.room?.isMoved(request)) === true;
 }

@@ -90,7 +90,7 @@ export class Rooms {
       changed: (entry, before) => this.#recount(entry, before),
       admit: (request, signal) => this.#entry(request.videoId).admit(request, signal),
       openings: this.openings,
-      lookUp: (request) => this.#lookUp(request),
+      resolveChat: (request) => this.#resolveChat(request),
       retire: (room) => this.#retired.add(room),
       roomsRead: () => this.#owned.size,
       stopped: this.#stopped.signal,
@@ -192,7 +192,7 @@ export class Rooms {
   #admit(request: StreamRequest, signal: AbortSignal): Promise<void> {
     if (request.isBounded) return this.#addToExcerpt(request);
     if (this.#isOfOpening(request)) return this.#entry(request.videoId).admit(request, signal);
-    return this.#lookUpStored(request).then((found) =>
+    return this.#resolveStored(request).then((found) =>
       found instanceof Room ? found.add(request) : this.#entry(found.videoId).admit(found, signal),
     );
   }
@@ -218,17 +218,17 @@ export class Rooms {
     return entry?.chatType && entry.room;
   }
 
-  /** As `EntryHost.lookUp`. */
-  #lookUp(request: StreamRequest): Promise<Room | StreamRequest> | undefined {
-    return this.#isOfOpening(request) ? undefined : this.#lookUpStored(request);
+  /** As `EntryHost.resolveChat`. */
+  #resolveChat(request: StreamRequest): Promise<Room | StreamRequest> | undefined {
+    return this.#isOfOpening(request) ? undefined : this.#resolveStored(request);
   }
 
   /**
-   * As `EntryHost.lookUp`, without opening the video; the request also for a newcomer while the store does
+   * As `EntryHost.resolveChat`, without opening the video; the request also for a newcomer while the store does
    * not say. Rejects with `RelayError` OFFSET_GONE if the log that it reads does not have the position, and
    * with `StoreError`: only the store says which chat has a cursor, and is a video's log.
    */
-  async #lookUpStored(request: StreamRequest): Promise<Room | StreamRequest> {
+  async #resolveStored(request: StreamRequest): Promise<Room | StreamRequest> {
     const { videoId, log, lastEventId } = request;
     const read = this.#storedFor(request);
     const isNew = log === undefined && !lastEventId;

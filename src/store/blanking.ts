@@ -20,7 +20,7 @@ interface Blanked {
   overwriting: readonly EncodedMessage[];
 }
 
-/** The ids that `blankDeleted` looks up in the store. */
+/** The ids that `blankDeleted` queries in the store. */
 export function deletionIds(messages: readonly Message[]): string[] {
   return messages.flatMap((message) =>
     targetOf(message) ? [message.id] : idsOf(message).map((id) => `deleted:${id}`),

@@ -17,7 +17,7 @@ import { SqliteMigrationEnd } from "./sqlite/sqlite-migration.ts";
 import { FILE_DEFAULTS, SCHEMA_VERSION } from "./sqlite/sqlite-schema.ts";
 import { SqliteThread } from "./sqlite/thread.ts";
 import { StoreHealth } from "./store-health.ts";
-import type { StoreLook } from "./store-summary.ts";
+import type { StoreSummary } from "./store-summary.ts";
 
 /** So that reads of a store in memory do not keep the event loop from all else. */
 const nextTurn = () => new Promise<void>((resolve) => void setImmediate(resolve));
@@ -109,7 +109,7 @@ function refuse(error: unknown): never {
  * Looks at the store that `openStore` would open, without changing it. Rejects with `StoreOpenError` if that
  * would fail.
  */
-export async function inspectStore(url: string): Promise<StoreLook> {
+export async function inspectStore(url: string): Promise<StoreSummary> {
   if (url === "memory:") {
     const empty = { schema: undefined, rooms: 0, bytes: 0, freeBytes: undefined };
     return { place: url, known: SCHEMA_VERSION, ...empty, isInUse: false, isForeign: false };

@@ -1,5 +1,5 @@
 /** What can be seen of a store without opening it as a service does. */
-export interface StoreLook {
+export interface StoreSummary {
   /** The file, or the URL of the database without user and password; `memory:`. */
   place: string;
   /** The schema that it has; undefined if the start makes the store. */

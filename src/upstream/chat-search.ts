@@ -51,7 +51,7 @@ export async function searchChat({ videoId, view, loads, credentials }: SearchFo
   let onPages: FoundCredentials = {};
   let video: VideoFacts | undefined;
 
-  const look = async (load: () => Promise<ChatPage>) => {
+  const tryPage = async (load: () => Promise<ChatPage>) => {
     try {
       const page = await load();
       video = page.video ?? video;
@@ -64,22 +64,22 @@ export async function searchChat({ videoId, view, loads, credentials }: SearchFo
     }
     return undefined;
   };
-  const lookAt = (path: string) =>
-    look(async () => {
+  const tryPath = (path: string) =>
+    tryPage(async () => {
       const html = await loads.page(path);
       onPages = { ...onPages, ...credentialsInPage(html) };
       return readChatPage(html, videoId, view);
     });
 
-  const popout = await lookAt(popoutPath(videoId));
-  let found = popout ?? (await lookAt(`/watch?v=${videoId}&hl=en`));
+  const popout = await tryPath(popoutPath(videoId));
+  let found = popout ?? (await tryPath(`/watch?v=${videoId}&hl=en`));
   const failure = failures.at(-1);
   const usable = usableCredentials(
     { ...credentials.older, ...onPages, ...credentials.better },
     failure ?? empty.filter(isWall).map(toError).at(-1),
   );
   const isUnloaded = !found && empty.length === 0;
-  found ??= await look(async () => readNextPage(await loads.next(videoId, usable), videoId, view));
+  found ??= await tryPage(async () => readNextPage(await loads.next(videoId, usable), videoId, view));
 
   const walls = [...empty.filter(isWall), ...failures.map(toWall)];
   if (found) {

@@ -1,7 +1,7 @@
 /** Settings, store, port and open files, as a start would find them. Makes no call to the upstream. */
 import { isIPv6 } from "node:net";
 import { inspectStore, StoreOpenError } from "../../store/open.ts";
-import type { StoreLook } from "../../store/store-summary.ts";
+import type { StoreSummary } from "../../store/store-summary.ts";
 import { HttpConnections } from "../../upstream/egress/connections.ts";
 import type { Config } from "../config.ts";
 import type { AppliedSetting } from "../flags.ts";
@@ -44,17 +44,17 @@ function checkProxies({ upstream }: Config, tell: Tell): void {
 
 async function checkStore({ storeUrl, maxStoreBytes }: Config, tell: Tell): Promise<void> {
   try {
-    const look = await inspectStore(storeUrl);
+    const summary = await inspectStore(storeUrl);
     if (storeUrl === "memory:") tell({ state: "ok", of: "store", text: "in memory: it is lost at the exit" });
-    else tellStore(look, maxStoreBytes, tell);
+    else tellStore(summary, maxStoreBytes, tell);
   } catch (error) {
     if (!(error instanceof StoreOpenError)) throw error;
     tell({ state: "fail", of: "store", text: "the service cannot start on it", quoted: error.message });
   }
 }
 
-function tellStore(look: StoreLook, maxBytes: number, tell: Tell): void {
-  const { place, schema, known, rooms, bytes, freeBytes, isInUse, isForeign } = look;
+function tellStore(summary: StoreSummary, maxBytes: number, tell: Tell): void {
+  const { place, schema, known, rooms, bytes, freeBytes, isInUse, isForeign } = summary;
   const store = { of: "store", quoted: place } as const;
   const free = freeBytes === undefined ? "" : `, ${sizeOf(freeBytes)} free on its disk`;
   const use = isInUse ? "; a running service has it, so it was only looked at" : "";

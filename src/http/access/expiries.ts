@@ -1,6 +1,6 @@
 /**
- * Ends connections when their tokens expire. Tokens name whole seconds, so one look a second at the
- * seconds that connections wait for is enough for any number of them.
+ * Ends connections when their tokens expire. Tokens name whole seconds, so one check per second is enough for
+ * any number of connections.
  */
 import type { Clock } from "../../base/clock.ts";
 

@@ -22,9 +22,9 @@ import type { Item } from "../../upstream/readers/reader.ts";
 import type { TimeOfDay } from "../../upstream/readers/timestamp.ts";
 import { type Gap, gapId, type ReadBatch, showGaps } from "../gap.ts";
 import { encodeCheckpoint, type Progress, type RoomMemory } from "./checkpoint.ts";
-import { type HeldNotices, noticesToLookUp } from "./notices.ts";
+import { type HeldNotices, noticesToQuery } from "./notices.ts";
 import { type HeldMessage, type HeldReplacements, replacedBefore } from "./replacements.ts";
-import { idsToLookUp, type Resolved, resolve } from "./resolve.ts";
+import { idsToQuery, type Resolved, resolve } from "./resolve.ts";
 
 /** The upstream keeps ten seconds of a chat: a store that works again must be noticed well within that. */
 const WRITE_RETRY = { firstMs: 250, maxMs: 3000 };
@@ -129,12 +129,12 @@ export class Appender {
     const isSuspect = memory.gap !== undefined || batches.some(({ gapBefore }) => gapBefore);
     const { clock, settings, telemetry } = this.#parts;
     const ids = new Set([
-      ...idsToLookUp(items, memory),
+      ...idsToQuery(items, memory),
       ...(isSuspect ? [gapId(this.#head - 1), ...items.flatMap(formsOf), ...memory.above.values()] : []),
       ...(settings.isBlanking ? deletionIds(items.flatMap(messagesOf)) : []),
     ]);
     const found = ids.size > 0 ? await this.#parts.store.messagesById(this.#claim.key, [...ids]) : [];
-    const notices = await this.#noticesOf(noticesToLookUp(items, memory.notices));
+    const notices = await this.#noticesOf(noticesToQuery(items, memory.notices));
     const held = new Map(
       [...found.map(decodeMessage), ...[...notices.values()].flat()].map((message) => [message.id, message]),
     );

@@ -17,8 +17,8 @@ export type HeldNotices = ReadonlyMap<string, readonly Message[]>;
 /** A live answer that is read again has about this many messages at most. */
 const MAX_IDS = 200;
 
-/** The texts whose notices must be looked up, as the id of the first notice of each. */
-export function noticesToLookUp(items: readonly Item[], memory: NoticeIds): string[] {
+/** The texts whose notices must be queried, as the id of the first notice of each. */
+export function noticesToQuery(items: readonly Item[], memory: NoticeIds): string[] {
   const texts = items.flatMap(({ message, noticeId = "", isKnownByText }) =>
     noticeId === "" || isKnownByText || memory.has(noticeId) ? [] : [message.id],
   );

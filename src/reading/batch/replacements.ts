@@ -16,10 +16,10 @@ export type HeldMessage = Omit<Message, "details">;
 export type HeldReplacements = ReadonlyMap<string, readonly HeldMessage[]>;
 
 /**
- * Maximum number of messages whose replacements are looked up. The replacements of all other messages count
+ * Maximum number of messages whose replacements are queried. The replacements of all other messages count
  * as read again.
  */
-const MAX_LOOKED_UP = 200;
+const MAX_QUERIED = 200;
 
 /** The ids of messages whose earlier content an item may restore. `held`: the room's messages by id. */
 export function replacedBefore(items: readonly Item[], held: ReadonlyMap<string, HeldMessage>): string[] {
@@ -30,7 +30,7 @@ export function replacedBefore(items: readonly Item[], held: ReadonlyMap<string,
     const { id, as } = replaces;
     if (held.has(as.id) || replacedId(id, before) === as.id) ids.add(id);
   }
-  return [...ids].slice(0, MAX_LOOKED_UP);
+  return [...ids].slice(0, MAX_QUERIED);
 }
 
 /** The contents of one message, each as the id of its replacement. */

@@ -44,8 +44,8 @@ export interface Resolved extends ReadMemory {
  */
 const MAX_AUTHORS = 500;
 
-/** The ids that `resolve` must look up in the room. */
-export function idsToLookUp(items: readonly Item[], { deletions, gifts, threads }: ReadMemory): string[] {
+/** The ids that `resolve` must query in the room. */
+export function idsToQuery(items: readonly Item[], { deletions, gifts, threads }: ReadMemory): string[] {
   const isAboutDeletions = items.some(
     ({ message }) => message.type === "author_deleted" || deletions.has(authorOf(message) ?? ""),
   );

@@ -1,10 +1,10 @@
 /**
  * The channel that a video belongs to, for the right to watch the videos of a channel, and for clients that
  * resume a channel; and which names are of one channel. The store knows it for rooms that pages have shown to
- * be a channel's. For other videos, a look at the video's page shows it, once in ten minutes, for all clients
- * together.
+ * be a channel's. For other videos, their pages show it; each is read once in ten minutes, for
+ * all clients.
  *
- * A refusal never follows from the store alone, but from a look, and takes as long as that look did: so its
+ * A refusal never follows from the store alone, but from a page, and takes as long as that page took: so its
  * time shows neither whether the video is stored nor whether somebody else has asked for it.
  */
 import type { Clock } from "../../base/clock.ts";
@@ -19,11 +19,11 @@ import type { OpeningTurn } from "../../upstream/egress/pool.ts";
 import { UpstreamError } from "../../upstream/upstream-error.ts";
 import type { OpeningQueue, QueuedOpening } from "../opening-queue.ts";
 
-/** How long a look counts; one that YouTube has failed only keeps the next one waiting. */
-const LOOKED_MS = 600_000;
+/** How long an answer counts; one that YouTube has failed only keeps the next one waiting. */
+const ANSWER_MS = 600_000;
 const FAILED_MS = 30_000;
-/** More videos than an address of the service can look at in ten minutes. */
-const MAX_LOOKS = 10_000;
+/** More videos than an address of the service can load the pages of in ten minutes. */
+const MAX_ANSWERS = 10_000;
 /** Names of channels to remember the ids of. */
 const MAX_NAMES = 10_000;
 
@@ -39,7 +39,7 @@ export function readVideoChannels(
   stopped: AbortSignal,
 ): VideoChannels {
   const sources: VideoChannelSources = {
-    lookOf: (videoId) => videoId,
+    keyOf: (videoId) => videoId,
     stored: async (videoId) => {
       // As many reads whatever is stored.
       const known = CHATS.map(async (chat) => {
@@ -53,7 +53,7 @@ export function readVideoChannels(
     remember: async (videoId, names) => {
       await Promise.all(CHATS.map((chat) => store.setChannels(chatKey(videoId, chat), names)));
     },
-    look: async ({ videoId }, queued, signal) => {
+    ask: async ({ videoId }, queued, signal) => {
       using opening = await queued.turn("unknown", signal); // whether it is stored or not
       const options = { lane: "opening", dueAt: clock.monotonic(), maxCooldownMs: 0, signal } as const;
       return await opening.egress.channelOf(videoId, options);
@@ -71,12 +71,12 @@ export interface ChannelQuestion {
 
 /** The names of the channel of a video; none if it is not known, or the video does not exist. */
 interface VideoChannelSources {
-  /** The name of the look that answers the question: those of one name share it. */
-  lookOf(videoId: string, channels: readonly string[] | undefined): string;
+  /** The key of the question: questions of one key share an answer. */
+  keyOf(videoId: string, channels: readonly string[] | undefined): string;
   /** As the store knows them. */
   stored(videoId: string): Promise<readonly string[]>;
   /** As the video's page shows them; `queued`: the place of the client that asks. */
-  look(
+  ask(
     question: ChannelQuestion,
     queued: QueuedOpening<OpeningTurn>,
     signal: AbortSignal,
@@ -85,17 +85,20 @@ interface VideoChannelSources {
   remember(videoId: string, names: readonly string[]): Promise<void>;
 }
 
-/** Whether a look failed because of the video's page, and not because no look was made. */
+/** Whether a question failed because of the video's page, and not because it was never asked. */
 function isOfVideo(error: unknown): boolean {
   return error instanceof UpstreamError || (error instanceof RelayError && error.code !== "CAPACITY");
 }
 
-interface Look {
+interface Answer {
   readonly names: Promise<readonly string[]>;
-  /** On the monotonic clock: when it began, and until when it counts; Infinity while it is under way. */
-  readonly begunAt: number;
+  /**
+   * On the monotonic clock: when the question was asked, and until when the answer counts; Infinity until it
+   * is there.
+   */
+  readonly askedAt: number;
   until: number;
-  /** How long it took, in milliseconds; 0 while it is under way. */
+  /** How long it took, in milliseconds; 0 until it is there. */
   tookMs: number;
 }
 
@@ -103,8 +106,8 @@ export class VideoChannels {
   readonly #sources: VideoChannelSources;
   readonly #clock: Clock;
   readonly #stopped: AbortSignal;
-  /** By name, the oldest first. */
-  readonly #looks = new Map<string, Look>();
+  /** By key, the oldest first. */
+  readonly #answers = new Map<string, Answer>();
   /** By name, the id of the channel that had the name on the page that was read last. */
   readonly #ids = new Map<string, string>();
   readonly #openings: OpeningQueue<OpeningTurn>;
@@ -158,7 +161,7 @@ export class VideoChannels {
   /**
    * The names of the video's channel; none if it is not known, or the video does not exist. Rejects with
    * `RelayError` CAPACITY, with `UpstreamError` if its page cannot be read, with `StoreError`, and with the
-   * signal's reason. If it is of none of the question's channels, the answer is as late as a look's.
+   * signal's reason. If it is of none of the question's channels, the answer is as late as that of a page.
    */
   async namesOf(
     question: ChannelQuestion,
@@ -172,60 +175,60 @@ export class VideoChannels {
     signal.throwIfAborted(); // a client that left while the store was slow takes no place
     if (isEnough(known)) return known;
     const askedAt = this.#clock.monotonic();
-    const look = this.#look(question, address);
-    const names = await unlessAborted(look.names, signal).catch(async (error) => {
-      if (isOfVideo(error)) await this.#asLate(look, askedAt, signal);
+    const answer = this.#answer(question, address);
+    const names = await unlessAborted(answer.names, signal).catch(async (error) => {
+      if (isOfVideo(error)) await this.#asLate(answer, askedAt, signal);
       throw error;
     });
-    if (!isEnough(names)) await this.#asLate(look, askedAt, signal);
-    // The room may not be there yet: then the next viewer's look is remembered.
+    if (!isEnough(names)) await this.#asLate(answer, askedAt, signal);
+    // The room may not be there yet: then the answer to the next viewer is remembered.
     else if (channels) await this.#sources.remember(videoId, names);
     return names;
   }
 
-  #look(question: ChannelQuestion, address: () => string): Look {
-    const name = this.#sources.lookOf(question.videoId, question.channels);
+  #answer(question: ChannelQuestion, address: () => string): Answer {
+    const key = this.#sources.keyOf(question.videoId, question.channels);
     const now = this.#clock.monotonic();
-    const known = this.#looks.get(name);
+    const known = this.#answers.get(key);
     if (known && known.until > now) return known;
-    for (const [other, { until }] of this.#looks) {
-      if (until > now && this.#looks.size < MAX_LOOKS) break;
-      this.#looks.delete(other);
+    for (const [other, { until }] of this.#answers) {
+      if (until > now && this.#answers.size < MAX_ANSWERS) break;
+      this.#answers.delete(other);
     }
-    const names = this.#lookNow(question, address());
-    const look: Look = { names, begunAt: now, until: Number.POSITIVE_INFINITY, tookMs: 0 };
-    this.#looks.delete(name);
-    this.#looks.set(name, look);
+    const names = this.#ask(question, address());
+    const answer: Answer = { names, askedAt: now, until: Number.POSITIVE_INFINITY, tookMs: 0 };
+    this.#answers.delete(key);
+    this.#answers.set(key, answer);
     names.then(
       (found) => {
         this.learn(found);
-        this.#keep(look, LOOKED_MS);
+        this.#keep(answer, ANSWER_MS);
       },
-      (error) => this.#keep(look, isOfVideo(error) ? FAILED_MS : 0),
+      (error) => this.#keep(answer, isOfVideo(error) ? FAILED_MS : 0),
     );
-    return look;
+    return answer;
   }
 
-  #keep(look: Look, ms: number): void {
+  #keep(answer: Answer, ms: number): void {
     const now = this.#clock.monotonic();
-    look.until = now + ms;
-    look.tookMs = now - look.begunAt;
+    answer.until = now + ms;
+    answer.tookMs = now - answer.askedAt;
   }
 
-  /** Waits until as much time has passed since `askedAt` as the look took, unless the service stops. */
-  async #asLate({ tookMs }: Look, askedAt: number, signal: AbortSignal): Promise<void> {
+  /** Waits until as much time has passed since `askedAt` as the answer took, unless the service stops. */
+  async #asLate({ tookMs }: Answer, askedAt: number, signal: AbortSignal): Promise<void> {
     const leftMs = askedAt + tookMs - this.#clock.monotonic();
     if (leftMs <= 0) return;
     const ended = AbortSignal.any([signal, this.#stopped]);
     await this.#clock.sleep(leftMs, ended).catch(() => signal.throwIfAborted());
   }
 
-  async #lookNow(question: ChannelQuestion, address: string): Promise<readonly string[]> {
+  async #ask(question: ChannelQuestion, address: string): Promise<readonly string[]> {
     const displaced = new AbortController();
     using queued = this.#openings.join(address, () => displaced.abort(atCapacity("openings")));
     const signal = AbortSignal.any([this.#stopped, displaced.signal]);
     try {
-      return await this.#sources.look(question, queued, signal);
+      return await this.#sources.ask(question, queued, signal);
     } catch (error) {
       if (this.#stopped.aborted) throw atCapacity("stopping");
       throw error;

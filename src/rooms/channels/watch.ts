@@ -67,7 +67,7 @@ interface Trouble {
   /** The stream may be chosen again after this time, if no other can be read. */
   restsUntil?: number;
   /** Set if its chat may come back: when its pages are asked next. */
-  lookAt?: number;
+  recheckAt?: number;
   waits?: RecheckWaits;
   /** Since when no page has shown the video. */
   hiddenSince?: number | undefined;
@@ -195,7 +195,7 @@ export class ChannelWatch implements WatchedChannel {
 
   /** A watcher has read a stream's chat to the end of its room. Its pages say whether it is over. */
   ended(videoId: string): void {
-    if (this.#over.has(videoId) || this.#troubles.get(videoId)?.lookAt !== undefined) return;
+    if (this.#over.has(videoId) || this.#troubles.get(videoId)?.recheckAt !== undefined) return;
     this.#awaits(videoId, undefined, this.#parts.clock.monotonic());
     this.#choose();
   }
@@ -243,8 +243,9 @@ export class ChannelWatch implements WatchedChannel {
     const known = this.#troubles.get(videoId) ?? {};
     const { waits = new RecheckWaits(settings, clock) } = known;
     const nextAt = () => now + waits.next(this.#watchers > this.#recorders);
-    const lookAt = at ?? (known.lookAt === undefined || known.lookAt <= now ? nextAt() : known.lookAt);
-    const trouble = { ...known, restsUntil: Number.POSITIVE_INFINITY, lookAt, waits };
+    const recheckAt =
+      at ?? (known.recheckAt === undefined || known.recheckAt <= now ? nextAt() : known.recheckAt);
+    const trouble = { ...known, restsUntil: Number.POSITIVE_INFINITY, recheckAt, waits };
     this.#troubles.set(videoId, why === undefined ? trouble : { ...trouble, why });
     this.#wake();
   }
@@ -255,22 +256,22 @@ export class ChannelWatch implements WatchedChannel {
       const { promise: woken, resolve } = Promise.withResolvers<void>();
       this.#wake = resolve;
       const now = clock.monotonic();
-      const [videoId, { lookAt = Number.POSITIVE_INFINITY } = {}] = this.#nextAwaited();
+      const [videoId, { recheckAt = Number.POSITIVE_INFINITY } = {}] = this.#nextAwaited();
       if (this.#dueAt <= now) {
         this.#dueAt = now + settings.channelMs;
         await this.#lookOnce(signal);
-      } else if (videoId !== undefined && lookAt <= now) await this.#lookFor(videoId, signal);
-      else await nap(Math.min(this.#dueAt, lookAt) - now, woken, clock, signal);
+      } else if (videoId !== undefined && recheckAt <= now) await this.#recheck(videoId, signal);
+      else await nap(Math.min(this.#dueAt, recheckAt) - now, woken, clock, signal);
     }
   }
 
   /** The stream whose pages are asked next for its chat. */
   #nextAwaited(): [videoId?: string, trouble?: Trouble] {
-    const at = ({ lookAt = Number.POSITIVE_INFINITY }: Trouble) => lookAt;
+    const at = ({ recheckAt = Number.POSITIVE_INFINITY }: Trouble) => recheckAt;
     return [...this.#troubles].sort(([, one], [, other]) => at(one) - at(other))[0] ?? [];
   }
 
-  async #lookFor(videoId: string, signal: AbortSignal): Promise<void> {
+  async #recheck(videoId: string, signal: AbortSignal): Promise<void> {
     const standing = await this.#parts.egresses
       .call(signal, (egress) => egress.standingOf(videoId, signal))
       .catch((error: unknown): Absence => {
@@ -376,8 +377,8 @@ export class ChannelWatch implements WatchedChannel {
   /** A look is over: streams that failed are tried again. */
   #tryAgain(): void {
     const listed = new Set(this.#streams().map(({ videoId }) => videoId));
-    for (const [videoId, { restsUntil, lookAt }] of this.#troubles) {
-      const isForgotten = lookAt === undefined && !listed.has(videoId);
+    for (const [videoId, { restsUntil, recheckAt }] of this.#troubles) {
+      const isForgotten = recheckAt === undefined && !listed.has(videoId);
       if (restsUntil === undefined || isForgotten) this.#troubles.delete(videoId);
     }
     this.#choose();
@@ -399,7 +400,7 @@ export class ChannelWatch implements WatchedChannel {
     const awaited = chatless && this.#troubles.get(chatless.videoId);
     const reason = trouble?.why ?? (chosen ? undefined : (this.#failure ?? awaited?.why));
     const videoId =
-      awaited?.why !== undefined && awaited.lookAt !== undefined ? chatless?.videoId : undefined;
+      awaited?.why !== undefined && awaited.recheckAt !== undefined ? chatless?.videoId : undefined;
     const waiting: Facts = {
       state: "waiting",
       ...omitUndefined<Pick<Facts, "videoId" | "reason">>({ videoId, reason }),

@@ -52,14 +52,14 @@ function mayShorten(body: string): boolean {
   return body.includes('"kind":"link"') && /(?:…|\.\.\.)"/.test(body);
 }
 
-/** `looked`: the texts that may contain it, of the author and the words. */
-function contains(text: string, looked: (author: string, words: string[]) => string[]): Test {
+/** `textsOf`: the texts that may contain it, of the author and the words. */
+function contains(text: string, textsOf: (author: string, words: string[]) => string[]): Test {
   const sought = fold(text);
   return ({ body }) => {
     // Without escapes and shortened links, the body has every text of the message as it is.
     if (!body.includes("\\") && !mayShorten(body) && !fold(body).includes(sought)) return false;
     const { author, message, parts }: EightFields = JSON.parse(body);
-    return looked(author, [message, wholeText({ message, parts })]).some((text) =>
+    return textsOf(author, [message, wholeText({ message, parts })]).some((text) =>
       fold(text).includes(sought),
     );
   };

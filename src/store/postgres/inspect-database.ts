@@ -1,6 +1,6 @@
 /** Looks at a database without changing it, in a read-only transaction, also while instances use it. */
 import { Client } from "pg";
-import type { StoreLook } from "../store-summary.ts";
+import type { StoreSummary } from "../store-summary.ts";
 import { cannotOpen, fromUrl } from "./open-postgres.ts";
 import { APPLICATION, clientConfig, placeOf } from "./pools.ts";
 import { SCHEMA_VERSION, usableSchema } from "./postgres-schema.ts";
@@ -10,7 +10,7 @@ const SIZE = `select pg_database_size(current_database()) as bytes, exists (sele
 const ROOMS = "select count(*) as rooms from room";
 
 /** Rejects with `StoreError` "unavailable", whose message is one line without a password. */
-export async function inspectDatabase(url: string): Promise<StoreLook> {
+export async function inspectDatabase(url: string): Promise<StoreSummary> {
   const config = fromUrl(() => clientConfig(url));
   const place = fromUrl(() => placeOf(config));
   const client = new Client({ ...config, application_name: `${APPLICATION} check` });

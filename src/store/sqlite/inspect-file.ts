@@ -7,13 +7,13 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { HALF_FILLED, StoreError } from "../port.ts";
-import type { StoreLook } from "../store-summary.ts";
+import type { StoreSummary } from "../store-summary.ts";
 import { isLocked } from "./file-lock.ts";
 import { adviceOnDenied, cannotOpen, unavailable } from "./sqlite-error.ts";
 import { isHalf, SCHEMA_VERSION, schemaVersion } from "./sqlite-schema.ts";
 
 /** Throws `StoreError` "unavailable" if no service could use the file. */
-export function inspectFile(path: string): StoreLook {
+export function inspectFile(path: string): StoreSummary {
   let existing = path;
   while (!existsSync(existing)) existing = dirname(existing);
   const advice = adviceOnDenied(path);
@@ -25,16 +25,16 @@ export function inspectFile(path: string): StoreLook {
     throw unavailable(cannotOpen(error), path);
   }
   const { bavail, bsize } = statfsSync(existing);
-  const look = { place: path, known: SCHEMA_VERSION, freeBytes: bavail * bsize };
+  const common = { place: path, known: SCHEMA_VERSION, freeBytes: bavail * bsize };
   const file = statSync(path, { throwIfNoEntry: false });
   if (!file?.size)
-    return { ...look, schema: undefined, rooms: 0, bytes: 0, isInUse: false, isForeign: false };
+    return { ...common, schema: undefined, rooms: 0, bytes: 0, isInUse: false, isForeign: false };
   try {
     using database = openUnchanged(path);
     const schema = schemaVersion(database, path);
     if (isHalf(database)) throw new StoreError("unavailable", `store ${path} ${HALF_FILLED}`);
     return {
-      ...look,
+      ...common,
       schema,
       rooms: Number(database.prepare("select count(*) as rooms from room").get()?.rooms),
       bytes: file.size + (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0),

@@ -300,10 +300,10 @@ export class RoomTables {
 
   /** See `Tallying.tally`. */
   tally(key: ChatKey, limit: number): number {
-    const look = () => this.#sql.tally.get(key) as TallyRow | undefined;
-    const room = look();
+    const read = () => this.#sql.tally.get(key) as TallyRow | undefined;
+    const room = read();
     if (room) this.#tallies.count(room.rowid, room.head, limit);
-    return look()?.uncounted ?? 0;
+    return read()?.uncounted ?? 0;
   }
 
   /** See `Tallying.tallyRooms`. */

@@ -62,7 +62,7 @@ class SqliteWorker implements StoreFile {
       this.#accept(posted);
       this.#work();
     });
-    setInterval(() => this.#lookAtFile(), FILE_CHECK_MS).unref(); // without the service's clock
+    setInterval(() => this.#checkFile(), FILE_CHECK_MS).unref(); // without the service's clock
   }
 
   #accept(posted: ToThread): void {
@@ -115,11 +115,11 @@ class SqliteWorker implements StoreFile {
     return false;
   }
 
-  #lookAtFile(): void {
+  #checkFile(): void {
     try {
       this.#isFileInPlace();
     } catch {
-      // the system does not allow a look, which the next call reports
+      // the system does not allow it, which the next call reports
     }
   }
 
@@ -167,7 +167,7 @@ function makeFolder(path: string): void {
   }
 }
 
-/** Undefined if there is no such file. Throws if the system does not allow a look. */
+/** Undefined if there is no such file. Throws if the system does not allow it to be read. */
 function fileIdOf(path: string): string | undefined {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   return found && `${found.dev}:${found.ino}`;

@@ -277,9 +277,9 @@ export class RoomEgress {
       await this.#parts.clock.sleep(waitMs, signal);
       return false;
     }
-    using look = new Deadline(this.#parts.clock, waitMs);
+    using limit = new Deadline(this.#parts.clock, waitMs);
     try {
-      await this.#egress.mayCall(this.#videoId, needsPage, AbortSignal.any([signal, look.signal]));
+      await this.#egress.mayCall(this.#videoId, needsPage, AbortSignal.any([signal, limit.signal]));
       return true;
     } catch {
       signal.throwIfAborted();
