@@ -20,12 +20,12 @@ interface Drawn {
 }
 
 /** In the page: draws a message and describes the result. */
-const DRAW = `window.drawn = async (message, fate = {}, look = {}) => {
+const DRAW = `window.drawn = async (message, fate = {}, display = {}) => {
   const { draw } = await import("/web/chat/draw.js");
   const row = document.createElement("div");
   row.className = "row";
   const usual = { images: true, avatars: true, badges: true, timestamps: true, deleted: "hide" };
-  draw(row, { cursor: 7, ...message }, fate, { ...usual, ...look });
+  draw(row, { cursor: 7, ...message }, fate, { ...usual, ...display });
   document.querySelector("#rows").replaceChildren(row);
   const textOf = (node) => {
     const copy = node.cloneNode(true);
@@ -57,9 +57,9 @@ describe("a message on the page", { skip: NO_CHROMIUM }, () => {
     await page.evaluate(DRAW);
   });
 
-  const drawn = (message: object, fate: object = {}, look: object = {}): Promise<Drawn> =>
+  const drawn = (message: object, fate: object = {}, display: object = {}): Promise<Drawn> =>
     pages.evaluate(
-      `window.drawn(${JSON.stringify(message)}, ${JSON.stringify(fate)}, ${JSON.stringify(look)})`,
+      `window.drawn(${JSON.stringify(message)}, ${JSON.stringify(fate)}, ${JSON.stringify(display)})`,
     );
 
   /** The kind and the accessible name of each badge. */

@@ -10,7 +10,7 @@ import { drawParts } from "./draw-parts.ts";
 import { drawPoll } from "./draw-poll.ts";
 import { paint } from "./paint.ts";
 import { drawPicture } from "./pictures.ts";
-import type { Fate, Look, ShownMessage } from "./shown-message.ts";
+import type { Display, Fate, ShownMessage } from "./shown-message.ts";
 import { inReadersZone } from "./zone.ts";
 
 /** The stylesheets' variant of each type that is not drawn as an ordinary chat message. */
@@ -22,9 +22,9 @@ const MANNERS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Draws the message, or redraws it after a deletion or replacement. */
-export function draw(element: HTMLElement, message: ShownMessage, fate: Fate, look: Look): void {
+export function draw(element: HTMLElement, message: ShownMessage, fate: Fate, display: Display): void {
   const { details, amount, type } = message;
-  const isHidden = fate.deleted !== undefined && look.deleted !== "strike";
+  const isHidden = fate.deleted !== undefined && display.deleted !== "strike";
   const { value, currency } = details.amount ?? {};
   setAttributes(element, {
     "data-message-id": message.id,
@@ -43,24 +43,24 @@ export function draw(element: HTMLElement, message: ShownMessage, fate: Fate, lo
   });
   element.toggleAttribute("data-replaced", fate.replaced === true);
   element.toggleAttribute("data-gap", type === "gap");
-  element.toggleAttribute("data-marked", !isHidden && look.isMarked?.(message) === true);
+  element.toggleAttribute("data-marked", !isHidden && display.isMarked?.(message) === true);
   const isPainted = paint(element, message);
   if (message.source)
     element.style.setProperty("--source-color", `var(--source-color-${message.source.place})`);
   element.style.setProperty("--hue", String(hueOf(details.authorId ?? message.author)));
   element.className = `row ${isPainted ? "card" : (MANNERS.get(type) ?? "")}`.trim();
-  const isStruck = fate.deleted !== undefined && look.deleted === "strike";
+  const isStruck = fate.deleted !== undefined && display.deleted === "strike";
   const kept = (node: Node | undefined) => (node && isStruck ? make("del", {}, node) : node);
-  const face = drawFace(message, look);
-  const head = drawHead(message, look, isHidden, kept, drawEvent(message, fate));
-  const said = isHidden ? [takenDown(fate.deleted)] : drawSaid(message, look).map(kept);
-  if (type === "deleted" && fate.about && look.deleted === "strike")
+  const face = drawFace(message, display);
+  const head = drawHead(message, display, isHidden, kept, drawEvent(message, fate));
+  const said = isHidden ? [takenDown(fate.deleted)] : drawSaid(message, display).map(kept);
+  if (type === "deleted" && fate.about && display.deleted === "strike")
     said.unshift(make("del", {}, field("target", wordsOf(fate.about))), document.createTextNode(" "));
   if (isStruck) said.push(document.createTextNode(" "), make("span", { class: "taken-down" }, "deleted"));
   const body = make("div", { class: "said" }, head, " ", ...said);
   element.replaceChildren(...(face ? [face, body] : [body]));
-  look.finish?.(element, message, fate);
-  if (look.sought) look.markFound?.(element, look.sought);
+  display.finish?.(element, message, fate);
+  if (display.sought) display.markFound?.(element, display.sought);
 }
 
 /** The part of a poll's message id that all its states share. */
@@ -76,10 +76,10 @@ function takenDown(by: Fate["deleted"]): HTMLElement {
 /**
  * The author's picture on top of the name's first letter, which stays visible if the picture does not load.
  */
-function drawFace({ author, details }: ShownMessage, look: Look): HTMLElement | undefined {
-  if (!look.avatars || author === "") return undefined;
+function drawFace({ author, details }: ShownMessage, display: Display): HTMLElement | undefined {
+  if (!display.avatars || author === "") return undefined;
   const attributes = { "data-field": "avatar", alt: "" };
-  const photo = look.images ? drawPicture(details.authorPhoto, attributes, () => undefined) : undefined;
+  const photo = display.images ? drawPicture(details.authorPhoto, attributes, () => undefined) : undefined;
   const initial = /[\p{L}\p{N}]/u.exec(author)?.[0].toUpperCase() ?? "•";
   const face = make("span", { class: "face", "aria-hidden": "true", "data-initial": initial }, photo);
   return face;
@@ -95,21 +95,21 @@ function hueOf(text: string): number {
 /** Author, time, badges and amount: one line above or before the text. */
 function drawHead(
   { timestamp, author, amount, details, source }: ShownMessage,
-  look: Look,
+  display: Display,
   isHidden: boolean,
   kept: (node: Node | undefined) => Node | undefined,
   event: Node | undefined,
 ): HTMLElement {
   const header = [details.header, details.level].filter(Boolean).join(" · ");
-  const badges = look.badges ? (details.badges ?? []) : [];
+  const badges = display.badges ? (details.badges ?? []) : [];
   const drawn = [
     source?.label ? make("bdi", { "data-source": source.label }, source.label) : undefined,
     drawPinnedBy(details.banner?.header),
-    look.timestamps ? drawTime(timestamp, details, look) : undefined,
+    display.timestamps ? drawTime(timestamp, details, display) : undefined,
     event,
-    drawAuthor(author, look),
+    drawAuthor(author, display),
     drawReplyTo(details.replyTo?.author),
-    ...badges.map((badge) => drawBadge(badge, look.images)),
+    ...badges.map((badge) => drawBadge(badge, display.images)),
     isHidden ? undefined : kept(field("amount", amount)),
     isHidden ? undefined : kept(field("header", header)),
   ].filter((node) => node !== undefined);
@@ -117,7 +117,7 @@ function drawHead(
 }
 
 /** Only one of the names can be reached by Tab: the page decides which one. */
-function drawAuthor(author: string, { opensAuthors }: Look): HTMLElement | undefined {
+function drawAuthor(author: string, { opensAuthors }: Display): HTMLElement | undefined {
   const name = field("author", author);
   if (name && opensAuthors) setAttributes(name, { role: "button", tabindex: -1 });
   return name;
@@ -148,7 +148,7 @@ function drawPinnedBy(header: string | undefined): HTMLElement | undefined {
 }
 
 /** The text, the sticker and the poll that the message has. */
-function drawSaid(message: ShownMessage, { images }: Look): Node[] {
+function drawSaid(message: ShownMessage, { images }: Display): Node[] {
   const { details, type } = message;
   const said: Node[] = [];
   const heading = HEADINGS.get(type);
@@ -192,7 +192,7 @@ function drawBadge({ kind, label, url }: Badge, images: boolean): Node {
  * The message's time; that of a live chat can be in the reader's time zone instead of the service's. If the
  * exact time is known, the title is the whole date.
  */
-function drawTime(timestamp: string, details: Details, { localTimes }: Look): HTMLElement | undefined {
+function drawTime(timestamp: string, details: Details, { localTimes }: Display): HTMLElement | undefined {
   const moment = new Date(details.publishedAt ?? "");
   const isLocal = localTimes === true && details.offsetMs === undefined;
   if (timestamp === "" || Number.isNaN(moment.getTime()))

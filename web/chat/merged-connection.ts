@@ -61,7 +61,7 @@ class ConnectedChat {
    */
   state: "asked" | "open" | "absent" | "over" = "asked";
   #isOff = false;
-  #lookout: SourceChat | undefined;
+  #alone: SourceChat | undefined;
   #isClosed = false;
   readonly #batch = new Batch<ShownMessage | "gap">((items) => {
     if (!this.#isClosed) this.place.take(items);
@@ -78,7 +78,7 @@ class ConnectedChat {
   }
 
   begin(init: Init): void {
-    this.#lookout?.close();
+    this.#alone?.close();
     this.state = "open";
     this.#isOff = false;
     this.cursor = init.cursor;
@@ -100,32 +100,32 @@ class ConnectedChat {
 
   /** `detail`: the reason of an end, or the words of a failure. */
   end(state: "ended" | "failed", detail: string, code?: string): void {
-    this.#lookout?.close();
+    this.#alone?.close();
     this.#batch.flush();
     this.state = "over";
     this.place.status.show(state, detail, code);
   }
 
   /** Asks for this chat alone until it is there. */
-  lookFor(found: () => void): void {
-    this.#lookout?.close();
+  askAlone(found: () => void): void {
+    this.#alone?.close();
     this.state = "absent";
     const retry = (error: ChatError, attempt: number): number | undefined => {
       const waitMs = waitAfter(error, attempt);
-      if (this.#lookout === lookout) this.wait(error, waitMs);
+      if (this.#alone === alone) this.wait(error, waitMs);
       return waitMs;
     };
     const source = { videoId: this.videoId, channel: "" };
     const { service, token } = this.#service;
-    const lookout = openChat(service, source, { backfill: 0, token, retry });
-    this.#lookout = lookout;
-    lookout.on("init", () => {
-      lookout.close();
+    const alone = openChat(service, source, { backfill: 0, token, retry });
+    this.#alone = alone;
+    alone.on("init", () => {
+      alone.close();
       this.state = "asked";
       found();
     });
-    lookout.on("error", ({ code, message }) => this.end("failed", message, code));
-    lookout.on("message", () => {}); // without it, there is no connection
+    alone.on("error", ({ code, message }) => this.end("failed", message, code));
+    alone.on("message", () => {}); // without it, there is no connection
   }
 
   /** `waitMs`: until the next attempt; undefined: soon. */
@@ -145,7 +145,7 @@ class ConnectedChat {
 
   close(): void {
     this.#isClosed = true;
-    this.#lookout?.close();
+    this.#alone?.close();
   }
 }
 
@@ -204,7 +204,7 @@ export class MergedConnection implements Sharable {
   /** Continues a chat at once. */
   goOn(videoId: string): void {
     const line = this.#lines.get(videoId);
-    if (line?.state === "absent") this.#lookFor(line);
+    if (line?.state === "absent") this.#askAlone(line);
     else if (line) this.#ask([line]);
   }
 
@@ -218,8 +218,8 @@ export class MergedConnection implements Sharable {
     if (lines.length > 0) this.#connect();
   }
 
-  #lookFor(line: ConnectedChat): void {
-    line.lookFor(() => this.#connect());
+  #askAlone(line: ConnectedChat): void {
+    line.askAlone(() => this.#connect());
   }
 
   /** Opens a new connection, on which the chats resume after the last messages that came. */
@@ -280,10 +280,10 @@ export class MergedConnection implements Sharable {
   /** A chat that has not begun may be there later, unless the service refuses the whole connection. */
   #fail(line: ConnectedChat, { videoId, code, message }: ChatError): void {
     if (line.state === "open" || !videoId) line.end("failed", message, code);
-    else if (line.state === "asked") this.#lookFor(line);
+    else if (line.state === "asked") this.#askAlone(line);
   }
 
-  /** The SDK would ask again for a chat that is looked for here. */
+  /** The SDK would ask again for a chat that is asked for here. */
   #closeUnused(): void {
     if (![...this.#lines.values()].some(({ isAsked }) => isAsked)) this.#room?.close();
   }

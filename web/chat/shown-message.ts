@@ -50,7 +50,7 @@ export interface Fate {
 }
 
 /** Display settings of messages. */
-export interface Look {
+export interface Display {
   images: boolean;
   avatars: boolean;
   badges: boolean;

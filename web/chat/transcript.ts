@@ -6,7 +6,7 @@ import { GROUPS } from "../../client/index.ts";
 import { EVENT_WORDS } from "./captions.ts";
 import { make } from "./dom.ts";
 import { draw, pollIdOf } from "./draw.ts";
-import type { Fate, Look, ShownMessage } from "./shown-message.ts";
+import type { Display, Fate, ShownMessage } from "./shown-message.ts";
 
 /** Types that change other rows. They are rows themselves only if the filter asks for their type. */
 export const EVENTS: ReadonlySet<string> = new Set(Object.keys(EVENT_WORDS));
@@ -42,11 +42,11 @@ export class Transcript {
   readonly #seen = new Set<string>();
   /** The messages that deletions were about, which may come later. */
   readonly #deleted = new Set<string>();
-  readonly #look: Look;
+  readonly #display: Display;
   readonly #changes: Changes;
 
-  constructor(look: Look, changes: Changes) {
-    this.#look = look;
+  constructor(display: Display, changes: Changes) {
+    this.#display = display;
     this.#changes = changes;
   }
 
@@ -74,7 +74,7 @@ export class Transcript {
       if (!row.fate.deleted) this.#pinned = row;
       return undefined;
     }
-    if (row.fate.deleted && this.#look.deleted === "remove") return undefined;
+    if (row.fate.deleted && this.#display.deleted === "remove") return undefined;
     if (message.details.poll && this.#updatePoll(message)) return undefined;
     return this.#keep(message, row);
   }
@@ -94,7 +94,7 @@ export class Transcript {
       return undefined;
     }
     this.#nameIn(message);
-    return row.fate.deleted && this.#look.deleted === "remove" ? undefined : this.#keep(present, row);
+    return row.fate.deleted && this.#display.deleted === "remove" ? undefined : this.#keep(present, row);
   }
 
   /** The last message that the deletion is about, if it is here. */
@@ -164,7 +164,7 @@ export class Transcript {
     for (const row of [...this.#rows.values()]) {
       if (!row.message || !isMeant(row.message)) continue;
       row.fate.deleted = deleted;
-      if (this.#look.deleted === "remove") {
+      if (this.#display.deleted === "remove") {
         this.drop(row);
         this.#changes.removed(row);
       } else this.#changes.changed(row);
@@ -257,22 +257,22 @@ function remember(ids: Set<string>, id: string): void {
 }
 
 /** The row's element, drawn on first use. */
-export function elementOf(row: Row, look: Look): HTMLElement {
+export function elementOf(row: Row, display: Display): HTMLElement {
   if (row.element) return row.element;
   row.element = make("div", { class: "row" });
-  redraw(row, look);
+  redraw(row, display);
   return row.element;
 }
 
 /** Redraws a row if it has an element. A message with odd details keeps its author and words. */
-export function redraw({ element, message, fate }: Row, look: Look): void {
+export function redraw({ element, message, fate }: Row, display: Display): void {
   if (!element) return;
   if (message) {
     try {
-      draw(element, message, fate, look);
+      draw(element, message, fate, display);
     } catch (error) {
       console.error(`message ${message.id} cannot be drawn in full:`, error);
-      draw(element, { ...message, parts: [], details: {} }, fate, look);
+      draw(element, { ...message, parts: [], details: {} }, fate, display);
     }
   } else {
     element.setAttribute("data-gap", "");

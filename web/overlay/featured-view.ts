@@ -5,8 +5,8 @@ import { draw } from "../chat/draw.ts";
 import { giveUpPictures } from "../chat/pictures.ts";
 import {
   completed,
+  type Display,
   type Fate,
-  type Look,
   type ShownMessage,
   type SourceMark,
 } from "../chat/shown-message.ts";
@@ -21,7 +21,7 @@ interface Choice {
 }
 
 /** `isDemo`: the samples are featured one after the other. */
-export function openFeatured(look: Look, place: HTMLElement, isDemo: boolean) {
+export function openFeatured(display: Display, place: HTMLElement, isDemo: boolean) {
   /** By video; "" if there is only one. The last choice of all is shown. */
   const choices = new Map<string, Choice>();
   let shown: Choice | undefined;
@@ -34,7 +34,7 @@ export function openFeatured(look: Look, place: HTMLElement, isDemo: boolean) {
     giveUpPictures(element);
     element = latest && make("div", { id: "featured" });
     if (!latest || !element) return;
-    draw(element, latest.message, latest.fate, look);
+    draw(element, latest.message, latest.fate, display);
     place.append(element);
   };
   return {

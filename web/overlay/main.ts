@@ -66,7 +66,7 @@ async function start(options: Options): Promise<void> {
 async function stageOf(options: Options, chatElement: HTMLElement): Promise<Shows> {
   if (options.view === "featured") {
     const { openFeatured } = await import("./featured-view.ts");
-    return openFeatured(options.look, chatElement, options.demo);
+    return openFeatured(options.display, chatElement, options.demo);
   }
   const effects = await effectsOf(options);
   return new Stage(options, chatElement, find("#pinned", HTMLElement), effects);
@@ -96,7 +96,7 @@ async function effectsOf({ view, effects }: Options): Promise<AlertEffects | und
  */
 function dress({ theme, view, direction, align, sizePx }: Options, chatElement: HTMLElement): void {
   Object.assign(ROOT.dataset, { theme, view });
-  if (theme === "none") for (const sheet of document.querySelectorAll("[data-look]")) sheet.remove();
+  if (theme === "none") for (const sheet of document.querySelectorAll("[data-design]")) sheet.remove();
   for (const element of [ROOT, chatElement]) Object.assign(element.dataset, { direction, align });
   const size = new CSSStyleSheet();
   size.replaceSync(`@layer overlay { :root { --chat-font-size: ${sizePx}px } }`);

@@ -6,7 +6,7 @@
 import type { Money } from "../chat/amounts.ts";
 import { amountIn, type Filters, readFilters, TIERS } from "../chat/filters.ts";
 import { Parameters } from "../chat/parameters.ts";
-import type { Look, ShownMessage } from "../chat/shown-message.ts";
+import type { Display, ShownMessage } from "../chat/shown-message.ts";
 import type { Source } from "../chat/source-name.ts";
 
 const ON = ["on", "off"] as const;
@@ -86,7 +86,7 @@ export interface Options extends Source {
   align: (typeof CHOICES.align)[number];
   sizePx: number;
   theme: (typeof CHOICES.theme)[number];
-  look: Look;
+  display: Display;
   isHidden: (message: ShownMessage) => boolean;
   commands: boolean;
   filters: Filters;
@@ -124,7 +124,7 @@ export function readOptions(search: string): Options {
     align: choice("align"),
     sizePx: number("size"),
     theme: choice("theme"),
-    look: {
+    display: {
       images: choice("images") === "on",
       avatars: choice("avatars") === "on",
       badges: parameters.text("badges") !== "off",

@@ -102,7 +102,7 @@ export class Stage {
   #transcriptOf({ videoId }: { videoId: string } = { videoId: "" }): Transcript {
     const known = this.#transcripts.get(videoId);
     if (known) return known;
-    const made = new Transcript(this.#options.look, {
+    const made = new Transcript(this.#options.display, {
       changed: (row) => this.#change(row),
       removed: (row) => this.#remove(row),
     });
@@ -117,7 +117,7 @@ export class Stage {
     for (const [row, leavesAt] of sorted) this.#rows.set(row, leavesAt);
     let next = this.#chat.firstElementChild;
     for (const [row] of sorted) {
-      const element = elementOf(row, this.#options.look);
+      const element = elementOf(row, this.#options.display);
       if (element === next) next = next.nextElementSibling;
       else this.#chat.insertBefore(element, next); // the others stay: a move would animate them
     }
@@ -133,7 +133,7 @@ export class Stage {
     const fresh = document.createDocumentFragment();
     for (const row of this.#rows.keys()) {
       if (row.element) continue;
-      const element = elementOf(row, this.#options.look);
+      const element = elementOf(row, this.#options.display);
       fresh.append(element);
       if (row.message) this.#effects?.shown(row.message, element);
     }
@@ -199,7 +199,7 @@ export class Stage {
       this.#drop(row);
       return;
     }
-    redraw(row, this.#options.look);
+    redraw(row, this.#options.display);
     if (row.fate.deleted && row.message) this.#effects?.deleted(row.message);
     if (row === this.#poll && !isOpenPoll(row)) this.#lower();
     this.#pinned.fit();
@@ -225,7 +225,7 @@ export class Stage {
 
   #showPinned(): void {
     const above = [this.#pinning?.pinned, this.#poll].filter((row) => row && this.#isShown(row)) as Row[];
-    this.#pinned.show(above.map((row) => elementOf(row, this.#options.look)));
+    this.#pinned.show(above.map((row) => elementOf(row, this.#options.display)));
   }
 
   #letLeave(): void {

@@ -3,7 +3,7 @@ import type { Featured, Init } from "../../client/index.ts";
 import { fold } from "../../src/protocol/fold-case.ts";
 import { wholeText } from "../../src/protocol/whole-text.ts";
 import { passes } from "../chat/filters.ts";
-import type { Look, ShownMessage } from "../chat/shown-message.ts";
+import type { Display, ShownMessage } from "../chat/shown-message.ts";
 import { EVENTS, elementOf, type Row, redraw, Transcript } from "../chat/transcript.ts";
 import type { AuthorCard } from "./author-card.ts";
 import type { Featuring } from "./feature-buttons.ts";
@@ -24,7 +24,7 @@ import { chatIn, type StoredQuery } from "./stored.ts";
 
 /** What all chats of the page share. */
 export interface Shared {
-  look: Look;
+  display: Display;
   marks: Marks;
   card: AuthorCard;
   live: LiveRegions;
@@ -66,12 +66,12 @@ export class Column {
   constructor(options: ColumnOptions) {
     const { root, card, live } = options;
     // With a token, this chat has buttons of its own.
-    const look: Look = TOKEN === undefined ? options.look : Object.create(options.look);
-    this.#options = { ...options, look };
+    const display: Display = TOKEN === undefined ? options.display : Object.create(options.display);
+    this.#options = { ...options, display };
     const redrawAll = () => this.#redrawAll();
     if (TOKEN !== undefined)
       this.#featuring = import("./feature-buttons.ts").then(
-        ({ Featuring }) => new Featuring({ root, look, ask, redrawAll, events: EVENTS }),
+        ({ Featuring }) => new Featuring({ root, display, ask, redrawAll, events: EVENTS }),
       );
     this.status = new Status(root, (state, code) => options.stateChanged(state, code));
     this.#chat = partOf(root, "chat", HTMLElement);
@@ -79,7 +79,7 @@ export class Column {
     const content = partOf(root, "rows", HTMLElement);
     this.#log = new Log({
       content,
-      look,
+      display,
       isShown: (row) => this.#isShown(row),
       dropped: (row) => this.#transcript.drop(row),
     });
@@ -110,7 +110,7 @@ export class Column {
       read: (query: StoredQuery, signal: AbortSignal) => this.#past.read(query, signal),
       apply: (row: Row) => this.#past.aftermath.apply(row),
       isShown: (row: Row) => this.#isShown(row),
-      isTakenDown: ({ fate }: Row) => fate.deleted !== undefined && look.deleted !== "strike",
+      isTakenDown: ({ fate }: Row) => fate.deleted !== undefined && display.deleted !== "strike",
       open: (cursor: number) => this.#openAt(cursor),
     };
     this.#search = new Search(root, { ...stored, filter: () => storedBy(this.#settings) });
@@ -124,13 +124,13 @@ export class Column {
     });
   }
 
-  /** `isNewLook`: messages look different now. */
-  apply(settings: Settings, isNewLook: boolean): void {
+  /** `isNewDisplay`: messages look different now. */
+  apply(settings: Settings, isNewDisplay: boolean): void {
     const before = this.#settings;
     this.#settings = settings;
     this.#chat.toggleAttribute("data-filtered", filterOf(settings) !== NO_FILTER);
     this.#stats.show(settings.tab === "stats");
-    if (isNewLook) this.#redrawAll();
+    if (isNewDisplay) this.#redrawAll();
     if (before && filterOf(before) !== filterOf(settings)) this.#filterAgain(isNarrower(settings, before));
   }
 
@@ -202,7 +202,7 @@ export class Column {
   }
 
   #newTranscript(): Transcript {
-    return new Transcript(this.#options.look, {
+    return new Transcript(this.#options.display, {
       taken: (message) => {
         this.#stats.count(message);
         this.#standing.take(message);
@@ -254,25 +254,25 @@ export class Column {
   #isShown({ message, fate }: Row): boolean {
     if (!message || message.type === "gap") return true;
     const { types, filters = {} } = this.#settings ?? {};
-    const { look, marks } = this.#options;
+    const { display, marks } = this.#options;
     if (!letsThrough(types, message.type) || marks.applies("hide", message)) return false;
     if (!passes(filters, message)) return false;
-    const { sought = "" } = look;
+    const { sought = "" } = display;
     if (sought === "") return true;
-    const words = fate.deleted && look.deleted === "hide" ? [] : [message.message, wholeText(message)];
+    const words = fate.deleted && display.deleted === "hide" ? [] : [message.message, wholeText(message)];
     return [message.author, ...words].some((text) => fold(text).includes(sought));
   }
 
   #showStanding(): void {
     const { types, filters = {} } = this.#settings ?? {};
-    const { marks, look } = this.#options;
+    const { marks, display } = this.#options;
     const { pinned } = this.#transcript;
     const isShown =
       pinned?.message &&
       (!types || types.has("banner")) &&
       passes(filters, pinned.message) &&
       !marks.applies("hide", pinned.message);
-    this.#standing.pin(isShown ? elementOf(pinned, look) : undefined);
+    this.#standing.pin(isShown ? elementOf(pinned, display) : undefined);
     this.#standing.show();
   }
 
@@ -306,12 +306,12 @@ export class Column {
   /** Marks what the words of the filter have found, and nothing else. */
   #markFound(): void {
     for (const row of this.#log.rows)
-      if (row.element?.isConnected && (this.#options.look.sought || row.element.querySelector("mark")))
+      if (row.element?.isConnected && (this.#options.display.sought || row.element.querySelector("mark")))
         this.#drawAgain(row);
   }
 
   #drawAgain(row: Row): void {
-    redraw(row, this.#options.look);
+    redraw(row, this.#options.display);
     if (row.element) this.#folds.forget(row.element);
   }
 }

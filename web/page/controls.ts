@@ -25,7 +25,7 @@ export function startControls(
   const minAmount = find("input[name=minAmount]", HTMLInputElement);
   const onlyBoxes = [...only.querySelectorAll<HTMLInputElement>("input[type=checkbox]")];
   const selects = [...document.querySelectorAll<HTMLSelectElement>("header select")];
-  const looksOf = selects.filter(({ name }) => name !== "chat"); // the page shows which chat it is
+  const selectsOfSettings = selects.filter(({ name }) => name !== "chat"); // the page shows which chat it is
   const boxes = new TypeBoxes(find("#types", HTMLElement));
   const tabs = new Tabs(find("header [role=tablist]", HTMLElement), (tab) => write({ tab }));
 
@@ -38,11 +38,11 @@ export function startControls(
     const { badges = [], minTier = "", minAmount: paid, only: kind = "" } = settings.filters;
     for (const box of onlyBoxes) box.checked = [...badges, kind].includes(box.value);
     if (document.activeElement !== minAmount) minAmount.value = paid ? `${paid.value}${paid.currency}` : "";
-    const { theme, timestamps, deleted, looks, size = "", follow } = settings;
+    const { theme, timestamps, deleted, appearance, size = "", follow } = settings;
     const shown: Record<string, string> = {
-      ...{ theme, timestamps, deleted, ...looks, size: String(size), follow, minTier: String(minTier) },
+      ...{ theme, timestamps, deleted, ...appearance, size: String(size), follow, minTier: String(minTier) },
     };
-    for (const select of looksOf) choose(select, shown[select.name] ?? "");
+    for (const select of selectsOfSettings) choose(select, shown[select.name] ?? "");
     boxes.show(settings.types);
     tabs.show(settings.tab);
     for (const panel of document.querySelectorAll<HTMLElement>("[data-part^=panel-]")) {
@@ -50,7 +50,7 @@ export function startControls(
       setAttributes(panel, { "aria-hidden": isChosen ? undefined : "true" }); // the stylesheet leaves its box
     }
     const { dataset, style } = document.documentElement;
-    Object.assign(dataset, { theme, ...looks });
+    Object.assign(dataset, { theme, ...appearance });
     style.fontSize = size === "" ? "" : `${size}px`;
     changed(settings);
   };

@@ -4,7 +4,7 @@
  */
 import type { Featured } from "../../client/index.ts";
 import { setAttributes } from "../chat/dom.ts";
-import type { Look } from "../chat/shown-message.ts";
+import type { Display } from "../chat/shown-message.ts";
 import type { ask } from "./own-service.ts";
 
 const BUTTON = "button[data-feature]";
@@ -12,7 +12,7 @@ const BUTTON = "button[data-feature]";
 interface FeaturingOptions {
   root: HTMLElement;
   /** Gets the buttons. */
-  look: Look;
+  display: Display;
   /** The types of rows that have none. */
   events: ReadonlySet<string>;
   ask: typeof ask;
@@ -31,8 +31,8 @@ export class Featuring {
 
   constructor(options: FeaturingOptions) {
     this.#options = options;
-    const { root, look, events } = options;
-    look.finish = (row, { id, type }, { deleted }) => {
+    const { root, display, events } = options;
+    display.finish = (row, { id, type }, { deleted }) => {
       const element = row as HTMLElement;
       element.toggleAttribute("data-featured", false);
       if (!this.#isAllowed || deleted || type === "gap" || events.has(type)) return;

@@ -2,7 +2,7 @@
 import { fold } from "../../src/protocol/fold-case.ts";
 import { parseVideoId } from "../../src/protocol/video-id.ts";
 import { find } from "../chat/dom.ts";
-import type { Look } from "../chat/shown-message.ts";
+import type { Display } from "../chat/shown-message.ts";
 import { AuthorCard } from "./author-card.ts";
 import { startControls } from "./controls.ts";
 import { LiveRegions } from "./live-regions.ts";
@@ -14,7 +14,7 @@ import { SeveralChats } from "./several-chats.ts";
 
 class Page {
   readonly #marks = new Marks((kind, isNarrower) => this.#marksChanged(kind, isNarrower));
-  readonly #look: Look = {
+  readonly #display: Display = {
     ...{ images: true, avatars: true, badges: true, timestamps: true, deleted: "hide", opensAuthors: true },
     isMarked: (message) => this.#marks.applies("mark", message),
   };
@@ -32,7 +32,7 @@ class Page {
 
   constructor() {
     const shared = {
-      look: this.#look,
+      display: this.#display,
       marks: this.#marks,
       card: new AuthorCard(this.#marks),
       live: this.#live,
@@ -68,15 +68,17 @@ class Page {
     const overlay = videoId === "" ? { channel } : { videoId };
     find("#overlay-setup", HTMLAnchorElement).search =
       name === "" || videoIds.length > 0 ? "" : new URLSearchParams(overlay).toString();
-    const look = {
+    const display = {
       images: settings.images,
       timestamps: settings.timestamps !== "off",
       localTimes: settings.timestamps === "local",
       deleted: settings.deleted,
     };
-    const isNew = Object.entries(look).some(([name, value]) => this.#look[name as keyof Look] !== value);
-    Object.assign(this.#look, look, { sought: fold(settings.q.trim()) });
-    if (this.#look.sought && !this.#look.markFound) void this.#loadMarks();
+    const isNew = Object.entries(display).some(
+      ([name, value]) => this.#display[name as keyof Display] !== value,
+    );
+    Object.assign(this.#display, display, { sought: fold(settings.q.trim()) });
+    if (this.#display.sought && !this.#display.markFound) void this.#loadMarks();
     void this.#live.read(settings.aloud);
     const haveMarksChanged = this.#marks.read();
     this.#chats.apply(settings, isNew);
@@ -95,7 +97,7 @@ class Page {
 
   async #loadMarks(): Promise<void> {
     const { markFound } = await import("./found-words.ts");
-    this.#look.markFound = markFound;
+    this.#display.markFound = markFound;
     for (const column of this.#chats.columns) column.markFound();
   }
 

@@ -92,9 +92,9 @@ export class OneChat {
     find("a", HTMLAnchorElement, demo).href = `?videoId=${demoVideo}`;
   }
 
-  apply(settings: Settings, isNewLook: boolean): void {
-    this.#column.apply(settings, isNewLook);
-    if (isNewLook) this.#name(this.#known.videoId, this.#known.room);
+  apply(settings: Settings, isNewDisplay: boolean): void {
+    this.#column.apply(settings, isNewDisplay);
+    if (isNewDisplay) this.#name(this.#known.videoId, this.#known.room);
   }
 
   /** Resolves to undefined if it was given up meanwhile. */
@@ -133,7 +133,7 @@ export class OneChat {
 
   #name(videoId: string, room: Pick<Room, "title" | "channel">): void {
     this.#known = { videoId, room };
-    drawVideo(this.#line, videoId, room, this.#shared.look.images);
+    drawVideo(this.#line, videoId, room, this.#shared.display.images);
     this.#titled(oneLine(room.title));
   }
 

@@ -5,7 +5,7 @@
  */
 
 import { giveUpPictures } from "../chat/pictures.ts";
-import type { Look } from "../chat/shown-message.ts";
+import type { Display } from "../chat/shown-message.ts";
 import { elementOf, type Row } from "../chat/transcript.ts";
 
 const MAX_FOLLOWING = 500;
@@ -16,7 +16,7 @@ const JUMP = 1e6;
 
 interface LogOptions {
   content: HTMLElement;
-  look: Look;
+  display: Display;
   isShown(row: Row): boolean;
   /** Called when a row was dropped for good. */
   dropped(row: Row): void;
@@ -66,7 +66,7 @@ export class Log {
       if (!this.#following && row.message) this.news += 1;
       if (this.#following || (this.#waiting.size === 0 && !this.#torn && this.#drawn.size < MAX_READING)) {
         this.#drawn.add(row);
-        fresh.append(elementOf(row, this.#options.look));
+        fresh.append(elementOf(row, this.#options.display));
       } else this.#waiting.add(row);
     }
     this.#options.content.append(fresh);
@@ -80,14 +80,14 @@ export class Log {
   prepend(rows: readonly Row[], isPartial: boolean): boolean {
     if (isPartial) this.#dropped = Math.max(this.#dropped, this.#first);
     this.#first -= rows.length;
-    const { content, look, isShown } = this.#options;
+    const { content, display, isShown } = this.#options;
     const shown = rows.filter(isShown);
     this.#rows = new Map([...rows.map((row, at) => [row, this.#first + at] as const), ...this.#rows]);
     this.#hidden = new Set([...rows.filter((row) => !isShown(row)), ...this.#hidden]);
     const drawn = [...shown, ...this.#drawn];
     const away = drawn.splice(MAX_READING);
     for (const row of away) row.element?.remove();
-    content.prepend(...shown.map((row) => elementOf(row, look)));
+    content.prepend(...shown.map((row) => elementOf(row, display)));
     this.#drawn = new Set(drawn);
     this.#waiting = new Set([...away, ...this.#waiting]);
     this.#isAway ||= away.length > 0;
@@ -128,7 +128,7 @@ export class Log {
    * between them and those that wait, which come next.
    */
   append(rows: readonly Row[], isLast: boolean): void {
-    const { content, look, isShown } = this.#options;
+    const { content, display, isShown } = this.#options;
     const last = [...this.#drawn].at(-1);
     const from = (last && this.#rows.get(last)) ?? this.#first;
     const share = 1 / (rows.length + 1);
@@ -144,7 +144,7 @@ export class Log {
       this.#isAway = false;
     }
     content.append(
-      ...[...this.#drawn].filter((row) => !row.element?.isConnected).map((row) => elementOf(row, look)),
+      ...[...this.#drawn].filter((row) => !row.element?.isConnected).map((row) => elementOf(row, display)),
     );
     this.#trim();
   }
@@ -178,8 +178,8 @@ export class Log {
     if (this.#torn) this.#limit(this.#drawn, 0);
     this.#torn = false;
     for (const row of this.#waiting) this.#drawn.add(row);
-    const { content, look } = this.#options;
-    content.append(...[...this.#waiting].map((row) => elementOf(row, look)));
+    const { content, display } = this.#options;
+    content.append(...[...this.#waiting].map((row) => elementOf(row, display)));
     this.#waiting.clear();
     this.#trim();
   }
@@ -193,7 +193,7 @@ export class Log {
       for (const [row, number] of this.#rows) if (number < this.#dropped) this.#drop(row);
       this.#torn = false; // the rows before the missing ones are gone
     }
-    const { content, look, isShown } = this.#options;
+    const { content, display, isShown } = this.#options;
     const lastDrawn = [...this.#drawn].at(-1);
     let isBehind = false;
     const waits = this.#waiting.size > 0 || this.#torn;
@@ -206,7 +206,7 @@ export class Log {
     }
     content.replaceChildren();
     this.#trim();
-    content.replaceChildren(...[...this.#drawn].map((row) => elementOf(row, look)));
+    content.replaceChildren(...[...this.#drawn].map((row) => elementOf(row, display)));
   }
 
   /** Whether the row is shown although the filters hide it, or the reverse: its content has changed. */

@@ -8,8 +8,8 @@ import { readVideos, type Videos } from "./videos.ts";
 
 const SWITCH = ["on", "off"] as const;
 const TIMES = ["local", "service", "off"] as const;
-/** Looks of the whole page, by parameter; the first value is the default. They are attributes of `<html>`. */
-const LOOKS = {
+/** The page's appearance, by parameter; the first value is the default. They are attributes of `<html>`. */
+const APPEARANCE = {
   density: ["comfortable", "compact"],
   colors: ["off", "on"],
   layout: ["full", "dock"],
@@ -30,7 +30,7 @@ export interface Settings extends Source, Videos {
   images: boolean;
   /** Times in the reader's zone, as the service has them, or none. */
   timestamps: (typeof TIMES)[number];
-  looks: Readonly<Record<keyof typeof LOOKS, string>>;
+  appearance: Readonly<Record<keyof typeof APPEARANCE, string>>;
   /** The font size in px; undefined: by the width of the page. */
   size: number | undefined;
   deleted: "hide" | "strike" | "remove";
@@ -71,10 +71,10 @@ export function readSettings(search: string): Settings {
     theme: parameters.oneOf("theme", THEMES, rememberedOf("theme", THEMES)),
     images: parameters.oneOf("images", SWITCH, rememberedOf("images", SWITCH)) === "on",
     timestamps: parameters.oneOf("timestamps", TIMES),
-    looks: {
-      density: parameters.oneOf("density", LOOKS.density),
-      colors: parameters.oneOf("colors", LOOKS.colors),
-      layout: parameters.oneOf("layout", LOOKS.layout),
+    appearance: {
+      density: parameters.oneOf("density", APPEARANCE.density),
+      colors: parameters.oneOf("colors", APPEARANCE.colors),
+      layout: parameters.oneOf("layout", APPEARANCE.layout),
     },
     size: parameters.number("size", 8, 96, undefined),
     deleted: parameters.oneOf("deleted", ["hide", "strike", "remove"]),

@@ -58,13 +58,13 @@ export class SeveralChats {
     addEventListener("online", () => this.#connection.changeOver());
   }
 
-  apply(settings: Settings, isNewLook: boolean): void {
+  apply(settings: Settings, isNewDisplay: boolean): void {
     this.#tabs.show(settings.chat);
     this.#chosen = settings.chat;
     this.#revealTab();
     for (const [videoId, { root, column }] of this.#byVideo) {
       root.toggleAttribute("data-chosen", videoId === settings.chat);
-      column.apply(settings, isNewLook);
+      column.apply(settings, isNewDisplay);
     }
     this.#giveRoles();
   }

@@ -55,7 +55,7 @@ export class Stats {
     this.#newer = this.#readAt = 0;
     this.#recent = [];
     this.#isReading = false;
-    this.#look();
+    this.#update();
   }
 
   /** Whether the figures are in view. */
@@ -63,7 +63,7 @@ export class Stats {
     if (isVisible && !this.#isVisible) this.#readAt = 0;
     this.#isVisible = isVisible;
     if (isVisible && !this.#chart) void this.#openChart();
-    this.#look();
+    this.#update();
   }
 
   async #openChart(): Promise<void> {
@@ -76,7 +76,7 @@ export class Stats {
     if (EVENTS.has(type) || type === "gap") return;
     if (this.#recent.push(cursor) > MAX_RECENT) this.#recent.splice(0, MAX_RECENT / 2);
     if (cursor > this.#counted) this.#newer += 1;
-    this.#timer ??= setTimeout(() => this.#look(), DRAW_MS);
+    this.#timer ??= setTimeout(() => this.#update(), DRAW_MS);
   }
 
   /** The totals count all messages up to this cursor. */
@@ -84,7 +84,7 @@ export class Stats {
     return this.#figures?.totals.cursor ?? 0;
   }
 
-  #look(): void {
+  #update(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#drawFigures();
@@ -97,7 +97,7 @@ export class Stats {
     const { signal } = this.#reads;
     if (this.#shown.videoId === "" || this.#isReading) return;
     if (this.#readAt > performance.now()) {
-      this.#lookAgain();
+      this.#updateLater();
       return;
     }
     this.#isReading = true;
@@ -114,15 +114,15 @@ export class Stats {
       console.error("the room's figures cannot be read:", error);
     }
     this.#isReading = false;
-    this.#lookAgain();
+    this.#updateLater();
     this.#drawFigures();
     this.#draw();
   }
 
   /** The rate changes also while nothing comes. */
-  #lookAgain(): void {
+  #updateLater(): void {
     if (!this.#isVisible || (this.#newer === 0 && !this.#figures?.activity?.lastMinute)) return;
-    this.#timer ??= setTimeout(() => this.#look(), Math.max(DRAW_MS, this.#readAt - performance.now()));
+    this.#timer ??= setTimeout(() => this.#update(), Math.max(DRAW_MS, this.#readAt - performance.now()));
   }
 
   #drawFigures(): void {

@@ -208,10 +208,10 @@ describe("a refusal of a video of another channel", () => {
       kind,
       count - (operationsBefore.get(kind) ?? 0),
     ]).filter(([, count]) => count !== 0);
-    return { status, told, body, looks: pages() - before, operations };
+    return { status, told, body, loads: pages() - before, operations };
   };
 
-  it("is the same in bytes, headers, looks and operations of the store whether the video is stored or not", async (t) => {
+  it("is the same in bytes, headers, loads of pages and operations of the store whether the video is stored or not", async (t) => {
     const RELAY_STORE = await filledStore(t);
     // Only who may watch a channel has the page of a video looked at, which may fail.
     const FAULTS = [undefined, { status: 429 }, { status: 503 }];
@@ -257,10 +257,10 @@ describe("the look at a video's page", () => {
     return {
       asked,
       remembered,
-      lookOf: (videoId: string) => videoId,
+      keyOf: (videoId: string) => videoId,
       stored: async () => [],
       remember: async (videoId: string) => void remembered.push(videoId),
-      look: async ({ videoId }: { videoId: string }) => {
+      ask: async ({ videoId }: { videoId: string }) => {
         asked.push(videoId);
         return names[videoId] ?? Promise.reject(failure);
       },
@@ -334,7 +334,7 @@ describe("the look at a video's page", () => {
     const stopped = new AbortController();
     const sources = {
       ...sourcesOf({}),
-      look: (_question: object, _queued: unknown, signal: AbortSignal) =>
+      ask: (_question: object, _queued: unknown, signal: AbortSignal) =>
         new Promise<string[]>((_, reject) => {
           signal.addEventListener("abort", () => reject(signal.reason));
         }),

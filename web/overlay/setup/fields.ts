@@ -137,8 +137,8 @@ export function themeField(labels: readonly string[]): Field {
   const inputs = CHOICES.theme.map((value) => make("input", { type: "radio", name: "theme", value }));
   const cards = inputs.map((input, at) => {
     const words = make("span", { class: "words" }, make("b", {}, "mia"), " ", make("span", {}, "hello!"));
-    const look = { class: "sample", "data-sample": input.value, "aria-hidden": "true" };
-    const sample = make("span", look, words);
+    const attributes = { class: "sample", "data-sample": input.value, "aria-hidden": "true" };
+    const sample = make("span", attributes, words);
     return make("label", { class: "theme" }, input, sample, make("span", {}, labels[at]));
   });
   const label = "Theme";

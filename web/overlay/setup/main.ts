@@ -114,7 +114,7 @@ function draw(): void {
     make("p", { class: "hint" }, "The overlay’s URL contains it: show this URL to nobody."),
   );
   token.element.addEventListener("change", () => {
-    source.look();
+    source.ask();
     judge();
   });
   for (const [title, fields] of Object.entries(GROUPS)) {
@@ -159,7 +159,7 @@ function read(): void {
     if (control.value === "" || !control.checkValidity()) control.value = usual;
   }
   show();
-  source.look();
+  source.ask();
 }
 
 /** Writes what the controls show into the page's URL. */

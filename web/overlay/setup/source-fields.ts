@@ -79,7 +79,7 @@ export class SourceFields {
   }
 
   /** Asks the service for the chat that the fields name, unless it was asked for the same one. */
-  look(): void {
+  ask(): void {
     const name = this.#name;
     const token = this.#token();
     if (name === this.#asked && token === this.#sent) return;
@@ -111,7 +111,7 @@ export class SourceFields {
       const value = field.value();
       // The name takes the place of a URL that was pasted.
       if (target instanceof HTMLInputElement && faultOf(name, value) === "") target.value = value;
-      this.look();
+      this.ask();
     });
     return judged(field, () => {
       const value = field.value();

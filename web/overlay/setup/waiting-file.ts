@@ -23,13 +23,13 @@ function fileFor(overlay: string): string {
 <style>html { background: transparent }</style>
 <script>
 const overlay = ${text};
-function look() {
+function check() {
   fetch(overlay, { mode: "no-cors", cache: "no-store" }).then(
     () => location.replace(overlay),
-    () => setTimeout(look, ${RETRY_MS}),
+    () => setTimeout(check, ${RETRY_MS}),
   );
 }
-look();
+check();
 </script>
 `;
 }
